@@ -1,1 +1,60 @@
-//! placeholder
+//! What Vouchsafe keeps: approvals, used nonces, secrets, and the audit log.
+//!
+//! ```text
+//! .vouch/              StateDir      0700, ignored by git
+//!   vouch.db           SqliteStore   approvals, nonces, secrets; shared by every vouch process of the project
+//!   audit.jsonl        audit         one line for each call, each line bound to the one before
+//!   audit.head         audit         sequence number and hash of the last line
+//! ```
+//!
+//! Start at [`Store`] and [`audit`]. This crate knows nothing of tools, MCP or HTTP: a tool is a name, a contract and
+//! a set of arguments are digests.
+
+mod approval;
+
+mod clock;
+mod error;
+mod hex;
+mod random;
+mod sqlite;
+mod state_dir;
+
+use async_trait::async_trait;
+use jiff::Timestamp;
+
+pub use crate::approval::{Approval, Consent, Decision, NewApproval, State};
+pub use crate::clock::{Clock, system_clock};
+pub use crate::error::StoreError;
+pub use crate::sqlite::SqliteStore;
+pub use crate::state_dir::StateDir;
+
+/// What several processes of one project share.
+#[async_trait]
+pub trait Store: Send + Sync {
+    /// Asks a person. While the same request waits, no second one is made: the waiting one is returned.
+    async fn request_approval(&self, request: NewApproval) -> Result<Approval, StoreError>;
+
+    /// The approval with this id, or whose id alone begins so.
+    async fn approval(&self, id: &str) -> Result<Approval, StoreError>;
+
+    /// All approvals, or those in one state, newest first.
+    async fn approvals(&self, state: Option<State>) -> Result<Vec<Approval>, StoreError>;
+
+    /// Answers a pending approval, for good. Takes the id or a unique prefix.
+    async fn decide(&self, id: &str, decision: Decision, by: &str) -> Result<Approval, StoreError>;
+
+    /// Whether this very call may run. An approved approval is used up by asking: of all who ask, one gets it.
+    async fn consent(
+        &self,
+        principal: &str,
+        tool: &str,
+        contract_digest: &str,
+        arguments_digest: &str,
+    ) -> Result<Consent, StoreError>;
+
+    /// True the first time a nonce is shown before it expires, false ever after.
+    async fn use_nonce(&self, nonce: &str, expires: Timestamp) -> Result<bool, StoreError>;
+
+    /// A random key: made on first use, the same for every process from then on.
+    async fn secret(&self, name: &str) -> Result<[u8; 32], StoreError>;
+}
