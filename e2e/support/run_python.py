@@ -1,0 +1,18 @@
+"""Runs the `test_*.py` files of the given folders and prints the counts as node's test runner does, so that
+`cargo xtask test` adds up both the same way."""
+
+import sys
+import unittest
+from pathlib import Path
+
+here = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(here))
+
+suite = unittest.TestSuite(
+    unittest.TestLoader().discover(str(here / folder), top_level_dir=str(here / folder)) for folder in sys.argv[1:]
+)
+result = unittest.TextTestRunner(stream=sys.stdout, verbosity=2).run(suite)
+failed = len(result.failures) + len(result.errors) + len(result.unexpectedSuccesses)
+print(f"# pass {result.testsRun - failed - len(result.skipped)}")
+print(f"# fail {failed}")
+sys.exit(failed > 0 or result.testsRun == 0)

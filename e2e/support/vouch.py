@@ -1,0 +1,79 @@
+"""Starts and stops the built binary for a test, each time in a project folder of its own."""
+
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import threading
+from pathlib import Path
+from queue import Empty, Queue
+
+_TARGET = Path(__file__).resolve().parents[2] / "target" / "debug"
+VOUCH = os.environ.get("VOUCH_BIN", str(_TARGET / "vouch"))
+
+# A debug build on a busy machine is slow to start; a hang should still fail the test, not the whole run.
+START_LIMIT_SECONDS = 30
+
+
+class Project:
+    """A folder with one file to read and one that nobody may read. Ends with the test."""
+
+    def __init__(self, test):
+        self.root = Path(tempfile.mkdtemp(prefix="vouch-e2e-"))
+        test.addCleanup(shutil.rmtree, self.root, ignore_errors=True)
+        (self.root / "docs").mkdir()
+        (self.root / "docs/guide.md").write_text("# Guide\n\nSmall steps.\n")
+        (self.root / ".env").write_text("TOKEN=not-for-you\n")
+
+    def memory(self, file):
+        """The text of a memory file, or None where nothing was ever written to it."""
+        path = self.root / ".claude/memory" / file
+        return path.read_text() if path.exists() else None
+
+    def vouch(self, *args):
+        """Runs a `vouch` command on this project and gives its stdout."""
+        return subprocess.run(
+            [VOUCH, *args, "--root", self.root], check=True, capture_output=True, text=True
+        ).stdout
+
+    def stdio_arguments(self):
+        return ["serve", "--stdio", "--root", str(self.root)]
+
+    def serve(self, test):
+        """The URL of a server for this project on a free port. Ends with the test."""
+        server = subprocess.Popen(
+            [VOUCH, "serve", "--port", "0", "--root", self.root],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        lines = Queue()
+
+        def read():
+            for line in server.stderr:
+                lines.put(line)
+            lines.put(None)
+
+        reader = threading.Thread(target=read, daemon=True)
+        reader.start()
+
+        def stop():
+            server.terminate()
+            server.wait()
+            reader.join()
+            server.stderr.close()
+
+        test.addCleanup(stop)
+        said = []
+        while True:
+            try:
+                line = lines.get(timeout=START_LIMIT_SECONDS)
+            except Empty:
+                line = None
+            if line is None:
+                raise AssertionError("vouch named no URL:\n" + "".join(said))
+            said.append(line)
+            if match := re.search(r"http://\S+?/mcp", line):
+                return match[0]
