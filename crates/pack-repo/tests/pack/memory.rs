@@ -1,0 +1,251 @@
+//! Memory files: what is stored, by many at once, through crashes and full disks.
+
+use std::collections::HashMap;
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::thread;
+
+use contract::Code;
+use pack_repo::{RepoOptions, tools};
+use serde_json::{Value, json};
+
+use crate::{Repo, call, context, find};
+
+const LOG: &str = ".claude/memory/progress_log.jsonl";
+
+fn append(repo: &Repo, file: &str, entry: &str) -> Value {
+    repo.call("write_memory_entry", json!({"file": file, "entry": entry})).unwrap()
+}
+
+#[test]
+fn entries_are_stored_in_order_and_read_back() {
+    let repo = Repo::new();
+    let first = append(&repo, "progress_log.jsonl", "{\n  \"b\": 1.10,\n  \"a\": \"x y\"\n}");
+    assert_eq!(first["bytes_written"], 21);
+    append(&repo, "progress_log.jsonl", "[1, 2]");
+    append(&repo, "best_practices.md", "# Title\r\n\n- one\ttab \u{e9}");
+    append(&repo, "best_practices.md", "- two\n");
+    let read =
+        |path: &str| repo.call("read_repo_file", json!({"path": path})).unwrap()["content"].clone();
+    assert_eq!(read(LOG), "{\"b\":1.10,\"a\":\"x y\"}\n[1,2]\n");
+    assert_eq!(
+        read(".claude/memory/best_practices.md"),
+        "# Title\r\n\n- one\ttab \u{e9}\n- two\n\n"
+    );
+    assert!(!repo.path(".claude/memory/decisions.jsonl").exists());
+}
+
+#[test]
+fn another_folder_can_hold_the_memory() {
+    let options = RepoOptions { memory_folder: "notes/kept/".into(), ..Default::default() };
+    let repo = Repo::with(options);
+    append(&repo, "decisions.jsonl", "{}");
+    assert_eq!(repo.read("notes/kept/decisions.jsonl"), "{}\n");
+}
+
+#[test]
+fn the_memory_folder_may_be_a_link_that_stays_inside() {
+    for target in ["../shared/memory", "../shared/memory/", ".."] {
+        let repo = Repo::new();
+        fs::create_dir(repo.path(".claude")).unwrap();
+        symlink(target, repo.path(".claude/memory")).unwrap();
+        append(&repo, "decisions.jsonl", "{}");
+        let stored = Path::new(".claude").join(target).join("decisions.jsonl");
+        assert_eq!(repo.read(stored.to_str().unwrap()), "{}\n", "{target}");
+    }
+}
+
+#[test]
+fn an_entry_starts_on_its_own_line_after_a_torn_one() {
+    let repo = Repo::new();
+    repo.write(LOG, "{\"whole\":1}\n{\"torn\":");
+    append(&repo, "progress_log.jsonl", "{\"next\": 2}");
+    append(&repo, "progress_log.jsonl", "{\"last\": 3}");
+    assert_eq!(repo.read(LOG), "{\"whole\":1}\n{\"torn\":\n{\"next\":2}\n{\"last\":3}\n");
+}
+
+#[test]
+fn threads_never_interleave() {
+    let repo = Repo::new();
+    thread::scope(|scope| {
+        for writer in 0..8 {
+            let repo = &repo;
+            scope.spawn(move || {
+                for number in 0..25 {
+                    let padding = "x".repeat(1 + (writer * 1_237 + number * 311) % 9_000);
+                    append(repo, "progress_log.jsonl", &entry(writer, number, &padding));
+                }
+            });
+        }
+    });
+    let stored = stored(&repo.read(LOG));
+    assert_eq!(stored.len(), 8 * 25);
+    assert!(stored.values().all(|times| *times == 1));
+}
+
+fn entry(writer: usize, number: usize, padding: &str) -> String {
+    json!({"id": format!("{writer}-{number}"), "padding": padding}).to_string()
+}
+
+/// How often each id is stored. A line that a killed writer tore counts for nothing, and must be the start of one.
+fn stored(text: &str) -> HashMap<String, usize> {
+    let mut counts = HashMap::new();
+    for line in text.lines() {
+        match serde_json::from_str::<Value>(line) {
+            Ok(value) => *counts.entry(value["id"].as_str().unwrap().to_owned()).or_default() += 1,
+            Err(_) => assert!("{\"id\":\"".starts_with(&line[..line.len().min(7)]), "{line}"),
+        }
+    }
+    counts
+}
+
+/// Starts this test binary again to run one of the ignored tests below in a process of its own.
+fn process(test: &str, root: &Path, writer: usize) -> Command {
+    // A write over the size limit is then answered with an error instead of a signal that ends the process.
+    let mut command = Command::new("sh");
+    command
+        .args(["-c", "trap '' XFSZ; exec \"$0\" \"$@\""])
+        .arg(std::env::current_exe().unwrap())
+        .args(["--ignored", "--exact", "--nocapture", test])
+        .env("TEST_ROOT", root)
+        .env("TEST_WRITER", writer.to_string())
+        .stdout(Stdio::piped());
+    command
+}
+
+#[test]
+fn what_killed_processes_acknowledged_is_there_once_and_whole() {
+    let repo = Repo::new();
+    let mut acknowledged = Vec::new();
+    thread::scope(|scope| {
+        let killed: Vec<_> = (0..4)
+            .map(|writer| {
+                let root = repo.path("");
+                scope.spawn(move || {
+                    let mut child =
+                        process("memory::writing_process", &root, writer).spawn().unwrap();
+                    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+                    let mut ids = Vec::new();
+                    for line in lines.map_while(Result::ok) {
+                        ids.extend(line.strip_prefix("stored ").map(str::to_owned));
+                        if ids.len() == 15 + 7 * writer {
+                            // Goes on reading after this: what it still said before it died counts too.
+                            child.kill().unwrap();
+                        }
+                    }
+                    child.wait().unwrap();
+                    ids
+                })
+            })
+            .collect();
+        for ids in killed {
+            acknowledged.extend(ids.join().unwrap());
+        }
+    });
+    append(&repo, "progress_log.jsonl", &entry(9, 9, ""));
+    acknowledged.push("9-9".into());
+    let stored = stored(&repo.read(LOG));
+    assert!(acknowledged.len() >= 4 * 15);
+    for id in &acknowledged {
+        assert_eq!(stored.get(id), Some(&1), "{id}");
+    }
+}
+
+#[test]
+#[ignore = "run as a process of its own by the test above"]
+fn writing_process() {
+    let root = std::env::var("TEST_ROOT").unwrap();
+    let writer = std::env::var("TEST_WRITER").unwrap().parse().unwrap();
+    let tools = tools(root, RepoOptions::default()).unwrap();
+    for number in 0.. {
+        let entry = entry(writer, number, &"x".repeat(number * 977 % 9_000));
+        let arguments = json!({"file": "progress_log.jsonl", "entry": entry});
+        call(find(&tools, "write_memory_entry"), arguments, &context()).unwrap();
+        println!("\nstored {writer}-{number}");
+    }
+}
+
+#[test]
+fn an_entry_that_a_full_disk_cuts_short_is_taken_back() {
+    let repo = Repo::new();
+    let before = format!("\"{}\"\n", "x".repeat(8_000));
+    repo.write(LOG, &before);
+    let output = process("memory::process_with_little_room", &repo.path(""), 0).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success(), "{text}");
+    assert_eq!(repo.read(LOG), before);
+    append(&repo, "progress_log.jsonl", "1");
+    assert_eq!(repo.read(LOG), before + "1\n");
+}
+
+#[test]
+#[ignore = "run as a process of its own by the test above"]
+fn process_with_little_room() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    // Room for a part of the entry: the kernel writes that part and says so.
+    let limit = Rlimit { current: Some(8_053), ..getrlimit(Resource::Fsize) };
+    setrlimit(Resource::Fsize, limit).unwrap();
+    let tools = tools(std::env::var("TEST_ROOT").unwrap(), RepoOptions::default()).unwrap();
+    let arguments = json!({"file": "progress_log.jsonl", "entry": entry(0, 0, &"x".repeat(500))});
+    let error = call(find(&tools, "write_memory_entry"), arguments, &context()).unwrap_err();
+    assert_eq!(error.code, Code::InternalError);
+    assert_eq!(
+        error.message,
+        "the entry could not be stored in `.claude/memory/progress_log.jsonl`; nothing was written"
+    );
+}
+
+#[test]
+fn a_writer_waits_for_the_lock_and_gives_up() {
+    let repo = Repo::new();
+    repo.write(LOG, "");
+    let other = File::open(repo.path(LOG)).unwrap();
+    other.lock().unwrap();
+    let tool = repo.tool("write_memory_entry");
+    let arguments = json!({"file": "progress_log.jsonl", "entry": "1"});
+    let error = call(tool, arguments.clone(), &context()).unwrap_err();
+    assert_eq!(error.code, Code::ExecutionTimeout);
+    let ctx = context();
+    ctx.cancel();
+    assert_eq!(call(tool, arguments, &ctx).unwrap_err().code, Code::Cancelled);
+    assert_eq!(repo.read(LOG), "");
+    other.unlock().unwrap();
+    append(&repo, "progress_log.jsonl", "1");
+    assert_eq!(repo.read(LOG), "1\n");
+}
+
+/// As an editor or a checkout does while a writer waits: its entry must not go into the file that is gone.
+#[test]
+fn a_file_replaced_while_waiting_gets_the_entry() {
+    let repo = Repo::new();
+    repo.write(LOG, "\"old\"\n");
+    let other = File::open(repo.path(LOG)).unwrap();
+    other.lock().unwrap();
+    thread::scope(|scope| {
+        let waiting = scope.spawn(|| append(&repo, "progress_log.jsonl", "1"));
+        // The writer holds a handle on the old file as soon as a second one is open in this process.
+        while open_handles(&repo.path(LOG)) < 2 {
+            thread::yield_now();
+        }
+        repo.write("new.jsonl", "\"new\"\n");
+        fs::rename(repo.path("new.jsonl"), repo.path(LOG)).unwrap();
+        other.unlock().unwrap();
+        waiting.join().unwrap();
+    });
+    assert_eq!(repo.read(LOG), "\"new\"\n1\n");
+}
+
+fn open_handles(path: &Path) -> usize {
+    let path = path.canonicalize().unwrap();
+    fs::read_dir("/proc/self/fd")
+        .unwrap()
+        .filter(|handle| {
+            handle
+                .as_ref()
+                .is_ok_and(|handle| fs::read_link(handle.path()).is_ok_and(|to| to == path))
+        })
+        .count()
+}
