@@ -1,1 +1,34 @@
-//! placeholder
+//! The one way a call goes.
+//!
+//! ```text
+//!  stdio MCP ─┐   ┌──────────────────── Pipeline ────────────────────┐   ┌─ LocalTool ── contract::Tool
+//!  HTTP  MCP ─┼──►│ resolve → validate → rate → approve → time limit │──►┤
+//!  REST      ─┤   │   → run → validate output → size → audit+metrics │   └─ any other Invoker
+//!  `vouch call`┘  └───────────────────────────────────────────────────┘
+//! ```
+//!
+//! This crate owns the [`Catalog`], the [`Pipeline`] and the front doors. It knows no particular tool. Start reading at
+//! [`Pipeline::call`]; everything else is either a stage of it or a door into it.
+
+mod approval;
+mod audit;
+mod call;
+mod catalog;
+pub mod client;
+pub mod doors;
+mod inquiry;
+mod limits;
+mod local;
+mod metrics;
+mod pipeline;
+mod seal;
+mod trace;
+
+pub use call::{
+    Abilities, Answers, Ask, Call, Person, Question, QuestionKind, Refusal, Reply, Rounds, Stop,
+};
+pub use catalog::{Catalog, CatalogError, Entry, Invoker};
+pub use inquiry::Inquiry;
+pub use local::LocalTool;
+pub use metrics::Metrics;
+pub use pipeline::{Approve, Pipeline, PipelineOptions};

@@ -1,0 +1,172 @@
+//! The HTTP server: MCP at `/mcp`, REST below `/v1`, and what operators need beside them.
+//!
+//! Two guards stand before every route: Host and Origin must be ours (a web page must not reach a local server by a
+//! rebound name), and where tokens are configured a request must bear one.
+
+mod guard;
+mod malformed;
+mod token;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::{DefaultBodyLimit, State};
+use axum::http::header;
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use axum::{Json, Router, middleware};
+use contract::Caller;
+use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
+use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
+use serde_json::json;
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+use super::mcp::{Face, McpDoor};
+use super::{openapi, rest};
+use crate::pipeline::Pipeline;
+pub use token::{Token, TokenError, Tokens};
+
+/// How long calls in flight may take to finish once the server is told to stop; no contract of ours allows more.
+const DRAIN_LIMIT: Duration = Duration::from_secs(30);
+/// An argument list has its own, smaller bound; this one protects memory before anything is parsed.
+const MAX_BODY_BYTES: usize = 4 * 1024 * 1024;
+
+/// What an operator may set about the server.
+#[derive(Debug)]
+pub struct HttpOptions {
+    pub address: SocketAddr,
+    pub tokens: Tokens,
+    /// Host names beyond loopback and the bound address that requests may carry.
+    pub allowed_hosts: Vec<String>,
+    /// Browser origins beyond loopback that may call.
+    pub allowed_origins: Vec<String>,
+    pub max_body_bytes: usize,
+}
+
+impl HttpOptions {
+    pub fn new(address: SocketAddr) -> Self {
+        Self {
+            address,
+            tokens: Tokens::default(),
+            allowed_hosts: Vec::new(),
+            allowed_origins: Vec::new(),
+            max_body_bytes: MAX_BODY_BYTES,
+        }
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum HttpError {
+    #[error("{0} is not a loopback address, and beyond loopback a token is required")]
+    TokenRequired(SocketAddr),
+    #[error("cannot listen on {address}")]
+    Bind { address: SocketAddr, source: std::io::Error },
+    #[error("the HTTP server failed")]
+    Serve(#[source] std::io::Error),
+}
+
+pub(crate) struct App {
+    pub(crate) pipeline: Arc<Pipeline>,
+    pub(crate) face: Face,
+    pub(crate) options: HttpOptions,
+}
+
+/// A bound server that does not serve yet.
+pub struct HttpDoor {
+    listener: TcpListener,
+    address: SocketAddr,
+    app: Arc<App>,
+}
+
+impl HttpDoor {
+    pub async fn bind(
+        pipeline: Arc<Pipeline>,
+        face: Face,
+        mut options: HttpOptions,
+    ) -> Result<Self, HttpError> {
+        let address = options.address;
+        if !address.ip().is_loopback() && options.tokens.is_empty() {
+            return Err(HttpError::TokenRequired(address));
+        }
+        let failed = |source| HttpError::Bind { address, source };
+        let listener = TcpListener::bind(address).await.map_err(failed)?;
+        let address = listener.local_addr().map_err(failed)?;
+        options.address = address;
+        Ok(Self { listener, address, app: Arc::new(App { pipeline, face, options }) })
+    }
+
+    /// The address it listens on, with the real port.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Serves until `stop` is cancelled, then finishes the calls in flight.
+    pub async fn serve(self, stop: CancellationToken) -> Result<(), HttpError> {
+        let Self { listener, app, .. } = self;
+        let sessions = CancellationToken::new();
+        let router = router(Arc::clone(&app), sessions.clone());
+        let pipeline = Arc::clone(&app.pipeline);
+        let closing = async move {
+            stop.cancelled().await;
+            // Open event streams would keep the server alive for ever: they end once no call needs them.
+            tokio::spawn(async move {
+                let _ = tokio::time::timeout(DRAIN_LIMIT, pipeline.drain()).await;
+                sessions.cancel();
+            });
+        };
+        axum::serve(listener, router)
+            .with_graceful_shutdown(closing)
+            .await
+            .map_err(HttpError::Serve)?;
+        app.pipeline.drain().await;
+        Ok(())
+    }
+}
+
+fn router(app: Arc<App>, sessions: CancellationToken) -> Router {
+    let door = McpDoor::new(Arc::clone(&app.pipeline), app.face.clone(), Caller::new("local"));
+    let config = StreamableHttpServerConfig::default()
+        .with_json_response(true)
+        .with_cancellation_token(sessions)
+        .with_max_request_body_bytes(app.options.max_body_bytes)
+        // Our own guard stands before every route, this one included.
+        .disable_allowed_hosts()
+        .disable_allowed_origins();
+    let mcp = StreamableHttpService::new(
+        move || Ok(door.clone()),
+        Arc::new(LocalSessionManager::default()),
+        config,
+    );
+    Router::new()
+        .route_service("/mcp", mcp)
+        .layer(middleware::map_response(malformed::as_json_rpc))
+        .merge(rest::routes())
+        .route("/openapi.json", get(describe))
+        .route("/metrics", get(metrics))
+        .layer(middleware::from_fn_with_state(Arc::clone(&app), token::require))
+        .route("/healthz", get(health))
+        .fallback(rest::no_such_route)
+        .layer(DefaultBodyLimit::max(app.options.max_body_bytes))
+        .layer(middleware::from_fn_with_state(Arc::clone(&app), guard::check))
+        .with_state(app)
+}
+
+async fn health(State(app): State<Arc<App>>) -> Response {
+    let tools = app.pipeline.catalog().names().count();
+    Json(json!({"status": "ok", "version": app.face.version, "tools": tools})).into_response()
+}
+
+async fn describe(State(app): State<Arc<App>>) -> Response {
+    let secured = !app.options.tokens.is_empty();
+    Json(openapi::document(app.pipeline.catalog(), &app.face, secured)).into_response()
+}
+
+async fn metrics(State(app): State<Arc<App>>) -> Response {
+    const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+    match app.pipeline.metrics().render() {
+        Ok(text) => ([(header::CONTENT_TYPE, OPEN_METRICS)], text).into_response(),
+        Err(_) => axum::http::StatusCode::INTERNAL_SERVER_ERROR.into_response(),
+    }
+}

@@ -1,0 +1,145 @@
+//! REST: the same tools for `curl` and for programs that speak no MCP.
+
+use std::sync::Arc;
+
+use axum::body::Bytes;
+use axum::extract::rejection::BytesRejection;
+use axum::extract::{Extension, Path, State};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use axum::{Json, Router};
+use contract::{Caller, Code, Content, Contract, Output, ToolError};
+use serde_json::{Map, Value, json};
+
+use super::http::App;
+use crate::call::{Call, Refusal, Reply};
+
+pub(super) fn routes() -> Router<Arc<App>> {
+    Router::new().route("/v1/tools", get(list)).route("/v1/tools/{name}", get(show).post(call))
+}
+
+/// A contract as REST and `vouch tools --json` show it.
+pub fn contract_view(contract: &Contract) -> Value {
+    let mut view = serde_json::to_value(contract.definition()).unwrap_or_default();
+    view["digest"] = contract.digest().into();
+    view["errors"] = json!(contract.errors);
+    view
+}
+
+async fn list(State(app): State<Arc<App>>) -> Response {
+    let tools: Vec<_> = app.pipeline.catalog().contracts().map(contract_view).collect();
+    Json(json!({"tools": tools})).into_response()
+}
+
+async fn show(State(app): State<Arc<App>>, Path(name): Path<String>) -> Response {
+    match app.pipeline.catalog().get(&name) {
+        Some(entry) => Json(contract_view(&entry.contract)).into_response(),
+        None => error_response(&crate::pipeline::unknown_tool(&name)),
+    }
+}
+
+async fn call(
+    State(app): State<Arc<App>>,
+    Extension(caller): Extension<Caller>,
+    Path(name): Path<String>,
+    headers: HeaderMap,
+    body: Result<Bytes, BytesRejection>,
+) -> Response {
+    let arguments = match body.map_err(|rejection| body_error(&rejection, &app)) {
+        Ok(body) => arguments(&headers, &body),
+        Err(error) => Err(error),
+    };
+    let arguments = match arguments {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            app.pipeline.refused_at_door(&caller.principal, error.code);
+            return error_response(&error);
+        }
+    };
+    let mut call = Call::new(name, arguments, caller);
+    call.traceparent =
+        headers.get("traceparent").and_then(|value| value.to_str().ok()).map(str::to_owned);
+    match app.pipeline.call(call).await {
+        Reply::Done(output) => success(output),
+        Reply::Failed(error) => error_response(&error),
+        // Questions are only put to clients that declared they can answer; REST declares nothing.
+        Reply::InputRequired { .. } | Reply::Refused(Refusal::BadState(_)) => error_response(
+            &ToolError::new(Code::InternalError, "the call asked for what REST cannot answer"),
+        ),
+        Reply::Refused(Refusal::MissingAbility(ability)) => error_response(
+            &ToolError::new(
+                Code::ApprovalRequired,
+                format!("this tool puts questions to its client ({ability}); call it over MCP"),
+            )
+            .with("ability", ability),
+        ),
+    }
+}
+
+fn arguments(headers: &HeaderMap, body: &[u8]) -> Result<Map<String, Value>, ToolError> {
+    let invalid = |message: String| ToolError::new(Code::InvalidInput, message);
+    if body.is_empty() {
+        return Ok(Map::new());
+    }
+    // Browsers send other types without asking first; JSON makes them ask, and the Origin guard answers.
+    let kind =
+        headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let kind = kind.split(';').next().unwrap_or_default().trim();
+    if !kind.eq_ignore_ascii_case("application/json") {
+        return Err(invalid("send the arguments with `Content-Type: application/json`".into()));
+    }
+    match serde_json::from_slice(body) {
+        Ok(Value::Object(arguments)) => Ok(arguments),
+        Ok(_) => Err(invalid("the body must be a JSON object that holds the arguments".into())),
+        Err(error) => Err(invalid(format!("the body is not valid JSON: {error}"))),
+    }
+}
+
+fn body_error(rejection: &BytesRejection, app: &App) -> ToolError {
+    if rejection.status() == StatusCode::PAYLOAD_TOO_LARGE {
+        let limit = app.options.max_body_bytes;
+        ToolError::new(
+            Code::TooLarge,
+            format!("the request body is over the limit of {limit} bytes"),
+        )
+        .with("limit", limit)
+    } else {
+        ToolError::new(Code::InvalidInput, "the request body could not be read to its end")
+    }
+}
+
+fn success(output: Output) -> Response {
+    match output.structured {
+        Some(value) => Json(value).into_response(),
+        None => {
+            let content: Vec<_> = output
+                .content
+                .into_iter()
+                .map(|content| match content {
+                    Content::Text(text) => json!({"type": "text", "text": text}),
+                    Content::Block(block) => block,
+                })
+                .collect();
+            Json(json!({"content": content})).into_response()
+        }
+    }
+}
+
+/// The envelope with the status of its code.
+pub(super) fn error_response(error: &ToolError) -> Response {
+    let status =
+        StatusCode::from_u16(error.code.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let mut response = (status, Json(error.envelope())).into_response();
+    if let Some(wait) = error.details.get("retryAfterMs").and_then(Value::as_u64) {
+        response.headers_mut().insert(header::RETRY_AFTER, wait.div_ceil(1000).into());
+    }
+    response
+}
+
+pub(super) async fn no_such_route() -> Response {
+    error_response(&ToolError::new(
+        Code::NotFound,
+        "there is nothing here; see /openapi.json, or /mcp for MCP",
+    ))
+}

@@ -1,0 +1,63 @@
+//! Runs a [`Tool`]: the blocking function of a pack, off the threads that serve connections.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use contract::{CallContext, Code, Output, Tool, ToolError, Violation};
+use serde_json::Value;
+
+use crate::call::Stop;
+use crate::catalog::Invoker;
+use crate::inquiry::Inquiry;
+
+pub struct LocalTool {
+    tool: Arc<dyn Tool>,
+}
+
+impl LocalTool {
+    pub fn new(tool: Arc<dyn Tool>) -> Self {
+        Self { tool }
+    }
+}
+
+#[async_trait]
+impl Invoker for LocalTool {
+    fn reword(&self, violation: &Violation) -> Option<ToolError> {
+        self.tool.reword(violation)
+    }
+
+    fn check(&self, arguments: &Value) -> Result<(), ToolError> {
+        self.tool.check(arguments)
+    }
+
+    async fn invoke(
+        &self,
+        arguments: Value,
+        _inquiry: &Inquiry,
+        ctx: &CallContext,
+    ) -> Result<Output, Stop> {
+        if self.tool.is_immediate() {
+            return run(&*self.tool, arguments, ctx).map_err(Stop::Fail);
+        }
+        let (tool, ctx) = (Arc::clone(&self.tool), ctx.clone());
+        let span = tracing::Span::current();
+        tokio::task::spawn_blocking(move || span.in_scope(|| run(&*tool, arguments, &ctx)))
+            .await
+            .unwrap_or_else(|_| Err(defect()))
+            .map_err(Stop::Fail)
+    }
+}
+
+/// A panic in a tool is a defect of ours: the panic hook has logged it, the caller learns that it failed.
+fn run(tool: &dyn Tool, arguments: Value, ctx: &CallContext) -> Result<Output, ToolError> {
+    ctx.check_cancelled()?;
+    catch_unwind(AssertUnwindSafe(|| tool.call(arguments, ctx))).unwrap_or_else(|_| Err(defect()))
+}
+
+fn defect() -> ToolError {
+    ToolError::new(
+        Code::InternalError,
+        "the tool failed unexpectedly; the server's log has the cause",
+    )
+}

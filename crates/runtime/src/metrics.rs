@@ -1,0 +1,101 @@
+//! Counters and histograms of every call, in the Prometheus text format.
+
+use std::fmt;
+use std::sync::atomic::AtomicI64;
+use std::time::Duration;
+
+use contract::Code;
+use prometheus_client::encoding::{EncodeLabelSet, text};
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::{Family, MetricConstructor};
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::Registry;
+
+/// From 50 µs, where immediate tools are, to the longest time limit of our contracts.
+const BUCKETS: [f64; 14] = [
+    0.000_05, 0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.1, 0.25, 0.5, 1.0,
+    5.0,
+];
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct ToolLabel {
+    tool: String,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct FailureLabel {
+    tool: String,
+    code: String,
+}
+
+#[derive(Clone)]
+struct Durations;
+
+impl MetricConstructor<Histogram> for Durations {
+    fn new_metric(&self) -> Histogram {
+        Histogram::new(BUCKETS)
+    }
+}
+
+pub struct Metrics {
+    registry: Registry,
+    calls: Family<ToolLabel, Counter>,
+    failures: Family<FailureLabel, Counter>,
+    rate_limited: Family<ToolLabel, Counter>,
+    durations: Family<ToolLabel, Histogram, Durations>,
+    in_flight: Gauge<i64, AtomicI64>,
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        let mut registry = Registry::with_prefix("vouch");
+        let calls = Family::default();
+        let failures = Family::default();
+        let rate_limited = Family::default();
+        let durations = Family::new_with_constructor(Durations);
+        let in_flight = Gauge::default();
+        registry.register("calls", "Calls that entered the pipeline", calls.clone());
+        registry.register(
+            "failures",
+            "Calls that failed or were refused, by code",
+            failures.clone(),
+        );
+        registry.register("rate_limited", "Calls over their rate limit", rate_limited.clone());
+        registry.register("call_duration_seconds", "Time in the pipeline", durations.clone());
+        registry.register("calls_in_flight", "Calls in the pipeline now", in_flight.clone());
+        Self { registry, calls, failures, rate_limited, durations, in_flight }
+    }
+}
+
+impl Metrics {
+    pub(crate) fn begin(&self) {
+        self.in_flight.inc();
+    }
+
+    /// `tool` is a name of the catalog, or a fixed word for names that are not: labels must stay bounded.
+    pub(crate) fn end(&self, tool: &str, code: Option<Code>, duration: Duration) {
+        self.in_flight.dec();
+        let label = ToolLabel { tool: tool.to_owned() };
+        self.calls.get_or_create(&label).inc();
+        self.durations.get_or_create(&label).observe(duration.as_secs_f64());
+        if let Some(code) = code {
+            if code == Code::RateLimited {
+                self.rate_limited.get_or_create(&label).inc();
+            }
+            let label = FailureLabel { tool: tool.to_owned(), code: code.to_string() };
+            self.failures.get_or_create(&label).inc();
+        }
+    }
+
+    pub(crate) fn in_flight(&self) -> i64 {
+        self.in_flight.get()
+    }
+
+    /// The whole registry in the OpenMetrics text format.
+    pub fn render(&self) -> Result<String, fmt::Error> {
+        let mut out = String::new();
+        text::encode(&mut out, &self.registry)?;
+        Ok(out)
+    }
+}

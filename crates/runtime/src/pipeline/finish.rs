@@ -1,0 +1,169 @@
+//! The last stage, which always runs: metrics and one audit line for every call, refused and abandoned ones too.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use contract::{CallContext, Code, Contract, Output, SideEffects};
+use serde_json::Value;
+use store::audit::{Arguments, Outcome, Record};
+
+use super::{Pipeline, output_size};
+use crate::audit::describe;
+use crate::call::{Call, Question, Reply};
+
+/// Collects what happens to a call. If the caller goes away the ledger is dropped, which cancels the work and still
+/// leaves the line.
+pub(super) struct Ledger<'a> {
+    pipeline: &'a Pipeline,
+    started: Instant,
+    caller: contract::Caller,
+    tool: String,
+    trace: Option<String>,
+    contract: Option<Arc<Contract>>,
+    arguments: Option<Arguments>,
+    ctx: Option<CallContext>,
+    state: String,
+    open: bool,
+}
+
+impl<'a> Ledger<'a> {
+    pub(super) fn open(pipeline: &'a Pipeline, call: &Call, trace: Option<String>) -> Self {
+        pipeline.metrics.begin();
+        Self {
+            pipeline,
+            started: Instant::now(),
+            caller: call.caller.clone(),
+            tool: call.tool.clone(),
+            trace,
+            contract: None,
+            arguments: None,
+            ctx: None,
+            state: String::new(),
+            open: true,
+        }
+    }
+
+    pub(super) fn resolved(&mut self, contract: &Arc<Contract>) {
+        self.contract = Some(Arc::clone(contract));
+    }
+
+    pub(super) fn arguments(&mut self, arguments: &Value, digest: &str) {
+        self.arguments =
+            arguments.as_object().map(|arguments| describe(arguments, digest.to_owned()));
+    }
+
+    /// Arguments that passed the schema, for contracts that allow their values in the log.
+    pub(super) fn validated(&mut self, values: &Value) {
+        if self.contract.as_ref().is_some_and(|contract| contract.constraints.audit_values)
+            && let Some(arguments) = &mut self.arguments
+        {
+            arguments.values = Some(values.clone());
+        }
+    }
+
+    pub(super) fn running(&mut self, ctx: &CallContext) {
+        self.ctx = Some(ctx.clone());
+    }
+
+    pub(super) fn seal(&mut self, state: String) {
+        self.state = state;
+    }
+
+    /// The reply to a call that waits for answers, with the state sealed for it.
+    pub(super) fn suspended(&mut self, questions: Vec<Question>) -> Reply {
+        Reply::InputRequired { questions, state: std::mem::take(&mut self.state) }
+    }
+
+    /// Writes the line and gives the reply back. A call that changed something is answered only once its line is on
+    /// disk; a call that only read is not made to wait for that.
+    pub(super) async fn close(mut self, reply: Reply) -> Reply {
+        let changed = matches!(&reply, Reply::Done(_))
+            && self
+                .contract
+                .as_ref()
+                .is_some_and(|contract| contract.constraints.side_effects != SideEffects::None);
+        let record = self.record(&reply);
+        if changed {
+            if let Err(error) = self.pipeline.audit.append_durable(record).await {
+                tracing::error!(%error, "a change was made but its audit line is not on disk");
+            }
+        } else {
+            self.pipeline.audit.append(record);
+        }
+        reply
+    }
+
+    fn record(&mut self, reply: &Reply) -> Record {
+        let duration = self.started.elapsed();
+        let code = reply.code();
+        let known = self.contract.as_ref().map_or("(unknown)", |contract| contract.name.as_str());
+        self.pipeline.metrics.end(known, code, duration);
+        self.pipeline.idle.notify_waiters();
+        self.open = false;
+        if let Some(code) = code {
+            tracing::debug!(%code, ?duration, "refused or failed");
+        }
+        Record {
+            time: jiff::Timestamp::now(),
+            caller: self.caller.principal.to_string(),
+            client: self.caller.client.as_deref().map(short),
+            tool: Some(short(&self.tool)),
+            contract: self.contract.as_ref().map(|contract| contract.digest().to_owned()),
+            arguments: self.arguments.take(),
+            outcome: match reply {
+                Reply::Done(_) => Outcome::Ok,
+                Reply::InputRequired { .. } => Outcome::InputRequired,
+                Reply::Failed(_) | Reply::Refused(_) => Outcome::Error,
+            },
+            code: code.map(|code| code.as_str().to_owned()),
+            duration_us: u64::try_from(duration.as_micros()).unwrap_or(u64::MAX),
+            result_bytes: match reply {
+                Reply::Done(output) => size(output),
+                _ => 0,
+            },
+            trace: self.trace.take(),
+        }
+    }
+}
+
+impl Drop for Ledger<'_> {
+    fn drop(&mut self) {
+        if self.open {
+            if let Some(ctx) = &self.ctx {
+                ctx.cancel();
+            }
+            let gone = contract::ToolError::new(Code::Cancelled, "the caller went away");
+            let record = self.record(&Reply::Failed(gone));
+            self.pipeline.audit.append(record);
+        } else if let Some(ctx) = &self.ctx {
+            // Work that outlives its answer (a time limit, a cancellation) is told to stop.
+            ctx.cancel();
+        }
+    }
+}
+
+fn size(output: &Output) -> u64 {
+    u64::try_from(output_size(output)).unwrap_or(u64::MAX)
+}
+
+/// Names come from strangers; a line of the log stays short.
+fn short(text: &str) -> String {
+    contract::text::one_line(&text.chars().take(128).collect::<String>())
+}
+
+/// The line of a request that never reached a tool.
+pub(super) fn door_record(principal: &str, code: Code) -> Record {
+    Record {
+        time: jiff::Timestamp::now(),
+        caller: principal.to_owned(),
+        client: None,
+        tool: None,
+        contract: None,
+        arguments: None,
+        outcome: Outcome::Error,
+        code: Some(code.as_str().to_owned()),
+        duration_us: 0,
+        result_bytes: 0,
+        trace: None,
+    }
+}

@@ -1,0 +1,292 @@
+//! The HTTP doors, with real sockets: what is let in, what is turned away, and that the server stays up.
+
+use runtime::doors::http::{HttpDoor, HttpError, HttpOptions, Tokens};
+use runtime::doors::mcp::Face;
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use crate::rig::{Rig, object};
+
+struct Server {
+    rig: Rig,
+    url: String,
+    stop: CancellationToken,
+    running: tokio::task::JoinHandle<Result<(), HttpError>>,
+    client: reqwest::Client,
+}
+
+fn face() -> Face {
+    Face { name: "test".into(), version: "0".into(), instructions: None }
+}
+
+impl Server {
+    async fn start() -> Self {
+        Self::with(|_| {}).await
+    }
+
+    async fn with(adjust: impl FnOnce(&mut HttpOptions)) -> Self {
+        runtime::client::install_tls();
+        let rig = Rig::new().await;
+        let mut options = HttpOptions::new(([127, 0, 0, 1], 0).into());
+        adjust(&mut options);
+        let door = HttpDoor::bind(rig.pipeline.clone(), face(), options).await.unwrap();
+        let url = format!("http://{}", door.address());
+        let stop = CancellationToken::new();
+        let running = tokio::spawn(door.serve(stop.clone()));
+        Self { rig, url, stop, running, client: reqwest::Client::new() }
+    }
+
+    fn post(&self, path: &str) -> reqwest::RequestBuilder {
+        self.client
+            .post(format!("{}{path}", self.url))
+            .header("content-type", "application/json")
+            .header("accept", "application/json, text/event-stream")
+    }
+
+    fn get(&self, path: &str) -> reqwest::RequestBuilder {
+        self.client.get(format!("{}{path}", self.url))
+    }
+
+    fn rpc(&self, method: &str, params: Value) -> reqwest::RequestBuilder {
+        self.rpc_of("2026-07-28", method, params)
+    }
+
+    /// A request of the stateless revisions.
+    fn rpc_of(&self, version: &str, method: &str, params: Value) -> reqwest::RequestBuilder {
+        let mut params = object(params);
+        let name = params
+            .get("name")
+            .or(params.get("uri"))
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+            .to_owned();
+        params.insert(
+            "_meta".into(),
+            json!({
+                "io.modelcontextprotocol/protocolVersion": version,
+                "io.modelcontextprotocol/clientInfo": {"name": "t", "version": "1"},
+                "io.modelcontextprotocol/clientCapabilities": {},
+                "traceparent": "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
+            }),
+        );
+        let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+        let mut request = self
+            .post("/mcp")
+            .header("mcp-protocol-version", version)
+            .header("mcp-method", method)
+            .body(body.to_string());
+        if !name.is_empty() {
+            request = request.header("mcp-name", name);
+        }
+        request
+    }
+
+    async fn still_works(&self) {
+        let reply = self.post("/v1/tools/echo").body(r#"{"text":"up"}"#).send().await.unwrap();
+        assert_eq!(reply.status(), 200);
+    }
+
+    async fn stop(self) -> Rig {
+        self.stop.cancel();
+        self.running.await.unwrap().unwrap();
+        self.rig
+    }
+}
+
+/// Status, and the envelope's code and message or the whole body.
+async fn show(request: reqwest::RequestBuilder) -> String {
+    let reply = request.send().await.unwrap();
+    let status = reply.status().as_u16();
+    let text = reply.text().await.unwrap();
+    match serde_json::from_str::<Value>(&text) {
+        Ok(body) if body.get("success") == Some(&json!(false)) => {
+            assert_eq!(body["error"]["status"].as_u64(), Some(u64::from(status)), "{body}");
+            format!("{status} {} {}", body["error"]["code"], body["error"]["message"])
+        }
+        _ => format!("{status} {text}"),
+    }
+}
+
+#[tokio::test]
+async fn rest() {
+    let server = Server::start().await;
+    let deep = format!("{}1{}", "[".repeat(200), "]".repeat(200));
+    let mut log = Vec::new();
+    for (name, request) in [
+        ("call", server.post("/v1/tools/echo").body(r#"{"text":"hi","times":2}"#)),
+        ("no body", server.post("/v1/tools/echo")),
+        ("no JSON", server.post("/v1/tools/echo").body("{")),
+        ("no object", server.post("/v1/tools/echo").body("[]")),
+        ("deep", server.post("/v1/tools/echo").body(format!(r#"{{"text":{deep}}}"#))),
+        ("no type", server.client.post(format!("{}/v1/tools/echo", server.url)).body("{}")),
+        ("unknown parameter", server.post("/v1/tools/echo").body(r#"{"text":"","x":1}"#)),
+        ("unknown tool", server.post("/v1/tools/none").body("{}")),
+        ("unknown contract", server.get("/v1/tools/none")),
+        ("needs approval", server.post("/v1/tools/write").body(r#"{"text":1}"#)),
+        ("wrong method", server.client.delete(format!("{}/v1/tools/echo", server.url))),
+        ("nowhere", server.get("/nowhere")),
+        ("healthy", server.get("/healthz")),
+    ] {
+        log.push(format!("{name}: {}", show(request).await));
+    }
+    insta::assert_snapshot!(log.join("\n"));
+    let first = server.post("/v1/tools/rare").body(r#"{"text":""}"#).send().await.unwrap();
+    assert_eq!(first.status(), 200);
+    let limited = server.post("/v1/tools/rare").body(r#"{"text":""}"#).send().await.unwrap();
+    assert_eq!(limited.status(), 429);
+    assert!(limited.headers().contains_key("retry-after"));
+    let list: Value = server.get("/v1/tools").send().await.unwrap().json().await.unwrap();
+    let names: Vec<_> =
+        list["tools"].as_array().unwrap().iter().map(|tool| &tool["name"]).collect();
+    let mut sorted = names.clone();
+    sorted.sort_by_key(|name| name.to_string());
+    assert_eq!(names, sorted);
+    server.still_works().await;
+}
+
+#[tokio::test]
+async fn openapi_describes_every_tool() {
+    let server = Server::start().await;
+    let document: Value = server.get("/openapi.json").send().await.unwrap().json().await.unwrap();
+    assert_eq!(document["openapi"], "3.1.0");
+    let post = &document["paths"]["/v1/tools/write"]["post"];
+    insta::assert_json_snapshot!(post);
+}
+
+#[tokio::test]
+async fn bad_mcp_requests_get_the_protocol_error() {
+    let server = Server::start().await;
+    let mut log = Vec::new();
+    let list = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}).to_string();
+    for (name, request) in [
+        ("truncated", server.post("/mcp").body(r#"{"jsonrpc": "2.0", "id": 1, "method""#)),
+        ("batch", server.rpc("tools/list", json!({})).body(format!("[{list},{list}]"))),
+        ("unknown version", server.rpc_of("1999-01-01", "tools/list", json!({}))),
+        ("unknown tool", server.rpc("tools/call", json!({"name": "none", "arguments": {}}))),
+        ("unknown method", server.rpc("tools/destroy", json!({}))),
+        (
+            "bad state",
+            server.rpc(
+                "tools/call",
+                json!({"name": "write", "arguments": {"text": ""}, "requestState": "x"}),
+            ),
+        ),
+        ("no prompt", server.rpc("prompts/get", json!({"name": "p"}))),
+        ("no resource", server.rpc("resources/read", json!({"uri": "a://b"}))),
+    ] {
+        log.push(format!("{name}: {}", show(request).await));
+    }
+    insta::assert_snapshot!(log.join("\n"));
+    server.still_works().await;
+}
+
+#[tokio::test]
+async fn mcp_answers_and_joins_the_trace() {
+    let server = Server::start().await;
+    let params = json!({"name": "echo", "arguments": {"text": "hi"}});
+    let reply: Value = server.rpc("tools/call", params).send().await.unwrap().json().await.unwrap();
+    insta::assert_json_snapshot!(reply["result"]);
+    let params = json!({"name": "echo", "arguments": {}});
+    let reply: Value = server.rpc("tools/call", params).send().await.unwrap().json().await.unwrap();
+    assert_eq!(reply["result"]["isError"], true);
+    assert_eq!(reply["result"]["structuredContent"]["error"]["code"], "INVALID_INPUT");
+    let list: Value =
+        server.rpc("tools/list", json!({})).send().await.unwrap().json().await.unwrap();
+    assert_eq!(list["result"]["ttlMs"], 60_000);
+    assert_eq!(list["result"]["cacheScope"], "public");
+    let lines = server.stop().await.audit().await;
+    assert_eq!(lines[0]["trace"], "4bf92f3577b34da6a3ce929d0e0e4736");
+    assert_eq!(lines[0]["client"], "t/1");
+}
+
+#[tokio::test]
+async fn a_body_of_fifty_megabytes_is_turned_away() {
+    let server = Server::start().await;
+    let big = json!({"text": "x".repeat(50_000_000)}).to_string();
+    for path in ["/v1/tools/echo", "/mcp"] {
+        // The server may answer and close before it has read everything; either way it says 413 or hangs up.
+        if let Ok(reply) = server.post(path).body(big.clone()).send().await {
+            assert_eq!(reply.status(), 413, "{path}");
+        }
+    }
+    server.still_works().await;
+}
+
+#[tokio::test]
+async fn strange_hosts_and_origins_stay_outside() {
+    let server = Server::start().await;
+    for path in ["/mcp", "/v1/tools/echo", "/healthz"] {
+        let evil = server.post(path).header("host", "evil.example").body("{}");
+        assert!(show(evil).await.starts_with("403 \"ACCESS_DENIED\""), "{path}");
+        let evil = server.post(path).header("origin", "https://evil.example").body("{}");
+        assert!(show(evil).await.starts_with("403 \"ACCESS_DENIED\""), "{path}");
+    }
+    server.still_works().await;
+    let lines = server.stop().await.audit().await;
+    assert_eq!(lines.len(), 7);
+    assert_eq!(lines[0]["code"], "ACCESS_DENIED");
+}
+
+#[tokio::test]
+async fn a_token_is_a_token() {
+    let tokens = Tokens::parse("ci 0123456789abcdef").unwrap();
+    let server = Server::with(|options| options.tokens = tokens).await;
+    for path in ["/mcp", "/v1/tools/echo"] {
+        let body = r#"{"text":""}"#;
+        assert!(show(server.post(path).body(body)).await.starts_with("401"), "{path}");
+        let wrong = server.post(path).bearer_auth("0123456789abcdeX").body(body);
+        let reply = wrong.send().await.unwrap();
+        assert_eq!(reply.status(), 401);
+        assert_eq!(reply.headers()["www-authenticate"], "Bearer");
+    }
+    let right = server.post("/v1/tools/echo").bearer_auth("0123456789abcdef");
+    assert!(show(right.body(r#"{"text":"in"}"#)).await.starts_with("200"));
+    assert!(show(server.get("/healthz")).await.starts_with("200"));
+    assert!(show(server.get("/metrics")).await.starts_with("401"));
+    let lines = server.stop().await.audit().await;
+    assert_eq!(lines[0]["code"], "UNAUTHENTICATED");
+    let last_call = lines.iter().find(|line| line["outcome"] == "ok").unwrap();
+    assert_eq!(last_call["caller"], "token:ci");
+}
+
+#[tokio::test]
+async fn beyond_loopback_a_token_is_required() {
+    let rig = Rig::new().await;
+    let options = HttpOptions::new(([0, 0, 0, 0], 0).into());
+    let refused = HttpDoor::bind(rig.pipeline.clone(), face(), options).await;
+    assert!(matches!(refused, Err(HttpError::TokenRequired(_))));
+}
+
+#[tokio::test]
+async fn shutting_down_finishes_what_runs() {
+    let server = Server::start().await;
+    let request = server.post("/v1/tools/slow").body(r#"{"text":""}"#).send();
+    let request = tokio::spawn(request);
+    while !server.rig.pipeline.metrics().render().unwrap().contains("in_flight 1") {
+        tokio::task::yield_now().await;
+    }
+    let rig = server.stop().await;
+    assert_eq!(request.await.unwrap().unwrap().status(), 504);
+    assert_eq!(rig.audit().await[0]["code"], "EXECUTION_TIMEOUT");
+}
+
+#[tokio::test]
+async fn a_client_that_hangs_up_cancels_its_call() {
+    let server = Server::start().await;
+    for path in ["/v1/tools/patient", "/mcp"] {
+        let request = if path == "/mcp" {
+            server.rpc("tools/call", json!({"name": "patient", "arguments": {"text": ""}}))
+        } else {
+            server.post(path).body(r#"{"text":""}"#)
+        };
+        let request = tokio::spawn(request.send());
+        while !server.rig.pipeline.metrics().render().unwrap().contains("in_flight 1") {
+            tokio::task::yield_now().await;
+        }
+        request.abort();
+        server.rig.pipeline.drain().await;
+    }
+    let lines = server.stop().await.audit().await;
+    let codes: Vec<_> = lines.iter().map(|line| line["code"].clone()).collect();
+    assert_eq!(codes, ["CANCELLED", "CANCELLED"]);
+}

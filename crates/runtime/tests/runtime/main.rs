@@ -1,0 +1,8 @@
+//! The pipeline and its doors, tested from outside with scripted tools.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod approvals;
+mod http;
+mod pipeline;
+mod rig;
