@@ -78,17 +78,12 @@ impl Memory {
         ctx: &CallContext,
     ) -> Result<u64, ToolError> {
         let line = entry::line_of(file, entry)?;
-        let refused = |refusal: Refusal| refusal.to_tool_error(&self.path_of(file));
         let folder = self
             .guard
             .open_or_make_folder(&self.folder)
             .map_err(|refusal| refusal.to_tool_error(&self.folder))?;
-        append::append(&folder, file.name(), line.as_bytes(), ctx).map_err(
-            |error| match error {
-                append::AppendError::Refused(refusal) => refused(refusal),
-                other => other.to_tool_error(&self.path_of(file)),
-            },
-        )?;
+        append::append(&folder, file.name(), line.as_bytes(), ctx)
+            .map_err(|error| error.to_tool_error(&self.path_of(file)))?;
         Ok(line.len() as u64)
     }
 

@@ -45,7 +45,7 @@ pub enum Refusal {
     NotAFile { kind: &'static str },
     #[error("is not a folder")]
     NotAFolder,
-    #[error("could not be opened")]
+    #[error("could not be opened or read")]
     Failed(#[source] io::Error),
 }
 
@@ -86,10 +86,10 @@ impl Refusal {
 
     /// The answer about `path`, which is the caller's own text.
     pub fn to_tool_error(&self, path: &str) -> ToolError {
-        if let Self::Failed(cause) = self {
-            tracing::error!(path, %cause, "a path could not be opened");
-        }
         let path = shown(path);
+        if let Self::Failed(cause) = self {
+            tracing::error!(path, %cause, "a path could not be opened or read");
+        }
         let error = ToolError::new(self.code(), format!("`{path}` {self}")).with("path", path);
         match self {
             Self::Denied { pattern } | Self::LeadsToDenied { pattern } => {
