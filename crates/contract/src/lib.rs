@@ -23,6 +23,8 @@ pub use constraints::{Constraints, SideEffects};
 pub use definition::{Contract, ContractError, Definition, Example};
 pub use error::{Code, ToolError};
 pub use markdown::to_markdown;
-pub use schema::{Draft, MAX_SCHEMA_BYTES, MAX_SCHEMA_DEPTH, Schema, SchemaError, Violation};
+pub use schema::{
+    Draft, MAX_SCHEMA_BYTES, MAX_SCHEMA_COST, MAX_SCHEMA_DEPTH, Schema, SchemaError, Violation,
+};
 pub use schema_of::schema_of;
 pub use tool::{CallContext, Caller, Content, Output, Progress, Tool, parse, to_output};

@@ -3,6 +3,9 @@
 //! Drafts 2020-12 (default) and draft-07 (where `$schema` says so). `$ref` never leaves the document: nothing is
 //! fetched. Size and depth are bounded before any compilation, because schemas come from strangers too.
 
+mod cost;
+pub(crate) mod keywords;
+
 use jsonschema::error::ValidationErrorKind as Kind;
 use jsonschema::{PatternOptions, ValidationError, Validator};
 use serde_json::{Map, Value};
@@ -11,6 +14,10 @@ use serde_json::{Map, Value};
 pub const MAX_SCHEMA_BYTES: usize = 256 * 1024;
 /// `serde_json` itself stops at 128 levels; compilation recurses several frames a level.
 pub const MAX_SCHEMA_DEPTH: usize = 64;
+/// Subschemas that may meet one instance (see `cost`). Hand-written schemas stay below a hundred.
+pub const MAX_SCHEMA_COST: u64 = 10_000;
+/// Choices of a recursive union that are followed to say what is wrong with a value.
+const MAX_CHOICES: usize = 1_000;
 /// Steps that one `pattern` may backtrack before it counts as a violation instead of running away.
 const BACKTRACK_LIMIT: usize = 100_000;
 /// How deep defaults are filled in; a recursive schema would never end by itself.
@@ -30,6 +37,10 @@ pub enum SchemaError {
     TooLarge { size: usize },
     #[error("the schema nests deeper than {MAX_SCHEMA_DEPTH} levels")]
     TooDeep,
+    #[error(
+        "checking one value takes more than {MAX_SCHEMA_COST} steps, because parts repeat each other or themselves"
+    )]
+    TooCostly,
     #[error("`$schema` is `{0}`, but only draft 2020-12 and draft-07 are supported")]
     UnsupportedDraft(String),
     #[error("`$ref` to `{0}` leaves the document, and nothing is ever fetched")]
@@ -62,6 +73,7 @@ pub struct Schema {
     value: Value,
     validator: Validator,
     has_defaults: bool,
+    cost: cost::Cost,
 }
 
 impl Schema {
@@ -80,6 +92,10 @@ impl Schema {
         if let Some(reference) = remote_reference(&value) {
             return Err(SchemaError::RemoteReference(reference.to_owned()));
         }
+        let cost = cost::cost(&value);
+        if cost.steps > MAX_SCHEMA_COST {
+            return Err(SchemaError::TooCostly);
+        }
         if let Err(error) = jsonschema::meta::validate(&with_draft(&value, draft)) {
             return Err(invalid(&error));
         }
@@ -91,7 +107,7 @@ impl Schema {
             .build(&value)
             .map_err(|error| invalid(&error))?;
         let has_defaults = mentions_default(&value);
-        Ok(Self { value, validator, has_defaults })
+        Ok(Self { value, validator, has_defaults, cost })
     }
 
     pub fn as_value(&self) -> &Value {
@@ -102,20 +118,29 @@ impl Schema {
         draft_of(&self.value).unwrap_or(Draft::Draft202012)
     }
 
+    /// Evaluations that one part of an instance may need, at most [`MAX_SCHEMA_COST`].
+    pub(crate) fn cost(&self) -> u64 {
+        self.cost.steps
+    }
+
     pub fn is_valid(&self, instance: &Value) -> bool {
         self.validator.is_valid(instance)
     }
 
     /// The first broken rule, if any.
     pub fn validate(&self, instance: &Value) -> Result<(), Violation> {
+        // Two passes, because nearly every call is valid and `is_valid` allocates nothing.
         if self.validator.is_valid(instance) {
             return Ok(());
         }
-        // Two passes, because nearly every call is valid and `is_valid` allocates nothing.
-        match self.validator.iter_errors(instance).next() {
-            Some(error) => Err(violation(&error)),
-            None => Ok(()),
+        // A union's error holds those of all its choices, and theirs: too much to collect for a deep value.
+        let levels = u32::try_from(depth(instance)).unwrap_or(u32::MAX);
+        if self.cost.choices.saturating_pow(levels) > MAX_CHOICES {
+            let message = format!("`{}` does not fit the schema", field_name(""));
+            return Err(Violation { path: String::new(), keyword: "anyOf".into(), message });
         }
+        // Not `iter_errors`, which collects every error before it gives the first.
+        self.validator.validate(instance).map_err(|error| violation(&error))
     }
 
     /// Puts declared defaults where an object lacks them, before validation.
@@ -276,6 +301,8 @@ fn violation(error: &ValidationError<'_>) -> Violation {
         Kind::MinItems { limit } => format!("{subject} must have at least {limit} items"),
         _ => format!("{subject}: {}", error.masked_with("the value")),
     };
+    // A pattern or constant is repeated as the schema has it, and a schema may hold anything.
+    let message = crate::text::one_line(&message);
     Violation { path, keyword: error.kind().keyword().to_owned(), message }
 }
 
@@ -390,6 +417,7 @@ mod tests {
             json!({"pattern": "("}),
             (0..100).fold(json!({}), |inner, _| json!({"not": inner})),
             json!({"description": "x".repeat(MAX_SCHEMA_BYTES)}),
+            json!({"allOf": [{"$ref": "#"}]}),
         ]
         .into_iter()
         .map(|schema| Schema::compile(schema).unwrap_err().to_string())
@@ -409,6 +437,25 @@ mod tests {
         let new = Schema::compile(json!({"prefixItems": items})).unwrap();
         assert_eq!(new.draft(), Draft::Draft202012);
         assert!(!new.is_valid(&json!([1])));
+    }
+
+    #[test]
+    fn a_deep_violation_is_told_in_time() {
+        let deep = (0..60).fold(json!(1), |inner, _| json!({"a": inner}));
+        let a = json!({"properties": {"a": {"$ref": "#"}}});
+        let all = json!({"type": "object", "allOf": [a, a]});
+        check(
+            all,
+            deep.clone(),
+            &format!("type `{}` must be of type object", vec!["a"; 60].join(".")),
+        );
+        let any = json!({"type": "object", "anyOf": [a, a]});
+        check(any.clone(), deep, "anyOf `(the whole value)` does not fit the schema");
+        check(
+            any,
+            json!({"a": 1}),
+            "anyOf `(the whole value)`: the value is not valid under any of the schemas listed in the 'anyOf' keyword",
+        );
     }
 
     #[test]
