@@ -1,0 +1,280 @@
+//! The table of phrases that do not belong in a description, and a matcher for them.
+//!
+//! A phrase is a row of words: `a|b` is a choice, `..3` skips up to three words of the same sentence. It is matched
+//! against folded text (see `fold`), so case, white space, accents and look-alikes make no difference. Two stand-ins
+//! may be used: `SECRET` is a place where secrets live (`~/.ssh`), `URL` is a web address. `.` ends a sentence.
+
+use std::sync::LazyLock;
+
+/// How sure a match is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Grade {
+    /// No honest description says this.
+    Strong,
+    /// Orders to the model: often clumsy, sometimes hostile.
+    Soft,
+}
+
+use Grade::{Soft, Strong};
+
+/// Written as one finds them, matched as plain text.
+const MARKERS: &[(Grade, &str)] = &[
+    (Strong, "<important>"),
+    (Strong, "</important>"),
+    (Strong, "<system>"),
+    (Strong, "</system>"),
+    (Strong, "<system_prompt>"),
+    (Strong, "<system-prompt>"),
+    (Strong, "<|im_start|>"),
+    (Strong, "<|system|>"),
+    (Strong, "<<sys>>"),
+    (Strong, "[inst]"),
+    (Soft, "<instruction>"),
+    (Soft, "<instructions>"),
+    (Soft, "<secret>"),
+    (Soft, "<hidden>"),
+    (Soft, "<!--"),
+];
+
+const PHRASES: &[(Grade, &str)] = &[
+    // Against other instructions.
+    (
+        Strong,
+        "ignore|disregard|forget ..3 previous|prior|earlier|preceding|above|foregoing|system|your ..2 instruction|instructions|prompt|prompts|guideline|guidelines|directive|directives",
+    ),
+    (Strong, "ignore|disregard|forget everything|anything ..3 above|before|previously|told"),
+    (Strong, "ignore|disregard all|any|other|the ..1 instructions|guidelines|directives"),
+    (Strong, "override|bypass|replace your ..2 instructions|guidelines|prompt|rules|safety"),
+    (
+        Soft,
+        "override|bypass|supersede|supersedes|overrides ..3 previous|prior|other|all|any ..1 instructions|guidelines",
+    ),
+    (Soft, "precedence|priority over ..3 instruction|instructions|guidelines|tools|prompts"),
+    (Soft, "you are now a|an|in|the|no"),
+    (Soft, "from now on ..1 you|always|never|ignore|every|all"),
+    (Soft, "your new|real|actual|true instructions|task|role|goal|purpose"),
+    (Soft, "new|additional|updated|hidden|secret system ..1 instruction|instructions|prompt"),
+    (
+        Strong,
+        "reveal|print|repeat|output|leak|dump|expose|show|include|send|copy ..2 your ..1 system ..1 prompt|message|instructions",
+    ),
+    (Soft, "reveal|leak|dump|expose|exfiltrate ..3 system prompt"),
+    // Against the user.
+    (
+        Strong,
+        "dont|never ..1 tell|inform|mention|reveal|disclose|admit ..5 user|users|human|humans|person|anyone|anybody",
+    ),
+    (
+        Strong,
+        "not ..1 tell|inform|mention|reveal|disclose|admit ..5 user|users|human|humans|anyone|anybody",
+    ),
+    (Strong, "without telling|informing|mentioning|alerting ..4 user|users|human|anyone"),
+    (Strong, "without ..2 user|users|humans|persons knowledge|knowing|noticing|awareness|seeing"),
+    (Strong, "keep|hide|conceal this|it|these|that ..3 from ..2 user|users|human"),
+    (Soft, "not|dont|never ..1 notify|alert|warn|show|ask|bother ..2 user|users|human"),
+    (Soft, "not|dont|never ask|wait|prompt for ..2 confirmation|permission|approval|consent"),
+    (Soft, "without ..1 user|users|their consent|permission|approval"),
+    (
+        Soft,
+        "user|users has|have already|previously approved|authorized|authorised|consented|agreed|confirmed",
+    ),
+    (Soft, "keep|hide ..4 secret|hidden from ..2 user|users|human"),
+    (Soft, "do|must not|never refuse|decline"),
+    // After secrets.
+    (
+        Strong,
+        "before|first|must|need|always|also|please|should ..10 read|open|cat|load|fetch|include|send|upload|copy|attach|print|pass ..8 SECRET",
+    ),
+    (
+        Strong,
+        "read|open|cat|load|fetch|copy|get|take|find ..8 SECRET ..10 pass|send|include|put|add|provide|append|attach|upload|post|submit",
+    ),
+    (
+        Strong,
+        "pass|send|include|put|add|provide|append|attach|upload|post|submit ..6 contents|content ..4 SECRET",
+    ),
+    (Soft, "read|cat|send|upload|attach ..5 SECRET"),
+    // Carrying things away.
+    (
+        Strong,
+        "send|upload|forward|transmit|post|email|leak|exfiltrate|submit ..4 conversation|history|credentials|credential|password|passwords|secrets|tokens|keys|environment|memory|chat|messages|prompt|SECRET ..6 to ..3 URL",
+    ),
+    (Strong, "exfiltrate"),
+    (Strong, "send|forward|bcc|cc ..4 copy|copies of ..2 every|each|all ..8 to"),
+    (Soft, "send|forward|transmit|upload|post the ..2 contents|content of ..8 to"),
+    (
+        Soft,
+        "send|forward|transmit|upload|leak ..4 conversation|credentials|passwords|secrets|chat|api ..1 history|keys|tokens|to ..6 to|server|URL",
+    ),
+    (
+        Soft,
+        "include|pass|put|add|append ..4 entire|full|whole|complete conversation|chat|context|history|prompt",
+    ),
+    // Steering other tools.
+    (Soft, "always ..1 call|use|invoke|run|execute ..4 first"),
+    // Not "first to obtain an id": that is a fact about the parameter.
+    (Soft, "must ..1 call|use|invoke|run|execute ..4 first ."),
+    (
+        Soft,
+        "always|must ..1 call|use|invoke|run|execute ..3 before any|every|all|other|using|calling|each",
+    ),
+    (
+        Soft,
+        "must|always|should be called|used|invoked|run|executed ..1 before|first ..1 any|every|all|other|each",
+    ),
+    (
+        Soft,
+        "before|when|whenever using|calling|invoking|running ..1 any|other|another|every|all ..1 tool|tools",
+    ),
+    (
+        Soft,
+        "before using|calling|invoking|running this tool ..3 read|call|open|cat|run|fetch|send|list|you",
+    ),
+    (Soft, "never|not|dont use|call|invoke any|other|another ..1 other|tool|tools"),
+];
+
+/// Where secrets live, as it appears in folded text.
+const SECRETS: &[&str] = &[
+    "~/.ssh",
+    "/.ssh/",
+    "id_rsa",
+    "id_ed25519",
+    "~/.aws",
+    "/.aws/credentials",
+    "~/.gnupg",
+    "~/.netrc",
+    "~/.kube/config",
+    "~/.docker/config.json",
+    "~/.config/gcloud",
+    "/etc/passwd",
+    "/etc/shadow",
+    "mcp.json",
+    "claude_desktop_config.json",
+    "~/.claude.json",
+    "~/.env",
+    " .env ",
+    "~/.bash_history",
+    "~/.zsh_history",
+    "/proc/self/environ",
+    "private key",
+    "ssh key",
+    "ssh keys",
+    "api keys",
+    "wallet.dat",
+    "seed phrase",
+];
+const ADDRESSES: &[&str] = &["https://", "http://", "ftp://", "webhook"];
+
+/// What a text says that it should not: the strongest match, with the words that matched.
+pub(super) fn search(folded: &str) -> Option<(Grade, String)> {
+    let mut found: Option<(Grade, String)> = None;
+    for (grade, marker) in MARKERS {
+        if folded.contains(marker) {
+            keep(&mut found, *grade, || (*marker).to_owned());
+        }
+    }
+    let words = words_of(folded);
+    for start in 0..words.len() {
+        for phrase in TABLE.iter() {
+            if let Some(end) = match_at(&phrase.elements, &words, start) {
+                keep(&mut found, phrase.grade, || words[start..end].join(" ").to_lowercase());
+            }
+        }
+        if matches!(found, Some((Strong, _))) {
+            break;
+        }
+    }
+    found
+}
+
+fn keep(found: &mut Option<(Grade, String)>, grade: Grade, words: impl FnOnce() -> String) {
+    let is_better = match found {
+        None => true,
+        Some((known, _)) => *known == Soft && grade == Strong,
+    };
+    if is_better {
+        *found = Some((grade, words()));
+    }
+}
+
+struct Phrase {
+    grade: Grade,
+    elements: Vec<Element>,
+}
+
+enum Element {
+    OneOf(Vec<&'static str>),
+    Gap(usize),
+}
+
+static TABLE: LazyLock<Vec<Phrase>> = LazyLock::new(|| {
+    PHRASES
+        .iter()
+        .map(|(grade, words)| Phrase {
+            grade: *grade,
+            elements: words
+                .split_whitespace()
+                .map(|word| match word.strip_prefix("..") {
+                    Some(count) => {
+                        Element::Gap(count.parse().expect("the table has numbers after `..`"))
+                    }
+                    None => Element::OneOf(word.split('|').collect()),
+                })
+                .collect(),
+        })
+        .collect()
+});
+
+/// The end of a match that starts at `at`.
+fn match_at(elements: &[Element], words: &[&str], at: usize) -> Option<usize> {
+    let Some((first, rest)) = elements.split_first() else { return Some(at) };
+    match first {
+        Element::OneOf(options) => {
+            let word = words.get(at)?;
+            if options.contains(word) { match_at(rest, words, at + 1) } else { None }
+        }
+        Element::Gap(most) => (0..=*most)
+            .take_while(|skip| {
+                *skip == 0 || words.get(at + skip - 1).is_some_and(|word| *word != END)
+            })
+            .find_map(|skip| match_at(rest, words, at + skip)),
+    }
+}
+
+/// The end of a sentence: no phrase reaches across it.
+const END: &str = ".";
+
+/// Words, stand-ins and sentence ends. A stand-in is upper case, which folded text never is.
+fn words_of(folded: &str) -> Vec<&str> {
+    let mut words = Vec::new();
+    let mut rest = folded;
+    while let Some(c) = rest.chars().next() {
+        if let Some((stand_in, length)) = stand_in(rest) {
+            words.push(stand_in);
+            rest = &rest[length..];
+        } else if c.is_alphanumeric() {
+            let end = rest.find(|c: char| !c.is_alphanumeric()).unwrap_or(rest.len());
+            words.push(&rest[..end]);
+            rest = &rest[end..];
+        } else {
+            let after = &rest[c.len_utf8()..];
+            let ends =
+                matches!(c, '.' | '!' | '?' | ';') && !after.starts_with(char::is_alphanumeric);
+            if ends || rest.starts_with("\n\n") {
+                words.push(END);
+            }
+            rest = after;
+        }
+    }
+    words.push(END);
+    words
+}
+
+fn stand_in(rest: &str) -> Option<(&'static str, usize)> {
+    let known = |list: &[&'static str]| {
+        list.iter().find(|text| rest.starts_with(**text)).map(|text| text.len())
+    };
+    known(SECRETS)
+        .map(|length| ("SECRET", length))
+        .or_else(|| known(ADDRESSES).map(|length| ("URL", length)))
+}
