@@ -100,6 +100,17 @@ fn examples_hold() {
 }
 
 #[test]
+fn contracts_pass_the_linter() {
+    let repo = Repo::new();
+    let definitions = NAMES.map(|name| repo.tool(name).contract().definition());
+    let findings: Vec<_> = contract::lint::lint_all(&definitions)
+        .iter()
+        .map(|finding| format!("{finding:?}"))
+        .collect();
+    assert!(findings.is_empty(), "{}", findings.join("\n"));
+}
+
+#[test]
 fn constraints_are_those_of_the_design() {
     let repo = Repo::new();
     let summary: Vec<_> = NAMES
