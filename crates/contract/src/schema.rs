@@ -3,7 +3,7 @@
 //! Drafts 2020-12 (default) and draft-07 (where `$schema` says so). `$ref` never leaves the document: nothing is
 //! fetched. Size and depth are bounded before any compilation, because schemas come from strangers too.
 
-mod cost;
+pub(crate) mod cost;
 pub(crate) mod keywords;
 
 use jsonschema::error::ValidationErrorKind as Kind;

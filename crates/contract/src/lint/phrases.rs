@@ -4,7 +4,8 @@
 //! against folded text (see `fold`), so case, white space, accents and look-alikes make no difference. Two stand-ins
 //! may be used: `SECRET` is a place where secrets live (`~/.ssh`), `URL` is a web address. `.` ends a sentence.
 
-use std::sync::LazyLock;
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock};
 
 /// How sure a match is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -175,8 +176,8 @@ pub(super) fn search(folded: &str) -> Option<(Grade, String)> {
     }
     let words = words_of(folded);
     for start in 0..words.len() {
-        for phrase in TABLE.iter() {
-            if let Some(end) = match_at(&phrase.elements, &words, start) {
+        for phrase in TABLE.get(words[start]).into_iter().flatten() {
+            if let Some(end) = match_at(&phrase.rest, &words, start + 1) {
                 keep(&mut found, phrase.grade, || words[start..end].join(" ").to_lowercase());
             }
         }
@@ -197,9 +198,11 @@ fn keep(found: &mut Option<(Grade, String)>, grade: Grade, words: impl FnOnce() 
     }
 }
 
+/// What follows the first word.
+#[derive(Clone)]
 struct Phrase {
     grade: Grade,
-    elements: Vec<Element>,
+    rest: Arc<[Element]>,
 }
 
 enum Element {
@@ -207,23 +210,25 @@ enum Element {
     Gap(usize),
 }
 
-static TABLE: LazyLock<Vec<Phrase>> = LazyLock::new(|| {
-    PHRASES
-        .iter()
-        .map(|(grade, words)| Phrase {
-            grade: *grade,
-            elements: words
-                .split_whitespace()
-                .map(|word| match word.strip_prefix("..") {
-                    Some(count) => {
-                        Element::Gap(count.parse().expect("the table has numbers after `..`"))
-                    }
-                    None => Element::OneOf(word.split('|').collect()),
-                })
-                .collect(),
-        })
-        .collect()
+/// The phrases by their first word.
+static TABLE: LazyLock<HashMap<&str, Vec<Phrase>>> = LazyLock::new(|| {
+    let mut table: HashMap<&str, Vec<Phrase>> = HashMap::new();
+    for (grade, words) in PHRASES {
+        let (first, rest) = words.split_once(' ').unwrap_or((words, ""));
+        let phrase = Phrase { grade: *grade, rest: rest.split_whitespace().map(element).collect() };
+        for word in first.split('|') {
+            table.entry(word).or_default().push(phrase.clone());
+        }
+    }
+    table
 });
+
+fn element(word: &'static str) -> Element {
+    match word.strip_prefix("..") {
+        Some(count) => Element::Gap(count.parse().expect("the table has numbers after `..`")),
+        None => Element::OneOf(word.split('|').collect()),
+    }
+}
 
 /// The end of a match that starts at `at`.
 fn match_at(elements: &[Element], words: &[&str], at: usize) -> Option<usize> {

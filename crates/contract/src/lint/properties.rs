@@ -1,6 +1,6 @@
 //! Properties: declared where they are required, described, with a default, and no others let in.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use serde_json::{Map, Value};
 
@@ -54,7 +54,7 @@ const WITHOUT_IT: &[&str] = &[
     "otherwise",
 ];
 /// Schemas followed while one instance's properties are gathered.
-const MAX_GATHERED: usize = 1_000;
+const MAX_GATHERED: usize = 10_000;
 
 pub(super) fn check(subject: &Subject<'_>, report: &mut Report) {
     if let Some(side) = &subject.input {
@@ -188,17 +188,12 @@ fn is_map(map: &Map<String, Value>) -> bool {
 }
 
 fn check_required(side: &Side<'_>, report: &mut Report) {
+    let mut gathered: HashMap<*const Node<'_>, Known<'_>> = HashMap::new();
     for node in &side.tree.nodes {
         let Some(map) = node.map() else { continue };
         let Some(required) = map.get("required").and_then(Value::as_array) else { continue };
-        let mut known = Known::default();
-        known.gather(side.value, map);
-        if required.iter().filter_map(Value::as_str).all(|name| known.has(name)) {
-            continue;
-        }
-        if let Some(whole) = side.tree.instance_root(node).map() {
-            known.gather(side.value, whole);
-        }
+        let whole = side.tree.instance_root(node);
+        let known = gathered.entry(whole).or_insert_with(|| Known::of(side.value, whole.schema));
         for name in required.iter().filter_map(Value::as_str).filter(|name| !known.has(name)) {
             report.add(
                 Id::UnknownRequired,
@@ -214,9 +209,8 @@ fn check_required(side: &Side<'_>, report: &mut Report) {
 #[derive(Default)]
 struct Known<'a> {
     names: HashSet<&'a str>,
-    /// Some keys are described by pattern or as a map.
+    /// Some keys are described by pattern or as a map, or there is too much to look through.
     has_rest: bool,
-    seen: HashSet<*const Map<String, Value>>,
 }
 
 impl<'a> Known<'a> {
@@ -224,24 +218,25 @@ impl<'a> Known<'a> {
         self.has_rest || self.names.contains(name)
     }
 
-    fn gather(&mut self, root: &'a Value, schema: &'a Map<String, Value>) {
-        let mut queue = vec![schema];
+    fn of(root: &'a Value, whole: &'a Value) -> Self {
+        let mut known = Self::default();
+        let mut seen: HashSet<*const Map<String, Value>> = HashSet::new();
+        let mut queue: Vec<_> = whole.as_object().into_iter().collect();
         while let Some(schema) = queue.pop() {
-            if self.seen.len() >= MAX_GATHERED {
-                self.has_rest = true;
-                return;
+            if seen.len() >= MAX_GATHERED {
+                known.has_rest = true;
+                break;
             }
-            if !self.seen.insert(schema) {
+            if !seen.insert(schema) {
                 continue;
             }
             if let Some(properties) = schema.get("properties").and_then(Value::as_object) {
-                self.names.extend(properties.keys().map(String::as_str));
+                known.names.extend(properties.keys().map(String::as_str));
             }
-            self.has_rest |= schema.contains_key("patternProperties")
+            known.has_rest |= schema.contains_key("patternProperties")
                 || schema.get("additionalProperties").is_some_and(Value::is_object);
             let target = schema.get("$ref").and_then(Value::as_str);
-            queue
-                .extend(target.and_then(|target| resolve(root, target)).and_then(Value::as_object));
+            queue.extend(target.and_then(|target| resolve(root, target)?.as_object()));
             queue.extend(
                 subschemas(schema)
                     .into_iter()
@@ -249,5 +244,6 @@ impl<'a> Known<'a> {
                     .filter_map(|step| step.schema.as_object()),
             );
         }
+        known
     }
 }

@@ -10,6 +10,7 @@ use std::collections::HashMap;
 use serde_json::{Map, Value, json};
 
 use crate::Schema;
+use crate::schema::cost::BACKTRACKING;
 use crate::schema::keywords::resolve;
 
 /// Values of other choices, enum members and examples that are tried before giving up.
@@ -70,7 +71,7 @@ pub(super) struct Work<'s> {
 
 impl<'s> Work<'s> {
     /// Evaluations of a subschema, each well under a microsecond in a release build.
-    const LIMIT: u64 = 5_000_000;
+    const LIMIT: u64 = 10_000_000;
 
     pub(super) fn new(schema: &'s Schema) -> Self {
         Self { schema, left: Self::LIMIT }
@@ -78,7 +79,12 @@ impl<'s> Work<'s> {
 
     /// Whether the value is valid, or `None` when that is too much work.
     pub(super) fn is_valid(&mut self, value: &Value) -> Option<bool> {
-        self.left = self.left.checked_sub(self.schema.cost().saturating_mul(size(value)))?;
+        let searches = self.schema.cost() / BACKTRACKING;
+        let steps = self.schema.cost() % BACKTRACKING + searches;
+        let price = steps
+            .saturating_mul(size(value))
+            .saturating_add(searches.saturating_mul(effort(value)));
+        self.left = self.left.checked_sub(price)?;
         Some(self.schema.is_valid(value))
     }
 }
@@ -87,6 +93,17 @@ fn size(value: &Value) -> u64 {
     1 + match value {
         Value::Object(map) => map.values().map(size).sum(),
         Value::Array(list) => list.iter().map(size).sum(),
+        _ => 0,
+    }
+}
+
+/// Steps that one backtracking pattern may take over all texts of a value: short ones give it little to try.
+fn effort(value: &Value) -> u64 {
+    let search = |text: &str| 1_u64 << text.len().min(17);
+    match value {
+        Value::Object(map) => map.iter().map(|(key, value)| search(key) + effort(value)).sum(),
+        Value::Array(list) => list.iter().map(effort).sum(),
+        Value::String(text) => search(text),
         _ => 0,
     }
 }

@@ -8,7 +8,7 @@
 
 use std::collections::HashMap;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::keywords::{Place, resolve, subschemas};
 
@@ -16,6 +16,8 @@ use super::keywords::{Place, resolve, subschemas};
 const MAX_CHAIN: usize = 256;
 /// A pattern walks its text, other keywords look at it once.
 const PATTERN: u64 = 10;
+/// A pattern that may backtrack does so until its limit.
+pub(crate) const BACKTRACKING: u64 = 1_000;
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cost {
@@ -96,10 +98,9 @@ impl Graph {
             let count = |wanted: &[&str]| {
                 targets.iter().filter(|(.., keyword)| wanted.contains(keyword)).count()
             };
-            let patterns = count(&["patternProperties"]) + usize::from(map.contains_key("pattern"));
             graph.nodes.push(Node {
                 index: number,
-                own: 1 + PATTERN.saturating_mul(patterns as u64),
+                own: 1 + patterns(map).map(pattern_cost).sum::<u64>(),
                 choices: count(&["anyOf", "oneOf"]),
                 edges: targets
                     .iter()
@@ -171,6 +172,23 @@ impl Graph {
     }
 }
 
+fn patterns(schema: &Map<String, Value>) -> impl Iterator<Item = &str> {
+    let of_keys =
+        schema.get("patternProperties").and_then(Value::as_object).into_iter().flat_map(Map::keys);
+    of_keys.map(String::as_str).chain(schema.get("pattern").and_then(Value::as_str))
+}
+
+/// Look-around and back-references need a search; everything else is matched in one go.
+fn pattern_cost(pattern: &str) -> u64 {
+    let looks_around =
+        ["(?=", "(?!", "(?<", "(?>", "\\k"].iter().any(|part| pattern.contains(part));
+    let refers_back = pattern
+        .as_bytes()
+        .windows(2)
+        .any(|pair| pair[0] == b'\\' && matches!(pair[1], b'1'..=b'9'));
+    if looks_around || refers_back { BACKTRACKING } else { PATTERN }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -202,6 +220,17 @@ mod tests {
             chain(20, |next| json!({"properties": {"a": {"$ref": next}, "b": {"$ref": next}}}));
         assert!(steps(&wide) < 100);
         assert_eq!(steps(&chain(1000, |next| json!({"$ref": next}))), u64::MAX);
+    }
+
+    #[test]
+    fn patterns_that_backtrack_add_up() {
+        let with = |end: &str| {
+            let patterns: Map<_, _> =
+                (0..20).map(|n| (format!("^(a|aa)+{n}{end}$"), json!({}))).collect();
+            steps(&json!({ "patternProperties": patterns }))
+        };
+        assert!(with("") < 1_000);
+        assert!(with("(?=b)") > 20_000 && with(r"(a)\1") > 20_000);
     }
 
     #[test]

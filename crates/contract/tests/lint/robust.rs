@@ -197,11 +197,19 @@ fn large_and_recursive_schemas_within_the_bounds_are_judged_in_time() {
         json!({"type": "object", "properties": {"x": {"anyOf": all}}, "required": ["x"]})
     });
     assert_eq!(errors(json!({"type": "object", "$ref": "#/$defs/d0", "$defs": unions})), [""; 0]);
-    let patterns: Map<_, _> =
-        (0..900).map(|index| (format!("^(a|aa)+{index}$"), json!({}))).collect();
-    let named = json!({"a".repeat(60): {"type": "string"}});
-    let schema = json!({"type": "object", "properties": named, "patternProperties": patterns});
-    assert_eq!(errors(schema), [""; 0]);
+    let required: Vec<Value> =
+        (0..4_000).map(|index| json!({"required": [format!("x{index}")]})).collect();
+    assert_eq!(errors(json!({"type": "object", "allOf": required})), ["C011"]);
+    let patterns = |count: usize, end: &str| -> Value {
+        let patterns: Map<_, _> =
+            (0..count).map(|index| (format!("^(a|aa)+{index}{end}$"), json!({}))).collect();
+        let named: Map<_, _> =
+            (0..50).map(|index| ("a".repeat(60 + index), json!({"type": "string"}))).collect();
+        json!({"type": "object", "properties": named, "patternProperties": patterns})
+    };
+    assert_eq!(errors(patterns(900, "")), [""; 0]);
+    assert_eq!(errors(patterns(9, "(?=b)")), [""; 0]);
+    assert_eq!(errors(patterns(900, "(?=b)")), ["C010"]);
 }
 
 #[test]
