@@ -8,16 +8,25 @@ use jiff::Timestamp;
 
 use crate::State;
 
+/// The operating system refused. It can be cloned, because one failed write concerns every record in it.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("cannot {action} {}", path.display())]
+pub struct IoError {
+    action: &'static str,
+    path: PathBuf,
+    source: Arc<io::Error>,
+}
+
+impl IoError {
+    pub(crate) fn new(action: &'static str, path: &Path, source: io::Error) -> Self {
+        Self { action, path: path.to_owned(), source: Arc::new(source) }
+    }
+}
+
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    #[error("cannot {action} {}", path.display())]
-    Io {
-        action: &'static str,
-        path: PathBuf,
-        /// Shared, because one failed write is reported to every record that waits for it.
-        #[source]
-        source: Arc<io::Error>,
-    },
+    #[error(transparent)]
+    Io(#[from] IoError),
 
     #[error("{} is not a usable database", path.display())]
     Corrupt {
@@ -65,7 +74,7 @@ pub enum StoreError {
 
 impl StoreError {
     pub(crate) fn io(action: &'static str, path: &Path, source: io::Error) -> Self {
-        Self::Io { action, path: path.to_owned(), source: Arc::new(source) }
+        IoError::new(action, path, source).into()
     }
 
     pub(crate) fn database(path: &Path, source: rusqlite::Error) -> Self {
@@ -84,7 +93,7 @@ impl StoreError {
             "make the folder and its files writable for this user, or choose another state folder";
         const SPACE: &str = "free some disk space";
         match self {
-            Self::Io { source, .. } => match source.kind() {
+            Self::Io(IoError { source, .. }) => match source.kind() {
                 io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
                     Some(WRITABLE)
                 }

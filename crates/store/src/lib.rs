@@ -11,6 +11,7 @@
 //! a set of arguments are digests.
 
 mod approval;
+pub mod audit;
 
 mod clock;
 mod error;
@@ -24,7 +25,7 @@ use jiff::Timestamp;
 
 pub use crate::approval::{Approval, Consent, Decision, NewApproval, State};
 pub use crate::clock::{Clock, system_clock};
-pub use crate::error::StoreError;
+pub use crate::error::{IoError, StoreError};
 pub use crate::sqlite::SqliteStore;
 pub use crate::state_dir::StateDir;
 

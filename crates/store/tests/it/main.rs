@@ -1,6 +1,11 @@
 //! Tests of the store through its public interface: one module for each thing it keeps.
 
+#![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
 mod approvals;
+mod audit;
+mod crash;
 mod folder;
 mod keys;
 mod support;
+mod tamper;
