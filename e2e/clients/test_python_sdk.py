@@ -1,5 +1,6 @@
 """The Python SDK, pinned to 2026-07-28 and once more with the older handshake, over HTTP and over stdio."""
 
+import asyncio
 import json
 import unittest
 
@@ -27,6 +28,10 @@ class Behaviour:
     """What must hold for each protocol revision and transport; the classes below choose them."""
 
     mode: str
+
+    async def asyncSetUp(self):
+        # unittest switches asyncio's debug mode on, which reports every start of a server as a slow step.
+        asyncio.get_running_loop().set_debug(False)
 
     def target(self, project):
         raise NotImplementedError

@@ -40,14 +40,16 @@ class Project:
     def stdio_arguments(self):
         return ["serve", "--stdio", "--root", str(self.root)]
 
-    def serve(self, test):
+    def serve(self, test, token=None):
         """The URL of a server for this project on a free port. Ends with the test."""
+        environment = {**os.environ, "VOUCH_TOKEN": token} if token else None
         server = subprocess.Popen(
             [VOUCH, "serve", "--port", "0", "--root", self.root],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             text=True,
+            env=environment,
         )
         lines = Queue()
 

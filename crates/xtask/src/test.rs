@@ -114,9 +114,10 @@ fn cargo(args: &[&str]) -> Result<Count> {
     Ok(Count::default())
 }
 
-/// Whole and in one profile, so that every part that runs something runs the same binaries; a second time it is quick.
+/// Everything that any part runs, in one profile and with one set of features: tests and binaries built apart would
+/// compile their dependencies twice. Once it is built, this is quick.
 fn build() -> Result<Count> {
-    cargo(&["build", "--workspace", "--bins"])
+    cargo(&["build", "--workspace", "--all-targets"])
 }
 
 fn node_tests(files: &str) -> Result<Command> {
