@@ -1,1 +1,42 @@
-fn main() {}
+//! The binary `vouch`: flags, configuration, environment, printing and exit codes. Everything else is in the crates
+//! below, which read no environment and print nothing.
+//!
+//! Start at [`commands::run`]; there is one file for each command.
+
+mod args;
+mod clients;
+mod commands;
+mod config;
+mod env;
+mod exit;
+mod logging;
+mod project;
+mod prompt;
+mod report;
+mod telemetry;
+mod ui;
+
+use std::process::ExitCode;
+
+use clap::FromArgMatches;
+
+use crate::args::Cli;
+use crate::exit::Exit;
+use crate::ui::Ui;
+
+fn main() -> ExitCode {
+    let matches = args::command().get_matches();
+    let Cli { globals, command } = match Cli::from_arg_matches(&matches) {
+        Ok(cli) => cli,
+        Err(error) => error.exit(),
+    };
+    let ui = Ui::new(globals.color, globals.quiet);
+    match commands::run(ui, globals, command) {
+        Ok(exit) => exit.into(),
+        Err(failure) if failure.is_broken_pipe() => Exit::Success.into(),
+        Err(failure) => {
+            failure.print(&ui);
+            failure.exit().into()
+        }
+    }
+}

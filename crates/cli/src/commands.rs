@@ -1,0 +1,88 @@
+//! The commands, one file each, and what they share.
+
+pub(crate) mod approvals;
+pub(crate) mod audit;
+pub(crate) mod call;
+pub(crate) mod completions;
+pub(crate) mod connect;
+pub(crate) mod contracts;
+pub(crate) mod doctor;
+pub(crate) mod explain;
+pub(crate) mod init;
+pub(crate) mod man;
+pub(crate) mod serve;
+pub(crate) mod stats;
+pub(crate) mod tools;
+
+use std::future::Future;
+
+use clap::ArgAction;
+
+use crate::args::{Command, Globals};
+use crate::config::{self, Layer, Place, Settings};
+use crate::env::Environment;
+use crate::exit::Exit;
+use crate::report::{Explain, Failure, Result};
+use crate::ui::Ui;
+
+/// What every command is given.
+#[derive(Debug)]
+pub(crate) struct Context {
+    pub(crate) ui: Ui,
+    pub(crate) environment: Environment,
+    pub(crate) place: Place,
+    pub(crate) verbose: u8,
+}
+
+/// For results that a script may read.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Format {
+    /// Print JSON
+    #[arg(long, action = ArgAction::SetTrue)]
+    pub(crate) json: bool,
+}
+
+pub(crate) fn run(ui: Ui, globals: Globals, command: Command) -> Result<Exit> {
+    let Globals { root, config, verbose, .. } = globals;
+    let environment = Environment::read().map_err(wrong_config)?;
+    let ctx = Context { ui, environment, place: Place { root, config }, verbose };
+    match command {
+        Command::Serve(args) => serve::run(&ctx, args),
+        Command::Connect(args) => connect::run(&ctx, &args),
+        Command::Init(args) => init::run(&ctx, &args),
+        Command::Doctor(args) => doctor::run(&ctx, &args),
+        Command::Tools(args) => tools::run(&ctx, &args),
+        Command::Call(args) => call::run(&ctx, args),
+        Command::Contracts(args) => contracts::run(&ctx, &args),
+        Command::Explain(args) => explain::run(&ctx, &args),
+        Command::Approvals(args) => approvals::run(&ctx, &args),
+        Command::Audit(args) => audit::run(&ctx, &args),
+        Command::Stats(args) => stats::run(&ctx, &args),
+        Command::Completions(args) => completions::run(&ctx, &args),
+        Command::Man(args) => man::run(&ctx, &args),
+    }
+}
+
+impl Context {
+    pub(crate) fn settings(&self) -> Result<Settings> {
+        self.settings_with(Layer::default())
+    }
+
+    pub(crate) fn settings_with(&self, flags: Layer) -> Result<Settings> {
+        config::load(&self.place, &self.environment, flags).map_err(wrong_config)
+    }
+
+    /// Runs what is asynchronous in a command that otherwise is not.
+    pub(crate) fn block_on<T>(&self, work: impl Future<Output = Result<T>>) -> Result<T> {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .explain("cannot start the asynchronous runtime")?;
+        runtime.block_on(work)
+    }
+}
+
+pub(crate) fn wrong_config(error: config::ConfigError) -> Failure {
+    let hint = error.hint();
+    Failure::from(error).with_hint(hint).with_exit(Exit::Usage)
+}

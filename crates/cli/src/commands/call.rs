@@ -1,0 +1,185 @@
+//! `vouch call`: one call through the same pipeline as every other door, or to a running server.
+
+mod arguments;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use contract::{Caller, Code, Content, Output, ToolError};
+use runtime::client::{self, Answer, Target};
+use runtime::{Abilities, Ask, Call, Catalog, Person, Refusal, Reply};
+use serde_json::{Map, Value, json};
+
+use crate::commands::Context;
+use crate::commands::tools::unknown;
+use crate::config::{Layer, Settings, nearest};
+use crate::exit::Exit;
+use crate::logging::{self, LogFormat};
+use crate::project;
+use crate::prompt::Terminal;
+use crate::report::{Explain, Failure, Result};
+use crate::ui;
+
+/// Call a tool
+///
+/// The call is checked, limited, approved and recorded as any other. Where it needs a person's approval, you are asked
+/// here; without a terminal it is queued for `vouch approvals`. The answer is JSON on standard output.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  vouch call hello
+  vouch call read_repo_file path=README.md
+  vouch call write_memory_entry --json '{\"file\": \"decisions.jsonl\", \"entry\": \"{}\"}'
+  vouch call hello name=Ada --url http://127.0.0.1:8377/mcp")]
+pub(crate) struct Args {
+    /// Which tool
+    tool: String,
+
+    /// Arguments: key=value, or key:=JSON
+    ///
+    /// A value is read as the tool's input schema says: text for strings, JSON for numbers, lists and the like.
+    #[arg(value_name = "KEY=VALUE")]
+    arguments: Vec<String>,
+
+    /// All arguments as one JSON object
+    #[arg(long, alias = "json-args", value_name = "OBJECT", conflicts_with = "arguments")]
+    json: Option<String>,
+
+    /// Call a running server instead
+    #[arg(long, value_name = "URL")]
+    url: Option<String>,
+
+    /// File with the server's token (or set VOUCH_TOKEN)
+    #[arg(long, value_name = "FILE", requires = "url")]
+    token_file: Option<PathBuf>,
+}
+
+pub(crate) fn run(ctx: &Context, args: Args) -> Result<Exit> {
+    let settings = ctx.settings_with(Layer::from_flags(None, None, args.token_file.clone()))?;
+    logging::init(ctx, LogFormat::Text, None)?;
+    ctx.block_on(async {
+        match &args.url {
+            Some(url) => at_server(ctx, &args, &settings, url).await,
+            None => here(ctx, &args, &settings).await,
+        }
+    })
+}
+
+async fn here(ctx: &Context, args: &Args, settings: &Settings) -> Result<Exit> {
+    let pipeline = project::pipeline(settings).await?;
+    let mut call = Call::new(&args.tool, arguments(args, pipeline.catalog())?, Caller::new("cli"));
+    if let Some(ask) = terminal(ctx) {
+        let abilities = Abilities { elicitation: true, ..Abilities::default() };
+        call.person = Person::Connected { abilities, ask };
+    }
+    let cancel = call.cancel.clone();
+    tokio::spawn(async move {
+        if tokio::signal::ctrl_c().await.is_ok() {
+            cancel.cancel();
+        }
+    });
+    let reply = pipeline.call(call).await;
+    pipeline.drain().await;
+    match reply {
+        Reply::Done(output) => success(ctx, &output),
+        Reply::Failed(error) => failure(ctx, args, &error, pipeline.catalog()),
+        Reply::Refused(Refusal::BadState(message)) => Err(Failure::new(message)),
+        Reply::Refused(Refusal::MissingAbility(ability)) => Err(Failure::new(format!(
+            "the tool asks its client for {ability}, which a terminal has not"
+        ))),
+        // Only clients that come again in rounds are answered so.
+        Reply::InputRequired { .. } => {
+            Err(Failure::new("the tool asks for more than a terminal can answer"))
+        }
+    }
+}
+
+async fn at_server(ctx: &Context, args: &Args, settings: &Settings, url: &str) -> Result<Exit> {
+    // The server decides what is valid; our own contract of that name only helps to read the arguments.
+    let catalog = project::catalog(settings)?;
+    let arguments = arguments(args, &catalog)?;
+    let token = project::first_token(settings.server.token.as_ref())?;
+    let target = Target { url: url.to_owned(), token, ask: terminal(ctx) };
+    let Answer { output, failed } =
+        client::call(target, &args.tool, arguments).await.hint(format!(
+            "is a server there? Start one: vouch serve, then use the URL that it prints, not {url}"
+        ))?;
+    if !failed {
+        return success(ctx, &output);
+    }
+    let envelope = output.structured.clone().unwrap_or_else(|| json!(texts(&output)));
+    let message = envelope.pointer("/error/message").and_then(Value::as_str).map(str::to_owned);
+    let code = envelope.pointer("/error/code").and_then(Value::as_str).unwrap_or("the call failed");
+    print_envelope(ctx, args, &envelope)?;
+    Err(Failure::new(format!("{code}: {}", message.unwrap_or_else(|| texts(&output))))
+        .with_exit(Exit::No))
+}
+
+fn terminal(ctx: &Context) -> Option<Arc<dyn Ask>> {
+    ui::is_interactive().then(|| Arc::new(Terminal { ui: ctx.ui }) as Arc<dyn Ask>)
+}
+
+fn arguments(args: &Args, catalog: &Catalog) -> Result<Map<String, Value>> {
+    let schema = catalog.get(&args.tool).map(|entry| entry.contract.input.as_value());
+    match &args.json {
+        Some(text) => arguments::from_json(text),
+        None => arguments::from_pairs(&args.arguments, schema.unwrap_or(&Value::Null)),
+    }
+    .map_err(|message| {
+        Failure::usage(message).with_hint(format!("what it takes: vouch tools {}", args.tool))
+    })
+}
+
+fn success(ctx: &Context, output: &Output) -> Result<Exit> {
+    match &output.structured {
+        Some(value) => ctx.ui.json(value)?,
+        None => ctx.ui.json(&texts(output))?,
+    }
+    Ok(Exit::Success)
+}
+
+fn texts(output: &Output) -> String {
+    let text = |content: &Content| match content {
+        Content::Text(text) => text.clone(),
+        Content::Block(block) => block.to_string(),
+    };
+    output.content.iter().map(text).collect::<Vec<_>>().join("\n")
+}
+
+fn failure(ctx: &Context, args: &Args, error: &ToolError, catalog: &Catalog) -> Result<Exit> {
+    print_envelope(ctx, args, &error.envelope())?;
+    if error.code == Code::ToolNotFound {
+        return Err(unknown(&args.tool, catalog.names()));
+    }
+    let failure = Failure::new(error).with_exit(Exit::No);
+    let approval = error.details.get("approvalId").and_then(Value::as_str);
+    Err(match (error.code, approval) {
+        (Code::ApprovalRequired, Some(id)) => {
+            failure.with_hint(format!("vouch approvals approve {id}"))
+        }
+        (Code::InvalidInput, _) => failure.with_hint(meant(args, catalog)),
+        (code, _) => failure.with_hint(format!("more about it: vouch explain {code}")),
+    })
+}
+
+/// The parameter that a mistyped one was meant to be, or where to read about them.
+fn meant(args: &Args, catalog: &Catalog) -> String {
+    let schema = catalog.get(&args.tool).map(|entry| entry.contract.input.as_value());
+    let known = schema.and_then(|schema| schema["properties"].as_object());
+    let known: Vec<_> = known.into_iter().flat_map(Map::keys).map(String::as_str).collect();
+    let given = args.arguments.iter().filter_map(|pair| pair.split_once('='));
+    let mut given = given.map(|(key, _)| key.trim_end_matches(':'));
+    match given.find(|key| !known.contains(key)).and_then(|key| nearest(key, known.iter().copied()))
+    {
+        Some(nearest) => format!("did you mean `{nearest}`?"),
+        None => format!("what it takes: vouch tools {}", args.tool),
+    }
+}
+
+/// A script reads the envelope; a person reads the message on standard error.
+fn print_envelope(ctx: &Context, args: &Args, envelope: &Value) -> Result {
+    if args.json.is_some() || !ui::out_is_terminal() {
+        ctx.ui.json(envelope)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,83 @@
+//! `vouch doctor`: is everything in order, and if not, what to do.
+
+mod checks;
+mod probe;
+
+use std::io::Write;
+
+use serde::Serialize;
+
+use crate::commands::{Context, Format};
+use crate::exit::Exit;
+use crate::report::Result;
+use crate::ui::{ERROR, GOOD, HINT, WARN};
+
+/// Check configuration, folder, store, record, port and token
+///
+/// Nothing is changed. Exits with 1 if a check fails; warnings do not count.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    format: Format,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Verdict {
+    Ok,
+    Warn,
+    Fail,
+}
+
+/// One line of the report.
+#[derive(Debug, Serialize)]
+struct Check {
+    check: &'static str,
+    verdict: Verdict,
+    message: String,
+    /// What to do about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fix: Option<String>,
+}
+
+impl Check {
+    fn ok(check: &'static str, message: impl Into<String>) -> Self {
+        Self { check, verdict: Verdict::Ok, message: message.into(), fix: None }
+    }
+
+    fn warn(check: &'static str, message: impl Into<String>, fix: impl Into<String>) -> Self {
+        Self { check, verdict: Verdict::Warn, message: message.into(), fix: Some(fix.into()) }
+    }
+
+    fn fail(check: &'static str, message: impl Into<String>, fix: impl Into<String>) -> Self {
+        Self { check, verdict: Verdict::Fail, message: message.into(), fix: Some(fix.into()) }
+    }
+}
+
+pub(crate) fn run(ctx: &Context, args: &Args) -> Result<Exit> {
+    let checks = ctx.block_on(async { Ok(checks::all(ctx).await) })?;
+    let failed = checks.iter().any(|check| check.verdict == Verdict::Fail);
+    if args.format.json {
+        ctx.ui.json(&serde_json::json!({"ok": !failed, "checks": checks}))?;
+    } else {
+        print(ctx, &checks)?;
+    }
+    Ok(if failed { Exit::No } else { Exit::Success })
+}
+
+fn print(ctx: &Context, checks: &[Check]) -> Result {
+    let mut out = ctx.ui.out();
+    for Check { check, verdict, message, fix } in checks {
+        let (style, word) = match verdict {
+            Verdict::Ok => (GOOD, "ok"),
+            Verdict::Warn => (WARN, "warn"),
+            Verdict::Fail => (ERROR, "fail"),
+        };
+        let message = contract::text::visible(message).replace('\n', "\n                ");
+        writeln!(out, "{style}{word:<5}{style:#} {check:<9} {message}")?;
+        if let Some(fix) = fix {
+            writeln!(out, "                {HINT}→ {}{HINT:#}", contract::text::visible(fix))?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,169 @@
+//! `vouch serve`: the tools of this folder, over streamable HTTP and REST, or over stdio.
+
+mod banner;
+mod signals;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use contract::Caller;
+use runtime::Pipeline;
+use runtime::doors::http::{HttpDoor, HttpError, HttpOptions};
+use runtime::doors::mcp::McpDoor;
+use runtime::doors::stdio;
+use tokio_util::sync::CancellationToken;
+
+use crate::commands::Context;
+use crate::config::{Host, Layer, Settings};
+use crate::exit::Exit;
+use crate::logging::{self, LogFormat};
+use crate::project;
+use crate::report::{Explain, Failure, Result};
+use crate::telemetry::Telemetry;
+use crate::ui;
+
+/// Serve the tools of this folder over MCP
+///
+/// Over HTTP: MCP at /mcp, REST below /v1/tools, /openapi.json, /metrics and /healthz. With --stdio: MCP on standard
+/// input and output, for a client that starts `vouch` itself.
+///
+/// Ctrl-C finishes the calls in flight; a second one stops at once.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  vouch serve
+  vouch serve --port 0
+  vouch serve --stdio
+  vouch serve --host 0.0.0.0 --token-file .vouch/tokens")]
+pub(crate) struct Args {
+    /// Address to listen on [default: 127.0.0.1]
+    ///
+    /// Beyond loopback a token is required.
+    #[arg(long, value_name = "ADDRESS", conflicts_with = "stdio")]
+    host: Option<Host>,
+
+    /// Port to listen on; 0 takes a free one [default: 8377]
+    #[arg(long, value_name = "PORT", conflicts_with = "stdio")]
+    port: Option<u16>,
+
+    /// Serve on standard input and output instead
+    #[arg(long)]
+    stdio: bool,
+
+    /// File with the bearer tokens, one a line
+    ///
+    /// With a name before the token where there are several callers: `ci 3f9a…`. Instead of a file, VOUCH_TOKEN can
+    /// hold one token.
+    #[arg(long, value_name = "FILE", conflicts_with = "stdio")]
+    token_file: Option<PathBuf>,
+
+    /// How log lines look
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t)]
+    log_format: LogFormat,
+}
+
+pub(crate) fn run(ctx: &Context, args: Args) -> Result<Exit> {
+    let Args { host, port, stdio, token_file, log_format } = args;
+    let settings = ctx.settings_with(Layer::from_flags(host, port, token_file))?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .explain("cannot start the asynchronous runtime")?;
+    let served = runtime.block_on(serve(ctx, &settings, stdio, log_format));
+    // The thread that reads standard input cannot be woken; it must not keep the process.
+    runtime.shutdown_background();
+    served.map(|()| Exit::Success)
+}
+
+async fn serve(ctx: &Context, settings: &Settings, stdio: bool, log_format: LogFormat) -> Result {
+    let telemetry = settings.otlp_endpoint.as_deref().map(Telemetry::start).transpose()?;
+    logging::init(ctx, log_format, telemetry.as_ref())?;
+    // Before the first line that says we are here: whoever reads it may send a signal.
+    let stop = signals::listen(ctx.ui)?;
+    let pipeline = project::pipeline(settings).await?;
+    let served = if stdio {
+        over_stdio(ctx, settings, &pipeline, stop).await
+    } else {
+        over_http(ctx, settings, Arc::clone(&pipeline), stop).await
+    };
+    pipeline.drain().await;
+    if let Some(telemetry) = telemetry {
+        telemetry.shutdown().await;
+    }
+    served
+}
+
+async fn over_http(
+    ctx: &Context,
+    settings: &Settings,
+    pipeline: Arc<Pipeline>,
+    stop: CancellationToken,
+) -> Result {
+    let server = &settings.server;
+    let options = HttpOptions {
+        address: server.address,
+        tokens: project::tokens(server.token.as_ref())?,
+        allowed_hosts: server.allowed_hosts.clone(),
+        allowed_origins: server.allowed_origins.clone(),
+        max_body_bytes: server.max_body_bytes,
+    };
+    let door = HttpDoor::bind(Arc::clone(&pipeline), project::face(), options)
+        .await
+        .map_err(cannot_listen)?;
+    if !ctx.ui.is_quiet() {
+        banner::http(ctx, settings, pipeline.catalog(), door.address());
+    }
+    door.serve(stop).await?;
+    Ok(())
+}
+
+fn cannot_listen(error: HttpError) -> Failure {
+    let hint = match &error {
+        HttpError::TokenRequired(_) => Some((
+            "(umask 077; mkdir -p .vouch; openssl rand -hex 32 > .vouch/tokens), then add: --token-file .vouch/tokens",
+            Exit::Usage,
+        )),
+        HttpError::Bind { source, .. } => match source.kind() {
+            std::io::ErrorKind::AddrInUse => Some((
+                "something else listens there; take a free port: vouch serve --port 0",
+                Exit::Failed,
+            )),
+            std::io::ErrorKind::AddrNotAvailable => {
+                Some(("this machine has no such address; leave --host out", Exit::Failed))
+            }
+            std::io::ErrorKind::PermissionDenied => Some((
+                "ports below 1024 are for the administrator: vouch serve --port 8377",
+                Exit::Failed,
+            )),
+            _ => None,
+        },
+        HttpError::Serve(_) => None,
+    };
+    let failure = Failure::from(error);
+    match hint {
+        Some((hint, exit)) => failure.with_hint(hint).with_exit(exit),
+        None => failure,
+    }
+}
+
+async fn over_stdio(
+    ctx: &Context,
+    settings: &Settings,
+    pipeline: &Arc<Pipeline>,
+    stop: CancellationToken,
+) -> Result {
+    if ui::err_is_terminal() && !ctx.ui.is_quiet() {
+        banner::stdio(ctx, settings, pipeline.catalog());
+    }
+    let door = McpDoor::new(Arc::clone(pipeline), project::face(), Caller::new("stdio"));
+    tokio::select! {
+        served = stdio::serve(door) => served.map_err(Failure::from),
+        () = finished(pipeline, stop) => Ok(()),
+    }
+}
+
+/// Told to stop, and every call answered.
+async fn finished(pipeline: &Pipeline, stop: CancellationToken) {
+    stop.cancelled().await;
+    pipeline.drain().await;
+}

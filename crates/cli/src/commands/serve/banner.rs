@@ -1,0 +1,88 @@
+//! What `vouch serve` says when it is up: where, what, and how to connect. All on standard error.
+
+use std::io::{self, Write};
+use std::net::SocketAddr;
+
+use contract::SideEffects;
+use runtime::Catalog;
+
+use crate::clients::{Client, Launch, Way, url};
+use crate::commands::Context;
+use crate::commands::tools::title;
+use crate::config::{Policy, Settings};
+use crate::ui::{BOLD, DIM, HINT, WARN};
+
+pub(super) fn http(ctx: &Context, settings: &Settings, catalog: &Catalog, address: SocketAddr) {
+    let mcp = url(address);
+    let base = mcp.trim_end_matches("/mcp");
+    let http = Way::Http { url: mcp.clone(), token: settings.server.token.is_some() };
+    let stdio = Way::Stdio(Launch::new(settings, ctx.place.config.as_deref(), &ctx.environment));
+    let write = || -> io::Result<()> {
+        let mut out = ctx.ui.err();
+        head(&mut out, settings)?;
+        writeln!(out, "  MCP   {HINT}{mcp}{HINT:#}")?;
+        writeln!(out, "  REST  {HINT}{base}/v1/tools{HINT:#}  (described in {base}/openapi.json)")?;
+        if settings.server.token.is_some() {
+            writeln!(out, "  Requests must bear a token: Authorization: Bearer $VOUCH_TOKEN")?;
+        }
+        tools(&mut out, settings, catalog)?;
+        writeln!(
+            out,
+            "\n{BOLD}Connect{BOLD:#}, over HTTP or by letting the client start vouch (more: vouch connect <client>)"
+        )?;
+        for client in [Client::ClaudeCode, Client::Cursor, Client::VsCode, Client::Codex] {
+            writeln!(out, "  {}", client.title())?;
+            for way in [&http, &stdio] {
+                writeln!(out, "    {HINT}{}{HINT:#}", paste(client, way))?;
+            }
+        }
+        writeln!(out, "\n{DIM}Ctrl-C stops it.{DIM:#}")
+    };
+    // There is nobody left to tell if that fails.
+    let _ = write();
+}
+
+/// A command where the client has one, else the line for its file.
+fn paste(client: Client, way: &Way) -> String {
+    client.one_liner("vouch", way).unwrap_or_else(|| {
+        let entry = serde_json::json!({"mcpServers": {"vouch": client.entry(way)}});
+        format!(".cursor/mcp.json  {entry}")
+    })
+}
+
+pub(super) fn stdio(ctx: &Context, settings: &Settings, catalog: &Catalog) {
+    let write = || -> io::Result<()> {
+        let mut out = ctx.ui.err();
+        head(&mut out, settings)?;
+        writeln!(
+            out,
+            "  MCP   on standard input and output: this is for a client, not for typing"
+        )?;
+        tools(&mut out, settings, catalog)?;
+        writeln!(out, "\n{DIM}Ctrl-D ends it. To connect a client: vouch connect <client>{DIM:#}")
+    };
+    let _ = write();
+}
+
+fn head(out: &mut impl Write, settings: &Settings) -> io::Result<()> {
+    let (version, root) = (env!("CARGO_PKG_VERSION"), settings.root.display());
+    writeln!(out, "{BOLD}vouch {version}{BOLD:#} serves {root}\n")
+}
+
+fn tools(out: &mut impl Write, settings: &Settings, catalog: &Catalog) -> io::Result<()> {
+    writeln!(out, "\n{BOLD}Tools{BOLD:#}")?;
+    let width = catalog.names().map(str::len).max().unwrap_or_default();
+    for contract in catalog.contracts() {
+        let policy = settings.policy(&contract.name, contract.constraints.approval);
+        let mark = match policy {
+            Some(Policy::Ask) => "  (asks a person first)",
+            Some(Policy::Never) => "  (always refused, by policy)",
+            _ if contract.constraints.side_effects != SideEffects::None => {
+                "  (runs without asking anybody)"
+            }
+            _ => "",
+        };
+        writeln!(out, "  {:width$}  {}{WARN}{mark}{WARN:#}", contract.name, title(contract))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,29 @@
+//! Ctrl-C and SIGTERM: the first asks the server to finish, a second Ctrl-C ends the process.
+
+use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+
+use crate::exit::Exit;
+use crate::report::{Explain, Result};
+use crate::ui::Ui;
+
+/// A token that is cancelled by the first signal.
+pub(super) fn listen(ui: Ui) -> Result<CancellationToken> {
+    let failed = "cannot listen for signals";
+    let mut interrupt = signal(SignalKind::interrupt()).explain(failed)?;
+    let mut terminate = signal(SignalKind::terminate()).explain(failed)?;
+    let stop = CancellationToken::new();
+    let stopping = stop.clone();
+    tokio::spawn(async move {
+        tokio::select! {
+            _ = interrupt.recv() => {
+                ui.note("\nfinishing the calls in flight; press Ctrl-C again to stop at once");
+            }
+            _ = terminate.recv() => {}
+        }
+        stopping.cancel();
+        interrupt.recv().await;
+        std::process::exit(Exit::Interrupted.code().into());
+    });
+    Ok(stop)
+}

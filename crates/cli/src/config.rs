@@ -1,0 +1,82 @@
+//! Configuration: defaults, `vouch.toml`, environment and flags, lowered into one validated [`Settings`].
+//!
+//! ```text
+//!  config/defaults.toml ─┐
+//!  vouch.toml            ├─► Layer (raw, each value checked where it stands) ──► Settings (what commands use)
+//!  environment           │
+//!  flags                ─┘    later layers win
+//! ```
+//!
+//! A mistake is reported with file and line, and an unknown key with the nearest known one. Start at [`load`].
+
+mod check;
+mod error;
+mod find;
+mod keys;
+mod layer;
+mod settings;
+mod values;
+
+pub(crate) use error::{ConfigError, nearest, suggest};
+pub(crate) use layer::{Layer, ToolLayer};
+pub(crate) use settings::{Pack, Policy, Settings, TokenSource};
+pub(crate) use values::Host;
+
+use std::path::{Path, PathBuf};
+
+use crate::env::{Environment, Var};
+
+/// What `vouch init` writes: every key with its default, commented out.
+pub(crate) const TEMPLATE: &str = include_str!("config/template.toml");
+const DEFAULTS: &str = include_str!("config/defaults.toml");
+pub(crate) const FILE_NAME: &str = "vouch.toml";
+
+/// What the command line says about where to look.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Place {
+    pub(crate) root: Option<PathBuf>,
+    pub(crate) config: Option<PathBuf>,
+}
+
+/// A configuration file as it was read.
+#[derive(Clone, Debug)]
+pub(crate) struct Source {
+    pub(crate) path: PathBuf,
+    pub(crate) text: String,
+}
+
+/// Reads all layers and checks them.
+pub(crate) fn load(
+    place: &Place,
+    environment: &Environment,
+    flags: Layer,
+) -> Result<Settings, ConfigError> {
+    let here = std::env::current_dir().map_err(ConfigError::NoCurrentFolder)?;
+    load_from(&here, place, environment, flags)
+}
+
+fn load_from(
+    here: &Path,
+    place: &Place,
+    environment: &Environment,
+    flags: Layer,
+) -> Result<Settings, ConfigError> {
+    let given = |flag: &Option<PathBuf>, var| {
+        flag.clone().or_else(|| environment.get(var).map(PathBuf::from)).map(|path| here.join(path))
+    };
+    let located =
+        find::locate(here, given(&place.root, Var::Root), given(&place.config, Var::Config))?;
+    let file = match &located.source {
+        Some(source) => Layer::from_file(source)?,
+        None => Layer::default(),
+    };
+    let defaults = Source { path: "defaults.toml".into(), text: DEFAULTS.to_owned() };
+    let layer = flags
+        .over(Layer::from_environment(here, environment)?)
+        .over(file)
+        .over(Layer::from_file(&defaults)?);
+    Settings::new(located, layer)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,91 @@
+//! What is wrong with the configuration, said with file, line and key.
+
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+
+use crate::env::Var;
+
+/// Where in a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Spot {
+    pub(crate) file: PathBuf,
+    pub(crate) line: usize,
+}
+
+impl fmt::Display for Spot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.file.display(), self.line)
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ConfigError {
+    #[error("the current folder cannot be found")]
+    NoCurrentFolder(#[source] io::Error),
+    #[error("cannot read {}", path.display())]
+    Read { path: PathBuf, source: io::Error },
+    #[error("the root {} is not a folder that can be opened", path.display())]
+    Root { path: PathBuf, source: io::Error },
+    #[error("{spot}: not valid TOML: {message}")]
+    Syntax { spot: Spot, message: String },
+    #[error("{spot}: unknown key `{key}`{}", in_table(table))]
+    UnknownKey { spot: Spot, key: String, table: String, suggestion: String },
+    #[error("{spot}: bad value for `{key}`: {message}")]
+    Value { spot: Spot, key: String, message: String },
+    #[error("{spot}: there is no tool `{tool}`")]
+    UnknownTool { spot: Spot, tool: String, suggestion: String },
+    #[error("bad value in the environment variable {name}: {message}")]
+    Variable { name: &'static str, message: String },
+    #[error("both VOUCH_TOKEN and VOUCH_TOKEN_FILE are set")]
+    TwoTokens,
+}
+
+fn in_table(table: &str) -> String {
+    if table.is_empty() { String::new() } else { format!(" in [{table}]") }
+}
+
+impl ConfigError {
+    pub(crate) fn variable(var: Var, message: String) -> Self {
+        Self::Variable { name: var.name(), message }
+    }
+
+    /// What to do about it.
+    pub(crate) fn hint(&self) -> String {
+        match self {
+            Self::UnknownKey { suggestion, .. } | Self::UnknownTool { suggestion, .. } => {
+                suggestion.clone()
+            }
+            Self::Syntax { .. } | Self::Value { .. } => {
+                "`vouch init --print` shows every key with its default".to_owned()
+            }
+            Self::Variable { name, .. } => format!("correct it, or drop it: unset {name}"),
+            Self::TwoTokens => "keep one of them: unset VOUCH_TOKEN".to_owned(),
+            Self::Read { .. } => {
+                "name another file with --config, or write one: vouch init".to_owned()
+            }
+            Self::Root { .. } | Self::NoCurrentFolder(_) => {
+                "name a folder that exists: vouch --root <DIR> …".to_owned()
+            }
+        }
+    }
+}
+
+/// For a name that is none of the known ones: the nearest of them, or all.
+pub(crate) fn suggest(name: &str, known: &[&str], what: &str) -> String {
+    match nearest(name, known.iter().copied()) {
+        Some(nearest) => format!("did you mean `{nearest}`?"),
+        None => format!("the {what} are: {}", known.join(", ")),
+    }
+}
+
+/// The known name that a typing mistake is closest to, if it is close at all.
+pub(crate) fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
+    let name = name.to_lowercase();
+    known
+        .into_iter()
+        .map(|candidate| (strsim::jaro_winkler(&name, &candidate.to_lowercase()), candidate))
+        .filter(|(likeness, _)| *likeness > 0.75)
+        .max_by(|(a, _), (b, _)| a.total_cmp(b))
+        .map(|(_, candidate)| candidate.to_owned())
+}

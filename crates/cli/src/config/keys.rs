@@ -1,0 +1,27 @@
+//! Every key there is. A test holds this table, the layers and the commented file together.
+
+/// The keys of a table; `*` stands for a name that the operator chooses.
+pub(super) const TABLES: &[(&str, &[&str])] = &[
+    ("", &["packs", "server", "memory", "policy", "tools", "state", "telemetry"]),
+    (
+        "server",
+        &["host", "port", "token_file", "allowed_hosts", "allowed_origins", "max_body_bytes"],
+    ),
+    ("memory", &["folder"]),
+    ("policy", &["approve"]),
+    ("tools", &["*"]),
+    ("tools.*", &["enabled", "approve", "rate_per_minute", "timeout_ms", "max_output_bytes"]),
+    ("state", &["folder"]),
+    ("telemetry", &["otlp_endpoint"]),
+];
+
+/// The keys of a table by its path, if it is one of ours.
+pub(super) fn of(path: &[String]) -> Option<&'static [&'static str]> {
+    TABLES.iter().find(|(table, _)| is(table, path)).map(|(_, keys)| *keys)
+}
+
+fn is(table: &str, path: &[String]) -> bool {
+    let parts: Vec<_> = table.split('.').filter(|part| !part.is_empty()).collect();
+    parts.len() == path.len()
+        && parts.iter().zip(path).all(|(part, name)| *part == "*" || part == name)
+}

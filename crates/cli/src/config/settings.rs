@@ -1,0 +1,149 @@
+//! The configuration as commands use it: complete, and checked.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+
+use super::error::{Spot, suggest};
+use super::find::Located;
+use super::layer::{Layer, ToolLayer};
+use super::values::{Folder, HostName, Origin};
+use super::{ConfigError, Source};
+
+#[derive(Debug)]
+pub(crate) struct Settings {
+    /// The folder that is served.
+    pub(crate) root: PathBuf,
+    /// The file that configures it, where there is one.
+    source: Option<Source>,
+    pub(crate) packs: Vec<Pack>,
+    pub(crate) server: Server,
+    /// Relative to the root.
+    pub(crate) memory_folder: String,
+    pub(crate) state_folder: PathBuf,
+    /// For tools that need an approval by contract.
+    pub(crate) approve: Policy,
+    pub(crate) tools: BTreeMap<String, ToolLayer>,
+    pub(crate) otlp_endpoint: Option<String>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Server {
+    pub(crate) address: SocketAddr,
+    pub(crate) token: Option<TokenSource>,
+    pub(crate) allowed_hosts: Vec<String>,
+    pub(crate) allowed_origins: Vec<String>,
+    pub(crate) max_body_bytes: usize,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Pack {
+    Repo,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Policy {
+    Ask,
+    Always,
+    Never,
+}
+
+impl From<Policy> for runtime::Approve {
+    fn from(policy: Policy) -> Self {
+        match policy {
+            Policy::Ask => Self::Ask,
+            Policy::Always => Self::Always,
+            Policy::Never => Self::Never,
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum TokenSource {
+    /// The token itself, from VOUCH_TOKEN.
+    Variable(Secret),
+    File(PathBuf),
+}
+
+/// Text that is never printed.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct Secret(String);
+
+impl Secret {
+    pub(crate) fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<&str> for Secret {
+    fn from(text: &str) -> Self {
+        Self(text.to_owned())
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret(…)")
+    }
+}
+
+impl Settings {
+    pub(super) fn new(located: Located, layer: Layer) -> Result<Self, ConfigError> {
+        const COMPLETE: &str = "defaults.toml sets it";
+        let Located { root, source } = located;
+        let server = layer.server;
+        let host = server.host.expect(COMPLETE).0;
+        let port = server.port.expect(COMPLETE);
+        let Folder(state_folder) = layer.state.folder.expect(COMPLETE);
+        let hosts = server.allowed_hosts.expect(COMPLETE).into_iter();
+        let origins = server.allowed_origins.expect(COMPLETE).into_iter();
+        Ok(Self {
+            packs: layer.packs.expect(COMPLETE),
+            server: Server {
+                address: SocketAddr::new(host, port),
+                token: server.token,
+                allowed_hosts: hosts.map(|HostName(name)| name).collect(),
+                allowed_origins: origins.map(|Origin(origin)| origin).collect(),
+                max_body_bytes: server.max_body_bytes.expect(COMPLETE).get(),
+            },
+            memory_folder: layer.memory.folder.expect(COMPLETE).0,
+            state_folder: root.join(state_folder),
+            approve: layer.policy.approve.expect(COMPLETE),
+            tools: layer.tools,
+            otlp_endpoint: layer.telemetry.otlp_endpoint.map(|endpoint| endpoint.0),
+            root,
+            source,
+        })
+    }
+
+    pub(crate) fn config_file(&self) -> Option<&Path> {
+        self.source.as_ref().map(|source| source.path.as_path())
+    }
+
+    pub(crate) fn tool(&self, name: &str) -> ToolLayer {
+        self.tools.get(name).cloned().unwrap_or_default()
+    }
+
+    /// What happens to calls of a tool; None where nothing is asked.
+    pub(crate) fn policy(&self, name: &str, by_contract: bool) -> Option<Policy> {
+        self.tool(name).approve.or(by_contract.then_some(self.approve))
+    }
+
+    /// A tool that is configured but does not exist is a mistake: its limits would silently not hold.
+    pub(crate) fn check_tools(&self, known: &[&str]) -> Result<(), ConfigError> {
+        let Some(tool) = self.tools.keys().find(|name| !known.contains(&name.as_str())) else {
+            return Ok(());
+        };
+        let spot = match &self.source {
+            Some(source) => source.spot_of_tool(tool),
+            None => Spot { file: super::FILE_NAME.into(), line: 1 },
+        };
+        let suggestion = suggest(tool, known, "tools");
+        Err(ConfigError::UnknownTool { spot, tool: tool.clone(), suggestion })
+    }
+}

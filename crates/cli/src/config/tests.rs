@@ -1,0 +1,125 @@
+use std::collections::BTreeSet;
+
+use super::*;
+
+/// The template with the `#` before its keys removed; prose has a blank after it.
+fn uncommented() -> String {
+    let line = |line: &'static str| match line.strip_prefix('#') {
+        Some(rest) if !rest.starts_with(' ') && !rest.is_empty() => rest,
+        _ => line,
+    };
+    TEMPLATE.lines().map(line).collect::<Vec<_>>().join("\n")
+}
+
+fn keys_of(table: &toml::Table, path: &str, found: &mut BTreeSet<String>) {
+    for (key, value) in table {
+        let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
+        match value {
+            toml::Value::Table(inner) => keys_of(inner, &path, found),
+            _ => {
+                found.insert(
+                    path.replace("tools.hello", "tools.*")
+                        .replace("tools.write_memory_entry", "tools.*"),
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn the_commented_file_has_every_key_and_parses() {
+    let source = Source { path: "template.toml".into(), text: uncommented() };
+    let layer = Layer::from_file(&source).unwrap();
+    assert!(layer.server.token.is_some() && layer.telemetry.otlp_endpoint.is_some());
+
+    let table: toml::Table = toml::from_str(&uncommented()).unwrap();
+    let mut shown = BTreeSet::new();
+    keys_of(&table, "", &mut shown);
+    let tables: BTreeSet<_> = keys::TABLES.iter().map(|(table, _)| *table).collect();
+    let known: BTreeSet<_> = keys::TABLES
+        .iter()
+        .flat_map(|(table, keys)| keys.iter().map(move |key| (table, key)))
+        .map(
+            |(table, key)| {
+                if table.is_empty() { (*key).to_owned() } else { format!("{table}.{key}") }
+            },
+        )
+        .filter(|key| !tables.contains(key.as_str()))
+        .collect();
+    assert_eq!(shown, known);
+}
+
+#[test]
+fn the_commented_file_changes_nothing() {
+    let layer = Layer::from_file(&Source { path: "t".into(), text: TEMPLATE.to_owned() }).unwrap();
+    assert!(layer.tools.values().all(|tool| *tool == ToolLayer::default()));
+    assert!(layer.packs.is_none() && layer.server.port.is_none());
+}
+
+#[test]
+fn the_commented_file_shows_the_defaults() {
+    let shown: toml::Table = toml::from_str(&uncommented()).unwrap();
+    let defaults: toml::Table = toml::from_str(DEFAULTS).unwrap();
+    for (key, value) in defaults {
+        let Some(table) = value.as_table() else {
+            assert_eq!(shown[&key], value, "{key}");
+            continue;
+        };
+        for (name, value) in table {
+            assert_eq!(&shown[&key][name], value, "{key}.{name}");
+        }
+    }
+}
+
+fn error(text: &str) -> String {
+    let source = Source { path: "vouch.toml".into(), text: text.to_owned() };
+    match Layer::from_file(&source) {
+        Ok(_) => format!("{text:?} is fine"),
+        Err(error) => format!("{error}\n  → {}", error.hint()),
+    }
+}
+
+#[test]
+fn mistakes_are_named() {
+    let errors = [
+        "[server]\nhost = \"127.0.0.1\"\nprot = 1",
+        "[sever]\nport = 1",
+        "zebra = 1",
+        "[policy.tools]\nhello = 1",
+        "[tools.hello]\n\nrate = 5",
+        "tools = { hello = { aprove = \"ask\" } }",
+        "[server]\nport = 70000",
+        "[server]\nport = \"x\"",
+        "[server]\nhost = \"example.com\"",
+        "[policy]\napprove = \"maybe\"",
+        "[tools.hello]\nrate_per_minute = 0",
+        "[tools.hello]\nenabled = 1",
+        "[server]\nallowed_hosts = \"a\"",
+        "[server]\nallowed_origins = [\"https://a.example\", \"app\"]",
+        "[server]\nallowed_hosts = [\"https://a.example\"]",
+        "[state]\nfolder = \"..\"",
+        "[telemetry]\notlp_endpoint = \"collector:4317\"",
+        "packs = [\"repo\", \"context\"]",
+        "server = 3",
+        "[server\nport = 1",
+        "[server]\nport = 1\nport = 2",
+    ]
+    .map(error);
+    insta::assert_snapshot!(errors.join("\n"));
+}
+
+#[test]
+fn later_layers_win() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = "[server]\nport = 1\nhost = \"::1\"\n[tools.hello]\nrate_per_minute = 5\n";
+    std::fs::write(folder.path().join(FILE_NAME), text).unwrap();
+    let below = folder.path().join("a/b");
+    std::fs::create_dir_all(&below).unwrap();
+    let flags = Layer::from_flags(None, Some(3), None);
+    let settings = load_from(&below, &Place::default(), &Environment::default(), flags).unwrap();
+    assert_eq!(settings.server.address.to_string(), "[::1]:3");
+    assert_eq!(settings.tool("hello").rate_per_minute.unwrap().get(), 5);
+    let root = folder.path().canonicalize().unwrap();
+    assert_eq!(settings.root, root);
+    assert_eq!(settings.state_folder, root.join(".vouch"));
+}

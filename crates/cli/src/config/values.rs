@@ -1,0 +1,108 @@
+//! Values that are more than a string: checked where they are read, whether in a file, a variable or a flag.
+
+use std::net::IpAddr;
+use std::str::FromStr;
+
+use serde::Deserialize;
+
+/// Makes a checked string readable from TOML as well as from text.
+macro_rules! from_text {
+    ($name:ident) => {
+        impl TryFrom<String> for $name {
+            type Error = String;
+            fn try_from(text: String) -> Result<Self, String> {
+                text.parse()
+            }
+        }
+    };
+}
+
+/// The address to listen on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub(crate) struct Host(pub(crate) IpAddr);
+from_text!(Host);
+
+impl FromStr for Host {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        let text = if text == "localhost" { "127.0.0.1" } else { text };
+        let text = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);
+        text.parse().map(Self).map_err(|_| {
+            format!("`{text}` is not an IP address; write 127.0.0.1, ::1, 0.0.0.0 or such")
+        })
+    }
+}
+
+/// A host name as it stands in a request's Host header.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub(crate) struct HostName(pub(crate) String);
+from_text!(HostName);
+
+impl FromStr for HostName {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        let plain = !text.is_empty()
+            && text.chars().all(|c| c.is_ascii_alphanumeric() || "-._:[]".contains(c));
+        plain.then(|| Self(text.to_owned())).ok_or_else(|| {
+            format!("`{text}` is not a host name; write it without scheme and path, as vouch.example.com")
+        })
+    }
+}
+
+/// A browser origin.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub(crate) struct Origin(pub(crate) String);
+from_text!(Origin);
+
+impl FromStr for Origin {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        let uri: Option<http::Uri> = text.parse().ok();
+        let plain = uri.is_some_and(|uri| {
+            matches!(uri.scheme_str(), Some("http" | "https"))
+                && uri.host().is_some()
+                && uri.path_and_query().is_none_or(|path| path == "/")
+        }) && !text.ends_with('/');
+        plain.then(|| Self(text.to_owned())).ok_or_else(|| {
+            format!("`{text}` is not an origin; write scheme, host and port only, as https://app.example.com")
+        })
+    }
+}
+
+/// Where traces go.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub(crate) struct Endpoint(pub(crate) String);
+from_text!(Endpoint);
+
+impl FromStr for Endpoint {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        let uri: Option<http::Uri> = text.parse().ok();
+        let plain = uri.is_some_and(|uri| {
+            matches!(uri.scheme_str(), Some("http" | "https")) && uri.host().is_some()
+        });
+        plain.then(|| Self(text.trim_end_matches('/').to_owned())).ok_or_else(|| {
+            format!("`{text}` is not an http:// or https:// address, as http://127.0.0.1:4318")
+        })
+    }
+}
+
+/// A folder: not nothing, and not the root itself.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub(crate) struct Folder(pub(crate) String);
+from_text!(Folder);
+
+impl FromStr for Folder {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        let named = std::path::Path::new(text).file_name().is_some() && !text.contains('\0');
+        named
+            .then(|| Self(text.to_owned()))
+            .ok_or_else(|| format!("`{text}` does not name a folder of its own"))
+    }
+}

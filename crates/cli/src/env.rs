@@ -1,0 +1,111 @@
+//! Every environment variable that `vouch` reads, declared once, and the only place that reads them.
+
+use std::collections::BTreeMap;
+
+use crate::config::ConfigError;
+
+/// A variable by its meaning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Var {
+    Root,
+    Config,
+    Host,
+    Port,
+    Token,
+    TokenFile,
+    Log,
+    RustLog,
+    OtlpEndpoint,
+    User,
+    Home,
+    CodexHome,
+    Path,
+}
+
+impl Var {
+    /// Those that configure `vouch`, in the order of the help text.
+    pub(crate) const OURS: [Self; 9] = [
+        Self::Root,
+        Self::Config,
+        Self::Host,
+        Self::Port,
+        Self::Token,
+        Self::TokenFile,
+        Self::Log,
+        Self::RustLog,
+        Self::OtlpEndpoint,
+    ];
+    /// Those that only tell where things are.
+    const AROUND: [Self; 4] = [Self::User, Self::Home, Self::CodexHome, Self::Path];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Root => "VOUCH_ROOT",
+            Self::Config => "VOUCH_CONFIG",
+            Self::Host => "VOUCH_HOST",
+            Self::Port => "VOUCH_PORT",
+            Self::Token => "VOUCH_TOKEN",
+            Self::TokenFile => "VOUCH_TOKEN_FILE",
+            Self::Log => "VOUCH_LOG",
+            Self::RustLog => "RUST_LOG",
+            Self::OtlpEndpoint => "OTEL_EXPORTER_OTLP_ENDPOINT",
+            Self::User => "USER",
+            Self::Home => "HOME",
+            Self::CodexHome => "CODEX_HOME",
+            Self::Path => "PATH",
+        }
+    }
+
+    pub(crate) fn about(self) -> &'static str {
+        match self {
+            Self::Root => "as --root",
+            Self::Config => "as --config",
+            Self::Host => "as `serve --host`",
+            Self::Port => "as `serve --port`",
+            Self::Token => "the bearer token itself",
+            Self::TokenFile => "as `serve --token-file`",
+            Self::Log => "what to log, such as `info` or `runtime=debug`",
+            Self::RustLog => "the same, where VOUCH_LOG is not set",
+            Self::OtlpEndpoint => "where to send traces, such as http://127.0.0.1:4318",
+            Self::User => "who decides on approvals",
+            Self::Home => "where clients keep their configuration",
+            Self::CodexHome => "where Codex keeps its configuration, if not in ~/.codex",
+            Self::Path => "where `vouch` is looked for",
+        }
+    }
+}
+
+/// The variables as they were at the start. An empty one counts as not set.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Environment {
+    values: BTreeMap<Var, String>,
+    /// Names that begin as ours do and mean nothing.
+    pub(crate) unknown: Vec<String>,
+}
+
+impl Environment {
+    pub(crate) fn read() -> Result<Self, ConfigError> {
+        let mut environment = Self::default();
+        for var in Var::OURS.into_iter().chain(Var::AROUND) {
+            match std::env::var_os(var.name()).map(std::ffi::OsString::into_string) {
+                Some(Ok(value)) if !value.is_empty() => {
+                    environment.values.insert(var, value);
+                }
+                Some(Err(_)) => {
+                    return Err(ConfigError::variable(var, "it is not UTF-8 text".to_owned()));
+                }
+                _ => {}
+            }
+        }
+        let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+        let known = |name: &str| Var::OURS.iter().any(|var| var.name() == name);
+        environment.unknown =
+            names.filter(|name| name.starts_with("VOUCH_") && !known(name)).collect();
+        environment.unknown.sort();
+        Ok(environment)
+    }
+
+    pub(crate) fn get(&self, var: Var) -> Option<&str> {
+        self.values.get(&var).map(String::as_str)
+    }
+}

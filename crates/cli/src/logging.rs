@@ -1,0 +1,57 @@
+//! Logs, to standard error. Standard output belongs to results and protocol frames.
+
+use clap::ValueEnum;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
+use tracing_subscriber::{EnvFilter, Layer};
+
+use crate::commands::Context;
+use crate::env::Var;
+use crate::exit::Exit;
+use crate::report::{Explain, Result};
+use crate::telemetry::Telemetry;
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LogFormat {
+    /// For people
+    #[default]
+    Text,
+    /// One JSON object a line
+    Json,
+}
+
+/// Starts logging, and sending spans where there is somewhere to send them.
+pub(crate) fn init(ctx: &Context, format: LogFormat, telemetry: Option<&Telemetry>) -> Result {
+    let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
+    let lines = match format {
+        LogFormat::Text => lines.with_ansi(ctx.ui.colors_err()).compact().boxed(),
+        LogFormat::Json => lines.json().boxed(),
+    };
+    tracing_subscriber::registry()
+        .with(lines.with_filter(filter(ctx)?))
+        .with(telemetry.map(Telemetry::layer))
+        .try_init()
+        .explain("cannot start logging")
+}
+
+fn filter(ctx: &Context) -> Result<EnvFilter> {
+    for var in [Var::Log, Var::RustLog] {
+        if let Some(directives) = ctx.environment.get(var) {
+            return EnvFilter::try_new(directives)
+                .explain(format!("cannot use {}", var.name()))
+                .hint(format!(
+                    "give a level, or levels by module: {}=info,runtime=debug",
+                    var.name()
+                ))
+                .map_err(|failure| failure.with_exit(Exit::Usage));
+        }
+    }
+    let level = match ctx.verbose {
+        0 if ctx.ui.is_quiet() => "error",
+        0 => "warn",
+        1 => "info",
+        2 => "debug",
+        _ => "trace",
+    };
+    Ok(EnvFilter::new(level))
+}

@@ -1,0 +1,74 @@
+//! A call that needs a person, answered from another process.
+
+use serde_json::json;
+
+use crate::support::{Project, with_filters};
+
+#[test]
+fn a_round_trip_across_processes() {
+    let project = Project::new();
+    insta::assert_snapshot!(project.check(&["approvals", "list"]));
+    assert!(!project.root.join(".vouch").exists(), "looking makes no state");
+
+    let server = project.serve(&[]);
+    let entry = json!({"file": "best_practices.md", "entry": "- Test first.\n- Then \u{1b}[31mwrite\u{202e}."});
+    let entry_ok = json!({"file": "best_practices.md", "entry": "- Test first.\n- Then write."});
+    let (status, refused) = server.call("write_memory_entry", &entry);
+    assert_eq!((status, &refused["error"]["code"]), (400, &json!("INVALID_INPUT")), "{refused}");
+    let (status, queued) = server.call("write_memory_entry", &entry_ok);
+    assert_eq!(status, 403);
+    assert_eq!(queued["error"]["code"], "APPROVAL_REQUIRED", "{queued}");
+    let id = queued["error"]["details"]["approvalId"].as_str().unwrap().to_owned();
+
+    let listed = project.json(&["approvals", "list", "--json"]);
+    assert_eq!(listed[0]["id"], id.as_str());
+    let named = |text: String| text.replace(&id, "[ID]").replace(&id[..8], "[ID]");
+    with_filters(|| {
+        insta::assert_snapshot!("list", named(project.check(&["approvals", "list"])));
+        insta::assert_snapshot!("show", named(project.check(&["approvals", "show", &id[..4]])));
+        insta::assert_snapshot!("approve", named(project.check(&["approvals", "approve", &id])));
+        insta::assert_snapshot!(
+            "approve_twice",
+            named(project.check(&["approvals", "approve", &id]))
+        );
+    });
+
+    let other = json!({"file": "best_practices.md", "entry": "- Something else."});
+    assert_eq!(server.call("write_memory_entry", &other).0, 403, "the approval is for one entry");
+    assert_eq!(server.call("write_memory_entry", &entry_ok).0, 200);
+    assert_eq!(project.read(".claude/memory/best_practices.md"), "- Test first.\n- Then write.\n");
+    let (status, again) = server.call("write_memory_entry", &entry_ok);
+    assert_eq!(
+        (status, &again["error"]["code"]),
+        (403, &json!("APPROVAL_REQUIRED")),
+        "it was used"
+    );
+
+    let states: Vec<_> = project
+        .json(&["approvals", "list", "--all", "--json"])
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|approval| approval["state"].as_str().unwrap().to_owned())
+        .collect();
+    assert_eq!(states.iter().filter(|state| *state == "used").count(), 1, "{states:?}");
+}
+
+#[test]
+fn a_denied_call_stays_denied() {
+    let project = Project::new();
+    let call = ["call", "write_memory_entry", "file=best_practices.md", "entry=- x"];
+    let queued = project.json(&call);
+    let id = queued["error"]["details"]["approvalId"].as_str().unwrap().to_owned();
+    assert!(project.check(&["approvals", "deny", &id]).starts_with("exit: 0"));
+    assert_eq!(project.json(&call)["error"]["code"], "APPROVAL_DENIED");
+    assert!(!project.root.join(".claude").exists());
+}
+
+#[test]
+fn unknown_ids() {
+    let project = Project::new();
+    insta::assert_snapshot!(project.check(&["approvals", "approve", "zzzz"]));
+    project.run(&["call", "hello"]);
+    insta::assert_snapshot!(project.check(&["approvals", "show", "zzzz"]));
+}

@@ -1,0 +1,146 @@
+//! `vouch call`, `tools`, `contracts`, `explain`.
+
+use serde_json::json;
+
+use crate::support::{Project, with_filters};
+
+fn project() -> Project {
+    Project::new().with("README.md", "# Hello\n").with(".env", "KEY=1\n")
+}
+
+#[test]
+fn success() {
+    let text = project().transcript(&[
+        &["call", "hello", "name=Ada"],
+        &["call", "read_repo_file", "path=README.md"],
+        &["call", "read_repo_file", "--json", r#"{"path": "README.md", "encoding": "base64"}"#],
+    ]);
+    with_filters(|| insta::assert_snapshot!(text));
+}
+
+#[test]
+fn failure() {
+    let text = project().transcript(&[
+        &["call", "read_repo_file", "path=.env"],
+        &["call", "read_repo_file", "pth=README.md"],
+        &["call", "read_repo"],
+        &["call", "hello", "name"],
+        &["call", "hello", "--json", "[1]"],
+    ]);
+    with_filters(|| insta::assert_snapshot!(text));
+}
+
+#[test]
+fn our_own_state_cannot_be_read() {
+    let project = project()
+        .with("vouch.toml", "[state]\nfolder = \"var/keep\"\n[server]\ntoken_file = \"door\"\n");
+    project.write("door", "0123456789abcdef\n");
+    std::fs::create_dir_all(project.root.join("var")).unwrap();
+    assert!(project.check(&["call", "hello"]).starts_with("exit: 0"));
+    for path in ["var/keep/vouch.db", "var/keep/audit.jsonl", "door", ".vouch/vouch.db"] {
+        let answer = project.json(&["call", "read_repo_file", &format!("path={path}")]);
+        assert_eq!(answer["error"]["code"], "ACCESS_DENIED", "{path}: {answer}");
+    }
+}
+
+#[test]
+fn a_running_server() {
+    let project = project().with("door", "# ours\nci 0123456789abcdef\n");
+    let server = project.serve(&["--token-file", "door"]);
+    let url = server.url();
+    let call = |more: &[&str]| {
+        let mut args = vec!["call", "read_repo_file", "path=README.md", "--url", &url];
+        args.extend(more);
+        project.run(&args)
+    };
+    let with_token = call(&["--token-file", "door"]);
+    assert!(with_token.status.success(), "{}", project.show(&with_token));
+    let answer: serde_json::Value = serde_json::from_slice(&with_token.stdout).unwrap();
+    assert_eq!(answer["content"], "# Hello\n");
+    let without = call(&[]);
+    assert_eq!(without.status.code(), Some(3), "{}", project.show(&without));
+    let denied = project.json(&[
+        "call",
+        "read_repo_file",
+        "path=.env",
+        "--url",
+        &url,
+        "--token-file",
+        "door",
+    ]);
+    assert_eq!(denied["error"]["code"], "ACCESS_DENIED");
+}
+
+#[test]
+fn policies_hold_and_show() {
+    let project = project();
+    let entry = &["call", "write_memory_entry", "file=decisions.jsonl", r#"entry={"a": 1}"#][..];
+    let approval = |project: &Project| {
+        project.json(&["tools", "write_memory_entry", "--json"])["constraints"]["approval"].clone()
+    };
+    assert_eq!(approval(&project), json!(true));
+    project.write("vouch.toml", "[policy]\napprove = \"always\"\n");
+    assert_eq!(approval(&project), json!(false));
+    assert_eq!(project.json(entry)["success"], true);
+    assert_eq!(project.read(".claude/memory/decisions.jsonl"), "{\"a\":1}\n");
+    project.write("vouch.toml", "[tools.write_memory_entry]\napprove = \"never\"\n");
+    assert_eq!(project.json(entry)["error"]["code"], "APPROVAL_DENIED");
+    project.write(
+        "vouch.toml",
+        "[policy]\napprove = \"always\"\n[tools.write_memory_entry]\napprove = \"ask\"\n",
+    );
+    assert_eq!(project.json(entry)["error"]["code"], "APPROVAL_REQUIRED");
+    project.write("vouch.toml", "[tools.hello]\napprove = \"ask\"\n");
+    assert_eq!(project.json(&["call", "hello"])["error"]["code"], "APPROVAL_REQUIRED");
+}
+
+#[test]
+fn tools_and_limits() {
+    let project = project();
+    insta::assert_snapshot!(project.check(&["tools"]));
+    let config = "[tools.hello]\nenabled = false\n[tools.read_repo_file]\nrate_per_minute = 2\ntimeout_ms = 7000\nmax_output_bytes = 100\n";
+    project.write("vouch.toml", config);
+    insta::assert_snapshot!(project.check(&["tools"]));
+    project.write("long.txt", &"x".repeat(200));
+    assert_eq!(
+        project.json(&["call", "read_repo_file", "path=long.txt"])["error"]["code"],
+        "TOO_LARGE"
+    );
+}
+
+#[test]
+fn contracts() {
+    let project = project();
+    let document = project.check(&["contracts"]);
+    for heading in ["# Tool contracts", "## hello", "## read_repo_file", "## write_memory_entry"] {
+        assert!(document.contains(&format!("{heading}\n")), "{heading}\n{document}");
+    }
+    let list = project.json(&["contracts", "--format", "json"]);
+    let names: Vec<_> =
+        list["tools"].as_array().unwrap().iter().map(|tool| tool["name"].clone()).collect();
+    assert_eq!(names, ["hello", "read_repo_file", "write_memory_entry"]);
+    assert_eq!(list, project.json(&["tools", "--json"]));
+    let openapi = project.json(&["contracts", "--format", "openapi"]);
+    assert_eq!(openapi["openapi"], "3.1.0");
+    assert!(openapi["paths"]["/v1/tools/hello"]["post"].is_object());
+    assert!(!project.root.join(".vouch").exists(), "looking makes no state");
+}
+
+#[test]
+fn explanations() {
+    let project = project();
+    let list = project.check(&["explain"]);
+    let rules = contract::lint::rules().iter().map(|rule| rule.id);
+    for name in rules.chain(contract::Code::ALL.iter().map(|code| code.as_str())) {
+        assert!(list.lines().any(|line| line.starts_with(name)), "{name}\n{list}");
+        assert!(project.check(&["explain", name]).starts_with("exit: 0"), "{name}");
+    }
+    insta::assert_snapshot!(project.check(&["explain", "access-denied"]));
+    let by_id = project.check(&["explain", "c012"]);
+    assert_eq!(by_id, project.check(&["explain", "undescribed-property"]));
+    assert!(
+        by_id.contains("C012 undescribed-property") && by_id.contains("## How to fix"),
+        "{by_id}"
+    );
+    assert_eq!(project.json(&["explain", "C012", "--json"])["severity"], "warning");
+}

@@ -1,0 +1,15 @@
+//! The binary as people and clients meet it: each test runs `vouch` in a folder of its own.
+
+#![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+mod approvals;
+mod calls;
+mod errors;
+mod help;
+mod record;
+mod serving;
+mod setup;
+mod stdio;
+mod support;
+mod telemetry;
+mod terminal;

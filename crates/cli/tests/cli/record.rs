@@ -1,0 +1,59 @@
+//! `vouch audit` and `vouch stats`.
+
+use crate::support::{Project, with_filters};
+
+fn project() -> Project {
+    let project = Project::new().with("a.txt", "a\n");
+    project.run(&["call", "hello"]);
+    project.run(&["call", "read_repo_file", "path=a.txt"]);
+    project.run(&["call", "read_repo_file", "path=../a"]);
+    project.run(&["call", "nothing"]);
+    project
+}
+
+#[test]
+fn an_empty_record() {
+    let project = Project::new();
+    insta::assert_snapshot!(project.transcript(&[
+        &["audit", "verify"],
+        &["audit", "tail"],
+        &["stats"]
+    ]));
+    assert!(!project.root.join(".vouch").exists(), "looking makes no state");
+}
+
+#[test]
+fn what_happened() {
+    let project = project();
+    let text = project.transcript(&[&["audit", "tail"], &["audit", "verify"]]);
+    with_filters(|| insta::assert_snapshot!(text));
+    let lines = project.run(&["audit", "tail", "-n", "2", "--json"]).stdout;
+    let log = project.read(".vouch/audit.jsonl");
+    let last_two: Vec<_> = log.lines().skip(2).collect();
+    assert_eq!(String::from_utf8(lines).unwrap().trim_end(), last_two.join("\n"));
+}
+
+#[test]
+fn a_changed_line_is_named() {
+    let project = project();
+    let log = project.read(".vouch/audit.jsonl");
+    project.write(".vouch/audit.jsonl", &log.replace("a.txt", "b.txt"));
+    with_filters(|| insta::assert_snapshot!(project.check(&["audit", "verify"])));
+    let report = project.json(&["audit", "verify", "--json"]);
+    assert_eq!((&report["ok"], &report["problems"][0]["line"]), (&false.into(), &2.into()));
+}
+
+#[test]
+fn counts() {
+    let project = project();
+    let stats = project.json(&["stats", "--json"]);
+    assert_eq!(stats[0]["tool"], "read_repo_file");
+    assert_eq!((&stats[0]["calls"], &stats[0]["failures"]), (&2.into(), &1.into()));
+    assert_eq!(stats[0]["byCode"]["ACCESS_DENIED"], 1);
+    let table = project.check(&["stats", "--since", "1h"]);
+    assert!(table.contains("read_repo_file  2      1       50.0 %"), "{table}");
+    assert_eq!(
+        project.json(&["stats", "--since", "2999-01-01T00:00:00Z", "--json"]),
+        serde_json::json!([])
+    );
+}

@@ -1,0 +1,147 @@
+//! `vouch init`, `connect` and `doctor`.
+
+use std::os::unix::fs::PermissionsExt;
+
+use crate::support::{Project, files_below, with_filters};
+
+#[test]
+fn init_writes_a_file_once() {
+    let project = Project::new();
+    insta::assert_snapshot!(project.check(&["init"]));
+    assert_eq!(project.read("vouch.toml"), include_str!("../../src/config/template.toml"));
+    project.write("vouch.toml", "packs = []\n");
+    insta::assert_snapshot!(project.check(&["init"]));
+    assert_eq!(project.read("vouch.toml"), "packs = []\n");
+    assert!(project.check(&["init", "--force"]).starts_with("exit: 0"));
+    assert_eq!(files_below(&project.root), ["vouch.toml"]);
+    assert!(project.check(&["tools"]).contains("hello"), "the file is valid");
+}
+
+#[test]
+fn the_root_is_where_the_file_is() {
+    let project = Project::new().with("vouch.toml", "").with("a/b/x.txt", "deep\n");
+    let mut command = project.command(&["call", "read_repo_file", "path=a/b/x.txt"]);
+    let output = command.current_dir(project.root.join("a/b")).output().unwrap();
+    assert!(output.status.success(), "{}", project.show(&output));
+    assert!(project.root.join(".vouch").exists() && !project.root.join("a/b/.vouch").exists());
+}
+
+#[test]
+fn connect_prints() {
+    let project = Project::new();
+    for client in ["claude-code", "cursor", "vscode", "codex", "claude-desktop"] {
+        let text = project.check(&["connect", client]);
+        insta::assert_snapshot!(format!("connect_{client}"), text);
+    }
+    let texts = ["claude-code", "cursor", "vscode", "codex"]
+        .map(|client| project.check(&["connect", client, "--http"]));
+    with_filters(|| insta::assert_snapshot!("connect_http", texts.join("\n")));
+    insta::assert_snapshot!(project.check(&["connect", "claude-desktop", "--http"]));
+    assert_eq!(files_below(&project.root), [""; 0], "nothing is written");
+}
+
+#[test]
+fn connect_names_the_token() {
+    let project = Project::new().with("vouch.toml", "[server]\ntoken_file = \"door\"\n");
+    let texts = ["claude-code", "cursor", "vscode", "codex"]
+        .map(|client| project.check(&["connect", client, "--http"]));
+    with_filters(|| insta::assert_snapshot!(texts.join("\n")));
+}
+
+#[test]
+fn connect_merges() {
+    let project = Project::new()
+        .with(".mcp.json", "{\n    \"mcpServers\": {\n        \"db\": {\"command\": \"db\"}\n    },\n    \"x\": 1\n}\n")
+        .with(".vscode/mcp.json", "{\"inputs\": []}");
+    std::fs::create_dir(project.home.join(".codex")).unwrap();
+    let codex = project.home.join(".codex/config.toml");
+    std::fs::write(&codex, "# mine\nmodel = \"x\"\n").unwrap();
+    std::fs::set_permissions(&codex, PermissionsExt::from_mode(0o600)).unwrap();
+
+    let mut said = String::new();
+    for client in ["claude-code", "cursor", "vscode", "codex", "claude-desktop"] {
+        said += &project.check(&["connect", client, "--write"]);
+    }
+    insta::assert_snapshot!("connect_merge_says", said);
+    let home = |path: &str| std::fs::read_to_string(project.home.join(path)).unwrap();
+    let files = [
+        project.read(".mcp.json"),
+        project.read(".cursor/mcp.json"),
+        project.read(".vscode/mcp.json"),
+        home(".codex/config.toml"),
+        home(".config/Claude/claude_desktop_config.json"),
+    ];
+    insta::assert_snapshot!("connect_merged", project.stable(&files.join("\n=====\n")));
+    assert_eq!(codex.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+
+    for client in ["claude-code", "cursor", "vscode", "codex", "claude-desktop"] {
+        assert!(
+            project.check(&["connect", client, "--write"]).contains("has it already"),
+            "{client}"
+        );
+    }
+    assert_eq!(files[0], project.read(".mcp.json"));
+    assert!(project.check(&["connect", "claude-code", "--write", "--http"]).contains("changed"));
+    assert!(project.read(".mcp.json").contains(r#""url": "http://127.0.0.1:8377/mcp""#));
+    assert_eq!(files_below(&project.root), [".cursor/mcp.json", ".mcp.json", ".vscode/mcp.json"]);
+}
+
+#[test]
+fn connect_destroys_nothing() {
+    let project = Project::new().with(".vscode/mcp.json", "{\n  // mine\n  \"servers\": {}\n}\n");
+    insta::assert_snapshot!(project.check(&["connect", "vscode", "--write"]));
+    assert_eq!(project.read(".vscode/mcp.json"), "{\n  // mine\n  \"servers\": {}\n}\n");
+}
+
+/// The configured port may be in use on this machine, so it is set to a free one.
+fn with_free_port(config: &str) -> String {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    format!("{config}\n[server]\nport = {}\n", listener.local_addr().unwrap().port())
+}
+
+#[test]
+fn doctor_on_a_healthy_project() {
+    let project = Project::new().with("vouch.toml", &with_free_port(""));
+    with_filters(|| insta::assert_snapshot!(project.check(&["doctor"])));
+    assert_eq!(files_below(&project.root), ["vouch.toml"], "nothing is changed");
+    assert!(project.check(&["call", "hello"]).starts_with("exit: 0"));
+    with_filters(|| insta::assert_snapshot!(project.check(&["doctor"])));
+}
+
+#[test]
+fn doctor_finds_what_is_wrong() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port();
+    let project = Project::new().with("door", "0123456789abcdef").with("notes", "a file");
+    let config =
+        format!("[memory]\nfolder = \"notes\"\n[server]\nport = {port}\ntoken_file = \"door\"\n");
+    project.write("vouch.toml", &config);
+    std::fs::set_permissions(project.root.join("door"), PermissionsExt::from_mode(0o644)).unwrap();
+    assert!(project.check(&["call", "hello"]).starts_with("exit: 0"));
+    let log = project.read(".vouch/audit.jsonl");
+    project.write(".vouch/audit.jsonl", &log.replace("hello", "jello"));
+    std::fs::set_permissions(project.root.join(".vouch"), PermissionsExt::from_mode(0o755))
+        .unwrap();
+    let mut command = project.command(&["doctor"]);
+    let output = command.env("VOUCH_PROT", "1").output().unwrap();
+    drop(taken);
+    with_filters(|| insta::assert_snapshot!(project.show(&output)));
+
+    project.write("vouch.toml", "[server]\nhost = \"0.0.0.0\"\nport = 0\n");
+    let checks = project.json(&["doctor", "--json"]);
+    assert_eq!(checks["ok"], false);
+    let token = checks["checks"].as_array().unwrap().iter().find(|check| check["check"] == "token");
+    assert_eq!(token.unwrap()["verdict"], "fail");
+
+    project.write("vouch.toml", "[server]\nprt = 1\n");
+    insta::assert_snapshot!(project.check(&["doctor"]));
+}
+
+#[test]
+fn doctor_knows_a_running_vouch() {
+    let project = Project::new();
+    let server = project.serve(&[]);
+    project.write("vouch.toml", &format!("[server]\nport = {}\n", server.address.port()));
+    let text = project.check(&["doctor"]);
+    assert!(text.contains(&format!("is serving on {}", server.address)), "{text}");
+}

@@ -1,0 +1,227 @@
+//! A project in a temporary folder, the commands run in it, and what they print as a stable text.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStderr, Command, ExitStatus, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+pub(crate) const VOUCH: &str = env!("CARGO_BIN_EXE_vouch");
+
+/// Far more than anything here takes; a test that waits so long has failed.
+pub(crate) const LIMIT: Duration = Duration::from_secs(60);
+
+pub(crate) struct Project {
+    folder: TempDir,
+    pub(crate) root: PathBuf,
+    pub(crate) home: PathBuf,
+}
+
+impl Project {
+    pub(crate) fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let base = folder.path().canonicalize().unwrap();
+        let (root, home) = (base.join("project"), base.join("home"));
+        std::fs::create_dir(&root).unwrap();
+        std::fs::create_dir(&home).unwrap();
+        Self { folder, root, home }
+    }
+
+    pub(crate) fn with(self, path: &str, text: &str) -> Self {
+        self.write(path, text);
+        self
+    }
+
+    pub(crate) fn write(&self, path: &str, text: &str) {
+        let path = self.root.join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+
+    pub(crate) fn read(&self, path: &str) -> String {
+        std::fs::read_to_string(self.root.join(path)).unwrap()
+    }
+
+    /// `vouch` in this project, with an environment that no machine changes.
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(VOUCH);
+        command
+            .args(args)
+            .current_dir(&self.root)
+            .env_clear()
+            .env("HOME", &self.home)
+            .env("USER", "ada")
+            .env("PATH", "/usr/bin:/bin")
+            .stdin(Stdio::null());
+        command
+    }
+
+    pub(crate) fn run(&self, args: &[&str]) -> Output {
+        self.command(args).output().unwrap()
+    }
+
+    /// Runs a command and gives all that it prints.
+    pub(crate) fn check(&self, args: &[&str]) -> String {
+        self.show(&self.run(args))
+    }
+
+    /// Several commands, one after the other, each with what it prints.
+    pub(crate) fn transcript(&self, commands: &[&[&str]]) -> String {
+        let show = |args: &&[&str]| format!("$ vouch {}\n{}", args.join(" "), self.check(args));
+        commands.iter().map(show).collect::<Vec<_>>().join("\n")
+    }
+
+    pub(crate) fn json(&self, args: &[&str]) -> Value {
+        let output = self.run(args);
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", self.show(&output)))
+    }
+
+    pub(crate) fn show(&self, output: &Output) -> String {
+        let text = format!(
+            "exit: {}\n--- out\n{}--- err\n{}",
+            output.status.code().map_or("signal".into(), |code| code.to_string()),
+            String::from_utf8_lossy(&output.stdout),
+            String::from_utf8_lossy(&output.stderr),
+        );
+        self.stable(&text)
+    }
+
+    /// The text with the folders of this run replaced.
+    pub(crate) fn stable(&self, text: &str) -> String {
+        text.replace(&self.root.display().to_string(), "[ROOT]")
+            .replace(&self.home.display().to_string(), "[HOME]")
+            .replace(&self.folder.path().display().to_string(), "[TMP]")
+            .replace(VOUCH, "[VOUCH]")
+    }
+
+    pub(crate) fn serve(&self, args: &[&str]) -> Server {
+        let mut all = vec!["serve", "--port", "0"];
+        all.extend(args);
+        Server::start(self.command(&all))
+    }
+}
+
+/// Times, ports, ids and digests differ from run to run.
+pub(crate) fn with_filters(check: impl FnOnce()) {
+    let filters = [
+        (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", "[TIME]"),
+        (r"127\.0\.0\.1:\d{2,5}", "127.0.0.1:[PORT]"),
+        (r"sha256:[0-9a-f]{64}", "[SHA256]"),
+        (r"vc1:[0-9a-f]{64}", "[DIGEST]"),
+        (r"\b\d+(\.\d+)? (µs|ms|s)\b", "[DURATION]"),
+        (r"(?m) +$", ""),
+    ];
+    insta::with_settings!({filters => filters}, { check() });
+}
+
+/// A running `vouch serve`, killed when dropped.
+pub(crate) struct Server {
+    pub(crate) child: Child,
+    pub(crate) address: SocketAddr,
+    pub(crate) banner: String,
+    stderr: BufReader<ChildStderr>,
+}
+
+impl Server {
+    pub(crate) fn start(mut command: Command) -> Self {
+        let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+        let mut stderr = BufReader::new(child.stderr.take().unwrap());
+        let mut banner = String::new();
+        while !banner.contains("Ctrl-C stops it.") {
+            assert_ne!(stderr.read_line(&mut banner).unwrap(), 0, "it ended early:\n{banner}");
+        }
+        let url = banner.split("http://").nth(1).unwrap();
+        let address = url.split('/').next().unwrap().parse().unwrap();
+        Self { child, address, banner, stderr }
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("http://{}/mcp", self.address)
+    }
+
+    pub(crate) fn signal(&self, signal: rustix::process::Signal) {
+        send_signal(&self.child, signal);
+    }
+
+    /// Waits for the end; gives the status and what was said since the banner.
+    pub(crate) fn wait(mut self) -> (ExitStatus, String) {
+        let status = wait(&mut self.child);
+        let mut rest = String::new();
+        self.stderr.read_to_string(&mut rest).unwrap();
+        (status, rest)
+    }
+
+    /// Calls a tool over REST; gives status and body.
+    pub(crate) fn call(&self, tool: &str, arguments: &Value) -> (u16, Value) {
+        let body = arguments.to_string();
+        let mut stream = TcpStream::connect(self.address).unwrap();
+        let length = body.len();
+        write!(
+            stream,
+            "POST /v1/tools/{tool} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n\
+             Content-Length: {length}\r\nConnection: close\r\n\r\n{body}"
+        )
+        .unwrap();
+        answer(stream)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Status and JSON body of an HTTP answer that ends with the connection.
+pub(crate) fn answer(mut stream: TcpStream) -> (u16, Value) {
+    stream.set_read_timeout(Some(LIMIT)).unwrap();
+    let mut text = String::new();
+    stream.read_to_string(&mut text).unwrap();
+    let status = text.split(' ').nth(1).unwrap().parse().unwrap();
+    let (_, body) = text.split_once("\r\n\r\n").unwrap();
+    (status, serde_json::from_str(body).unwrap_or_else(|_| panic!("{text}")))
+}
+
+pub(crate) fn send_signal(child: &Child, signal: rustix::process::Signal) {
+    let pid = rustix::process::Pid::from_child(child);
+    rustix::process::kill_process(pid, signal).unwrap();
+}
+
+pub(crate) fn wait(child: &mut Child) -> ExitStatus {
+    let start = Instant::now();
+    loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            return status;
+        }
+        assert!(start.elapsed() < LIMIT, "the process does not end");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Waits until a condition holds.
+pub(crate) fn until(what: &str, mut holds: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !holds() {
+        assert!(start.elapsed() < LIMIT, "never happened: {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+pub(crate) fn files_below(folder: &Path) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut open = vec![folder.to_owned()];
+    while let Some(folder) = open.pop() {
+        for entry in std::fs::read_dir(&folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() { open.push(path) } else { found.push(path) }
+        }
+    }
+    let mut names: Vec<_> =
+        found.iter().map(|path| path.strip_prefix(folder).unwrap().display().to_string()).collect();
+    names.sort();
+    names
+}

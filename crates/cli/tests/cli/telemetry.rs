@@ -1,0 +1,88 @@
+//! A span for each call reaches a collector, in the trace that the caller is in.
+
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::sync::mpsc;
+
+use rustix::process::Signal;
+
+use crate::support::{LIMIT, Project, Server, answer};
+
+const TRACE: [u8; 16] = [
+    0x4b, 0xf9, 0x2f, 0x35, 0x77, 0xb3, 0x4d, 0xa6, 0xa3, 0xce, 0x92, 0x9d, 0x0e, 0x0e, 0x47, 0x36,
+];
+
+/// Takes OTLP requests: passes on the request line and the body of each.
+fn collector() -> (String, mpsc::Receiver<(String, Vec<u8>)>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let (sender, receiver) = mpsc::channel();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let mut bytes = Vec::new();
+            let (head, length) = loop {
+                let mut buffer = [0; 4096];
+                let count = stream.read(&mut buffer).unwrap();
+                assert_ne!(count, 0, "the request is cut off");
+                bytes.extend(&buffer[..count]);
+                let Some(end) = bytes.windows(4).position(|window| window == b"\r\n\r\n") else {
+                    continue;
+                };
+                let head = String::from_utf8(bytes[..end].to_vec()).unwrap();
+                let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
+                break (head.clone(), end + 4 + length.unwrap().parse::<usize>().unwrap());
+            };
+            while bytes.len() < length {
+                let mut buffer = [0; 4096];
+                let count = stream.read(&mut buffer).unwrap();
+                bytes.extend(&buffer[..count]);
+            }
+            stream
+                .write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+                .unwrap();
+            let line = head.lines().next().unwrap().to_owned();
+            if sender.send((line, bytes)).is_err() {
+                return;
+            }
+        }
+    });
+    (url, receiver)
+}
+
+#[test]
+fn the_span_is_in_the_callers_trace() {
+    let (url, received) = collector();
+    let project = Project::new();
+    let mut command = project.command(&["serve", "--port", "0"]);
+    command.env("OTEL_EXPORTER_OTLP_ENDPOINT", &url);
+    let server = Server::start(command);
+    let mut stream = std::net::TcpStream::connect(server.address).unwrap();
+    stream
+        .write_all(
+            b"POST /v1/tools/hello HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: 0\r\n\
+              traceparent: 00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01\r\n\r\n",
+        )
+        .unwrap();
+    assert_eq!(answer(stream).0, 200);
+    server.signal(Signal::TERM);
+    assert_eq!(server.wait().0.code(), Some(0), "the spans are sent before the end");
+    let (line, body) = received.recv_timeout(LIMIT).unwrap();
+    assert_eq!(line, "POST /v1/traces HTTP/1.1");
+    let holds = |piece: &[u8]| body.windows(piece.len()).any(|window| window == piece);
+    assert!(
+        holds(&TRACE) && holds(b"hello") && holds(b"vouch"),
+        "{}",
+        String::from_utf8_lossy(&body)
+    );
+}
+
+#[test]
+fn a_collector_that_is_not_there_stops_nothing() {
+    let project =
+        Project::new().with("vouch.toml", "[telemetry]\notlp_endpoint = \"http://127.0.0.1:9\"\n");
+    let server = project.serve(&[]);
+    assert_eq!(server.call("hello", &serde_json::json!({})).0, 200);
+    server.signal(Signal::TERM);
+    assert_eq!(server.wait().0.code(), Some(0));
+}
