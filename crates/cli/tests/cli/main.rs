@@ -6,6 +6,7 @@ mod approvals;
 mod calls;
 mod errors;
 mod help;
+mod kill;
 mod record;
 mod serving;
 mod setup;

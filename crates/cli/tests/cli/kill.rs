@@ -1,0 +1,166 @@
+//! Eight processes append to one memory file while they are killed at random moments. Whatever was acknowledged is
+//! there, once and whole, and the record of calls still verifies.
+
+use std::collections::HashMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+
+use crate::stdio::Session;
+use crate::support::Project;
+
+const WRITERS: usize = 8;
+const ENTRIES: usize = 10_000;
+/// Requests that a writer has under way at a time: kills then meet calls at every stage.
+const WINDOW: u64 = 4;
+
+const CONFIG: &str = "\
+[policy]
+approve = \"always\"
+[tools.write_memory_entry]
+rate_per_minute = 100000000
+timeout_ms = 60000
+";
+
+/// One process of a writer, while it may be killed.
+type Slot = Mutex<Option<Pid>>;
+
+struct Run {
+    project: Project,
+    slots: Vec<Slot>,
+    acknowledged: AtomicUsize,
+    done: AtomicBool,
+}
+
+#[test]
+fn acknowledged_entries_survive_kills() {
+    let run = Run {
+        project: Project::new().with("vouch.toml", CONFIG),
+        slots: (0..WRITERS).map(|_| Slot::default()).collect(),
+        acknowledged: AtomicUsize::new(0),
+        done: AtomicBool::new(false),
+    };
+    let (written, kills) = std::thread::scope(|scope| {
+        let run = &run;
+        let writers: Vec<_> =
+            (0..WRITERS).map(|writer| scope.spawn(move || write(run, writer))).collect();
+        let kills = kill_at_random(run);
+        let written = writers.into_iter().map(|writer| writer.join().unwrap());
+        (written.collect::<Vec<_>>(), kills)
+    });
+    let acknowledged: Vec<_> = written.iter().flat_map(|written| &written.acknowledged).collect();
+    let refused: Vec<_> = written.iter().flat_map(|written| &written.refused).collect();
+    let count = acknowledged.len();
+    assert!(count >= ENTRIES && kills >= 50, "{count} entries, {kills} kills");
+
+    let file = run.project.read(".claude/memory/progress_log.jsonl");
+    let mut found: HashMap<(u64, u64), usize> = HashMap::new();
+    for line in file.lines() {
+        let entry: Value =
+            serde_json::from_str(line).unwrap_or_else(|_| panic!("not whole: {line}"));
+        let key = (entry["writer"].as_u64().unwrap(), entry["number"].as_u64().unwrap());
+        assert_eq!(entry, self::entry(key.0, key.1), "not what was sent");
+        *found.entry(key).or_default() += 1;
+    }
+    assert!(file.ends_with('\n'));
+    let twice: Vec<_> = found.iter().filter(|(_, count)| **count > 1).collect();
+    assert!(twice.is_empty(), "written more than once: {twice:?}");
+    let missing: Vec<_> = acknowledged.iter().filter(|key| !found.contains_key(**key)).collect();
+    assert!(missing.is_empty(), "acknowledged and gone: {missing:?}");
+
+    let unwanted: Vec<_> = refused.iter().filter(|key| found.contains_key(**key)).collect();
+    assert!(unwanted.is_empty(), "refused and yet written: {unwanted:?}");
+
+    let report = run.project.json(&["audit", "verify", "--json"]);
+    assert_eq!(report["ok"], true, "{report:#}");
+    assert!(report["lines"].as_u64().unwrap() >= count as u64);
+}
+
+fn entry(writer: u64, number: u64) -> Value {
+    // Lines of many lengths, so that a mix of two would show.
+    let text = format!("{number:04}").repeat((number % 40) as usize);
+    json!({"writer": writer, "number": number, "text": text})
+}
+
+/// What writers were told about their entries, each by writer and number.
+#[derive(Default)]
+struct Written {
+    acknowledged: Vec<(u64, u64)>,
+    refused: Vec<(u64, u64)>,
+}
+
+/// Writes until all writers together are done.
+fn write(run: &Run, writer: usize) -> Written {
+    let mut written = Written::default();
+    let mut next = 0;
+    while !run.done.load(Ordering::Relaxed) {
+        let mut session = Session::start(run.project.command(&["serve", "--stdio"]));
+        *run.slots[writer].lock().unwrap() = Some(Pid::from_child(&session.child));
+        // An error, or the end of the answers, means that it was killed.
+        let _ = append(run, writer as u64, &mut session, &mut next, &mut written);
+        // From here on the process may be gone, and its number another's.
+        *run.slots[writer].lock().unwrap() = None;
+    }
+    written
+}
+
+fn append(
+    run: &Run,
+    writer: u64,
+    session: &mut Session,
+    next: &mut u64,
+    written: &mut Written,
+) -> std::io::Result<()> {
+    session.handshake()?;
+    let mut under_way = 0;
+    loop {
+        let done = run.done.load(Ordering::Relaxed);
+        while under_way < WINDOW && !done {
+            let arguments =
+                json!({"file": "progress_log.jsonl", "entry": entry(writer, *next).to_string()});
+            let id = *next + 1;
+            *next += 1;
+            session.send(&json!({"jsonrpc": "2.0", "id": id, "method": "tools/call",
+                "params": {"name": "write_memory_entry", "arguments": arguments}}))?;
+            under_way += 1;
+        }
+        if under_way == 0 {
+            return Ok(());
+        }
+        let Some(frame) = session.receive() else { return Ok(()) };
+        under_way -= 1;
+        let number = frame["id"].as_u64().unwrap() - 1;
+        let answer = &frame["result"]["structuredContent"];
+        if answer["success"] == false {
+            // Eight writers on one file may keep one waiting for too long; it is told that nothing was written.
+            assert_eq!(answer["error"]["code"], "EXECUTION_TIMEOUT", "{frame}");
+            written.refused.push((writer, number));
+            continue;
+        }
+        written.acknowledged.push((writer, number));
+        if run.acknowledged.fetch_add(1, Ordering::Relaxed) + 1 >= ENTRIES {
+            run.done.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Kills one process after the other until enough entries are acknowledged; gives how many it killed.
+fn kill_at_random(run: &Run) -> usize {
+    let mut kills = 0;
+    // A fixed seed would not make the run repeatable, as the processes are not; the spread is what counts.
+    let mut random = 0x9e37_79b9_7f4a_7c15_u64;
+    while !run.done.load(Ordering::Relaxed) {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        std::thread::sleep(Duration::from_micros(40_000 + random % 320_000));
+        let slot = (random % WRITERS as u64) as usize;
+        if let Some(pid) = *run.slots[slot].lock().unwrap() {
+            kills += usize::from(kill_process(pid, Signal::KILL).is_ok());
+        }
+    }
+    kills
+}
