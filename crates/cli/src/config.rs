@@ -20,7 +20,7 @@ mod values;
 pub(crate) use error::{ConfigError, nearest, suggest};
 pub(crate) use layer::{Layer, ToolLayer};
 pub(crate) use settings::{Pack, Policy, Settings, TokenSource};
-pub(crate) use values::Host;
+pub(crate) use values::{Endpoint, Host};
 
 use std::path::{Path, PathBuf};
 

@@ -6,18 +6,19 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use contract::{Caller, Code, Content, Output, ToolError};
-use runtime::client::{self, Answer, Target};
+use runtime::client::{self, Answer, ClientError, Target};
 use runtime::{Abilities, Ask, Call, Catalog, Person, Refusal, Reply};
 use serde_json::{Map, Value, json};
 
 use crate::commands::Context;
 use crate::commands::tools::unknown;
-use crate::config::{Layer, Settings, nearest};
+use crate::config::{Endpoint, Layer, Settings, nearest};
+use crate::env::Var;
 use crate::exit::Exit;
 use crate::logging::{self, LogFormat};
 use crate::project;
 use crate::prompt::Terminal;
-use crate::report::{Explain, Failure, Result};
+use crate::report::{Failure, Result};
 use crate::ui;
 
 /// Call a tool
@@ -47,7 +48,7 @@ pub(crate) struct Args {
 
     /// Call a running server instead
     #[arg(long, value_name = "URL")]
-    url: Option<String>,
+    url: Option<Endpoint>,
 
     /// File with the server's token (or set VOUCH_TOKEN)
     #[arg(long, value_name = "FILE", requires = "url")]
@@ -59,7 +60,7 @@ pub(crate) fn run(ctx: &Context, args: Args) -> Result<Exit> {
     logging::init(ctx, LogFormat::Text, None)?;
     ctx.block_on(async {
         match &args.url {
-            Some(url) => at_server(ctx, &args, &settings, url).await,
+            Some(Endpoint(url)) => at_server(ctx, &args, &settings, url).await,
             None => here(ctx, &args, &settings).await,
         }
     })
@@ -98,12 +99,16 @@ async fn at_server(ctx: &Context, args: &Args, settings: &Settings, url: &str) -
     // The server decides what is valid; our own contract of that name only helps to read the arguments.
     let catalog = project::catalog(settings)?;
     let arguments = arguments(args, &catalog)?;
-    let token = project::first_token(settings.server.token.as_ref())?;
+    let token = settings.server.token.as_ref().filter(|_| may_send_token(ctx, args, url));
+    let token = project::first_token(token)?;
     let target = Target { url: url.to_owned(), token, ask: terminal(ctx) };
-    let Answer { output, failed } =
-        client::call(target, &args.tool, arguments).await.hint(format!(
-            "is a server there? Start one: vouch serve, then use the URL that it prints, not {url}"
-        ))?;
+    let called = client::call(target, &args.tool, arguments).await;
+    let Answer { output, failed } = called.map_err(|error| match error {
+        ClientError::Connect { .. } => Failure::from(error).with_hint(
+            "start a server there (vouch serve), use the URL that it prints, and if it wants a token: --token-file <FILE>",
+        ),
+        ClientError::Call { .. } => Failure::from(error).with_exit(Exit::No),
+    })?;
     if !failed {
         return success(ctx, &output);
     }
@@ -113,6 +118,16 @@ async fn at_server(ctx: &Context, args: &Args, settings: &Settings, url: &str) -
     print_envelope(ctx, args, &envelope)?;
     Err(Failure::new(format!("{code}: {}", message.unwrap_or_else(|| texts(&output))))
         .with_exit(Exit::No))
+}
+
+/// The project's own token goes to servers on this machine; any other gets one only if it was given for this call.
+fn may_send_token(ctx: &Context, args: &Args, url: &str) -> bool {
+    let given = [Var::Token, Var::TokenFile].iter().any(|var| ctx.environment.get(*var).is_some());
+    let uri: Option<http::Uri> = url.parse().ok();
+    let host = uri.as_ref().and_then(http::Uri::host).unwrap_or_default().trim_matches(['[', ']']);
+    let here =
+        host == "localhost" || host.parse().is_ok_and(|ip: std::net::IpAddr| ip.is_loopback());
+    given || args.token_file.is_some() || here
 }
 
 fn terminal(ctx: &Context) -> Option<Arc<dyn Ask>> {

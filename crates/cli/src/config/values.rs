@@ -72,7 +72,7 @@ impl FromStr for Origin {
     }
 }
 
-/// Where traces go.
+/// Where something is reached over HTTP.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub(crate) struct Endpoint(pub(crate) String);
@@ -85,9 +85,9 @@ impl FromStr for Endpoint {
         let plain = uri.is_some_and(|uri| {
             matches!(uri.scheme_str(), Some("http" | "https")) && uri.host().is_some()
         });
-        plain.then(|| Self(text.trim_end_matches('/').to_owned())).ok_or_else(|| {
-            format!("`{text}` is not an http:// or https:// address, as http://127.0.0.1:4318")
-        })
+        plain
+            .then(|| Self(text.trim_end_matches('/').to_owned()))
+            .ok_or_else(|| format!("`{text}` is not an http:// or https:// address with a host"))
     }
 }
 

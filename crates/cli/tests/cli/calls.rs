@@ -144,3 +144,29 @@ fn explanations() {
     );
     assert_eq!(project.json(&["explain", "C012", "--json"])["severity"], "warning");
 }
+
+/// The head of the first request that `vouch call --url` makes to this host.
+fn first_request(project: &Project, host: &str, more: &[&str]) -> String {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{host}:{}/mcp", listener.local_addr().unwrap().port());
+    let mut args = vec!["call", "hello", "--url", &url];
+    args.extend(more);
+    let mut child = project.command(&args).stderr(std::process::Stdio::null()).spawn().unwrap();
+    let (stream, _) = listener.accept().unwrap();
+    let lines = std::io::BufRead::lines(std::io::BufReader::new(stream));
+    let head: Vec<_> = lines.map_while(Result::ok).take_while(|line| !line.is_empty()).collect();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    head.join("\n").to_lowercase()
+}
+
+#[test]
+fn the_projects_token_goes_to_no_stranger() {
+    let project = project().with("vouch.toml", "[server]\ntoken_file = \"door\"\n");
+    project.write("door", "0123456789abcdef\n");
+    let token = "authorization: bearer 0123456789abcdef";
+    assert!(first_request(&project, "127.0.0.1", &[]).contains(token));
+    // On Linux this reaches the same listener, and is not a loopback address.
+    assert!(!first_request(&project, "0.0.0.0", &[]).contains("authorization"));
+    assert!(first_request(&project, "0.0.0.0", &["--token-file", "door"]).contains(token));
+}

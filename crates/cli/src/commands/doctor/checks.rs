@@ -121,6 +121,12 @@ fn state(settings: &Settings) -> Check {
             }
         };
     };
+    if folder.join("vouch.db").exists()
+        && let Err(error) = StateDir::open(folder).and_then(|state| SqliteStore::open(&state))
+    {
+        let fix = error.hint().unwrap_or("move it away and start again");
+        return Check::fail("state", chain(&error), fix);
+    }
     if metadata.permissions().mode() & 0o077 != 0 {
         let fix = format!("chmod 700 {shown}");
         return Check::warn(
@@ -129,13 +135,7 @@ fn state(settings: &Settings) -> Check {
             fix,
         );
     }
-    match StateDir::open(folder).and_then(|state| SqliteStore::open(&state)) {
-        Ok(_) => Check::ok("state", shown.to_string()),
-        Err(error) => {
-            let fix = error.hint().unwrap_or("move it away and start again");
-            Check::fail("state", chain(&error), fix)
-        }
-    }
+    Check::ok("state", shown.to_string())
 }
 
 fn record(settings: &Settings) -> Check {
