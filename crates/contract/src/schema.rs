@@ -4,11 +4,16 @@
 //! fetched. Size and depth are bounded before any compilation, because schemas come from strangers too.
 
 pub(crate) mod cost;
+mod defaults;
 pub(crate) mod keywords;
+mod violation;
 
 use jsonschema::error::ValidationErrorKind as Kind;
 use jsonschema::{PatternOptions, ValidationError, Validator};
-use serde_json::{Map, Value};
+use serde_json::Value;
+
+pub use violation::Violation;
+use violation::violation;
 
 /// Larger than any schema of the reference servers by two orders of magnitude; small enough to compile at once.
 pub const MAX_SCHEMA_BYTES: usize = 256 * 1024;
@@ -20,8 +25,6 @@ pub const MAX_SCHEMA_COST: u64 = 10_000;
 const MAX_CHOICES: usize = 1_000;
 /// Steps that one `pattern` may backtrack before it counts as a violation instead of running away.
 const BACKTRACK_LIMIT: usize = 100_000;
-/// How deep defaults are filled in; a recursive schema would never end by itself.
-const MAX_DEFAULT_DEPTH: usize = 16;
 
 /// The drafts that a contract may be written in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,24 +50,6 @@ pub enum SchemaError {
     RemoteReference(String),
     #[error("{reason} (at `{path}`)")]
     Invalid { path: String, reason: String },
-}
-
-/// One broken rule: where, which keyword, and a sentence that never repeats the value itself.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{message}")]
-pub struct Violation {
-    /// JSON pointer into the instance; empty for the whole.
-    pub path: String,
-    /// The schema keyword that was broken: `type`, `required`, `pattern` …
-    pub keyword: String,
-    pub message: String,
-}
-
-impl Violation {
-    /// The property the violation is about, dotted: `options.limit`, or the whole value.
-    pub fn field(&self) -> String {
-        field_name(&self.path)
-    }
 }
 
 /// A schema with its compiled validator.
@@ -106,7 +91,7 @@ impl Schema {
             .with_pattern_options(PatternOptions::fancy_regex().backtrack_limit(BACKTRACK_LIMIT))
             .build(&value)
             .map_err(|error| invalid(&error))?;
-        let has_defaults = mentions_default(&value);
+        let has_defaults = defaults::mentions_default(&value);
         Ok(Self { value, validator, has_defaults, cost })
     }
 
@@ -136,7 +121,7 @@ impl Schema {
         // A union's error holds those of all its choices, and theirs: too much to collect for a deep value.
         let levels = u32::try_from(depth(instance)).unwrap_or(u32::MAX);
         if self.cost.choices.saturating_pow(levels) > MAX_CHOICES {
-            let message = format!("`{}` does not fit the schema", field_name(""));
+            let message = format!("`{}` does not fit the schema", violation::field_name(""));
             return Err(Violation { path: String::new(), keyword: "anyOf".into(), message });
         }
         // Not `iter_errors`, which collects every error before it gives the first.
@@ -146,7 +131,7 @@ impl Schema {
     /// Puts declared defaults where an object lacks them, before validation.
     pub fn fill_defaults(&self, instance: &mut Value) {
         if self.has_defaults {
-            fill(&self.value, &self.value, instance, 0);
+            defaults::fill(&self.value, &self.value, instance, 0);
         }
     }
 }
@@ -221,51 +206,6 @@ fn depth(value: &Value) -> usize {
     }
 }
 
-fn mentions_default(value: &Value) -> bool {
-    match value {
-        Value::Object(map) => map.contains_key("default") || map.values().any(mentions_default),
-        Value::Array(items) => items.iter().any(mentions_default),
-        _ => false,
-    }
-}
-
-fn fill(root: &Value, schema: &Value, instance: &mut Value, level: usize) {
-    let Some(schema) = schema.as_object().filter(|_| level < MAX_DEFAULT_DEPTH) else { return };
-    if let Some(target) = schema.get("$ref").and_then(Value::as_str)
-        && let Some(target) = target.strip_prefix('#').and_then(|pointer| root.pointer(pointer))
-    {
-        fill(root, target, instance, level + 1);
-    }
-    for part in schema.get("allOf").and_then(Value::as_array).into_iter().flatten() {
-        fill(root, part, instance, level + 1);
-    }
-    match instance {
-        Value::Object(map) => fill_object(root, schema, map, level),
-        Value::Array(items) => {
-            if let Some(of) = schema.get("items") {
-                items.iter_mut().for_each(|item| fill(root, of, item, level + 1));
-            }
-        }
-        _ => {}
-    }
-}
-
-fn fill_object(
-    root: &Value,
-    schema: &Map<String, Value>,
-    map: &mut Map<String, Value>,
-    level: usize,
-) {
-    let Some(properties) = schema.get("properties").and_then(Value::as_object) else { return };
-    for (name, property) in properties {
-        if let Some(present) = map.get_mut(name) {
-            fill(root, property, present, level + 1);
-        } else if let Some(default) = property.get("default") {
-            map.insert(name.clone(), default.clone());
-        }
-    }
-}
-
 fn invalid(error: &ValidationError<'_>) -> SchemaError {
     SchemaError::Invalid {
         path: error.instance_path().to_string(),
@@ -274,69 +214,6 @@ fn invalid(error: &ValidationError<'_>) -> SchemaError {
             _ => error.masked_with("the value").to_string(),
         },
     }
-}
-
-fn violation(error: &ValidationError<'_>) -> Violation {
-    let path = error.instance_path().to_string();
-    let subject = format!("`{}`", field_name(&path));
-    let message = match error.kind() {
-        Kind::Required { property } => {
-            format!("{} is required", name_of(&path, property.as_str().unwrap_or_default()))
-        }
-        Kind::AdditionalProperties { unexpected } | Kind::UnevaluatedProperties { unexpected } => {
-            let names: Vec<_> =
-                unexpected.iter().take(5).map(|name| name_of(&path, name)).collect();
-            format!("{} is not a parameter of this contract", names.join(", "))
-        }
-        Kind::Type { .. } => format!("{subject} must be of type {}", expected_types(error)),
-        Kind::Enum { options } => format!("{subject} must be one of {options}"),
-        Kind::Constant { expected_value } => format!("{subject} must be {expected_value}"),
-        Kind::Pattern { pattern } => format!("{subject} must match the pattern {pattern}"),
-        Kind::Format { format } => format!("{subject} must be in the format `{format}`"),
-        Kind::MaxLength { limit } => format!("{subject} must have at most {limit} characters"),
-        Kind::MinLength { limit } => format!("{subject} must have at least {limit} characters"),
-        Kind::Maximum { limit } => format!("{subject} must be at most {limit}"),
-        Kind::Minimum { limit } => format!("{subject} must be at least {limit}"),
-        Kind::MaxItems { limit } => format!("{subject} must have at most {limit} items"),
-        Kind::MinItems { limit } => format!("{subject} must have at least {limit} items"),
-        _ => format!("{subject}: {}", error.masked_with("the value")),
-    };
-    // A pattern or constant is repeated as the schema has it, and a schema may hold anything.
-    let message = crate::text::one_line(&message);
-    Violation { path, keyword: error.kind().keyword().to_owned(), message }
-}
-
-fn expected_types(error: &ValidationError<'_>) -> String {
-    use jsonschema::error::TypeKind;
-    match error.kind() {
-        Kind::Type { kind: TypeKind::Single(kind) } => kind.to_string(),
-        Kind::Type { kind: TypeKind::Multiple(kinds) } => {
-            kinds.iter().map(|kind| kind.to_string()).collect::<Vec<_>>().join(" or ")
-        }
-        _ => String::new(),
-    }
-}
-
-fn name_of(parent: &str, name: &str) -> String {
-    let name: String = name.chars().take(64).collect();
-    if parent.is_empty() {
-        format!("`{}`", crate::text::one_line(&name))
-    } else {
-        format!("`{}.{}`", field_name(parent), crate::text::one_line(&name))
-    }
-}
-
-fn field_name(path: &str) -> String {
-    if path.is_empty() {
-        return "(the whole value)".into();
-    }
-    let dotted = path
-        .split('/')
-        .skip(1)
-        .map(|part| part.replace("~1", "/").replace("~0", "~"))
-        .collect::<Vec<_>>()
-        .join(".");
-    crate::text::one_line(&dotted)
 }
 
 #[cfg(test)]
