@@ -130,9 +130,11 @@ pub trait Tool: Send + Sync + 'static {
     /// Does the work on arguments that satisfy the input schema, defaults filled in.
     fn call(&self, arguments: Value, ctx: &CallContext) -> Result<Output, ToolError>;
 
-    /// True where `call` never waits for anything, so that it may run on the thread that serves connections.
-    fn is_immediate(&self) -> bool {
-        false
+    /// The answer, if it can be given without waiting for anything: no disk, no lock, no network. It runs on the threads
+    /// that serve connections, which saves two changes of thread. None means: run [`Tool::call`] where waiting is allowed.
+    fn call_now(&self, arguments: &Value, ctx: &CallContext) -> Option<Result<Output, ToolError>> {
+        let _ = (arguments, ctx);
+        None
     }
 }
 

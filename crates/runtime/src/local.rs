@@ -37,8 +37,10 @@ impl Invoker for LocalTool {
         _inquiry: &Inquiry,
         ctx: &CallContext,
     ) -> Result<Output, Stop> {
-        if self.tool.is_immediate() {
-            return run(&*self.tool, arguments, ctx).map_err(Stop::Fail);
+        if let Some(answer) = unharmed(|| self.tool.call_now(&arguments, ctx))
+            .unwrap_or_else(|error| Some(Err(error)))
+        {
+            return answer.map_err(Stop::Fail);
         }
         let (tool, ctx) = (Arc::clone(&self.tool), ctx.clone());
         let span = tracing::Span::current();
@@ -49,10 +51,14 @@ impl Invoker for LocalTool {
     }
 }
 
-/// A panic in a tool is a defect of ours: the panic hook has logged it, the caller learns that it failed.
 fn run(tool: &dyn Tool, arguments: Value, ctx: &CallContext) -> Result<Output, ToolError> {
     ctx.check_cancelled()?;
-    catch_unwind(AssertUnwindSafe(|| tool.call(arguments, ctx))).unwrap_or_else(|_| Err(defect()))
+    unharmed(|| tool.call(arguments, ctx))?
+}
+
+/// A panic in a tool is a defect of ours: the panic hook has logged it, the caller learns that it failed.
+fn unharmed<T>(work: impl FnOnce() -> T) -> Result<T, ToolError> {
+    catch_unwind(AssertUnwindSafe(work)).map_err(|_| defect())
 }
 
 fn defect() -> ToolError {

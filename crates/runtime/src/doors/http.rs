@@ -3,6 +3,7 @@
 //! Two guards stand before every route: Host and Origin must be ours (a web page must not reach a local server by a
 //! rebound name), and where tokens are configured a request must bear one.
 
+mod admit;
 mod guard;
 mod malformed;
 mod token;
@@ -32,6 +33,9 @@ pub use token::{Token, TokenError, Tokens};
 const DRAIN_LIMIT: Duration = Duration::from_secs(30);
 /// An argument list has its own, smaller bound; this one protects memory before anything is parsed.
 const MAX_BODY_BYTES: usize = 4 * 1024 * 1024;
+
+/// The one path that is open to everybody, for load balancers.
+const HEALTH: &str = "/healthz";
 
 /// What an operator may set about the server.
 #[derive(Debug)]
@@ -141,15 +145,14 @@ fn router(app: Arc<App>, sessions: CancellationToken) -> Router {
     );
     Router::new()
         .route_service("/mcp", mcp)
-        .layer(middleware::map_response(malformed::as_json_rpc))
         .merge(rest::routes())
         .route("/openapi.json", get(describe))
         .route("/metrics", get(metrics))
-        .layer(middleware::from_fn_with_state(Arc::clone(&app), token::require))
-        .route("/healthz", get(health))
+        .route(HEALTH, get(health))
         .fallback(rest::no_such_route)
         .layer(DefaultBodyLimit::max(app.options.max_body_bytes))
-        .layer(middleware::from_fn_with_state(Arc::clone(&app), guard::check))
+        // One layer, not one for each check: every layer boxes the request and clones the router behind it.
+        .layer(middleware::from_fn_with_state(Arc::clone(&app), admit::admit))
         .with_state(app)
 }
 

@@ -4,15 +4,17 @@ mod ask;
 mod view;
 
 use std::borrow::Cow;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use contract::{Caller, Code, Progress};
+use futures::future::BoxFuture;
 use rmcp::model::{
-    CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, ErrorData,
-    GetPromptRequestParams, GetPromptResponse, Implementation, InputRequiredResult,
-    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
-    PaginatedRequestParams, ProgressNotificationParam, ProtocolVersion, ReadResourceRequestParams,
-    ReadResourceResponse, ServerCapabilities, ServerConfig, Tool,
+    CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestMethod,
+    CompleteRequestParams, CompleteResult, ErrorData, GetPromptRequestParams, GetPromptResponse,
+    Implementation, InputRequiredResult, ListPromptsResult, ListResourceTemplatesResult,
+    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ProgressNotificationParam,
+    ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities,
+    ServerConfig, Tool,
 };
 use rmcp::service::RequestContext;
 use rmcp::{RoleServer, ServerHandler};
@@ -26,6 +28,13 @@ use ask::PeerAsk;
 const LIST_TTL_MS: u64 = 60_000;
 /// Progress that a slow client has not taken yet; more is dropped, the next report says as much.
 const PROGRESS_BACKLOG: usize = 64;
+
+/// 2024-11-05 had another HTTP transport, which is not offered.
+static VERSIONS: LazyLock<Vec<ProtocolVersion>> = LazyLock::new(|| {
+    const OLDEST: &str = "2025-03-26";
+    let known = ProtocolVersion::KNOWN_VERSIONS.iter();
+    known.filter(|version| version.as_str() >= OLDEST).cloned().collect()
+});
 
 /// What a server tells about itself.
 #[derive(Clone, Debug)]
@@ -49,6 +58,12 @@ impl McpDoor {
     pub fn new(pipeline: Arc<Pipeline>, face: Face, caller: Caller) -> Self {
         let tools = Arc::new(pipeline.catalog().contracts().map(view::tool).collect());
         Self { pipeline, face: Arc::new(face), tools, caller }
+    }
+
+    /// On the heap, because the SDK moves a handler's future several times for each request: with the pipeline's inside,
+    /// copying it took as long as everything else together.
+    fn enter(&self, call: Call) -> BoxFuture<'_, Reply> {
+        Box::pin(self.pipeline.call(call))
     }
 
     fn caller(&self, context: &RequestContext<RoleServer>) -> Caller {
@@ -84,17 +99,13 @@ impl ServerHandler for McpDoor {
     }
 
     fn supported_protocol_versions(&self) -> Cow<'static, [ProtocolVersion]> {
-        // 2024-11-05 had another HTTP transport, which is not offered.
-        const OLDEST: &str = "2025-03-26";
-        ProtocolVersion::KNOWN_VERSIONS
-            .iter()
-            .filter(|version| version.as_str() >= OLDEST)
-            .cloned()
-            .collect()
+        Cow::Borrowed(&VERSIONS)
     }
 
+    /// Asked for every call, to check its headers: the schema is all that it takes.
     fn get_tool(&self, name: &str) -> Option<Tool> {
-        self.tools.iter().find(|tool| tool.name == name).cloned()
+        let tool = self.tools.iter().find(|tool| tool.name == name)?;
+        Some(Tool::new_with_raw(tool.name.clone(), None, Arc::clone(&tool.input_schema)))
     }
 
     async fn list_tools(
@@ -133,7 +144,8 @@ impl ServerHandler for McpDoor {
         _context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
         let uri = contract::text::one_line(&request.uri);
-        Err(ErrorData::resource_not_found(format!("there is no resource `{uri}`"), None))
+        let data = serde_json::json!({"uri": uri});
+        Err(ErrorData::resource_not_found(format!("there is no resource `{uri}`"), Some(data)))
     }
 
     async fn list_prompts(
@@ -153,6 +165,15 @@ impl ServerHandler for McpDoor {
     ) -> Result<GetPromptResponse, ErrorData> {
         let name = contract::text::one_line(&request.name);
         Err(ErrorData::invalid_params(format!("there is no prompt `{name}`"), None))
+    }
+
+    async fn complete(
+        &self,
+        _request: CompleteRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<CompleteResult, ErrorData> {
+        // Not declared, so not there; the SDK would answer an empty list.
+        Err(ErrorData::method_not_found::<CompleteRequestMethod>())
     }
 
     async fn call_tool(
@@ -176,7 +197,7 @@ impl ServerHandler for McpDoor {
             arguments: request.arguments.unwrap_or_default(),
         };
         let Some(token) = token else {
-            return respond(self.pipeline.call(call).await);
+            return respond(self.enter(call).await);
         };
         let notify = async |report: Progress| {
             let mut param = ProgressNotificationParam::new(token.clone(), report.done);
@@ -185,7 +206,7 @@ impl ServerHandler for McpDoor {
             // A client that went away is noticed by the transport; progress is a courtesy.
             let _ = context.peer.notify_progress(param).await;
         };
-        let mut running = std::pin::pin!(self.pipeline.call(call));
+        let mut running = self.enter(call);
         let reply = loop {
             tokio::select! {
                 biased;

@@ -1,30 +1,18 @@
 //! Host and Origin: only requests that were meant for this server come in.
 
 use std::net::IpAddr;
-use std::sync::Arc;
 
-use axum::extract::{Request, State};
 use axum::http::uri::Authority;
 use axum::http::{HeaderMap, Uri, header};
-use axum::middleware::Next;
-use axum::response::Response;
 use contract::{Code, ToolError};
 
-use super::super::rest::error_response;
-use super::{App, HttpOptions};
+use super::HttpOptions;
 
-pub(super) async fn check(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
-    match verdict(&app.options, request.headers(), request.uri()) {
-        Ok(()) => next.run(request).await,
-        Err(error) => {
-            tracing::warn!(%error, "a request was turned away at the door");
-            app.pipeline.refused_at_door("(unknown)", error.code);
-            error_response(&error)
-        }
-    }
-}
-
-fn verdict(options: &HttpOptions, headers: &HeaderMap, uri: &Uri) -> Result<(), ToolError> {
+pub(super) fn check(
+    options: &HttpOptions,
+    headers: &HeaderMap,
+    uri: &Uri,
+) -> Result<(), ToolError> {
     let refused = |what: &str, key: &str| {
         ToolError::new(
             Code::AccessDenied,
@@ -81,7 +69,7 @@ fn is_loopback(name: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn check(host: &str, origin: Option<&str>) -> bool {
+    fn admits(host: &str, origin: Option<&str>) -> bool {
         let mut options = HttpOptions::new(([192, 168, 7, 7], 1).into());
         options.allowed_hosts.push("vouch.example".into());
         options.allowed_origins.push("https://app.example".into());
@@ -90,7 +78,7 @@ mod tests {
         if let Some(origin) = origin {
             headers.insert(header::ORIGIN, origin.parse().unwrap());
         }
-        verdict(&options, &headers, &Uri::from_static("/mcp")).is_ok()
+        check(&options, &headers, &Uri::from_static("/mcp")).is_ok()
     }
 
     #[test]
@@ -103,7 +91,7 @@ mod tests {
             "vouch.example:1",
             "192.168.7.7:2",
         ] {
-            assert!(check(host, None), "{host}");
+            assert!(admits(host, None), "{host}");
         }
         for host in [
             "evil.example",
@@ -112,7 +100,7 @@ mod tests {
             "192.168.7.8",
             "[::2]",
         ] {
-            assert!(!check(host, None), "{host}");
+            assert!(!admits(host, None), "{host}");
         }
     }
 
@@ -121,12 +109,12 @@ mod tests {
         for origin in
             ["http://localhost:5173", "http://127.0.0.1", "https://[::1]:4", "https://app.example"]
         {
-            assert!(check("localhost", Some(origin)), "{origin}");
+            assert!(admits("localhost", Some(origin)), "{origin}");
         }
         for origin in
             ["null", "https://evil.example", "file://localhost", "https://app.example.evil", "x"]
         {
-            assert!(!check("localhost", Some(origin)), "{origin}");
+            assert!(!admits("localhost", Some(origin)), "{origin}");
         }
     }
 }

@@ -2,16 +2,10 @@
 
 use std::collections::HashSet;
 use std::fmt;
-use std::sync::Arc;
 
-use axum::extract::{Request, State};
-use axum::http::{HeaderValue, header};
-use axum::middleware::Next;
+use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::Response;
 use contract::{Caller, Code, ToolError, sha256_of};
-
-use super::super::rest::error_response;
-use super::App;
 
 /// Shorter tokens can be guessed.
 const MIN_LENGTH: usize = 16;
@@ -81,34 +75,29 @@ impl Tokens {
     }
 }
 
-pub(super) async fn require(
-    State(app): State<Arc<App>>,
-    mut request: Request,
-    next: Next,
-) -> Response {
-    let tokens = &app.options.tokens;
-    let caller = if tokens.is_empty() {
-        Some(Caller::new("local"))
-    } else {
-        request
-            .headers()
-            .get(header::AUTHORIZATION)
-            .and_then(|value| value.to_str().ok())
-            .and_then(|value| value.split_once(' '))
-            .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"))
-            .and_then(|(_, secret)| tokens.caller(secret.trim()))
-    };
-    let Some(caller) = caller else {
-        app.pipeline.refused_at_door("(unauthenticated)", Code::Unauthenticated);
-        let mut response = error_response(&ToolError::new(
-            Code::Unauthenticated,
-            "a token is required: send `Authorization: Bearer <token>`",
-        ));
-        response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
-        return response;
-    };
-    request.extensions_mut().insert(caller);
-    next.run(request).await
+/// Who sends these headers. Without tokens everybody on loopback is one caller.
+pub(super) fn caller(tokens: &Tokens, headers: &HeaderMap) -> Result<Caller, ToolError> {
+    if tokens.is_empty() {
+        return Ok(Caller::new("local"));
+    }
+    headers
+        .get(header::AUTHORIZATION)
+        .and_then(|value| value.to_str().ok())
+        .and_then(|value| value.split_once(' '))
+        .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"))
+        .and_then(|(_, secret)| tokens.caller(secret.trim()))
+        .ok_or_else(|| {
+            ToolError::new(
+                Code::Unauthenticated,
+                "a token is required: send `Authorization: Bearer <token>`",
+            )
+        })
+}
+
+/// Tells a client how to authenticate.
+pub(super) fn challenge(mut response: Response) -> Response {
+    response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+    response
 }
 
 #[cfg(test)]
