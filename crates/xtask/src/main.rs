@@ -2,12 +2,19 @@
 //!
 //! Tasks only start other programs and judge their exit codes; rules of the product do not live here.
 
-#![expect(clippy::print_stdout, reason = "a developer's tool that talks on the terminal")]
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a developer's tool that talks on the terminal"
+)]
 
+mod bench;
 mod command;
 mod count;
 mod install;
 mod test;
+
+use std::process::ExitCode;
 
 use clap::Parser;
 
@@ -16,10 +23,22 @@ use clap::Parser;
 enum Task {
     /// Format, lints, unit, integration and end-to-end tests, in this order, up to the first failure
     Test(test::Args),
+    /// Figures beside a peer or a limit, taken in one run; see docs/benchmarks.md
+    #[command(subcommand)]
+    Bench(bench::Bench),
 }
 
-fn main() -> anyhow::Result<()> {
-    match Task::parse() {
+fn main() -> ExitCode {
+    let result = match Task::parse() {
         Task::Test(args) => test::run(&args),
+        Task::Bench(bench) => bench::run(&bench),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // The chain says what to do; a stack trace of this program would only push it off the screen.
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
     }
 }

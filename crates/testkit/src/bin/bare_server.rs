@@ -50,12 +50,11 @@ impl ServerHandler for Bare {
         // The tools are typed with their defaults filled in.
         tool.contract().input.fill_defaults(&mut arguments);
         let ctx = CallContext::new(Caller::new("bench"));
-        let output = if tool.is_immediate() {
-            tool.call(arguments, &ctx)
-        } else {
-            tokio::task::spawn_blocking(move || tool.call(arguments, &ctx))
+        let output = match tool.call_now(&arguments, &ctx) {
+            Some(output) => output,
+            None => tokio::task::spawn_blocking(move || tool.call(arguments, &ctx))
                 .await
-                .map_err(|error| ErrorData::internal_error(error.to_string(), None))?
+                .map_err(|error| ErrorData::internal_error(error.to_string(), None))?,
         };
         let output = output.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
         let text = match (output.content.into_iter().next(), &output.structured) {

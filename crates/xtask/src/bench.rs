@@ -1,0 +1,19 @@
+//! `cargo xtask bench`: figures beside a peer or a limit, all taken in one run on one machine.
+
+mod calls;
+mod load;
+mod process;
+
+use clap::Subcommand;
+
+#[derive(Subcommand)]
+pub(crate) enum Bench {
+    /// Cost of a call: Vouchsafe, a bare rmcp server with the same tools, and server-filesystem
+    Calls(calls::Args),
+}
+
+pub(crate) fn run(bench: &Bench) -> anyhow::Result<()> {
+    match bench {
+        Bench::Calls(args) => calls::run(args),
+    }
+}

@@ -1,0 +1,177 @@
+//! The load: raw JSON-RPC over pipes and sockets, so that the client costs as little as it can.
+
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+use serde_json::{Value, json};
+
+/// What one round of calls showed.
+#[derive(Clone, Debug)]
+pub(crate) struct Sample {
+    pub(crate) calls: usize,
+    pub(crate) elapsed: Duration,
+    latencies: Vec<Duration>,
+}
+
+impl Sample {
+    pub(crate) fn per_second(&self) -> f64 {
+        self.calls as f64 / self.elapsed.as_secs_f64()
+    }
+
+    /// The latency below which this share of the calls stayed, in microseconds.
+    pub(crate) fn quantile_us(&self, share: f64) -> f64 {
+        let last = self.latencies.len().saturating_sub(1);
+        let index = (last as f64 * share).round() as usize;
+        self.latencies.get(index).map_or(0.0, |latency| latency.as_secs_f64() * 1e6)
+    }
+
+    fn new(mut latencies: Vec<Duration>, elapsed: Duration) -> Self {
+        latencies.sort_unstable();
+        Self { calls: latencies.len(), elapsed, latencies }
+    }
+}
+
+/// A session over pipes, after its handshake.
+pub(crate) struct Pipes<W, R> {
+    input: W,
+    output: R,
+    line: String,
+}
+
+impl<W: Write, R: BufRead> Pipes<W, R> {
+    pub(crate) fn open(input: W, output: R) -> Result<Self> {
+        let mut pipes = Self { input, output, line: String::new() };
+        let hello = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
+            "protocolVersion": "2025-11-25", "capabilities": {},
+            "clientInfo": {"name": "bench", "version": "1"},
+        }});
+        pipes.exchange(format!("{hello}\n").as_bytes())?;
+        let ready = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+        pipes.input.write_all(format!("{ready}\n").as_bytes())?;
+        pipes.input.flush()?;
+        Ok(pipes)
+    }
+
+    /// One call after the other.
+    pub(crate) fn run(&mut self, tool: &str, arguments: &Value, calls: usize) -> Result<Sample> {
+        let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+            "params": {"name": tool, "arguments": arguments}});
+        let call = format!("{call}\n");
+        let mut latencies = Vec::with_capacity(calls);
+        let start = Instant::now();
+        for _ in 0..calls {
+            let before = Instant::now();
+            self.exchange(call.as_bytes())?;
+            latencies.push(before.elapsed());
+            check(self.line.as_bytes())?;
+        }
+        Ok(Sample::new(latencies, start.elapsed()))
+    }
+
+    fn exchange(&mut self, message: &[u8]) -> Result<()> {
+        self.input.write_all(message)?;
+        self.input.flush()?;
+        self.line.clear();
+        ensure!(self.output.read_line(&mut self.line)? > 0, "the server hung up");
+        Ok(())
+    }
+}
+
+/// Calls over HTTP in the stateless revision, each connection one call after the other.
+pub(crate) fn http(
+    address: &str,
+    tool: &str,
+    arguments: &Value,
+    connections: usize,
+    calls: usize,
+) -> Result<Sample> {
+    let request = http_request(address, tool, arguments);
+    let each = calls / connections;
+    let start = Instant::now();
+    let latencies = std::thread::scope(|scope| -> Result<Vec<Duration>> {
+        let workers: Vec<_> = (0..connections)
+            .map(|_| scope.spawn(|| one_connection(address, &request, each)))
+            .collect();
+        let mut all = Vec::with_capacity(calls);
+        for worker in workers {
+            all.extend(worker.join().map_err(|_| anyhow::anyhow!("a connection failed"))??);
+        }
+        Ok(all)
+    })?;
+    Ok(Sample::new(latencies, start.elapsed()))
+}
+
+fn http_request(address: &str, tool: &str, arguments: &Value) -> Vec<u8> {
+    let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {
+        "name": tool, "arguments": arguments,
+        "_meta": {
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientInfo": {"name": "bench", "version": "1"},
+            "io.modelcontextprotocol/clientCapabilities": {},
+        },
+    }})
+    .to_string();
+    format!(
+        "POST /mcp HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\n\
+         Accept: application/json, text/event-stream\r\nMCP-Protocol-Version: 2026-07-28\r\n\
+         Mcp-Method: tools/call\r\nMcp-Name: {tool}\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    )
+    .into_bytes()
+}
+
+fn one_connection(address: &str, request: &[u8], calls: usize) -> Result<Vec<Duration>> {
+    let mut stream = TcpStream::connect(address)?;
+    stream.set_nodelay(true)?;
+    let mut reader = BufReader::with_capacity(64 * 1024, stream.try_clone()?);
+    let mut latencies = Vec::with_capacity(calls);
+    let mut body = Vec::new();
+    for _ in 0..calls {
+        let before = Instant::now();
+        stream.write_all(request)?;
+        read_response(&mut reader, &mut body)?;
+        latencies.push(before.elapsed());
+        check(&body)?;
+    }
+    Ok(latencies)
+}
+
+fn read_response(reader: &mut impl BufRead, body: &mut Vec<u8>) -> Result<()> {
+    let mut line = String::new();
+    let mut length = None;
+    let mut status = None;
+    loop {
+        line.clear();
+        ensure!(reader.read_line(&mut line)? > 0, "the server hung up");
+        let text = line.trim_end();
+        if status.is_none() {
+            status = Some(text.to_owned());
+        } else if text.is_empty() {
+            break;
+        } else if let Some((name, value)) = text.split_once(':')
+            && name.eq_ignore_ascii_case("content-length")
+        {
+            length = Some(value.trim().parse()?);
+        }
+    }
+    let length: usize = length.context("an answer without a length")?;
+    body.resize(length, 0);
+    reader.read_exact(body)?;
+    match status {
+        Some(status) if status.contains(" 200 ") => Ok(()),
+        status => bail!("{status:?}: {}", String::from_utf8_lossy(body)),
+    }
+}
+
+/// A benchmark of failures would be fast and worthless. `isError` is looked for, not parsed, to stay cheap.
+fn check(answer: &[u8]) -> Result<()> {
+    let text = String::from_utf8_lossy(answer);
+    ensure!(
+        text.contains("\"result\"") && !text.contains("\"isError\":true"),
+        "a call failed: {}",
+        text.chars().take(400).collect::<String>()
+    );
+    Ok(())
+}

@@ -1,0 +1,87 @@
+//! A server under load: started, watched through `/proc`, and ended with us.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+
+/// `/proc/<pid>/stat` counts in these; the kernel's USER_HZ is 100 on every Linux that we build for.
+const TICKS_PER_SECOND: f64 = 100.0;
+
+pub(crate) struct Server {
+    child: Child,
+    /// Where it listens, if it serves HTTP.
+    pub(crate) address: Option<String>,
+}
+
+impl Server {
+    /// Starts a stdio server and gives its pipes.
+    pub(crate) fn stdio(
+        command: &mut Command,
+    ) -> Result<(Self, ChildStdin, BufReader<ChildStdout>)> {
+        let mut child = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .with_context(|| format!("cannot start {command:?}"))?;
+        let input = child.stdin.take().context("the server has no standard input")?;
+        let output = child.stdout.take().context("the server has no standard output")?;
+        Ok((Self { child, address: None }, input, BufReader::new(output)))
+    }
+
+    /// Starts an HTTP server that says on stderr where it listens.
+    pub(crate) fn http(command: &mut Command) -> Result<Self> {
+        let mut child = command
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .with_context(|| format!("cannot start {command:?}"))?;
+        let errors = child.stderr.take().context("the server has no standard error")?;
+        let mut lines = BufReader::new(errors).lines();
+        let mut said = String::new();
+        for line in lines.by_ref() {
+            let line = line?;
+            if let Some(rest) = line.split("http://").nth(1)
+                && let Some(address) = rest.split("/mcp").next()
+            {
+                let address = Some(address.to_owned());
+                // Keep reading, or the server blocks once the pipe is full.
+                std::thread::spawn(move || lines.for_each(drop));
+                return Ok(Self { child, address });
+            }
+            said.push_str(&line);
+            said.push('\n');
+        }
+        bail!("the server ended before it listened; it said:\n{said}")
+    }
+
+    /// Seconds of processor time that all its threads have used.
+    pub(crate) fn cpu_seconds(&self) -> Result<f64> {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.child.id()))?;
+        // The command name may hold spaces; the fields after it may not.
+        let fields: Vec<_> =
+            stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
+        let ticks = |index: usize| -> Result<f64> {
+            Ok(fields.get(index).context("a field of /proc/pid/stat is missing")?.parse()?)
+        };
+        Ok((ticks(11)? + ticks(12)?) / TICKS_PER_SECOND)
+    }
+
+    /// Resident memory in megabytes.
+    pub(crate) fn resident_mb(&self) -> Result<f64> {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
+        let line = status.lines().find(|line| line.starts_with("VmRSS:")).context("no VmRSS")?;
+        let kilobytes: f64 = line.split_whitespace().nth(1).context("no figure")?.parse()?;
+        Ok(kilobytes / 1024.0)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
