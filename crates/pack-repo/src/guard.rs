@@ -8,8 +8,10 @@
 //!
 //! Not owned here: hard links (a second name of a file is that file), mounts below the root, and who may call.
 //!
-//! `walk.rs` holds the walk, `deny.rs` the deny list, `refusal.rs` the answers.
+//! `walk.rs` holds the walk, `cached.rs` its short cut on Linux, `deny.rs` the deny list, `refusal.rs` the answers.
 
+#[cfg(target_os = "linux")]
+mod cached;
 mod deny;
 mod refusal;
 mod walk;
@@ -37,6 +39,8 @@ pub const MAX_NAME_BYTES: usize = 255;
 pub struct Guard {
     root: Dir,
     deny: DenyList,
+    #[cfg(target_os = "linux")]
+    uncached: cached::Unsupported,
 }
 
 /// A regular file below the root, open for reading.
@@ -53,7 +57,12 @@ impl Guard {
     /// Opens the root; the only step that uses the process's own authority over the file system.
     pub fn new(root: &Path, deny: DenyList) -> io::Result<Self> {
         let root = Dir::open_ambient_dir(root, cap_std::ambient_authority())?;
-        Ok(Self { root, deny })
+        Ok(Self {
+            root,
+            deny,
+            #[cfg(target_os = "linux")]
+            uncached: cached::Unsupported::default(),
+        })
     }
 
     pub fn deny(&self) -> &DenyList {

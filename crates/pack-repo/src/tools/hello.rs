@@ -88,7 +88,7 @@ impl Tool for Hello {
         to_output(&Greeting { message: format!("Hello, {name}!"), timestamp: time::now() })
     }
 
-    fn is_immediate(&self) -> bool {
-        true
+    fn call_now(&self, arguments: &Value, ctx: &CallContext) -> Option<Result<Output, ToolError>> {
+        Some(self.call(arguments.clone(), ctx))
     }
 }

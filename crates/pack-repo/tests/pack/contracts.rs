@@ -119,14 +119,13 @@ fn constraints_are_those_of_the_design() {
             let contract = repo.tool(name).contract();
             let limits = &contract.constraints;
             format!(
-                "{name}: {} | {:?} | approval {} | {}/min | {} ms | idempotent {} | immediate {} | {:?}\n{}\n- {}",
+                "{name}: {} | {:?} | approval {} | {}/min | {} ms | idempotent {} | {:?}\n{}\n- {}",
                 limits.access,
                 limits.side_effects,
                 limits.approval,
                 limits.rate_per_minute,
                 limits.timeout.as_millis(),
                 limits.idempotent,
-                repo.tool(name).is_immediate(),
                 contract.errors,
                 contract.description,
                 limits.rules.join("\n- "),
