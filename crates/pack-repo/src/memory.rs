@@ -9,19 +9,23 @@
 //!
 //! An entry is one `write` on a handle opened for appending, under an advisory lock on the file, synced before it is
 //! acknowledged. A line that a crashed writer left without its newline gets one before the next entry; what a full
-//! disk cut short is taken back. What may be an entry is decided in `entry.rs`; nothing here reads entries.
+//! disk cut short is taken back. Writers of one process queue up for the lock in the order they came, those of several
+//! processes compete for it. What may be an entry is decided in `entry.rs`; nothing here reads entries.
 
 mod append;
 mod entry;
 mod json;
+mod queue;
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use contract::{CallContext, ToolError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use self::entry::{MAX_ENTRY_BYTES, too_large};
+use self::queue::Queue;
 use crate::guard::{Guard, Refusal};
 
 /// The files that may be appended to.
@@ -49,6 +53,8 @@ impl MemoryFile {
 pub(crate) struct Memory {
     guard: Arc<Guard>,
     folder: String,
+    /// One for each file, so that who waits for one does not hold up another.
+    queues: [Queue; 3],
 }
 
 impl Memory {
@@ -56,7 +62,7 @@ impl Memory {
     pub(crate) fn new(guard: Arc<Guard>, folder: String) -> Result<Self, (String, Refusal)> {
         match guard.check(&folder) {
             Ok(names) if names.is_empty() => Err((folder, Refusal::Root)),
-            Ok(_) => Ok(Self { guard, folder }),
+            Ok(_) => Ok(Self { guard, folder, queues: Default::default() }),
             Err(refusal) => Err((folder, refusal)),
         }
     }
@@ -78,11 +84,15 @@ impl Memory {
         ctx: &CallContext,
     ) -> Result<u64, ToolError> {
         let line = entry::line_of(file, entry)?;
+        let deadline = Instant::now() + append::LOCK_PATIENCE;
+        // Before anything is opened: a thousand writers in the queue hold no thousand handles.
+        let _turn = self.queues[file as usize].wait();
+        ctx.check_cancelled()?;
         let folder = self
             .guard
             .open_or_make_folder(&self.folder)
             .map_err(|refusal| refusal.to_tool_error(&self.folder))?;
-        append::append(&folder, file.name(), line.as_bytes(), ctx)
+        append::append(&folder, file.name(), line.as_bytes(), deadline, ctx)
             .map_err(|error| error.to_tool_error(&self.path_of(file)))?;
         Ok(line.len() as u64)
     }

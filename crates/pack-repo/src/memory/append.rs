@@ -11,10 +11,11 @@ use contract::{CallContext, Code, ToolError};
 
 use crate::guard::{Refusal, open_regular, sync_folder};
 
-/// The tool's time limit: who waits longer has been told so.
-const LOCK_PATIENCE: Duration = Duration::from_secs(1);
-/// A held lock is asked for again at this interval, so that a cancelled call stops waiting. An append takes a few
-/// milliseconds, nearly all of it the sync.
+/// The call's time limit ends the wait, by cancelling it. This is for whoever runs the tool without one: no append takes
+/// so long, so the holder of the lock hangs. Time in the queue counts, or those behind would each wait as long again.
+pub(super) const LOCK_PATIENCE: Duration = Duration::from_secs(30);
+/// A lock that another process holds is asked for again at this interval, so that a cancelled call stops waiting. An
+/// append takes a few milliseconds, nearly all of it the sync.
 const LOCK_INTERVAL: Duration = Duration::from_millis(1);
 /// How often a file may be replaced between opening and locking before that is an error.
 const MAX_REPLACEMENTS: usize = 8;
@@ -53,18 +54,20 @@ impl AppendError {
     }
 }
 
-/// Appends `line`, which ends in a newline, to the file `name` in `folder`.
+/// Appends `line`, which ends in a newline, to the file `name` in `folder`. A lock that is free is taken also after the
+/// deadline.
 pub(super) fn append(
     folder: &Dir,
     name: &str,
     line: &[u8],
+    deadline: Instant,
     ctx: &CallContext,
 ) -> Result<(), AppendError> {
     for _ in 0..MAX_REPLACEMENTS {
         let mut options = OpenOptions::new();
         options.read(true).append(true).create(true);
         let (file, _) = open_regular(folder, name, &mut options).map_err(AppendError::Refused)?;
-        lock(&file, ctx)?;
+        lock(&file, deadline, ctx)?;
         // An editor or a checkout may have put another file in its place: an entry in the old one would be lost.
         if is_current(folder, name, &file)? {
             ctx.check_cancelled().map_err(AppendError::Cancelled)?;
@@ -75,8 +78,7 @@ pub(super) fn append(
 }
 
 /// The lock goes with the handle, also when the process is killed.
-fn lock(file: &File, ctx: &CallContext) -> Result<(), AppendError> {
-    let start = Instant::now();
+fn lock(file: &File, deadline: Instant, ctx: &CallContext) -> Result<(), AppendError> {
     loop {
         match file.try_lock() {
             Ok(()) => return Ok(()),
@@ -84,7 +86,7 @@ fn lock(file: &File, ctx: &CallContext) -> Result<(), AppendError> {
             Err(TryLockError::WouldBlock) => {}
         }
         ctx.check_cancelled().map_err(AppendError::Cancelled)?;
-        if start.elapsed() > LOCK_PATIENCE {
+        if Instant::now() > deadline {
             return Err(AppendError::Locked);
         }
         thread::sleep(LOCK_INTERVAL);
@@ -135,5 +137,25 @@ fn write_once(file: &mut File, buffer: &[u8]) -> io::Result<()> {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use contract::Caller;
+
+    use super::*;
+
+    #[test]
+    fn a_lock_that_is_never_released_is_given_up() {
+        let holder = tempfile::NamedTempFile::new().expect("a temporary file");
+        holder.as_file().lock().expect("nobody else knows it");
+        let waiting = holder.reopen().expect("it is there");
+        let ctx = CallContext::new(Caller::new("test"));
+        let error = lock(&waiting, Instant::now(), &ctx).expect_err("it is held");
+        assert_eq!(
+            error.to_tool_error("log").to_string(),
+            "EXECUTION_TIMEOUT: `log` is locked by another writer; nothing was written, try again"
+        );
     }
 }

@@ -1,4 +1,4 @@
-//! `write_memory_entry`: appends one entry to a memory file, after a person agreed.
+//! `write_memory_entry`: appends one entry to a memory file.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -48,7 +48,7 @@ impl WriteMemoryEntry {
             title: Some("Append to a memory file".into()),
             description: Some(
                 "Appends one entry to a memory file of the project; nothing that is there can be changed or \
-                 deleted. A person approves each entry first. Entries for `.jsonl` files are one JSON value, \
+                 deleted. A person may be asked to approve it first. Entries for `.jsonl` files are one JSON value, \
                  entries for `best_practices.md` are Markdown. Leave secrets out: entries that hold one are \
                  refused."
                     .into(),
