@@ -11,6 +11,7 @@ use runtime::Pipeline;
 use runtime::doors::http::{HttpDoor, HttpError, HttpOptions};
 use runtime::doors::mcp::McpDoor;
 use runtime::doors::stdio;
+use tokio::runtime::Builder;
 use tokio_util::sync::CancellationToken;
 
 use crate::commands::Context;
@@ -65,10 +66,10 @@ pub(crate) struct Args {
 pub(crate) fn run(ctx: &Context, args: Args) -> Result<Exit> {
     let Args { host, port, stdio, token_file, log_format } = args;
     let settings = ctx.settings_with(Layer::from_flags(host, port, token_file))?;
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()
-        .explain("cannot start the asynchronous runtime")?;
+    // One client on one connection: waking another thread for it was the largest cost of a call.
+    let mut runtime =
+        if stdio { Builder::new_current_thread() } else { Builder::new_multi_thread() };
+    let runtime = runtime.enable_all().build().explain("cannot start the asynchronous runtime")?;
     let served = runtime.block_on(serve(ctx, &settings, stdio, log_format));
     // The thread that reads standard input cannot be woken; it must not keep the process.
     runtime.shutdown_background();
@@ -156,14 +157,6 @@ async fn over_stdio(
         banner::stdio(ctx, settings, pipeline.catalog());
     }
     let door = McpDoor::new(Arc::clone(pipeline), project::face(), Caller::new("stdio"));
-    tokio::select! {
-        served = stdio::serve(door) => served.map_err(Failure::from),
-        () = finished(pipeline, stop) => Ok(()),
-    }
-}
-
-/// Told to stop, and every call answered.
-async fn finished(pipeline: &Pipeline, stop: CancellationToken) {
-    stop.cancelled().await;
-    pipeline.drain().await;
+    stdio::serve(door, stop).await?;
+    Ok(())
 }

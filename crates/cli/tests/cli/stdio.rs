@@ -102,6 +102,34 @@ fn the_end_of_input_still_gets_its_answers() {
     assert_eq!(wait(&mut session.child).code(), Some(0));
 }
 
+/// Files are no pipes, so these go another way through the runtime.
+#[test]
+fn requests_from_a_file() {
+    let hello = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
+        "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"},
+    }});
+    // The last line has no end.
+    let requests = format!("{{\n{hello}\n[]\n{}", call(1, "hello", json!({"name": "Ada"})));
+    let project = Project::new().with("requests", &requests);
+    let replies = |input: &str| {
+        let mut command = project.command(&["serve", "--stdio"]);
+        let input = std::fs::File::open(project.root.join(input)).unwrap();
+        let output = std::fs::File::create(project.root.join("replies")).unwrap();
+        let mut child = command.stdin(input).stdout(output).spawn().unwrap();
+        assert_eq!(wait(&mut child).code(), Some(0));
+        let text = project.read("replies");
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect::<Vec<Value>>()
+    };
+    let [truncated, welcome, batch, greeting] = &replies("requests")[..] else {
+        panic!("four replies")
+    };
+    assert_eq!(truncated["error"]["code"], -32700);
+    assert_eq!(welcome["result"]["protocolVersion"], "2025-11-25");
+    assert_eq!(batch["error"]["code"], -32600);
+    assert_eq!(greeting["result"]["structuredContent"]["message"], "Hello, Ada!");
+    assert_eq!(replies("/dev/null"), Vec::<Value>::new(), "no input is no error");
+}
+
 #[test]
 fn sigterm_ends_it_well() {
     let project = Project::new();

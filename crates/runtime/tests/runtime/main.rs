@@ -6,3 +6,4 @@ mod approvals;
 mod http;
 mod pipeline;
 mod rig;
+mod stdio;
