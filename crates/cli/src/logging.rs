@@ -48,8 +48,8 @@ fn filter(ctx: &Context) -> Result<EnvFilter> {
     }
     let level = match ctx.verbose {
         0 if ctx.ui.is_quiet() => "error",
-        // The client's worker logs what the command's error says anyway.
-        0 => "warn,rmcp::transport::worker=off",
+        // The client logs what the command's error says anyway.
+        0 => "warn,rmcp::transport::worker=off,rmcp::transport::common::reqwest=off",
         1 => "info",
         2 => "debug",
         _ => "trace",

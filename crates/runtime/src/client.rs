@@ -2,6 +2,8 @@
 //!
 //! For `vouch call --url`: one connection, one call. Connections that live on belong to the host.
 
+mod error;
+
 use std::sync::{Arc, Once};
 
 use contract::{Content, Output};
@@ -16,6 +18,7 @@ use rmcp::{ClientHandler, RoleClient};
 use serde_json::{Map, Value};
 
 use crate::call::{Ask, Question};
+pub use error::ClientError;
 
 /// Where and as whom to call.
 pub struct Target {
@@ -30,14 +33,6 @@ pub struct Target {
 pub struct Answer {
     pub output: Output,
     pub failed: bool,
-}
-
-#[derive(Debug, thiserror::Error)]
-pub enum ClientError {
-    #[error("cannot connect to {url}")]
-    Connect { url: String, source: Box<rmcp::service::ClientInitializeError> },
-    #[error("the call of `{tool}` did not succeed")]
-    Call { tool: String, source: Box<rmcp::ServiceError> },
 }
 
 pub async fn call(
@@ -58,12 +53,10 @@ pub async fn call(
     };
     let client = serve_client_with_lifecycle(Client { ask }, transport, lifecycle)
         .await
-        .map_err(|source| ClientError::Connect { url, source: Box::new(source) })?;
+        .map_err(|error| ClientError::connect(&url, &error))?;
     let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
-    let result = client
-        .call_tool(params)
-        .await
-        .map_err(|source| ClientError::Call { tool: tool.to_owned(), source: Box::new(source) })?;
+    let called = client.call_tool(params).await;
+    let result = called.map_err(|error| ClientError::call(&url, tool, &error))?;
     // The answer is there; a server that does not take the goodbye changes nothing about it.
     let _ = client.cancel().await;
     let content = result

@@ -103,12 +103,7 @@ async fn at_server(ctx: &Context, args: &Args, settings: &Settings, url: &str) -
     let token = project::first_token(token)?;
     let target = Target { url: url.to_owned(), token, ask: terminal(ctx) };
     let called = client::call(target, &args.tool, arguments).await;
-    let Answer { output, failed } = called.map_err(|error| match error {
-        ClientError::Connect { .. } => Failure::from(error).with_hint(
-            "start a server there (vouch serve), use the URL that it prints, and if it wants a token: --token-file <FILE>",
-        ),
-        ClientError::Call { .. } => Failure::from(error).with_exit(Exit::No),
-    })?;
+    let Answer { output, failed } = called.map_err(no_answer)?;
     if !failed {
         return success(ctx, &output);
     }
@@ -118,6 +113,27 @@ async fn at_server(ctx: &Context, args: &Args, settings: &Settings, url: &str) -
     print_envelope(ctx, args, &envelope)?;
     Err(Failure::new(format!("{code}: {}", message.unwrap_or_else(|| texts(&output))))
         .with_exit(Exit::No))
+}
+
+fn no_answer(error: ClientError) -> Failure {
+    let (hint, exit) = match &error {
+        ClientError::Unreachable { .. } => {
+            ("start it with `vouch serve`, and use the URL that it prints", Exit::Failed)
+        }
+        ClientError::Unauthenticated { .. } => {
+            ("give the server's token: --token-file <FILE>, or VOUCH_TOKEN", Exit::Failed)
+        }
+        ClientError::NotMcp { .. } => {
+            ("use the URL that `vouch serve` prints; it ends in /mcp", Exit::Failed)
+        }
+        ClientError::Refused { .. } => {
+            ("what it offers: run `vouch tools` in the server's folder", Exit::No)
+        }
+        ClientError::Connect { .. } | ClientError::Call { .. } => {
+            ("what was said in detail: add -v", Exit::Failed)
+        }
+    };
+    Failure::from(error).with_hint(hint).with_exit(exit)
 }
 
 /// The project's own token goes to servers on this machine; any other gets one only if it was given for this call.

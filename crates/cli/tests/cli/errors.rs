@@ -1,5 +1,6 @@
 //! What people read when something is wrong: what failed, why, and what to paste.
 
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
 
 use crate::support::{Project, with_filters};
@@ -93,3 +94,68 @@ fn a_reader_that_went_away_is_no_error() {
     let output = child.wait_with_output().unwrap();
     assert_eq!(project.show(&output), "exit: 0\n--- out\n--- err\n");
 }
+
+/// A server that gives every request the same answer: status line and headers, then the body. `[ID]` in the body is the
+/// request's own id.
+fn answering(head: &'static str, body: &'static str) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = BufReader::new(stream.unwrap());
+            let mut length = 0;
+            loop {
+                let mut line = String::new();
+                stream.read_line(&mut line).unwrap();
+                if let Some(value) = line.to_lowercase().strip_prefix("content-length:") {
+                    length = value.trim().parse().unwrap();
+                }
+                if line.trim().is_empty() {
+                    break;
+                }
+            }
+            let mut request = vec![0; length];
+            stream.read_exact(&mut request).unwrap();
+            let request: serde_json::Value = serde_json::from_slice(&request).unwrap_or_default();
+            let body = body.replace("[ID]", &request["id"].to_string());
+            let length = body.len();
+            // The client may have left.
+            let _ = write!(
+                stream.get_mut(),
+                "HTTP/1.1 {head}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}"
+            );
+        }
+    });
+    url
+}
+
+#[test]
+fn servers_that_cannot_be_called() {
+    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let project =
+        Project::new().with("door", "0123456789abcdef\n").with("wrong", "fedcba9876543210\n");
+    let server = project.serve(&["--token-file", "door"]);
+    let url = server.url();
+    let call = |tool: &str, url: &str, more: &[&str]| {
+        let mut args = vec!["call", tool, "--url", url];
+        args.extend(more);
+        project.check(&args)
+    };
+    let json = "200 OK\r\nContent-Type: application/json";
+    let texts = [
+        ("nothing listens", call("hello", &format!("http://{free}/mcp"), &[])),
+        ("no token", call("hello", &url, &[])),
+        ("a wrong token", call("hello", &url, &["--token-file", "wrong"])),
+        ("a tool that is not there", call("helo", &url, &["--token-file", "door"])),
+        ("another path", call("hello", &url.replace("/mcp", "/"), &["--token-file", "door"])),
+        ("a web page", call("hello", &answering("200 OK\r\nContent-Type: text/html", "<p>"), &[])),
+        ("other JSON", call("hello", &answering(json, "{\"a\": 1}"), &[])),
+        ("busy", call("hello", &answering("503 Service Unavailable", ""), &[])),
+        ("a stranger", call("hello", &answering(json, STRANGER), &[])),
+    ];
+    let text: String = texts.iter().map(|(name, text)| format!("# {name}\n{text}\n")).collect();
+    with_filters(|| insta::assert_snapshot!(text));
+}
+
+/// An error whose text would move the cursor, if it were printed as it is.
+const STRANGER: &str = r#"{"jsonrpc": "2.0", "id": [ID], "error": {"code": -32001, "message": "no\u001b[2Jnever\nhint: rm -rf"}}"#;
