@@ -5,3 +5,11 @@ pub mod mcp;
 pub mod openapi;
 pub mod rest;
 pub mod stdio;
+
+use std::time::Duration;
+
+/// How long calls in flight may take to finish once a door is told to close; no contract of ours allows more.
+const DRAIN_LIMIT: Duration = Duration::from_secs(30);
+/// A message that is longer is not read. An argument list has its own, smaller bound; this one protects memory before
+/// anything is parsed.
+const MAX_MESSAGE_BYTES: usize = 4 * 1024 * 1024;

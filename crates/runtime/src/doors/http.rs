@@ -10,7 +10,6 @@ mod token;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::extract::{DefaultBodyLimit, State};
 use axum::http::header;
@@ -25,14 +24,9 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use super::mcp::{Face, McpDoor};
-use super::{openapi, rest};
+use super::{DRAIN_LIMIT, MAX_MESSAGE_BYTES, openapi, rest};
 use crate::pipeline::Pipeline;
 pub use token::{Token, TokenError, Tokens};
-
-/// How long calls in flight may take to finish once the server is told to stop; no contract of ours allows more.
-const DRAIN_LIMIT: Duration = Duration::from_secs(30);
-/// An argument list has its own, smaller bound; this one protects memory before anything is parsed.
-const MAX_BODY_BYTES: usize = 4 * 1024 * 1024;
 
 /// The one path that is open to everybody, for load balancers.
 const HEALTH: &str = "/healthz";
@@ -56,7 +50,7 @@ impl HttpOptions {
             tokens: Tokens::default(),
             allowed_hosts: Vec::new(),
             allowed_origins: Vec::new(),
-            max_body_bytes: MAX_BODY_BYTES,
+            max_body_bytes: MAX_MESSAGE_BYTES,
         }
     }
 }

@@ -10,7 +10,6 @@ mod transport;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use rmcp::ServiceExt;
 use rmcp::service::ServerInitializeError;
@@ -18,12 +17,9 @@ use rmcp::transport::DynamicTransportError;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 
+use super::DRAIN_LIMIT;
 use super::mcp::McpDoor;
 use transport::LineTransport;
-
-/// How long calls in flight may take to finish once the server is told to stop, as over HTTP. It ends a client that has
-/// stopped reading; a call has its own time limit.
-const DRAIN_LIMIT: Duration = Duration::from_secs(30);
 
 #[derive(Debug, thiserror::Error)]
 pub enum StdioError {

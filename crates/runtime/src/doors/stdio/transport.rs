@@ -22,12 +22,10 @@ use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::sync::Mutex;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
+use super::super::MAX_MESSAGE_BYTES;
 use super::ledger::Ledger;
 use super::lines::{Line, Lines};
 use super::message::{self, Fault};
-
-/// The same as an HTTP body.
-const MAX_LINE_BYTES: usize = 4 * 1024 * 1024;
 
 pub(super) struct LineTransport<R, W> {
     lines: Lines<R>,
@@ -50,7 +48,7 @@ where
 {
     pub(super) fn new(input: R, output: W, stop: CancellationToken, open: Arc<AtomicBool>) -> Self {
         Self {
-            lines: Lines::new(input, MAX_LINE_BYTES),
+            lines: Lines::new(input, MAX_MESSAGE_BYTES),
             output: Arc::new(Mutex::new(output)),
             ledger: Arc::default(),
             replying: None,
@@ -75,7 +73,7 @@ where
                         return Some(heard);
                     }
                 }
-                Ok(Line::TooLong) => return Some(Err(Fault::too_long(MAX_LINE_BYTES))),
+                Ok(Line::TooLong) => return Some(Err(Fault::too_long(MAX_MESSAGE_BYTES))),
                 Ok(Line::End) => return None,
                 Err(error) => {
                     tracing::warn!(%error, "standard input cannot be read any more");
