@@ -49,14 +49,16 @@ impl Peer {
 
 #[derive(Clone, Copy)]
 enum Door {
-    Stdio,
+    /// With so many calls on their way
+    Stdio(usize),
+    /// With so many connections
     Http(usize),
 }
 
 impl Door {
     fn name(self) -> String {
         match self {
-            Self::Stdio => "stdio".into(),
+            Self::Stdio(in_flight) => format!("stdio ×{in_flight}"),
             Self::Http(connections) => format!("HTTP ×{connections}"),
         }
     }
@@ -84,7 +86,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let bench = Bench::prepare(args)?;
     let mut rows = Vec::new();
     for tool in ["hello", "read_repo_file"] {
-        for door in [Door::Stdio, Door::Http(1), Door::Http(32)] {
+        for door in [Door::Stdio(1), Door::Stdio(32), Door::Http(1), Door::Http(32)] {
             rows.extend(bench.compare(tool, door, args)?);
         }
     }
@@ -119,7 +121,7 @@ impl Bench {
 
     fn compare(&self, tool: &'static str, door: Door, args: &Args) -> Result<Vec<Row>> {
         // server-filesystem has no HTTP door and nothing like `hello`.
-        let filesystem = matches!(door, Door::Stdio) && tool == "read_repo_file";
+        let filesystem = matches!(door, Door::Stdio(_)) && tool == "read_repo_file";
         let peers: Vec<_> = [Peer::Vouch, Peer::Bare]
             .into_iter()
             .chain(filesystem.then_some(Peer::Filesystem))
@@ -137,12 +139,12 @@ impl Bench {
     fn measure(&self, peer: Peer, tool: &'static str, door: Door, calls: usize) -> Result<Row> {
         let (name, arguments) = self.call(peer, tool);
         let (sample, cpu, resident) = match door {
-            Door::Stdio => {
+            Door::Stdio(in_flight) => {
                 let (server, input, output) = Server::stdio(&mut self.command(peer, true)?)?;
                 let mut pipes = Pipes::open(input, output)?;
-                pipes.run(name, &arguments, WARM_UP)?;
+                pipes.run(name, &arguments, in_flight, WARM_UP)?;
                 let before = server.cpu_seconds()?;
-                let sample = pipes.run(name, &arguments, calls)?;
+                let sample = pipes.run(name, &arguments, in_flight, calls)?;
                 (sample, server.cpu_seconds()? - before, server.resident_mb()?)
             }
             Door::Http(connections) => {

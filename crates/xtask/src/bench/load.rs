@@ -1,5 +1,6 @@
 //! The load: raw JSON-RPC over pipes and sockets, so that the client costs as little as it can.
 
+use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
@@ -54,17 +55,30 @@ impl<W: Write, R: BufRead> Pipes<W, R> {
         Ok(pipes)
     }
 
-    /// One call after the other.
-    pub(crate) fn run(&mut self, tool: &str, arguments: &Value, calls: usize) -> Result<Sample> {
-        let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
-            "params": {"name": tool, "arguments": arguments}});
-        let call = format!("{call}\n");
+    /// Calls with so many on their way at any time: one means one after the other.
+    pub(crate) fn run(
+        &mut self,
+        tool: &str,
+        arguments: &Value,
+        in_flight: usize,
+        calls: usize,
+    ) -> Result<Sample> {
+        let params = json!({"name": tool, "arguments": arguments});
+        let head = format!(r#"{{"jsonrpc":"2.0","method":"tools/call","params":{params},"id":"#);
+        let mut sent = VecDeque::with_capacity(in_flight);
         let mut latencies = Vec::with_capacity(calls);
+        let mut next = 0;
         let start = Instant::now();
-        for _ in 0..calls {
-            let before = Instant::now();
-            self.exchange(call.as_bytes())?;
-            latencies.push(before.elapsed());
+        while latencies.len() < calls {
+            while next < calls && sent.len() < in_flight {
+                self.input.write_all(format!("{head}{next}}}\n").as_bytes())?;
+                sent.push_back(Instant::now());
+                next += 1;
+            }
+            self.input.flush()?;
+            self.receive()?;
+            // Answers may overtake each other; over all calls the waiting times are the same.
+            latencies.extend(sent.pop_front().map(|since| since.elapsed()));
             check(self.line.as_bytes())?;
         }
         Ok(Sample::new(latencies, start.elapsed()))
@@ -73,6 +87,10 @@ impl<W: Write, R: BufRead> Pipes<W, R> {
     fn exchange(&mut self, message: &[u8]) -> Result<()> {
         self.input.write_all(message)?;
         self.input.flush()?;
+        self.receive()
+    }
+
+    fn receive(&mut self) -> Result<()> {
         self.line.clear();
         ensure!(self.output.read_line(&mut self.line)? > 0, "the server hung up");
         Ok(())
@@ -167,7 +185,7 @@ fn read_response(reader: &mut impl BufRead, body: &mut Vec<u8>) -> Result<()> {
 
 /// A benchmark of failures would be fast and worthless. `isError` is looked for, not parsed, to stay cheap.
 fn check(answer: &[u8]) -> Result<()> {
-    let text = String::from_utf8_lossy(answer);
+    let text = std::str::from_utf8(answer)?;
     ensure!(
         text.contains("\"result\"") && !text.contains("\"isError\":true"),
         "a call failed: {}",
