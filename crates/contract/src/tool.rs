@@ -140,8 +140,11 @@ pub trait Tool: Send + Sync + 'static {
 
 /// Validated arguments as the tool's own type. A failure means that schema and type disagree: a defect of ours.
 pub fn parse<T: DeserializeOwned>(arguments: Value) -> Result<T, ToolError> {
-    serde_json::from_value(arguments).map_err(|error| {
-        ToolError::new(Code::InvalidInput, format!("the arguments do not fit: {error}"))
+    serde_json::from_value(arguments).map_err(|_| {
+        ToolError::new(
+            Code::InternalError,
+            "the tool's schema let arguments through that the tool cannot read",
+        )
     })
 }
 

@@ -8,7 +8,8 @@ pub mod stdio;
 
 use std::time::Duration;
 
-/// How long calls in flight may take to finish once a door is told to close; no contract of ours allows more.
+/// How long calls in flight may take to finish once a door is told to close. Our own contracts allow a second; where an
+/// operator allows more than this, such a call is cut off.
 const DRAIN_LIMIT: Duration = Duration::from_secs(30);
 /// A message that is longer is not read. An argument list has its own, smaller bound; this one protects memory before
 /// anything is parsed.

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use contract::{CallContext, Code, Content, Output, ToolError, sha256_of_value};
+use contract::{CallContext, Code, Content, Output, SideEffects, ToolError, sha256_of_value};
 use serde_json::Value;
 use store::Store;
 use store::audit::AuditLog;
@@ -17,10 +17,16 @@ use crate::approval;
 use crate::call::{Call, Person, Reply, Rounds, Stop};
 use crate::catalog::{Catalog, Entry};
 use crate::inquiry::Inquiry;
+use crate::limits::RateLimit;
 use crate::metrics::Metrics;
 use crate::seal::{Binding, Round, Seal};
 use crate::trace::TraceParent;
 use finish::Ledger;
+
+/// How long a change that is under way at its time limit may take to finish: one append with its sync.
+const CHANGE_GRACE: Duration = Duration::from_secs(2);
+/// Requests turned away at the door that leave a line each, a minute and caller; a flood of them must not fill the disk.
+const DOOR_LINES_PER_MINUTE: u32 = 600;
 
 /// What happens to a tool whose contract wants a person's approval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -61,6 +67,7 @@ pub struct Pipeline {
     audit: AuditLog,
     metrics: Metrics,
     seal: Seal,
+    door_lines: RateLimit,
     idle: Notify,
 }
 
@@ -80,6 +87,7 @@ impl Pipeline {
             audit,
             metrics: Metrics::default(),
             seal,
+            door_lines: RateLimit::per_minute(DOOR_LINES_PER_MINUTE),
             idle: Notify::new(),
         }))
     }
@@ -106,9 +114,11 @@ impl Pipeline {
         }
     }
 
-    /// Records a request that was turned away before it became a call.
+    /// Records a request that was turned away before it became a call. A flood is counted, not written out.
     pub(crate) fn refused_at_door(&self, principal: &str, code: Code) {
-        self.audit.append(finish::door_record(principal, code));
+        if self.door_lines.take(&principal.into()).is_ok() {
+            self.audit.append(finish::door_record(principal, code));
+        }
         self.metrics.begin();
         self.metrics.end("(door)", Some(code), Duration::ZERO);
     }
@@ -153,7 +163,7 @@ impl Pipeline {
         let arguments = validate_input(entry, given)?;
         ledger.validated(&arguments);
         take_rate(entry, &call.caller)?;
-        if !self.audit.is_healthy() && contract.constraints.side_effects != Default::default() {
+        if !self.audit.is_healthy() && contract.constraints.side_effects != SideEffects::None {
             return Err(unaudited().into());
         }
 
@@ -168,6 +178,7 @@ impl Pipeline {
         ledger.running(&ctx);
         let work = async {
             self.approve(entry, &call.caller, &arguments, &arguments_digest, &inquiry).await?;
+            ledger.began();
             run_in_time(entry, arguments, &inquiry, &ctx).await
         };
         let output = tokio::select! {
@@ -291,16 +302,22 @@ async fn run_in_time(
             Err(_) if start.elapsed() < limit + (inquiry.waited() - already_waited) => {}
             Err(_) => {
                 ctx.cancel();
-                let limit = u64::try_from(limit.as_millis()).unwrap_or(u64::MAX);
-                return Err(ToolError::new(
-                    Code::ExecutionTimeout,
-                    format!("`{}` took longer than its limit of {limit} ms", entry.contract.name),
-                )
-                .with("limitMs", limit)
-                .into());
+                // A change that was under way cannot be taken back; better a late answer than a wrong one.
+                if entry.contract.constraints.side_effects != SideEffects::None
+                    && let Ok(Ok(output)) = tokio::time::timeout(CHANGE_GRACE, run).await
+                {
+                    return Ok(output);
+                }
+                return Err(overdue(entry, limit).into());
             }
         }
     }
+}
+
+fn overdue(entry: &Entry, limit: Duration) -> ToolError {
+    let limit = u64::try_from(limit.as_millis()).unwrap_or(u64::MAX);
+    let message = format!("`{}` took longer than its limit of {limit} ms", entry.contract.name);
+    ToolError::new(Code::ExecutionTimeout, message).with("limitMs", limit)
 }
 
 /// Checks the answer against the contract and its size, and writes the text that clients show.

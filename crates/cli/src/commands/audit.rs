@@ -122,6 +122,7 @@ fn print_line(out: &mut impl Write, line: &Line, json: bool) -> Result {
                 Outcome::Ok => (GOOD, "ok"),
                 Outcome::Error => (ERROR, record.code.as_deref().unwrap_or("error")),
                 Outcome::InputRequired => (WARN, "input required"),
+                Outcome::Unknown => (WARN, "outcome unknown"),
             };
             let tool = one_line(record.tool.as_deref().unwrap_or("-"));
             let caller = one_line(&record.caller);

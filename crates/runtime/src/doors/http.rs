@@ -4,12 +4,14 @@
 //! rebound name), and where tokens are configured a request must bear one.
 
 mod admit;
+mod closing;
 mod guard;
 mod malformed;
 mod token;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::extract::{DefaultBodyLimit, State};
 use axum::http::header;
@@ -26,8 +28,14 @@ use tokio_util::sync::CancellationToken;
 use super::mcp::{Face, McpDoor};
 use super::{DRAIN_LIMIT, MAX_MESSAGE_BYTES, openapi, rest};
 use crate::pipeline::Pipeline;
+use closing::Answers;
+pub use guard::is_loopback;
 pub use token::{Token, TokenError, Tokens};
 
+/// For what is left to do after the limit: closing connections, writing out the audit log.
+const LAST_WORDS: Duration = Duration::from_secs(2);
+/// Where MCP is spoken.
+const MCP: &str = "/mcp";
 /// The one path that is open to everybody, for load balancers.
 const HEALTH: &str = "/healthz";
 
@@ -69,6 +77,7 @@ pub(crate) struct App {
     pub(crate) pipeline: Arc<Pipeline>,
     pub(crate) face: Face,
     pub(crate) options: HttpOptions,
+    answers: Answers,
 }
 
 /// A bound server that does not serve yet.
@@ -92,7 +101,11 @@ impl HttpDoor {
         let listener = TcpListener::bind(address).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
         options.address = address;
-        Ok(Self { listener, address, app: Arc::new(App { pipeline, face, options }) })
+        Ok(Self {
+            listener,
+            address,
+            app: Arc::new(App { pipeline, face, options, answers: Answers::default() }),
+        })
     }
 
     /// The address it listens on, with the real port.
@@ -105,20 +118,28 @@ impl HttpDoor {
         let Self { listener, app, .. } = self;
         let sessions = CancellationToken::new();
         let router = router(Arc::clone(&app), sessions.clone());
-        let pipeline = Arc::clone(&app.pipeline);
+        let answers = app.answers.clone();
+        let asked = stop.clone();
         let closing = async move {
-            stop.cancelled().await;
-            // Open event streams would keep the server alive for ever: they end once no call needs them.
+            asked.cancelled().await;
+            // Open event streams would keep the server alive for ever: they end once every call has its answer.
             tokio::spawn(async move {
-                let _ = tokio::time::timeout(DRAIN_LIMIT, pipeline.drain()).await;
+                let _ = tokio::time::timeout(DRAIN_LIMIT, answers.all_sent()).await;
                 sessions.cancel();
             });
         };
-        axum::serve(listener, router)
-            .with_graceful_shutdown(closing)
-            .await
-            .map_err(HttpError::Serve)?;
-        app.pipeline.drain().await;
+        let overdue = async {
+            stop.cancelled().await;
+            tokio::time::sleep(DRAIN_LIMIT + LAST_WORDS).await;
+        };
+        tokio::select! {
+            served = axum::serve(listener, router).with_graceful_shutdown(closing) => {
+                served.map_err(HttpError::Serve)?;
+            }
+            // A client that never finishes its request does not keep the server.
+            () = overdue => tracing::warn!("requests that did not end were cut off"),
+        }
+        let _ = tokio::time::timeout(LAST_WORDS, app.pipeline.drain()).await;
         Ok(())
     }
 }
@@ -138,7 +159,7 @@ fn router(app: Arc<App>, sessions: CancellationToken) -> Router {
         config,
     );
     Router::new()
-        .route_service("/mcp", mcp)
+        .route_service(MCP, mcp)
         .merge(rest::routes())
         .route("/openapi.json", get(describe))
         .route("/metrics", get(metrics))

@@ -9,12 +9,12 @@ use std::sync::{Arc, LazyLock};
 use contract::{Caller, Code, Progress};
 use futures::future::BoxFuture;
 use rmcp::model::{
-    CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestMethod,
-    CompleteRequestParams, CompleteResult, ErrorData, GetPromptRequestParams, GetPromptResponse,
-    Implementation, InputRequiredResult, ListPromptsResult, ListResourceTemplatesResult,
-    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ProgressNotificationParam,
-    ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities,
-    ServerConfig, Tool,
+    CacheScope, CallToolRequestMethod, CallToolRequestParams, CallToolResponse, CallToolResult,
+    CompleteRequestMethod, CompleteRequestParams, CompleteResult, ConstString, CustomRequest,
+    CustomResult, ErrorCode, ErrorData, GetPromptRequestParams, GetPromptResponse, Implementation,
+    InputRequiredResult, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
+    ListToolsResult, PaginatedRequestParams, ProgressNotificationParam, ProtocolVersion,
+    ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities, ServerConfig, Tool,
 };
 use rmcp::service::RequestContext;
 use rmcp::{RoleServer, ServerHandler};
@@ -174,6 +174,24 @@ impl ServerHandler for McpDoor {
     ) -> Result<CompleteResult, ErrorData> {
         // Not declared, so not there; the SDK would answer an empty list.
         Err(ErrorData::method_not_found::<CompleteRequestMethod>())
+    }
+
+    /// What the SDK could not read as any request that it knows.
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        let method =
+            contract::text::one_line(&request.method.chars().take(128).collect::<String>());
+        if method != CallToolRequestMethod::VALUE {
+            return Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, method, None));
+        }
+        self.pipeline.refused_at_door(&self.caller(&context).principal, Code::InvalidInput);
+        Err(ErrorData::invalid_params(
+            "`params` of tools/call must hold `name`, a string, and may hold `arguments`, an object",
+            None,
+        ))
     }
 
     async fn call_tool(

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::body::Bytes;
-use axum::extract::rejection::BytesRejection;
+use axum::extract::rejection::{BytesRejection, PathRejection};
 use axum::extract::{Extension, Path, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -32,7 +32,8 @@ async fn list(State(app): State<Arc<App>>) -> Response {
     Json(json!({"tools": tools})).into_response()
 }
 
-async fn show(State(app): State<Arc<App>>, Path(name): Path<String>) -> Response {
+async fn show(State(app): State<Arc<App>>, name: Result<Path<String>, PathRejection>) -> Response {
+    let Ok(Path(name)) = name else { return error_response(&unreadable_name()) };
     match app.pipeline.catalog().get(&name) {
         Some(entry) => Json(contract_view(&entry.contract)).into_response(),
         None => error_response(&crate::pipeline::unknown_tool(&name)),
@@ -42,16 +43,15 @@ async fn show(State(app): State<Arc<App>>, Path(name): Path<String>) -> Response
 async fn call(
     State(app): State<Arc<App>>,
     Extension(caller): Extension<Caller>,
-    Path(name): Path<String>,
+    name: Result<Path<String>, PathRejection>,
     headers: HeaderMap,
     body: Result<Bytes, BytesRejection>,
 ) -> Response {
-    let arguments = match body.map_err(|rejection| body_error(&rejection, &app)) {
-        Ok(body) => arguments(&headers, &body),
-        Err(error) => Err(error),
-    };
-    let arguments = match arguments {
-        Ok(arguments) => arguments,
+    let name = name.map(|Path(name)| name).map_err(|_| unreadable_name());
+    let body = body.map_err(|rejection| body_error(&rejection, &app));
+    let request = name.and_then(|name| Ok((name, arguments(&headers, &body?)?)));
+    let (name, arguments) = match request {
+        Ok(request) => request,
         Err(error) => {
             app.pipeline.refused_at_door(&caller.principal, error.code);
             return error_response(&error);
@@ -94,6 +94,10 @@ fn arguments(headers: &HeaderMap, body: &[u8]) -> Result<Map<String, Value>, Too
         Ok(_) => Err(invalid("the body must be a JSON object that holds the arguments".into())),
         Err(error) => Err(invalid(format!("the body is not valid JSON: {error}"))),
     }
+}
+
+fn unreadable_name() -> ToolError {
+    ToolError::new(Code::InvalidInput, "the name of the tool in the path is not readable text")
 }
 
 fn body_error(rejection: &BytesRejection, app: &App) -> ToolError {

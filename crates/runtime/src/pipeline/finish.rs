@@ -22,6 +22,8 @@ pub(super) struct Ledger<'a> {
     contract: Option<Arc<Contract>>,
     arguments: Option<Arguments>,
     ctx: Option<CallContext>,
+    /// The tool was started: from here on something may have changed, whatever the reply says.
+    began: bool,
     state: String,
     open: bool,
 }
@@ -38,6 +40,7 @@ impl<'a> Ledger<'a> {
             contract: None,
             arguments: None,
             ctx: None,
+            began: false,
             state: String::new(),
             open: true,
         }
@@ -65,6 +68,10 @@ impl<'a> Ledger<'a> {
         self.ctx = Some(ctx.clone());
     }
 
+    pub(super) fn began(&mut self) {
+        self.began = true;
+    }
+
     pub(super) fn seal(&mut self, state: String) {
         self.state = state;
     }
@@ -77,29 +84,34 @@ impl<'a> Ledger<'a> {
     /// Writes the line and gives the reply back. A call that changed something is answered only once its line is on
     /// disk; a call that only read is not made to wait for that.
     pub(super) async fn close(mut self, reply: Reply) -> Reply {
-        let changed = matches!(&reply, Reply::Done(_))
-            && self
-                .contract
-                .as_ref()
-                .is_some_and(|contract| contract.constraints.side_effects != SideEffects::None);
         let record = self.record(&reply);
-        if changed {
+        if self.changes() && record.outcome != Outcome::Error {
             if let Err(error) = self.pipeline.audit.append_durable(record).await {
                 tracing::error!(%error, "a change was made but its audit line is not on disk");
             }
         } else {
             self.pipeline.audit.append(record);
         }
+        self.end(reply.code());
         reply
+    }
+
+    fn changes(&self) -> bool {
+        let effects = self.contract.as_ref().map(|contract| contract.constraints.side_effects);
+        effects.is_some_and(|effects| effects != SideEffects::None)
+    }
+
+    /// Only now does the call no longer count as in flight: a server that shuts down waits for its line, too.
+    fn end(&mut self, code: Option<Code>) {
+        self.open = false;
+        let known = self.contract.as_ref().map_or("(unknown)", |contract| contract.name.as_str());
+        self.pipeline.metrics.end(known, code, self.started.elapsed());
+        self.pipeline.idle.notify_waiters();
     }
 
     fn record(&mut self, reply: &Reply) -> Record {
         let duration = self.started.elapsed();
         let code = reply.code();
-        let known = self.contract.as_ref().map_or("(unknown)", |contract| contract.name.as_str());
-        self.pipeline.metrics.end(known, code, duration);
-        self.pipeline.idle.notify_waiters();
-        self.open = false;
         if let Some(code) = code {
             tracing::debug!(%code, ?duration, "refused or failed");
         }
@@ -113,6 +125,14 @@ impl<'a> Ledger<'a> {
             outcome: match reply {
                 Reply::Done(_) => Outcome::Ok,
                 Reply::InputRequired { .. } => Outcome::InputRequired,
+                // Nobody waited for the end of it, so nobody knows.
+                Reply::Failed(error)
+                    if self.began
+                        && self.changes()
+                        && matches!(error.code, Code::Cancelled | Code::ExecutionTimeout) =>
+                {
+                    Outcome::Unknown
+                }
                 Reply::Failed(_) | Reply::Refused(_) => Outcome::Error,
             },
             code: code.map(|code| code.as_str().to_owned()),
@@ -135,6 +155,7 @@ impl Drop for Ledger<'_> {
             let gone = contract::ToolError::new(Code::Cancelled, "the caller went away");
             let record = self.record(&Reply::Failed(gone));
             self.pipeline.audit.append(record);
+            self.end(Some(Code::Cancelled));
         } else if let Some(ctx) = &self.ctx {
             // Work that outlives its answer (a time limit, a cancellation) is told to stop.
             ctx.cancel();

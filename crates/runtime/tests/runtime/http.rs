@@ -271,6 +271,68 @@ async fn shutting_down_finishes_what_runs() {
 }
 
 #[tokio::test]
+async fn shutting_down_delivers_the_answer_of_a_change() {
+    for _ in 0..20 {
+        let server = Server::start().await;
+        let params = json!({"name": "slow_write", "arguments": {"text": ""}});
+        let request = tokio::spawn(server.rpc("tools/call", params).send());
+        while !server.rig.pipeline.metrics().render().unwrap().contains("in_flight 1") {
+            tokio::task::yield_now().await;
+        }
+        let rig = server.stop().await;
+        let reply: Value = request.await.unwrap().unwrap().json().await.unwrap();
+        assert_eq!(reply["result"]["structuredContent"]["text"], "written", "{reply}");
+        assert_eq!(rig.audit().await[0]["outcome"], "ok");
+    }
+}
+
+#[tokio::test]
+async fn an_unfinished_request_does_not_keep_the_server() {
+    use tokio::io::AsyncWriteExt;
+    let server = Server::start().await;
+    let address = server.url.trim_start_matches("http://").to_owned();
+    let mut stream = tokio::net::TcpStream::connect(&address).await.unwrap();
+    let head = format!(
+        "POST /v1/tools/echo HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{{"
+    );
+    stream.write_all(head.as_bytes()).await.unwrap();
+    server.still_works().await;
+    // Time is only paused now: the limit passes at once, real input and output go on.
+    tokio::time::pause();
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn what_mcp_turns_away_leaves_a_line() {
+    let server = Server::start().await;
+    let mut log = Vec::new();
+    for (name, request) in [
+        ("arguments", server.rpc("tools/call", json!({"name": "echo", "arguments": [1]}))),
+        ("no name", server.rpc("tools/call", json!({"arguments": {}}))),
+        ("truncated", server.post("/mcp").body("{")),
+        ("other name", server.rpc("tools/call", json!({"name": "echo"})).header("mcp-name", "x")),
+        ("unreadable name", server.post("/v1/tools/%ff").body("{}")),
+    ] {
+        log.push(format!("{name}: {}", show(request).await));
+    }
+    insta::assert_snapshot!(log.join("\n"));
+    let lines = server.stop().await.audit().await;
+    assert!(lines.iter().all(|line| line["outcome"] == "error"), "{lines:?}");
+    assert_eq!(lines.len(), 5, "{lines:?}");
+}
+
+#[tokio::test]
+async fn a_flood_at_the_door_does_not_fill_the_log() {
+    let server = Server::start().await;
+    let requests = (0..700).map(|_| server.get("/healthz").header("host", "evil.example").send());
+    for reply in futures::future::join_all(requests).await {
+        assert_eq!(reply.unwrap().status(), 403);
+    }
+    let lines = server.stop().await.audit().await.len();
+    assert!((600..650).contains(&lines), "{lines}");
+}
+
+#[tokio::test]
 async fn a_client_that_hangs_up_cancels_its_call() {
     let server = Server::start().await;
     for path in ["/v1/tools/patient", "/mcp"] {

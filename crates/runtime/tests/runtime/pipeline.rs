@@ -71,6 +71,20 @@ async fn over_its_time_the_wait_ends_and_the_work_is_told() {
 }
 
 #[tokio::test]
+async fn a_change_that_was_made_is_never_called_a_failure() {
+    let rig = Rig::new().await;
+    let reply = rig.call("slow_write", json!({"text": ""})).await;
+    assert_eq!(show(&reply), json!({"structured": {"text": "written"}}));
+    // Where nobody waits for the end, the record says that nobody knows.
+    let call = call("slow_write", json!({"text": ""}));
+    let cancel = call.cancel.clone();
+    let (reply, ()) = tokio::join!(rig.pipeline.call(call), async { cancel.cancel() });
+    assert_eq!(code(&reply), Code::Cancelled);
+    let outcomes: Vec<_> = rig.audit().await.iter().map(|line| line["outcome"].clone()).collect();
+    assert_eq!(outcomes, ["ok", "unknown"]);
+}
+
+#[tokio::test]
 async fn a_cancelled_call_ends() {
     let rig = Rig::new().await;
     let call = call("patient", json!({"text": ""}));

@@ -164,6 +164,21 @@ fn tools() -> Vec<Arc<dyn Tool>> {
             }
             answer("nobody reads this")
         }),
+        // A change that is past the point of no return when its time is up.
+        tool(
+            "slow_write",
+            Constraints {
+                side_effects: SideEffects::Append,
+                timeout: Duration::from_millis(20),
+                ..plain.clone()
+            },
+            |_, ctx| {
+                while !ctx.is_cancelled() {
+                    std::thread::yield_now();
+                }
+                answer("written")
+            },
+        ),
         tool("liar", plain.clone(), |_, _| Ok(Output::structured(json!({"texts": 1})))),
         tool("silent", plain.clone(), |_, _| Ok(Output::text("no structure"))),
         tool("panics", plain.clone(), |_, _| panic!("a defect")),

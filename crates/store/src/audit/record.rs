@@ -48,6 +48,8 @@ pub enum Outcome {
     Ok,
     Error,
     InputRequired,
+    /// A change was under way when the caller stopped waiting: it may have been made.
+    Unknown,
 }
 
 /// Something that happened to the log, put on record by the writer that noticed it.

@@ -57,7 +57,7 @@ struct Tally {
 impl Tally {
     fn add(&mut self, record: Record) {
         self.durations.push(record.duration_us);
-        if record.outcome == Outcome::Error {
+        if matches!(record.outcome, Outcome::Error | Outcome::Unknown) {
             self.failures += 1;
             *self.by_code.entry(record.code.unwrap_or_default()).or_default() += 1;
         }

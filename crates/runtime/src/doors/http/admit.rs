@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
+use axum::http::Method;
 use axum::middleware::Next;
 use axum::response::Response;
 use contract::ToolError;
 
 use super::super::rest::error_response;
-use super::{App, HEALTH, guard, malformed, token};
+use super::{App, HEALTH, MCP, guard, malformed, token};
 
 pub(super) async fn admit(
     State(app): State<Arc<App>>,
@@ -18,13 +19,27 @@ pub(super) async fn admit(
     if let Err(error) = guard::check(&app.options, request.headers(), request.uri()) {
         return refuse(&app, "(unknown)", &error);
     }
-    if request.uri().path() != HEALTH {
-        match token::caller(&app.options.tokens, request.headers()) {
-            Ok(caller) => drop(request.extensions_mut().insert(caller)),
-            Err(error) => return token::challenge(refuse(&app, "(unauthenticated)", &error)),
-        }
+    let path = request.uri().path();
+    let (is_health, is_mcp) = (path == HEALTH, path == MCP);
+    if is_health {
+        return next.run(request).await;
     }
-    malformed::as_json_rpc(next.run(request).await).await
+    let caller = match token::caller(&app.options.tokens, request.headers()) {
+        Ok(caller) => caller,
+        Err(error) => return token::challenge(refuse(&app, "(unauthenticated)", &error)),
+    };
+    let owed = (request.method() == Method::POST).then(|| app.answers.owe());
+    request.extensions_mut().insert(caller.clone());
+    let mut response = next.run(request).await;
+    if is_mcp && response.status().is_client_error() {
+        // The protocol turned it away, so no call was made of it.
+        app.pipeline.refused_at_door(&caller.principal, malformed::code(response.status()));
+        response = malformed::as_json_rpc(response).await;
+    }
+    match owed {
+        Some(owed) => owed.until_sent(response),
+        None => response,
+    }
 }
 
 fn refuse(app: &App, principal: &str, error: &ToolError) -> Response {
