@@ -80,7 +80,7 @@ for (const era of ["legacy", "modern"]) {
 
         const [approval] = JSON.parse(await place.vouch("approvals", "list", "--json"));
         assert.equal(approval.tool, "write_memory_entry");
-        await place.vouch("approvals", "approve", approval.id);
+        await place.vouch("approvals", "approve", approval.id, "--yes");
         const second = await call(place, target, "write_memory_entry", entry);
         assert.equal(answered(second).success, true);
         assert.equal(await place.memory(entry.file), "Small steps.\n");

@@ -108,7 +108,7 @@ class Behaviour:
         async with self.connect(project) as client:
             error = self.failed(await client.call_tool("write_memory_entry", ENTRY), "APPROVAL_REQUIRED")
             self.assertIsNone(project.memory(ENTRY["file"]))
-            project.vouch("approvals", "approve", str(error["details"]["approvalId"]))
+            project.vouch("approvals", "approve", str(error["details"]["approvalId"]), "--yes")
             self.succeeded(await client.call_tool("write_memory_entry", ENTRY))
             self.failed(await client.call_tool("write_memory_entry", ENTRY), "APPROVAL_REQUIRED")
         self.assertEqual(project.memory(ENTRY["file"]), ENTRY["entry"] + "\n")

@@ -118,7 +118,7 @@ export function keepsItsContracts(label, connect) {
       const write = () => client.callTool({ name: "write_memory_entry", arguments: ENTRY });
       const { details } = failed(await write(), "APPROVAL_REQUIRED");
       assert.equal(await place.memory(ENTRY.file), null);
-      await place.vouch("approvals", "approve", String(details.approvalId));
+      await place.vouch("approvals", "approve", String(details.approvalId), "--yes");
       succeeded(await write());
       assert.equal(await place.memory(ENTRY.file), `${ENTRY.entry}\n`);
       failed(await write(), "APPROVAL_REQUIRED");

@@ -14,6 +14,7 @@ mod error;
 mod find;
 mod keys;
 mod layer;
+mod private;
 mod settings;
 mod values;
 

@@ -1,6 +1,5 @@
 //! From settings to working parts: the tools of a project, its store, and the pipeline over both.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use contract::Tool;
@@ -68,7 +67,11 @@ fn tools(settings: &Settings) -> Result<Vec<Arc<dyn Tool>>> {
             Pack::Repo => {
                 let options = RepoOptions {
                     memory_folder: settings.memory_folder.clone(),
-                    deny: deny_list(settings),
+                    deny: settings
+                        .private
+                        .iter()
+                        .map(String::as_str)
+                        .fold(DenyList::default(), DenyList::with),
                 };
                 let pack = pack_repo::tools(&settings.root, options);
                 let pack = pack
@@ -79,19 +82,6 @@ fn tools(settings: &Settings) -> Result<Vec<Arc<dyn Tool>>> {
         }
     }
     Ok(tools)
-}
-
-/// Our own state holds keys, and a token file holds tokens: no tool may read them.
-fn deny_list(settings: &Settings) -> DenyList {
-    let token_file = match &settings.server.token {
-        Some(TokenSource::File(path)) => Some(path.as_path()),
-        _ => None,
-    };
-    let private = [Some(Path::new(".vouch")), Some(&settings.state_folder), token_file];
-    let names = private.into_iter().flatten().filter_map(Path::file_name);
-    let mut names: Vec<_> = names.map(|name| name.to_string_lossy().into_owned()).collect();
-    names.dedup();
-    names.iter().fold(DenyList::default(), |list, name| list.with(name))
 }
 
 /// The store, made where it is missing.
@@ -117,35 +107,35 @@ pub(crate) async fn pipeline(settings: &Settings) -> Result<Arc<Pipeline>> {
 
 /// The tokens that open the HTTP door.
 pub(crate) fn tokens(source: Option<&TokenSource>) -> Result<Tokens> {
-    let (text, what) = match source {
-        None => return Ok(Tokens::default()),
-        Some(TokenSource::Variable(token)) => (token.reveal().to_owned(), "VOUCH_TOKEN".to_owned()),
-        Some(TokenSource::File(path)) => (read_tokens(path)?, path.display().to_string()),
-    };
-    Tokens::parse(&text)
-        .explain(format!("cannot use the tokens in {what}"))
-        .hint(NEW_TOKEN)
-        .map_err(|failure| failure.with_exit(Exit::Usage))
+    Ok(source.map(read_tokens).transpose()?.map_or_else(Tokens::default, |(tokens, _)| tokens))
 }
 
 /// The first token, for calling a server that wants one.
 pub(crate) fn first_token(source: Option<&TokenSource>) -> Result<Option<String>> {
-    let text = match source {
-        None => return Ok(None),
-        Some(TokenSource::Variable(token)) => return Ok(Some(token.reveal().trim().to_owned())),
-        Some(TokenSource::File(path)) => read_tokens(path)?,
-    };
-    let mut lines = text.lines().map(str::trim);
-    let line = lines.find(|line| !line.is_empty() && !line.starts_with('#'));
-    Ok(line.and_then(|line| line.split_whitespace().last()).map(str::to_owned))
+    Ok(source.map(read_tokens).transpose()?.map(|(_, first)| first))
 }
 
 pub(crate) const NEW_TOKEN: &str =
     "a new one: (umask 077; mkdir -p .vouch; openssl rand -hex 32 > .vouch/tokens)";
 
-fn read_tokens(path: &Path) -> Result<String> {
-    std::fs::read_to_string(path)
-        .map_err(Failure::from)
-        .explain(format!("cannot read the token file {}", path.display()))
+/// All tokens of a variable or a file, and the first of them in clear: the others are kept as digests only.
+fn read_tokens(source: &TokenSource) -> Result<(Tokens, String)> {
+    let (text, what) = match source {
+        TokenSource::Variable(token) => (token.reveal().to_owned(), "VOUCH_TOKEN".to_owned()),
+        TokenSource::File(path) => {
+            let text = std::fs::read_to_string(path)
+                .map_err(Failure::from)
+                .explain(format!("cannot read the token file {}", path.display()))
+                .hint(NEW_TOKEN)?;
+            (text, path.display().to_string())
+        }
+    };
+    let tokens = Tokens::parse(&text)
+        .explain(format!("cannot use the tokens in {what}"))
         .hint(NEW_TOKEN)
+        .map_err(|failure| failure.with_exit(Exit::Usage))?;
+    // As parsed above: a secret is the last word of its line, and there is one.
+    let mut lines = text.lines().map(str::trim);
+    let line = lines.find(|line| !line.is_empty() && !line.starts_with('#')).unwrap_or_default();
+    Ok((tokens, line.split_whitespace().last().unwrap_or_default().to_owned()))
 }

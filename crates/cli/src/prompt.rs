@@ -1,4 +1,4 @@
-//! The person at this terminal, as the one who answers a call's questions.
+//! The person at this terminal, as the one who answers a call's questions and approves what waits.
 
 use std::io::{self, BufRead, Write};
 
@@ -33,8 +33,8 @@ impl Ask for Terminal {
     }
 }
 
-/// Anything but a clear yes is a no, the end of input too.
-fn ask(ui: Ui, message: &str) -> io::Result<bool> {
+/// Shows a text, whole, and asks whether to approve. Anything but a clear yes is a no, the end of input too.
+pub(crate) fn ask(ui: Ui, message: &str) -> io::Result<bool> {
     let bold = ui::BOLD;
     {
         let mut err = ui.err();

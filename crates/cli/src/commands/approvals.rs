@@ -10,9 +10,9 @@ use store::{Approval, Decision, State, Store, StoreError};
 use crate::commands::{Context, Format};
 use crate::env::Var;
 use crate::exit::Exit;
-use crate::project;
-use crate::report::Result;
-use crate::ui::{BOLD, Table};
+use crate::report::{Failure, Result};
+use crate::ui::{self, BOLD, Table};
+use crate::{project, prompt};
 
 /// See and answer what waits for a person
 #[derive(Debug, clap::Args)]
@@ -44,9 +44,14 @@ enum Action {
         format: Format,
     },
     /// Let the call run, once
+    ///
+    /// Shows the call and asks. A script, which cannot be asked, gives --yes after somebody has looked at it.
     Approve {
         /// Its id, or the beginning of it
         id: String,
+        /// Do not ask
+        #[arg(long, short)]
+        yes: bool,
         #[command(flatten)]
         format: Format,
     },
@@ -81,12 +86,21 @@ pub(crate) fn run(ctx: &Context, args: &Args) -> Result<Exit> {
                 let store = store.as_ref().ok_or_else(|| missing(id))?;
                 show(ctx, &store.approval(id).await?, format.json)
             }
-            Action::Approve { id, format } | Action::Deny { id, format } => {
+            Action::Approve { id, yes, format } => {
                 let store = store.as_ref().ok_or_else(|| missing(id))?;
-                let approve = matches!(args.action, Action::Approve { .. });
-                let decision = if approve { Decision::Approve } else { Decision::Deny };
-                let approval = store.decide(id, decision, &who(ctx)).await?;
-                decided(ctx, &approval, format.json)
+                let approval = store.approval(id).await?;
+                // One that is decided already needs no answer; the store says so below.
+                let seen = !yes && approval.state == State::Pending;
+                if seen && !ask(ctx, &approval)? {
+                    return Ok(Exit::No);
+                }
+                let approval = store.decide(&approval.id, Decision::Approve, &who(ctx)).await?;
+                decided(ctx, &approval, seen, format.json)
+            }
+            Action::Deny { id, format } => {
+                let store = store.as_ref().ok_or_else(|| missing(id))?;
+                let approval = store.decide(id, Decision::Deny, &who(ctx)).await?;
+                decided(ctx, &approval, false, format.json)
             }
         }
     });
@@ -154,7 +168,7 @@ fn show(ctx: &Context, approval: &Approval, json: bool) -> Result<Exit> {
     }
     writeln!(out, "\n{}", visible(approval.summary.trim_end()))?;
     if *state == State::Pending {
-        let short: String = id.chars().take(8).collect();
+        let short = short(approval);
         ctx.ui.note(format_args!(
             "\nvouch approvals approve {short}   or   vouch approvals deny {short}"
         ));
@@ -162,14 +176,33 @@ fn show(ctx: &Context, approval: &Approval, json: bool) -> Result<Exit> {
     Ok(Exit::Success)
 }
 
-fn decided(ctx: &Context, approval: &Approval, json: bool) -> Result<Exit> {
+/// Nobody approves what they have not seen.
+fn ask(ctx: &Context, approval: &Approval) -> Result<bool> {
+    let short = short(approval);
+    if !ui::is_interactive() {
+        let message = format!("nobody can be asked here whether to approve {}", approval.id);
+        return Err(Failure::usage(message).with_hint(format_args!(
+            "look at it: vouch approvals show {short}   then: vouch approvals approve {short} --yes"
+        )));
+    }
+    let approved = prompt::ask(ctx.ui, &visible(&approval.summary))?;
+    if !approved {
+        ctx.ui.note(format_args!("It still waits. To refuse it: vouch approvals deny {short}"));
+    }
+    Ok(approved)
+}
+
+/// `seen`: the person has the summary before their eyes.
+fn decided(ctx: &Context, approval: &Approval, seen: bool, json: bool) -> Result<Exit> {
     if json {
         ctx.ui.json(approval)?;
         return Ok(Exit::Success);
     }
     let mut out = ctx.ui.out();
-    writeln!(out, "{BOLD}{}{BOLD:#} {}\n", approval.state, approval.id)?;
-    writeln!(out, "{}", visible(approval.summary.trim_end()))?;
+    writeln!(out, "{BOLD}{}{BOLD:#} {}", approval.state, approval.id)?;
+    if !seen {
+        writeln!(out, "\n{}", visible(approval.summary.trim_end()))?;
+    }
     if approval.state == State::Approved {
         ctx.ui.note(format_args!(
             "\nThe caller can now make this call, once, until {}.",
@@ -177,6 +210,11 @@ fn decided(ctx: &Context, approval: &Approval, json: bool) -> Result<Exit> {
         ));
     }
     Ok(Exit::Success)
+}
+
+/// Enough of the id to tell it from others.
+fn short(approval: &Approval) -> String {
+    approval.id.chars().take(8).collect()
 }
 
 fn second(time: Timestamp) -> String {

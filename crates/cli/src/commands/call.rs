@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use contract::{Caller, Code, Content, Output, ToolError};
 use runtime::client::{self, Answer, ClientError, Target};
+use runtime::doors::http::is_loopback;
 use runtime::{Abilities, Ask, Call, Catalog, Person, Refusal, Reply};
 use serde_json::{Map, Value, json};
 
@@ -141,9 +142,7 @@ fn may_send_token(ctx: &Context, args: &Args, url: &str) -> bool {
     let given = [Var::Token, Var::TokenFile].iter().any(|var| ctx.environment.get(*var).is_some());
     let uri: Option<http::Uri> = url.parse().ok();
     let host = uri.as_ref().and_then(http::Uri::host).unwrap_or_default().trim_matches(['[', ']']);
-    let here =
-        host == "localhost" || host.parse().is_ok_and(|ip: std::net::IpAddr| ip.is_loopback());
-    given || args.token_file.is_some() || here
+    given || args.token_file.is_some() || is_loopback(host)
 }
 
 fn terminal(ctx: &Context) -> Option<Arc<dyn Ask>> {

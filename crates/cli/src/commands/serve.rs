@@ -28,7 +28,7 @@ use crate::ui;
 /// Over HTTP: MCP at /mcp, REST below /v1/tools, /openapi.json, /metrics and /healthz. With --stdio: MCP on standard
 /// input and output, for a client that starts `vouch` itself.
 ///
-/// Ctrl-C finishes the calls in flight; a second one stops at once.
+/// Ctrl-C or SIGTERM finishes the calls in flight; a second one stops at once.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -53,8 +53,8 @@ pub(crate) struct Args {
 
     /// File with the bearer tokens, one a line
     ///
-    /// With a name before the token where there are several callers: `ci 3f9a…`. Instead of a file, VOUCH_TOKEN can
-    /// hold one token.
+    /// With a name before the token where there are several callers: `ci 3f9a…`. The file lies in .vouch, which no tool
+    /// can read, or outside the project. Instead of a file, VOUCH_TOKEN can hold one token.
     #[arg(long, value_name = "FILE", conflicts_with = "stdio")]
     token_file: Option<PathBuf>,
 

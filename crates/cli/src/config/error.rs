@@ -39,6 +39,10 @@ pub(crate) enum ConfigError {
     Variable { name: &'static str, message: String },
     #[error("both VOUCH_TOKEN and VOUCH_TOKEN_FILE are set")]
     TwoTokens,
+    #[error("the token file `{}` lies in the project, where tools can read it", path.display())]
+    TokenFile { path: PathBuf },
+    #[error("the folder in [state] is the root itself, where tools can read it")]
+    StateIsRoot,
 }
 
 fn in_table(table: &str) -> String {
@@ -61,6 +65,10 @@ impl ConfigError {
             }
             Self::Variable { name, .. } => format!("correct it, or drop it: unset {name}"),
             Self::TwoTokens => "keep one of them: unset VOUCH_TOKEN".to_owned(),
+            Self::TokenFile { .. } => {
+                "move it to .vouch/tokens, which no tool can read, or out of the project".to_owned()
+            }
+            Self::StateIsRoot => "name a folder of its own; the default is `.vouch`".to_owned(),
             Self::Read { .. } => {
                 "name another file with --config, or write one: vouch init".to_owned()
             }

@@ -11,7 +11,7 @@ use super::error::{Spot, suggest};
 use super::find::Located;
 use super::layer::{Layer, ToolLayer};
 use super::values::{Folder, HostName, Origin};
-use super::{ConfigError, Source};
+use super::{ConfigError, Source, private};
 
 #[derive(Debug)]
 pub(crate) struct Settings {
@@ -24,6 +24,8 @@ pub(crate) struct Settings {
     /// Relative to the root.
     pub(crate) memory_folder: String,
     pub(crate) state_folder: PathBuf,
+    /// Names that no tool may read, wherever they stand below the root.
+    pub(crate) private: Vec<String>,
     /// For tools that need an approval by contract.
     pub(crate) approve: Policy,
     pub(crate) tools: BTreeMap<String, ToolLayer>,
@@ -100,6 +102,9 @@ impl Settings {
         let host = server.host.expect(COMPLETE).0;
         let port = server.port.expect(COMPLETE);
         let Folder(state_folder) = layer.state.folder.expect(COMPLETE);
+        let state_folder = root.join(state_folder);
+        let private = private::names(&root, &state_folder)?;
+        private::check_token(&root, &private, server.token.as_ref())?;
         let hosts = server.allowed_hosts.expect(COMPLETE).into_iter();
         let origins = server.allowed_origins.expect(COMPLETE).into_iter();
         Ok(Self {
@@ -112,7 +117,8 @@ impl Settings {
                 max_body_bytes: server.max_body_bytes.expect(COMPLETE).get(),
             },
             memory_folder: layer.memory.folder.expect(COMPLETE).0,
-            state_folder: root.join(state_folder),
+            state_folder,
+            private,
             approve: layer.policy.approve.expect(COMPLETE),
             tools: layer.tools,
             otlp_endpoint: layer.telemetry.otlp_endpoint.map(|endpoint| endpoint.0),

@@ -26,11 +26,14 @@ fn a_round_trip_across_processes() {
     with_filters(|| {
         insta::assert_snapshot!("list", named(project.check(&["approvals", "list"])));
         insta::assert_snapshot!("show", named(project.check(&["approvals", "show", &id[..4]])));
-        insta::assert_snapshot!("approve", named(project.check(&["approvals", "approve", &id])));
-        insta::assert_snapshot!(
-            "approve_twice",
-            named(project.check(&["approvals", "approve", &id]))
-        );
+        let approve = |more: &[&str]| {
+            named(project.check(&[&["approvals", "approve", &id[..8]], more].concat()))
+        };
+        insta::assert_snapshot!("approve_unasked", approve(&[]));
+        assert_eq!(project.json(&["approvals", "show", &id, "--json"])["state"], "pending");
+        insta::assert_snapshot!("approve", approve(&["--yes"]));
+        insta::assert_snapshot!("approve_twice", approve(&["--yes"]));
+        assert_eq!(approve(&[]), approve(&["--yes"]));
     });
 
     let other = json!({"file": "best_practices.md", "entry": "- Something else."});

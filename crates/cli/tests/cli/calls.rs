@@ -33,27 +33,64 @@ fn failure() {
 #[test]
 fn our_own_state_cannot_be_read() {
     let project = project()
-        .with("vouch.toml", "[state]\nfolder = \"var/keep\"\n[server]\ntoken_file = \"door\"\n");
-    project.write("door", "0123456789abcdef\n");
+        .with("vouch.toml", "[state]\nfolder = \"var/keep\"\n")
+        .with(".vouch/tokens", "0123456789abcdef\n");
     std::fs::create_dir_all(project.root.join("var")).unwrap();
     assert!(project.check(&["call", "hello"]).starts_with("exit: 0"));
-    for path in ["var/keep/vouch.db", "var/keep/audit.jsonl", "door", ".vouch/vouch.db"] {
+    for path in ["var/keep/vouch.db", "var/keep/audit.jsonl", ".vouch/tokens", ".vouch/vouch.db"] {
         let answer = project.json(&["call", "read_repo_file", &format!("path={path}")]);
         assert_eq!(answer["error"]["code"], "ACCESS_DENIED", "{path}: {answer}");
     }
 }
 
 #[test]
+fn what_only_bears_a_name_of_our_state_can_be_read() {
+    let project = project().with("src/tokens/a.rs", "a\n").with("app/b.rs", "b\n");
+    let state = project.home.join("app");
+    let config = format!(
+        "[state]\nfolder = \"{}\"\n[server]\ntoken_file = \".vouch/tokens\"\n",
+        state.display()
+    );
+    project.write("vouch.toml", &config);
+    for (path, content) in [("src/tokens/a.rs", "a\n"), ("app/b.rs", "b\n")] {
+        let answer = project.json(&["call", "read_repo_file", &format!("path={path}")]);
+        assert_eq!(answer["content"], content, "{path}: {answer}");
+    }
+    assert!(state.join("vouch.db").exists());
+}
+
+#[test]
+fn the_variable_and_the_file_are_read_alike() {
+    let project = project();
+    let token = "ci 0123456789abcdef";
+    let mut command = project.command(&["serve", "--port", "0"]);
+    command.env("VOUCH_TOKEN", token);
+    let server = crate::support::Server::start(command);
+    let call = |token: &str| {
+        let mut command = project.command(&["call", "hello", "--url", &server.url()]);
+        command.env("VOUCH_TOKEN", token).output().unwrap()
+    };
+    for token in [token, "0123456789abcdef", "# ours\nother 0123456789abcdef\n"] {
+        let output = call(token);
+        assert!(output.status.success(), "{token}: {}", project.show(&output));
+    }
+    let refused = call("not a token");
+    assert_eq!(refused.status.code(), Some(2), "{}", project.show(&refused));
+    let doctor = project.command(&["doctor", "--json"]).env("VOUCH_TOKEN", token).output().unwrap();
+    assert!(project.show(&doctor).contains("from VOUCH_TOKEN"), "{}", project.show(&doctor));
+}
+
+#[test]
 fn a_running_server() {
-    let project = project().with("door", "# ours\nci 0123456789abcdef\n");
-    let server = project.serve(&["--token-file", "door"]);
+    let project = project().with(".vouch/door", "# ours\nci 0123456789abcdef\n");
+    let server = project.serve(&["--token-file", ".vouch/door"]);
     let url = server.url();
     let call = |more: &[&str]| {
         let mut args = vec!["call", "read_repo_file", "path=README.md", "--url", &url];
         args.extend(more);
         project.run(&args)
     };
-    let with_token = call(&["--token-file", "door"]);
+    let with_token = call(&["--token-file", ".vouch/door"]);
     assert!(with_token.status.success(), "{}", project.show(&with_token));
     let answer: serde_json::Value = serde_json::from_slice(&with_token.stdout).unwrap();
     assert_eq!(answer["content"], "# Hello\n");
@@ -66,7 +103,7 @@ fn a_running_server() {
         "--url",
         &url,
         "--token-file",
-        "door",
+        ".vouch/door",
     ]);
     assert_eq!(denied["error"]["code"], "ACCESS_DENIED");
 }
@@ -162,11 +199,13 @@ fn first_request(project: &Project, host: &str, more: &[&str]) -> String {
 
 #[test]
 fn the_projects_token_goes_to_no_stranger() {
-    let project = project().with("vouch.toml", "[server]\ntoken_file = \"door\"\n");
-    project.write("door", "0123456789abcdef\n");
+    let project = project().with("vouch.toml", "[server]\ntoken_file = \".vouch/door\"\n");
+    project.write(".vouch/door", "0123456789abcdef\n");
     let token = "authorization: bearer 0123456789abcdef";
-    assert!(first_request(&project, "127.0.0.1", &[]).contains(token));
+    for host in ["127.0.0.1", "LocalHost"] {
+        assert!(first_request(&project, host, &[]).contains(token), "{host}");
+    }
     // On Linux this reaches the same listener, and is not a loopback address.
     assert!(!first_request(&project, "0.0.0.0", &[]).contains("authorization"));
-    assert!(first_request(&project, "0.0.0.0", &["--token-file", "door"]).contains(token));
+    assert!(first_request(&project, "0.0.0.0", &["--token-file", ".vouch/door"]).contains(token));
 }

@@ -12,6 +12,7 @@ fn wrong_configuration() {
         "[server]\nport = \"x\"\n",
         "\n[tools.helo]\nenabled = false\n",
         "[memory]\nfolder = \"../up\"\n",
+        "[state]\nfolder = \"../project\"\n",
     ]
     .map(|config| {
         let project = Project::new().with("vouch.toml", config);
@@ -39,7 +40,7 @@ fn wrong_environment() {
     let texts = [
         run(&[("VOUCH_HOST", "example.com")]),
         run(&[("VOUCH_LOG", "a=b=c")]),
-        run(&[("VOUCH_TOKEN_FILE", "none")]),
+        run(&[("VOUCH_TOKEN_FILE", ".vouch/none")]),
         run(&[("VOUCH_TOKEN", "short")]),
         run(&[("VOUCH_TOKEN", "a"), ("VOUCH_TOKEN_FILE", "b")]),
         run(&[("OTEL_EXPORTER_OTLP_ENDPOINT", "collector:4317")]),
@@ -58,6 +59,20 @@ fn a_port_that_is_taken() {
 #[test]
 fn no_token_beyond_loopback() {
     insta::assert_snapshot!(Project::new().check(&["serve", "--host", "0.0.0.0", "--port", "0"]));
+}
+
+/// The deny rule of a flag would hold in one process only.
+#[test]
+fn a_token_file_that_tools_can_read() {
+    let project = Project::new().with("door", "0123456789abcdef\n");
+    let flag = project.transcript(&[
+        &["serve", "--port", "0", "--token-file", "door"],
+        &["call", "hello", "--url", "http://127.0.0.1:1/mcp", "--token-file", "door"],
+    ]);
+    project.write("vouch.toml", "[server]\ntoken_file = \"door\"\n");
+    let file = project.transcript(&[&["serve", "--stdio"], &["doctor"]]);
+    insta::assert_snapshot!(format!("{flag}\n{file}"));
+    assert!(!project.root.join(".vouch").exists(), "refused before anything is made");
 }
 
 #[test]
@@ -132,9 +147,10 @@ fn answering(head: &'static str, body: &'static str) -> String {
 #[test]
 fn servers_that_cannot_be_called() {
     let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let project =
-        Project::new().with("door", "0123456789abcdef\n").with("wrong", "fedcba9876543210\n");
-    let server = project.serve(&["--token-file", "door"]);
+    let project = Project::new()
+        .with(".vouch/door", "0123456789abcdef\n")
+        .with(".vouch/wrong", "fedcba9876543210\n");
+    let server = project.serve(&["--token-file", ".vouch/door"]);
     let url = server.url();
     let call = |tool: &str, url: &str, more: &[&str]| {
         let mut args = vec!["call", tool, "--url", url];
@@ -145,9 +161,12 @@ fn servers_that_cannot_be_called() {
     let texts = [
         ("nothing listens", call("hello", &format!("http://{free}/mcp"), &[])),
         ("no token", call("hello", &url, &[])),
-        ("a wrong token", call("hello", &url, &["--token-file", "wrong"])),
-        ("a tool that is not there", call("helo", &url, &["--token-file", "door"])),
-        ("another path", call("hello", &url.replace("/mcp", "/"), &["--token-file", "door"])),
+        ("a wrong token", call("hello", &url, &["--token-file", ".vouch/wrong"])),
+        ("a tool that is not there", call("helo", &url, &["--token-file", ".vouch/door"])),
+        (
+            "another path",
+            call("hello", &url.replace("/mcp", "/"), &["--token-file", ".vouch/door"]),
+        ),
         ("a web page", call("hello", &answering("200 OK\r\nContent-Type: text/html", "<p>"), &[])),
         ("other JSON", call("hello", &answering(json, "{\"a\": 1}"), &[])),
         ("busy", call("hello", &answering("503 Service Unavailable", ""), &[])),

@@ -65,15 +65,18 @@ fn what_is_in_flight_is_finished() {
 }
 
 #[test]
-fn a_second_ctrl_c_stops_at_once() {
-    let project = Project::new();
-    let server = project.serve(&[]);
-    let stream = half_a_request(&server);
-    server.signal(Signal::INT);
-    until("the door is closed", || TcpStream::connect(server.address).is_err());
-    server.signal(Signal::INT);
-    assert_eq!(server.wait().0.code(), Some(130));
-    drop(stream);
+fn a_second_signal_stops_at_once() {
+    let (int, term) = (Signal::INT, Signal::TERM);
+    for (first, second) in [(int, int), (int, term), (term, int), (term, term)] {
+        let project = Project::new();
+        let server = project.serve(&[]);
+        let stream = half_a_request(&server);
+        server.signal(first);
+        until("the door is closed", || TcpStream::connect(server.address).is_err());
+        server.signal(second);
+        assert_eq!(server.wait().0.code(), Some(130), "{first:?}, {second:?}");
+        drop(stream);
+    }
 }
 
 #[test]

@@ -42,7 +42,7 @@ fn connect_prints() {
 
 #[test]
 fn connect_names_the_token() {
-    let project = Project::new().with("vouch.toml", "[server]\ntoken_file = \"door\"\n");
+    let project = Project::new().with("vouch.toml", "[server]\ntoken_file = \".vouch/door\"\n");
     let texts = ["claude-code", "cursor", "vscode", "codex"]
         .map(|client| project.check(&["connect", client, "--http"]));
     with_filters(|| insta::assert_snapshot!(texts.join("\n")));
@@ -112,11 +112,13 @@ fn doctor_on_a_healthy_project() {
 fn doctor_finds_what_is_wrong() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port();
-    let project = Project::new().with("door", "0123456789abcdef").with("notes", "a file");
-    let config =
-        format!("[memory]\nfolder = \"notes\"\n[server]\nport = {port}\ntoken_file = \"door\"\n");
+    let project = Project::new().with(".vouch/door", "0123456789abcdef").with("notes", "a file");
+    let config = format!(
+        "[memory]\nfolder = \"notes\"\n[server]\nport = {port}\ntoken_file = \".vouch/door\"\n"
+    );
     project.write("vouch.toml", &config);
-    std::fs::set_permissions(project.root.join("door"), PermissionsExt::from_mode(0o644)).unwrap();
+    std::fs::set_permissions(project.root.join(".vouch/door"), PermissionsExt::from_mode(0o644))
+        .unwrap();
     assert!(project.check(&["call", "hello"]).starts_with("exit: 0"));
     let log = project.read(".vouch/audit.jsonl");
     project.write(".vouch/audit.jsonl", &log.replace("hello", "jello"));

@@ -9,24 +9,19 @@ use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
 use crate::support::{Project, wait};
 
-/// Runs a call that needs approval, types an answer, and gives the exit code and what the terminal showed.
-fn check(project: &Project, typed: &str) -> (i32, String) {
+const CALL: [&str; 4] =
+    ["call", "write_memory_entry", "file=best_practices.md", "entry=- one\n- two \u{9}tab"];
+
+/// Runs a command that asks, types an answer, and gives the exit code and what the terminal showed until then.
+fn check(project: &Project, args: &[&str], typed: &str) -> (i32, String) {
     let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
     grantpt(&master).unwrap();
     unlockpt(&master).unwrap();
     let name = ptsname(&master, Vec::new()).unwrap();
     let slave = rustix::fs::open(&name, OFlags::RDWR | OFlags::NOCTTY, Mode::empty()).unwrap();
     let slave = File::from(slave);
-    let entry = "entry=- one\n- two \u{9}tab";
     let mut child = project
-        .command(&[
-            "--color",
-            "never",
-            "call",
-            "write_memory_entry",
-            "file=best_practices.md",
-            entry,
-        ])
+        .command(&[&["--color", "never"], args].concat())
         .stdin(slave.try_clone().unwrap())
         .stdout(Stdio::null())
         .stderr(slave)
@@ -48,8 +43,26 @@ fn check(project: &Project, typed: &str) -> (i32, String) {
 fn yes_and_no() {
     let project = Project::new();
     for (typed, code) in [("\n", 1), ("n\n", 1), ("maybe\n", 1), ("y\n", 0)] {
-        assert_eq!(check(&project, typed).0, code, "{typed:?}");
+        assert_eq!(check(&project, &CALL, typed).0, code, "{typed:?}");
     }
     assert_eq!(project.read(".claude/memory/best_practices.md"), "- one\n- two \ttab\n");
-    insta::assert_snapshot!(check(&project, "n\n").1);
+    insta::assert_snapshot!(check(&project, &CALL, "n\n").1);
+}
+
+#[test]
+fn nothing_is_approved_unseen() {
+    let project = Project::new();
+    // Without a terminal the call is queued.
+    let queued = project.json(&CALL);
+    let id = queued["error"]["details"]["approvalId"].as_str().unwrap();
+    let approve = ["approvals", "approve", id];
+    let state = || project.json(&["approvals", "show", id, "--json"])["state"].clone();
+    let (code, shown) = check(&project, &approve, "\n");
+    assert_eq!((code, state()), (1, "pending".into()));
+    insta::assert_snapshot!(shown);
+    assert_eq!(check(&project, &approve, "n\n").0, 1);
+    assert_eq!(state(), "pending");
+    assert_eq!(check(&project, &approve, "y\n").0, 0);
+    assert_eq!(state(), "approved");
+    assert_eq!(project.json(&CALL)["success"], true);
 }

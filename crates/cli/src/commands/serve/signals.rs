@@ -1,4 +1,4 @@
-//! Ctrl-C and SIGTERM: the first asks the server to finish, a second Ctrl-C ends the process.
+//! Ctrl-C and SIGTERM: the first of either asks the server to finish, the second ends the process.
 
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
@@ -22,7 +22,10 @@ pub(super) fn listen(ui: Ui) -> Result<CancellationToken> {
             _ = terminate.recv() => {}
         }
         stopping.cancel();
-        interrupt.recv().await;
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
         std::process::exit(Exit::Interrupted.code().into());
     });
     Ok(stop)
