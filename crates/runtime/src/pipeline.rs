@@ -23,6 +23,8 @@ use crate::seal::{Binding, Round, Seal};
 use crate::trace::TraceParent;
 use finish::Ledger;
 
+/// Longer limits count as this one: a clock cannot be set to the end of time.
+const LONGEST_LIMIT: Duration = Duration::from_secs(24 * 60 * 60);
 /// How long a change that is under way at its time limit may take to finish: one append with its sync.
 const CHANGE_GRACE: Duration = Duration::from_secs(2);
 /// Requests turned away at the door that leave a line each, a minute and caller; a flood of them must not fill the disk.
@@ -291,7 +293,7 @@ async fn run_in_time(
     inquiry: &Inquiry,
     ctx: &CallContext,
 ) -> Result<Output, Stop> {
-    let limit = entry.contract.constraints.timeout;
+    let limit = entry.contract.constraints.timeout.min(LONGEST_LIMIT);
     let start = Instant::now();
     let already_waited = inquiry.waited();
     let mut run = entry.invoker.invoke(arguments, inquiry, ctx);

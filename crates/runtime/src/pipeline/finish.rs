@@ -25,6 +25,8 @@ pub(super) struct Ledger<'a> {
     /// The tool was started: from here on something may have changed, whatever the reply says.
     began: bool,
     state: String,
+    /// The line is with the log; there is no second one, even if the caller goes away while it is written.
+    recorded: bool,
     open: bool,
 }
 
@@ -42,6 +44,7 @@ impl<'a> Ledger<'a> {
             ctx: None,
             began: false,
             state: String::new(),
+            recorded: false,
             open: true,
         }
     }
@@ -85,6 +88,7 @@ impl<'a> Ledger<'a> {
     /// disk; a call that only read is not made to wait for that.
     pub(super) async fn close(mut self, reply: Reply) -> Reply {
         let record = self.record(&reply);
+        self.recorded = true;
         if self.changes() && record.outcome != Outcome::Error {
             if let Err(error) = self.pipeline.audit.append_durable(record).await {
                 tracing::error!(%error, "a change was made but its audit line is not on disk");
@@ -148,18 +152,19 @@ impl<'a> Ledger<'a> {
 
 impl Drop for Ledger<'_> {
     fn drop(&mut self) {
-        if self.open {
-            if let Some(ctx) = &self.ctx {
-                ctx.cancel();
-            }
+        // Work that outlives its answer (a time limit, a caller that went away) is told to stop.
+        if let Some(ctx) = &self.ctx {
+            ctx.cancel();
+        }
+        if !self.open {
+            return;
+        }
+        if !self.recorded {
             let gone = contract::ToolError::new(Code::Cancelled, "the caller went away");
             let record = self.record(&Reply::Failed(gone));
             self.pipeline.audit.append(record);
-            self.end(Some(Code::Cancelled));
-        } else if let Some(ctx) = &self.ctx {
-            // Work that outlives its answer (a time limit, a cancellation) is told to stop.
-            ctx.cancel();
         }
+        self.end(Some(Code::Cancelled));
     }
 }
 

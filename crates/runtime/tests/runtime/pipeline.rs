@@ -109,6 +109,30 @@ async fn a_caller_that_goes_away_leaves_a_line() {
 }
 
 #[tokio::test]
+async fn whenever_the_caller_goes_away_there_is_one_line() {
+    let policy = [("write".to_owned(), Approve::Always)].into();
+    let rig = Rig::with(PipelineOptions { approve: policy, ..PipelineOptions::default() }).await;
+    let calls = 60;
+    for patience in 0..calls {
+        let mut running = std::pin::pin!(rig.call("write", json!({"text": "x"})));
+        // Dropped after so many polls: somewhere between the first stage and the line being on disk.
+        for _ in 0..=patience {
+            if futures::poll!(&mut running).is_ready() {
+                break;
+            }
+            tokio::task::yield_now().await;
+        }
+    }
+    assert_eq!(rig.audit().await.len(), calls);
+}
+
+#[tokio::test]
+async fn a_limit_without_end_is_a_limit() {
+    let rig = Rig::new().await;
+    assert!(rig.call("endless", json!({"text": ""})).await.code().is_none());
+}
+
+#[tokio::test]
 async fn progress_reaches_the_caller() {
     let rig = Rig::new().await;
     let seen = Arc::new(Mutex::new(Vec::new()));

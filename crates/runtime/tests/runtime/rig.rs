@@ -179,6 +179,7 @@ fn tools() -> Vec<Arc<dyn Tool>> {
                 answer("written")
             },
         ),
+        tool("endless", Constraints { timeout: Duration::MAX, ..plain.clone() }, |_, _| answer("")),
         tool("liar", plain.clone(), |_, _| Ok(Output::structured(json!({"texts": 1})))),
         tool("silent", plain.clone(), |_, _| Ok(Output::text("no structure"))),
         tool("panics", plain.clone(), |_, _| panic!("a defect")),
