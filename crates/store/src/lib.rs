@@ -16,6 +16,7 @@ pub mod audit;
 mod clock;
 mod error;
 mod hex;
+mod private;
 mod random;
 mod sqlite;
 mod state_dir;

@@ -1,17 +1,15 @@
 //! The log file as one writer among several sees it: lock, catch up with the others, repair, write a batch.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
-use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
-
-use rustix::fs::OFlags;
 
 use super::chain::{self, Tip};
 use super::head;
 use super::lines::{LineReader, start_of_last};
 use super::record::{Entry, Event};
-use crate::IoError;
+use crate::{IoError, private};
 
 pub(super) struct LogFile {
     path: PathBuf,
@@ -206,12 +204,5 @@ impl LogFile {
 }
 
 fn open(path: &Path) -> io::Result<File> {
-    OpenOptions::new()
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .mode(0o600)
-        .custom_flags(OFlags::NOFOLLOW.bits().cast_signed())
-        .open(path)
+    private::options().read(true).open(path)
 }

@@ -1,15 +1,13 @@
 //! Opening the database file: private, in WAL mode, at the newest schema.
 
-use std::fs::{File, OpenOptions};
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs::File;
 use std::path::Path;
 use std::time::Duration;
 
 use jiff::Timestamp;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
-use rustix::fs::OFlags;
 
-use crate::{StateDir, StoreError};
+use crate::{StateDir, StoreError, private};
 
 /// A step in the schema's history is never edited once released; the next one is added.
 const MIGRATIONS: [&str; 1] = [include_str!("../../migrations/0001_approvals.sql")];
@@ -31,12 +29,7 @@ pub(super) fn open(dir: &StateDir) -> Result<Connection, StoreError> {
 
 /// SQLite gives its side files the mode of the database, so the mode is set before it first sees the file.
 fn create_private(path: &Path) -> Result<(), StoreError> {
-    OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .mode(0o600)
-        .custom_flags(OFlags::NOFOLLOW.bits().cast_signed())
+    private::options()
         .open(path)
         .map(drop)
         .map_err(|source| StoreError::io("open the database", path, source))
