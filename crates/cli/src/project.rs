@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use contract::Tool;
+use guard::DenyList;
 use pack_repo::RepoOptions;
-use pack_repo::guard::DenyList;
 use runtime::doors::http::Tokens;
 use runtime::doors::mcp::Face;
 use runtime::{Catalog, Pipeline, PipelineOptions};

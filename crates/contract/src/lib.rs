@@ -16,6 +16,7 @@ mod markdown;
 mod schema;
 mod schema_of;
 pub mod text;
+pub mod time;
 mod tool;
 
 pub use canonical::{canonical_json, sha256_of, sha256_of_value};

@@ -1,15 +1,13 @@
 //! The repository pack: `hello`, `read_repo_file` and `write_memory_entry` over one folder.
 //!
-//! Owns the path [`guard`] that keeps every access below the root and off denied names, the append-only memory
-//! files, and the rule table of [`secrets`] that no entry may hold. It does not know MCP, HTTP, a terminal or the
+//! Owns the append-only memory files and the rule table of [`secrets`] that no entry may hold. The path guard that keeps
+//! every access below the root and off denied names is the crate `guard`. It does not know MCP, HTTP, a terminal or the
 //! environment: whoever runs the tools brings the root and the options, and enforces the contracts' limits.
 //!
-//! Start reading at [`tools()`], then `guard.rs`.
+//! Start reading at [`tools()`], then `memory.rs`.
 
-pub mod guard;
 mod memory;
 pub mod secrets;
-mod time;
 mod tools;
 
 use std::io;
@@ -18,9 +16,9 @@ use std::sync::Arc;
 
 use contract::{ContractError, Tool};
 
-use crate::guard::{DenyList, Guard, Refusal};
 use crate::memory::Memory;
 use crate::tools::{Hello, ReadRepoFile, WriteMemoryEntry};
+use guard::{DenyList, Guard, Refusal};
 
 /// What an operator may change about this pack.
 #[derive(Clone, Debug)]

@@ -26,7 +26,7 @@ use serde::{Deserialize, Serialize};
 
 pub(crate) use self::entry::{MAX_ENTRY_BYTES, too_large};
 use self::queue::Queue;
-use crate::guard::{Guard, Refusal};
+use guard::{Guard, Refusal};
 
 /// The files that may be appended to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

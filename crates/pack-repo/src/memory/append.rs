@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use cap_std::fs::{Dir, MetadataExt as _, OpenOptions};
 use contract::{CallContext, Code, ToolError};
 
-use crate::guard::{Refusal, open_regular, sync_folder};
+use guard::{Refusal, open_regular, sync_folder};
 
 /// The call's time limit ends the wait, by cancelling it. This is for whoever runs the tool without one: no append takes
 /// so long, so the holder of the lock hangs. Time in the queue counts, or those behind would each wait as long again.

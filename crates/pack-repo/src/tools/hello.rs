@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::time;
+use contract::time;
 
 #[derive(Deserialize, JsonSchema)]
 struct Input {

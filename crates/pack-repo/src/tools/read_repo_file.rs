@@ -14,8 +14,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::guard::{Guard, OpenedFile, Refusal, shown};
-use crate::time;
+use contract::time;
+use guard::{Guard, OpenedFile, Refusal, shown};
 
 /// "1MB maximum" of the contract, as the binary megabyte.
 const MAX_FILE_BYTES: u64 = 1_048_576;

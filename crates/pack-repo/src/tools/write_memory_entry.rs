@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::memory::{MAX_ENTRY_BYTES, Memory, MemoryFile, too_large};
-use crate::time;
+use contract::time;
 
 #[derive(Deserialize, JsonSchema)]
 struct Input {

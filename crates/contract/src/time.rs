@@ -7,11 +7,11 @@ use jiff::{Timestamp, Unit};
 /// 0001-01-01: RFC 3339 has four digits for a year and no sign, and a file's time can be set to anything.
 const FIRST_SECOND: i64 = -62_135_596_800;
 
-pub(crate) fn now() -> String {
+pub fn now() -> String {
     format(Timestamp::now())
 }
 
-pub(crate) fn of_file(time: SystemTime) -> String {
+pub fn of_file(time: SystemTime) -> String {
     let first = Timestamp::from_second(FIRST_SECOND).unwrap_or(Timestamp::UNIX_EPOCH);
     format(match Timestamp::try_from(time) {
         Ok(time) => time.max(first),

@@ -5,7 +5,7 @@ use std::io;
 use contract::{Code, ToolError, text};
 use rustix::io::Errno;
 
-use super::{MAX_NAME_BYTES, MAX_PATH_BYTES};
+use crate::{MAX_NAME_BYTES, MAX_PATH_BYTES};
 
 /// How much of a caller's path a message repeats.
 const SHOWN_CHARACTERS: usize = 200;
@@ -51,7 +51,7 @@ pub enum Refusal {
 
 impl Refusal {
     /// What an error of the operating system means for the path.
-    pub(crate) fn of(error: io::Error) -> Self {
+    pub fn of(error: io::Error) -> Self {
         match Errno::from_io_error(&error) {
             Some(Errno::NOENT | Errno::NOTDIR | Errno::NAMETOOLONG) => Self::NotFound,
             Some(Errno::ACCESS | Errno::PERM) => Self::NotPermitted,
@@ -103,7 +103,7 @@ impl Refusal {
 }
 
 /// A caller's path as a message may repeat it: on one line, hidden characters visible, not endless.
-pub(crate) fn shown(path: &str) -> String {
+pub fn shown(path: &str) -> String {
     let mut characters = path.chars();
     let mut start: String = characters.by_ref().take(SHOWN_CHARACTERS).collect();
     if characters.next().is_some() {

@@ -9,12 +9,12 @@ use cap_fs_ext::DirExt;
 use cap_std::fs::Dir;
 use rustix::io::Errno;
 
-use super::{Guard, Refusal};
+use crate::{Guard, Refusal};
 
 /// As many links as Linux follows in one path.
 const MAX_LINKS: usize = 40;
 /// Twice the names that the longest path can hold: ends walks that links send up and down for ever.
-const MAX_STEPS: usize = super::MAX_PATH_BYTES;
+const MAX_STEPS: usize = crate::MAX_PATH_BYTES;
 
 /// What to do about a folder that does not exist.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -106,6 +106,6 @@ fn make_folder(parent: &Dir, name: &OsStr) -> io::Result<()> {
     }
 }
 
-pub(crate) fn sync_folder(folder: &Dir) -> io::Result<()> {
+pub fn sync_folder(folder: &Dir) -> io::Result<()> {
     folder.open(".")?.sync_all()
 }

@@ -12,15 +12,15 @@ use std::time::SystemTime;
 use rustix::fs::{Mode, OFlags, ResolveFlags, openat2};
 use rustix::io::{Errno, ReadWriteFlags, preadv2};
 
-use super::{Guard, regular};
+use crate::{Guard, regular};
 
 /// A regular file below the root, read whole.
 #[derive(Debug)]
-pub(crate) struct CachedFile {
-    pub(crate) bytes: Vec<u8>,
-    pub(crate) modified: SystemTime,
+pub struct CachedFile {
+    pub bytes: Vec<u8>,
+    pub modified: SystemTime,
     /// The path as asked for, without `.` and doubled slashes.
-    pub(crate) path: String,
+    pub path: String,
 }
 
 /// Set by the first sign that this place has no reads without waiting: an old kernel, or a file system (network and
@@ -38,7 +38,7 @@ impl Unsupported {
 
 impl Guard {
     /// The file if it has at most `limit` bytes and can be opened and read from the kernel's caches alone.
-    pub(crate) fn read_cached(&self, path: &str, limit: usize) -> Option<CachedFile> {
+    pub fn read_cached(&self, path: &str, limit: usize) -> Option<CachedFile> {
         let path = self.check_file(path).ok()?.join("/");
         if self.uncached.0.load(Ordering::Relaxed) {
             return None;

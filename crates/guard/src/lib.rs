@@ -26,8 +26,8 @@ use cap_std::fs::{Dir, OpenOptions};
 
 pub use self::deny::DenyList;
 pub use self::refusal::Refusal;
-pub(crate) use self::refusal::shown;
-pub(crate) use self::walk::sync_folder;
+pub use self::refusal::shown;
+pub use self::walk::sync_folder;
 
 /// What Linux takes for a path; longer ones are refused before they are looked at.
 pub const MAX_PATH_BYTES: usize = 4096;
@@ -118,7 +118,7 @@ impl Guard {
     }
 
     /// Opens a folder, making it and those above it where they are missing.
-    pub(crate) fn open_or_make_folder(&self, path: &str) -> Result<Dir, Refusal> {
+    pub fn open_or_make_folder(&self, path: &str) -> Result<Dir, Refusal> {
         let names = self.check(path)?;
         walk::walk(self, &names, walk::Missing::MakeFolder, |folder, name| {
             folder.open_dir_nofollow(name)
@@ -132,7 +132,7 @@ impl Guard {
 }
 
 /// Opens `name` in `folder` if it is a regular file; a link is refused even where it stays inside.
-pub(crate) fn open_regular(
+pub fn open_regular(
     folder: &Dir,
     name: &str,
     options: &mut OpenOptions,
