@@ -1,0 +1,1 @@
+//! Text to vectors: the embedded model, and any OpenAI-compatible endpoint.
