@@ -1,8 +1,8 @@
 //! What a tool contract is, and how it is kept.
 //!
 //! This crate owns the words of the agreement between the one who offers a tool and the one who calls it: the
-//! [`Contract`] with its schemas and [`Constraints`], the error [`Code`]s, the [`Tool`] trait that an outsider
-//! implements, the digest that names a definition, and the [`lint`] rules that judge one.
+//! [`Contract`] with its schemas and [`Constraints`], the error [`Code`]s, the [`Tool`] and [`Resources`] traits that an
+//! outsider implements, the digest that names a definition, and the [`lint`] rules that judge one.
 //!
 //! It knows no async runtime, no I/O and no MCP SDK: whoever runs a tool brings those. Start reading at
 //! [`Contract`], then [`Tool`].
@@ -13,6 +13,7 @@ mod definition;
 mod error;
 pub mod lint;
 mod markdown;
+mod resources;
 mod schema;
 mod schema_of;
 pub mod text;
@@ -24,6 +25,7 @@ pub use constraints::{Constraints, SideEffects};
 pub use definition::{Contract, ContractError, Definition, Example};
 pub use error::{Code, ToolError};
 pub use markdown::to_markdown;
+pub use resources::{Resource, ResourceBody, ResourceContent, ResourceTemplate, Resources};
 pub use schema::{
     Draft, MAX_SCHEMA_BYTES, MAX_SCHEMA_COST, MAX_SCHEMA_DEPTH, Schema, SchemaError, Violation,
 };
