@@ -1,13 +1,12 @@
 //! The repository pack: `hello`, `read_repo_file` and `write_memory_entry` over one folder.
 //!
-//! Owns the append-only memory files and the rule table of [`secrets`] that no entry may hold. The path guard that keeps
-//! every access below the root and off denied names is the crate `guard`. It does not know MCP, HTTP, a terminal or the
+//! Owns the append-only memory files. The path guard that keeps every access below the root and off denied names, and
+//! the rules for what no entry may hold, are the crate `guard`. It does not know MCP, HTTP, a terminal or the
 //! environment: whoever runs the tools brings the root and the options, and enforces the contracts' limits.
 //!
 //! Start reading at [`tools()`], then `memory.rs`.
 
 mod memory;
-pub mod secrets;
 mod tools;
 
 use std::io;

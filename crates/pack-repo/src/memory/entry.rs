@@ -1,10 +1,10 @@
 //! What may be an entry, and the line it becomes. Pure: runs before a person is asked, and again before the write.
 
 use contract::{Code, ToolError};
+use guard::secrets;
 
 use super::MemoryFile;
 use super::json::{self, JsonError};
-use crate::secrets;
 
 /// "10KB per entry", counted in bytes of what the caller gives; the schema counts the same number of characters.
 pub(crate) const MAX_ENTRY_BYTES: usize = 10_000;
