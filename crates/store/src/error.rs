@@ -62,6 +62,15 @@ pub enum StoreError {
     #[error("approval {id} expired at {at:.0}")]
     Expired { id: String, at: Timestamp },
 
+    #[error("no discovery in the store has the id {id}")]
+    UnknownDiscovery { id: String },
+
+    #[error("more than one discovery id begins with {prefix}")]
+    AmbiguousDiscovery { prefix: String },
+
+    #[error("the store would hold more than {limit} discoveries")]
+    TooManyDiscoveries { limit: usize },
+
     #[error("the operating system gives no random bytes")]
     Random(#[source] getrandom::Error),
 
@@ -110,7 +119,7 @@ impl StoreError {
                 _ => None,
             },
             Self::Corrupt { .. } => Some(
-                "move vouch.db, vouch.db-wal and vouch.db-shm away and start again; only approvals are lost, the audit log is a file of its own",
+                "move vouch.db, vouch.db-wal and vouch.db-shm away and start again; approvals, added discoveries and sessions are lost, the audit log is a file of its own",
             ),
             Self::Newer { .. } => Some("upgrade vouch, or choose another state folder"),
             Self::Database { source, .. } => match source.sqlite_error_code()? {
@@ -124,7 +133,13 @@ impl StoreError {
                 _ => None,
             },
             Self::UnknownApproval { .. } => Some("`vouch approvals list` shows the ids"),
-            Self::AmbiguousApproval { .. } => Some("type more characters of the id"),
+            Self::AmbiguousApproval { .. } | Self::AmbiguousDiscovery { .. } => {
+                Some("type more characters of the id")
+            }
+            Self::UnknownDiscovery { .. } => Some("`vouch discover list` shows the ids"),
+            Self::TooManyDiscoveries { .. } => Some(
+                "remove what no longer holds (`vouch discover remove`), or keep records in files of the project, such as docs/adr",
+            ),
             Self::Expired { .. } | Self::AlreadyUsed { .. } => {
                 Some("the caller can ask again by repeating the call")
             }

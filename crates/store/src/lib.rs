@@ -1,17 +1,19 @@
-//! What Vouchsafe keeps: approvals, used nonces, secrets, and the audit log.
+//! What Vouchsafe keeps: approvals, used nonces, secrets, discoveries, sessions, and the audit log.
 //!
 //! ```text
 //! .vouch/              StateDir      0700, ignored by git
 //!   vouch.db           SqliteStore   approvals, nonces, secrets; shared by every vouch process of the project
+//!                      ContextStore  discoveries that people added, sessions, file accesses; in the same file
 //!   audit.jsonl        audit         one line for each call, each line bound to the one before
 //!   audit.head         audit         sequence number and hash of the last line
 //! ```
 //!
-//! Start at [`Store`] and [`audit`]. This crate knows nothing of tools, MCP or HTTP: a tool is a name, a contract and
+//! Start at [`Store`], [`context`] and [`audit`]. This crate knows nothing of tools, MCP or HTTP: a tool is a name, a contract and
 //! a set of arguments are digests.
 
 mod approval;
 pub mod audit;
+pub mod context;
 
 mod clock;
 mod error;
@@ -26,6 +28,7 @@ use jiff::Timestamp;
 
 pub use crate::approval::{Approval, Consent, Decision, NewApproval, State};
 pub use crate::clock::{Clock, system_clock};
+pub use crate::context::ContextStore;
 pub use crate::error::{IoError, StoreError};
 pub use crate::sqlite::SqliteStore;
 pub use crate::state_dir::StateDir;

@@ -5,14 +5,15 @@
 //! they appear in order.
 
 mod approvals;
-mod connect;
+pub(crate) mod connect;
 mod keys;
 mod worker;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use async_trait::async_trait;
 use jiff::Timestamp;
+use rusqlite::types::Type;
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
 use self::worker::Worker;
@@ -53,17 +54,23 @@ impl SqliteStore {
             tx.commit()?;
             Ok(value)
         };
-        self.worker.run(run).await?.map_err(|failure| match failure {
-            Failure::Sql(source) => StoreError::database(&self.path, source),
-            Failure::Store(error) => error,
-        })
+        self.worker.run(run).await?.map_err(|failure: Failure| failure.at(&self.path))
     }
 }
 
 /// A transaction fails by SQL or by a rule of the store; only the former needs the path of the database.
-enum Failure {
+pub(crate) enum Failure {
     Sql(rusqlite::Error),
     Store(StoreError),
+}
+
+impl Failure {
+    pub(crate) fn at(self, path: &Path) -> StoreError {
+        match self {
+            Self::Sql(source) => StoreError::database(path, source),
+            Self::Store(error) => error,
+        }
+    }
 }
 
 impl From<rusqlite::Error> for Failure {
@@ -76,6 +83,12 @@ impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
         Self::Store(error)
     }
+}
+
+/// A time as the database keeps it: milliseconds since the epoch.
+pub(crate) fn time(ms: i64) -> rusqlite::Result<Timestamp> {
+    Timestamp::from_millisecond(ms)
+        .map_err(|error| rusqlite::Error::FromSqlConversionFailure(0, Type::Integer, error.into()))
 }
 
 #[async_trait]

@@ -4,7 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 use rusqlite::types::Type;
 use rusqlite::{OptionalExtension, Row, Transaction};
 
-use super::Failure;
+use super::{Failure, time};
 use crate::random;
 use crate::{Approval, Consent, Decision, NewApproval, State, StoreError};
 
@@ -159,9 +159,4 @@ fn state(text: &str) -> rusqlite::Result<State> {
         let reason = format!("{text} is no state of an approval").into();
         rusqlite::Error::FromSqlConversionFailure(0, Type::Text, reason)
     })
-}
-
-fn time(ms: i64) -> rusqlite::Result<Timestamp> {
-    Timestamp::from_millisecond(ms)
-        .map_err(|error| rusqlite::Error::FromSqlConversionFailure(0, Type::Integer, error.into()))
 }

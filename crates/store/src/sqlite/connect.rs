@@ -10,12 +10,15 @@ use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 use crate::{StateDir, StoreError, private};
 
 /// A step in the schema's history is never edited once released; the next one is added.
-const MIGRATIONS: [&str; 1] = [include_str!("../../migrations/0001_approvals.sql")];
+const MIGRATIONS: [&str; 2] = [
+    include_str!("../../migrations/0001_approvals.sql"),
+    include_str!("../../migrations/0002_context.sql"),
+];
 
 /// Far longer than any transaction of ours; only a stuck process makes it run out.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 
-pub(super) fn open(dir: &StateDir) -> Result<Connection, StoreError> {
+pub(crate) fn open(dir: &StateDir) -> Result<Connection, StoreError> {
     let path = dir.database();
     // SQLite does not wait for its turn when two processes switch a new file to WAL, so openers go one by one.
     let folder = File::open(dir.path())

@@ -4,6 +4,7 @@
 
 mod approvals;
 mod audit;
+mod context;
 mod crash;
 mod folder;
 mod keys;
