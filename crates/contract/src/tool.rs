@@ -19,7 +19,8 @@ pub struct Caller {
     pub principal: Arc<str>,
     /// What the client says it is, `name/version`; never trusted.
     pub client: Option<Arc<str>>,
-    /// A handshake session, where there is one.
+    /// By which this caller's calls hang together: the connection, or a handle that the client chose. It proves nothing,
+    /// so what is kept by session is kept by principal and session.
     pub session: Option<Arc<str>>,
 }
 

@@ -8,9 +8,29 @@ use contract::{Caller, Code, Output, Progress, ToolError};
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
+use crate::documents::READ;
+
+/// What a call is for. A name that a caller sends can only ever be a tool's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Subject {
+    Tool(String),
+    /// The read of a resource, whose address is the argument `uri`.
+    Resource,
+}
+
+impl Subject {
+    /// The name in logs and metrics.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Tool(name) => name,
+            Self::Resource => READ,
+        }
+    }
+}
+
 /// One call, as a front door hands it in.
 pub struct Call {
-    pub tool: String,
+    pub subject: Subject,
     pub arguments: Map<String, Value>,
     pub caller: Caller,
     pub person: Person,
@@ -23,8 +43,18 @@ pub struct Call {
 impl Call {
     /// A call behind which no person can be reached.
     pub fn new(tool: impl Into<String>, arguments: Map<String, Value>, caller: Caller) -> Self {
+        Self::to(Subject::Tool(tool.into()), arguments, caller)
+    }
+
+    /// The read of a resource.
+    pub fn read(uri: String, caller: Caller) -> Self {
+        let arguments = Map::from_iter([("uri".to_owned(), Value::String(uri))]);
+        Self::to(Subject::Resource, arguments, caller)
+    }
+
+    fn to(subject: Subject, arguments: Map<String, Value>, caller: Caller) -> Self {
         Self {
-            tool: tool.into(),
+            subject,
             arguments,
             caller,
             person: Person::Absent,

@@ -5,11 +5,13 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use contract::{
-    CallContext, Constraints, Contract, ContractError, Output, Tool, ToolError, Violation,
+    CallContext, Constraints, Contract, ContractError, Output, Resources, Tool, ToolError,
+    Violation,
 };
 use serde_json::Value;
 
-use crate::call::Stop;
+use crate::call::{Stop, Subject};
+use crate::documents::{Documents, READ};
 use crate::inquiry::Inquiry;
 use crate::limits::RateLimit;
 use crate::local::LocalTool;
@@ -44,18 +46,30 @@ pub struct Entry {
     pub(crate) rate: RateLimit,
 }
 
+impl Entry {
+    pub(crate) fn new(contract: Arc<Contract>, invoker: Arc<dyn Invoker>) -> Self {
+        let rate = RateLimit::per_minute(contract.constraints.rate_per_minute);
+        Self { contract, invoker, rate }
+    }
+}
+
 #[derive(Debug, thiserror::Error)]
 pub enum CatalogError {
     #[error("two tools are called `{0}`; a name belongs to one tool only")]
     DuplicateName(String),
+    #[error("a tool is called `{0}`, which is how reads of resources are recorded")]
+    ReservedName(String),
+    #[error("two packs offer resources; a server has one provider of them")]
+    SecondProvider,
     #[error(transparent)]
     Contract(#[from] ContractError),
 }
 
-/// Tool names to entries, in the order of the names, so that every listing is the same.
+/// Tool names to entries, in the order of the names, so that every listing is the same; and the resources beside them.
 #[derive(Default)]
 pub struct Catalog {
     entries: BTreeMap<String, Entry>,
+    documents: Option<Documents>,
 }
 
 impl Catalog {
@@ -89,12 +103,40 @@ impl Catalog {
         contract: Arc<Contract>,
         invoker: Arc<dyn Invoker>,
     ) -> Result<(), CatalogError> {
-        if self.entries.contains_key(&contract.name) {
-            return Err(CatalogError::DuplicateName(contract.name.clone()));
+        let name = contract.name.clone();
+        if name == READ {
+            return Err(CatalogError::ReservedName(name));
         }
-        let rate = RateLimit::per_minute(contract.constraints.rate_per_minute);
-        self.entries.insert(contract.name.clone(), Entry { contract, invoker, rate });
+        if self.entries.contains_key(&name) {
+            return Err(CatalogError::DuplicateName(name));
+        }
+        self.entries.insert(name, Entry::new(contract, invoker));
         Ok(())
+    }
+
+    /// Offers documents to read, with limits that an operator may have changed.
+    pub fn add_resources(
+        &mut self,
+        provider: Arc<dyn Resources>,
+        adjust: impl FnOnce(&mut Constraints),
+    ) -> Result<(), CatalogError> {
+        if self.documents.is_some() {
+            return Err(CatalogError::SecondProvider);
+        }
+        self.documents = Some(Documents::new(provider, adjust)?);
+        Ok(())
+    }
+
+    pub fn documents(&self) -> Option<&Documents> {
+        self.documents.as_ref()
+    }
+
+    /// What a call is to run: only this finds the entry behind which the documents are.
+    pub(crate) fn resolve(&self, subject: &Subject) -> Option<&Entry> {
+        match subject {
+            Subject::Tool(name) => self.get(name),
+            Subject::Resource => self.documents().map(|documents| &documents.entry),
+        }
     }
 
     pub fn get(&self, name: &str) -> Option<&Entry> {

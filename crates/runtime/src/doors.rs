@@ -4,6 +4,7 @@ pub mod http;
 pub mod mcp;
 pub mod openapi;
 pub mod rest;
+mod session;
 pub mod stdio;
 
 use std::time::Duration;

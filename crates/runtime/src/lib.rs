@@ -15,6 +15,7 @@ mod audit;
 mod call;
 mod catalog;
 pub mod client;
+mod documents;
 pub mod doors;
 mod inquiry;
 mod limits;
@@ -26,8 +27,10 @@ mod trace;
 
 pub use call::{
     Abilities, Answers, Ask, Call, Person, Question, QuestionKind, Refusal, Reply, Rounds, Stop,
+    Subject,
 };
 pub use catalog::{Catalog, CatalogError, Entry, Invoker};
+pub use documents::Documents;
 pub use inquiry::Inquiry;
 pub use local::LocalTool;
 pub use metrics::Metrics;

@@ -43,17 +43,23 @@ impl Invoker for LocalTool {
             return answer.map_err(Stop::Fail);
         }
         let (tool, ctx) = (Arc::clone(&self.tool), ctx.clone());
-        let span = tracing::Span::current();
-        tokio::task::spawn_blocking(move || span.in_scope(|| run(&*tool, arguments, &ctx)))
-            .await
-            .unwrap_or_else(|_| Err(defect()))
-            .map_err(Stop::Fail)
+        off_the_connection(move || {
+            ctx.check_cancelled()?;
+            tool.call(arguments, &ctx)
+        })
+        .await
+        .map_err(Stop::Fail)
     }
 }
 
-fn run(tool: &dyn Tool, arguments: Value, ctx: &CallContext) -> Result<Output, ToolError> {
-    ctx.check_cancelled()?;
-    unharmed(|| tool.call(arguments, ctx))?
+/// Runs a pack's blocking code where waiting is allowed, in the span of the call.
+pub(crate) async fn off_the_connection<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, ToolError> + Send + 'static,
+) -> Result<T, ToolError> {
+    let span = tracing::Span::current();
+    tokio::task::spawn_blocking(move || span.in_scope(|| unharmed(work)?))
+        .await
+        .unwrap_or_else(|_| Err(defect()))
 }
 
 /// A panic in a tool is a defect of ours: the panic hook has logged it, the caller learns that it failed.

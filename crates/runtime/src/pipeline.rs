@@ -14,7 +14,7 @@ use tokio::sync::Notify;
 use tracing::Instrument;
 
 use crate::approval;
-use crate::call::{Call, Person, Reply, Rounds, Stop};
+use crate::call::{Call, Person, Reply, Rounds, Stop, Subject};
 use crate::catalog::{Catalog, Entry};
 use crate::inquiry::Inquiry;
 use crate::limits::RateLimit;
@@ -130,8 +130,8 @@ impl Pipeline {
         let trace = call.traceparent.as_deref().and_then(TraceParent::parse);
         let span = tracing::info_span!(
             "call",
-            otel.name = %call.tool,
-            tool = %call.tool,
+            otel.name = %call.subject.name(),
+            tool = %call.subject.name(),
             caller = %call.caller.principal,
             trace_id = tracing::field::Empty,
         );
@@ -154,8 +154,8 @@ impl Pipeline {
     }
 
     async fn stages(&self, call: Call, ledger: &mut Ledger<'_>) -> Result<Output, Stop> {
-        let Some(entry) = self.catalog.get(&call.tool) else {
-            return Err(unknown_tool(&call.tool).into());
+        let Some(entry) = self.catalog.resolve(&call.subject) else {
+            return Err(unknown(&call).into());
         };
         let contract = &entry.contract;
         ledger.resolved(contract);
@@ -383,6 +383,13 @@ fn json_size(value: &Value) -> usize {
     let mut count = Count(0);
     serde_json::to_writer(&mut count, value).expect("counting never fails");
     count.0
+}
+
+fn unknown(call: &Call) -> ToolError {
+    match &call.subject {
+        Subject::Tool(name) => unknown_tool(name),
+        Subject::Resource => ToolError::new(Code::NotFound, "this server offers no resources"),
+    }
 }
 
 pub(crate) fn unknown_tool(name: &str) -> ToolError {

@@ -1,6 +1,7 @@
-//! MCP: the catalog as `tools/list` and `tools/call`, for every protocol revision that the SDK speaks.
+//! MCP: the catalog as tools and resources, for every protocol revision that the SDK speaks.
 
 mod ask;
+mod documents;
 mod view;
 
 use std::borrow::Cow;
@@ -12,15 +13,18 @@ use rmcp::model::{
     CacheScope, CallToolRequestMethod, CallToolRequestParams, CallToolResponse, CallToolResult,
     CompleteRequestMethod, CompleteRequestParams, CompleteResult, ConstString, CustomRequest,
     CustomResult, ErrorCode, ErrorData, GetPromptRequestParams, GetPromptResponse, Implementation,
-    InputRequiredResult, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
-    ListToolsResult, PaginatedRequestParams, ProgressNotificationParam, ProtocolVersion,
-    ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities, ServerConfig, Tool,
+    InputRequiredResult, JsonObject, ListPromptsResult, ListResourceTemplatesResult,
+    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ProgressNotificationParam,
+    ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse, Reference,
+    ServerCapabilities, ServerConfig, Tool,
 };
 use rmcp::service::RequestContext;
 use rmcp::{RoleServer, ServerHandler};
 use tokio::sync::mpsc;
 
-use crate::call::{Abilities, Call, Person, Refusal, Reply, Rounds};
+use super::session;
+use crate::call::{Abilities, Call, Person, Refusal, Reply, Rounds, Subject};
+use crate::documents::Documents;
 use crate::pipeline::Pipeline;
 use ask::PeerAsk;
 
@@ -66,30 +70,59 @@ impl McpDoor {
         Box::pin(self.pipeline.call(call))
     }
 
+    /// For a connection whose requests do not name their session.
+    pub(super) fn with_session_of_its_own(mut self) -> Self {
+        self.caller.session = session::of_connection();
+        self
+    }
+
     fn caller(&self, context: &RequestContext<RoleServer>) -> Caller {
-        let parts = context.extensions.get::<http::request::Parts>();
-        let mut caller = parts
-            .and_then(|parts| parts.extensions.get::<Caller>().cloned())
-            .unwrap_or_else(|| self.caller.clone());
-        caller.session = parts
-            .and_then(|parts| parts.headers.get("mcp-session-id"))
-            .and_then(|value| value.to_str().ok())
-            .map(Into::into);
+        let mut caller = match context.extensions.get::<http::request::Parts>() {
+            Some(parts) => {
+                let caller = parts.extensions.get::<Caller>().cloned();
+                let session = session::of_transport(&parts.headers);
+                Caller { session, ..caller.unwrap_or_else(|| self.caller.clone()) }
+            }
+            None => self.caller.clone(),
+        };
         caller.client =
             context.client_info().map(|info| format!("{}/{}", info.name, info.version).into());
         caller
     }
+
+    /// The same in the session whose handle the request carries.
+    fn caller_in_session(&self, context: &RequestContext<RoleServer>) -> Result<Caller, ErrorData> {
+        let mut caller = self.caller(context);
+        match session::of_meta(&context.meta) {
+            Ok(None) => {}
+            Ok(handle) => caller.session = handle,
+            Err(error) => {
+                self.pipeline.refused_at_door(&caller.principal, error.code);
+                return Err(ErrorData::invalid_params(error.message, None));
+            }
+        }
+        Ok(caller)
+    }
+
+    fn documents(&self) -> Option<&Documents> {
+        self.pipeline.catalog().documents()
+    }
+}
+
+fn unlisted(error: contract::ToolError) -> ErrorData {
+    ErrorData::internal_error(error.message, None)
 }
 
 impl ServerHandler for McpDoor {
     fn get_info(&self) -> ServerConfig {
-        // Prompts and resources are declared although none is offered: an empty list with its cache hints answers a
-        // client once, an error makes some ask again on every connection.
-        let capabilities = ServerCapabilities::builder()
+        // Prompts are declared although none is offered, and resources always: an empty list with its cache hints
+        // answers a client once, an error makes some ask again on every connection.
+        let mut capabilities = ServerCapabilities::builder()
             .enable_tools()
             .enable_resources()
             .enable_prompts()
             .build();
+        capabilities.completions = self.documents().map(|_| JsonObject::new());
         let identity = Implementation::new(self.face.name.clone(), self.face.version.clone());
         let config = ServerConfig::new(capabilities).with_server_info(identity);
         match &self.face.instructions {
@@ -123,7 +156,12 @@ impl ServerHandler for McpDoor {
         _request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        Ok(ListResourcesResult::default()
+        let resources = match self.documents() {
+            Some(documents) => documents.list().await.map_err(unlisted)?,
+            None => Vec::new(),
+        };
+        let views = resources.into_iter().map(documents::resource).collect();
+        Ok(ListResourcesResult::with_all_items(views)
             .with_ttl_ms(LIST_TTL_MS)
             .with_cache_scope(CacheScope::Public))
     }
@@ -133,7 +171,12 @@ impl ServerHandler for McpDoor {
         _request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        Ok(ListResourceTemplatesResult::default()
+        let templates = match self.documents() {
+            Some(documents) => documents.templates().await.map_err(unlisted)?,
+            None => Vec::new(),
+        };
+        let views = templates.into_iter().map(documents::template).collect();
+        Ok(ListResourceTemplatesResult::with_all_items(views)
             .with_ttl_ms(LIST_TTL_MS)
             .with_cache_scope(CacheScope::Public))
     }
@@ -141,11 +184,13 @@ impl ServerHandler for McpDoor {
     async fn read_resource(
         &self,
         request: ReadResourceRequestParams,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        let uri = contract::text::one_line(&request.uri);
-        let data = serde_json::json!({"uri": uri});
-        Err(ErrorData::resource_not_found(format!("there is no resource `{uri}`"), Some(data)))
+        let caller = self.caller_in_session(&context)?;
+        let mut call = Call::read(request.uri.clone(), caller);
+        call.cancel = context.ct.clone();
+        call.traceparent = context.meta.get_traceparent().map(str::to_owned);
+        documents::respond(&request.uri, self.enter(call).await)
     }
 
     async fn list_prompts(
@@ -163,17 +208,28 @@ impl ServerHandler for McpDoor {
         request: GetPromptRequestParams,
         _context: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
-        let name = contract::text::one_line(&request.name);
-        Err(ErrorData::invalid_params(format!("there is no prompt `{name}`"), None))
+        Err(no_prompt(&request.name))
     }
 
     async fn complete(
         &self,
-        _request: CompleteRequestParams,
+        request: CompleteRequestParams,
         _context: RequestContext<RoleServer>,
     ) -> Result<CompleteResult, ErrorData> {
-        // Not declared, so not there; the SDK would answer an empty list.
-        Err(ErrorData::method_not_found::<CompleteRequestMethod>())
+        let Some(documents) = self.documents() else {
+            // Not declared, so not there; the SDK would answer an empty list.
+            return Err(ErrorData::method_not_found::<CompleteRequestMethod>());
+        };
+        let template = match request.r#ref {
+            Reference::Resource(reference) => reference.uri,
+            Reference::Prompt(reference) => return Err(no_prompt(&reference.name)),
+            _ => {
+                return Err(ErrorData::invalid_params("`ref` must name a resource template", None));
+            }
+        };
+        let argument = request.argument;
+        let values = documents.complete(template, argument.name, argument.value).await;
+        Ok(CompleteResult::new(documents::completion(values.map_err(unlisted)?)))
     }
 
     /// What the SDK could not read as any request that it knows.
@@ -202,7 +258,7 @@ impl ServerHandler for McpDoor {
         let (reports, mut progress) = mpsc::channel::<Progress>(PROGRESS_BACKLOG);
         let token = context.meta.get_progress_token();
         let call = Call {
-            caller: self.caller(&context),
+            caller: self.caller_in_session(&context)?,
             person: person(&request, &context),
             progress: token.is_some().then(|| {
                 let sink: Arc<dyn Fn(Progress) + Send + Sync> =
@@ -211,7 +267,7 @@ impl ServerHandler for McpDoor {
             }),
             cancel: context.ct.clone(),
             traceparent: context.meta.get_traceparent().map(str::to_owned),
-            tool: request.name.into_owned(),
+            subject: Subject::Tool(request.name.into_owned()),
             arguments: request.arguments.unwrap_or_default(),
         };
         let Some(token) = token else {
@@ -237,6 +293,11 @@ impl ServerHandler for McpDoor {
         }
         respond(reply)
     }
+}
+
+fn no_prompt(name: &str) -> ErrorData {
+    let name = contract::text::one_line(&name.chars().take(128).collect::<String>());
+    ErrorData::invalid_params(format!("there is no prompt `{name}`"), None)
 }
 
 fn person(request: &CallToolRequestParams, context: &RequestContext<RoleServer>) -> Person {

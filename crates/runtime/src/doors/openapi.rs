@@ -6,6 +6,7 @@ use contract::{Code, Contract};
 use serde_json::{Map, Value, json};
 
 use super::mcp::Face;
+use super::session;
 use crate::catalog::Catalog;
 
 /// The whole document. `secured` says that a bearer token is required.
@@ -17,6 +18,12 @@ pub fn document(catalog: &Catalog, face: &Face, secured: bool) -> Value {
             format!("/v1/tools/{}", contract.name),
             json!({"get": show_operation(contract, secured), "post": call_operation(contract, secured)}),
         );
+    }
+    if let Some(documents) = catalog.documents() {
+        let list = json!({"get": list_resources_operation(secured)});
+        paths.insert("/v1/resources".into(), list);
+        let read = json!({"get": read_operation(&documents.entry.contract, secured)});
+        paths.insert("/v1/resources/read".into(), read);
     }
     paths.insert("/healthz".into(), json!({"get": health_operation()}));
     let mut document = json!({
@@ -64,7 +71,36 @@ fn show_operation(contract: &Contract, secured: bool) -> Value {
     })
 }
 
-fn call_operation(contract: &Contract, secured: bool) -> Value {
+fn list_resources_operation(secured: bool) -> Value {
+    let items = json!({"type": "array", "items": {"type": "object"}});
+    let schema = json!({
+        "type": "object",
+        "properties": {"resources": items, "resourceTemplates": items},
+        "required": ["resources", "resourceTemplates"],
+    });
+    let mut codes = door_codes(secured);
+    codes.push(Code::InternalError);
+    json!({
+        "operationId": "list_resources",
+        "summary": "All resources, and the templates of more",
+        "responses": responses(&schema, &codes),
+    })
+}
+
+fn read_operation(contract: &Contract, secured: bool) -> Value {
+    let uri = contract.input.as_value()["properties"]["uri"].clone();
+    let session = session_parameter();
+    json!({
+        "operationId": "read_resource",
+        "summary": contract.title.as_deref().unwrap_or(&contract.name),
+        "description": contract.description,
+        "parameters": [{"name": "uri", "in": "query", "required": true, "schema": uri}, session],
+        "responses": responses(&output(contract), &call_codes(contract, secured)),
+    })
+}
+
+/// What a call or a read may answer besides its result.
+fn call_codes(contract: &Contract, secured: bool) -> Vec<Code> {
     let mut codes = door_codes(secured);
     codes.extend([
         Code::InvalidInput,
@@ -77,8 +113,24 @@ fn call_operation(contract: &Contract, secured: bool) -> Value {
         codes.extend([Code::ApprovalRequired, Code::ApprovalDenied]);
     }
     codes.extend(&contract.errors);
-    let anything = json!({"type": "object"});
-    let output = contract.output.as_ref().map_or(&anything, |schema| schema.as_value());
+    codes
+}
+
+fn output(contract: &Contract) -> Value {
+    let schema = contract.output.as_ref().map(|schema| schema.as_value().clone());
+    schema.unwrap_or_else(|| json!({"type": "object"}))
+}
+
+fn session_parameter() -> Value {
+    json!({
+        "name": session::HEADER,
+        "in": "header",
+        "description": "A name of your choice under which calls hang together as one session",
+        "schema": session::schema(),
+    })
+}
+
+fn call_operation(contract: &Contract, secured: bool) -> Value {
     let examples: Map<_, _> = contract
         .examples
         .iter()
@@ -92,11 +144,12 @@ fn call_operation(contract: &Contract, secured: bool) -> Value {
         "operationId": contract.name,
         "summary": contract.title.as_deref().unwrap_or(&contract.name),
         "description": contract.description,
+        "parameters": [session_parameter()],
         "requestBody": {
             "required": contract.input.as_value().get("required").and_then(Value::as_array).is_some_and(|names| !names.is_empty()),
             "content": {"application/json": {"schema": contract.input.as_value(), "examples": examples}},
         },
-        "responses": responses(output, &codes),
+        "responses": responses(&output(contract), &call_codes(contract, secured)),
     })
 }
 

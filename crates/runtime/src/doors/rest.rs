@@ -1,22 +1,28 @@
-//! REST: the same tools for `curl` and for programs that speak no MCP.
+//! REST: the same tools and resources for `curl` and for programs that speak no MCP.
 
 use std::sync::Arc;
 
 use axum::body::Bytes;
-use axum::extract::rejection::{BytesRejection, PathRejection};
-use axum::extract::{Extension, Path, State};
+use axum::extract::rejection::{BytesRejection, PathRejection, QueryRejection};
+use axum::extract::{Extension, Path, Query, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
 use contract::{Caller, Code, Content, Contract, Output, ToolError};
+use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::http::App;
+use super::session;
 use crate::call::{Call, Refusal, Reply};
 
 pub(super) fn routes() -> Router<Arc<App>> {
-    Router::new().route("/v1/tools", get(list)).route("/v1/tools/{name}", get(show).post(call))
+    Router::new()
+        .route("/v1/tools", get(list))
+        .route("/v1/tools/{name}", get(show).post(call))
+        .route("/v1/resources", get(list_resources))
+        .route("/v1/resources/read", get(read_resource))
 }
 
 /// A contract as REST and `vouch tools --json` show it.
@@ -50,14 +56,63 @@ async fn call(
     let name = name.map(|Path(name)| name).map_err(|_| unreadable_name());
     let body = body.map_err(|rejection| body_error(&rejection, &app));
     let request = name.and_then(|name| Ok((name, arguments(&headers, &body?)?)));
-    let (name, arguments) = match request {
-        Ok(request) => request,
+    let call = request.map(|(name, arguments)| Call::new(name, arguments, caller.clone()));
+    enter(&app, &caller, &headers, call).await
+}
+
+async fn list_resources(State(app): State<Arc<App>>) -> Response {
+    let (resources, templates) = match app.pipeline.catalog().documents() {
+        Some(documents) => (documents.list().await, documents.templates().await),
+        None => (Ok(Vec::new()), Ok(Vec::new())),
+    };
+    match (resources, templates) {
+        (Ok(resources), Ok(templates)) => {
+            Json(json!({"resources": resources, "resourceTemplates": templates})).into_response()
+        }
+        (Err(error), _) | (_, Err(error)) => error_response(&error),
+    }
+}
+
+#[derive(Deserialize)]
+struct Address {
+    uri: String,
+}
+
+async fn read_resource(
+    State(app): State<Arc<App>>,
+    Extension(caller): Extension<Caller>,
+    headers: HeaderMap,
+    address: Result<Query<Address>, QueryRejection>,
+) -> Response {
+    let call = match address {
+        Ok(Query(Address { uri })) => Ok(Call::read(uri, caller.clone())),
+        Err(_) => Err(ToolError::new(
+            Code::InvalidInput,
+            "name one resource in the query: /v1/resources/read?uri=<its address, percent-encoded>",
+        )
+        .with("field", "uri")),
+    };
+    enter(&app, &caller, &headers, call).await
+}
+
+/// Through the pipeline, in the session that the headers name; what never became a call leaves its line all the same.
+async fn enter(
+    app: &App,
+    caller: &Caller,
+    headers: &HeaderMap,
+    call: Result<Call, ToolError>,
+) -> Response {
+    let call = call.and_then(|mut call| {
+        call.caller.session = session::of_rest(headers)?;
+        Ok(call)
+    });
+    let mut call = match call {
+        Ok(call) => call,
         Err(error) => {
             app.pipeline.refused_at_door(&caller.principal, error.code);
             return error_response(&error);
         }
     };
-    let mut call = Call::new(name, arguments, caller);
     call.traceparent =
         headers.get("traceparent").and_then(|value| value.to_str().ok()).map(str::to_owned);
     match app.pipeline.call(call).await {

@@ -37,7 +37,7 @@ impl<'a> Ledger<'a> {
             pipeline,
             started: Instant::now(),
             caller: call.caller.clone(),
-            tool: call.tool.clone(),
+            tool: call.subject.name().to_owned(),
             trace,
             contract: None,
             arguments: None,

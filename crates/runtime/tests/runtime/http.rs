@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::rig::{Rig, object};
 
-struct Server {
+pub(crate) struct Server {
     rig: Rig,
     url: String,
     stop: CancellationToken,
@@ -25,8 +25,11 @@ impl Server {
     }
 
     async fn with(adjust: impl FnOnce(&mut HttpOptions)) -> Self {
+        Self::on(Rig::new().await, adjust).await
+    }
+
+    pub(crate) async fn on(rig: Rig, adjust: impl FnOnce(&mut HttpOptions)) -> Self {
         runtime::client::install_tls();
-        let rig = Rig::new().await;
         let mut options = HttpOptions::new(([127, 0, 0, 1], 0).into());
         adjust(&mut options);
         let door = HttpDoor::bind(rig.pipeline.clone(), face(), options).await.unwrap();
@@ -36,18 +39,18 @@ impl Server {
         Self { rig, url, stop, running, client: reqwest::Client::new() }
     }
 
-    fn post(&self, path: &str) -> reqwest::RequestBuilder {
+    pub(crate) fn post(&self, path: &str) -> reqwest::RequestBuilder {
         self.client
             .post(format!("{}{path}", self.url))
             .header("content-type", "application/json")
             .header("accept", "application/json, text/event-stream")
     }
 
-    fn get(&self, path: &str) -> reqwest::RequestBuilder {
+    pub(crate) fn get(&self, path: &str) -> reqwest::RequestBuilder {
         self.client.get(format!("{}{path}", self.url))
     }
 
-    fn rpc(&self, method: &str, params: Value) -> reqwest::RequestBuilder {
+    pub(crate) fn rpc(&self, method: &str, params: Value) -> reqwest::RequestBuilder {
         self.rpc_of("2026-07-28", method, params)
     }
 
@@ -86,7 +89,7 @@ impl Server {
         assert_eq!(reply.status(), 200);
     }
 
-    async fn stop(self) -> Rig {
+    pub(crate) async fn stop(self) -> Rig {
         self.stop.cancel();
         self.running.await.unwrap().unwrap();
         self.rig
@@ -94,7 +97,7 @@ impl Server {
 }
 
 /// Status, and the envelope's code and message or the whole body.
-async fn show(request: reqwest::RequestBuilder) -> String {
+pub(crate) async fn show(request: reqwest::RequestBuilder) -> String {
     let reply = request.send().await.unwrap();
     let status = reply.status().as_u16();
     let text = reply.text().await.unwrap();

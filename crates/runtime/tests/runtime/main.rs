@@ -5,5 +5,7 @@
 mod approvals;
 mod http;
 mod pipeline;
+mod resources;
 mod rig;
+mod sessions;
 mod stdio;

@@ -82,14 +82,18 @@ impl Rig {
     }
 
     pub(crate) async fn of(tools: Vec<Arc<dyn Tool>>, options: PipelineOptions) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let state = StateDir::open(folder.path().join(".vouch")).unwrap();
-        let store: Arc<dyn Store> = Arc::new(SqliteStore::open(&state).unwrap());
-        let audit = AuditLog::open(state.audit_log()).unwrap();
         let mut catalog = Catalog::default();
         for tool in tools {
             catalog.add_tool(tool).unwrap();
         }
+        Self::over(catalog, options).await
+    }
+
+    pub(crate) async fn over(catalog: Catalog, options: PipelineOptions) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let state = StateDir::open(folder.path().join(".vouch")).unwrap();
+        let store: Arc<dyn Store> = Arc::new(SqliteStore::open(&state).unwrap());
+        let audit = AuditLog::open(state.audit_log()).unwrap();
         let pipeline = Pipeline::new(catalog, Arc::clone(&store), audit, options).await.unwrap();
         Self { pipeline, store, folder }
     }

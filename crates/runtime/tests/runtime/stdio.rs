@@ -16,7 +16,7 @@ use crate::rig::{Rig, answer, tool};
 
 const LIMIT: usize = 4 * 1024 * 1024;
 
-struct Session {
+pub(crate) struct Session {
     input: Option<DuplexStream>,
     output: Lines<BufReader<DuplexStream>>,
     stop: CancellationToken,
@@ -29,7 +29,7 @@ impl Session {
         Self::on(Rig::new().await)
     }
 
-    fn on(rig: Rig) -> Self {
+    pub(crate) fn on(rig: Rig) -> Self {
         let (input, server_input) = tokio::io::duplex(64 * 1024);
         let (output, server_output) = tokio::io::duplex(64 * 1024);
         let face = Face { name: "test".into(), version: "0".into(), instructions: None };
@@ -44,16 +44,16 @@ impl Session {
         self.input.as_mut().expect("the input is open").write_all(bytes).await.unwrap();
     }
 
-    async fn send(&mut self, message: &Value) {
+    pub(crate) async fn send(&mut self, message: &Value) {
         self.write(format!("{message}\n").as_bytes()).await;
     }
 
-    async fn receive(&mut self) -> Option<Value> {
+    pub(crate) async fn receive(&mut self) -> Option<Value> {
         let line = self.output.next_line().await.unwrap()?;
         Some(serde_json::from_str(&line).unwrap())
     }
 
-    async fn shake_hands(&mut self, capabilities: Value) {
+    pub(crate) async fn shake_hands(&mut self, capabilities: Value) {
         self.send(&json!({"jsonrpc": "2.0", "id": "hello", "method": "initialize", "params": {
             "protocolVersion": "2025-11-25", "capabilities": capabilities,
             "clientInfo": {"name": "t", "version": "1"},

@@ -1,5 +1,5 @@
-//! The server that the official MCP conformance suite is run against: the product's runtime, with the tools that the
-//! suite calls by name instead of a pack.
+//! The server that the official MCP conformance suite is run against: the product's runtime, with the tools and
+//! resources that the suite asks for by name instead of a pack.
 //!
 //! It serves streamable HTTP on a free loopback port, names the URL on stderr, and keeps its state in a temporary folder.
 
@@ -7,6 +7,7 @@
 
 mod fixture;
 mod questions;
+mod resources;
 mod tools;
 
 use std::error::Error;
@@ -27,6 +28,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         let (contract, invoker) = fixture.into_entry()?;
         catalog.add(contract, invoker)?;
     }
+    catalog.add_resources(Arc::new(resources::Shelf), |_| {})?;
     let folder = tempfile::tempdir()?;
     let state = StateDir::open(folder.path())?;
     let store = Arc::new(SqliteStore::open(&state)?);
