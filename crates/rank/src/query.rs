@@ -1,0 +1,242 @@
+//! What somebody asks: its terms, what kind of asking it is, and the names of code that it holds.
+
+use crate::terms::{self, is_stop_word};
+
+/// More terms than anybody types; a pasted page is cut here.
+const MAX_TERMS: usize = 64;
+
+/// Words that only say that what follows is a question.
+const QUESTION_WORDS: [&str; 17] = [
+    "are", "can", "could", "did", "do", "does", "how", "is", "should", "was", "were", "what",
+    "when", "where", "which", "who", "why",
+];
+
+/// A query, read once.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Query {
+    terms: Vec<QueryTerm>,
+    kind: Kind,
+    names: Vec<Name>,
+    asks_for_tests: bool,
+    asks_for_examples: bool,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct QueryTerm {
+    /// As it was asked, lower case.
+    pub text: String,
+    pub hash: u32,
+    /// How much it counts beside the others.
+    pub weight: f32,
+    /// An identifier with several parts, as a whole.
+    pub whole: bool,
+}
+
+/// How something is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Nothing but a name: `Router::route`, `parseRequest`, `max_depth`, `retry()`.
+    Symbol,
+    /// Nothing but a file: `src/http/router.ts`, `Cargo.toml`.
+    Path,
+    /// A sentence that asks.
+    Question,
+    /// Words.
+    Words,
+}
+
+/// A name of code within a query.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Name {
+    /// As it was asked, without call brackets: `Router::route`.
+    pub text: String,
+    /// Its last part: `route`.
+    pub last: String,
+}
+
+impl Query {
+    pub fn new(text: &str) -> Self {
+        let text = text.trim();
+        let words: Vec<&str> = text.split_whitespace().collect();
+        let names = names(&words);
+        let kind = kind(&words, &names);
+        let asks = |of: &[&str]| {
+            let mut found = false;
+            terms::each(text, |term| found |= of.contains(&term.text));
+            found
+        };
+        Self {
+            terms: query_terms(text),
+            kind,
+            names,
+            asks_for_tests: asks(&["test", "tests", "testing", "spec", "specs"]),
+            asks_for_examples: asks(&[
+                "example",
+                "examples",
+                "demo",
+                "fixture",
+                "fixtures",
+                "benchmark",
+                "benchmarks",
+            ]),
+        }
+    }
+
+    pub fn terms(&self) -> &[QueryTerm] {
+        &self.terms
+    }
+
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    pub fn names(&self) -> &[Name] {
+        &self.names
+    }
+
+    pub(crate) fn asks_for_tests(&self) -> bool {
+        self.asks_for_tests
+    }
+
+    pub(crate) fn asks_for_examples(&self) -> bool {
+        self.asks_for_examples
+    }
+}
+
+/// The terms that say something; all of them where none does.
+fn query_terms(text: &str) -> Vec<QueryTerm> {
+    let mut all: Vec<QueryTerm> = Vec::new();
+    terms::each(text, |term| {
+        if all.len() < MAX_TERMS && all.iter().all(|known| known.hash != term.hash) {
+            let text = term.text.to_owned();
+            all.push(QueryTerm { text, hash: term.hash, weight: 1.0, whole: term.whole });
+        }
+    });
+    if all.iter().any(|term| !is_stop_word(&term.text)) {
+        all.retain(|term| !is_stop_word(&term.text));
+    }
+    all
+}
+
+fn kind(words: &[&str], names: &[Name]) -> Kind {
+    match words {
+        [word] if is_path(word) => Kind::Path,
+        [_] if !names.is_empty() => Kind::Symbol,
+        [first, .., last] if is_question_word(first) || last.ends_with('?') => Kind::Question,
+        _ => Kind::Words,
+    }
+}
+
+fn is_question_word(word: &str) -> bool {
+    QUESTION_WORDS.binary_search(&word.to_lowercase().as_str()).is_ok()
+}
+
+fn is_path(word: &str) -> bool {
+    let name = word.rsplit('/').next().unwrap_or_default();
+    let extension = name.rsplit_once('.').map(|(_, extension)| extension).unwrap_or_default();
+    let is_file = (1..=5).contains(&extension.len())
+        && extension.bytes().all(|byte| byte.is_ascii_lowercase());
+    word.contains('/') || is_file
+}
+
+/// The names of code among the words. A word that stands alone is one if it could be.
+fn names(words: &[&str]) -> Vec<Name> {
+    let alone = words.len() == 1;
+    let mut found: Vec<Name> = Vec::new();
+    for word in words {
+        let word =
+            word.trim_matches(|character: char| !is_name_character(character) && character != '(');
+        let called = word.split_once('(').filter(|(name, _)| !name.is_empty());
+        let name =
+            called.map_or(word, |(name, _)| name).trim_matches(|c: char| !is_name_character(c));
+        let last = last_part(name);
+        let looks_like_code = called.is_some() || last.len() < name.len() || is_mixed(name);
+        if !last.is_empty()
+            && last.chars().any(char::is_alphabetic)
+            && (alone || looks_like_code)
+            && found.iter().all(|known| known.text != name)
+        {
+            found.push(Name { text: name.to_owned(), last: last.to_owned() });
+        }
+    }
+    found
+}
+
+fn is_name_character(character: char) -> bool {
+    character.is_alphanumeric() || character == '_' || character == '$'
+}
+
+/// What stands after the last `::`, `.`, `->`, `#` or `\`, if what stands before could be a name as well.
+fn last_part(name: &str) -> &str {
+    let separators = [':', '.', '>', '#', '\\'];
+    match name.rsplit_once(separators) {
+        Some((before, last)) if !last.is_empty() && before.chars().any(char::is_alphabetic) => last,
+        _ => name,
+    }
+}
+
+/// `snake_case`, `camelCase`, `PascalCase`, `HTTPServer`, `sha256`; not `Word`, not `HTTP`.
+fn is_mixed(name: &str) -> bool {
+    let inner_capital =
+        name.chars().zip(name.chars().skip(1)).any(|(a, b)| a.is_lowercase() && b.is_uppercase());
+    let acronym_word = name.chars().any(char::is_lowercase)
+        && name.chars().take(2).all(char::is_uppercase)
+        && name.chars().count() > 3;
+    name.contains('_') || inner_capital || acronym_word
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Write;
+
+    use insta::assert_snapshot;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn reads_what_is_asked() {
+        let queries = [
+            "Router::route",
+            "parseRequest",
+            "retry()",
+            "distill",
+            "HTTPServer",
+            "src/http/router.ts",
+            "Cargo.toml",
+            "how does dependency injection work",
+            "Where is `max_depth` checked?",
+            "how ZodType base class parses input",
+            "z.transform and z.pipe for chaining",
+            "rate limit tests",
+            "what is this",
+            "e.g. U.S. rules, i.e. HTTP only",
+            "self.client->send(request)",
+            "",
+            "?!",
+        ];
+        let mut shown = String::new();
+        for text in queries {
+            let query = Query::new(text);
+            let terms: Vec<&str> = query.terms().iter().map(|term| term.text.as_str()).collect();
+            let names: Vec<&str> = query.names().iter().map(|name| name.text.as_str()).collect();
+            writeln!(
+                shown,
+                "{text:40} {:?} {} | {}",
+                query.kind(),
+                terms.join(" "),
+                names.join(" ")
+            )
+            .unwrap();
+        }
+        assert_snapshot!(shown);
+    }
+
+    proptest! {
+        #[test]
+        fn a_query_with_a_letter_has_a_term(text in "\\PC{0,80}") {
+            let query = Query::new(&text);
+            prop_assert_eq!(query.terms().is_empty(), !text.chars().any(char::is_alphanumeric));
+        }
+    }
+}
