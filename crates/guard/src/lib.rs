@@ -8,11 +8,13 @@
 //!
 //! Not owned here: hard links (a second name of a file is that file), mounts below the root, and who may call.
 //!
-//! `walk.rs` holds the walk, `cached.rs` its short cut on Linux, `deny.rs` the deny list, `refusal.rs` the answers.
+//! `walk.rs` holds the walk, `cached.rs` its short cut on Linux, `listed.rs` the way for files that a walk has named,
+//! `deny.rs` the deny list, `refusal.rs` the answers.
 
 #[cfg(target_os = "linux")]
 mod cached;
 mod deny;
+mod listed;
 mod refusal;
 pub mod secrets;
 mod walk;
