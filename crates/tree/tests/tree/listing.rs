@@ -1,0 +1,100 @@
+//! Which files count.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+
+use crate::Project;
+
+fn listed(project: &Project) -> String {
+    let entries = project.tree.list().entries;
+    let line = |entry: &tree::Entry| match entry.greppable {
+        true => entry.path.to_string(),
+        false => format!("{} (extra)", entry.path),
+    };
+    entries.iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn files_that_ripgrep_would_search_less_what_is_excluded_and_denied() {
+    let project = Project::new(&[
+        ("a-b/file", ""),
+        ("a/b/file", ""),
+        ("a/file.rs", ""),
+        ("a.rs", ""),
+        ("build", "a file of that name is no folder"),
+        ("src/build/out.js", ""),
+        ("node_modules/x/index.js", ""),
+        ("dist/x.js", ""),
+        (".hidden/file", ""),
+        (".gitignore", "*.log\n/generated/\n!keep.log\n"),
+        ("debug.log", ""),
+        ("keep.log", ""),
+        ("generated/x", ""),
+        ("sub/generated/x", ""),
+        ("sub/.ignore", "x\n"),
+        ("other/.rgignore", "*.tmp\n"),
+        ("other/y.tmp", ""),
+        (".git/info/exclude", "*.local\n"),
+        ("settings.local", ""),
+        ("my_secret.txt", ""),
+        ("Credentials/x", ""),
+        ("server.KEY", ""),
+    ]);
+    fs::write(project.root().join("two\nlines"), "").unwrap();
+    symlink("a.rs", project.root().join("link.rs")).unwrap();
+    symlink("..", project.root().join("a/loop")).unwrap();
+    insta::assert_snapshot!(listed(&project), @r"
+    a/b/file
+    a/file.rs
+    a-b/file
+    a.rs
+    build
+    keep.log
+    ");
+}
+
+#[test]
+fn rule_files_above_the_root_hold() {
+    let project = Project::new(&[(".ignore", "*.tmp\n"), ("in/a.tmp", ""), ("in/b", "")]);
+    let inner = tree::Tree::new(&project.root().join("in"), guard::DenyList::default()).unwrap();
+    let paths: Vec<_> = inner.list().entries.into_iter().map(|entry| entry.path).collect();
+    assert_eq!(paths, ["b".into()]);
+}
+
+#[test]
+fn extra_paths_count_without_being_greppable() {
+    let project = Project::with_extra(
+        &[
+            (".gitignore", "ignored\n"),
+            (".claude/memory/decisions.md", ""),
+            (".claude/memory/.env", ""),
+            (".claude/memory/node_modules/x", ""),
+            (".claude/settings.json", ""),
+            (".cursor/rules", ""),
+            ("docs/adr/1.md", ""),
+            ("ignored/notes.md", ""),
+        ],
+        &[".claude/memory", ".cursor/rules", "docs/adr", "ignored/notes.md", "missing"],
+    );
+    insta::assert_snapshot!(listed(&project), @r"
+    .claude/memory/decisions.md (extra)
+    .cursor/rules (extra)
+    docs/adr/1.md
+    ignored/notes.md (extra)
+    ");
+}
+
+#[test]
+fn extra_paths_that_cannot_be() {
+    let folder = tempfile::tempdir().unwrap();
+    let error = |path| {
+        let tree = tree::Tree::new(folder.path(), guard::DenyList::default()).unwrap();
+        tree.with_extra([path]).unwrap_err().to_string()
+    };
+    insta::assert_snapshot!(["../x", "/etc", ".git/hooks", "."].map(error).join("\n"), @r"
+    extra path `../x` cannot be used: it holds `..`, which no path may; give the path from the repository root
+    extra path `/etc` cannot be used: it is absolute; give a path relative to the repository root
+    extra path `.git/hooks` cannot be used: it is blocked by the rule `.git`
+    extra path `.` cannot be used: it names the repository root itself; give the path of a file below it
+    ");
+}

@@ -1,0 +1,223 @@
+//! A list that is kept by changes alone equals a fresh one after every barrier.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::sync::{Arc, Mutex};
+
+use proptest::prelude::*;
+use tree::{Change, Entry, Settled, Watch};
+
+use crate::Project;
+
+/// What somebody knows who only ever hears changes.
+#[derive(Default)]
+struct Known {
+    files: BTreeMap<Box<str>, Entry>,
+    log: Vec<String>,
+}
+
+impl Known {
+    fn hear(&mut self, change: Change) {
+        match change {
+            Change::Changed(entry) => {
+                self.log.push(format!("changed {}", entry.path));
+                self.files.insert(entry.path.clone(), entry);
+            }
+            Change::Removed(path) => {
+                self.log.push(format!("removed {path}"));
+                self.files.remove(path.as_str());
+            }
+            Change::Folder { path, entries } => {
+                let names: Vec<_> = entries.iter().map(|entry| &*entry.path).collect();
+                self.log.push(format!("folder `{path}`: {}", names.join(" ")));
+                let below = format!("{path}/");
+                self.files.retain(|file, _| !(path.is_empty() || file.starts_with(&below)));
+                self.files.extend(entries.into_iter().map(|entry| (entry.path.clone(), entry)));
+            }
+        }
+    }
+}
+
+struct Watched {
+    project: Project,
+    known: Arc<Mutex<Known>>,
+    watch: Watch,
+}
+
+impl Watched {
+    fn new(project: Project) -> Self {
+        let known = Arc::new(Mutex::new(Known::default()));
+        let hears = Arc::clone(&known);
+        let watch = Watch::start(Arc::clone(&project.tree), move |change| {
+            hears.lock().unwrap().hear(change);
+        });
+        Self { project, known, watch }
+    }
+
+    /// Settles, and holds what is known against a fresh listing.
+    #[track_caller]
+    fn check(&self) {
+        assert_eq!(self.watch.settle(), Settled::Exact);
+        let fresh = self.project.tree.list().entries;
+        let known = self.known.lock().unwrap();
+        let mut expected: Vec<_> = fresh.iter().collect();
+        expected.sort_by(|left, right| left.path.cmp(&right.path));
+        assert_eq!(known.files.values().collect::<Vec<_>>(), expected, "{:#?}", known.log);
+    }
+
+    /// What was told since the last time this was asked; the same in whatever portions it came.
+    fn told(&self) -> String {
+        let log = std::mem::take(&mut self.known.lock().unwrap().log);
+        let mut lines: Vec<String> = Vec::new();
+        for line in log {
+            if !lines.contains(&line) {
+                lines.push(line);
+            }
+        }
+        lines.join("\n")
+    }
+}
+
+#[test]
+fn changes_are_told_before_the_barrier_returns() {
+    let watched = Watched::new(Project::with_extra(
+        &[("a/one", "1"), ("b/two", "2"), (".gitignore", "*.log\n")],
+        &[".claude/memory"],
+    ));
+    let root = watched.project.root().to_owned();
+    // Each step is one change that nobody can see half done: the watch's own thread looks when it likes.
+    let elsewhere = tempfile::tempdir().unwrap();
+    let prepared = elsewhere.path().join("rules");
+    fs::write(&prepared, "c\n").unwrap();
+    let mut story = String::new();
+    let mut step = |name: &str, change: &dyn Fn()| {
+        change();
+        watched.check();
+        story.push_str(&format!("{name}\n{}\n\n", watched.told()));
+    };
+    step("start", &|| ());
+    step("a write", &|| fs::write(root.join("a/one"), "11").unwrap());
+    step("an ignored file", &|| fs::write(root.join("a/x.log"), "").unwrap());
+    step("a link", &|| symlink("one", root.join("a/link")).unwrap());
+    step("a file goes", &|| fs::remove_file(root.join("a/one")).unwrap());
+    step("a folder moves", &|| fs::rename(root.join("b"), root.join("c")).unwrap());
+    step("a write in it", &|| fs::write(root.join("c/two"), "22").unwrap());
+    step("new rules", &|| fs::rename(&prepared, root.join(".gitignore")).unwrap());
+    step("a write in what is ignored now", &|| fs::write(root.join("c/two"), "2").unwrap());
+    step("no rules", &|| fs::remove_file(root.join(".gitignore")).unwrap());
+    step("the folder above memory", &|| fs::create_dir(root.join(".claude")).unwrap());
+    step("the folder of memory", &|| fs::create_dir(root.join(".claude/memory")).unwrap());
+    step("memory", &|| watched.project.write(".claude/memory/notes.md", "x"));
+    step("beside memory", &|| watched.project.write(".claude/settings.json", "x"));
+    step("reading", &|| drop(fs::read(root.join("a/x.log")).unwrap()));
+    insta::assert_snapshot!(story);
+}
+
+#[test]
+fn rule_files_outside_the_watched_folders_are_asked_at_each_barrier() {
+    let project = Project::new(&[("x.local", ""), ("sub/y.local", "")]);
+    fs::create_dir_all(project.root().join(".git/info")).unwrap();
+    let watched = Watched::new(project);
+    watched.check();
+    watched.project.write(".git/info/exclude", "*.local\n");
+    watched.check();
+    assert_eq!(watched.known.lock().unwrap().files.len(), 0);
+}
+
+#[test]
+fn a_burst_that_overflows_the_queue_is_listed_instead() {
+    let watched = Watched::new(Project::new(&[]));
+    let root = watched.project.root();
+    {
+        // Whoever is told of the first file waits here, so nobody empties the queue meanwhile.
+        let _busy = watched.known.lock().unwrap();
+        fs::write(root.join("first"), "").unwrap();
+        for _ in 0..12_000 {
+            fs::write(root.join("brief"), "").unwrap();
+            fs::remove_file(root.join("brief")).unwrap();
+        }
+        fs::write(root.join("last"), "").unwrap();
+    }
+    watched.check();
+    fs::write(root.join("after"), "").unwrap();
+    watched.check();
+    assert_eq!(watched.known.lock().unwrap().files.len(), 3);
+}
+
+#[test]
+fn without_its_root_a_watch_lists() {
+    let watched = Watched::new(Project::new(&[("in/a", "")]));
+    let inner = Arc::new(
+        tree::Tree::new(&watched.project.root().join("in"), guard::DenyList::default()).unwrap(),
+    );
+    let files = Arc::new(Mutex::new(Known::default()));
+    let hears = Arc::clone(&files);
+    let watch = Watch::start(inner, move |change| hears.lock().unwrap().hear(change));
+    assert_eq!(watch.settle(), Settled::Exact);
+    fs::rename(watched.project.root().join("in"), watched.project.root().join("out")).unwrap();
+    assert_eq!(watch.settle(), Settled::Listed);
+    assert!(!watch.is_live());
+    assert!(files.lock().unwrap().files.is_empty());
+    watched.project.write("in/b", "");
+    assert_eq!(watch.settle(), Settled::Listed);
+    assert_eq!(files.lock().unwrap().files.keys().collect::<Vec<_>>(), [&"b".into()]);
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Write(String),
+    Remove(String),
+    Rename(String, String),
+    Rules(String, String),
+    Settle,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let name = prop::sample::select(vec!["a", "b", "c.log", ".d", "build", "x"]);
+    let path = prop::collection::vec(name, 1..4).prop_map(|names| names.join("/"));
+    let folder = prop::sample::select(vec!["", "a/", "b/", "a/b/"]);
+    let rules = prop::sample::select(vec!["*.log\n", "/a\n", "b/\n", "!.d\n", "a/*\n!a/b\n", ""]);
+    let file = prop::sample::select(vec![".gitignore", ".ignore"]);
+    prop_oneof![
+        4 => path.clone().prop_map(Step::Write),
+        2 => path.clone().prop_map(Step::Remove),
+        3 => (path.clone(), path).prop_map(|(from, to)| Step::Rename(from, to)),
+        1 => (folder, file, rules).prop_map(|(folder, file, rules)| {
+            Step::Rules(format!("{folder}{file}"), rules.to_owned())
+        }),
+        1 => Just(Step::Settle),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Whatever happens between barriers, and however much of it the watch's own thread has seen.
+    #[test]
+    fn any_story(steps in prop::collection::vec(step(), 1..60)) {
+        let watched = Watched::new(Project::with_extra(&[], &[".d/b", "a/x"]));
+        let root = watched.project.root();
+        for step in steps {
+            // Many steps are impossible where they come up, which is fine.
+            match step {
+                Step::Write(path) | Step::Rules(path, _) if root.join(&path).is_dir() => {}
+                Step::Write(path) => {
+                    let path = root.join(path);
+                    let _ = fs::create_dir_all(path.parent().unwrap());
+                    let _ = fs::write(path, "text");
+                }
+                Step::Rules(path, rules) => {
+                    let _ = fs::write(root.join(path), rules);
+                }
+                Step::Remove(path) => {
+                    let path = root.join(path);
+                    let _ = if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
+                }
+                Step::Rename(from, to) => drop(fs::rename(root.join(from), root.join(to))),
+                Step::Settle => watched.check(),
+            }
+        }
+        watched.check();
+    }
+}
