@@ -9,12 +9,13 @@
 //! Not owned here: hard links (a second name of a file is that file), mounts below the root, and who may call.
 //!
 //! `walk.rs` holds the walk, `cached.rs` its short cut on Linux, `listed.rs` the way for files that a walk has named,
-//! `deny.rs` the deny list, `refusal.rs` the answers.
+//! `look.rs` says what is where, `deny.rs` holds the deny list, `refusal.rs` the answers.
 
 #[cfg(target_os = "linux")]
 mod cached;
 mod deny;
 mod listed;
+mod look;
 mod refusal;
 pub mod secrets;
 mod walk;
@@ -28,6 +29,7 @@ use cap_fs_ext::{DirExt, FollowSymlinks, OpenOptionsFollowExt, OpenOptionsSyncEx
 use cap_std::fs::{Dir, OpenOptions};
 
 pub use self::deny::DenyList;
+pub use self::look::{Kind, Seen};
 pub use self::refusal::Refusal;
 pub use self::refusal::shown;
 pub use self::walk::sync_folder;
@@ -113,17 +115,18 @@ impl Guard {
         let names = self.check_file(path)?;
         let mut options = OpenOptions::new();
         options.read(true);
-        let (file, metadata) = walk::walk(self, &names, walk::Missing::Refuse, |folder, name| {
-            open_without_following(folder, name.as_ref(), &mut options)
-        })
-        .and_then(regular)?;
+        let (file, metadata) =
+            walk::walk(self, &names, walk::Missing::Refuse, |folder, name, _| {
+                open_without_following(folder, name.as_ref(), &mut options)
+            })
+            .and_then(regular)?;
         Ok(OpenedFile { file, metadata, path: names.join("/") })
     }
 
     /// Opens a folder, making it and those above it where they are missing.
     pub fn open_or_make_folder(&self, path: &str) -> Result<Dir, Refusal> {
         let names = self.check(path)?;
-        walk::walk(self, &names, walk::Missing::MakeFolder, |folder, name| {
+        walk::walk(self, &names, walk::Missing::MakeFolder, |folder, name, _| {
             folder.open_dir_nofollow(name)
         })
         .map_err(|refusal| match refusal {

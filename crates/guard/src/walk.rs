@@ -23,13 +23,14 @@ pub(super) enum Missing {
     MakeFolder,
 }
 
-/// Walks `names` down from the root and calls `last` on the folder and the name at the end. `last` must not follow
-/// a link; where it fails on one, the walk goes on to the link's target.
+/// Walks `names` down from the root and calls `last` on the folder, the name at the end, and the folder's own names
+/// from the root, links resolved. `last` must not follow a link; where it fails on one, the walk goes on to the link's
+/// target.
 pub(super) fn walk<T>(
     guard: &Guard,
     names: &[&str],
     missing: Missing,
-    mut last: impl FnMut(&Dir, &OsStr) -> io::Result<T>,
+    mut last: impl FnMut(&Dir, &OsStr, &[OsString]) -> io::Result<T>,
 ) -> Result<T, Refusal> {
     let mut ahead: VecDeque<OsString> = names.iter().map(OsString::from).collect();
     let mut behind: Vec<OsString> = Vec::new();
@@ -40,7 +41,7 @@ pub(super) fn walk<T>(
         let folder = held.as_ref().unwrap_or(&guard.root);
         let Some(name) = ahead.pop_front() else {
             // A link to a folder above: the walk ends in a folder, not at a name.
-            return last(folder, OsStr::new(".")).map_err(Refusal::of);
+            return last(folder, OsStr::new("."), &behind).map_err(Refusal::of);
         };
         if name == ".." {
             // Only a link's target brings this. Down again from the root instead of up by the folder's own `..`,
@@ -55,7 +56,7 @@ pub(super) fn walk<T>(
             .check(&name.to_string_lossy())
             .map_err(|pattern| Refusal::LeadsToDenied { pattern })?;
         let error = if ahead.is_empty() {
-            match last(folder, &name) {
+            match last(folder, &name, &behind) {
                 Ok(found) => return Ok(found),
                 Err(error) => error,
             }
