@@ -30,6 +30,12 @@ impl StateDir {
         Ok(Self { path })
     }
 
+    /// The folder by its name alone: nothing is made or looked at. For parts that are set up before anything is written;
+    /// whoever puts them to work opens the folder first.
+    pub fn at(path: impl Into<PathBuf>) -> Self {
+        Self { path: path.into() }
+    }
+
     pub fn path(&self) -> &Path {
         &self.path
     }
