@@ -1,7 +1,9 @@
 //! `cargo xtask bench`: figures beside a peer or a limit, all taken in one run on one machine.
 
 mod calls;
+mod context;
 mod load;
+mod peers;
 mod process;
 
 use clap::Subcommand;
@@ -10,10 +12,13 @@ use clap::Subcommand;
 pub(crate) enum Bench {
     /// Cost of a call: Vouchsafe, a bare rmcp server with the same tools, and server-filesystem
     Calls(calls::Args),
+    /// How quick search, grep and reading are, beside ripgrep, semble and probe
+    Context(context::Args),
 }
 
 pub(crate) fn run(bench: &Bench) -> anyhow::Result<()> {
     match bench {
         Bench::Calls(args) => calls::run(args),
+        Bench::Context(args) => context::run(args),
     }
 }

@@ -28,7 +28,7 @@ impl Sample {
         self.latencies.get(index).map_or(0.0, |latency| latency.as_secs_f64() * 1e6)
     }
 
-    fn new(mut latencies: Vec<Duration>, elapsed: Duration) -> Self {
+    pub(crate) fn new(mut latencies: Vec<Duration>, elapsed: Duration) -> Self {
         latencies.sort_unstable();
         Self { calls: latencies.len(), elapsed, latencies }
     }
@@ -82,6 +82,19 @@ impl<W: Write, R: BufRead> Pipes<W, R> {
             check(self.line.as_bytes())?;
         }
         Ok(Sample::new(latencies, start.elapsed()))
+    }
+
+    /// One call and its structured answer; only the call is on the clock, not the reading of its answer.
+    pub(crate) fn call(&mut self, tool: &str, arguments: &Value) -> Result<(Duration, Value)> {
+        let message = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {
+            "name": tool, "arguments": arguments,
+        }});
+        let message = format!("{message}\n");
+        let before = Instant::now();
+        self.exchange(message.as_bytes())?;
+        let elapsed = before.elapsed();
+        let mut answer: Value = serde_json::from_str(&self.line)?;
+        Ok((elapsed, answer["result"]["structuredContent"].take()))
     }
 
     fn exchange(&mut self, message: &[u8]) -> Result<()> {
