@@ -20,7 +20,7 @@ use crate::inquiry::Inquiry;
 use crate::local;
 
 /// What a read is called in the audit log and in the metrics: its method in the protocol.
-pub(crate) const READ: &str = "resources/read";
+pub const READ: &str = "resources/read";
 /// Far more than any provider needs; the address also goes into messages.
 const MAX_URI_LENGTH: usize = 2048;
 
@@ -40,6 +40,11 @@ impl Documents {
         let contract = Contract::new(definition(constraints), &[Code::NotFound])?;
         let invoker = Arc::new(Read { provider: Arc::clone(&provider) });
         Ok(Self { provider, entry: Entry::new(Arc::new(contract), invoker) })
+    }
+
+    /// The limits under which documents are read.
+    pub fn contract(&self) -> &Contract {
+        &self.entry.contract
     }
 
     pub async fn list(&self) -> Result<Vec<Resource>, ToolError> {

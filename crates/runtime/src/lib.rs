@@ -30,7 +30,7 @@ pub use call::{
     Subject,
 };
 pub use catalog::{Catalog, CatalogError, Entry, Invoker};
-pub use documents::Documents;
+pub use documents::{Documents, READ as READ_RESOURCE};
 pub use inquiry::Inquiry;
 pub use local::LocalTool;
 pub use metrics::Metrics;
