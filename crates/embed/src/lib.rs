@@ -1,1 +1,36 @@
 //! Text to vectors: the embedded model, and any OpenAI-compatible endpoint.
+//!
+//! Start with [`Embedder`], which both implement: [`MiniLm`] needs nothing but this binary, [`Endpoint`] asks a server.
+//! [`Cached`] remembers the vectors of recent queries. [`text`] says which words of a piece of code are worth embedding.
+//!
+//! All calls block. This crate reads no environment variable, writes no file, and keeps no vectors: who embeds what, and
+//! when, is decided above it.
+
+mod cached;
+mod error;
+mod minilm;
+mod wordpiece;
+
+pub use cached::Cached;
+pub use error::EmbedError;
+pub use minilm::{MiniLm, Threads};
+
+/// Turns texts into vectors of length one, so that a dot product is the cosine.
+pub trait Embedder: Send + Sync {
+    /// What made the vectors; vectors of different models must never be compared.
+    fn model(&self) -> &Model;
+
+    /// One vector for each text, in the order of the texts.
+    fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, EmbedError>;
+}
+
+/// The identity of a model, to be kept with every vector.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Model {
+    /// A name for people.
+    pub id: String,
+    /// The length of the vectors, where it is known before the first one.
+    pub dims: Option<usize>,
+    /// Changes whenever the vectors may: lower-case hex of a SHA-256.
+    pub hash: String,
+}
