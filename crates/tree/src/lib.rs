@@ -2,12 +2,15 @@
 //!
 //! - `rules.rs` decides which files count, `list.rs` lists them with their stamps.
 //! - [`Watch`] keeps such a list current, and knows when it is.
+//! - [`grep`] searches, [`trigram`] says which files it can leave out.
 //!
 //! Not known here: databases, chunks, languages, MCP. Files are opened below the root's handle only.
 
 mod entry;
+pub mod grep;
 mod list;
 mod rules;
+pub mod trigram;
 mod watch;
 
 use std::fs::{File, Metadata};
