@@ -48,6 +48,8 @@ CREATE TABLE session_file (
     PRIMARY KEY (session_id, path)
 );
 
+CREATE INDEX session_file_by_path ON session_file (path);
+
 -- `heat` is a count that halves with time; it holds as of read_at. `changed` is the generation of the last change.
 CREATE TABLE file_access (
     path       TEXT PRIMARY KEY,

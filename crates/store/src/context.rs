@@ -104,6 +104,15 @@ impl ContextStore {
         self.read(|connection| activity::accesses_since(connection, activity))
     }
 
+    /// Files that were read in the sessions in which `path` was, with the number of such sessions; most first.
+    pub fn read_together(
+        &self,
+        path: &str,
+        limit: usize,
+    ) -> Result<Vec<(String, u64)>, StoreError> {
+        self.read(|connection| activity::read_together(connection, path, limit))
+    }
+
     fn read<T>(
         &self,
         action: impl FnOnce(&Connection) -> Result<T, Failure>,

@@ -284,6 +284,22 @@ pub(super) fn accesses_since(
     Ok(rows)
 }
 
+pub(super) fn read_together(
+    connection: &Connection,
+    path: &str,
+    limit: usize,
+) -> Result<Vec<(String, u64)>, Failure> {
+    let rows = connection
+        .prepare_cached(
+            "SELECT other.path, COUNT(*) AS sessions FROM session_file AS this
+             JOIN session_file AS other ON other.session_id = this.session_id AND other.path <> this.path
+             WHERE this.path = $1 GROUP BY other.path ORDER BY sessions DESC, other.path LIMIT $2",
+        )?
+        .query_map((path, count(limit as u64)), |row| Ok((row.get(0)?, uncount(row.get(1)?))))?
+        .collect::<rusqlite::Result<_>>()?;
+    Ok(rows)
+}
+
 fn session_from_row(row: &Row<'_>) -> rusqlite::Result<Session> {
     Ok(Session {
         key: SessionKey {

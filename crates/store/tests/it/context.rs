@@ -101,6 +101,8 @@ fn a_session_holds_what_was_done_in_it() {
     assert_eq!(last.key.id, "s1");
     assert!(one.last_session_of("stdio", None).unwrap().is_none());
     assert!(one.session("s3").unwrap().is_none());
+    assert_eq!(one.read_together("src/b.rs", 5).unwrap(), [("src/a.rs".to_owned(), 1)]);
+    assert_eq!(one.read_together("src/c.rs", 5).unwrap(), []);
 }
 
 #[test]
