@@ -1,0 +1,149 @@
+//! A JSON object that somebody wrote about a discovery: which of its fields is what.
+
+use serde_json::{Map, Value};
+use store::context::Kind;
+
+use super::{classify, date};
+
+const KIND: [&str; 5] = ["type", "kind", "category", "event", "event_type"];
+const TITLE: [&str; 6] = ["title", "name", "subject", "topic", "task", "headline"];
+const DATE: [&str; 8] = ["timestamp", "date", "time", "at", "created", "created_at", "ts", "when"];
+const MODULE: [&str; 5] = ["module", "component", "area", "scope", "package"];
+const SESSION: [&str; 3] = ["session", "session_id", "sessionId"];
+const TAGS: [&str; 3] = ["tags", "labels", "keywords"];
+/// The statement itself, the most telling first.
+const CONTENT: [&str; 18] = [
+    "content",
+    "text",
+    "decision",
+    "rule",
+    "pattern",
+    "practice",
+    "convention",
+    "issue",
+    "bug",
+    "problem",
+    "lesson",
+    "insight",
+    "description",
+    "message",
+    "note",
+    "entry",
+    "body",
+    "summary",
+];
+/// These are about the entry, not about the project.
+const IGNORED: [&str; 2] = ["id", "uuid"];
+
+/// What an object says, in the words of a discovery.
+#[derive(Debug, Default)]
+pub(super) struct Fields {
+    pub(super) kind: Option<Kind>,
+    pub(super) title: Option<String>,
+    /// The statement, then the fields that have no meaning here, each on a line of its own under its name.
+    pub(super) content: String,
+    pub(super) module: Option<String>,
+    pub(super) session: Option<String>,
+    pub(super) date: Option<String>,
+    pub(super) tags: Vec<String>,
+}
+
+impl Fields {
+    pub(super) fn of(object: &Map<String, Value>) -> Self {
+        let mut rest = object.clone();
+        let mut fields = Self::default();
+        for name in KIND {
+            let kind = rest.get(name).and_then(Value::as_str).and_then(classify::by_name);
+            if kind.is_some() {
+                rest.remove(name);
+                fields.kind = kind;
+                break;
+            }
+        }
+        fields.title = take(&mut rest, &TITLE);
+        fields.module = take(&mut rest, &MODULE);
+        fields.session = take(&mut rest, &SESSION);
+        let dated = DATE.iter().find_map(|name| {
+            let date = rest.get(*name).and_then(when)?;
+            Some((name, date))
+        });
+        if let Some((name, date)) = dated {
+            rest.remove(*name);
+            fields.date = Some(date);
+        }
+        for name in IGNORED {
+            rest.remove(name);
+        }
+        let tags = TAGS.iter().find_map(|name| rest.remove(*name));
+        fields.tags = match tags {
+            Some(Value::Array(tags)) => tags.iter().filter_map(said).collect(),
+            Some(tag) => said(&tag).into_iter().collect(),
+            None => Vec::new(),
+        };
+
+        // The field that holds the statement also tells what it is: `{"decision": "…"}`.
+        let statement = CONTENT.iter().find_map(|name| Some((*name, said(rest.get(*name)?)?)));
+        if let Some((name, text)) = statement {
+            rest.remove(name);
+            fields.kind = fields.kind.or_else(|| classify::by_name(name));
+            fields.content = text;
+        } else if let Some(title) = fields.title.take() {
+            fields.content = title;
+        }
+        for (name, value) in &rest {
+            let Some(value) = said(value) else { continue };
+            if !fields.content.is_empty() {
+                fields.content.push('\n');
+            }
+            fields.content.push_str(&format!("{}: {value}", label(name)));
+        }
+        fields
+    }
+}
+
+fn take(object: &mut Map<String, Value>, names: &[&str]) -> Option<String> {
+    let name = names.iter().find(|name| object.get(**name).and_then(said).is_some())?;
+    object.remove(*name).as_ref().and_then(said)
+}
+
+/// A date as text, or seconds or milliseconds since the epoch.
+fn when(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => date::parse(text),
+        Value::Number(number) => {
+            let number = number.as_i64()?;
+            let time = match number.unsigned_abs() {
+                // 1990 in milliseconds is the year 21,970 in seconds.
+                ..631_152_000_000 => jiff::Timestamp::from_second(number),
+                _ => jiff::Timestamp::from_millisecond(number),
+            };
+            date::parse(&time.ok()?.to_string())
+        }
+        _ => None,
+    }
+}
+
+/// A value as a person would say it; None for what says nothing.
+fn said(value: &Value) -> Option<String> {
+    let text = match value {
+        Value::Null => return None,
+        Value::String(text) => text.trim().to_owned(),
+        Value::Bool(_) | Value::Number(_) => value.to_string(),
+        Value::Array(values)
+            if values.iter().all(|value| !value.is_array() && !value.is_object()) =>
+        {
+            values.iter().filter_map(said).collect::<Vec<_>>().join(", ")
+        }
+        Value::Array(_) | Value::Object(_) => value.to_string(),
+    };
+    (!text.is_empty()).then_some(text)
+}
+
+/// `next_steps` is "Next steps".
+fn label(name: &str) -> String {
+    let words = name.replace(['_', '-'], " ");
+    let mut characters = words.chars();
+    characters
+        .next()
+        .map_or_else(String::new, |first| first.to_uppercase().chain(characters).collect())
+}
