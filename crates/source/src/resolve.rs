@@ -1,0 +1,103 @@
+//! From an import to the files it means.
+//!
+//! A [`Resolver`] asks a [`Guard`] what is where, so it cannot look outside the project, and it remembers what it saw:
+//! make one for each batch of imports, and the next one sees the files as they are then. What it names as a file exists;
+//! what belongs to a package of others, or to the language itself, is named as external; the rest is missing.
+//!
+//! Not owned here: reading imports from a text (`import.rs`) and reading the files that were found.
+
+mod c;
+mod ecma;
+pub(crate) mod files;
+mod go;
+mod java;
+mod manifest;
+mod python;
+mod rust;
+mod solidity;
+mod stdlib;
+
+use std::sync::Arc;
+
+use guard::Guard;
+
+use self::files::Files;
+use crate::import::Import;
+use crate::language::Language;
+
+/// A package of Go or Java can have any number of files.
+const MAX_FILES: usize = 100;
+
+/// What an import means.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Resolution {
+    /// Files of the project, by their paths below its root: one in most languages, all of a package in Go.
+    Files(Vec<String>),
+    /// A package that is not part of the project, or of the language itself, by its name.
+    External(String),
+    /// Neither: nothing is there.
+    Missing,
+}
+
+impl Resolution {
+    fn file(path: Option<String>) -> Self {
+        path.map_or(Self::Missing, |path| Self::Files(vec![path]))
+    }
+
+    fn files(mut paths: Vec<String>) -> Self {
+        paths.truncate(MAX_FILES);
+        if paths.is_empty() { Self::Missing } else { Self::Files(paths) }
+    }
+}
+
+/// Finds files behind imports, as they are while it lives.
+pub struct Resolver {
+    files: Arc<Files>,
+    ecma: ecma::Ecma,
+    rust: rust::Crates,
+    python: python::Python,
+    manifests: manifest::Manifests,
+}
+
+impl Resolver {
+    /// The guard's deny list must let `node_modules` through where packages found there should be told from missing
+    /// ones; no file in it is ever named.
+    pub fn new(guard: Arc<Guard>) -> Self {
+        let files = Arc::new(Files::new(guard));
+        Self {
+            ecma: ecma::Ecma::new(&files),
+            rust: rust::Crates::default(),
+            python: python::Python::default(),
+            manifests: manifest::Manifests::default(),
+            files,
+        }
+    }
+
+    /// What `import`, which stands in the file `from`, means.
+    pub fn resolve(&self, from: &str, language: Language, import: &Import) -> Resolution {
+        let files = &*self.files;
+        let found = match language {
+            Language::TypeScript | Language::Tsx | Language::JavaScript => {
+                self.ecma.resolve(files, &self.manifests, from, language, import)
+            }
+            Language::Python => self.python.resolve(files, from, import),
+            Language::Rust => self.rust.resolve(files, from, import),
+            Language::Go => go::resolve(files, from, import),
+            Language::Java => java::resolve(files, from, import),
+            Language::Solidity => solidity::resolve(files, &self.manifests, from, import),
+            Language::C | Language::Cpp => c::resolve(files, from, import),
+            Language::Markdown | Language::Plain(_) => Resolution::Missing,
+        };
+        outside_packages(found)
+    }
+}
+
+/// A file in `node_modules` or `vendor` belongs to others: its package is named instead.
+fn outside_packages(found: Resolution) -> Resolution {
+    if let Resolution::Files(paths) = &found
+        && let Some(package) = paths.iter().find_map(|path| manifest::installed(path))
+    {
+        return Resolution::External(package);
+    }
+    found
+}

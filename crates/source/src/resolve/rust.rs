@@ -1,0 +1,327 @@
+//! Rust: the module tree from a crate's roots, and paths through it.
+//!
+//! Modules are followed as the compiler does, by their declarations: `mod a;` in a file makes `a.rs` or `a/mod.rs` a
+//! module, a file that nothing declares is none. A path ends at the last module it goes through; what is left of it names
+//! an item there. `cargo.rs` knows packages, their roots and what they depend on.
+
+mod cargo;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use self::cargo::{Package, Packages};
+use super::Resolution;
+use super::files::{Files, Memory, below, join, parent};
+use super::stdlib;
+use crate::import::{Import, ImportKind};
+use crate::language::Language;
+use crate::outline;
+
+/// Files of one crate that are read to find a module that is not where its name says.
+const MAX_SEARCHED: usize = 3000;
+/// A path of more names is none.
+const MAX_STEPS: usize = 64;
+
+#[derive(Default)]
+pub(super) struct Crates {
+    packages: Packages,
+    imports: Memory<Arc<[Import]>>,
+    places: Memory<Option<Place>>,
+}
+
+/// A module: a file, and the inline modules in it that lead there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Place {
+    /// The crate's root file, and the modules from there.
+    root: String,
+    path: Vec<String>,
+    file: String,
+    within: Vec<String>,
+}
+
+impl Crates {
+    pub(super) fn resolve(&self, files: &Files, from: &str, import: &Import) -> Resolution {
+        match import.kind {
+            ImportKind::Module => Resolution::file(self.declared(files, from, import)),
+            ImportKind::Include => {
+                let path = join(parent(from), &import.specifier);
+                Resolution::file(path.and_then(|path| files.file(&path)))
+            }
+            _ => self.resolve_path(files, from, import),
+        }
+    }
+
+    /// The file of `mod name;`.
+    fn declared(&self, files: &Files, from: &str, import: &Import) -> Option<String> {
+        if let Some(path) = &import.path {
+            // Beside the file, or in the folder of the inline modules around it.
+            let folder = match import.within.is_empty() {
+                true => parent(from).to_owned(),
+                false => below(&self.own_folder(files, from), &import.within.join("/")),
+            };
+            return files.file(&join(&folder, path)?);
+        }
+        let mut folder = self.own_folder(files, from);
+        for name in &import.within {
+            folder = below(&folder, name);
+        }
+        let name = &import.specifier;
+        files
+            .file(&below(&folder, &format!("{name}.rs")))
+            .or_else(|| files.file(&below(&folder, &format!("{name}/mod.rs"))))
+    }
+
+    /// Where the modules that a file declares are: beside a root or `mod.rs`, else in the folder of the file's name.
+    fn own_folder(&self, files: &Files, file: &str) -> String {
+        let name = file.rsplit('/').next().unwrap_or(file);
+        let beside = name == "mod.rs"
+            || self.packages.of(files, file).is_some_and(|package| package.is_root(files, file))
+            || self.is_path_module(files, file);
+        match file.strip_suffix(".rs") {
+            Some(stem) if !beside => stem.to_owned(),
+            _ => parent(file).to_owned(),
+        }
+    }
+
+    /// Whether a file is a module by `#[path]` alone: such a one counts as `mod.rs`.
+    fn is_path_module(&self, files: &Files, file: &str) -> bool {
+        let (folder, name) = (parent(file), file.rsplit('/').next().unwrap_or(file));
+        let around = ["mod.rs", "lib.rs", "main.rs"].map(|name| below(folder, name));
+        let above = format!("{folder}.rs");
+        around.iter().chain([&above]).filter(|path| *path != file).any(|path| {
+            files.file(path).is_some()
+                && self.imports(files, path).iter().any(|import| {
+                    let path = import.path.as_deref().map(|path| path.trim_start_matches("./"));
+                    path.is_some_and(|path| path == name)
+                        && import.within.is_empty()
+                        && format!("{}.rs", import.specifier) != name
+                })
+        })
+    }
+
+    /// The file of the last module on a path of `use`.
+    fn resolve_path(&self, files: &Files, from: &str, import: &Import) -> Resolution {
+        let absolute = import.specifier.strip_prefix("::");
+        let path = absolute.unwrap_or(&import.specifier);
+        let names: Vec<&str> = path.split("::").take(MAX_STEPS).collect();
+        let Some((&first, rest)) = names.split_first() else { return Resolution::Missing };
+        let package = self.packages.of(files, from);
+        if import.kind == ImportKind::Crate || absolute.is_some() {
+            return match first {
+                "self" => Resolution::Missing,
+                _ => self.through_crate(files, package.as_deref(), from, first, rest),
+            };
+        }
+        if !matches!(first, "crate" | "self" | "super") && stdlib::RUST.contains(&first) {
+            return Resolution::External(first.to_owned());
+        }
+        let Some(place) = self.place(files, from) else {
+            // Not part of any crate: only its own neighbours can be meant.
+            return match first {
+                "crate" | "super" => Resolution::Missing,
+                "self" => Resolution::file(Some(from.to_owned())),
+                _ => self.through_crate(files, package.as_deref(), from, first, rest),
+            };
+        };
+        let here = self.inside(files, place, &import.within);
+        let (start, rest) = match first {
+            "crate" => (Place::root(&here.root), rest),
+            "self" => (here, rest),
+            "super" => match self.above(files, here, &names) {
+                Some((place, used)) => (place, &names[used..]),
+                None => return Resolution::Missing,
+            },
+            _ => return self.through_scope(files, package.as_deref(), from, here, import, &names),
+        };
+        Resolution::file(Some(self.follow(files, start, rest).file))
+    }
+
+    /// A path that begins with a name in scope: a module, a crate, or something the same file brings in.
+    fn through_scope(
+        &self,
+        files: &Files,
+        package: Option<&Package>,
+        from: &str,
+        here: Place,
+        import: &Import,
+        names: &[&str],
+    ) -> Resolution {
+        let first = names[0];
+        let edition_2015 = package.is_some_and(|package| package.edition_2015);
+        let start = if edition_2015 { Place::root(&here.root) } else { here };
+        if self.step(files, &start, first).is_some() {
+            return Resolution::file(Some(self.follow(files, start, names).file));
+        }
+        let found = self.through_crate(files, package, from, first, &names[1..]);
+        if found != Resolution::Missing {
+            return found;
+        }
+        // `use a::b; use b::C;`, or a variant of an enum of the same file.
+        let imports = self.imports(files, from);
+        let brought = imports.iter().find(|other| {
+            other.kind == ImportKind::Use
+                && *other != import
+                && other.specifier.rsplit("::").next() == Some(first)
+                && other.specifier.contains("::")
+        });
+        if let Some(brought) = brought {
+            let mut specifier = brought.specifier.clone();
+            for name in &names[1..] {
+                specifier = format!("{specifier}::{name}");
+            }
+            let longer = Import { specifier, ..brought.clone() };
+            // Once: a circle of names has no end.
+            let begins_elsewhere = longer.specifier.split("::").next() != Some(first);
+            if begins_elsewhere {
+                return self.resolve_path(files, from, &longer);
+            }
+        }
+        let item = first.starts_with(|c: char| c.is_uppercase()) || edition_2015;
+        if item { Resolution::file(Some(start.file)) } else { Resolution::Missing }
+    }
+
+    /// A path that begins with a crate's name.
+    fn through_crate(
+        &self,
+        files: &Files,
+        package: Option<&Package>,
+        from: &str,
+        name: &str,
+        rest: &[&str],
+    ) -> Resolution {
+        if stdlib::RUST.contains(&name) {
+            return Resolution::External(name.to_owned());
+        }
+        let Some(package) = package else { return Resolution::External(name.to_owned()) };
+        let own = package.library_name() == name && package.library.as_deref() != Some(from);
+        let library = if own {
+            package.library.clone()
+        } else {
+            match package.dependency(name) {
+                None => return Resolution::Missing,
+                Some(dependency) => match self.packages.local(files, package, dependency) {
+                    None => return Resolution::External(dependency.package.clone()),
+                    Some(local) => local.library.clone(),
+                },
+            }
+        };
+        let Some(library) = library else { return Resolution::Missing };
+        Resolution::file(Some(self.follow(files, Place::root(&library), rest).file))
+    }
+
+    /// Goes on as long as the names are modules.
+    fn follow(&self, files: &Files, start: Place, names: &[&str]) -> Place {
+        let mut place = start;
+        for name in names {
+            let next = match *name {
+                "self" => continue,
+                "super" => self.above(files, place.clone(), &["super"]).map(|(place, _)| place),
+                name => self.step(files, &place, name),
+            };
+            match next {
+                Some(next) => place = next,
+                None => break,
+            }
+        }
+        place
+    }
+
+    /// The module `name` that a module declares.
+    fn step(&self, files: &Files, place: &Place, name: &str) -> Option<Place> {
+        let imports = self.imports(files, &place.file);
+        let mut path = place.path.clone();
+        path.push(name.to_owned());
+        let declared = imports
+            .iter()
+            .filter(|import| import.kind == ImportKind::Module)
+            .filter(|import| import.specifier == name && import.within == place.within)
+            // One of several, each for its platform: the first that is there.
+            .find_map(|import| self.declared(files, &place.file, import));
+        if let Some(file) = declared {
+            return Some(Place { root: place.root.clone(), path, file, within: Vec::new() });
+        }
+        let mut within = place.within.clone();
+        within.push(name.to_owned());
+        let inline = imports.iter().any(|import| import.within.starts_with(&within));
+        inline.then(|| Place { path, within, ..place.clone() })
+    }
+
+    fn inside(&self, files: &Files, place: Place, within: &[String]) -> Place {
+        let names: Vec<&str> = within.iter().map(String::as_str).collect();
+        self.follow(files, place, &names)
+    }
+
+    /// Up by as many `super` as the path begins with, and how many those are.
+    fn above(&self, files: &Files, place: Place, names: &[&str]) -> Option<(Place, usize)> {
+        let used = names.iter().take_while(|name| **name == "super").count();
+        let kept = place.path.len().checked_sub(used)?;
+        let names: Vec<&str> = place.path[..kept].iter().map(String::as_str).collect();
+        Some((self.follow(files, Place::root(&place.root), &names), used))
+    }
+
+    /// Which module of which crate a file is.
+    fn place(&self, files: &Files, file: &str) -> Option<Place> {
+        self.places.get_or(file, || {
+            let package = self.packages.of(files, file)?;
+            if package.is_root(files, file) {
+                return Some(Place::root(file));
+            }
+            let roots = package.roots_for(files, file);
+            let by_position = roots.iter().find_map(|root| self.by_position(files, root, file));
+            by_position.or_else(|| roots.iter().find_map(|root| self.by_search(files, root, file)))
+        })
+    }
+
+    /// The module that the file's place among the folders suggests, if the declarations agree.
+    fn by_position(&self, files: &Files, root: &str, file: &str) -> Option<Place> {
+        let folder = parent(root);
+        let inside = match folder {
+            "" => file,
+            folder => file.strip_prefix(folder)?.strip_prefix('/')?,
+        };
+        let stem = inside.strip_suffix(".rs")?;
+        let stem = stem.strip_suffix("/mod").unwrap_or(stem);
+        let names: Vec<&str> = stem.split('/').collect();
+        let place = self.follow(files, Place::root(root), &names);
+        (place.file == file && place.path.len() == names.len()).then_some(place)
+    }
+
+    /// Through all modules of the crate, for files that `#[path]` or a macro put elsewhere.
+    fn by_search(&self, files: &Files, root: &str, file: &str) -> Option<Place> {
+        let mut open = VecDeque::from([Place::root(root)]);
+        let mut seen = std::collections::HashSet::from([root.to_owned()]);
+        while let Some(place) = open.pop_front() {
+            for import in self.imports(files, &place.file).iter() {
+                if import.kind != ImportKind::Module || seen.len() > MAX_SEARCHED {
+                    continue;
+                }
+                let Some(found) = self.declared(files, &place.file, import) else { continue };
+                let mut path = place.path.clone();
+                path.extend(import.within.iter().cloned());
+                path.push(import.specifier.clone());
+                let next =
+                    Place { root: root.to_owned(), path, file: found.clone(), within: Vec::new() };
+                if found == file {
+                    return Some(next);
+                }
+                if seen.insert(found) {
+                    open.push_back(next);
+                }
+            }
+        }
+        None
+    }
+
+    fn imports(&self, files: &Files, file: &str) -> Arc<[Import]> {
+        self.imports.get_or(file, || {
+            let text = files.read(file).unwrap_or_default();
+            outline::imports(Language::Rust, &text).imports.into()
+        })
+    }
+}
+
+impl Place {
+    fn root(file: &str) -> Self {
+        Self { root: file.to_owned(), path: Vec::new(), file: file.to_owned(), within: Vec::new() }
+    }
+}
