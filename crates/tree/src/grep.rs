@@ -170,11 +170,8 @@ fn count_all(
     is_cancelled: &(dyn Fn() -> bool + Sync),
 ) -> (u64, u64) {
     let (files, unreadable) = (AtomicU64::new(0), AtomicU64::new(0));
-    let deny = tree.guard().deny().clone();
-    let filter = move |entry: &ignore::DirEntry| {
-        let is_folder = entry.file_type().is_some_and(|kind| kind.is_dir());
-        rules::name_counts(entry.file_name(), is_folder, &deny)
-    };
+    let (names, root) = (tree.names.clone(), tree.root.clone());
+    let filter = move |entry: &ignore::DirEntry| names.let_entry_through(entry, &root);
     let walk = rules::walk(tree.root(), tree.root(), filter).threads(threads()).build_parallel();
     walk.run(|| {
         let mut counter = Counter::new(tree, query, tally, is_cancelled);

@@ -40,6 +40,7 @@ pub enum TreeError {
 pub struct Tree {
     root: PathBuf,
     guard: Arc<Guard>,
+    names: rules::Names,
     extra: Vec<String>,
 }
 
@@ -48,8 +49,16 @@ impl Tree {
     pub fn new(root: &Path, deny: DenyList) -> Result<Self, TreeError> {
         let failed = |source| TreeError::Root { root: root.display().to_string(), source };
         let root = root.canonicalize().map_err(failed)?;
-        let guard = Guard::new(&root, deny).map_err(failed)?;
-        Ok(Self { root, guard: Arc::new(guard), extra: Vec::new() })
+        let guard = Guard::new(&root, deny.clone()).map_err(failed)?;
+        let names = rules::Names::new(deny);
+        Ok(Self { root, guard: Arc::new(guard), names, extra: Vec::new() })
+    }
+
+    /// Adds folders that are never entered: a name holds anywhere, a path from the root for one folder.
+    #[must_use]
+    pub fn with_excluded<'a>(mut self, folders: impl IntoIterator<Item = &'a str>) -> Self {
+        folders.into_iter().for_each(|folder| self.names.exclude(folder.trim_matches('/')));
+        self
     }
 
     /// Adds files and folders that are listed and watched although they are hidden or ignored, and not greppable for

@@ -71,7 +71,7 @@ impl Tree {
         } else {
             return;
         };
-        if !rules::names_count(start, self.is_folder(start), self.guard.deny()) {
+        if !self.names.let_all_through(start, self.is_folder(start)) {
             return;
         }
         let walk = |filter| rules::walk_everything(&self.absolute(start), filter);
@@ -90,13 +90,12 @@ impl Tree {
             before_reading(start);
         }
         let filter = {
-            let (root, deny) = (self.root.clone(), self.guard.deny().clone());
+            let (root, names) = (self.root.clone(), self.names.clone());
             let before_reading = Arc::clone(before_reading);
             move |entry: &DirEntry| {
-                let is_folder = is_folder(entry);
-                let counts = rules::name_counts(entry.file_name(), is_folder, &deny);
+                let counts = names.let_entry_through(entry, &root);
                 if counts
-                    && is_folder
+                    && is_folder(entry)
                     && let Some(path) = relative(entry.path(), &root)
                 {
                     before_reading(path);
@@ -139,7 +138,7 @@ impl Tree {
 
     pub(crate) fn folder_counts(&self, folder: &str) -> bool {
         folder.is_empty()
-            || (rules::names_count(folder, true, self.guard.deny())
+            || (self.names.let_all_through(folder, true)
                 && self.is_folder(folder)
                 && OneByOne::new(&self.root).lets_through(folder, true))
     }

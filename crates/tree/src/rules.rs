@@ -5,7 +5,6 @@
 //! when no folder above it is one of [`EXCLUDED_FOLDERS`], and when no name on its path is denied. Names that are not
 //! UTF-8 or hold a control character do not count: no tool could be asked for them.
 
-use std::ffi::OsStr;
 use std::path::Path;
 
 use guard::DenyList;
@@ -45,19 +44,45 @@ pub(crate) fn walk_everything(
     builder
 }
 
-/// Whether a name may be part of a path that counts, whatever the ignore files say.
-pub(crate) fn name_counts(name: &OsStr, is_folder: bool, deny: &DenyList) -> bool {
-    let Some(name) = name.to_str() else { return false };
-    let excluded = is_folder && EXCLUDED_FOLDERS.contains(&name);
-    !excluded && !name.contains(char::is_control) && deny.check(name).is_ok()
+/// What names alone decide, whatever the ignore files say.
+#[derive(Clone, Debug)]
+pub(crate) struct Names {
+    deny: DenyList,
+    /// Folders that are not entered: by name anywhere, or by their path.
+    excluded: Vec<String>,
 }
 
-/// Like [`name_counts`] for all names of a path; the last one is a folder's if `is_folder`.
-pub(crate) fn names_count(path: &str, is_folder: bool, deny: &DenyList) -> bool {
-    let last = path.matches('/').count();
-    path.split('/')
-        .enumerate()
-        .all(|(place, name)| name_counts(OsStr::new(name), is_folder || place < last, deny))
+impl Names {
+    pub(crate) fn new(deny: DenyList) -> Self {
+        Self { deny, excluded: EXCLUDED_FOLDERS.map(str::to_owned).into() }
+    }
+
+    pub(crate) fn exclude(&mut self, folder: &str) {
+        self.excluded.push(folder.to_owned());
+    }
+
+    /// Whether the last name of a path may be part of one that counts.
+    pub(crate) fn let_through(&self, path: &str, is_folder: bool) -> bool {
+        let name = path.rsplit('/').next().unwrap_or(path);
+        let is_it = |folder: &String| folder == name || folder == path;
+        if is_folder && self.excluded.iter().any(is_it) {
+            return false;
+        }
+        !name.contains(char::is_control) && self.deny.check(name).is_ok()
+    }
+
+    /// Like [`Names::let_through`] for every name on the way.
+    pub(crate) fn let_all_through(&self, path: &str, is_folder: bool) -> bool {
+        let mut folders = path.match_indices('/').map(|(end, _)| &path[..end]);
+        folders.all(|folder| self.let_through(folder, true)) && self.let_through(path, is_folder)
+    }
+
+    /// The same for an entry of a walk below `root`.
+    pub(crate) fn let_entry_through(&self, entry: &DirEntry, root: &Path) -> bool {
+        let is_folder = entry.file_type().is_some_and(|kind| kind.is_dir());
+        let path = entry.path().strip_prefix(root).ok().and_then(Path::to_str);
+        path.is_some_and(|path| self.let_through(path, is_folder))
+    }
 }
 
 /// The rules for single paths. It reads ignore files once and keeps them: make a new one when they change.

@@ -75,15 +75,24 @@ impl Index {
     }
 
     fn add(&mut self, path: &str, set: Option<Set>) {
+        let number = match self.numbers.get(path) {
+            // So far nothing is known of it that would have to be forgotten.
+            Some(number) if self.unknown.remove(number) => *number,
+            _ => self.number(path),
+        };
+        match set {
+            Some(set) => self.fresh.push((number, set)),
+            None => drop(self.unknown.insert(number)),
+        }
+    }
+
+    fn number(&mut self, path: &str) -> u32 {
         self.remove(path);
         let number = self.paths.len() as u32;
         let path: Arc<str> = path.into();
         self.paths.push(Some(Arc::clone(&path)));
         self.numbers.insert(path, number);
-        match set {
-            Some(set) => self.fresh.push((number, set)),
-            None => drop(self.unknown.insert(number)),
-        }
+        number
     }
 
     pub fn remove(&mut self, path: &str) {

@@ -11,7 +11,7 @@ use super::events::{Event, Source};
 use super::outside::Outside;
 use super::{Change, Settled};
 use crate::list::Hook;
-use crate::rules::{self, OneByOne};
+use crate::rules::OneByOne;
 use crate::{Entry, Stamp, Tree, is_within};
 
 /// Over this many folders at once, one listing of everything is cheaper than one of each.
@@ -129,7 +129,7 @@ impl Engine {
 
     /// Tells of one path, if a file there would count.
     fn look_at(&mut self, path: String) {
-        if !rules::names_count(&path, false, self.tree.guard().deny()) {
+        if !self.tree.names.let_all_through(&path, false) {
             return;
         }
         let rules = self.rules.get_or_insert_with(|| OneByOne::new(self.tree.root()));

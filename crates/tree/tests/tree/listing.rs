@@ -85,6 +85,20 @@ fn extra_paths_count_without_being_greppable() {
 }
 
 #[test]
+fn more_folders_can_be_excluded() {
+    let folder = tempfile::tempdir().unwrap();
+    for path in ["out/x", "a/out/x", "a/gen/x", "gen/x", "a/x"] {
+        let path = folder.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, "").unwrap();
+    }
+    let tree = tree::Tree::new(folder.path(), guard::DenyList::default()).unwrap();
+    let entries = tree.with_excluded(["out", "a/gen/"]).list().entries;
+    let paths: Vec<_> = entries.iter().map(|entry| &*entry.path).collect();
+    assert_eq!(paths, ["a/x", "gen/x"]);
+}
+
+#[test]
 fn extra_paths_that_cannot_be() {
     let folder = tempfile::tempdir().unwrap();
     let error = |path| {
