@@ -12,6 +12,7 @@ pub mod query;
 mod rerank;
 pub mod search;
 pub mod terms;
+pub mod vectors;
 mod why;
 
 pub use bag::{Bag, BagError, Document};
