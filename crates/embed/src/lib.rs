@@ -1,19 +1,20 @@
 //! Text to vectors: the embedded model, and any OpenAI-compatible endpoint.
 //!
 //! Start with [`Embedder`], which both implement: [`MiniLm`] needs nothing but this binary, [`Endpoint`] asks a server.
-//! [`Cached`] remembers the vectors of recent queries. [`text`] says which words of a piece of code are worth embedding.
+//! [`text`] says which words of a piece of code are worth embedding.
 //!
 //! All calls block. This crate reads no environment variable, writes no file, and keeps no vectors: who embeds what, and
 //! when, is decided above it.
 
-mod cached;
+mod endpoint;
 mod error;
 mod minilm;
+pub mod text;
 mod wordpiece;
 
-pub use cached::Cached;
+pub use endpoint::{Endpoint, EndpointOptions};
 pub use error::EmbedError;
-pub use minilm::{MiniLm, Threads};
+pub use minilm::MiniLm;
 
 /// Turns texts into vectors of length one, so that a dot product is the cosine.
 pub trait Embedder: Send + Sync {
@@ -22,6 +23,12 @@ pub trait Embedder: Send + Sync {
 
     /// One vector for each text, in the order of the texts.
     fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, EmbedError>;
+
+    /// The vector of a question that somebody waits for: an error comes sooner than from [`Embedder::embed`].
+    fn embed_query(&self, query: &str) -> Result<Vec<f32>, EmbedError> {
+        let vectors = self.embed(&[query])?;
+        Ok(vectors.into_iter().next().expect("one text has one vector"))
+    }
 }
 
 /// The identity of a model, to be kept with every vector.

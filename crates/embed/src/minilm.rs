@@ -1,5 +1,6 @@
 //! The embedded model, all-MiniLM-L6-v2: 384 dimensions, no network, no files.
 
+use std::num::NonZeroUsize;
 use std::sync::{Arc, OnceLock};
 
 use rten::{ModelOptions, NodeId, RunOptions, ThreadPool};
@@ -27,16 +28,13 @@ pub struct MiniLm {
     loaded: OnceLock<Result<Loaded, String>>,
 }
 
-/// How many cores one call may use.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Threads(pub usize);
-
 impl MiniLm {
-    pub fn new(threads: Threads) -> Self {
+    /// `threads` is how many cores one call may use.
+    pub fn new(threads: NonZeroUsize) -> Self {
         let hash = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6".to_owned();
         Self {
             model: Model { id: "all-MiniLM-L6-v2".to_owned(), dims: Some(DIMS), hash },
-            pool: Arc::new(ThreadPool::with_num_threads(threads.0.max(1))),
+            pool: Arc::new(ThreadPool::with_num_threads(threads.get())),
             loaded: OnceLock::new(),
         }
     }

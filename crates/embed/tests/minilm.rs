@@ -4,7 +4,9 @@
 
 #![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
-use embed::{Embedder, MiniLm, Threads};
+use std::num::NonZeroUsize;
+
+use embed::{Embedder, MiniLm};
 
 const COOKIES: &str = "We keep session tokens in cookies that scripts cannot read.";
 const SIGN_IN: &str = "How are users signed in?";
@@ -12,8 +14,12 @@ const RETRY: &str = "fn retry_with_backoff(mut wait: Duration) -> Result<Respons
     loop { match send() { Ok(answer) => return Ok(answer), Err(_) => sleep(wait) } wait *= 2; } }";
 const COUNTER: &str = "Der Zähler wächst mit jeder Anfrage. ";
 
+fn minilm() -> MiniLm {
+    MiniLm::new(NonZeroUsize::new(2).unwrap())
+}
+
 fn embed(texts: &[&str]) -> Vec<Vec<f32>> {
-    MiniLm::new(Threads(2)).embed(texts).unwrap()
+    minilm().embed(texts).unwrap()
 }
 
 fn cosine(a: &[f32], b: &[f32]) -> f32 {
@@ -74,7 +80,7 @@ fn empty_and_odd_texts_have_vectors_too() {
 
 #[test]
 fn the_model_says_what_it_is() {
-    let embedder = MiniLm::new(Threads(1));
+    let embedder = minilm();
     let model = embedder.model();
     assert_eq!(model.id, "all-MiniLM-L6-v2");
     assert_eq!(model.dims, Some(embedder.embed(&["x"]).unwrap()[0].len()));
