@@ -13,6 +13,8 @@
 //! commits.rs    commits that fix something
 //! classify.rs   pattern, rule, decision or issue
 //! markdown.rs   a Markdown text as entries
+//! new.rs        what somebody adds; import.rs, a file of it
+//! project.rs    all of a project at once
 //! ```
 
 mod classify;
@@ -21,9 +23,12 @@ mod commits;
 mod date;
 mod fields;
 mod guide;
+mod import;
 mod markdown;
 mod memory;
+mod new;
 mod place;
+mod project;
 mod record;
 
 use std::collections::HashMap;
@@ -35,7 +40,10 @@ use sha2::{Digest, Sha256};
 use store::context::StoredDiscovery;
 
 pub use self::commits::{CommitsError, MAX_COMMITS, fix_commits};
+pub use self::import::{Problem, import};
+pub use self::new::{NewDiscovery, Refused};
 pub use self::place::{Place, Places};
+pub use self::project::{Told, in_project};
 pub use store::context::Kind;
 
 /// Part of the key of whatever caches the answers of [`Places::in_file`]: raised whenever they change.

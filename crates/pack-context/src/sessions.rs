@@ -122,6 +122,7 @@ impl Sessions {
     }
 
     /// Waits until everything recorded so far is in the store.
+    #[cfg(test)]
     pub(crate) fn flush(&self) {
         self.recorder.flush();
     }

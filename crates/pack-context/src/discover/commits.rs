@@ -112,8 +112,11 @@ fn fix(repository: &gix::Repository, commit: &gix::Commit<'_>, prefix: &BStr) ->
         return None;
     }
     let files = touched(repository, commit, parents.first().map(|id| id.detach()), prefix)?;
-    let title = tidy_line(subject, MAX_TITLE);
-    let content = tidy(&format!("{subject}\n{body}"), MAX_CONTENT);
+    // A message of one line is its own content.
+    let (title, content) = match tidy(body, MAX_CONTENT) {
+        body if body.is_empty() => (None, tidy(subject, MAX_CONTENT)),
+        body => (Some(tidy_line(subject, MAX_TITLE)), body),
+    };
     let seconds = commit.time().ok()?.seconds;
     let date = jiff::Timestamp::from_second(seconds)
         .ok()
@@ -122,8 +125,7 @@ fn fix(repository: &gix::Repository, commit: &gix::Commit<'_>, prefix: &BStr) ->
     Some(Discovery {
         id: id_of(&["commit", &whole]),
         kind: Kind::Issue,
-        // A message of one line is told once.
-        title: (title != content).then_some(title),
+        title,
         content,
         module: None,
         session: None,

@@ -2,8 +2,9 @@
 
 use super::{Discovery, comment, finish, guide, memory, record};
 
-/// Where guides are kept although the folder is hidden.
-const HIDDEN: [&str; 3] = [".cursor/rules", ".cursorrules", ".github"];
+/// Guides that are kept where a walk does not look.
+const HIDDEN: [&str; 4] =
+    [".cursor/rules", ".cursorrules", ".github/CONTRIBUTING.md", ".github/copilot-instructions.md"];
 
 /// Folders of decision records, as the tools for them make them.
 const RECORD_FOLDERS: [&str; 7] = [

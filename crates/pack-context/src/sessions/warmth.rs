@@ -1,7 +1,7 @@
 //! How warm a file is: read often and lately, by anyone, or close to such a file.
 //!
 //! The counts of all files are in memory, taken from the store when first asked for and kept up with what other
-//! processes record. Ranking asks for one file at a time, or for the few warmest and their neighbours at once.
+//! processes record. Ranking asks for the few warmest and their neighbours at once.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -64,15 +64,6 @@ impl Warmth {
             known.activity = activity;
             known.files.extend(changed.into_iter().map(|access| (access.path.clone(), access)));
         }
-    }
-
-    pub(crate) fn access(&self, path: &str) -> Option<FileAccess> {
-        lock(&self.known).files.get(path).cloned()
-    }
-
-    /// From 0, never read, towards 1.
-    pub(crate) fn of(&self, path: &str, now: Timestamp) -> f32 {
-        lock(&self.known).files.get(path).map_or(0.0, |access| degree(access, now))
     }
 
     /// The warmest files, warmest first.
