@@ -33,6 +33,9 @@ pub struct Import {
     /// The file that the text itself names for a module (Rust's `#[path]`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
+    /// Other crates may see it (Rust's `pub mod`).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub public: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -60,6 +63,19 @@ pub enum ImportKind {
 }
 
 impl ImportKind {
+    pub const ALL: [Self; 10] = [
+        Self::Import,
+        Self::Type,
+        Self::Export,
+        Self::Require,
+        Self::Dynamic,
+        Self::Reference,
+        Self::Module,
+        Self::Use,
+        Self::Crate,
+        Self::Include,
+    ];
+
     /// The word for it in answers.
     pub fn name(self) -> &'static str {
         match self {
@@ -86,6 +102,7 @@ impl Import {
             names: Vec::new(),
             within: Vec::new(),
             path: None,
+            public: false,
         }
     }
 }

@@ -22,8 +22,10 @@ use std::sync::Arc;
 use guard::Guard;
 
 use self::files::Files;
+pub(crate) use self::rust::Manifest;
 use crate::import::Import;
 use crate::language::Language;
+use crate::parsed::Parsed;
 
 /// A package of Go or Java can have any number of files.
 const MAX_FILES: usize = 100;
@@ -63,10 +65,15 @@ impl Resolver {
     /// The guard's deny list must let `node_modules` through where packages found there should be told from missing
     /// ones; no file in it is ever named.
     pub fn new(guard: Arc<Guard>) -> Self {
+        Self::remembering(guard, Arc::default())
+    }
+
+    /// One that shares with others what texts said, though not which files there are.
+    pub fn remembering(guard: Arc<Guard>, parsed: Arc<Parsed>) -> Self {
         let files = Arc::new(Files::new(guard));
         Self {
             ecma: ecma::Ecma::new(&files),
-            rust: rust::Crates::default(),
+            rust: rust::Crates::new(parsed),
             python: python::Python::default(),
             manifests: manifest::Manifests::default(),
             files,

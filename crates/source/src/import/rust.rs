@@ -22,6 +22,7 @@ pub(super) fn imports(root: Node<'_>, text: &str) -> Vec<Import> {
                     let mut import =
                         Import::new(plain(text_of(name, text)), ImportKind::Module, node);
                     import.path = path_attribute(node, text);
+                    import.public = text_of(node, text).starts_with("pub mod");
                     imports.push(within(import, node, text));
                 }
             }
@@ -202,6 +203,8 @@ fn push_tokens(tokens: Node<'_>, around: Node<'_>, text: &str, imports: &mut Vec
             (State::Named(name, at), ";") => {
                 let mut import = Import::new(plain(name), ImportKind::Module, *at);
                 import.path = path.take();
+                // What stands before it is not looked at: a macro may make it anything.
+                import.public = true;
                 imports.push(within(import, around, text));
                 State::Start
             }

@@ -9,24 +9,33 @@ mod cargo;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+pub(crate) use self::cargo::Manifest;
 use self::cargo::{Package, Packages};
 use super::Resolution;
 use super::files::{Files, Memory, below, join, parent};
 use super::stdlib;
 use crate::import::{Import, ImportKind};
 use crate::language::Language;
-use crate::outline;
+use crate::outline::Outline;
+use crate::parsed::Parsed;
 
 /// Files of one crate that are read to find a module that is not where its name says.
 const MAX_SEARCHED: usize = 3000;
 /// A path of more names is none.
 const MAX_STEPS: usize = 64;
 
-#[derive(Default)]
 pub(super) struct Crates {
+    parsed: Arc<Parsed>,
     packages: Packages,
-    imports: Memory<Arc<[Import]>>,
+    imports: Memory<Arc<Outline>>,
     places: Memory<Option<Place>>,
+}
+
+/// Who looks for a module.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Seen {
+    FromInside,
+    FromOutside,
 }
 
 /// A module: a file, and the inline modules in it that lead there.
@@ -40,6 +49,11 @@ struct Place {
 }
 
 impl Crates {
+    pub(super) fn new(parsed: Arc<Parsed>) -> Self {
+        let packages = Packages::new(Arc::clone(&parsed));
+        Self { parsed, packages, imports: Memory::default(), places: Memory::default() }
+    }
+
     pub(super) fn resolve(&self, files: &Files, from: &str, import: &Import) -> Resolution {
         match import.kind {
             ImportKind::Module => Resolution::file(self.declared(files, from, import)),
@@ -90,7 +104,7 @@ impl Crates {
         let above = format!("{folder}.rs");
         around.iter().chain([&above]).filter(|path| *path != file).any(|path| {
             files.file(path).is_some()
-                && self.imports(files, path).iter().any(|import| {
+                && self.imports(files, path).imports.iter().any(|import| {
                     let path = import.path.as_deref().map(|path| path.trim_start_matches("./"));
                     path.is_some_and(|path| path == name)
                         && import.within.is_empty()
@@ -149,7 +163,7 @@ impl Crates {
         let first = names[0];
         let edition_2015 = package.is_some_and(|package| package.edition_2015);
         let start = if edition_2015 { Place::root(&here.root) } else { here };
-        if self.step(files, &start, first).is_some() {
+        if self.step(files, &start, first, Seen::FromInside).is_some() {
             return Resolution::file(Some(self.follow(files, start, names).file));
         }
         let found = self.through_crate(files, package, from, first, &names[1..]);
@@ -158,6 +172,7 @@ impl Crates {
         }
         // `use a::b; use b::C;`, or a variant of an enum of the same file.
         let imports = self.imports(files, from);
+        let imports = &imports.imports;
         let brought = imports.iter().find(|other| {
             other.kind == ImportKind::Use
                 && *other != import
@@ -206,7 +221,15 @@ impl Crates {
             }
         };
         let Some(library) = library else { return Resolution::Missing };
-        Resolution::file(Some(self.follow(files, Place::root(&library), rest).file))
+        // A name that another crate sees is not a private module, though one may be called the same.
+        let mut place = Place::root(&library);
+        for name in rest {
+            match self.step(files, &place, name, Seen::FromOutside) {
+                Some(next) => place = next,
+                None => break,
+            }
+        }
+        Resolution::file(Some(place.file))
     }
 
     /// Goes on as long as the names are modules.
@@ -216,7 +239,7 @@ impl Crates {
             let next = match *name {
                 "self" => continue,
                 "super" => self.above(files, place.clone(), &["super"]).map(|(place, _)| place),
-                name => self.step(files, &place, name),
+                name => self.step(files, &place, name, Seen::FromInside),
             };
             match next {
                 Some(next) => place = next,
@@ -227,14 +250,16 @@ impl Crates {
     }
 
     /// The module `name` that a module declares.
-    fn step(&self, files: &Files, place: &Place, name: &str) -> Option<Place> {
+    fn step(&self, files: &Files, place: &Place, name: &str, seen: Seen) -> Option<Place> {
         let imports = self.imports(files, &place.file);
+        let imports = &imports.imports;
         let mut path = place.path.clone();
         path.push(name.to_owned());
         let declared = imports
             .iter()
             .filter(|import| import.kind == ImportKind::Module)
             .filter(|import| import.specifier == name && import.within == place.within)
+            .filter(|import| import.public || seen == Seen::FromInside)
             // One of several, each for its platform: the first that is there.
             .find_map(|import| self.declared(files, &place.file, import));
         if let Some(file) = declared {
@@ -291,7 +316,7 @@ impl Crates {
         let mut open = VecDeque::from([Place::root(root)]);
         let mut seen = std::collections::HashSet::from([root.to_owned()]);
         while let Some(place) = open.pop_front() {
-            for import in self.imports(files, &place.file).iter() {
+            for import in self.imports(files, &place.file).imports.iter() {
                 if import.kind != ImportKind::Module || seen.len() > MAX_SEARCHED {
                     continue;
                 }
@@ -312,10 +337,10 @@ impl Crates {
         None
     }
 
-    fn imports(&self, files: &Files, file: &str) -> Arc<[Import]> {
+    fn imports(&self, files: &Files, file: &str) -> Arc<Outline> {
         self.imports.get_or(file, || {
             let text = files.read(file).unwrap_or_default();
-            outline::imports(Language::Rust, &text).imports.into()
+            self.parsed.imports(Language::Rust, &text)
         })
     }
 }

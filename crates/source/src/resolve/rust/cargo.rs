@@ -6,10 +6,10 @@ use std::sync::Arc;
 use serde::Deserialize;
 
 use super::super::files::{Files, Memory, below, folders_above, join, parent};
-use super::super::manifest::expand;
+use crate::parsed::Parsed;
 
-#[derive(Default)]
 pub(super) struct Packages {
+    parsed: Arc<Parsed>,
     at: Memory<Option<Arc<Package>>>,
     members: Memory<Arc<BTreeMap<String, String>>>,
 }
@@ -37,7 +37,7 @@ pub(super) struct Dependency {
 
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "kebab-case", default)]
-struct Manifest {
+pub(crate) struct Manifest {
     package: Option<PackageTable>,
     lib: Option<Target>,
     bin: Vec<Target>,
@@ -76,11 +76,18 @@ struct Target {
 #[derive(Deserialize, Default)]
 #[serde(default)]
 struct Workspace {
-    members: Vec<String>,
     dependencies: BTreeMap<String, toml::Value>,
 }
 
 impl Packages {
+    pub(super) fn new(parsed: Arc<Parsed>) -> Self {
+        Self { parsed, at: Memory::default(), members: Memory::default() }
+    }
+
+    fn manifest(&self, files: &Files, folder: &str) -> Option<Arc<Manifest>> {
+        self.parsed.manifest(&files.read(&below(folder, "Cargo.toml"))?)
+    }
+
     /// The package that a file is part of.
     pub(super) fn of(&self, files: &Files, file: &str) -> Option<Arc<Package>> {
         folders_above(file).find_map(|folder| self.at(files, folder))
@@ -88,8 +95,8 @@ impl Packages {
 
     fn at(&self, files: &Files, folder: &str) -> Option<Arc<Package>> {
         self.at.get_or(folder, || {
-            let manifest = manifest(files, folder)?;
-            Package::new(files, folder, manifest).map(Arc::new)
+            let manifest = self.manifest(files, folder)?;
+            Package::new(files, folder, &manifest).map(Arc::new)
         })
     }
 
@@ -109,8 +116,10 @@ impl Packages {
         let roots = folders_above(&of.folder).map(str::to_owned);
         for root in std::iter::once(of.folder.clone()).chain(roots) {
             let members = self.members.get_or(root.as_str(), || {
-                let manifest = manifest(files, &root).and_then(|found| found.workspace);
-                Arc::new(manifest.map(|found| shared(files, &root, found)).unwrap_or_default())
+                let manifest = self.manifest(files, &root);
+                let workspace = manifest.as_ref().and_then(|found| found.workspace.as_ref());
+                let shared = workspace.map(|found| shared(files, &root, found));
+                Arc::new(shared.unwrap_or_default())
             });
             if let Some(folder) = members.get(&dependency.package) {
                 return self.at(files, folder);
@@ -120,27 +129,13 @@ impl Packages {
     }
 }
 
-/// The packages of a workspace by the names under which members may inherit them: those with a path, and the members.
-fn shared(files: &Files, root: &str, workspace: Workspace) -> BTreeMap<String, String> {
-    let mut found = BTreeMap::new();
-    for folder in expand(files, root, &workspace.members) {
-        if let Some(package) = manifest(files, &folder).and_then(|found| found.package) {
-            found.insert(package.name, folder);
-        }
-    }
-    // A dependency that the workspace takes from the registry is not the member of the same name.
-    for (name, value) in &workspace.dependencies {
-        let dependency = Dependency::new(name, value);
-        match dependency.path.as_deref().and_then(|path| join(root, path)) {
-            Some(folder) => found.insert(name.clone(), folder),
-            None => found.remove(name),
-        };
-    }
-    found
-}
-
-fn manifest(files: &Files, folder: &str) -> Option<Manifest> {
-    toml::from_str(&files.read(&below(folder, "Cargo.toml"))?).ok()
+/// The packages of a workspace that members may inherit under a name.
+fn shared(files: &Files, root: &str, workspace: &Workspace) -> BTreeMap<String, String> {
+    let local = workspace.dependencies.iter().filter_map(|(name, value)| {
+        let path = value.get("path")?.as_str()?;
+        Some((name.clone(), join(root, path).filter(|folder| files.is_folder(folder))?))
+    });
+    local.collect()
 }
 
 impl Dependency {
@@ -155,8 +150,8 @@ impl Dependency {
 }
 
 impl Package {
-    fn new(files: &Files, folder: &str, manifest: Manifest) -> Option<Self> {
-        let package = manifest.package?;
+    fn new(files: &Files, folder: &str, manifest: &Manifest) -> Option<Self> {
+        let package = manifest.package.as_ref()?;
         let at = |path: &str| join(folder, path).and_then(|path| files.file(&path));
         let targets = [&manifest.bin, &manifest.example, &manifest.test, &manifest.bench];
         let mut named_roots: Vec<String> = targets
@@ -167,19 +162,18 @@ impl Package {
         let build = package.build.as_ref().and_then(toml::Value::as_str).unwrap_or("build.rs");
         named_roots.extend(at(build));
         let library = manifest.lib.as_ref().and_then(|lib| lib.path.as_deref());
-        let target = manifest.target.into_values();
-        let tables = std::iter::once(manifest.dependencies).chain(target);
+        let tables = std::iter::once(&manifest.dependencies).chain(manifest.target.values());
         let mut dependencies = BTreeMap::new();
         for (name, value) in tables.flat_map(|tables| {
             let Tables { dependencies, dev_dependencies, build_dependencies } = tables;
-            dependencies.into_iter().chain(dev_dependencies).chain(build_dependencies)
+            dependencies.iter().chain(dev_dependencies).chain(build_dependencies)
         }) {
-            dependencies.insert(name.replace('-', "_"), Dependency::new(&name, &value));
+            dependencies.insert(name.replace('-', "_"), Dependency::new(name, value));
         }
         let edition = package.edition.as_ref();
         Some(Self {
             folder: folder.to_owned(),
-            name: package.name,
+            name: package.name.clone(),
             library_name: manifest.lib.as_ref().and_then(|lib| lib.name.clone()),
             library: at(library.unwrap_or("src/lib.rs")),
             named_roots,
