@@ -46,6 +46,11 @@ impl Vectors {
         Row::quantise(vector).to_bytes()
     }
 
+    /// The dimensions of a vector in that form; None if it is damaged.
+    pub fn dims_of(row: &[u8]) -> Option<usize> {
+        Row::from_bytes(row).map(|row| row.values.len())
+    }
+
     pub fn dims(&self) -> usize {
         self.dims
     }
