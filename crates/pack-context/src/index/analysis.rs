@@ -1,0 +1,183 @@
+//! What one file says, as far as a search needs it: its pieces with their words, and the discoveries in it.
+//!
+//! An analysis is a function of a file's path and content and of nothing else, so it can be cached by a digest of both.
+
+use std::ops::Range;
+
+use rank::{Bag, Document};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use source::{Language, Role, outline};
+
+use super::cache::Key;
+use super::state::MAX_DOCUMENTS;
+use super::texts;
+use crate::discover::{self, Discovery, Place, Places};
+
+/// Part of every key: raised whenever the same file would be analysed differently.
+const VERSION: u32 = 1;
+
+/// Longer files are data. They can be grepped; nobody asks what they mean.
+pub(crate) const MAX_FILE_BYTES: u64 = 4 * 1024 * 1024;
+
+/// What one file says.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Analysis {
+    /// The name people use, where it is known.
+    pub(crate) language: Option<Box<str>>,
+    pub(crate) role: Option<Role>,
+    pub(crate) pieces: Vec<Piece>,
+    #[serde(with = "as_json")]
+    pub(crate) discoveries: Vec<Discovery>,
+    /// The bags and the text keys of the discoveries, in their order.
+    pub(crate) said: Vec<Said>,
+}
+
+/// A piece of a file.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Piece {
+    pub(crate) bytes: Range<u32>,
+    /// Counted from 1; the end is the line after the last.
+    pub(crate) lines: Range<u32>,
+    /// The names that it defines, the qualified one first, one on each line.
+    pub(crate) names: Box<str>,
+    pub(crate) said: Said,
+}
+
+/// A text, without the text.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Said {
+    /// Of the text itself: who says the same is shown once.
+    pub(crate) digest: u64,
+    /// Of what is embedded of it.
+    pub(crate) embedded: Key,
+    /// [`rank::Bag::to_bytes`].
+    pub(crate) bag: Vec<u8>,
+}
+
+/// The digest that names a file's content under its path.
+pub(crate) fn key_of(path: &str, content: &[u8]) -> Key {
+    let mut hash = Sha256::new();
+    hash.update(VERSION.to_le_bytes());
+    hash.update(discover::VERSION.to_le_bytes());
+    hash.update((path.len() as u64).to_le_bytes());
+    hash.update(path);
+    hash.update(content);
+    short(&hash.finalize())
+}
+
+/// The digest that names a text that is embedded.
+pub(crate) fn key_of_text(text: &str) -> Key {
+    short(&Sha256::digest(text))
+}
+
+/// The digest that tells whether two texts say the same; white space around them does not count.
+pub(crate) fn digest_of(text: &str) -> u64 {
+    let digest = Sha256::digest(text.trim());
+    u64::from_le_bytes(digest[..8].try_into().expect("eight bytes are eight bytes"))
+}
+
+fn short(digest: &[u8]) -> Key {
+    let mut key = Key::default();
+    key.copy_from_slice(&digest[..size_of::<Key>()]);
+    key
+}
+
+impl Analysis {
+    /// Discoveries that have no date of their own get none here: a file's time is no part of what it says.
+    pub(crate) fn of(places: &Places, path: &str, content: &[u8]) -> Self {
+        let Ok(text) = std::str::from_utf8(content) else { return Self::default() };
+        if text.contains('\0') {
+            return Self::default();
+        }
+        let language = Language::of(path, text);
+        let discoveries = places.in_file(path, text, "");
+        let said = discoveries.iter().map(|discovery| Said::of_record(&discovery.text())).collect();
+        // What such a file says is in its discoveries, statement by statement.
+        let told = matches!(places.of(path), Some(Place::Memory | Place::Record | Place::Guide));
+        let chunks = if told { Vec::new() } else { outline(language, text).chunks };
+        let room = MAX_DOCUMENTS.saturating_sub(discoveries.len());
+        let pieces = chunks
+            .into_iter()
+            .filter_map(|chunk| {
+                let range = chunk.bytes.start as usize..chunk.bytes.end as usize;
+                let body = text.get(range).filter(|body| !body.trim().is_empty())?;
+                let qualified = chunk.name.as_deref().into_iter();
+                let mut names: Vec<&str> = Vec::new();
+                for name in qualified.chain(chunk.defines.iter().map(String::as_str)) {
+                    if !names.contains(&name) {
+                        names.push(name);
+                    }
+                }
+                let embedded = texts::of_piece(path, names.first().copied(), body);
+                let document = Document { text: body, path: Some(path), symbols: &names };
+                Some(Piece {
+                    said: Said::new(body, &embedded, &document),
+                    names: names.join("\n").into(),
+                    bytes: chunk.bytes,
+                    lines: chunk.lines,
+                })
+            })
+            .take(room)
+            .collect();
+        Self {
+            language: language.map(|language| language.name().into()),
+            role: Some(source::role_of(path, text)),
+            pieces,
+            discoveries,
+            said,
+        }
+    }
+
+    pub(crate) fn to_bytes(&self) -> Vec<u8> {
+        postcard::to_stdvec(self).expect("plain data in memory can be written")
+    }
+
+    /// None for anything that [`Analysis::to_bytes`] did not write.
+    pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let analysis: Self = postcard::from_bytes(bytes).ok()?;
+        (analysis.said.len() == analysis.discoveries.len()).then_some(analysis)
+    }
+}
+
+impl Said {
+    /// Of a discovery or a session, which is embedded as it is.
+    pub(crate) fn of_record(text: &str) -> Self {
+        let embedded = texts::of_record(text);
+        Self::new(text, &embedded, &Document { text, path: None, symbols: &[] })
+    }
+
+    fn new(text: &str, embedded: &str, document: &Document<'_>) -> Self {
+        Self {
+            digest: digest_of(text),
+            embedded: key_of_text(embedded),
+            bag: Bag::of(document).to_bytes(),
+        }
+    }
+}
+
+/// Discoveries say of themselves what they are, which needs a format that does too.
+mod as_json {
+    use serde::de::Error;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use crate::discover::Discovery;
+
+    pub(super) fn serialize<S: Serializer>(value: &[Discovery], out: S) -> Result<S::Ok, S::Error> {
+        let json = match value {
+            [] => String::new(),
+            some => serde_json::to_string(some).map_err(serde::ser::Error::custom)?,
+        };
+        json.serialize(out)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        input: D,
+    ) -> Result<Vec<Discovery>, D::Error> {
+        let json = String::deserialize(input)?;
+        if json.is_empty() {
+            return Ok(Vec::new());
+        }
+        serde_json::from_str(&json).map_err(D::Error::custom)
+    }
+}

@@ -1,0 +1,296 @@
+//! What the threads of an index share, and how one file is taken in.
+
+use std::io::Read as _;
+use std::sync::{
+    Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard,
+};
+use std::time::SystemTime;
+
+use source::Modules;
+use tree::trigram::Set;
+use tree::{Change, Stamp, Tree};
+
+use super::analysis::{Analysis, MAX_FILE_BYTES, key_of};
+use super::cache::{self, Cache, Found, Key, Place, Stamps, is_settled};
+use super::narrow::{self, Trigrams};
+use super::roles;
+use super::state::{DocumentId, Read, SourceId, State};
+use super::work::{Urgency, Work};
+use crate::discover::Places;
+
+/// How many analyses are gathered before they are written to the cache.
+const WRITE_TOGETHER: usize = 256;
+
+pub(crate) struct Core {
+    pub(crate) tree: Arc<Tree>,
+    pub(crate) places: Places,
+    place: Place,
+    cache: OnceLock<Cache>,
+    state: RwLock<State>,
+    pub(crate) work: Work,
+    pub(crate) trigrams: Trigrams,
+    /// Discoveries that came after the first look at all files, and have no vector yet.
+    written: Mutex<Vec<DocumentId>>,
+    modules: RwLock<Arc<Modules>>,
+    /// What the cache knows of files by their stamps, until all files were looked at once.
+    remembered: Mutex<Option<Stamps>>,
+    unwritten: Mutex<Unwritten>,
+    last_change: Mutex<Option<SystemTime>>,
+}
+
+/// A row for the cache: key, analysis, trigrams.
+type Row = (Key, Vec<u8>, Option<Set>);
+
+/// What goes to the cache with the next write.
+#[derive(Default)]
+struct Unwritten {
+    analyses: Vec<Row>,
+    stamps: Vec<Found>,
+    gone: Vec<Box<str>>,
+}
+
+impl Core {
+    pub(crate) fn new(tree: Arc<Tree>, places: Places, place: Place) -> Self {
+        Self {
+            tree,
+            places,
+            place,
+            cache: OnceLock::new(),
+            state: RwLock::default(),
+            work: Work::default(),
+            trigrams: Trigrams::default(),
+            written: Mutex::default(),
+            modules: RwLock::default(),
+            remembered: Mutex::default(),
+            unwritten: Mutex::default(),
+            last_change: Mutex::default(),
+        }
+    }
+
+    /// Opened when it is first needed: a pack that is only listed touches nothing.
+    pub(crate) fn cache(&self) -> &Cache {
+        self.cache.get_or_init(|| Cache::open(&self.place))
+    }
+
+    pub(crate) fn state(&self) -> RwLockReadGuard<'_, State> {
+        self.state.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn state_mut(&self) -> RwLockWriteGuard<'_, State> {
+        self.state.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn modules(&self) -> Arc<Modules> {
+        Arc::clone(&self.modules.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub(crate) fn last_change(&self) -> Option<SystemTime> {
+        *lock(&self.last_change)
+    }
+
+    /// Asks the cache what it knows of the files by their stamps.
+    pub(crate) fn remember(&self) {
+        *lock(&self.remembered) = Some(self.cache().stamps(self.tree.root()));
+    }
+
+    /// Every file was looked at: from now on the state knows better. True the first time.
+    pub(crate) fn forget(&self) -> bool {
+        lock(&self.remembered).take().is_some()
+    }
+
+    /// Takes in what the watch tells. Called in the order of the changes.
+    pub(crate) fn listed(&self, change: Change) {
+        if self.changes_modules(&change) {
+            self.read_modules();
+        }
+        let modules = self.modules();
+        let mut state = self.state_mut();
+        let listed = state.listed(change, &modules);
+        let look: Vec<_> = listed
+            .look
+            .into_iter()
+            .filter_map(|id| Some((roles::urgency(state.source(id)?.role), id)))
+            .collect();
+        let unknown: Vec<Box<str>> = look
+            .iter()
+            .filter_map(|(_, id)| state.file_of(*id).filter(|file| file.greppable))
+            .map(|file| file.path.clone())
+            .collect();
+        drop(state);
+        if !listed.gone.is_empty() {
+            self.trigrams.remove(listed.gone.iter().map(|path| &**path));
+            *lock(&self.last_change) = Some(SystemTime::now());
+            lock(&self.unwritten).gone.extend(listed.gone);
+        }
+        self.work.add(look);
+        // After the line before: see `Trigrams::put`.
+        self.trigrams.unknown(unknown.iter().map(|path| &**path));
+    }
+
+    fn changes_modules(&self, change: &Change) -> bool {
+        match change {
+            Change::Changed(entry) => Modules::depend_on(&entry.path),
+            Change::Removed(path) => Modules::depend_on(path),
+            Change::Folder { path, entries } => {
+                path.is_empty() || entries.iter().any(|entry| Modules::depend_on(&entry.path))
+            }
+        }
+    }
+
+    fn read_modules(&self) {
+        let modules = Arc::new(Modules::read(self.tree.guard()));
+        self.state_mut().set_modules(&modules);
+        *self.modules.write().unwrap_or_else(PoisonError::into_inner) = modules;
+    }
+
+    /// Every file, to be looked at as if nothing were known of it.
+    pub(crate) fn all_files(&self) -> Vec<(Urgency, SourceId)> {
+        self.forget();
+        let mut state = self.state_mut();
+        state.forget_files();
+        state.files().map(|(id, source, _)| (roles::urgency(source.role), id)).collect()
+    }
+
+    /// What the cache takes on disk.
+    pub(crate) fn disk_bytes(&self) -> u64 {
+        cache::bytes(&self.place)
+    }
+
+    /// Reads and analyses one file, if it says something else than is known, and puts the outcome in.
+    pub(crate) fn look_at(&self, id: SourceId) {
+        let Some((path, listed)) = self.file(id) else { return };
+        let remembered = lock(&self.remembered).as_mut().and_then(|known| known.remove(&path));
+        if let Some((stamp, key)) = remembered
+            && stamp == listed
+            && let Some(analysis) = self.cached(&key)
+        {
+            let read = Read { key, stamp, settled: true };
+            self.state_mut().put(&path, &read, analysis);
+            self.narrow(id, &path, &key);
+            return;
+        }
+        match self.read(&path) {
+            Some((read, content)) => self.take_in(id, &path, read, &content),
+            // Too big, not readable, or gone: nothing that it said before counts any more.
+            None => {
+                let read = Read { key: Key::default(), stamp: listed, settled: true };
+                self.state_mut().put(&path, &read, Analysis::default());
+            }
+        }
+        *lock(&self.last_change) = Some(SystemTime::now());
+    }
+
+    fn take_in(&self, id: SourceId, path: &str, read: Read, content: &[u8]) {
+        let set = narrow::set_of(content);
+        self.trigrams.put(path, set.clone(), || self.work.is_waiting(id));
+        if self.state_mut().says(path, &read) {
+            self.keep(path, &read, None);
+            return;
+        }
+        let (analysis, fresh) = match self.cached(&read.key) {
+            Some(analysis) => (analysis, None),
+            None => {
+                let analysis = Analysis::of(&self.places, path, content);
+                let row = (read.key, analysis.to_bytes(), set);
+                (analysis, Some(row))
+            }
+        };
+        let discoveries = analysis.discoveries.len();
+        let id = self.state_mut().put(path, &read, analysis);
+        if let Some(id) = id
+            && lock(&self.remembered).is_none()
+        {
+            let written = (0..discoveries).map(|place| DocumentId::new(id, place));
+            lock(&self.written).extend(written);
+        }
+        self.keep(path, &read, fresh);
+    }
+
+    /// These documents were written just now.
+    pub(crate) fn write(&self, documents: Vec<DocumentId>) {
+        lock(&self.written).extend(documents);
+    }
+
+    /// Discoveries that were written since the last time somebody asked.
+    pub(crate) fn take_written(&self) -> Vec<DocumentId> {
+        std::mem::take(&mut *lock(&self.written))
+    }
+
+    /// Gives a file that was not read its trigrams, if they are wanted: from the cache, or from the file after all.
+    fn narrow(&self, id: SourceId, path: &str, key: &Key) {
+        if !self.trigrams.are_wanted() {
+            return;
+        }
+        let known = self.cache().trigrams(key).and_then(Set::from_bytes);
+        if known.is_some() {
+            return self.trigrams.put(path, known, || self.work.is_waiting(id));
+        }
+        if let Some((read, content)) = self.read(path)
+            && read.key == *key
+        {
+            self.trigrams.put(path, narrow::set_of(&content), || self.work.is_waiting(id));
+        }
+    }
+
+    fn cached(&self, key: &Key) -> Option<Analysis> {
+        Analysis::from_bytes(&self.cache().analysis(key)?)
+    }
+
+    /// The file as it is now: its content, and the stamp that it has before and after the reading.
+    fn read(&self, path: &str) -> Option<(Read, Vec<u8>)> {
+        let (mut file, metadata) = self.tree.open(path).ok()?;
+        let mut stamp = Stamp::of(&metadata);
+        let mut content = Vec::new();
+        // A file that somebody writes to is read again; what is read while it grows on is told of by the watch.
+        for _ in 0..3 {
+            if stamp.size > MAX_FILE_BYTES {
+                return None;
+            }
+            let now = SystemTime::now();
+            content.clear();
+            file.by_ref().take(MAX_FILE_BYTES + 1).read_to_end(&mut content).ok()?;
+            let after = Stamp::of(&file.metadata().ok()?);
+            if after == stamp {
+                let settled = is_settled(stamp, now);
+                return Some((Read { key: key_of(path, &content), stamp, settled }, content));
+            }
+            stamp = after;
+            std::io::Seek::rewind(&mut file).ok()?;
+        }
+        let read = Read { key: key_of(path, &content), stamp, settled: false };
+        Some((read, content))
+    }
+
+    fn file(&self, id: SourceId) -> Option<(Box<str>, Stamp)> {
+        let state = self.state();
+        state.file_of(id).map(|file| (file.path.clone(), file.stamp))
+    }
+
+    fn keep(&self, path: &str, read: &Read, fresh: Option<Row>) {
+        let mut unwritten = lock(&self.unwritten);
+        unwritten.stamps.push(Found { path: path.into(), stamp: read.stamp, key: read.key });
+        unwritten.analyses.extend(fresh);
+        let full = unwritten.stamps.len() >= WRITE_TOGETHER;
+        drop(unwritten);
+        if full {
+            self.write_cache();
+        }
+    }
+
+    /// Writes to the cache what was gathered for it.
+    pub(crate) fn write_cache(&self) {
+        let Unwritten { analyses, stamps, gone } = std::mem::take(&mut *lock(&self.unwritten));
+        if !analyses.is_empty() {
+            self.cache().add_analyses(&analyses);
+        }
+        // A stamp that names an analysis comes after the analysis.
+        if !(stamps.is_empty() && gone.is_empty()) {
+            self.cache().keep_stamps(self.tree.root(), &stamps, &gone);
+        }
+    }
+}
+
+/// What these locks hold is whole at every step, so a panic elsewhere does not spoil it.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

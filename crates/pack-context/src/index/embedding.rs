@@ -1,0 +1,321 @@
+//! Vectors for the documents, made in the background.
+//!
+//! Work goes in rounds. A round takes the documents that have no vector, the most useful first: what people wrote to be
+//! found, what searches surfaced, files on people's minds, then sources before tests. It looks them up in the cache, and
+//! only where that gives nothing does it embed a few. So a start, a vector that another process made, and a branch that
+//! comes back all take the same way, and stopping anywhere loses at most one round.
+//!
+//! Of several processes on one cache one embeds, the one that holds the lock file; the others find its vectors.
+
+mod one;
+mod pause;
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use embed::{EmbedError, Embedder};
+use rank::vectors::Vectors;
+use sha2::{Digest, Sha256};
+
+use self::one::OneProcess;
+pub(crate) use self::pause::{Calls, Running};
+use super::analysis::key_of_text;
+use super::cache::Key;
+use super::core::Core;
+use super::state::{Body, DocumentId, State};
+use super::{roles, snippet, texts};
+
+/// Documents that one round looks up.
+const LOOK_UP: usize = 2_048;
+/// Documents that one round embeds: about a third of a second, for which a call may have to share the processor.
+const EMBED: usize = 12;
+/// Vectors that are put in under one lock.
+const PUT_TOGETHER: usize = 256;
+/// Documents that searches surfaced and that go first.
+const PREFERRED: usize = 256;
+
+pub(crate) struct Embedding {
+    core: Arc<Core>,
+    embedder: Arc<dyn Embedder>,
+    /// Names the model in the cache.
+    model: Key,
+    turn: Mutex<Turn>,
+    preferred: Mutex<VecDeque<DocumentId>>,
+    error: Mutex<Option<String>>,
+}
+
+/// What one round leaves for the next. Whoever holds it makes the round.
+#[derive(Default)]
+struct Turn {
+    /// Texts that the cache does not have, as of this version of it.
+    absent: HashSet<Key>,
+    version: Option<i64>,
+    /// Texts that cannot be read now, as of this generation of the state.
+    unread: HashSet<Key>,
+    generation: u64,
+    one: OneProcess,
+}
+
+/// What a round came to.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Round {
+    /// Some documents have their vectors now.
+    Some,
+    /// There is nothing to do.
+    Nothing,
+    /// Another process is at it.
+    Elsewhere,
+    Failed,
+}
+
+/// A document without a vector.
+struct Missing {
+    id: DocumentId,
+    key: Key,
+}
+
+impl Embedding {
+    pub(crate) fn new(core: Arc<Core>, embedder: Arc<dyn Embedder>) -> Arc<Self> {
+        let mut model = Key::default();
+        model.copy_from_slice(&Sha256::digest(&embedder.model().hash)[..size_of::<Key>()]);
+        Arc::new(Self {
+            core,
+            embedder,
+            model,
+            turn: Mutex::default(),
+            preferred: Mutex::default(),
+            error: Mutex::default(),
+        })
+    }
+
+    pub(crate) fn model(&self) -> &embed::Model {
+        self.embedder.model()
+    }
+
+    /// Why the last attempt failed, if it did.
+    pub(crate) fn error(&self) -> Option<String> {
+        lock(&self.error).clone()
+    }
+
+    /// These go before the others.
+    pub(crate) fn prefer(&self, documents: impl IntoIterator<Item = DocumentId>) {
+        let mut preferred = lock(&self.preferred);
+        for id in documents {
+            if !preferred.contains(&id) {
+                preferred.push_front(id);
+            }
+        }
+        preferred.truncate(PREFERRED);
+    }
+
+    /// One round. `alone` embeds even while another process does: for somebody who waits for the outcome.
+    pub(crate) fn round(&self, alone: bool) -> Round {
+        let mut turn = lock(&self.turn);
+        let missing = self.missing(&mut turn);
+        if missing.is_empty() {
+            turn.one.release();
+            return Round::Nothing;
+        }
+        if self.look_up(&mut turn, &missing) {
+            return Round::Some;
+        }
+        if !turn.one.take(&self.core.cache().lock_file()) && !alone {
+            return Round::Elsewhere;
+        }
+        let wanted: Vec<&Missing> = missing.iter().take(EMBED).collect();
+        self.embed(&mut turn, &wanted)
+    }
+
+    /// Embeds these documents at once: somebody has just written them and may ask for them next.
+    pub(crate) fn embed_now(&self, documents: &[DocumentId]) {
+        // A turn of its own: a round that runs would be waited for.
+        let mut turn = Turn::default();
+        let state = self.core.state();
+        let missing: Vec<Missing> = documents
+            .iter()
+            .filter(|id| !has_vector(&state, **id))
+            .filter_map(|id| Some(Missing { id: *id, key: state.document(*id)?.1.embedded }))
+            .collect();
+        drop(state);
+        if !missing.is_empty() && !self.look_up(&mut turn, &missing) {
+            self.embed(&mut turn, &missing.iter().collect::<Vec<_>>());
+        }
+    }
+
+    /// How many documents have a vector, and how many should.
+    pub(crate) fn progress(&self) -> (usize, usize) {
+        let state = self.core.state();
+        let wanted = state.documents().filter(|(_, source, document)| {
+            !document.is_piece() || roles::is_embedded(source.role)
+        });
+        let all = wanted.count();
+        let done = state.vectors.as_ref().map_or(0, Vectors::len);
+        (done.min(all), all)
+    }
+
+    /// The documents without a vector that the next round is about, the most useful first.
+    fn missing(&self, turn: &mut Turn) -> Vec<Missing> {
+        let preferred: HashMap<DocumentId, usize> = {
+            let mut preferred = lock(&self.preferred);
+            let state = self.core.state();
+            preferred.retain(|id| !has_vector(&state, *id));
+            preferred.iter().enumerate().map(|(place, id)| (*id, place)).collect()
+        };
+        let state = self.core.state();
+        if turn.generation != state.generation {
+            turn.generation = state.generation;
+            turn.unread.clear();
+        }
+        let mut missing: Vec<_> = state
+            .documents()
+            .filter(|(id, source, document)| {
+                (!document.is_piece() || roles::is_embedded(source.role))
+                    && !has_vector(&state, *id)
+                    && !turn.unread.contains(&document.embedded)
+            })
+            .map(|(id, source, document)| {
+                let record = !document.is_piece();
+                let heat = state.attention.get(&id.source()).copied().unwrap_or_default();
+                let rank = match (record, preferred.get(&id)) {
+                    (true, _) => (0, 0),
+                    (false, Some(place)) => (1, *place),
+                    // In hundredths: the hottest first.
+                    (false, None) if heat > 0.0 => (2, 100 - (heat * 100.0) as usize),
+                    (false, None) => (3, usize::from(roles::urgency(source.role))),
+                };
+                (rank, Missing { id, key: document.embedded })
+            })
+            .collect();
+        drop(state);
+        let order = |one: &(_, Missing), other: &(_, Missing)| {
+            (one.0, one.1.id).cmp(&(other.0, other.1.id))
+        };
+        if missing.len() > LOOK_UP {
+            missing.select_nth_unstable_by(LOOK_UP, order);
+            missing.truncate(LOOK_UP);
+        }
+        missing.sort_unstable_by(order);
+        missing.into_iter().map(|(_, missing)| missing).collect()
+    }
+
+    /// Puts in what the cache has; false if it has none of these.
+    fn look_up(&self, turn: &mut Turn, missing: &[Missing]) -> bool {
+        let version = self.core.cache().version();
+        if turn.version != version {
+            turn.version = version;
+            turn.absent.clear();
+        }
+        let asked: Vec<&Missing> =
+            missing.iter().filter(|missing| !turn.absent.contains(&missing.key)).collect();
+        if asked.is_empty() {
+            return false;
+        }
+        let keys: Vec<Key> = asked.iter().map(|missing| missing.key).collect();
+        let rows = self.core.cache().vectors(&self.model, &keys);
+        let mut found = Vec::new();
+        for (missing, row) in asked.into_iter().zip(rows) {
+            match row {
+                Some(row) => found.push((missing.id, missing.key, row)),
+                None => {
+                    turn.absent.insert(missing.key);
+                }
+            }
+        }
+        self.put(found)
+    }
+
+    fn embed(&self, turn: &mut Turn, wanted: &[&Missing]) -> Round {
+        let texts = self.texts(turn, wanted);
+        if texts.is_empty() {
+            return Round::Some;
+        }
+        let inputs: Vec<&str> = texts.iter().map(|(_, text)| text.as_str()).collect();
+        let vectors = match self.embedder.embed(&inputs) {
+            Ok(vectors) => vectors,
+            Err(error) => {
+                self.note(Some(&error));
+                return Round::Failed;
+            }
+        };
+        self.note(None);
+        let rows: Vec<(DocumentId, Key, Vec<u8>)> = texts
+            .iter()
+            .zip(&vectors)
+            .map(|((missing, _), vector)| (missing.id, missing.key, Vectors::row(vector)))
+            .collect();
+        let kept: Vec<(Key, Vec<u8>)> =
+            rows.iter().map(|(_, key, row)| (*key, row.clone())).collect();
+        self.core.cache().add_vectors(&self.model, &kept);
+        for (key, _) in &kept {
+            turn.absent.remove(key);
+        }
+        self.put(rows);
+        Round::Some
+    }
+
+    /// The texts that are embedded for these documents, as far as they can be read.
+    fn texts<'a>(&self, turn: &mut Turn, wanted: &[&'a Missing]) -> Vec<(&'a Missing, String)> {
+        wanted
+            .iter()
+            .filter_map(|missing| {
+                let text = self.text(missing.id).filter(|text| key_of_text(text) == missing.key);
+                if text.is_none() {
+                    turn.unread.insert(missing.key);
+                }
+                Some((*missing, text?))
+            })
+            .collect()
+    }
+
+    fn text(&self, id: DocumentId) -> Option<String> {
+        let state = self.core.state();
+        let (source, document) = state.document(id)?;
+        let (path, bytes, name) = match &document.body {
+            Body::Discovery(discovery) => return Some(texts::of_record(&discovery.text())),
+            Body::Session(session) => return Some(texts::of_record(&session.text)),
+            Body::Piece { bytes, names, .. } => {
+                (source.path()?.to_owned(), bytes.clone(), names.lines().next().map(str::to_owned))
+            }
+        };
+        let digest = document.digest;
+        drop(state);
+        let body = snippet::read(&self.core.tree, &path, &bytes, digest)?;
+        Some(texts::of_piece(&path, name.as_deref(), &body))
+    }
+
+    /// Puts vectors in, to documents that still say what was embedded.
+    fn put(&self, rows: Vec<(DocumentId, Key, Vec<u8>)>) -> bool {
+        let mut any = false;
+        for some in rows.chunks(PUT_TOGETHER) {
+            let mut state = self.core.state_mut();
+            for (id, key, row) in some {
+                let says =
+                    state.document(*id).is_some_and(|(_, document)| document.embedded == *key);
+                any |= says && state.put_vector(*id, row);
+            }
+        }
+        any
+    }
+
+    fn note(&self, error: Option<&EmbedError>) {
+        let text = error.map(ToString::to_string);
+        let mut noted = lock(&self.error);
+        if *noted != text {
+            if let Some(text) = &text {
+                tracing::warn!(
+                    error = text,
+                    "documents could not be embedded: searches go by words until they can"
+                );
+            }
+            *noted = text;
+        }
+    }
+}
+
+fn has_vector(state: &State, id: DocumentId) -> bool {
+    state.vectors.as_ref().is_some_and(|vectors| vectors.contains(id.number()))
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,161 @@
+//! Documents that lie in no file: discoveries that people added, fixes in the history, sessions. And what people do says
+//! of files: which are on their minds.
+//!
+//! Added discoveries are looked at by every question, which costs microseconds where there is nothing new. The rest is
+//! looked at by a thread of its own, now and then.
+
+mod history;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use source::Resolver;
+use store::ContextStore;
+
+use self::history::Head;
+use super::analysis::Said;
+use super::core::Core;
+use super::neighbours::{self, Neighbours};
+use super::state::{Body, NewRecord};
+use super::threads::Stop;
+use crate::discover::{self, Discovery, MAX_COMMITS};
+use crate::sessions::{Kept, Sessions};
+
+/// How often the history and the sessions are looked at.
+const EVERY: Duration = Duration::from_secs(5);
+
+pub(crate) struct Records {
+    kept: Arc<Kept>,
+    sessions: Arc<Sessions>,
+    neighbours: Neighbours,
+    seen: Mutex<Seen>,
+    looked: Condvar,
+}
+
+/// What the documents were last made from.
+#[derive(Default)]
+struct Seen {
+    discoveries: Option<i64>,
+    head: Option<Head>,
+    activity: Option<i64>,
+    /// All of it was looked at once.
+    once: bool,
+}
+
+impl Records {
+    pub(crate) fn new(kept: Arc<Kept>, sessions: Arc<Sessions>, neighbours: Neighbours) -> Self {
+        let (seen, looked) = (Mutex::default(), Condvar::new());
+        Self { kept, sessions, neighbours, seen, looked }
+    }
+
+    /// Takes in discoveries that people added since, in whichever process.
+    pub(crate) fn refresh(&self, core: &Core) {
+        let generation = self.kept.ask(ContextStore::generation);
+        if generation.is_none() || generation == self.seen().discoveries {
+            return;
+        }
+        let Some(added) = self.kept.ask(ContextStore::discoveries) else { return };
+        let records = added.into_iter().map(|added| of_discovery("store", added.into(), core));
+        let records = records.collect();
+        let written = core.state_mut().set_records("store:", records);
+        core.write(written);
+        self.seen().discoveries = generation;
+    }
+
+    /// Looks at the history and the sessions until it is time to end.
+    pub(crate) fn keep_up(&self, core: &Core, stop: &Stop) {
+        loop {
+            self.look(core);
+            if !stop.rest(EVERY) {
+                return;
+            }
+        }
+    }
+
+    /// Looks at the history and the sessions once.
+    pub(crate) fn look(&self, core: &Core) {
+        self.refresh(core);
+        self.look_at_history(core);
+        self.look_at_sessions(core);
+        self.seen().once = true;
+        self.looked.notify_all();
+    }
+
+    /// Waits until all was looked at once, or until then.
+    pub(crate) fn wait(&self, until: Instant) {
+        let patience = until.saturating_duration_since(Instant::now());
+        drop(self.looked.wait_timeout_while(self.seen(), patience, |seen| !seen.once));
+    }
+
+    /// Finds what files import, as the project is now.
+    pub(crate) fn resolver(&self) -> Resolver {
+        self.neighbours.now()
+    }
+
+    fn look_at_history(&self, core: &Core) {
+        let head = Head::of(core.tree.root());
+        if head.is_some() && head == self.seen().head {
+            return;
+        }
+        match discover::fix_commits(core.tree.root(), MAX_COMMITS) {
+            Ok(fixes) => {
+                let records = fixes.into_iter().map(|fix| of_discovery("commit", fix, core));
+                let records = records.collect();
+                core.state_mut().set_records("commit:", records);
+            }
+            Err(error) => {
+                let cause = std::error::Error::source(&error).map(ToString::to_string);
+                tracing::warn!(%error, cause, "fixes in the history are not found");
+            }
+        }
+        self.seen().head = head;
+    }
+
+    fn look_at_sessions(&self, core: &Core) {
+        let activity = self.sessions.generation();
+        if Some(activity) == self.seen().activity {
+            return;
+        }
+        let modules = core.modules();
+        let records = self
+            .sessions
+            .documents(|path| modules.of(path))
+            .into_iter()
+            .map(|session| NewRecord {
+                name: format!("session:{}", session.id).into(),
+                said: Said::of_record(&session.text),
+                module: session.module.clone(),
+                body: Body::Session(Box::new(session)),
+            })
+            .collect();
+        core.state_mut().set_records("session:", records);
+        self.sessions.warmth().refresh();
+        let resolver = self.resolver();
+        let imports = |path: &str| neighbours::of(&resolver, &core.tree, path);
+        let warm = self.sessions.warmth().around(self.sessions.now(), imports);
+        let mut state = core.state_mut();
+        let attention: HashMap<_, _> = warm
+            .into_iter()
+            .filter_map(|(path, degree)| Some((state.file(&path)?.0, degree)))
+            .collect();
+        state.attention = attention;
+        drop(state);
+        self.seen().activity = Some(activity);
+    }
+
+    fn seen(&self) -> MutexGuard<'_, Seen> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn of_discovery(family: &str, mut discovery: Discovery, core: &Core) -> NewRecord {
+    let modules = core.modules();
+    discovery.fill_module(|path| modules.of(path));
+    NewRecord {
+        name: format!("{family}:{}", discovery.id).into(),
+        said: Said::of_record(&discovery.text()),
+        module: discovery.module.clone(),
+        body: Body::Discovery(Box::new(discovery)),
+    }
+}

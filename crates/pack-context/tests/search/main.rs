@@ -1,0 +1,6 @@
+//! `context_search` and the index behind it, through the tools as the pipeline calls them.
+
+#![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+mod found;
+mod support;

@@ -1,0 +1,241 @@
+//! A project in a temporary folder, its pack, and an embedder whose vectors can be told in advance.
+
+use std::fs;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use contract::{CallContext, Caller, Code, Tool, ToolError};
+use embed::{EmbedError, Embedder, Model};
+use pack_context::{ContextOptions, ContextPack, Phase};
+use serde_json::{Value, json};
+use store::StateDir;
+use tempfile::TempDir;
+
+/// Far longer than anything here takes; only a hang makes it run out.
+pub(crate) const LIMIT: Duration = Duration::from_secs(60);
+
+pub(crate) struct Project {
+    folder: TempDir,
+    pub(crate) embedder: Arc<Concepts>,
+}
+
+impl Project {
+    pub(crate) fn new() -> Self {
+        Self { folder: tempfile::tempdir().unwrap(), embedder: Concepts::new("concepts") }
+    }
+
+    /// A small shop: code, documentation, decisions, a test, a generated file.
+    pub(crate) fn shop() -> Self {
+        let project = Self::new();
+        project.write("README.md", "# Shop\n\nSells things. Orders are paid by card.\n");
+        project.write("Cargo.toml", "[package]\nname = \"shop\"\n");
+        project.write(
+            "src/auth/token.rs",
+            "/// Signs a token for a customer.\npub fn sign_token(customer: &str) -> String {\n    format!(\"{customer}.sig\")\n}\n\n\
+             /// Checks the signature of a token.\npub fn verify_token(token: &str) -> bool {\n    token.ends_with(\".sig\")\n}\n",
+        );
+        project.write(
+            "src/orders/cart.rs",
+            "pub struct Cart {\n    pub items: Vec<u32>,\n}\n\nimpl Cart {\n    pub fn total_price(&self) -> u32 {\n        self.items.iter().sum()\n    }\n}\n",
+        );
+        project
+            .write("tests/cart_test.rs", "#[test]\nfn total_price_of_an_empty_cart_is_zero() {}\n");
+        project.write(
+            ".claude/memory/decisions.jsonl",
+            "{\"type\": \"decision\", \"content\": \"Keep orders in Postgres, because reports need joins\", \"module\": \"orders\"}\n\
+             {\"type\": \"rule\", \"content\": \"Never log a customer's token\", \"module\": \"auth\"}\n",
+        );
+        project
+    }
+
+    pub(crate) fn root(&self) -> PathBuf {
+        self.folder.path().join("project")
+    }
+
+    pub(crate) fn state(&self) -> StateDir {
+        fs::create_dir_all(self.root()).unwrap();
+        StateDir::open(self.root().join(".vouch")).unwrap()
+    }
+
+    pub(crate) fn path(&self, path: &str) -> PathBuf {
+        self.root().join(path)
+    }
+
+    pub(crate) fn write(&self, path: &str, content: impl AsRef<[u8]>) {
+        let path = self.path(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, content).unwrap();
+    }
+
+    pub(crate) fn append(&self, path: &str, content: &str) {
+        let mut all = fs::read_to_string(self.path(path)).unwrap_or_default();
+        all.push_str(content);
+        self.write(path, all);
+    }
+
+    pub(crate) fn remove(&self, path: &str) {
+        fs::remove_file(self.path(path)).unwrap();
+    }
+
+    pub(crate) fn rename(&self, from: &str, to: &str) {
+        fs::create_dir_all(self.path(to).parent().unwrap()).unwrap();
+        fs::rename(self.path(from), self.path(to)).unwrap();
+    }
+
+    pub(crate) fn options(&self) -> ContextOptions {
+        let embedder = Arc::clone(&self.embedder) as Arc<dyn Embedder>;
+        let threads = NonZeroUsize::new(2).unwrap();
+        ContextOptions { embedder: Some(embedder), threads, ..ContextOptions::default() }
+    }
+
+    /// Another process, as far as the pack can tell.
+    pub(crate) fn open(&self) -> Session {
+        self.open_with(self.options())
+    }
+
+    pub(crate) fn open_with(&self, options: ContextOptions) -> Session {
+        let pack = ContextPack::open(&self.root(), &self.state(), options).unwrap();
+        Session { tools: pack.tools().unwrap(), pack }
+    }
+
+    /// The same, with everything listed, analysed and embedded.
+    pub(crate) fn complete(&self) -> Session {
+        let session = self.open();
+        assert!(session.pack.index().complete(&|_| (), &|| false));
+        session
+    }
+
+    pub(crate) fn database(&self) -> PathBuf {
+        self.path(".vouch/index.db")
+    }
+
+    pub(crate) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+}
+
+/// One running pack.
+pub(crate) struct Session {
+    pub(crate) pack: ContextPack,
+    pub(crate) tools: Vec<Arc<dyn Tool>>,
+}
+
+impl Session {
+    pub(crate) fn tool(&self, name: &str) -> &dyn Tool {
+        &**self.tools.iter().find(|tool| tool.contract().name == name).unwrap()
+    }
+
+    pub(crate) fn call(&self, name: &str, mut arguments: Value) -> Result<Value, ToolError> {
+        let tool = self.tool(name);
+        let contract = tool.contract();
+        contract.input.fill_defaults(&mut arguments);
+        contract.input.validate(&arguments).map_err(|violation| {
+            tool.reword(&violation)
+                .unwrap_or_else(|| ToolError::new(Code::InvalidInput, violation.message))
+        })?;
+        tool.check(&arguments)?;
+        let ctx = CallContext::new(Caller::new("test"));
+        let output = tool.call(arguments, &ctx)?.structured.unwrap();
+        contract.output.as_ref().unwrap().validate(&output).unwrap();
+        Ok(output)
+    }
+
+    pub(crate) fn search(&self, query: &str) -> Value {
+        self.call("context_search", json!({"query": query})).unwrap()
+    }
+
+    /// Where the results are, best first: the path of what has one, else its type.
+    pub(crate) fn places(&self, query: &str) -> Vec<String> {
+        places(&self.search(query))
+    }
+
+    /// The best result, in a line.
+    pub(crate) fn best(&self, query: &str) -> String {
+        let answer = self.search(query);
+        let best = &answer["results"][0];
+        format!("{} {} {}", best["type"], best["path"], best["content"])
+    }
+
+    /// Waits until the index is ready and everything has its vector.
+    pub(crate) fn wait_until_embedded(&self) {
+        wait_for(|| {
+            let status = self.pack.index().status();
+            status.phase == Phase::Ready && status.vectors.done == status.vectors.all
+        });
+    }
+}
+
+pub(crate) fn places(answer: &Value) -> Vec<String> {
+    let results = answer["results"].as_array().unwrap().iter();
+    results
+        .map(|result| result["path"].as_str().or(result["type"].as_str()).unwrap().to_owned())
+        .collect()
+}
+
+pub(crate) fn wait_for(condition: impl Fn() -> bool) {
+    let began = Instant::now();
+    while !condition() {
+        assert!(began.elapsed() < LIMIT, "waited too long");
+        std::thread::yield_now();
+        std::thread::park_timeout(Duration::from_millis(5));
+    }
+}
+
+/// Vectors by what a text is about: a question meets a text with none of its words.
+pub(crate) struct Concepts {
+    model: Model,
+    pub(crate) embedded: AtomicUsize,
+    failure: Mutex<Option<fn() -> EmbedError>>,
+}
+
+const CONCEPTS: [&[&str]; 4] = [
+    &["token", "signature", "login", "credentials", "authentication", "sign", "verify"],
+    &["postgres", "database", "storage", "sql", "joins"],
+    &["price", "total", "cost", "sum", "money"],
+    &["log", "logging", "journal"],
+];
+const OTHERS: usize = 12;
+
+impl Concepts {
+    pub(crate) fn new(id: &str) -> Arc<Self> {
+        let model = Model { id: id.into(), dims: Some(CONCEPTS.len() + OTHERS), hash: id.into() };
+        Arc::new(Self { model, embedded: AtomicUsize::new(0), failure: Mutex::default() })
+    }
+
+    pub(crate) fn fail_with(&self, failure: Option<fn() -> EmbedError>) {
+        *self.failure.lock().unwrap() = failure;
+    }
+
+    fn vector(text: &str) -> Vec<f32> {
+        let mut vector = vec![0.0_f32; CONCEPTS.len() + OTHERS];
+        let lower = text.to_lowercase();
+        for word in lower.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()) {
+            match CONCEPTS.iter().position(|concept| concept.contains(&word)) {
+                Some(concept) => vector[concept] += 1.0,
+                None => {
+                    let sum: usize = word.bytes().map(usize::from).sum();
+                    vector[CONCEPTS.len() + sum % OTHERS] += 0.1;
+                }
+            }
+        }
+        let length = vector.iter().map(|value| value * value).sum::<f32>().sqrt();
+        vector.into_iter().map(|value| value / length.max(f32::MIN_POSITIVE)).collect()
+    }
+}
+
+impl Embedder for Concepts {
+    fn model(&self) -> &Model {
+        &self.model
+    }
+
+    fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, EmbedError> {
+        if let Some(failure) = *self.failure.lock().unwrap() {
+            return Err(failure());
+        }
+        self.embedded.fetch_add(texts.len(), Ordering::Relaxed);
+        Ok(texts.iter().map(|text| Self::vector(text)).collect())
+    }
+}
