@@ -12,16 +12,21 @@ const KELVIN: &[u8] = "\u{212a}".as_bytes();
 
 /// The folded bytes of a text.
 pub(super) fn folded(text: &[u8]) -> impl Iterator<Item = u8> + '_ {
-    let mut rest = text;
+    let mut at = 0;
     std::iter::from_fn(move || {
-        let (first, _) = rest.split_first()?;
-        let (byte, used) = match *first {
-            0xc5 if rest.starts_with(LONG_S) => (b's', LONG_S.len()),
-            0xe2 if rest.starts_with(KELVIN) => (b'k', KELVIN.len()),
-            byte => (byte.to_ascii_lowercase(), 1),
-        };
-        rest = &rest[used..];
-        Some(byte)
+        let first = *text.get(at)?;
+        at += 1;
+        match first {
+            0xc5 if text[at - 1..].starts_with(LONG_S) => {
+                at += LONG_S.len() - 1;
+                Some(b's')
+            }
+            0xe2 if text[at - 1..].starts_with(KELVIN) => {
+                at += KELVIN.len() - 1;
+                Some(b'k')
+            }
+            byte => Some(byte.to_ascii_lowercase()),
+        }
     })
 }
 

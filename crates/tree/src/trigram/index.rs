@@ -1,7 +1,8 @@
-//! The index as files come and go: a few immutable segments, and the files that are too new for one.
+//! The index as files come and go: immutable segments, and the files that are too new for one.
 //!
-//! A changed file is a new file: its old number is dead, and segments forget it when they are merged. Segments are
-//! merged when there are several of one size, so each file is rewritten only a few times however many there are.
+//! A changed file is a new file: its old number is dead. Segments are of one size and never merged: many small ones cost
+//! a search little, and one pause that rewrites everything costs the search that waits for it much. When half of all
+//! numbers are dead, segments are written anew without them.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -10,14 +11,10 @@ use super::plan::Plan;
 use super::segment::Segment;
 use super::set::Set;
 
-/// New files wait until there are this many: few enough to be looked through one by one.
-const FRESH: usize = 64;
-/// So many segments of one size become one of the next.
-const MERGED: usize = 8;
-/// Segments grow to this many files. More would make the lists of common trigrams long for no gain.
-const MAX_FILES: usize = 8192;
-/// Or to this many bytes of sets: building one takes up to eight times as much for a moment.
-const MAX_BYTES: usize = 32 * 1024 * 1024;
+/// New files wait until there are this many, or have this many trigrams between them. Looking through them one by one
+/// takes a fraction of a millisecond.
+const MAX_FRESH: usize = 2048;
+const MAX_FRESH_TRIGRAMS: usize = 16 * 1024 * 1024;
 
 /// Narrows searches over a changing set of files.
 #[derive(Default)]
@@ -26,7 +23,9 @@ pub struct Index {
     paths: Vec<Option<Arc<str>>>,
     numbers: HashMap<Arc<str>, u32>,
     segments: Vec<Segment>,
-    fresh: Vec<(u32, Set)>,
+    /// Number and trigrams, ascending.
+    fresh: Vec<(u32, Box<[u32]>)>,
+    fresh_trigrams: usize,
     /// Files without a set: always candidates.
     unknown: BTreeSet<u32>,
 }
@@ -52,37 +51,22 @@ impl Index {
 
     /// Adds a file, or says anew what is in it. Without a set it is always a candidate.
     pub fn insert(&mut self, path: &str, set: Option<Set>) {
-        self.add(path, set);
-        if self.fresh.len() >= FRESH {
-            self.settle_fresh();
-        }
-    }
-
-    /// Adds many files at once, which is cheaper than one by one.
-    pub fn extend(&mut self, files: impl IntoIterator<Item = (String, Option<Set>)>) {
-        let mut bytes = 0;
-        for (path, set) in files {
-            bytes += set.as_ref().map_or(0, |set| set.as_bytes().len());
-            self.add(&path, set);
-            if self.fresh.len() >= MAX_FILES || bytes >= MAX_BYTES {
-                self.settle_fresh();
-                bytes = 0;
-            }
-        }
-        if self.fresh.len() >= FRESH {
-            self.settle_fresh();
-        }
-    }
-
-    fn add(&mut self, path: &str, set: Option<Set>) {
         let number = match self.numbers.get(path) {
             // So far nothing is known of it that would have to be forgotten.
             Some(number) if self.unknown.remove(number) => *number,
             _ => self.number(path),
         };
-        match set {
-            Some(set) => self.fresh.push((number, set)),
-            None => drop(self.unknown.insert(number)),
+        let Some(set) = set else {
+            self.unknown.insert(number);
+            return;
+        };
+        let trigrams: Box<[u32]> = set.iter().collect();
+        self.fresh_trigrams += trigrams.len();
+        self.fresh.push((number, trigrams));
+        if self.fresh.len() >= MAX_FRESH || self.fresh_trigrams >= MAX_FRESH_TRIGRAMS {
+            self.segments.push(Segment::build(&self.fresh));
+            self.fresh.clear();
+            self.fresh_trigrams = 0;
         }
     }
 
@@ -99,9 +83,11 @@ impl Index {
         let Some(number) = self.numbers.remove(path) else { return };
         self.paths[number as usize] = None;
         self.unknown.remove(&number);
-        self.fresh.retain(|(fresh, _)| *fresh != number);
-        // Dead numbers are only dropped by merging; too many of them, and everything is merged.
-        if self.paths.len() > 2 * self.numbers.len() + MAX_FILES {
+        if let Some(place) = self.fresh.iter().position(|(fresh, _)| *fresh == number) {
+            let (_, trigrams) = self.fresh.swap_remove(place);
+            self.fresh_trigrams -= trigrams.len();
+        }
+        if self.paths.len() > 2 * (self.numbers.len() + MAX_FRESH) {
             self.renumber();
         }
     }
@@ -111,39 +97,11 @@ impl Index {
         if *plan == Plan::Any {
             return self.paths().cloned().collect();
         }
-        let fresh = self.fresh.iter().filter(|(_, set)| {
-            let trigrams: Vec<u32> = set.iter().collect();
-            satisfies(&trigrams, plan)
-        });
-        let fresh = fresh.map(|(file, _)| *file);
+        let fresh = self.fresh.iter().filter(|(_, trigrams)| satisfies(trigrams, plan));
         let settled = self.segments.iter().flat_map(|segment| segment.candidates(plan));
-        let numbers = settled.chain(fresh).chain(self.unknown.iter().copied());
+        let numbers =
+            settled.chain(fresh.map(|(file, _)| *file)).chain(self.unknown.iter().copied());
         numbers.filter_map(|number| self.paths[number as usize].clone()).collect()
-    }
-
-    fn settle_fresh(&mut self) {
-        self.segments.push(Segment::build(&self.fresh));
-        self.fresh.clear();
-        // Segments stand by age, and so the small ones at the end.
-        while let Some(segments) = self.mergeable() {
-            let merged = Segment::merge(&self.segments[segments..], |file| self.is_live(file));
-            self.segments.truncate(segments);
-            self.segments.push(merged);
-        }
-    }
-
-    /// Where the last segments begin that are of one size and enough to be merged.
-    fn mergeable(&self) -> Option<usize> {
-        let size = |segment: &Segment| segment.len().max(1).ilog2() / MERGED.ilog2();
-        let first = self.segments.len().checked_sub(MERGED)?;
-        let last = size(&self.segments[self.segments.len() - 1]);
-        let alike = self.segments[first..].iter().all(|segment| size(segment) <= last);
-        let files: usize = self.segments[first..].iter().map(Segment::len).sum();
-        (alike && files <= MAX_FILES).then_some(first)
-    }
-
-    fn is_live(&self, number: u32) -> bool {
-        self.paths[number as usize].is_some()
     }
 
     /// Gives the live files new numbers without gaps.
@@ -161,12 +119,9 @@ impl Index {
             *segment = segment.renamed(&new);
         }
         self.segments.retain(|segment| segment.len() > 0);
-        self.fresh.retain_mut(|(file, _)| {
-            new[*file as usize].is_some_and(|new| {
-                *file = new;
-                true
-            })
-        });
+        for (file, _) in &mut self.fresh {
+            *file = new[*file as usize].expect("what is fresh is live");
+        }
         self.unknown = self.unknown.iter().filter_map(|file| new[*file as usize]).collect();
         self.paths = paths;
     }
@@ -179,5 +134,58 @@ fn satisfies(trigrams: &[u32], plan: &Plan) -> bool {
         Plan::Has(trigram) => trigrams.binary_search(trigram).is_ok(),
         Plan::All(plans) => plans.iter().all(|plan| satisfies(trigrams, plan)),
         Plan::One(plans) => plans.iter().any(|plan| satisfies(trigrams, plan)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trigram::Collector;
+
+    fn set(text: &str) -> Option<Set> {
+        Collector::default().collect(text.as_bytes())
+    }
+
+    fn has(text: &str) -> Plan {
+        let trigrams = set(text).unwrap();
+        Plan::All(trigrams.iter().map(Plan::Has).collect())
+    }
+
+    fn found(index: &Index, plan: &Plan) -> Vec<String> {
+        let mut paths: Vec<_> =
+            index.candidates(plan).iter().map(|path| path.to_string()).collect();
+        paths.sort();
+        paths
+    }
+
+    /// Files by the thousand: whatever is in segments, fresh, changed, gone or renumbered is found where it should be.
+    #[test]
+    fn files_come_change_and_go() {
+        let mut index = Index::default();
+        let mut collector = Collector::default();
+        let mut text = |number: usize, round: usize| {
+            collector.collect(format!("common text, file{number:05}, round{round}").as_bytes())
+        };
+        let path = |number: usize| format!("folder/{number}");
+        for round in 0..4 {
+            for number in 0..3000 {
+                index.insert(&path(number), text(number, round));
+            }
+            for number in (round * 100)..(round * 100 + 50) {
+                index.remove(&path(number));
+            }
+            index.insert("always", None);
+            index.insert("always", None);
+            assert_eq!(found(&index, &has("file02999")), ["always".to_owned(), path(2999),]);
+            // Others have the same trigrams, in other places.
+            let removed = round * 100;
+            let near = found(&index, &has(&format!("file{removed:05}")));
+            assert!(!near.contains(&path(removed)));
+            assert_eq!(found(&index, &has(&format!("round{round}"))).len(), index.len());
+            assert_eq!(found(&index, &has("round9")), ["always"]);
+            assert_eq!(found(&index, &Plan::Any).len(), index.len());
+        }
+        assert!(index.paths.len() < 2 * (3000 + MAX_FRESH) + 2, "dead numbers are dropped");
+        assert!(index.segments.iter().all(|segment| segment.len() <= MAX_FRESH));
     }
 }

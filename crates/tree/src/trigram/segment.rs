@@ -11,7 +11,7 @@
 //! turned into anyway, because joining bits needs no branches.
 
 use super::plan::Plan;
-use super::set::{Set, put, take};
+use super::set::{put, take};
 
 pub(super) struct Segment {
     /// What the index calls the files, by their number here.
@@ -22,15 +22,16 @@ pub(super) struct Segment {
 }
 
 impl Segment {
-    pub(super) fn build(files: &[(u32, Set)]) -> Self {
+    /// Of files with their trigrams, ascending.
+    pub(super) fn build(files: &[(u32, Box<[u32]>)]) -> Self {
         // Counted first, then filled in: no sorting of all entries. The tables are big but sparse, and the pages of a
         // zeroed table that nobody touches cost nothing.
         let mut counts = vec![0_u32; 1 << 24];
         let mut keys = Vec::new();
-        for trigram in files.iter().flat_map(|(_, set)| set.iter()) {
-            let count = &mut counts[trigram as usize];
+        for trigram in files.iter().flat_map(|(_, trigrams)| trigrams) {
+            let count = &mut counts[*trigram as usize];
             if *count == 0 {
-                keys.push(trigram);
+                keys.push(*trigram);
             }
             *count += 1;
         }
@@ -41,9 +42,9 @@ impl Segment {
             total += std::mem::replace(&mut places[*key as usize], total);
         }
         let mut entries = vec![0_u32; total as usize];
-        for (number, (_, set)) in files.iter().enumerate() {
-            for trigram in set.iter() {
-                let place = &mut places[trigram as usize];
+        for (number, (_, trigrams)) in files.iter().enumerate() {
+            for trigram in trigrams {
+                let place = &mut places[*trigram as usize];
                 entries[*place as usize] = number as u32;
                 *place += 1;
             }
@@ -59,46 +60,27 @@ impl Segment {
         Self::pack(files.iter().map(|(file, _)| *file).collect(), lists)
     }
 
-    /// One segment out of several, without the files that `keep` lets go.
-    pub(super) fn merge(segments: &[Self], keep: impl Fn(u32) -> bool) -> Self {
-        let mut files = Vec::new();
-        // For each segment, what its numbers become.
-        let renumbered: Vec<Vec<Option<u32>>> = segments
-            .iter()
-            .map(|segment| {
-                let number = |file: &u32| {
-                    keep(*file).then(|| {
-                        files.push(*file);
-                        files.len() as u32 - 1
-                    })
-                };
-                segment.files.iter().map(number).collect()
-            })
-            .collect();
-        let mut keys: Vec<u32> =
-            segments.iter().flat_map(|segment| segment.keys.iter().copied()).collect();
-        keys.sort_unstable();
-        keys.dedup();
-        let mut bits = Bits::default();
-        let lists = keys.into_iter().map(|key| {
-            let mut list = Vec::new();
-            for (segment, numbers) in segments.iter().zip(&renumbered) {
-                if let Some(packed) = segment.list(key) {
-                    segment.unpack(packed, &mut bits);
-                    list.extend(bits.iter().filter_map(|number| numbers[number as usize]));
-                }
-            }
-            (key, list.into_iter())
-        });
-        Self::pack(files, lists)
-    }
-
     /// The same with new names for its files, without those that get none.
     pub(super) fn renamed(&self, names: &[Option<u32>]) -> Self {
-        let name = |file: u32| names[file as usize];
-        let mut renamed = Self::merge(std::slice::from_ref(self), |file| name(file).is_some());
-        renamed.files = renamed.files.iter().filter_map(|file| name(*file)).collect();
-        renamed
+        let mut files = Vec::new();
+        let numbers: Vec<Option<u32>> = self
+            .files
+            .iter()
+            .map(|file| {
+                names[*file as usize].map(|name| {
+                    files.push(name);
+                    files.len() as u32 - 1
+                })
+            })
+            .collect();
+        let mut bits = Bits::default();
+        let lists = self.keys.iter().filter_map(|key| {
+            self.unpack(self.list(*key)?, &mut bits);
+            let list: Vec<u32> =
+                bits.iter().filter_map(|number| numbers[number as usize]).collect();
+            Some((*key, list.into_iter()))
+        });
+        Self::pack(files, lists)
     }
 
     fn pack<L>(files: Vec<u32>, lists: impl Iterator<Item = (u32, L)>) -> Self
