@@ -1,7 +1,7 @@
 //! Rust: `mod name;`, `use`, `extern crate`, `include!`.
 //!
 //! Many crates declare modules inside macros (`cfg_rt! { mod runtime; }`). The grammar sees only tokens there, so these
-//! are read for `mod name ;` and `use … ;` as well.
+//! are read for `mod name ;` as well.
 
 use tree_sitter::Node;
 
@@ -176,7 +176,7 @@ fn push_macro(node: Node<'_>, text: &str, imports: &mut Vec<Import>) {
     }
 }
 
-/// `mod name ;`, with its `#[path]`, anywhere among the tokens; `use` trees are read from their text.
+/// `mod name ;`, with its `#[path]`, anywhere among the tokens.
 fn push_tokens(tokens: Node<'_>, around: Node<'_>, text: &str, imports: &mut Vec<Import>) {
     let mut path = None;
     let mut state = State::Start;

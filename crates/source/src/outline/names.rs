@@ -33,7 +33,7 @@ pub(super) fn define<'tree>(
         Class::Function => (ChunkKind::Function, function_names(table, inner, text)),
         Class::Type => (ChunkKind::Type, type_names(table, inner, text)),
         Class::Module => (ChunkKind::Module, field_text(inner, "name", text).into_iter().collect()),
-        Class::Constant => constant(inner, text),
+        Class::Constant => constant(table, inner, text),
         Class::Other => statement(table, inner, text)?,
         Class::Import | Class::Wrapper | Class::Group => return None,
     };
@@ -79,7 +79,7 @@ fn body(node: Node<'_>) -> Option<Node<'_>> {
 }
 
 fn function_names(table: &Table, node: Node<'_>, text: &str) -> Vec<String> {
-    if matches!(table.language, Language::C | Language::Cpp) {
+    if is_c(table) {
         return declarator(node, text).into_iter().collect();
     }
     let Some(name) = field_text(node, "name", text) else {
@@ -120,7 +120,7 @@ fn type_names(table: &Table, node: Node<'_>, text: &str) -> Vec<String> {
     field_text(node, "name", text).map(|name| without_generics(&name)).into_iter().collect()
 }
 
-fn constant(node: Node<'_>, text: &str) -> (ChunkKind, Vec<String>) {
+fn constant(table: &Table, node: Node<'_>, text: &str) -> (ChunkKind, Vec<String>) {
     match node.kind() {
         "lexical_declaration" | "variable_declaration" => {
             let mut kind = ChunkKind::Constant;
@@ -140,7 +140,7 @@ fn constant(node: Node<'_>, text: &str) -> (ChunkKind, Vec<String>) {
             (kind, name.into_iter().collect())
         }
         "const_declaration" | "var_declaration" => (ChunkKind::Constant, specs(node, "name", text)),
-        "declaration" | "type_definition" | "field_declaration" if is_c(node) => {
+        "declaration" | "type_definition" | "field_declaration" if is_c(table) => {
             // `struct point { … };` and `typedef struct { … } point;` define a type.
             let inner = node.child_by_field_name("type").filter(|inner| body(*inner).is_some());
             let names = inner.and_then(|inner| field_text(inner, "name", text));
@@ -171,6 +171,12 @@ fn statement(table: &Table, node: Node<'_>, text: &str) -> Option<(ChunkKind, Ve
         return None;
     }
     let assignment = node.named_child(0)?;
+    if table.class(assignment) == Class::Module {
+        return Some((
+            ChunkKind::Module,
+            field_text(assignment, "name", text).into_iter().collect(),
+        ));
+    }
     let left = assignment.child_by_field_name("left")?;
     match (table.language, assignment.kind()) {
         (Language::Python, "assignment") if left.kind() == "identifier" => {
@@ -194,8 +200,8 @@ fn is_function(node: Node<'_>) -> bool {
     )
 }
 
-fn is_c(node: Node<'_>) -> bool {
-    node.child_by_field_name("declarator").is_some() || node.child_by_field_name("type").is_some()
+fn is_c(table: &Table) -> bool {
+    matches!(table.language, Language::C | Language::Cpp)
 }
 
 /// The names in a declaration that has several: `const a = 1, b = 2`, Go's `const ( … )`.
@@ -253,7 +259,9 @@ fn member_names(table: &Table, body: Node<'_>, text: &str, names: &mut Vec<Strin
             ),
             Class::Type | Class::Module => names.extend(type_names(table, inner, text)),
             Class::Constant => {
-                names.extend(constant(inner, text).1.iter().map(|name| simple(name).to_owned()));
+                names.extend(
+                    constant(table, inner, text).1.iter().map(|name| simple(name).to_owned()),
+                );
             }
             _ => {}
         }

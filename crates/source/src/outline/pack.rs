@@ -77,18 +77,19 @@ impl Open {
     fn takes(&self, next: &Piece, size: u32) -> bool {
         let alone = |piece: &Piece, size| piece.definition && size >= ALONE_BYTES;
         let import = |piece: &Piece| piece.kind == ChunkKind::Imports;
-        let head = !self.piece.definition && self.size() <= HEAD_BYTES;
+        let head = self.piece.head && self.size() <= HEAD_BYTES;
         self.piece.group == next.group
             && import(&self.piece) == import(next)
             && !alone(&self.piece, self.named)
             && (head || self.size() + size <= JOINED_BYTES && !alone(next, size))
     }
 
-    /// The biggest definition gives the name.
+    /// The biggest definition gives the name; a type, if only its small members are with it.
     fn join(&mut self, next: Piece, size: u32) {
         let last = &mut self.piece;
         last.end = next.end;
         let better = match (last.definition, next.definition) {
+            _ if last.head => size >= ALONE_BYTES,
             (false, true) => true,
             (true, false) => false,
             _ => size > self.named && next.name.is_some() || last.name.is_none(),
@@ -97,6 +98,7 @@ impl Open {
             last.kind = next.kind;
             last.name = next.name;
             last.definition = next.definition;
+            last.head = false;
             self.named = size;
         }
         last.defines.extend(next.defines);

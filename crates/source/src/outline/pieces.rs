@@ -28,6 +28,8 @@ pub(super) struct Piece {
     pub(super) group: u32,
     /// A whole definition; it is not joined to anything unless it is small.
     pub(super) definition: bool,
+    /// The head of a type whose members follow.
+    pub(super) head: bool,
 }
 
 impl Piece {
@@ -39,6 +41,7 @@ impl Piece {
             defines: Vec::new(),
             group: 0,
             definition: false,
+            head: false,
         }
     }
 }
@@ -130,6 +133,7 @@ impl Cutter<'_> {
             defines: definition.own,
             group: inside.group,
             definition: false,
+            head: true,
         });
         let mut cursor = body.walk();
         for child in body.children(&mut cursor).skip(usize::from(brace.is_some())) {
@@ -168,6 +172,7 @@ impl Cutter<'_> {
             defines: definition.defines,
             group: named.group,
             definition: true,
+            head: false,
         });
     }
 

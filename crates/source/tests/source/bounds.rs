@@ -1,0 +1,90 @@
+//! Hostile texts: any text gives an outline, bounded in number and in work.
+
+use proptest::prelude::*;
+use source::{Language, outline};
+
+const LANGUAGES: [Language; 12] = [
+    Language::TypeScript,
+    Language::Tsx,
+    Language::JavaScript,
+    Language::Python,
+    Language::Rust,
+    Language::Go,
+    Language::Java,
+    Language::Solidity,
+    Language::C,
+    Language::Cpp,
+    Language::Markdown,
+    Language::Plain("text"),
+];
+
+fn covers(language: Language, text: &str) -> usize {
+    let outline = outline(Some(language), text);
+    let mut end = 0;
+    for chunk in &outline.chunks {
+        assert_eq!(chunk.bytes.start, end);
+        assert!(chunk.bytes.end > end, "no chunk is empty");
+        assert!(chunk.lines.start >= 1 && chunk.lines.end > chunk.lines.start);
+        end = chunk.bytes.end;
+        assert!(text.is_char_boundary(end as usize));
+    }
+    assert_eq!(end as usize, text.len());
+    outline.chunks.len()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Pieces of programs in any order, with characters that no program has.
+    #[test]
+    fn any_text_is_covered(words in prop::collection::vec(prop_oneof![
+        Just("import x from './x';\n"), Just("fn f() {"), Just("}\n"), Just("class A:\n    "),
+        Just("/* "), Just(" */"), Just("// é\n"), Just("\""), Just("'"), Just("`"), Just("#"), Just("# h\n"),
+        Just("((((("), Just(")"), Just("\n\n"), Just("\r\n"), Just("é🎉"), Just("export default "), Just("mod a;"),
+        Just("use a::{b, c::*};"), Just("#include \"x\"\n"), Just("def f(): pass\n"), Just("@x\n"), Just("\t"),
+        Just("```\n"), Just("impl X for Y {"), Just("\0"), Just("\u{feff}"), Just("long_word_without_end_"),
+    ], 0..60), language in prop::sample::select(LANGUAGES.to_vec())) {
+        covers(language, &words.concat());
+    }
+}
+
+#[test]
+fn one_line_of_900_kilobytes() {
+    let line = "var a=1;function b(c){return c+1}".repeat(900 * 1024 / 33);
+    for language in [Language::JavaScript, Language::Plain("json"), Language::Markdown] {
+        assert!(covers(language, &line) <= 64, "{language}");
+    }
+}
+
+#[test]
+fn a_million_small_things() {
+    let alternating = "import a from 'a';\nf();\n".repeat(30_000);
+    assert!(covers(Language::TypeScript, &alternating) <= 1600);
+    let blank = "\n".repeat(500_000);
+    assert!(covers(Language::Plain("text"), &blank) <= 1600);
+    let headings = "# a\n".repeat(100_000);
+    assert!(covers(Language::Markdown, &headings) <= 1600);
+}
+
+#[test]
+fn nesting_without_end() {
+    for (language, open) in [
+        (Language::JavaScript, "(["),
+        (Language::Rust, "mod a { fn f() { "),
+        (Language::Python, "(("),
+        (Language::Cpp, "namespace a { "),
+        (Language::Java, "class A { "),
+    ] {
+        let text = open.repeat(20_000);
+        covers(language, &format!("{text}\n"));
+    }
+}
+
+/// The same text, the same outline: the index keeps outlines by content.
+#[test]
+fn outlines_do_not_depend_on_what_was_parsed_before() {
+    let text = "fn a() {}\nfn b() {\n".to_owned() + &"    x();\n".repeat(500) + "}\n";
+    let first = outline(Some(Language::Rust), &text);
+    covers(Language::JavaScript, &"(".repeat(300_000));
+    assert_eq!(outline(Some(Language::Rust), &text), first);
+}

@@ -1,0 +1,136 @@
+//! All forms of imports, as written.
+
+use source::Language;
+
+fn check(path: &str, text: &str) -> String {
+    let found = source::imports(Language::of(path, text).unwrap(), text);
+    let lines = found.imports.iter().map(|import| {
+        let mut line = format!("{} {} {}", import.line, import.kind.name(), import.specifier);
+        if !import.names.is_empty() {
+            line = format!("{line} names {}", import.names.join(" "));
+        }
+        if !import.within.is_empty() {
+            line = format!("{line} within {}", import.within.join("::"));
+        }
+        if let Some(path) = &import.path {
+            line = format!("{line} path {path}");
+        }
+        line
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn typescript() {
+    insta::assert_snapshot!(check(
+        "a.ts",
+        r#"
+/// <reference path="./globals.d.ts" />
+/// <reference types="node" />
+import a from './a';
+import * as b from "../b.js";
+import { type C, d } from './c'; import './side-effect.css';
+import type { E } from './e';
+import f = require('./f');
+import json from './data.json' with { type: 'json' };
+export { g } from './g';
+export * as h from './h';
+export * from './i';
+export type { J } from './j';
+const k = require('./k');
+const later = async () => { const l = await import('./l'); return import(`./m`); };
+const composed = import(`./${name}`);
+const made = require('./' + name);
+type N = import('./n').N;
+declare module 'x' { import { o } from './o'; }
+function inner() { if (true) { return require.resolve('./p'); } }
+const text = "import q from './q'"; // import r from './r'
+/// <reference path="./late.d.ts" />
+import a2 from './a';
+"#
+    ));
+}
+
+#[test]
+fn javascript_inside_errors() {
+    insta::assert_snapshot!(check(
+        "a.js",
+        "import a from './a';\nconst = 5;\nimport b from './b';\nfunction {\nconst c = require('./c');\n"
+    ));
+}
+
+#[test]
+fn python() {
+    insta::assert_snapshot!(check(
+        "a.py",
+        r#"
+from __future__ import annotations
+import os, sys as system
+import a.b.c as d
+from . import x, y as z
+from .. import *
+from .pkg.mod import (
+    one,
+    two as deux,  # comment
+)
+from pkg import *
+try:
+    import ujson
+except ImportError:
+    import json as ujson
+def f():
+    from ..late import thing
+    if TYPE_CHECKING:
+        import only.types
+class C:
+    import inside
+text = "import no"
+"#
+    ));
+}
+
+#[test]
+fn rust() {
+    insta::assert_snapshot!(check(
+        "a.rs",
+        r#"
+extern crate alloc;
+mod a;
+pub(crate) mod b;
+#[cfg(unix)]
+#[path = "sys/unix.rs"]
+mod sys;
+mod inline { mod deep; use super::a::X; mod more { pub mod deepest; } }
+use crate::a::b::{self, C, d::{E, F as G}, h::*};
+use self::b::I;
+use super::super::up;
+use ::abs::J;
+use {k::L, m};
+pub use r#type::N;
+fn f() { use std::fmt::Write as _; }
+const T: &str = include_str!("../data/text.txt");
+include!("generated.rs");
+cfg_rt! {
+    #[path = "other.rs"]
+    mod runtime;
+    pub mod task;
+    use crate::not::read;
+}
+fn g() { not_items! { mod no; } }
+macro_rules! m { () => { mod no; use no::no; } }
+// use no::comment;
+"#
+    ));
+}
+
+#[test]
+fn others() {
+    let go = "package a\nimport \"fmt\"\nimport (\n\tm \"example.com/m/v2\"\n\t. \"./dot\"\n\t_ `raw/path`\n)\n";
+    let java = "package a.b;\nimport java.util.List;\nimport static a.b.C.member;\nimport a.b.*;\nclass D {}\n";
+    let solidity = "import \"./A.sol\";\nimport {B as C} from \"../B.sol\";\nimport * as D from '@oz/D.sol';\nimport \"E.sol\" as E;\n";
+    let c = "#include <stdio.h>\n#include \"a/b.h\"\n#if X\n  #include \"c.h\"\n#else\n#include MACRO\n#endif\nvoid f() {\n#include \"body.inc\"\n}\n";
+    insta::assert_snapshot!(
+        [check("a.go", go), check("A.java", java), check("A.sol", solidity), check("a.c", c)]
+            .join("\n\n")
+    );
+}

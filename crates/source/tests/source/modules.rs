@@ -1,0 +1,71 @@
+//! Which module a file belongs to.
+
+use source::Modules;
+
+use crate::Project;
+
+fn check(files: &[(&str, &str)], paths: &[&str]) -> String {
+    let project = Project::new(files);
+    let modules = Modules::read(&project.guard());
+    let of = |path: &&str| format!("{path}: {}", modules.of(path).as_deref().unwrap_or("none"));
+    paths.iter().map(of).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn project_yaml_in_its_forms() {
+    let paths = ["src/server/auth/a.ts", "src/api/b.ts", "src/apiary/c.ts", "web/d.ts", "e.ts"];
+    let forms = [
+        "modules:\n  - name: auth\n    path: src/server/auth\n  - name: api\n    paths: [src/api, ./web/]\n",
+        "modules:\n  auth: src/server/auth/**\n  api:\n    - src/api\n    - web\n",
+        "modules:\n  auth:\n    path: src/server/auth\n  api:\n    paths:\n      - src/api\n      - web\n",
+        "name: x\nmodules: [api, web]\n",
+        "modules: &a [*a, *a]\n",
+        "modules: [[[[[[not: yaml",
+    ];
+    let shown = forms.map(|form| {
+        let files = [("project.yaml", form), ("src/api/b.ts", ""), ("web/d.ts", "")];
+        format!("{form}{}", check(&files, &paths))
+    });
+    insta::assert_snapshot!(shown.join("\n\n"));
+}
+
+#[test]
+fn packages_of_a_workspace() {
+    insta::assert_snapshot!(check(
+        &[
+            ("Cargo.toml", "[workspace]\nmembers = [\"crates/*\"]\n"),
+            ("crates/auth/Cargo.toml", "[package]\nname = \"shop-auth\"\n"),
+            ("crates/auth/src/lib.rs", ""),
+            ("web/package.json", "{\"name\": \"@shop/web\"}"),
+            ("web/node_modules/left/package.json", "{\"name\": \"left\"}"),
+            ("services/pay/go.mod", "module example.com/shop/pay\n"),
+            ("tools/pyproject.toml", "[project]\nname = \"shop-tools\"\n"),
+            ("broken/package.json", "{"),
+        ],
+        &[
+            "crates/auth/src/token/sign.rs",
+            "web/src/index.ts",
+            "services/pay/card.go",
+            "tools/src/shop_tools/cli.py",
+            "broken/a.js",
+            "docs/guide.md",
+            "README.md",
+        ],
+    ));
+}
+
+#[test]
+fn folders_of_a_single_package() {
+    insta::assert_snapshot!(check(
+        &[("package.json", "{\"name\": \"shop\"}"), ("src/index.ts", "")],
+        &[
+            "src/server/auth/AuthService.ts",
+            "src/index.ts",
+            "src/shop/cart.py",
+            "internal/pay/card.go",
+            "src/main/java/shop/Cart.java",
+            "tests/cart.test.ts",
+            "package.json",
+        ],
+    ));
+}

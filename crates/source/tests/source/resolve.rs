@@ -1,0 +1,318 @@
+//! Imports to files: of each language, and what cannot be a file.
+
+use crate::Project;
+
+#[test]
+fn typescript() {
+    let project = Project::new(&[
+        (
+            "src/main.ts",
+            "import './a'; import './b.js'; import './dir'; import '../outside/x'; import './nothing'; import './data.json';\n\
+             import './style.css'; import '@/deep/thing'; import '~lib'; import '@/not/there'; import 'react';\n\
+             import '@scope/tool/sub/path'; import 'fs'; import 'node:fs/promises'; import '@shop/ui'; import '@shop/ui/button';\n\
+             import '@shop/unlinked'; import 'undeclared'; import '#internal'; import './view.vue'; import 'installed/lib/x';\n\
+             import './esm.mjs'; import './props.d.ts'; import '../../../etc/passwd'; import '/etc/passwd'; import './my-secret';\n\
+             import 'typed'; import './a?raw'; import '';\n",
+        ),
+        (
+            "package.json",
+            r##"{"name": "shop", "workspaces": ["packages/*"], "dependencies": {"react": "1", "@scope/tool": "1"},
+                "devDependencies": {"@types/typed": "1"}, "imports": {"#internal": "./src/internal.ts"}}"##,
+        ),
+        (
+            "tsconfig.json",
+            r#"{ // comments are fine
+                "compilerOptions": {"paths": {"@/*": ["./src/*"], "~lib": ["./src/a.ts"]},}}"#,
+        ),
+        ("src/a.ts", ""),
+        ("src/b.ts", ""),
+        ("src/b.js", ""),
+        ("src/dir/index.tsx", ""),
+        ("outside/x.d.ts", ""),
+        ("src/data.json", "{}"),
+        ("src/style.css", ""),
+        ("src/deep/thing.ts", ""),
+        ("src/internal.ts", ""),
+        ("src/view.vue", ""),
+        ("src/esm.mts", ""),
+        ("src/props.d.ts", ""),
+        ("src/my-secret.ts", ""),
+        ("node_modules/installed/lib/x.js", ""),
+        ("node_modules/installed/package.json", "{\"name\": \"installed\"}"),
+        (
+            "packages/ui/package.json",
+            r#"{"name": "@shop/ui", "exports": {".": "./src/index.ts", "./*": "./src/*.ts"}}"#,
+        ),
+        ("packages/ui/src/index.ts", ""),
+        ("packages/ui/src/button.ts", ""),
+        (
+            "packages/unlinked/package.json",
+            r#"{"name": "@shop/unlinked", "main": "./dist/index.js"}"#,
+        ),
+        ("packages/unlinked/src/index.ts", ""),
+    ]);
+    project.link("../../packages/ui", "node_modules/@shop/ui");
+    insta::assert_snapshot!(project.resolved("src/main.ts"));
+}
+
+#[test]
+fn javascript() {
+    let project = Project::new(&[
+        (
+            "lib/main.js",
+            "const a = require('./a'); require('./b'); require('./dir'); require('../package.json'); require('left');\n\
+             import('./a.js'); require('./only'); export * from './c.mjs'; require('./both');\n",
+        ),
+        ("package.json", "{\"dependencies\": {\"left\": \"1\"}}"),
+        ("lib/a.js", ""),
+        ("lib/a.d.ts", ""),
+        ("lib/b.cjs", ""),
+        ("lib/dir/package.json", "{\"main\": \"start.js\"}"),
+        ("lib/dir/start.js", ""),
+        ("lib/only.ts", ""),
+        ("lib/c.mjs", ""),
+        ("lib/both.js", ""),
+        ("lib/both/index.js", ""),
+    ]);
+    insta::assert_snapshot!(project.resolved("lib/main.js"));
+}
+
+#[test]
+fn typescript_projects_that_refer_to_others() {
+    let project = Project::new(&[
+        (
+            "tsconfig.json",
+            r#"{"files": [], "references": [{"path": "./app"}, {"path": "./core"}]}"#,
+        ),
+        ("tsconfig.base.json", r#"{"compilerOptions": {"paths": {"@core/*": ["./core/src/*"]}}}"#),
+        (
+            "app/tsconfig.json",
+            r#"{"extends": "../tsconfig.base.json", "references": [{"path": "../core"}]}"#,
+        ),
+        ("core/tsconfig.json", r#"{"extends": "../tsconfig.base.json"}"#),
+        ("broken/tsconfig.json", "{ not json"),
+        ("broken/a.ts", "import './b'; import '@core/x';"),
+        ("broken/b.ts", ""),
+        ("app/src/a.ts", "import '@core/x'; import '@core/gone';"),
+        ("core/src/x.ts", ""),
+        ("circle/tsconfig.json", r#"{"extends": "./tsconfig.json"}"#),
+        ("circle/a.ts", "import './b';"),
+        ("circle/b.ts", ""),
+    ]);
+    let all = ["app/src/a.ts", "broken/a.ts", "circle/a.ts"].map(|path| project.resolved(path));
+    insta::assert_snapshot!(all.join("\n\n"));
+}
+
+#[test]
+fn python() {
+    let project = Project::new(&[
+        (
+            "src/shop/cart/main.py",
+            "import os\nimport numpy as np\nfrom . import model, price, missing_name\nfrom .model import Cart\nfrom .. import util\n\
+             from ..util import helper\nimport shop.util\nfrom shop import cart\nfrom shop.cart import *\nimport shop.nothing\n\
+             from .gone import x\nfrom ....... import far\nimport shop.cart.price.deep\nfrom shop.native import fast\n\
+             import namespace.part.mod\nfrom namespace import part\nimport tools.job\nfrom tests import helper\nimport email\n\
+             from shop.stubs import typed\nimport logging.handlers\n",
+        ),
+        ("src/shop/__init__.py", ""),
+        ("src/shop/util.py", ""),
+        ("src/shop/cart/__init__.py", ""),
+        ("src/shop/cart/model.py", ""),
+        ("src/shop/cart/price/__init__.py", ""),
+        ("src/shop/cart/logging.py", ""),
+        ("src/shop/native.cpython-312-x86_64-linux-gnu.so", ""),
+        ("src/shop/stubs.pyi", ""),
+        ("src/namespace/part/mod.py", ""),
+        ("tests/helper.py", ""),
+        ("email/template.txt", ""),
+        ("packages/tools/pyproject.toml", ""),
+        ("packages/tools/src/tools/job.py", ""),
+        ("packages/tools/src/tools/__init__.py", ""),
+        ("scripts/run.py", "import helper\nimport random\nimport shop.util\n"),
+        ("scripts/helper.py", ""),
+        ("scripts/random.py", ""),
+    ]);
+    let all = ["src/shop/cart/main.py", "scripts/run.py"].map(|path| project.resolved(path));
+    insta::assert_snapshot!(all.join("\n\n"));
+}
+
+#[test]
+fn rust() {
+    let project = Project::new(&[
+        (
+            "Cargo.toml",
+            "[workspace]\nmembers = [\"crates/*\"]\n[workspace.dependencies]\ncore-lib = { path = \"crates/core\" }\nserde = \"1\"\n",
+        ),
+        (
+            "crates/app/Cargo.toml",
+            "[package]\nname = \"app\"\nedition = \"2024\"\n[dependencies]\ncore-lib.workspace = true\nserde.workspace = true\n\
+             renamed = { package = \"left-pad\", version = \"1\" }\nold = { path = \"../old\" }\n[target.'cfg(unix)'.dependencies]\nnix = \"1\"\n",
+        ),
+        (
+            "crates/app/src/main.rs",
+            "mod shop;\nmod gone;\n#[path = \"elsewhere/odd.rs\"]\nmod odd;\nmod inline { pub mod deep; use super::shop::Cart; }\n\
+             macro_rules! m { () => {} }\ncfg_x! { pub mod made; }\nuse crate::shop::cart::Cart;\nuse shop::cart;\nuse self::odd::Thing;\n\
+             use std::fmt;\nuse fmt::Display;\nuse core_lib::api::Client;\nuse core_lib::hidden;\nuse serde::Deserialize;\nuse renamed::pad;\n\
+             use nix::x;\nuse undeclared::y;\nuse crate::inline::deep::Z;\nuse Color::*;\nuse crate::made::M;\nuse old::a::B;\nuse app::lib_item;\n",
+        ),
+        ("crates/app/src/lib.rs", "pub fn lib_item() {}\n"),
+        ("crates/app/src/shop.rs", "pub mod cart;\nuse super::odd;\nuse crate::shop;\n"),
+        (
+            "crates/app/src/shop/cart.rs",
+            "use super::super::shop::other;\nuse super::Shop;\n#[cfg(test)]\nmod tests;\n#[cfg(test)]\nmod inner { use super::super::Shop; use super::Cart; }\n",
+        ),
+        ("crates/app/src/shop/cart/tests.rs", "use super::*;\nuse crate::shop::Shop;\n"),
+        ("crates/app/src/elsewhere/odd.rs", "mod beside;\nuse super::shop;\n"),
+        ("crates/app/src/elsewhere/beside.rs", "use super::x;\n"),
+        ("crates/app/src/inline/deep.rs", "use super::super::shop;\n"),
+        ("crates/app/src/made/mod.rs", "mod part;\n"),
+        ("crates/app/src/made/part.rs", "use super::part;\n"),
+        ("crates/app/src/undeclared_file.rs", "use crate::shop;\nuse serde::X;\n"),
+        ("crates/app/tests/it/main.rs", "mod help;\nuse app::lib_item;\nuse help::x;\n"),
+        ("crates/app/tests/it/help.rs", "use super::*;\n"),
+        ("crates/app/build.rs", "use std::env;\n"),
+        (
+            "crates/core/Cargo.toml",
+            "[package]\nname = \"core-lib\"\nedition.workspace = true\n[lib]\npath = \"lib/root.rs\"\n",
+        ),
+        ("crates/core/lib/root.rs", "pub mod api;\nmod hidden;\npub use hidden::hidden;\n"),
+        ("crates/core/lib/api.rs", ""),
+        ("crates/core/lib/hidden.rs", ""),
+        ("crates/old/Cargo.toml", "[package]\nname = \"old\"\n"),
+        ("crates/old/src/lib.rs", "extern crate core;\npub mod a;\nmod b;\nuse a::B;\n"),
+        ("crates/old/src/a.rs", "use b::C;\nuse self::d;\n"),
+        ("crates/old/src/b.rs", ""),
+    ]);
+    let paths = [
+        "crates/app/src/main.rs",
+        "crates/app/src/shop.rs",
+        "crates/app/src/shop/cart.rs",
+        "crates/app/src/shop/cart/tests.rs",
+        "crates/app/src/elsewhere/odd.rs",
+        "crates/app/src/elsewhere/beside.rs",
+        "crates/app/src/inline/deep.rs",
+        "crates/app/src/made/mod.rs",
+        "crates/app/src/made/part.rs",
+        "crates/app/src/undeclared_file.rs",
+        "crates/app/tests/it/main.rs",
+        "crates/app/tests/it/help.rs",
+        "crates/app/build.rs",
+        "crates/core/lib/root.rs",
+        "crates/old/src/lib.rs",
+        "crates/old/src/a.rs",
+    ];
+    insta::assert_snapshot!(
+        paths.map(|path| format!("{path}\n{}", project.resolved(path))).join("\n\n")
+    );
+}
+
+#[test]
+fn go() {
+    let project = Project::new(&[
+        ("go.work", "go 1.22\nuse (\n\t./app\n\t./shared\n)\n"),
+        (
+            "app/go.mod",
+            "module example.com/app // comment\n\ngo 1.22\n\nrequire (\n\tgithub.com/x/y/v2 v2.1.0\n\texample.com/local v0.0.0\n)\n\nreplace example.com/local => ../local\n",
+        ),
+        (
+            "app/main.go",
+            "package main\nimport (\n\t\"fmt\"\n\t\"example.com/app/web\"\n\t\"example.com/app/gone\"\n\t\"example.com/application\"\n\t\"github.com/x/y/v2/sub\"\n\t\"example.com/local/pkg\"\n\t\"example.com/shared\"\n\t\"net/http\"\n)\n",
+        ),
+        ("app/web/a.go", ""),
+        ("app/web/b.go", ""),
+        ("app/web/b_test.go", ""),
+        ("local/go.mod", "module example.com/local\n"),
+        ("local/pkg/l.go", ""),
+        ("shared/go.mod", "module example.com/shared\n"),
+        ("shared/s.go", ""),
+    ]);
+    insta::assert_snapshot!(project.resolved("app/main.go"));
+}
+
+#[test]
+fn java() {
+    let project = Project::new(&[
+        ("pom.xml", ""),
+        ("app/pom.xml", ""),
+        (
+            "app/src/main/java/com/shop/Main.java",
+            "package com.shop;\nimport com.shop.cart.Cart;\nimport com.shop.cart.Cart.Item;\nimport static com.shop.cart.Cart.total;\nimport com.shop.cart.*;\nimport java.util.List;\nimport org.junit.Test;\nimport com.shop.Gone;\nimport com.core.Api;\n",
+        ),
+        ("app/src/main/java/com/shop/cart/Cart.java", ""),
+        ("app/src/main/java/com/shop/cart/Price.java", ""),
+        ("app/src/test/java/com/shop/MainTest.java", "import com.shop.Main;\n"),
+        ("core/pom.xml", ""),
+        ("core/src/main/java/com/core/Api.java", ""),
+    ]);
+    let paths =
+        ["app/src/main/java/com/shop/Main.java", "app/src/test/java/com/shop/MainTest.java"];
+    insta::assert_snapshot!(paths.map(|path| project.resolved(path)).join("\n\n"));
+}
+
+#[test]
+fn solidity() {
+    let project = Project::new(&[
+        (
+            "foundry.toml",
+            "[profile.default]\nsrc = \"src\"\nremappings = [\"@oz/=lib/openzeppelin/contracts/\"]\n",
+        ),
+        ("remappings.txt", "solmate/=lib/solmate/src/\ntest:solmate/=lib/mock/\n"),
+        ("package.json", "{\"dependencies\": {\"hardhat\": \"2\"}}"),
+        (
+            "src/Vault.sol",
+            "import \"./Base.sol\";\nimport {A} from \"@oz/token/A.sol\";\nimport \"solmate/B.sol\";\nimport \"forge-std/Test.sol\";\nimport \"src/Base.sol\";\nimport \"hardhat/console.sol\";\nimport \"@installed/c/C.sol\";\nimport \"nowhere/D.sol\";\nimport \"../../out.sol\";\n",
+        ),
+        ("src/Base.sol", ""),
+        ("test/Vault.t.sol", "import \"solmate/B.sol\";\n"),
+        ("lib/openzeppelin/contracts/token/A.sol", ""),
+        ("lib/solmate/src/B.sol", ""),
+        ("lib/mock/B.sol", ""),
+        ("lib/forge-std/src/Test.sol", ""),
+        ("node_modules/@installed/c/C.sol", ""),
+    ]);
+    insta::assert_snapshot!(
+        ["src/Vault.sol", "test/Vault.t.sol"].map(|path| project.resolved(path)).join("\n\n")
+    );
+}
+
+#[test]
+fn c() {
+    let project = Project::new(&[
+        (
+            "src/net/http.c",
+            "#include \"http.h\"\n#include \"../util.h\"\n#include \"shop/api.h\"\n#include <shop/api.h>\n#include <stdio.h>\n#include \"gone.h\"\n#include \"net/http.h\"\n#include <core/c.h>\n#include <http.h>\n",
+        ),
+        ("src/net/http.h", ""),
+        ("src/util.h", ""),
+        ("include/shop/api.h", ""),
+        ("core/include/core/c.h", ""),
+    ]);
+    insta::assert_snapshot!(project.resolved("src/net/http.c"));
+}
+
+/// Links that lead out, round in a circle, or to a denied name.
+#[test]
+fn links_and_circles() {
+    let project = Project::new(&[
+        (
+            "a.ts",
+            "import './b'; import './out/passwd'; import './round/round/b'; import './hidden'; import './a';",
+        ),
+        ("b.ts", "import './a';"),
+        (".env.ts", ""),
+    ]);
+    project.link("/etc", "out");
+    project.link(".", "round");
+    project.link("loop", "loop");
+    project.link(".env.ts", "hidden.ts");
+    insta::assert_snapshot!(project.resolved("a.ts"));
+}
+
+/// The next resolver sees what has changed since.
+#[test]
+fn files_that_come_and_go() {
+    let project = Project::new(&[("a.ts", "import './b';")]);
+    assert_eq!(project.resolved("a.ts"), "./b -> missing");
+    project.write("b.ts", "");
+    assert_eq!(project.resolved("a.ts"), "./b -> b.ts");
+}
