@@ -54,11 +54,11 @@ struct GrepResult {
     /// How long the search took, in milliseconds
     search_time: u64,
     /// How many files and folders could not be read, if any
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "u64")]
     skipped: Option<u64>,
     /// Said when nothing matches
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "String")]
     message: Option<String>,
 }

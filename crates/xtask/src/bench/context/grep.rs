@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use super::trees::Tree;
 use super::{Args, Report, Vouch, median, ms};
 use crate::bench::peers::Peers;
+use crate::command::root;
 
 /// What people look for, from the rare to the everywhere. True: the index must pay.
 const PATTERNS: [(&str, bool); 8] = [
@@ -25,7 +26,6 @@ const PATTERNS: [(&str, bool); 8] = [
 
 pub(super) fn run(peers: &Peers, tree: &Tree, args: &Args, report: &mut Report) -> Result<()> {
     let rg = peers.ripgrep();
-    let mut plain = Vouch::start(tree, "index = false")?;
     let mut indexed = Vouch::start(tree, "")?;
     super::search::wait_until_built(&mut indexed)?;
     report.table(
@@ -40,13 +40,12 @@ pub(super) fn run(peers: &Peers, tree: &Tree, args: &Args, report: &mut Report) 
             let (time, count) = ripgrep(&rg, pattern, &tree.path)?;
             theirs.push(time);
             lines[0] = count;
-            for (server, times, slot) in
-                [(&mut plain, &mut without, 1), (&mut indexed, &mut with, 2)]
-            {
-                let (time, answer) = server.call("grep_codebase", &arguments)?;
-                times.push(time);
-                lines[slot] = total(&answer)?;
-            }
+            let (time, count) = plain(pattern, &tree.path)?;
+            without.push(time);
+            lines[1] = count;
+            let (time, answer) = indexed.call("grep_codebase", &arguments)?;
+            with.push(time);
+            lines[2] = total(&answer)?;
         }
         ensure!(lines[0] == lines[1] && lines[1] == lines[2], "`{pattern}`: {lines:?} lines");
         let (theirs, without, with) = (median(theirs), median(without), median(with));
@@ -82,6 +81,18 @@ pub(super) fn run(peers: &Peers, tree: &Tree, args: &Args, report: &mut Report) 
 
 fn total(answer: &Value) -> Result<u64> {
     answer["totalMatches"].as_u64().with_context(|| format!("no total in {answer}"))
+}
+
+/// A process for each search, as ripgrep is.
+fn plain(pattern: &str, tree: &Path) -> Result<(Duration, u64)> {
+    let mut command = Command::new(root().join("target/release/plain_grep"));
+    command.arg(tree).args([pattern, "1"]);
+    let before = Instant::now();
+    let output = command.output().context("starting plain_grep")?;
+    let elapsed = before.elapsed();
+    let [_, lines]: [u64; 2] =
+        serde_json::from_slice(&output.stdout).context("reading what plain_grep found")?;
+    Ok((elapsed, lines))
 }
 
 /// The fastest of ripgrep's ways to show lines with their numbers and two lines around; the count is taken apart.
