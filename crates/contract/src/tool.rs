@@ -140,7 +140,8 @@ pub trait Tool: Send + Sync + 'static {
 }
 
 /// Validated arguments as the tool's own type. A failure means that schema and type disagree: a defect of ours.
-pub fn parse<T: DeserializeOwned>(arguments: Value) -> Result<T, ToolError> {
+pub fn parse<T: DeserializeOwned>(mut arguments: Value) -> Result<T, ToolError> {
+    whole_numbers(&mut arguments);
     serde_json::from_value(arguments).map_err(|_| {
         ToolError::new(
             Code::InternalError,
@@ -149,9 +150,46 @@ pub fn parse<T: DeserializeOwned>(arguments: Value) -> Result<T, ToolError> {
     })
 }
 
+/// JSON Schema calls `7.0` an integer, which a Rust integer does not read.
+fn whole_numbers(value: &mut Value) {
+    /// Up to here every whole number is exact in both notations.
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    match value {
+        Value::Number(number) => {
+            if let Some(float) = number.as_f64().filter(|_| number.is_f64())
+                && float.fract() == 0.0
+                && float.abs() <= EXACT
+            {
+                #[expect(clippy::cast_possible_truncation, reason = "whole, and within bounds")]
+                let whole = float as i64;
+                *value = whole.into();
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(whole_numbers),
+        Value::Object(map) => map.values_mut().for_each(whole_numbers),
+        Value::Null | Value::Bool(_) | Value::String(_) => {}
+    }
+}
+
 /// A tool's own type as its structured answer.
 pub fn to_output<T: Serialize>(value: &T) -> Result<Output, ToolError> {
     serde_json::to_value(value)
         .map(Output::structured)
         .map_err(|_| ToolError::new(Code::InternalError, "the answer could not be written as JSON"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_whole_number_is_an_integer_however_it_is_written() {
+        let read = parse::<Vec<i64>>;
+        assert_eq!(read(json!([7.0, -0.0, 7, 9e15])).unwrap(), [7, 0, 7, 9_000_000_000_000_000]);
+        assert_eq!(parse::<Vec<f64>>(json!([7.0, 0.5])).unwrap(), [7.0, 0.5]);
+        for bad in [json!([0.5]), json!([1e300])] {
+            assert_eq!(read(bad).unwrap_err().code, Code::InternalError);
+        }
+    }
 }
