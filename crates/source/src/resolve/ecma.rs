@@ -76,10 +76,25 @@ impl Ecma {
         if let Some(folder) = manifests.member(files, from, package) {
             return Resolution::file(member_file(files, &folder, &bare[package.len()..]));
         }
-        if is_package_name(package) && manifests.declares(files, from, package) {
+        let external = is_package_name(package) && manifests.declares(files, from, package);
+        if external && !self.is_alias(from, bare) {
             return Resolution::External(package.to_owned());
         }
         Resolution::Missing
+    }
+
+    /// Whether `tsconfig.json` says that such names are the project's own.
+    fn is_alias(&self, from: &str, specifier: &str) -> bool {
+        let config = self.typescript.find_tsconfig(PathBuf::from(ROOT).join(from)).ok().flatten();
+        let paths = config.as_ref().and_then(|config| config.compiler_options.paths.as_ref());
+        paths.is_some_and(|paths| {
+            paths.keys().any(|pattern| match pattern.split_once('*') {
+                Some((head, tail)) => {
+                    !head.is_empty() && specifier.starts_with(head) && specifier.ends_with(tail)
+                }
+                None => pattern == specifier,
+            })
+        })
     }
 
     /// The path below the root, if there is such a file.

@@ -45,6 +45,8 @@ struct Place {
     root: String,
     path: Vec<String>,
     file: String,
+    /// Where the modules are that the file declares.
+    folder: String,
     within: Vec<String>,
 }
 
@@ -67,50 +69,8 @@ impl Crates {
 
     /// The file of `mod name;`.
     fn declared(&self, files: &Files, from: &str, import: &Import) -> Option<String> {
-        if let Some(path) = &import.path {
-            // Beside the file, or in the folder of the inline modules around it.
-            let folder = match import.within.is_empty() {
-                true => parent(from).to_owned(),
-                false => below(&self.own_folder(files, from), &import.within.join("/")),
-            };
-            return files.file(&join(&folder, path)?);
-        }
-        let mut folder = self.own_folder(files, from);
-        for name in &import.within {
-            folder = below(&folder, name);
-        }
-        let name = &import.specifier;
-        files
-            .file(&below(&folder, &format!("{name}.rs")))
-            .or_else(|| files.file(&below(&folder, &format!("{name}/mod.rs"))))
-    }
-
-    /// Where the modules that a file declares are: beside a root or `mod.rs`, else in the folder of the file's name.
-    fn own_folder(&self, files: &Files, file: &str) -> String {
-        let name = file.rsplit('/').next().unwrap_or(file);
-        let beside = name == "mod.rs"
-            || self.packages.of(files, file).is_some_and(|package| package.is_root(files, file))
-            || self.is_path_module(files, file);
-        match file.strip_suffix(".rs") {
-            Some(stem) if !beside => stem.to_owned(),
-            _ => parent(file).to_owned(),
-        }
-    }
-
-    /// Whether a file is a module by `#[path]` alone: such a one counts as `mod.rs`.
-    fn is_path_module(&self, files: &Files, file: &str) -> bool {
-        let (folder, name) = (parent(file), file.rsplit('/').next().unwrap_or(file));
-        let around = ["mod.rs", "lib.rs", "main.rs"].map(|name| below(folder, name));
-        let above = format!("{folder}.rs");
-        around.iter().chain([&above]).filter(|path| *path != file).any(|path| {
-            files.file(path).is_some()
-                && self.imports(files, path).imports.iter().any(|import| {
-                    let path = import.path.as_deref().map(|path| path.trim_start_matches("./"));
-                    path.is_some_and(|path| path == name)
-                        && import.within.is_empty()
-                        && format!("{}.rs", import.specifier) != name
-                })
-        })
+        let place = self.place(files, from).unwrap_or_else(|| Place::alone(from));
+        found(files, &place, import).map(|(file, _)| file)
     }
 
     /// The file of the last module on a path of `use`.
@@ -261,9 +221,15 @@ impl Crates {
             .filter(|import| import.specifier == name && import.within == place.within)
             .filter(|import| import.public || seen == Seen::FromInside)
             // One of several, each for its platform: the first that is there.
-            .find_map(|import| self.declared(files, &place.file, import));
-        if let Some(file) = declared {
-            return Some(Place { root: place.root.clone(), path, file, within: Vec::new() });
+            .find_map(|import| found(files, place, import));
+        if let Some((file, folder)) = declared {
+            return Some(Place {
+                root: place.root.clone(),
+                path,
+                file,
+                folder,
+                within: Vec::new(),
+            });
         }
         let mut within = place.within.clone();
         within.push(name.to_owned());
@@ -320,16 +286,16 @@ impl Crates {
                 if import.kind != ImportKind::Module || seen.len() > MAX_SEARCHED {
                     continue;
                 }
-                let Some(found) = self.declared(files, &place.file, import) else { continue };
+                let Some((found, folder)) = found(files, &place, import) else { continue };
                 let mut path = place.path.clone();
                 path.extend(import.within.iter().cloned());
                 path.push(import.specifier.clone());
-                let next =
-                    Place { root: root.to_owned(), path, file: found.clone(), within: Vec::new() };
-                if found == file {
+                let root = root.to_owned();
+                let next = Place { root, path, file: found, folder, within: Vec::new() };
+                if next.file == file {
                     return Some(next);
                 }
-                if seen.insert(found) {
+                if seen.insert(next.file.clone()) {
                     open.push_back(next);
                 }
             }
@@ -347,6 +313,34 @@ impl Crates {
 
 impl Place {
     fn root(file: &str) -> Self {
-        Self { root: file.to_owned(), path: Vec::new(), file: file.to_owned(), within: Vec::new() }
+        let folder = parent(file).to_owned();
+        let (root, file) = (file.to_owned(), file.to_owned());
+        Self { root, path: Vec::new(), file, folder, within: Vec::new() }
     }
+
+    /// A file that no crate has: its modules are where its name says.
+    fn alone(file: &str) -> Self {
+        let stem = file.strip_suffix("/mod.rs").or(file.strip_suffix(".rs")).unwrap_or(file);
+        Self { folder: stem.to_owned(), ..Self::root(file) }
+    }
+}
+
+/// The file of a module that a file declares, and where its own modules are: beside it, if it is named `mod.rs` or by
+/// `#[path]`, else in the folder of its name.
+fn found(files: &Files, place: &Place, import: &Import) -> Option<(String, String)> {
+    let mut folder = place.folder.clone();
+    for name in &import.within {
+        folder = below(&folder, name);
+    }
+    if let Some(path) = &import.path {
+        // Beside the file; inside an inline module, in the folder of that.
+        let folder = if import.within.is_empty() { parent(&place.file) } else { &folder };
+        let file = files.file(&join(folder, path)?)?;
+        let folder = parent(&file).to_owned();
+        return Some((file, folder));
+    }
+    let stem = below(&folder, &import.specifier);
+    let file =
+        files.file(&format!("{stem}.rs")).or_else(|| files.file(&format!("{stem}/mod.rs")))?;
+    Some((file, stem))
 }
