@@ -68,6 +68,7 @@ pub(crate) enum Command {
     Connect(commands::connect::Args),
     Init(commands::init::Args),
     Doctor(commands::doctor::Args),
+    Index(commands::index::Args),
     Tools(commands::tools::Args),
     Call(commands::call::Args),
     Contracts(commands::contracts::Args),
@@ -81,7 +82,7 @@ pub(crate) enum Command {
 
 /// The commands by what people want to do. A test makes sure that none is forgotten.
 const GROUPS: &[(&str, &[&str])] = &[
-    ("Serve a project", &["serve", "connect", "init", "doctor"]),
+    ("Serve a project", &["serve", "connect", "init", "doctor", "index"]),
     ("Use tools", &["tools", "call", "contracts", "explain"]),
     ("Decide and look back", &["approvals", "audit", "stats"]),
     ("Set up the shell", &["completions", "man"]),

@@ -8,6 +8,7 @@ pub(crate) mod connect;
 pub(crate) mod contracts;
 pub(crate) mod doctor;
 pub(crate) mod explain;
+pub(crate) mod index;
 pub(crate) mod init;
 pub(crate) mod man;
 pub(crate) mod serve;
@@ -51,6 +52,7 @@ pub(crate) fn run(ui: Ui, globals: Globals, command: Command) -> Result<Exit> {
         Command::Connect(args) => connect::run(&ctx, &args),
         Command::Init(args) => init::run(&ctx, &args),
         Command::Doctor(args) => doctor::run(&ctx, &args),
+        Command::Index(args) => index::run(&ctx, &args),
         Command::Tools(args) => tools::run(&ctx, &args),
         Command::Call(args) => call::run(&ctx, args),
         Command::Contracts(args) => contracts::run(&ctx, &args),

@@ -10,6 +10,7 @@
 //! A mistake is reported with file and line, and an unknown key with the nearest known one. Start at [`load`].
 
 mod check;
+mod context;
 mod error;
 mod find;
 mod keys;
@@ -18,9 +19,10 @@ mod private;
 mod settings;
 mod values;
 
+pub(crate) use context::{EmbeddingEndpoint, Embeddings};
 pub(crate) use error::{ConfigError, nearest, suggest};
-pub(crate) use layer::{Layer, ToolLayer};
-pub(crate) use settings::{Pack, Policy, Settings, TokenSource};
+pub(crate) use layer::Layer;
+pub(crate) use settings::{Pack, Policy, Secret, Settings, TokenSource};
 pub(crate) use values::{Endpoint, Host};
 
 use std::path::{Path, PathBuf};
@@ -76,7 +78,7 @@ fn load_from(
         .over(Layer::from_environment(here, environment)?)
         .over(file)
         .over(Layer::from_file(&defaults)?);
-    Settings::new(located, layer)
+    Settings::new(located, layer, environment)
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::config::ConfigError;
+use crate::config::{ConfigError, Secret};
 
 /// A variable by its meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -16,6 +16,9 @@ pub(crate) enum Var {
     Log,
     RustLog,
     OtlpEndpoint,
+    Embeddings,
+    EmbeddingsUrl,
+    EmbeddingsModel,
     User,
     Home,
     CodexHome,
@@ -24,13 +27,16 @@ pub(crate) enum Var {
 
 impl Var {
     /// Those that configure `vouch`, in the order of the help text.
-    pub(crate) const OURS: [Self; 9] = [
+    pub(crate) const OURS: [Self; 12] = [
         Self::Root,
         Self::Config,
         Self::Host,
         Self::Port,
         Self::Token,
         Self::TokenFile,
+        Self::Embeddings,
+        Self::EmbeddingsUrl,
+        Self::EmbeddingsModel,
         Self::Log,
         Self::RustLog,
         Self::OtlpEndpoint,
@@ -49,6 +55,9 @@ impl Var {
             Self::Log => "VOUCH_LOG",
             Self::RustLog => "RUST_LOG",
             Self::OtlpEndpoint => "OTEL_EXPORTER_OTLP_ENDPOINT",
+            Self::Embeddings => "VOUCH_EMBEDDINGS",
+            Self::EmbeddingsUrl => "VOUCH_EMBEDDINGS_URL",
+            Self::EmbeddingsModel => "VOUCH_EMBEDDINGS_MODEL",
             Self::User => "USER",
             Self::Home => "HOME",
             Self::CodexHome => "CODEX_HOME",
@@ -67,6 +76,9 @@ impl Var {
             Self::Log => "what to log, such as `info` or `runtime=debug`",
             Self::RustLog => "the same, where VOUCH_LOG is not set",
             Self::OtlpEndpoint => "where to send traces, such as http://127.0.0.1:4318",
+            Self::Embeddings => "what makes vectors: `embedded`, `endpoint` or `off`",
+            Self::EmbeddingsUrl => "the endpoint, such as http://127.0.0.1:11434/v1",
+            Self::EmbeddingsModel => "the endpoint's model",
             Self::User => "who decides on approvals",
             Self::Home => "where clients keep their configuration",
             Self::CodexHome => "where Codex keeps its configuration, if not in ~/.codex",
@@ -103,6 +115,12 @@ impl Environment {
             names.filter(|name| name.starts_with("VOUCH_") && !known(name)).collect();
         environment.unknown.sort();
         Ok(environment)
+    }
+
+    /// A variable that the configuration names. It holds a secret, so it is read only when it is needed.
+    pub(crate) fn secret(&self, name: &str) -> Option<Secret> {
+        let value = std::env::var(name).ok().filter(|value| !value.is_empty())?;
+        Some(Secret::from(value.as_str()))
     }
 
     pub(crate) fn get(&self, var: Var) -> Option<&str> {

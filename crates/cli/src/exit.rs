@@ -33,7 +33,7 @@ impl Exit {
             Self::No => "the answer is no: a call failed, an audit line is bad, a check failed",
             Self::Usage => "the command line or the configuration is wrong",
             Self::Failed => "it could not be done: a file, the port, the store, the network",
-            Self::Interrupted => "stopped at once by a second Ctrl-C or SIGTERM",
+            Self::Interrupted => "stopped before it was done, by Ctrl-C or SIGTERM",
         }
     }
 }

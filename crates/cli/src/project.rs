@@ -1,20 +1,25 @@
 //! From settings to working parts: the tools of a project, its store, and the pipeline over both.
 
-use std::sync::Arc;
+pub(crate) mod context;
+mod tokens;
 
-use contract::Tool;
+use std::sync::Arc;
+use std::time::Duration;
+
+use contract::{Constraints, Tool};
 use guard::DenyList;
+use pack_context::ContextPack;
 use pack_repo::RepoOptions;
-use runtime::doors::http::Tokens;
 use runtime::doors::mcp::Face;
-use runtime::{Catalog, Pipeline, PipelineOptions};
+use runtime::{Catalog, Pipeline, PipelineOptions, READ_RESOURCE};
 use store::audit::AuditLog;
 use store::{SqliteStore, StateDir, Store};
 
 use crate::commands::wrong_config;
-use crate::config::{Pack, Policy, Settings, TokenSource, ToolLayer};
+use crate::config::{Pack, Policy, Settings};
 use crate::exit::Exit;
-use crate::report::{Explain, Failure, Result};
+use crate::report::{Explain, Result};
+pub(crate) use tokens::{NEW_TOKEN, first_token, tokens};
 
 /// What the server says it is.
 pub(crate) fn face() -> Face {
@@ -29,59 +34,85 @@ pub(crate) fn face() -> Face {
     }
 }
 
-/// The tools with the limits that the operator set. Nothing is written.
+/// What the packs offer.
+#[derive(Default)]
+struct Offer {
+    tools: Vec<Arc<dyn Tool>>,
+    context: Option<ContextPack>,
+}
+
+/// The tools with the limits that the operator set. Nothing is written and nothing started.
 pub(crate) fn catalog(settings: &Settings) -> Result<Catalog> {
-    let tools = tools(settings)?;
-    let names: Vec<_> = tools.iter().map(|tool| tool.contract().name.as_str()).collect();
+    Ok(open(settings)?.0)
+}
+
+/// The same, with the pack whose index can be started.
+fn open(settings: &Settings) -> Result<(Catalog, Option<ContextPack>)> {
+    let Offer { tools, context } = offer(settings)?;
+    let names = tools.iter().map(|tool| tool.contract().name.as_str());
+    let names: Vec<_> = names.chain(context.as_ref().map(|_| READ_RESOURCE)).collect();
     settings.check_tools(&names).map_err(wrong_config)?;
     let mut catalog = Catalog::default();
     for tool in tools {
         let name = tool.contract().name.clone();
-        let ToolLayer { enabled, rate_per_minute, timeout_ms, max_output_bytes, .. } =
-            settings.tool(&name);
-        if enabled == Some(false) {
-            continue;
+        if settings.tool(&name).enabled != Some(false) {
+            catalog.add_tool_with(tool, |constraints| limit(settings, &name, constraints))?;
         }
-        let policy = settings.policy(&name, tool.contract().constraints.approval);
-        catalog.add_tool_with(tool, |constraints| {
-            if let Some(rate) = rate_per_minute {
-                constraints.rate_per_minute = rate.get();
-            }
-            if let Some(timeout) = timeout_ms {
-                constraints.timeout = std::time::Duration::from_millis(timeout.get());
-            }
-            if let Some(bytes) = max_output_bytes {
-                constraints.max_output_bytes = bytes.get();
-            }
-            // The published contract says what holds here.
-            constraints.approval = policy.is_some_and(|policy| policy != Policy::Always);
-        })?;
     }
-    Ok(catalog)
+    if let Some(pack) = &context
+        && settings.tool(READ_RESOURCE).enabled != Some(false)
+    {
+        let adjust = |constraints: &mut _| limit(settings, READ_RESOURCE, constraints);
+        catalog.add_resources(pack.resources(), adjust)?;
+    }
+    Ok((catalog, context))
 }
 
-fn tools(settings: &Settings) -> Result<Vec<Arc<dyn Tool>>> {
-    let mut tools = Vec::new();
+/// The published contract says what holds here.
+fn limit(settings: &Settings, name: &str, constraints: &mut Constraints) {
+    let layer = settings.tool(name);
+    if let Some(rate) = layer.rate_per_minute {
+        constraints.rate_per_minute = rate.get();
+    }
+    if let Some(timeout) = layer.timeout_ms {
+        constraints.timeout = Duration::from_millis(timeout.get());
+    }
+    if let Some(bytes) = layer.max_output_bytes {
+        constraints.max_output_bytes = bytes.get();
+    }
+    let policy = settings.policy(name, constraints.approval);
+    constraints.approval = policy.is_some_and(|policy| policy != Policy::Always);
+}
+
+fn offer(settings: &Settings) -> Result<Offer> {
+    let mut offer = Offer::default();
     for pack in &settings.packs {
         match pack {
             Pack::Repo => {
                 let options = RepoOptions {
                     memory_folder: settings.memory_folder.clone(),
-                    deny: settings
-                        .private
-                        .iter()
-                        .map(String::as_str)
-                        .fold(DenyList::default(), DenyList::with),
+                    deny: deny(settings),
                 };
                 let pack = pack_repo::tools(&settings.root, options);
                 let pack = pack
                     .hint("correct it in vouch.toml, then check: vouch doctor")
                     .map_err(|failure| failure.with_exit(Exit::Usage))?;
-                tools.extend(pack);
+                offer.tools.extend(pack);
+            }
+            Pack::Context => {
+                let pack = context::pack(settings, context::embedder(settings)?)?;
+                offer.tools.extend(pack.tools()?);
+                offer.context = Some(pack);
             }
         }
     }
-    Ok(tools)
+    Ok(offer)
+}
+
+/// What no tool may read.
+fn deny(settings: &Settings) -> DenyList {
+    let names = settings.private.iter().map(String::as_str);
+    names.fold(DenyList::default(), DenyList::with)
 }
 
 /// The store, made where it is missing.
@@ -91,51 +122,23 @@ pub(crate) fn store(settings: &Settings) -> Result<(StateDir, Arc<SqliteStore>)>
     Ok((state, Arc::new(store)))
 }
 
-/// Everything that a call goes through.
-pub(crate) async fn pipeline(settings: &Settings) -> Result<Arc<Pipeline>> {
-    let catalog = catalog(settings)?;
+/// Everything that a call goes through, and the pack whose index can be started.
+pub(crate) struct Project {
+    pub(crate) pipeline: Arc<Pipeline>,
+    pub(crate) context: Option<ContextPack>,
+}
+
+pub(crate) async fn project(settings: &Settings) -> Result<Project> {
+    let (catalog, context) = open(settings)?;
     let (state, store) = store(settings)?;
     let audit = AuditLog::open(state.audit_log())?;
-    let policies = catalog.contracts().filter_map(|contract| {
+    let documents = catalog.documents().map(|documents| documents.contract());
+    let policies = catalog.contracts().chain(documents).filter_map(|contract| {
         let policy = settings.policy(&contract.name, contract.constraints.approval)?;
         Some((contract.name.clone(), policy.into()))
     });
     let options = PipelineOptions { approve: policies.collect(), ..PipelineOptions::default() };
     let store: Arc<dyn Store> = store;
-    Ok(Pipeline::new(catalog, store, audit, options).await?)
-}
-
-/// The tokens that open the HTTP door.
-pub(crate) fn tokens(source: Option<&TokenSource>) -> Result<Tokens> {
-    Ok(source.map(read_tokens).transpose()?.map_or_else(Tokens::default, |(tokens, _)| tokens))
-}
-
-/// The first token, for calling a server that wants one.
-pub(crate) fn first_token(source: Option<&TokenSource>) -> Result<Option<String>> {
-    Ok(source.map(read_tokens).transpose()?.map(|(_, first)| first))
-}
-
-pub(crate) const NEW_TOKEN: &str =
-    "a new one: (umask 077; mkdir -p .vouch; openssl rand -hex 32 > .vouch/tokens)";
-
-/// All tokens of a variable or a file, and the first of them in clear: the others are kept as digests only.
-fn read_tokens(source: &TokenSource) -> Result<(Tokens, String)> {
-    let (text, what) = match source {
-        TokenSource::Variable(token) => (token.reveal().to_owned(), "VOUCH_TOKEN".to_owned()),
-        TokenSource::File(path) => {
-            let text = std::fs::read_to_string(path)
-                .map_err(Failure::from)
-                .explain(format!("cannot read the token file {}", path.display()))
-                .hint(NEW_TOKEN)?;
-            (text, path.display().to_string())
-        }
-    };
-    let tokens = Tokens::parse(&text)
-        .explain(format!("cannot use the tokens in {what}"))
-        .hint(NEW_TOKEN)
-        .map_err(|failure| failure.with_exit(Exit::Usage))?;
-    // As parsed above: a secret is the last word of its line, and there is one.
-    let mut lines = text.lines().map(str::trim);
-    let line = lines.find(|line| !line.is_empty() && !line.starts_with('#')).unwrap_or_default();
-    Ok((tokens, line.split_whitespace().last().unwrap_or_default().to_owned()))
+    let pipeline = Pipeline::new(catalog, store, audit, options).await?;
+    Ok(Project { pipeline, context })
 }

@@ -17,7 +17,7 @@ use crate::config::{Endpoint, Layer, Settings, nearest};
 use crate::env::Var;
 use crate::exit::Exit;
 use crate::logging::{self, LogFormat};
-use crate::project;
+use crate::project::{self, Project};
 use crate::prompt::Terminal;
 use crate::report::{Failure, Result};
 use crate::ui;
@@ -68,7 +68,7 @@ pub(crate) fn run(ctx: &Context, args: Args) -> Result<Exit> {
 }
 
 async fn here(ctx: &Context, args: &Args, settings: &Settings) -> Result<Exit> {
-    let pipeline = project::pipeline(settings).await?;
+    let Project { pipeline, .. } = project::project(settings).await?;
     let mut call = Call::new(&args.tool, arguments(args, pipeline.catalog())?, Caller::new("cli"));
     if let Some(ask) = terminal(ctx) {
         let abilities = Abilities { elicitation: true, ..Abilities::default() };

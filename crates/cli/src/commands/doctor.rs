@@ -1,6 +1,7 @@
 //! `vouch doctor`: is everything in order, and if not, what to do.
 
 mod checks;
+mod context;
 mod probe;
 
 use std::io::Write;
@@ -12,7 +13,7 @@ use crate::exit::Exit;
 use crate::report::Result;
 use crate::ui::{ERROR, GOOD, HINT, WARN};
 
-/// Check configuration, folder, store, record, port and token
+/// Check configuration, folder, store, record, index, model, port and token
 ///
 /// Nothing is changed. Exits with 1 if a check fails; warnings do not count.
 #[derive(Debug, clap::Args)]

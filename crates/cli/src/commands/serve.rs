@@ -18,7 +18,7 @@ use crate::commands::Context;
 use crate::config::{Host, Layer, Settings};
 use crate::exit::Exit;
 use crate::logging::{self, LogFormat};
-use crate::project;
+use crate::project::{self, Project};
 use crate::report::{Explain, Failure, Result};
 use crate::telemetry::Telemetry;
 use crate::ui;
@@ -82,7 +82,10 @@ async fn serve(ctx: &Context, settings: &Settings, stdio: bool, log_format: LogF
     logging::init(ctx, log_format, telemetry.as_ref())?;
     // Before the first line that says we are here: whoever reads it may send a signal.
     let stop = signals::listen(ctx.ui)?;
-    let pipeline = project::pipeline(settings).await?;
+    let Project { pipeline, context } = project::project(settings).await?;
+    if let Some(pack) = &context {
+        pack.start();
+    }
     let served = if stdio {
         over_stdio(ctx, settings, &pipeline, stop).await
     } else {

@@ -43,14 +43,17 @@ impl Source {
         Ok(())
     }
 
-    /// Where the table of this tool begins.
-    pub(super) fn spot_of_tool(&self, tool: &str) -> Spot {
-        let table = DeTable::parse(&self.text).ok();
-        let span = table.as_ref().and_then(|table| {
-            let (_, tools) = table.get_ref().iter().find(|(key, _)| key.get_ref() == "tools")?;
-            let mut tools = tools.get_ref().as_table()?.iter();
-            tools.find(|(key, _)| key.get_ref() == tool).map(|(key, _)| key.span())
-        });
+    /// Where this key stands, or the innermost table on the way to it.
+    pub(super) fn spot_of(&self, path: &[&str]) -> Spot {
+        let parsed = DeTable::parse(&self.text).ok();
+        let mut table = parsed.as_ref().map(|table| table.get_ref());
+        let mut span = None;
+        for name in path {
+            let mut entries = table.into_iter().flat_map(DeTable::iter);
+            let Some((key, value)) = entries.find(|(key, _)| key.get_ref() == name) else { break };
+            span = Some(key.span());
+            table = value.get_ref().as_table();
+        }
         self.spot(span)
     }
 

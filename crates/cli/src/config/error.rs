@@ -35,6 +35,8 @@ pub(crate) enum ConfigError {
     Value { spot: Spot, key: String, message: String },
     #[error("{spot}: there is no tool `{tool}`")]
     UnknownTool { spot: Spot, tool: String, suggestion: String },
+    #[error("{}`provider = \"endpoint\"` in [context.embeddings] needs `{key}`", at(spot))]
+    IncompleteEndpoint { spot: Option<Spot>, key: &'static str },
     #[error("bad value in the environment variable {name}: {message}")]
     Variable { name: &'static str, message: String },
     #[error("both VOUCH_TOKEN and VOUCH_TOKEN_FILE are set")]
@@ -43,6 +45,10 @@ pub(crate) enum ConfigError {
     TokenFile { path: PathBuf },
     #[error("the folder in [state] is the root itself, where tools can read it")]
     StateIsRoot,
+}
+
+fn at(spot: &Option<Spot>) -> String {
+    spot.as_ref().map(|spot| format!("{spot}: ")).unwrap_or_default()
 }
 
 fn in_table(table: &str) -> String {
@@ -62,6 +68,12 @@ impl ConfigError {
             }
             Self::Syntax { .. } | Self::Value { .. } => {
                 "`vouch init --print` shows every key with its default".to_owned()
+            }
+            Self::IncompleteEndpoint { key: "base_url", .. } => {
+                "for Ollama on this machine: base_url = \"http://127.0.0.1:11434/v1\"".to_owned()
+            }
+            Self::IncompleteEndpoint { .. } => {
+                "the server's name of it, such as model = \"text-embedding-3-small\"".to_owned()
             }
             Self::Variable { name, .. } => format!("correct it, or drop it: unset {name}"),
             Self::TwoTokens => "keep one of them: unset VOUCH_TOKEN".to_owned(),

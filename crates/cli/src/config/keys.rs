@@ -2,12 +2,17 @@
 
 /// The keys of a table; `*` stands for a name that the operator chooses.
 pub(super) const TABLES: &[(&str, &[&str])] = &[
-    ("", &["packs", "server", "memory", "policy", "tools", "state", "telemetry"]),
+    ("", &["packs", "server", "memory", "context", "policy", "tools", "state", "telemetry"]),
     (
         "server",
         &["host", "port", "token_file", "allowed_hosts", "allowed_origins", "max_body_bytes"],
     ),
     ("memory", &["folder"]),
+    ("context", &["exclude", "watch", "threads", "embeddings"]),
+    (
+        "context.embeddings",
+        &["provider", "base_url", "model", "dimensions", "api_key_env", "timeout_ms"],
+    ),
     ("policy", &["approve"]),
     ("tools", &["*"]),
     ("tools.*", &["enabled", "approve", "rate_per_minute", "timeout_ms", "max_output_bytes"]),

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
+use super::context::{ContextLayer, EmbeddingsLayer};
 use super::settings::{Pack, Policy, TokenSource};
 use super::values::{Endpoint, Folder, Host, HostName, Origin};
 use super::{ConfigError, Source};
@@ -17,6 +18,7 @@ pub(crate) struct Layer {
     pub(crate) packs: Option<Vec<Pack>>,
     pub(crate) server: ServerLayer,
     pub(crate) memory: MemoryLayer,
+    pub(crate) context: ContextLayer,
     pub(crate) policy: PolicyLayer,
     pub(crate) tools: BTreeMap<String, ToolLayer>,
     pub(crate) state: StateLayer,
@@ -118,7 +120,14 @@ impl Layer {
             ..ServerLayer::default()
         };
         let telemetry = TelemetryLayer { otlp_endpoint: parsed(environment, Var::OtlpEndpoint)? };
-        Ok(Self { server, telemetry, ..Self::default() })
+        let embeddings = EmbeddingsLayer {
+            provider: parsed(environment, Var::Embeddings)?,
+            base_url: parsed(environment, Var::EmbeddingsUrl)?,
+            model: environment.get(Var::EmbeddingsModel).map(str::to_owned),
+            ..EmbeddingsLayer::default()
+        };
+        let context = ContextLayer { embeddings, ..ContextLayer::default() };
+        Ok(Self { server, context, telemetry, ..Self::default() })
     }
 
     /// This layer where it says something, the lower one where it does not.
@@ -140,6 +149,7 @@ impl Layer {
                 max_body_bytes: server.max_body_bytes.or(lower.server.max_body_bytes),
             },
             memory: MemoryLayer { folder: self.memory.folder.or(lower.memory.folder) },
+            context: self.context.over(lower.context),
             policy: PolicyLayer { approve: self.policy.approve.or(lower.policy.approve) },
             tools: lower.tools,
             state: StateLayer { folder: self.state.folder.or(lower.state.folder) },

@@ -7,11 +7,13 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
+use super::context::Context;
 use super::error::{Spot, suggest};
 use super::find::Located;
 use super::layer::{Layer, ToolLayer};
 use super::values::{Folder, HostName, Origin};
 use super::{ConfigError, Source, private};
+use crate::env::Environment;
 
 #[derive(Debug)]
 pub(crate) struct Settings {
@@ -23,6 +25,7 @@ pub(crate) struct Settings {
     pub(crate) server: Server,
     /// Relative to the root.
     pub(crate) memory_folder: String,
+    pub(crate) context: Context,
     pub(crate) state_folder: PathBuf,
     /// Names that no tool may read, wherever they stand below the root.
     pub(crate) private: Vec<String>,
@@ -45,6 +48,7 @@ pub(crate) struct Server {
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Pack {
     Repo,
+    Context,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -95,7 +99,11 @@ impl fmt::Debug for Secret {
 }
 
 impl Settings {
-    pub(super) fn new(located: Located, layer: Layer) -> Result<Self, ConfigError> {
+    pub(super) fn new(
+        located: Located,
+        layer: Layer,
+        environment: &Environment,
+    ) -> Result<Self, ConfigError> {
         const COMPLETE: &str = "defaults.toml sets it";
         let Located { root, source } = located;
         let server = layer.server;
@@ -107,6 +115,7 @@ impl Settings {
         private::check_token(&root, &private, server.token.as_ref())?;
         let hosts = server.allowed_hosts.expect(COMPLETE).into_iter();
         let origins = server.allowed_origins.expect(COMPLETE).into_iter();
+        let context = Context::new(layer.context, source.as_ref(), environment)?;
         Ok(Self {
             packs: layer.packs.expect(COMPLETE),
             server: Server {
@@ -117,6 +126,7 @@ impl Settings {
                 max_body_bytes: server.max_body_bytes.expect(COMPLETE).get(),
             },
             memory_folder: layer.memory.folder.expect(COMPLETE).0,
+            context,
             state_folder,
             private,
             approve: layer.policy.approve.expect(COMPLETE),
@@ -146,7 +156,7 @@ impl Settings {
             return Ok(());
         };
         let spot = match &self.source {
-            Some(source) => source.spot_of_tool(tool),
+            Some(source) => source.spot_of(&["tools", tool]),
             None => Spot { file: super::FILE_NAME.into(), line: 1 },
         };
         let suggestion = suggest(tool, known, "tools");

@@ -1,5 +1,6 @@
 use std::collections::BTreeSet;
 
+use super::layer::ToolLayer;
 use super::*;
 
 /// The template with the `#` before its keys removed; prose has a blank after it.
@@ -58,17 +59,17 @@ fn the_commented_file_changes_nothing() {
 
 #[test]
 fn the_commented_file_shows_the_defaults() {
-    let shown: toml::Table = toml::from_str(&uncommented()).unwrap();
-    let defaults: toml::Table = toml::from_str(DEFAULTS).unwrap();
-    for (key, value) in defaults {
-        let Some(table) = value.as_table() else {
-            assert_eq!(shown[&key], value, "{key}");
-            continue;
-        };
-        for (name, value) in table {
-            assert_eq!(&shown[&key][name], value, "{key}.{name}");
+    fn same(defaults: &toml::Table, shown: &toml::Value, path: &str) {
+        for (key, value) in defaults {
+            let path = format!("{path}.{key}");
+            match value.as_table() {
+                Some(table) => same(table, &shown[key], &path),
+                None => assert_eq!(&shown[key], value, "{path}"),
+            }
         }
     }
+    let shown: toml::Value = toml::from_str(&uncommented()).unwrap();
+    same(&toml::from_str(DEFAULTS).unwrap(), &shown, "");
 }
 
 fn error(text: &str) -> String {
@@ -99,7 +100,17 @@ fn mistakes_are_named() {
         "[server]\nallowed_hosts = [\"https://a.example\"]",
         "[state]\nfolder = \"..\"",
         "[telemetry]\notlp_endpoint = \"collector:4317\"",
-        "packs = [\"repo\", \"context\"]",
+        "packs = [\"repo\", \"contxt\"]",
+        "[context]\nthread = 2",
+        "[context]\nthreads = 0",
+        "[context]\nexclude = [\"../up\"]",
+        "[context]\nexclude = [\"**/*.ts\"]",
+        "[context.embedding]\nprovider = \"off\"",
+        "[context.embeddings]\nprovider = \"openai\"",
+        "[context.embeddings]\nbase_url = \"localhost:11434\"",
+        "[context.embeddings]\ndimensions = -3",
+        "[context.embeddings]\napi_key_env = \"sk-123\"",
+        "[context.embeddings]\ntimeout_ms = \"1s\"",
         "server = 3",
         "[server\nport = 1",
         "[server]\nport = 1\nport = 2",
@@ -122,4 +133,42 @@ fn later_layers_win() {
     let root = folder.path().canonicalize().unwrap();
     assert_eq!(settings.root, root);
     assert_eq!(settings.state_folder, root.join(".vouch"));
+}
+
+fn settings(text: &str) -> Result<Settings, ConfigError> {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join(FILE_NAME), text).unwrap();
+    load_from(folder.path(), &Place::default(), &Environment::default(), Layer::default())
+}
+
+#[test]
+fn an_endpoint_needs_an_address_and_a_model() {
+    for (text, missing) in [
+        ("\n[context.embeddings]\nprovider = \"endpoint\"\n", "base_url"),
+        (
+            "\n[context.embeddings]\nprovider = \"endpoint\"\nbase_url = \"http://127.0.0.1:1/v1\"\n",
+            "model",
+        ),
+    ] {
+        let error = settings(text).unwrap_err();
+        let said = error.to_string();
+        assert!(
+            said.contains("vouch.toml:2: ") && said.ends_with(&format!("needs `{missing}`")),
+            "{said}"
+        );
+        assert!(error.hint().contains(missing), "{}", error.hint());
+    }
+}
+
+#[test]
+fn what_makes_vectors() {
+    let embeddings = |text: &str| settings(text).unwrap().context.embeddings;
+    assert!(matches!(embeddings(""), Embeddings::Embedded));
+    assert!(matches!(embeddings("[context.embeddings]\nprovider = \"off\""), Embeddings::Off));
+    let text =
+        "[context.embeddings]\nprovider = \"endpoint\"\nbase_url = \"http://127.0.0.1:1/v1/\"
+                model = \"m\"\ndimensions = 8\napi_key_env = \"NO_SUCH_VARIABLE_7\"";
+    let Embeddings::Endpoint(endpoint) = embeddings(text) else { panic!("an endpoint") };
+    assert_eq!(endpoint.base_url, "http://127.0.0.1:1/v1");
+    assert_eq!((endpoint.dimensions, endpoint.api_key), (Some(8), None));
 }

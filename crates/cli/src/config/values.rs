@@ -106,3 +106,40 @@ impl FromStr for Folder {
             .ok_or_else(|| format!("`{text}` does not name a folder of its own"))
     }
 }
+
+/// A folder to leave out: its name wherever it stands, or its path from the root.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub(crate) struct Exclude(pub(crate) String);
+from_text!(Exclude);
+
+impl FromStr for Exclude {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        let folder = text.trim_end_matches('/');
+        let mut parts = folder.split('/');
+        let plain = !text.contains(['\0', '*', '?', '[', '\\'])
+            && parts.all(|part| !matches!(part, "" | "." | ".."));
+        plain.then(|| Self(folder.to_owned())).ok_or_else(|| {
+            format!("`{text}` is not a folder's name or its path from the root; patterns go into .ignore")
+        })
+    }
+}
+
+/// The name of an environment variable.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub(crate) struct Variable(pub(crate) String);
+from_text!(Variable);
+
+impl FromStr for Variable {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        let plain = text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+            && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+        // What was written may be the key itself, so it is not repeated.
+        plain.then(|| Self(text.to_owned())).ok_or_else(|| {
+            "expected the name of an environment variable, such as OPENAI_API_KEY, not the key itself".to_owned()
+        })
+    }
+}

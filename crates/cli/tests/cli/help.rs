@@ -2,11 +2,12 @@
 
 use crate::support::{Project, with_filters};
 
-const COMMANDS: [&str; 13] = [
+const COMMANDS: [&str; 14] = [
     "serve",
     "connect",
     "init",
     "doctor",
+    "index",
     "tools",
     "call",
     "contracts",
@@ -32,9 +33,11 @@ fn each_command() {
     for command in COMMANDS {
         insta::assert_snapshot!(command, project.check(&[command, "--help"]));
     }
-    for (command, actions) in
-        [("approvals", &["list", "show", "approve", "deny"][..]), ("audit", &["verify", "tail"])]
-    {
+    for (command, actions) in [
+        ("approvals", &["list", "show", "approve", "deny"][..]),
+        ("audit", &["verify", "tail"]),
+        ("index", &["status", "rebuild"]),
+    ] {
         let texts: Vec<_> =
             actions.iter().map(|action| project.check(&[command, action, "-h"])).collect();
         insta::assert_snapshot!(format!("{command}_actions"), texts.join("\n"));

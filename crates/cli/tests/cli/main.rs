@@ -7,6 +7,7 @@ mod calls;
 mod docs;
 mod errors;
 mod help;
+mod index;
 mod kill;
 mod record;
 mod serving;

@@ -112,6 +112,7 @@ pub(crate) fn with_filters(check: impl FnOnce()) {
         (r"sha256:[0-9a-f]{64}", "[SHA256]"),
         (r"vc1:[0-9a-f]{64}", "[DIGEST]"),
         (r"\b\d+(\.\d+)? (µs|ms|s)\b", "[DURATION]"),
+        (r"\b\d+\.\d (kB|MB)\b", "[SIZE]"),
         (r"(?m) +$", ""),
     ];
     insta::with_settings!({filters => filters}, { check() });

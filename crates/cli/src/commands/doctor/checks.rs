@@ -7,9 +7,9 @@ use std::path::Path;
 use contract::lint::{Severity, lint_all};
 use store::{SqliteStore, StateDir};
 
-use super::{Check, probe};
+use super::{Check, context, probe};
 use crate::commands::{Context, audit};
-use crate::config::{self, Layer, Settings, TokenSource, suggest};
+use crate::config::{self, Embeddings, Layer, Settings, TokenSource, suggest};
 use crate::env::Var;
 use crate::project;
 
@@ -22,12 +22,14 @@ pub(super) async fn all(ctx: &Context) -> Vec<Check> {
         }
     };
     let mut checks = vec![config(&settings)];
-    checks.extend(ctx.environment.unknown.iter().map(|name| variable(name)));
+    let unknown = ctx.environment.unknown.iter().filter(|name| !holds_key(&settings, name));
+    checks.extend(unknown.map(|name| variable(name)));
     checks.push(root(&settings, ctx.environment.get(Var::Home)));
     checks.push(tools(&settings));
     checks.push(memory(&settings));
     checks.push(state(&settings));
     checks.push(record(&settings));
+    checks.extend(context::all(&settings).await);
     checks.push(token(&settings));
     checks.push(port(settings.server.address).await);
     checks
@@ -38,6 +40,11 @@ fn config(settings: &Settings) -> Check {
         Some(path) => Check::ok("config", path.display().to_string()),
         None => Check::ok("config", "no vouch.toml, so the defaults hold (write one: vouch init)"),
     }
+}
+
+/// Whether the configuration says that the endpoint's key is in there.
+fn holds_key(settings: &Settings, name: &str) -> bool {
+    matches!(&settings.context.embeddings, Embeddings::Endpoint(it) if it.api_key_env == name)
 }
 
 fn variable(name: &str) -> Check {
@@ -211,7 +218,7 @@ async fn port(address: SocketAddr) -> Check {
 }
 
 /// An error and its causes on one line.
-fn chain(error: &dyn std::error::Error) -> String {
+pub(super) fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {

@@ -9,7 +9,7 @@ use runtime::Catalog;
 use crate::clients::{Client, Launch, Way, url};
 use crate::commands::Context;
 use crate::commands::tools::title;
-use crate::config::{Policy, Settings};
+use crate::config::{Pack, Policy, Settings};
 use crate::ui::{BOLD, DIM, HINT, WARN};
 
 pub(super) fn http(ctx: &Context, settings: &Settings, catalog: &Catalog, address: SocketAddr) {
@@ -25,6 +25,7 @@ pub(super) fn http(ctx: &Context, settings: &Settings, catalog: &Catalog, addres
         if settings.server.token.is_some() {
             writeln!(out, "  Requests must bear a token: Authorization: Bearer $VOUCH_TOKEN")?;
         }
+        index(&mut out, settings)?;
         tools(&mut out, settings, catalog)?;
         writeln!(
             out,
@@ -58,6 +59,7 @@ pub(super) fn stdio(ctx: &Context, settings: &Settings, catalog: &Catalog) {
             out,
             "  MCP   on standard input and output: this is for a client, not for typing"
         )?;
+        index(&mut out, settings)?;
         tools(&mut out, settings, catalog)?;
         writeln!(out, "\n{DIM}Ctrl-D ends it. To connect a client: vouch connect <client>{DIM:#}")
     };
@@ -67,6 +69,14 @@ pub(super) fn stdio(ctx: &Context, settings: &Settings, catalog: &Catalog) {
 fn head(out: &mut impl Write, settings: &Settings) -> io::Result<()> {
     let (version, root) = (env!("CARGO_PKG_VERSION"), settings.root.display());
     writeln!(out, "{BOLD}vouch {version}{BOLD:#} serves {root}\n")
+}
+
+fn index(out: &mut impl Write, settings: &Settings) -> io::Result<()> {
+    if !settings.packs.contains(&Pack::Context) {
+        return Ok(());
+    }
+    let status = format!("{HINT}vouch index status{HINT:#}");
+    writeln!(out, "  INDEX built in the background; searches answer meanwhile  ({status})")
 }
 
 fn tools(out: &mut impl Write, settings: &Settings, catalog: &Catalog) -> io::Result<()> {

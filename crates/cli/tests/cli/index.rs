@@ -1,0 +1,153 @@
+//! `vouch index` and the context tools from the shell: built, looked at, stopped and gone on with.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpListener;
+use std::process::Stdio;
+
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use crate::support::{Project, send_signal, wait, with_filters};
+
+/// A program with a rule about it, searched by words unless a test says otherwise.
+fn project() -> Project {
+    Project::new()
+        .with("vouch.toml", "[context.embeddings]\nprovider = \"off\"\n")
+        .with("AGENTS.md", "# Rules\n\n- Tokens must be stored hashed, never in plain text.\n")
+        .with("src/tokens.py", "def issue_token(user):\n    return user\n")
+}
+
+fn with_endpoint(url: &str) -> Project {
+    let table = format!("provider = \"endpoint\"\nbase_url = \"{url}\"\nmodel = \"m\"\n");
+    project().with("vouch.toml", &format!("[context.embeddings]\n{table}timeout_ms = 60000\n"))
+}
+
+/// An endpoint for embeddings on a free port: answers each request as it is told, or never.
+fn endpoint(answer: impl Fn(usize) -> Option<Value> + Send + 'static) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        let mut open = Vec::new();
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let mut reader = BufReader::new(stream.try_clone().unwrap());
+            let mut length = 0;
+            loop {
+                let mut line = String::new();
+                if reader.read_line(&mut line).unwrap() <= 2 {
+                    break;
+                }
+                if let Some(value) = line.to_lowercase().strip_prefix("content-length:") {
+                    length = value.trim().parse().unwrap();
+                }
+            }
+            let mut body = vec![0; length];
+            reader.read_exact(&mut body).unwrap();
+            let body: Value = serde_json::from_slice(&body).unwrap();
+            let texts = body["input"].as_array().map_or(1, Vec::len);
+            match answer(texts) {
+                Some(answer) => {
+                    let answer = answer.to_string();
+                    let length = answer.len();
+                    let head = format!(
+                        "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n"
+                    );
+                    stream.write_all(format!("{head}{answer}").as_bytes()).unwrap();
+                }
+                None => open.push(stream),
+            }
+        }
+    });
+    format!("http://{address}/v1")
+}
+
+fn vectors(texts: usize) -> Option<Value> {
+    let vector = |index| json!({"index": index, "embedding": [1.0, 0.0, index as f64]});
+    Some(json!({"data": (0..texts).map(vector).collect::<Vec<_>>()}))
+}
+
+#[test]
+fn build_look_and_build_again() {
+    let project = project();
+    let commands: [&[&str]; 5] = [
+        &["index", "status"],
+        &["index"],
+        &["index", "status"],
+        &["index", "rebuild", "--no-embeddings"],
+        &["index", "--quiet"],
+    ];
+    let text = project.transcript(&commands);
+    with_filters(|| insta::assert_snapshot!(text));
+    let status = project.json(&["index", "status", "--json"]);
+    assert_eq!((&status["phase"], &status["files"]), (&json!("ready"), &json!(3)), "{status}");
+}
+
+#[test]
+fn there_is_no_index_without_the_pack() {
+    let project = Project::new().with("vouch.toml", "packs = [\"repo\"]\n");
+    insta::assert_snapshot!(project.check(&["index"]));
+    assert!(!project.root.join(".vouch").exists());
+}
+
+#[test]
+fn looking_makes_nothing() {
+    let project = project();
+    for args in [&["index", "status"][..], &["doctor"], &["tools"], &["contracts"]] {
+        project.run(args);
+        assert!(!project.root.join(".vouch").exists(), "{args:?}");
+    }
+}
+
+#[test]
+fn one_call_from_the_shell() {
+    let project = project();
+    let found =
+        project.json(&["call", "context_search", "query=how are tokens stored", "type=rule"]);
+    let first = &found["results"][0]["content"];
+    assert!(first.as_str().unwrap().contains("never in plain text"), "{found}");
+    let found = project.json(&["call", "grep_codebase", "pattern=issue_\\w+"]);
+    assert_eq!(found["matches"][0]["file"], "src/tokens.py", "{found}");
+    let read = project.json(&["call", "read_file", "path=src/tokens.py"]);
+    assert_eq!(read["file"]["language"], "python", "{read}");
+}
+
+#[test]
+fn an_endpoint_makes_the_vectors() {
+    let project = with_endpoint(&endpoint(vectors));
+    assert!(project.check(&["index"]).starts_with("exit: 0"));
+    let status = project.json(&["index", "status", "--json"]);
+    assert_eq!(status["vectors"]["done"], status["vectors"]["all"], "{status}");
+    assert_ne!(status["vectors"]["done"], 0, "{status}");
+    assert_eq!(status["model"], "m", "{status}");
+}
+
+#[test]
+fn an_index_that_is_stopped_is_gone_on_with() {
+    let project = with_endpoint(&endpoint(|_| None));
+    let mut child = project.command(&["index"]).stderr(Stdio::piped()).spawn().unwrap();
+    let mut said = BufReader::new(child.stderr.take().unwrap());
+    let mut line = String::new();
+    while !line.starts_with("embedding") {
+        line.clear();
+        assert_ne!(said.read_line(&mut line).unwrap(), 0, "it ended before it embedded");
+    }
+    send_signal(&child, Signal::INT);
+    assert_eq!(wait(&mut child).code(), Some(130));
+    let mut rest = String::new();
+    said.read_to_string(&mut rest).unwrap();
+    assert!(rest.contains("Go on with: vouch index"), "{rest}");
+    let status = project.json(&["index", "status", "--json"]);
+    assert_eq!((&status["files"], &status["pending"]), (&json!(3), &json!(0)), "{status}");
+}
+
+#[test]
+fn the_doctor_tries_the_endpoint() {
+    let good = with_endpoint(&endpoint(vectors));
+    let bad = with_endpoint("http://127.0.0.1:1/v1");
+    let line = |project: &Project| {
+        let checks = project.json(&["doctor", "--json"]);
+        let checks = checks["checks"].as_array().unwrap();
+        checks.iter().find(|check| check["check"] == "vectors").unwrap().to_string()
+    };
+    with_filters(|| insta::assert_snapshot!([line(&good), line(&bad)].join("\n")));
+}
