@@ -12,6 +12,9 @@ pub struct Document<'a> {
     pub symbols: &'a [&'a str],
 }
 
+/// Raised whenever the same document would give another bag: bags of two versions must not be searched together.
+pub const VERSION: u32 = 2;
+
 /// How much more a word counts in these places than in the text.
 const SYMBOL_WEIGHT: u8 = 3;
 const FILE_STEM_WEIGHT: u8 = 2;
@@ -43,6 +46,7 @@ impl Bag {
         terms::each(document.text, |term| all.push((term.hash, 1)));
         for symbol in document.symbols {
             terms::each(symbol, |term| all.push((term.hash, SYMBOL_WEIGHT)));
+            all.extend(terms::definition(symbol).map(|hash| (hash, 1)));
         }
         if let Some(path) = document.path {
             add_path(path, &mut all);

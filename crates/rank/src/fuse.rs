@@ -1,6 +1,7 @@
 //! One score out of two: what the words say and what the meaning says.
 //!
-//! Both are brought to the same scale for the query at hand, then combined by weight. A document without a vector (not
+//! Both are measured against what they could be at best, not against the other documents: then a query that no document
+//! answers gets low scores, and a word that is nowhere holds the words back as a whole. A document without a vector (not
 //! yet embedded) is given the meaning that documents with as many of the words have on average, so that it neither
 //! sinks nor rises for being new.
 
@@ -10,13 +11,13 @@ use crate::{Kind, Query};
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Candidate {
     pub(crate) id: u32,
-    /// BM25.
+    /// BM25 as a share of what a document with every word of the query would have. A definition can lift it above 1.
     pub(crate) words: f32,
     /// Cosine; `None` where there is no vector.
     pub(crate) meaning: Option<f32>,
 }
 
-/// How much the meaning counts against the words.
+/// How much the meaning counts against the words: names are meant literally.
 fn weight_of_meaning(query: &Query) -> f32 {
     match query.kind() {
         Kind::Symbol | Kind::Path => 0.3,
@@ -24,50 +25,30 @@ fn weight_of_meaning(query: &Query) -> f32 {
     }
 }
 
-/// A score for each candidate; the best possible is 1.
+/// Small cosines say little, and large ones much.
+fn evidence(cosine: f32) -> f32 {
+    cosine.max(0.0).powf(1.5)
+}
+
+/// A score for each candidate.
 pub(crate) fn fuse(query: &Query, candidates: &[Candidate]) -> Vec<f32> {
-    let words = Scale::from_zero(candidates.iter().map(|candidate| candidate.words));
-    let meanings = || candidates.iter().filter_map(|candidate| candidate.meaning);
-    let Some(meaning) = Scale::between(meanings()) else {
-        return candidates.iter().map(|candidate| words.of(candidate.words)).collect();
+    let known = || {
+        candidates
+            .iter()
+            .filter_map(|candidate| Some((candidate.words, evidence(candidate.meaning?))))
+    };
+    let Some(usual) = Usual::of(known()) else {
+        return candidates.iter().map(|candidate| candidate.words).collect();
     };
     let weight = weight_of_meaning(query);
-    let usual =
-        Usual::of(candidates.iter().filter_map(|candidate| {
-            Some((words.of(candidate.words), meaning.of(candidate.meaning?)))
-        }));
     candidates
         .iter()
         .map(|candidate| {
-            let words = words.of(candidate.words);
             let meaning =
-                candidate.meaning.map_or_else(|| usual.meaning(words), |cosine| meaning.of(cosine));
-            (1.0 - weight) * words + weight * meaning
+                candidate.meaning.map_or_else(|| usual.meaning(candidate.words), evidence);
+            (1.0 - weight) * candidate.words + weight * meaning
         })
         .collect()
-}
-
-/// Maps a range to 0..=1.
-#[derive(Clone, Copy)]
-struct Scale {
-    low: f32,
-    width: f32,
-}
-
-impl Scale {
-    fn from_zero(values: impl Iterator<Item = f32>) -> Self {
-        Self { low: 0.0, width: values.fold(0.0, f32::max) }
-    }
-
-    fn between(values: impl Iterator<Item = f32> + Clone) -> Option<Self> {
-        let low = values.clone().reduce(f32::min)?;
-        let high = values.fold(low, f32::max);
-        Some(Self { low, width: high - low })
-    }
-
-    fn of(self, value: f32) -> f32 {
-        if self.width > 0.0 { ((value - self.low) / self.width).clamp(0.0, 1.0) } else { 0.0 }
-    }
 }
 
 /// Which meaning goes with which words: a line through the documents that have both.
@@ -77,18 +58,63 @@ struct Usual {
 }
 
 impl Usual {
-    fn of(pairs: impl Iterator<Item = (f32, f32)> + Clone) -> Self {
-        let count = pairs.clone().count() as f32;
-        let mean = |value: fn((f32, f32)) -> f32| pairs.clone().map(value).sum::<f32>() / count;
+    /// `None` where no document has both.
+    fn of(pairs: impl Iterator<Item = (f32, f32)> + Clone) -> Option<Self> {
+        let count = pairs.clone().count();
+        let mean =
+            |value: fn((f32, f32)) -> f32| pairs.clone().map(value).sum::<f32>() / count as f32;
         let (words, meaning) = (mean(|pair| pair.0), mean(|pair| pair.1));
         let spread: f32 = pairs.clone().map(|pair| (pair.0 - words).powi(2)).sum();
         let together: f32 = pairs.map(|pair| (pair.0 - words) * (pair.1 - meaning)).sum();
         // A flat line until some documents bear out a slope; more words never make the meaning worse.
         let slope = (together / (spread + 0.1)).max(0.0);
-        Self { at_zero: meaning - slope * words, slope }
+        (count > 0).then_some(Self { at_zero: meaning - slope * words, slope })
     }
 
     fn meaning(&self, words: f32) -> f32 {
         (self.at_zero + self.slope * words).clamp(0.0, 1.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(candidates: &[(f32, Option<f32>)]) -> Vec<f32> {
+        let candidate = |(id, &(words, meaning)): (usize, &(f32, Option<f32>))| Candidate {
+            id: id as u32,
+            words,
+            meaning,
+        };
+        let candidates: Vec<Candidate> = candidates.iter().enumerate().map(candidate).collect();
+        fuse(&Query::new("retry a failed request"), &candidates)
+    }
+
+    #[test]
+    fn both_count() {
+        let fused = check(&[(0.5, Some(0.5)), (0.6, Some(0.5)), (0.5, Some(0.6))]);
+        assert!(fused[0] < fused[1] && fused[0] < fused[2], "{fused:?}");
+    }
+
+    #[test]
+    fn words_decide_alone_where_nothing_is_embedded() {
+        assert_eq!(check(&[(0.2, None), (0.4, None)]), [0.2, 0.4]);
+    }
+
+    #[test]
+    fn a_document_without_a_vector_takes_its_place_among_its_like() {
+        let fused = check(&[
+            (0.1, Some(0.2)),
+            (0.3, Some(0.4)),
+            (0.5, Some(0.6)),
+            (0.7, Some(0.8)),
+            (0.4, None),
+        ]);
+        assert!(fused[1] < fused[4] && fused[4] < fused[2], "{fused:?}");
+    }
+
+    #[test]
+    fn nothing_to_fuse_is_nothing() {
+        assert_eq!(check(&[]), []);
     }
 }

@@ -10,6 +10,7 @@ use std::collections::HashMap;
 
 use segment::{Open, Sealed};
 
+use crate::query::Part;
 use crate::{Bag, Query};
 
 /// BM25: how soon further occurrences stop to count, and how much a long document is held back.
@@ -94,10 +95,7 @@ impl Postings {
     /// The `k` best of the allowed documents by BM25.
     pub fn search(&self, query: &Query, allowed: &dyn Fn(u32) -> bool, k: usize) -> Lexical {
         let weights = self.weights(query);
-        let mut found = Lexical {
-            ceiling: weights.iter().map(|&(_, weight)| weight).sum(),
-            ..Lexical::default()
-        };
+        let mut found = Lexical { ceiling: ceiling(query, &weights), ..Lexical::default() };
         let norm = self.norm();
         let mut scores = Vec::new();
         for segment in self.segments() {
@@ -217,6 +215,12 @@ trait Segment {
     fn count(&self, hash: u32) -> usize;
     fn frequency(&self, hash: u32, row: u32) -> Option<u8>;
     fn add_scores(&self, hash: u32, weight: f32, norm: (f32, f32), scores: &mut [f32]);
+}
+
+/// Definitions are left out: not every name that is asked for is defined here.
+fn ceiling(query: &Query, weights: &[(u32, f32)]) -> f32 {
+    let asked = query.terms().iter().zip(weights).filter(|(term, _)| term.part != Part::Definition);
+    asked.map(|(_, &(_, weight))| weight).sum()
 }
 
 fn saturated(weight: f32, frequency: u8, length: u32, norm: (f32, f32)) -> f32 {

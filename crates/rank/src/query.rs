@@ -1,9 +1,13 @@
 //! What somebody asks: its terms, what kind of asking it is, and the names of code that it holds.
 
+use crate::Role;
 use crate::terms::{self, is_stop_word};
 
 /// More terms than anybody types; a pasted page is cut here.
 const MAX_TERMS: usize = 64;
+
+/// Where a name is defined counts as much as so many words.
+const DEFINITION_WEIGHT: f32 = 2.0;
 
 /// Words that only say that what follows is a question.
 const QUESTION_WORDS: [&str; 17] = [
@@ -17,8 +21,8 @@ pub struct Query {
     terms: Vec<QueryTerm>,
     kind: Kind,
     names: Vec<Name>,
-    asks_for_tests: bool,
-    asks_for_examples: bool,
+    path: Option<String>,
+    asks_for: Vec<Role>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -28,8 +32,18 @@ pub struct QueryTerm {
     pub hash: u32,
     /// How much it counts beside the others.
     pub weight: f32,
+    pub part: Part,
+}
+
+/// What a term is of what was asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// A word, or a part of an identifier.
+    Word,
     /// An identifier with several parts, as a whole.
-    pub whole: bool,
+    Whole,
+    /// The place where a name is defined. Good to find, not asked for by itself.
+    Definition,
 }
 
 /// How something is asked for.
@@ -58,28 +72,13 @@ impl Query {
     pub fn new(text: &str) -> Self {
         let text = text.trim();
         let words: Vec<&str> = text.split_whitespace().collect();
-        let names = names(&words);
-        let kind = kind(&words, &names);
-        let asks = |of: &[&str]| {
-            let mut found = false;
-            terms::each(text, |term| found |= of.contains(&term.text));
-            found
-        };
-        Self {
-            terms: query_terms(text),
-            kind,
-            names,
-            asks_for_tests: asks(&["test", "tests", "testing", "spec", "specs"]),
-            asks_for_examples: asks(&[
-                "example",
-                "examples",
-                "demo",
-                "fixture",
-                "fixtures",
-                "benchmark",
-                "benchmarks",
-            ]),
-        }
+        let path = words.first().filter(|word| words.len() == 1 && is_path(word));
+        let path = path.map(|path| path.trim_matches('/').to_owned());
+        let names = if path.is_some() { Vec::new() } else { names(&words) };
+        let kind = kind(&words, &names, path.as_deref());
+        let mut terms = query_terms(text);
+        terms.extend(names.iter().filter_map(definition_term));
+        Self { asks_for: asked_roles(text), terms, kind, names, path }
     }
 
     pub fn terms(&self) -> &[QueryTerm] {
@@ -94,13 +93,42 @@ impl Query {
         &self.names
     }
 
-    pub(crate) fn asks_for_tests(&self) -> bool {
-        self.asks_for_tests
+    /// The end of a path, if that is all that was asked.
+    pub(crate) fn path(&self) -> Option<&str> {
+        self.path.as_deref()
     }
 
-    pub(crate) fn asks_for_examples(&self) -> bool {
-        self.asks_for_examples
+    /// Whether documents of this role are what is wanted.
+    pub(crate) fn asks_for(&self, role: Role) -> bool {
+        self.asks_for.contains(&role)
     }
+}
+
+/// The roles whose words the query holds.
+fn asked_roles(text: &str) -> Vec<Role> {
+    let mut roles = Vec::new();
+    terms::each(text, |term| {
+        roles.extend(match term.text {
+            "test" | "tests" | "testing" | "spec" | "specs" => Some(Role::Test),
+            "example" | "examples" | "demo" | "sample" | "benchmark" | "benchmarks" => {
+                Some(Role::Example)
+            }
+            "docs" | "documentation" | "readme" | "guide" | "changelog" => Some(Role::Docs),
+            "generated" => Some(Role::Generated),
+            _ => None,
+        });
+    });
+    roles
+}
+
+fn definition_term(name: &Name) -> Option<QueryTerm> {
+    let hash = terms::definition(&name.last)?;
+    Some(QueryTerm {
+        text: name.last.clone(),
+        hash,
+        weight: DEFINITION_WEIGHT,
+        part: Part::Definition,
+    })
 }
 
 /// The terms that say something; all of them where none does.
@@ -109,7 +137,8 @@ fn query_terms(text: &str) -> Vec<QueryTerm> {
     terms::each(text, |term| {
         if all.len() < MAX_TERMS && all.iter().all(|known| known.hash != term.hash) {
             let text = term.text.to_owned();
-            all.push(QueryTerm { text, hash: term.hash, weight: 1.0, whole: term.whole });
+            let part = if term.whole { Part::Whole } else { Part::Word };
+            all.push(QueryTerm { text, hash: term.hash, weight: 1.0, part });
         }
     });
     if all.iter().any(|term| !is_stop_word(&term.text)) {
@@ -118,9 +147,9 @@ fn query_terms(text: &str) -> Vec<QueryTerm> {
     all
 }
 
-fn kind(words: &[&str], names: &[Name]) -> Kind {
+fn kind(words: &[&str], names: &[Name], path: Option<&str>) -> Kind {
     match words {
-        [word] if is_path(word) => Kind::Path,
+        _ if path.is_some() => Kind::Path,
         [_] if !names.is_empty() => Kind::Symbol,
         [first, .., last] if is_question_word(first) || last.ends_with('?') => Kind::Question,
         _ => Kind::Words,
@@ -218,7 +247,8 @@ mod tests {
         let mut shown = String::new();
         for text in queries {
             let query = Query::new(text);
-            let terms: Vec<&str> = query.terms().iter().map(|term| term.text.as_str()).collect();
+            let words = query.terms().iter().filter(|term| term.part != Part::Definition);
+            let terms: Vec<&str> = words.map(|term| term.text.as_str()).collect();
             let names: Vec<&str> = query.names().iter().map(|name| name.text.as_str()).collect();
             writeln!(
                 shown,

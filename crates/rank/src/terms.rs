@@ -1,8 +1,10 @@
 //! The words of a text, as they are compared: identifiers in their parts and whole, lower case, stemmed.
 //!
 //! `parseHTTPRequest`, `parse_http_request` and `ParseHttpRequest` all give `pars`, `http`, `request` and, for the whole,
-//! `parsehttprequest`. Words of prose take the same way, so a question meets the code that it is about.
+//! `parsehttprequest`. Words of prose take the same way, so a question meets the code that it is about. What a document
+//! defines has terms of its own, so that a definition is found among any number of mentions.
 
+mod abbreviation;
 mod split;
 mod stop;
 
@@ -51,6 +53,24 @@ pub fn each(text: &str, mut found: impl FnMut(Term<'_>)) {
     });
 }
 
+/// The number that stands for the definition of a name, whatever it is part of and however it is written.
+pub(crate) fn definition(name: &str) -> Option<u32> {
+    // No word begins with a space, so no word has the number of a definition.
+    let mut text = String::from(" ");
+    let last = split::words(name).last()?;
+    text.extend(
+        clipped(last).chars().filter(|&character| character != '_').flat_map(char::to_lowercase),
+    );
+    Some(hash(&text))
+}
+
+/// The stem of a whole name, without its parts.
+pub(crate) fn whole(name: &str) -> Option<u32> {
+    let mut last = None;
+    each(name, |term| last = Some(term.hash));
+    last
+}
+
 /// The longest beginning of a word that is short enough.
 fn clipped(word: &str) -> &str {
     &word[..word.floor_char_boundary(MAX_WORD_BYTES)]
@@ -82,14 +102,14 @@ impl Stems {
     }
 
     fn hash(&mut self, word: &str) -> u32 {
-        // Too short for an ending, or not English: its own stem.
-        if word.len() <= 2 || !word.bytes().all(|byte| byte.is_ascii_lowercase()) {
+        // A letter, or not English: its own stem.
+        if word.len() < 2 || !word.bytes().all(|byte| byte.is_ascii_lowercase()) {
             return hash(word);
         }
         if let Some(&known) = self.known.get(word) {
             return known;
         }
-        let hash = hash(&self.stemmer.stem(word));
+        let hash = hash(&self.stemmer.stem(abbreviation::long_form(word)));
         if self.known.len() == REMEMBERED {
             self.known.clear();
         }
@@ -143,7 +163,18 @@ mod tests {
         assert_eq!(hashes("parseHTTPRequest"), hashes("parse_http_request"));
         assert_eq!(hashes("connections"), hashes("connection"));
         assert_eq!(hashes("websocket"), hashes("WebSockets")[2..]);
+        assert_eq!(hashes("directories"), hashes("dirs"));
         assert_ne!(hashes("router"), hashes("route_r"));
+    }
+
+    #[test]
+    fn a_definition_is_found_by_its_last_part_in_any_style() {
+        assert_eq!(definition("Router::add_route"), definition("addRoute"));
+        assert_ne!(definition("Router::add_route"), definition("Router"));
+        assert_eq!(definition("::"), None);
+        let mut words = Vec::new();
+        each("addRoute", |term| words.push(term.hash));
+        assert!(!words.contains(&definition("addRoute").unwrap()));
     }
 
     #[test]
