@@ -47,14 +47,16 @@ pub use self::project::{Told, in_project};
 pub use store::context::Kind;
 
 /// Part of the key of whatever caches the answers of [`Places::in_file`]: raised whenever they change.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// A discovery is a statement, not a document: what is longer is cut, and says so.
 pub const MAX_CONTENT: usize = 4_000;
 /// In characters, like the content.
 pub const MAX_TITLE: usize = 200;
-/// A file with more is a data set, not a record; the first ones count.
-pub const MAX_IN_FILE: usize = 500;
+/// A discovery has a few words to be found by.
+const MAX_TAGS: usize = 20;
+/// A file with more is a data set, not a record. The first ones count, of a memory file, which grows at its end, the last.
+pub const MAX_IN_FILE: usize = 1_000;
 
 /// Something the project tells about itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -67,6 +69,7 @@ pub struct Discovery {
     /// As the text itself names it; see [`Discovery::fill_module`] for the others.
     pub module: Option<String>,
     pub session: Option<String>,
+    pub tags: Vec<String>,
     /// RFC 3339.
     pub date: String,
     pub source: Source,
@@ -104,10 +107,14 @@ impl fmt::Display for Source {
 impl Discovery {
     /// What a search looks at.
     pub fn text(&self) -> String {
-        match &self.title {
-            Some(title) => format!("{title}\n{}", self.content),
-            None => self.content.clone(),
+        let mut text = self.content.clone();
+        if let Some(title) = &self.title {
+            text = format!("{title}\n{text}");
         }
+        if !self.tags.is_empty() {
+            text = format!("{text}\nTags: {}", self.tags.join(", "));
+        }
+        text
     }
 
     /// The file it is in.
@@ -118,12 +125,14 @@ impl Discovery {
         }
     }
 
-    /// Gives one that names no module the module of its file, or the one that most files of its commit are in.
+    /// Gives one that names no module the module of its file, or the one that most files of its commit are in. What the
+    /// whole project says – memory, its guides and records – is about no module.
     pub fn fill_module(&mut self, module_of: impl Fn(&str) -> Option<String>) {
         if self.module.is_some() {
             return;
         }
         self.module = match &self.source {
+            Source::File { path, .. } if place::is_of_the_project(path) => None,
             Source::File { path, .. } => module_of(path),
             Source::Commit { files, .. } => {
                 let modules: Vec<_> = files.iter().map(|file| module_of(file)).collect();
@@ -139,7 +148,7 @@ impl Discovery {
 
 impl From<StoredDiscovery> for Discovery {
     fn from(stored: StoredDiscovery) -> Self {
-        let StoredDiscovery { id, kind, title, content, module, source, session, added_at, .. } =
+        let StoredDiscovery { id, kind, title, content, module, source, session, added_at, tags } =
             stored;
         let date = added_at.to_string();
         Self {
@@ -149,6 +158,7 @@ impl From<StoredDiscovery> for Discovery {
             content,
             module,
             session,
+            tags,
             date,
             source: Source::Store { by: source },
         }
@@ -164,13 +174,15 @@ struct Draft {
     content: String,
     module: Option<String>,
     session: Option<String>,
+    tags: Vec<String>,
     date: Option<String>,
 }
 
 impl Draft {
     fn new(line: u32, kind: Kind, content: impl Into<String>) -> Self {
         let content = content.into();
-        Self { line, kind, title: None, content, module: None, session: None, date: None }
+        let (title, module, session, date) = Default::default();
+        Self { line, kind, title, content, module, session, tags: Vec::new(), date }
     }
 }
 
@@ -202,11 +214,12 @@ fn finish(path: &str, date: &str, drafts: impl IntoIterator<Item = Draft>) -> Ve
             content,
             module: draft.module.and_then(short),
             session: draft.session.and_then(short),
+            tags: draft.tags.into_iter().filter_map(short).take(MAX_TAGS).collect(),
             date: draft.date.unwrap_or_else(|| date.to_owned()),
             source: Source::File { path: path.to_owned(), line: draft.line },
         })
     });
-    discoveries.take(MAX_IN_FILE).collect()
+    discoveries.collect()
 }
 
 /// Crockford's base 32, as the ids of the store are: typable, and sixty bits tell all discoveries of a project apart.

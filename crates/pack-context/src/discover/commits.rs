@@ -129,6 +129,7 @@ fn fix(repository: &gix::Repository, commit: &gix::Commit<'_>, prefix: &BStr) ->
         content,
         module: None,
         session: None,
+        tags: Vec::new(),
         date,
         source: Source::Commit { id: whole[..12].to_owned(), files },
     })

@@ -55,7 +55,7 @@ impl Fields {
         for name in KIND {
             let kind = rest.get(name).and_then(Value::as_str).and_then(classify::by_name);
             if kind.is_some() {
-                rest.remove(name);
+                rest.shift_remove(name);
                 fields.kind = kind;
                 break;
             }
@@ -68,13 +68,13 @@ impl Fields {
             Some((name, date))
         });
         if let Some((name, date)) = dated {
-            rest.remove(*name);
+            rest.shift_remove(*name);
             fields.date = Some(date);
         }
         for name in IGNORED {
-            rest.remove(name);
+            rest.shift_remove(name);
         }
-        let tags = TAGS.iter().find_map(|name| rest.remove(*name));
+        let tags = TAGS.iter().find_map(|name| rest.shift_remove(*name));
         fields.tags = match tags {
             Some(Value::Array(tags)) => tags.iter().filter_map(said).collect(),
             Some(tag) => said(&tag).into_iter().collect(),
@@ -84,7 +84,7 @@ impl Fields {
         // The field that holds the statement also tells what it is: `{"decision": "…"}`.
         let statement = CONTENT.iter().find_map(|name| Some((*name, said(rest.get(*name)?)?)));
         if let Some((name, text)) = statement {
-            rest.remove(name);
+            rest.shift_remove(name);
             fields.kind = fields.kind.or_else(|| classify::by_name(name));
             fields.content = text;
         } else if let Some(title) = fields.title.take() {
@@ -103,7 +103,7 @@ impl Fields {
 
 fn take(object: &mut Map<String, Value>, names: &[&str]) -> Option<String> {
     let name = names.iter().find(|name| object.get(**name).and_then(said).is_some())?;
-    object.remove(*name).as_ref().and_then(said)
+    object.shift_remove(*name).as_ref().and_then(said)
 }
 
 /// A date as text, or seconds or milliseconds since the epoch.

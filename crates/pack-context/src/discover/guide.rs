@@ -8,7 +8,8 @@ use super::{Draft, classify};
 /// Shorter is a link or a label, not a statement.
 const MIN_WORDS: usize = 3;
 
-/// The statements of a guide. In a text that is instructions throughout, what has no cue is a rule; elsewhere it is prose.
+/// The statements of a guide. A list item without a cue is a rule. A paragraph without one tells how things are here, in a
+/// text that is instructions throughout; elsewhere it is prose and left out.
 pub(super) fn statements(text: &str, instructions: bool) -> Vec<Draft> {
     let (front, _) = markdown::front_matter(text);
     let of = |key: &str| front.iter().find(|(k, v)| *k == key && !v.is_empty()).map(|(_, v)| *v);
@@ -19,11 +20,16 @@ pub(super) fn statements(text: &str, instructions: bool) -> Vec<Draft> {
         .into_iter()
         .filter_map(|entry| {
             let content = content(&entry);
-            if content.split_whitespace().count() < MIN_WORDS || is_only_links(&entry.text) {
+            let words = if entry.lead.is_some() { 2 } else { MIN_WORDS };
+            if content.split_whitespace().count() < words || is_only_links(&entry.text) {
                 return None;
             }
-            let kind = classify::by_wording(&content)
-                .or((instructions || entry.is_item).then_some(Kind::Rule))?;
+            let otherwise = match (entry.is_item, instructions) {
+                (true, _) => Some(Kind::Rule),
+                (false, true) => Some(Kind::Pattern),
+                (false, false) => None,
+            };
+            let kind = classify::by_wording(&content).or(otherwise)?;
             let mut draft = Draft::new(entry.line, kind, format!("{globs}{content}"));
             draft.title = match entry.headings.as_slice() {
                 [] => description.map(str::to_owned),

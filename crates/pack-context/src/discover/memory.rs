@@ -39,6 +39,7 @@ fn of_line(line: &str, number: u32, named: Option<Kind>) -> Option<Draft> {
             draft.title = fields.title;
             draft.module = fields.module;
             draft.session = fields.session;
+            draft.tags = fields.tags;
             draft.date = fields.date;
             Some(draft)
         }

@@ -4,11 +4,10 @@ use contract::text;
 use jiff::Timestamp;
 use store::context::{Kind, StoredDiscovery};
 
-use super::{MAX_CONTENT, MAX_TITLE, classify, id_of, tidy_line};
+use super::{MAX_CONTENT, MAX_TAGS, MAX_TITLE, classify, id_of, tidy_line};
 
 /// In characters.
 const MAX_NAME: usize = 100;
-const MAX_TAGS: usize = 20;
 
 /// What somebody wants to add.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! Which file is what: decided by its path alone, so that it is known before the file is read.
 
-use super::{Discovery, comment, finish, guide, memory, record};
+use super::{Discovery, MAX_IN_FILE, comment, finish, guide, memory, record};
 
 /// Guides that are kept where a walk does not look.
 const HIDDEN: [&str; 4] =
@@ -84,15 +84,31 @@ impl Places {
     /// The discoveries in one file, in its order. `date` is for those that have none of their own: the file's.
     pub fn in_file(&self, path: &str, text: &str, date: &str) -> Vec<Discovery> {
         let Some(place) = self.of(path) else { return Vec::new() };
-        let drafts = match place {
+        let mut drafts = match place {
             Place::Memory => memory::entries(path, text),
             Place::Record => record::decision(path, text).into_iter().collect(),
             Place::Guide => guide::statements(text, true),
             Place::Contributing => guide::statements(text, false),
             Place::Source => comment::requests(path, text),
         };
+        let surplus = drafts.len().saturating_sub(MAX_IN_FILE);
+        match place {
+            Place::Memory => drafts.drain(..surplus).for_each(drop),
+            Place::Record | Place::Guide | Place::Contributing | Place::Source => {
+                drafts.truncate(MAX_IN_FILE);
+            }
+        }
         finish(path, date, drafts)
     }
+}
+
+/// A file in a hidden folder, in the records of the project itself, or a guide at its root.
+pub(super) fn is_of_the_project(path: &str) -> bool {
+    let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+    let text = name.to_ascii_lowercase().ends_with(".md") || name.starts_with('.');
+    folder.split('/').any(|name| name.starts_with('.'))
+        || RECORD_FOLDERS.iter().any(|records| below(folder, records))
+        || folder.is_empty() && text
 }
 
 fn below(folder: &str, of: &str) -> bool {

@@ -11,7 +11,7 @@ use super::{Discovery, MAX_COMMITS, Places, fix_commits};
 use crate::{ContextError, ContextOptions};
 
 /// Longer files are data.
-const MAX_FILE_BYTES: u64 = 1 << 20;
+const MAX_FILE_BYTES: u64 = 4 << 20;
 
 /// What a project tells.
 #[derive(Debug, Default)]
@@ -56,5 +56,5 @@ fn in_file(places: &Places, tree: &Tree, path: &str) -> Vec<Discovery> {
         return Vec::new();
     }
     let date = metadata.modified().map(contract::time::of_file).unwrap_or_default();
-    places.in_file(path, &text, &date)
+    if text.contains('\0') { Vec::new() } else { places.in_file(path, &text, &date) }
 }

@@ -64,6 +64,7 @@ impl Facts for Shop {
             content: "It raced.".into(),
             module: Some("auth".into()),
             session: None,
+            tags: Vec::new(),
             date: "2026-01-01T00:00:00Z".into(),
             source: by,
         });

@@ -1,0 +1,77 @@
+//! Text from a project is data, whatever it says.
+
+use pack_context::discover::{Discovery, MAX_CONTENT, MAX_IN_FILE, MAX_TITLE, Places};
+use proptest::prelude::*;
+
+use crate::{DATE, told};
+
+const PATHS: [&str; 8] = [
+    ".claude/memory/progress_log.jsonl",
+    ".claude/memory/best_practices.md",
+    "docs/adr/0001-x.md",
+    "AGENTS.md",
+    ".cursor/rules/x.mdc",
+    "CONTRIBUTING.md",
+    "src/a.rs",
+    "src/a.py",
+];
+
+fn in_file(path: &str, text: &str) -> Vec<Discovery> {
+    Places::new(".claude/memory").in_file(path, text, DATE)
+}
+
+#[test]
+fn hidden_characters_show() {
+    let told = told(
+        ".claude/memory/x.jsonl",
+        "{\"rule\": \"never\\u001b[31m \\u202ered\\u202c\", \"title\": \"a\\nb\\u200b\"}",
+    );
+    insta::assert_snapshot!(told);
+}
+
+#[test]
+fn what_is_too_much_is_cut() {
+    let long =
+        format!("{{\"rule\": \"{}\", \"title\": \"{}\"}}", "é".repeat(50_000), "t".repeat(5_000));
+    let [cut] = in_file(".claude/memory/x.jsonl", &long).try_into().unwrap();
+    assert_eq!(cut.content.chars().count(), MAX_CONTENT + 1);
+    assert_eq!(cut.title.unwrap().chars().count(), MAX_TITLE + 1);
+
+    let lines: String = (0..5_000).map(|n| format!("{{\"rule\": \"rule {n}\"}}\n")).collect();
+    let rules = in_file(".claude/memory/x.jsonl", &lines);
+    assert_eq!(rules.len(), MAX_IN_FILE);
+    assert_eq!(rules.last().unwrap().content, "rule 4999", "a memory file grows at its end");
+    let items: String = (0..5_000).map(|n| format!("- rule number {n}\n")).collect();
+    assert_eq!(in_file("AGENTS.md", &items).len(), MAX_IN_FILE);
+    let deep = format!("{{\"rule\": {}1{}}}", "[".repeat(100_000), "]".repeat(100_000));
+    assert_eq!(in_file(".claude/memory/x.jsonl", &deep).len(), 1);
+}
+
+#[test]
+fn an_id_stays_when_lines_move_and_differs_for_the_same_words() {
+    let text = "- Never print here.\n- Never print here.\n";
+    let ids = |text: &str| {
+        in_file("AGENTS.md", text).into_iter().map(|found| found.id).collect::<Vec<_>>()
+    };
+    let before = ids(text);
+    assert_ne!(before[0], before[1]);
+    assert_eq!(ids(&format!("- Test always first.\n\n{text}"))[1..], before);
+    assert_ne!(in_file("docs/AGENTS.md", text)[0].id, before[0]);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_text_gives_bounded_discoveries(text in r#"(?s)([-#>*`~=\n :|{}"\[\]/\\]|TODO: |must |Status|## Decision|date: 2026-01-02|\PC|\x1b|\u202e){0,150}"#) {
+        for path in PATHS {
+            for found in in_file(path, &text) {
+                prop_assert!(!found.content.is_empty() && found.content.chars().count() <= MAX_CONTENT + 1);
+                let hidden = found.text().chars().any(contract::text::is_hidden);
+                prop_assert!(!hidden);
+                prop_assert!(found.date.parse::<jiff::Timestamp>().is_ok(), "{}", found.date);
+                prop_assert_eq!(found.path(), Some(path));
+            }
+        }
+    }
+}

@@ -1,0 +1,41 @@
+//! What a project says about itself, from outside: files in, discoveries out.
+
+#![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+mod commits;
+mod files;
+mod hostile;
+mod new;
+mod project;
+
+use std::fmt::Write;
+
+use pack_context::discover::{Discovery, Places};
+
+const DATE: &str = "2026-03-01T12:00:00Z";
+
+/// The discoveries of one file, as a text to look at.
+fn told(path: &str, text: &str) -> String {
+    shown(&Places::new(".claude/memory").in_file(path, text, DATE))
+}
+
+fn shown(discoveries: &[Discovery]) -> String {
+    let mut out = String::new();
+    for discovery in discoveries {
+        let Discovery { kind, title, content, module, session, tags, date, source, .. } = discovery;
+        write!(out, "{source} {kind}").unwrap();
+        for (name, value) in [("module", module), ("session", session)] {
+            value.iter().for_each(|value| write!(out, " {name}={value}").unwrap());
+        }
+        if !tags.is_empty() {
+            write!(out, " tags={tags:?}").unwrap();
+        }
+        if date != DATE {
+            write!(out, " {date}").unwrap();
+        }
+        out.push('\n');
+        title.iter().for_each(|title| writeln!(out, "  [{title}]").unwrap());
+        content.lines().for_each(|line| writeln!(out, "  {line}").unwrap());
+    }
+    out
+}
