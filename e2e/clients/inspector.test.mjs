@@ -5,7 +5,7 @@ import { execFile } from "node:child_process";
 import { resolve } from "node:path";
 import { describe, test } from "node:test";
 
-import { succeeded } from "../support/behaviour.mjs";
+import { TOOLS, succeeded } from "../support/behaviour.mjs";
 import { project, serve, stdio } from "../support/vouch.mjs";
 
 const INSPECTOR = resolve(
@@ -59,11 +59,11 @@ for (const era of ["legacy", "modern"]) {
         assert.equal(exitCode, 0, stderr);
         assert.deepEqual(
           result.tools.map((tool) => tool.name),
-          ["hello", "read_repo_file", "write_memory_entry"],
+          TOOLS,
         );
       });
 
-      test("calls all three", async (t) => {
+      test("calls tools, and waits for the person", async (t) => {
         const { place, target } = await open(t);
         const hello = await call(place, target, "hello", { name: "Inspector" });
         assert.equal(answered(hello).message, "Hello, Inspector!");

@@ -9,6 +9,8 @@ from mcp.types import ElicitResult, INVALID_PARAMS
 
 from support.vouch import VOUCH, Project
 
+TOOLS = ["context_search", "grep_codebase", "hello", "read_file", "read_repo_file", "write_memory_entry"]
+DECISION = {"file": "decisions.jsonl", "entry": '{"decision":"Refresh tokens rotate on every use"}'}
 ENTRY = {"file": "progress_log.jsonl", "entry": '{"event":"milestone"}'}
 
 
@@ -55,7 +57,7 @@ class Behaviour:
     async def test_lists_the_tools(self):
         async with self.connect(Project(self)) as client:
             tools = (await client.list_tools()).tools
-        self.assertEqual([tool.name for tool in tools], ["hello", "read_repo_file", "write_memory_entry"])
+        self.assertEqual([tool.name for tool in tools], TOOLS)
         for tool in tools:
             self.assertIs(tool.input_schema["additionalProperties"], False)
             self.assertEqual(tool.output_schema["type"], "object")
@@ -112,6 +114,50 @@ class Behaviour:
             self.succeeded(await client.call_tool("write_memory_entry", ENTRY))
             self.failed(await client.call_tool("write_memory_entry", ENTRY), "APPROVAL_REQUIRED")
         self.assertEqual(project.memory(ENTRY["file"]), ENTRY["entry"] + "\n")
+
+
+    async def test_greps_and_reads_with_imports(self):
+        async with self.connect(Project(self)) as client:
+            found = self.succeeded(await client.call_tool("grep_codebase", {"pattern": r"def issue\w+"}))
+            match = found["matches"][0]
+            self.assertEqual((match["file"], match["line"], match["column"]), ("src/auth/tokens.py", 4, 1))
+            self.failed(await client.call_tool("grep_codebase", {"pattern": "["}), "INVALID_INPUT")
+            arguments = {"path": "src/auth/tokens.py", "includeDeps": True}
+            read = self.succeeded(await client.call_tool("read_file", arguments))
+            self.assertEqual([it["path"] for it in read["dependencies"]], ["src/auth/store.py"])
+            self.assertIn("class TokenStore", read["dependencies"][0]["content"])
+
+    async def test_searches_by_meaning(self):
+        async with self.connect(Project(self)) as client:
+            found = self.succeeded(await client.call_tool("context_search", {"query": "where are tokens issued"}))
+            self.assertIn("src/auth/tokens.py", [result.get("path") for result in found["results"][:3]], found)
+            arguments = {"query": "how do we store tokens", "type": "rule"}
+            rules = self.succeeded(await client.call_tool("context_search", arguments))
+            self.assertIn("never in plain text", rules["results"][0]["content"])
+            short = self.failed(await client.call_tool("context_search", {"query": "ab"}), "INVALID_INPUT")
+            self.assertIn("at least 3 characters", short["message"])
+
+    async def test_reads_resources(self):
+        async with self.connect(Project(self)) as client:
+            uris = [str(resource.uri) for resource in (await client.list_resources()).resources]
+            self.assertIn("context://project/overview", uris)
+            templates = (await client.list_resource_templates()).resource_templates
+            self.assertIn("context://module/{name}", [template.uri_template for template in templates])
+            overview = (await client.read_resource("context://project/overview")).contents[0]
+            self.assertEqual(overview.mime_type, "text/markdown")
+            self.assertIn("python", overview.text.lower())
+            with self.assertRaises(MCPError) as raised:
+                await client.read_resource("context://module/none")
+        self.assertEqual(raised.exception.error.code, INVALID_PARAMS)
+
+    async def test_finds_what_another_client_wrote(self):
+        project = Project(self)
+        reply, _ = answering("accept", approve=True)
+        async with self.connect(project, reply) as writer, self.connect(project) as reader:
+            self.succeeded(await writer.call_tool("write_memory_entry", DECISION))
+            arguments = {"query": "rotation of refresh tokens", "type": "decision"}
+            found = self.succeeded(await reader.call_tool("context_search", arguments))
+        self.assertIn("rotate on every use", found["results"][0]["content"])
 
 
 class OverHttp(Behaviour):

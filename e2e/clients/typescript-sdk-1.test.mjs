@@ -1,29 +1,14 @@
-// `@modelcontextprotocol/sdk` 1.x: the handshake revisions, where the server sends its question as a request.
-
-import { Client } from "@modelcontextprotocol/sdk/client/index.js";
-import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
-import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
-import { ElicitRequestSchema } from "@modelcontextprotocol/sdk/types.js";
+// `@modelcontextprotocol/sdk` 1.x, over HTTP and over stdio.
 
 import { keepsItsContracts } from "../support/behaviour.mjs";
-import { atEnd } from "../support/cleanup.mjs";
-import { serve, stdio } from "../support/vouch.mjs";
+import { knowsTheProject } from "../support/context.mjs";
+import { connect, overHttp, overStdio } from "../support/sdk-1.mjs";
+import { serve } from "../support/vouch.mjs";
 
-async function connect(t, transport, answer) {
-  const capabilities = answer ? { elicitation: {} } : {};
-  const client = new Client({ name: "e2e-sdk-1", version: "1.0.0" }, { capabilities });
-  if (answer) {
-    client.setRequestHandler(ElicitRequestSchema, async ({ params }) => answer(params));
-  }
-  await client.connect(transport);
-  atEnd(t, () => client.close());
-  return client;
+const atServer = async (t, place, answer) => connect(t, overHttp(await serve(t, place)), answer);
+const startingIt = (t, place, answer) => connect(t, overStdio(place), answer);
+
+for (const behaves of [keepsItsContracts, knowsTheProject]) {
+  behaves("TypeScript SDK 1 over HTTP", atServer);
+  behaves("TypeScript SDK 1 over stdio", startingIt);
 }
-
-keepsItsContracts("TypeScript SDK 1 over HTTP", async (t, place, answer) =>
-  connect(t, new StreamableHTTPClientTransport(new URL(await serve(t, place))), answer),
-);
-
-keepsItsContracts("TypeScript SDK 1 over stdio", (t, place, answer) =>
-  connect(t, new StdioClientTransport(stdio(place)), answer),
-);

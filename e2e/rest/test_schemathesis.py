@@ -10,9 +10,16 @@ from support.vouch import Project
 CONFIG = Path(__file__).with_name("schemathesis.toml")
 TOKEN = "a-token-for-tests-only"
 # Far above what one run sends: here the contracts are under test, not the limits.
-UNLIMITED = "".join(
-    f"[tools.{tool}]\nrate_per_minute = 1000000\n\n" for tool in ("hello", "read_repo_file", "write_memory_entry")
+LIMITED = (
+    "context_search",
+    "grep_codebase",
+    "hello",
+    "read_file",
+    "read_repo_file",
+    "resources/read",
+    "write_memory_entry",
 )
+UNLIMITED = "".join(f"[tools.\"{name}\"]\nrate_per_minute = 1000000\n\n" for name in LIMITED)
 
 
 class Schemathesis(unittest.TestCase):

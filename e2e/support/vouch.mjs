@@ -3,7 +3,7 @@
 import { execFile, spawn } from "node:child_process";
 import { mkdtemp, mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { createInterface } from "node:readline";
 import { promisify } from "node:util";
 
@@ -18,13 +18,26 @@ export const CONFORMANCE_SERVER =
 /** A debug build on a busy machine is slow to start; a hang should still fail the test, not the whole run. */
 const START_LIMIT_MS = 30_000;
 
-/** A project with one file to read and one that nobody may read. Ends with the test `t`. */
+/** A little program: a file, what it imports, a rule about it. A guide to read, and a file that nobody may read. */
+const FILES = {
+  "docs/guide.md": "# Guide\n\nSmall steps.\n",
+  "AGENTS.md": "# Rules\n\n- Tokens must be stored hashed, never in plain text.\n",
+  "src/auth/tokens.ts":
+    'import { TokenStore } from "./store";\n\n// A new token for a user who has logged in.\n' +
+    "export function issueToken(user: string): string {\n  return new TokenStore().add(user);\n}\n",
+  "src/auth/store.ts":
+    "export class TokenStore {\n  add(user: string): string {\n    return `${user}-${Date.now()}`;\n  }\n}\n",
+  ".env": "TOKEN=not-for-you\n",
+};
+
+/** A project of its own. Ends with the test `t`. */
 export async function project(t) {
   const root = await mkdtemp(join(tmpdir(), "vouch-e2e-"));
   atEnd(t, () => rm(root, { recursive: true, force: true }));
-  await mkdir(join(root, "docs"));
-  await writeFile(join(root, "docs/guide.md"), "# Guide\n\nSmall steps.\n");
-  await writeFile(join(root, ".env"), "TOKEN=not-for-you\n");
+  for (const [path, text] of Object.entries(FILES)) {
+    await mkdir(join(root, dirname(path)), { recursive: true });
+    await writeFile(join(root, path), text);
+  }
   return {
     root,
     /** The text of a memory file, or null where nothing was ever written to it. */

@@ -16,15 +16,30 @@ VOUCH = os.environ.get("VOUCH_BIN", str(_TARGET / "vouch"))
 START_LIMIT_SECONDS = 30
 
 
+# A little program: a file, what it imports, a rule about it. A guide to read, and a file that nobody may read.
+FILES = {
+    "docs/guide.md": "# Guide\n\nSmall steps.\n",
+    "AGENTS.md": "# Rules\n\n- Tokens must be stored hashed, never in plain text.\n",
+    "src/auth/tokens.py": (
+        "from .store import TokenStore\n\n\ndef issue_token(user):\n"
+        '    """A new token for a user who has logged in."""\n    return TokenStore().add(user)\n'
+    ),
+    "src/auth/store.py": 'class TokenStore:\n    def add(self, user):\n        return f"{user}-1"\n',
+    "src/auth/__init__.py": "",
+    ".env": "TOKEN=not-for-you\n",
+}
+
+
 class Project:
-    """A folder with one file to read and one that nobody may read. Ends with the test."""
+    """A project of its own. Ends with the test."""
 
     def __init__(self, test):
         self.root = Path(tempfile.mkdtemp(prefix="vouch-e2e-"))
         test.addCleanup(shutil.rmtree, self.root, ignore_errors=True)
-        (self.root / "docs").mkdir()
-        (self.root / "docs/guide.md").write_text("# Guide\n\nSmall steps.\n")
-        (self.root / ".env").write_text("TOKEN=not-for-you\n")
+        for path, text in FILES.items():
+            file = self.root / path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text)
 
     def memory(self, file):
         """The text of a memory file, or None where nothing was ever written to it."""
