@@ -48,9 +48,14 @@ impl ContextPack {
         state: &StateDir,
         options: ContextOptions,
     ) -> Result<Self, ContextError> {
+        let deny = options.deny.clone().with("node_modules");
+        let tree = Tree::new(root, deny)?;
+        tree.guard().check(&options.memory_folder).map_err(|refusal| {
+            ContextError::MemoryFolder { folder: options.memory_folder.clone(), refusal }
+        })?;
         let places = Places::new(&options.memory_folder);
         let beside = places.beside_the_walk();
-        let tree = Tree::new(root, options.deny.clone().with("node_modules"))?
+        let tree = tree
             .with_excluded(options.exclude.iter().map(String::as_str))
             .with_extra(beside.iter().map(String::as_str))?;
         let packages = Guard::new(tree.root(), options.deny.clone())

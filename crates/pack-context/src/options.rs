@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use embed::Embedder;
-use guard::DenyList;
+use guard::{DenyList, Refusal};
 use tree::TreeError;
 
 /// What an operator may change about this pack.
@@ -48,6 +48,8 @@ impl Default for ContextOptions {
 pub enum ContextError {
     #[error("project root `{root}` cannot be opened as a folder")]
     Root { root: String, source: io::Error },
+    #[error("memory folder `{folder}` cannot be used: it {refusal}")]
+    MemoryFolder { folder: String, refusal: Refusal },
     #[error(transparent)]
     Tree(#[from] TreeError),
     #[error(

@@ -32,6 +32,8 @@ use crate::discover::id_of;
 const IDLE: SignedDuration = SignedDuration::from_mins(30);
 /// A search that is recorded whole is at most this long; queries are bounded to less.
 const MAX_QUERY_CHARACTERS: usize = 500;
+/// Begins the ids of sessions that no handle names: a letter that a digest never begins with.
+const UNNAMED: char = 'u';
 /// Clients without a session that are remembered at once; more begin anew.
 const MAX_IDLE_CLIENTS: usize = 1_000;
 
@@ -141,7 +143,8 @@ impl Sessions {
     /// The running session of a client that names none, here or in a process before; else a new one.
     fn unnamed(&self, principal: &str, client: &str, now: Timestamp) -> String {
         let begun = |at: Timestamp| {
-            id_of(&["unnamed session", principal, client, &at.as_millisecond().to_string()])
+            let time = at.as_millisecond().to_string();
+            format!("{UNNAMED}{}", id_of(&["unnamed session", principal, client, &time]))
         };
         let goes_on = |seen: Timestamp| now.duration_since(seen) < IDLE;
         let mut unnamed = lock(&self.unnamed);
@@ -154,8 +157,7 @@ impl Sessions {
             None => {
                 let named = (!client.is_empty()).then_some(client);
                 let last = self.kept.ask(|store| store.last_session_of(principal, named)).flatten();
-                // One with another id was named by a handle.
-                last.filter(|last| last.key.id == begun(last.started_at) && goes_on(last.seen_at))
+                last.filter(|last| last.key.id.starts_with(UNNAMED) && goes_on(last.seen_at))
                     .map(|last| last.key.id)
             }
         };

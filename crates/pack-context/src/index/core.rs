@@ -6,17 +6,18 @@ use std::sync::{
 };
 use std::time::SystemTime;
 
+use rank::Role;
 use source::Modules;
 use tree::trigram::Set;
 use tree::{Change, Stamp, Tree};
 
 use super::analysis::{Analysis, MAX_FILE_BYTES, key_of};
-use super::cache::{self, Cache, Found, Key, Place, Stamps, is_settled};
+use super::cache::{self, Cache, Found, Key, Stamps, is_settled};
 use super::narrow::{self, Trigrams};
 use super::roles;
-use super::state::{DocumentId, Read, SourceId, State};
+use super::state::{DocumentId, Read, Source, SourceId, State};
 use super::work::{Urgency, Work};
-use crate::discover::Places;
+use crate::discover::{Place, Places};
 
 /// How many analyses are gathered before they are written to the cache.
 const WRITE_TOGETHER: usize = 256;
@@ -24,7 +25,7 @@ const WRITE_TOGETHER: usize = 256;
 pub(crate) struct Core {
     pub(crate) tree: Arc<Tree>,
     pub(crate) places: Places,
-    place: Place,
+    place: cache::Place,
     cache: OnceLock<Cache>,
     state: RwLock<State>,
     pub(crate) work: Work,
@@ -50,7 +51,7 @@ struct Unwritten {
 }
 
 impl Core {
-    pub(crate) fn new(tree: Arc<Tree>, places: Places, place: Place) -> Self {
+    pub(crate) fn new(tree: Arc<Tree>, places: Places, place: cache::Place) -> Self {
         Self {
             tree,
             places,
@@ -109,7 +110,7 @@ impl Core {
         let look: Vec<_> = listed
             .look
             .into_iter()
-            .filter_map(|id| Some((roles::urgency(state.source(id)?.role), id)))
+            .filter_map(|id| Some((self.urgency(state.source(id)?), id)))
             .collect();
         let unknown: Vec<Box<str>> = look
             .iter()
@@ -148,7 +149,17 @@ impl Core {
         self.forget();
         let mut state = self.state_mut();
         state.forget_files();
-        state.files().map(|(id, source, _)| (roles::urgency(source.role), id)).collect()
+        state.files().map(|(id, source, _)| (self.urgency(source), id)).collect()
+    }
+
+    /// What people wrote to be read by others goes before all else.
+    fn urgency(&self, source: &Source) -> Urgency {
+        let path = source.path().unwrap_or_default();
+        let first = match self.places.of(path) {
+            Some(Place::Memory | Place::Record | Place::Guide | Place::Contributing) => true,
+            Some(Place::Source) | None => source.role == Role::Docs && !path.contains('/'),
+        };
+        if first { 0 } else { roles::urgency(source.role) }
     }
 
     /// What the cache takes on disk.
@@ -195,13 +206,12 @@ impl Core {
                 (analysis, Some(row))
             }
         };
-        let discoveries = analysis.discoveries.len();
-        let id = self.state_mut().put(path, &read, analysis);
-        if let Some(id) = id
-            && lock(&self.remembered).is_none()
-        {
-            let written = (0..discoveries).map(|place| DocumentId::new(id, place));
-            lock(&self.written).extend(written);
+        let mut state = self.state_mut();
+        let put = state.put(path, &read, analysis);
+        let written = put.map(|id| state.unembedded(id)).unwrap_or_default();
+        drop(state);
+        if !written.is_empty() && lock(&self.remembered).is_none() {
+            self.write(written);
         }
         self.keep(path, &read, fresh);
     }

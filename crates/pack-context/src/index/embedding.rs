@@ -22,7 +22,7 @@ pub(crate) use self::pause::{Calls, Running};
 use super::analysis::key_of_text;
 use super::cache::Key;
 use super::core::Core;
-use super::state::{Body, DocumentId, State};
+use super::state::{Body, DocumentId};
 use super::{roles, snippet, texts};
 
 /// Documents that one round looks up.
@@ -133,7 +133,7 @@ impl Embedding {
         let state = self.core.state();
         let missing: Vec<Missing> = documents
             .iter()
-            .filter(|id| !has_vector(&state, **id))
+            .filter(|id| !state.has_vector(**id))
             .filter_map(|id| Some(Missing { id: *id, key: state.document(*id)?.1.embedded }))
             .collect();
         drop(state);
@@ -158,7 +158,7 @@ impl Embedding {
         let preferred: HashMap<DocumentId, usize> = {
             let mut preferred = lock(&self.preferred);
             let state = self.core.state();
-            preferred.retain(|id| !has_vector(&state, *id));
+            preferred.retain(|id| !state.has_vector(*id));
             preferred.iter().enumerate().map(|(place, id)| (*id, place)).collect()
         };
         let state = self.core.state();
@@ -170,7 +170,7 @@ impl Embedding {
             .documents()
             .filter(|(id, source, document)| {
                 (!document.is_piece() || roles::is_embedded(source.role))
-                    && !has_vector(&state, *id)
+                    && !state.has_vector(*id)
                     && !turn.unread.contains(&document.embedded)
             })
             .map(|(id, source, document)| {
@@ -310,10 +310,6 @@ impl Embedding {
             *noted = text;
         }
     }
-}
-
-fn has_vector(state: &State, id: DocumentId) -> bool {
-    state.vectors.as_ref().is_some_and(|vectors| vectors.contains(id.number()))
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

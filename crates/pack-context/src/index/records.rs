@@ -6,7 +6,6 @@
 
 mod history;
 
-use std::collections::HashMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -134,13 +133,7 @@ impl Records {
         let resolver = self.resolver();
         let imports = |path: &str| neighbours::of(&resolver, &core.tree, path);
         let warm = self.sessions.warmth().around(self.sessions.now(), imports);
-        let mut state = core.state_mut();
-        let attention: HashMap<_, _> = warm
-            .into_iter()
-            .filter_map(|(path, degree)| Some((state.file(&path)?.0, degree)))
-            .collect();
-        state.attention = attention;
-        drop(state);
+        core.state_mut().set_warm(warm);
         self.seen().activity = Some(activity);
     }
 

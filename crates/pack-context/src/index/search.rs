@@ -23,6 +23,8 @@ pub(crate) struct Question<'a> {
     /// Only discoveries of this kind.
     pub(crate) kind: Option<Kind>,
     pub(crate) module: Option<&'a str>,
+    /// The session that asks: what it did itself is no answer to it.
+    pub(crate) session: &'a str,
     pub(crate) limit: usize,
 }
 
@@ -128,9 +130,8 @@ impl Index {
     /// What a search found is worth a vector before the rest.
     fn surface(&self, state: &State, ranking: &Ranking) {
         let Some(embedding) = &self.embedding else { return };
-        let has_vector = |id| state.vectors.as_ref().is_some_and(|vectors| vectors.contains(id));
-        let ids = ranking.hits.iter().map(|hit| hit.id).filter(|id| !has_vector(*id));
-        embedding.prefer(ids.map(DocumentId::from));
+        let ids = ranking.hits.iter().map(|hit| DocumentId::from(hit.id));
+        embedding.prefer(ids.filter(|id| !state.has_vector(*id)));
     }
 
     /// Reads what is shown of each; names the files that say something else by now.
@@ -195,10 +196,12 @@ fn pick(state: &State, hit: Hit) -> Option<Picked> {
 
 /// Whether the filters of a question let a document through.
 fn allows(state: &State, question: &Question<'_>, number: u32) -> bool {
-    if question.kind.is_none() && question.module.is_none() {
-        return true;
-    }
     let Some((source, document)) = state.document(DocumentId::from(number)) else { return false };
+    if let Body::Session(session) = &document.body
+        && session.id == question.session
+    {
+        return false;
+    }
     question.kind.is_none_or(|kind| document.kind() == Some(kind))
         && question.module.is_none_or(|asked| {
             module_of(source, document).is_some_and(|module| module.eq_ignore_ascii_case(asked))

@@ -22,6 +22,7 @@ pub(crate) use self::files::Read;
 pub(crate) use self::ids::{DocumentId, MAX_DOCUMENTS, SourceId};
 pub(crate) use self::sources::{Body, Document, Origin, Source};
 use super::analysis::Said;
+use super::cache::Key;
 
 #[derive(Default)]
 pub(crate) struct State {
@@ -35,6 +36,8 @@ pub(crate) struct State {
     pub(crate) vectors: Option<Vectors>,
     /// How much files are on people's minds, from 0 to 1; those that are not are not here.
     pub(crate) attention: HashMap<SourceId, f32>,
+    /// The same by path, for files that are listed later.
+    warm: HashMap<String, f32>,
     /// Language names and modules, each once.
     words: HashSet<Arc<str>>,
     /// Raised by every change of documents.
@@ -123,22 +126,59 @@ impl State {
         vectors.insert_row(id.number(), row)
     }
 
-    /// Gives a source these documents instead of those it had.
+    /// Gives a source these documents instead of those it had. A text that was there before keeps its vector.
     fn fill(&mut self, id: SourceId, documents: Vec<(Body, Said)>) {
+        let known = self.vectors_of(id);
         self.clear(id);
-        let kept: Vec<Document> = documents
-            .into_iter()
-            .take(MAX_DOCUMENTS)
-            .enumerate()
-            .map(|(place, (body, said))| {
-                let bag = Bag::from_bytes(&said.bag).unwrap_or_default();
-                self.postings.insert(DocumentId::new(id, place).number(), &bag);
-                Document { body, digest: said.digest, embedded: said.embedded }
-            })
-            .collect();
+        let mut kept = Vec::with_capacity(documents.len());
+        for (place, (body, said)) in documents.into_iter().take(MAX_DOCUMENTS).enumerate() {
+            let number = DocumentId::new(id, place).number();
+            self.postings.insert(number, &Bag::from_bytes(&said.bag).unwrap_or_default());
+            if let (Some(vectors), Some(vector)) = (&mut self.vectors, known.get(&said.embedded)) {
+                vectors.insert(number, vector);
+            }
+            kept.push(Document { body, digest: said.digest, embedded: said.embedded });
+        }
         if let Some(source) = self.source_mut(id) {
             source.documents = kept;
         }
+    }
+
+    /// The vectors of a source's documents, by what was embedded.
+    fn vectors_of(&self, id: SourceId) -> HashMap<Key, Vec<f32>> {
+        let (Some(vectors), Some(source)) = (&self.vectors, self.source(id)) else {
+            return HashMap::new();
+        };
+        let numbered = source.documents.iter().enumerate();
+        numbered
+            .filter_map(|(place, document)| {
+                let vector = vectors.get(DocumentId::new(id, place).number())?;
+                Some((document.embedded, vector))
+            })
+            .collect()
+    }
+
+    /// The discoveries of a source that have no vector yet.
+    pub(crate) fn unembedded(&self, id: SourceId) -> Vec<DocumentId> {
+        let Some(source) = self.source(id) else { return Vec::new() };
+        let numbered = source.documents.iter().enumerate();
+        numbered
+            .filter(|(_, document)| !document.is_piece())
+            .map(|(place, _)| DocumentId::new(id, place))
+            .filter(|id| !self.has_vector(*id))
+            .collect()
+    }
+
+    /// Says anew which files are on people's minds, and how much.
+    pub(crate) fn set_warm(&mut self, warm: HashMap<String, f32>) {
+        let known =
+            warm.iter().filter_map(|(path, degree)| Some((*self.by_path.get(&**path)?, *degree)));
+        self.attention = known.collect();
+        self.warm = warm;
+    }
+
+    pub(crate) fn has_vector(&self, id: DocumentId) -> bool {
+        self.vectors.as_ref().is_some_and(|vectors| vectors.contains(id.number()))
     }
 
     /// Takes the documents of a source out.
@@ -206,7 +246,12 @@ impl Corpus for State {
             // Discoveries of one file are statements of their own: a second one is not held back for the first.
             file: (is_piece).then_some(id.source().0),
             path: source.path().filter(|_| is_piece),
-            role: if is_piece { source.role } else { Role::Record },
+            role: match &document.body {
+                Body::Piece { .. } => source.role,
+                Body::Discovery(_) => Role::Record,
+                // That somebody asked is less of an answer than what they found.
+                Body::Session(_) => Role::Example,
+            },
             symbols,
             content: document.digest,
             attention: self.attention.get(&id.source()).copied().unwrap_or_default(),

@@ -80,7 +80,8 @@ fn examples() -> Vec<Example> {
         json!({
             "id": "4h7c2m9xk1qe", "type": kind, "content": content, "module": "auth",
             "date": "2026-01-15T10:00:00Z", "score": score, "source": "discovery",
-            "path": ".claude/memory/decisions.jsonl",
+            "session": null, "path": ".claude/memory/decisions.jsonl", "lines": null,
+            "why": ["words auth, token"],
         })
     };
     let example = |title: &str, input: Value, results: Value, total: usize| Example {
@@ -144,10 +145,12 @@ impl Tool for ContextSearch {
         if self.index.is_empty() {
             return Err(nothing_there(&fresh));
         }
+        let session = self.sessions.id_of(&ctx.caller);
         let question = Question {
             text: &input.query,
             kind: input.r#type.kind(),
             module: input.module.as_deref(),
+            session: &session,
             limit: input.limit,
         };
         let answer = self.index.answer(&question, &cancelled).map_err(|why| match why {

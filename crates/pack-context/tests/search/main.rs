@@ -2,5 +2,10 @@
 
 #![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
+mod bad_days;
+mod changes;
+mod contract;
 mod found;
+mod processes;
 mod support;
+mod vectors;

@@ -192,12 +192,23 @@ pub(crate) struct Concepts {
 }
 
 const CONCEPTS: [&[&str]; 4] = [
-    &["token", "signature", "login", "credentials", "authentication", "sign", "verify"],
+    &[
+        "token",
+        "tokens",
+        "jwt",
+        "auth",
+        "signature",
+        "login",
+        "credentials",
+        "authentication",
+        "sign",
+        "verify",
+    ],
     &["postgres", "database", "storage", "sql", "joins"],
     &["price", "total", "cost", "sum", "money"],
     &["log", "logging", "journal"],
 ];
-const OTHERS: usize = 12;
+const OTHERS: usize = 509;
 
 impl Concepts {
     pub(crate) fn new(id: &str) -> Arc<Self> {
@@ -216,8 +227,10 @@ impl Concepts {
             match CONCEPTS.iter().position(|concept| concept.contains(&word)) {
                 Some(concept) => vector[concept] += 1.0,
                 None => {
-                    let sum: usize = word.bytes().map(usize::from).sum();
-                    vector[CONCEPTS.len() + sum % OTHERS] += 0.1;
+                    let sum = word.bytes().fold(7_usize, |sum, byte| {
+                        sum.wrapping_mul(31).wrapping_add(usize::from(byte))
+                    });
+                    vector[CONCEPTS.len() + sum % OTHERS] += 0.3;
                 }
             }
         }

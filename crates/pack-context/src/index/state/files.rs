@@ -12,12 +12,6 @@ use crate::index::cache::Key;
 use crate::index::roles;
 
 impl State {
-    pub(crate) fn file(&self, path: &str) -> Option<(SourceId, &Source, &FileSource)> {
-        let id = *self.by_path.get(path)?;
-        let source = self.source(id)?;
-        Some((id, source, source.file()?))
-    }
-
     pub(crate) fn files(&self) -> impl Iterator<Item = (SourceId, &Source, &FileSource)> {
         self.sources().filter_map(|(id, source)| Some((id, source, source.file()?)))
     }
@@ -81,6 +75,9 @@ impl State {
         let module = modules.of(&entry.path).map(|module| self.word(&module));
         let purpose = source::role_of(&entry.path, "");
         self.by_path.insert(entry.path.clone(), id);
+        if let Some(degree) = self.warm.get(&*entry.path) {
+            self.attention.insert(id, *degree);
+        }
         self.sources[id.0 as usize] = Some(Source {
             role: roles::in_ranking(&entry.path, purpose),
             module,

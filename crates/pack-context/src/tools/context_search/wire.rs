@@ -69,6 +69,7 @@ pub(super) struct SearchResults {
 }
 
 #[derive(Serialize, JsonSchema)]
+#[schemars(extend("additionalProperties" = false))]
 pub(super) struct SearchResult {
     /// Stays the same as long as the text does
     pub(super) id: String,
@@ -77,10 +78,10 @@ pub(super) struct SearchResult {
     /// The text, or the part of it that answers best
     pub(super) content: String,
     /// The module it belongs to, where that is known
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(required, extend("type" = ["string", "null"]))]
     pub(super) module: Option<String>,
     /// The session it comes from, where that is known
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(required, extend("type" = ["string", "null"]))]
     pub(super) session: Option<String>,
     /// When it was written
     #[schemars(extend("format" = "date-time"))]
@@ -91,10 +92,10 @@ pub(super) struct SearchResult {
     /// What it is: something people noted, a piece of a file, or an earlier session
     pub(super) source: Origin,
     /// The file it is in, from the project root
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(required, extend("type" = ["string", "null"]))]
     pub(super) path: Option<String>,
     /// The lines of that file that `content` shows
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(required, extend("type" = ["object", "null"]))]
     pub(super) lines: Option<Lines>,
     /// Why it was found, the strongest reason first
     pub(super) why: Vec<String>,
