@@ -9,6 +9,7 @@
 mod endpoint;
 mod error;
 mod minilm;
+mod simd;
 pub mod text;
 mod wordpiece;
 
