@@ -42,6 +42,8 @@ pub(crate) struct Embedding {
     turn: Mutex<Turn>,
     preferred: Mutex<VecDeque<DocumentId>>,
     error: Mutex<Option<String>>,
+    /// How many documents should have a vector, as of a generation of the state.
+    counted: Mutex<(u64, usize)>,
 }
 
 /// What one round leaves for the next. Whoever holds it makes the round.
@@ -53,6 +55,8 @@ struct Turn {
     /// Texts that cannot be read now, as of this generation of the state.
     unread: HashSet<Key>,
     generation: u64,
+    /// The generation of the state in which nothing was missing: as long as it lasts, nothing is.
+    nothing_at: Option<u64>,
     one: OneProcess,
 }
 
@@ -85,6 +89,7 @@ impl Embedding {
             turn: Mutex::default(),
             preferred: Mutex::default(),
             error: Mutex::default(),
+            counted: Mutex::default(),
         })
     }
 
@@ -111,8 +116,12 @@ impl Embedding {
     /// One round. `alone` embeds even while another process does: for somebody who waits for the outcome.
     pub(crate) fn round(&self, alone: bool) -> Round {
         let mut turn = lock(&self.turn);
+        if turn.nothing_at == Some(self.core.state().generation) {
+            return Round::Nothing;
+        }
         let missing = self.missing(&mut turn);
         if missing.is_empty() {
+            turn.nothing_at = Some(turn.generation);
             turn.one.release();
             return Round::Nothing;
         }
@@ -142,15 +151,18 @@ impl Embedding {
         }
     }
 
-    /// How many documents have a vector, and how many should.
+    /// How many documents have a vector, and how many should. Counted again only when documents have changed.
     pub(crate) fn progress(&self) -> (usize, usize) {
         let state = self.core.state();
-        let wanted = state.documents().filter(|(_, source, document)| {
-            !document.is_piece() || roles::is_embedded(source.role)
-        });
-        let all = wanted.count();
+        let mut counted = lock(&self.counted);
+        if counted.0 != state.generation {
+            let wanted = state.documents().filter(|(_, source, document)| {
+                !document.is_piece() || roles::is_embedded(source.role)
+            });
+            *counted = (state.generation, wanted.count());
+        }
         let done = state.vectors.as_ref().map_or(0, Vectors::len);
-        (done.min(all), all)
+        (done.min(counted.1), counted.1)
     }
 
     /// The documents without a vector that the next round is about, the most useful first.

@@ -107,7 +107,12 @@ impl Index {
             };
             let meaning = near.as_ref().map(|near| near as &dyn Meaning);
             let search = Search { postings: &state.postings, meaning, corpus: &*state };
-            let ranking = search.run(query, &|id| allows(&state, question, id), question.limit);
+            let own = state.record(&format!("session:{}", question.session));
+            let allowed = |number| {
+                let id = DocumentId::from(number);
+                Some(id.source()) != own && allows(&state, question, id)
+            };
+            let ranking = search.run(query, &allowed, question.limit);
             if !near.as_ref().is_some_and(|near| near.late.get()) {
                 self.surface(&state, &ranking);
                 // What no word and no meaning speaks for only filled the list up.
@@ -195,13 +200,11 @@ fn pick(state: &State, hit: Hit) -> Option<Picked> {
 }
 
 /// Whether the filters of a question let a document through.
-fn allows(state: &State, question: &Question<'_>, number: u32) -> bool {
-    let Some((source, document)) = state.document(DocumentId::from(number)) else { return false };
-    if let Body::Session(session) = &document.body
-        && session.id == question.session
-    {
-        return false;
+fn allows(state: &State, question: &Question<'_>, id: DocumentId) -> bool {
+    if question.kind.is_none() && question.module.is_none() {
+        return true;
     }
+    let Some((source, document)) = state.document(id) else { return false };
     question.kind.is_none_or(|kind| document.kind() == Some(kind))
         && question.module.is_none_or(|asked| {
             module_of(source, document).is_some_and(|module| module.eq_ignore_ascii_case(asked))

@@ -74,6 +74,11 @@ impl State {
         })
     }
 
+    /// The source of a record, by its name.
+    pub(crate) fn record(&self, name: &str) -> Option<SourceId> {
+        self.by_record.get(name).copied()
+    }
+
     /// How many documents there are.
     pub(crate) fn len(&self) -> usize {
         self.postings.len()
