@@ -69,6 +69,7 @@ pub(crate) enum Command {
     Init(commands::init::Args),
     Doctor(commands::doctor::Args),
     Index(commands::index::Args),
+    Discover(commands::discover::Args),
     Tools(commands::tools::Args),
     Call(commands::call::Args),
     Contracts(commands::contracts::Args),
@@ -82,7 +83,7 @@ pub(crate) enum Command {
 
 /// The commands by what people want to do. A test makes sure that none is forgotten.
 const GROUPS: &[(&str, &[&str])] = &[
-    ("Serve a project", &["serve", "connect", "init", "doctor", "index"]),
+    ("Serve a project", &["serve", "connect", "init", "doctor", "index", "discover"]),
     ("Use tools", &["tools", "call", "contracts", "explain"]),
     ("Decide and look back", &["approvals", "audit", "stats"]),
     ("Set up the shell", &["completions", "man"]),

@@ -6,6 +6,7 @@ pub(crate) mod call;
 pub(crate) mod completions;
 pub(crate) mod connect;
 pub(crate) mod contracts;
+pub(crate) mod discover;
 pub(crate) mod doctor;
 pub(crate) mod explain;
 pub(crate) mod index;
@@ -53,6 +54,7 @@ pub(crate) fn run(ui: Ui, globals: Globals, command: Command) -> Result<Exit> {
         Command::Init(args) => init::run(&ctx, &args),
         Command::Doctor(args) => doctor::run(&ctx, &args),
         Command::Index(args) => index::run(&ctx, &args),
+        Command::Discover(args) => discover::run(&ctx, &args),
         Command::Tools(args) => tools::run(&ctx, &args),
         Command::Call(args) => call::run(&ctx, args),
         Command::Contracts(args) => contracts::run(&ctx, &args),

@@ -117,7 +117,7 @@ pub(crate) fn run(ctx: &Context, args: &Args) -> Result<Exit> {
     })
 }
 
-fn who(ctx: &Context) -> String {
+pub(super) fn who(ctx: &Context) -> String {
     ctx.environment.get(Var::User).map_or("cli".to_owned(), |user| format!("cli:{user}"))
 }
 

@@ -2,12 +2,13 @@
 
 use crate::support::{Project, with_filters};
 
-const COMMANDS: [&str; 14] = [
+const COMMANDS: [&str; 15] = [
     "serve",
     "connect",
     "init",
     "doctor",
     "index",
+    "discover",
     "tools",
     "call",
     "contracts",
@@ -36,6 +37,7 @@ fn each_command() {
     for (command, actions) in [
         ("approvals", &["list", "show", "approve", "deny"][..]),
         ("audit", &["verify", "tail"]),
+        ("discover", &["add", "list", "show", "remove", "import"]),
         ("index", &["status", "rebuild"]),
     ] {
         let texts: Vec<_> =

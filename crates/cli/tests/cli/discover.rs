@@ -1,0 +1,154 @@
+//! What people add to the discoveries, and what the project tells by itself.
+
+use std::io::Write;
+use std::process::Stdio;
+
+use serde_json::Value;
+
+use crate::support::Project;
+
+fn project() -> Project {
+    Project::new()
+        .with("docs/adr/0001-sqlite.md", "# 1. Keep state in SQLite\n\nDate: 2026-01-02\n\n## Status\n\nAccepted\n\n## Decision\n\nOne file, nothing to install.\n")
+        .with("AGENTS.md", "# Agents\n\n- Never commit a secret.\n")
+        .with("src/main.rs", "fn main() {} // TODO: say hello\n")
+}
+
+/// Ids are digests, so they stay; what was made now is as of today.
+fn check(name: &str, told: &str) {
+    let filters = [
+        (r"\d{4}-\d\d-\d\dT[\d:.]+Z", "[TIME]"),
+        (r"(2026-1\d|20(2[7-9]|[3-9]\d)-\d\d)-\d\d", "[TODAY]   "),
+        (r"(?m) +$", ""),
+    ];
+    insta::with_settings!({filters => filters}, { insta::assert_snapshot!(name, told) });
+}
+
+fn ids(project: &Project, args: &[&str]) -> Vec<String> {
+    let listed = project.json(&[&["discover", "list", "--json"], args].concat());
+    let ids = listed.as_array().unwrap().iter().map(|discovery| discovery["id"].as_str().unwrap());
+    ids.map(str::to_owned).collect()
+}
+
+#[test]
+fn all_sources_are_listed() {
+    let project = project();
+    let told = project.transcript(&[
+        &["discover", "list", "--type", "decision"],
+        &["discover", "list", "--module", "nothing"],
+    ]);
+    check("listed", &told);
+    assert_eq!(ids(&project, &[]).len(), 3);
+    assert!(!project.root.join(".vouch").exists(), "looking makes no state");
+    let added = project.run(&[
+        "discover",
+        "add",
+        "--type",
+        "rule",
+        "--module",
+        "auth",
+        "Cookies are httpOnly",
+    ]);
+    assert!(added.status.success(), "{}", project.show(&added));
+    assert_eq!(ids(&project, &[]).len(), 4);
+    assert_eq!(ids(&project, &["--module", "AUTH"]).len(), 1);
+}
+
+#[test]
+fn one_is_added_shown_and_removed() {
+    let project = project();
+    let add = [
+        "discover",
+        "add",
+        "--module",
+        "auth",
+        "--title",
+        "Cookies",
+        "We decided to keep\ntokens in cookies",
+    ];
+    let mut told = project.transcript(&[&add, &add]);
+    let id = ids(&project, &["--module", "auth"]).remove(0);
+    told += &project.transcript(&[
+        &["discover", "show", &id[..6]],
+        &["discover", "remove", &id],
+        &["discover", "remove", &id],
+    ]);
+    let decision = ids(&project, &["--type", "decision"]).remove(0);
+    told += &project.transcript(&[&["discover", "remove", &decision]]);
+    check("added_shown_removed", &told);
+}
+
+#[test]
+fn a_text_is_piped_in() {
+    let project = project();
+    let mut child = project
+        .command(&["discover", "add", "--json"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(b"Never block a handler.\n").unwrap();
+    let output = child.wait_with_output().unwrap();
+    let added: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&added["type"], &added["source"]), (&"rule".into(), &"added by cli:ada".into()));
+    assert_eq!(added["content"], "Never block a handler.");
+}
+
+#[test]
+fn what_is_not_added() {
+    let project = project();
+    let token = format!("gh{}{}", "p_", "q7Zt4Kp9Xw2Lm5Vb8Nc3Rd6Hf1Jg0YsQ7aB2c");
+    let secret = format!("We use the token {token} here");
+    let mut told = String::new();
+    for text in ["", "  \n", "Blue", "Use \u{202e}this", &secret, &"must ".repeat(1_000)] {
+        let shown = project.check(&["discover", "add", text]);
+        assert!(!shown.contains(&token));
+        told.push_str(&shown);
+    }
+    assert!(!project.root.join(".vouch").exists());
+    told += &project.transcript(&[
+        &["discover", "add", "--type", "opinion", "Blue is nice"],
+        &["discover", "show", "zzzz"],
+    ]);
+    check("not_added", &told);
+}
+
+#[test]
+fn a_file_is_imported_whole_or_not_at_all() {
+    let project = project()
+        .with("notes.jsonl", "{\"type\": \"decision\", \"content\": \"Retry thrice\", \"date\": \"2026-01-05\", \"module\": \"http\"}\n\n\"Never retry a write\"\n")
+        .with("notes.md", "# Decisions\n\n- Retry thrice\n\n## Known issues\n\nThe queue is slow.\n")
+        .with("notes.json", "{\"discoveries\": [{\"rule\": \"No globals\"}]}")
+        .with("bad.jsonl", "{\"content\": \"Blue\"}\nnot json\n7\n{\"rule\": \"\"}\n")
+        .with("bad.json", "[1,");
+    let mut told = project.transcript(&[&["discover", "import", "notes.jsonl", "--dry-run"]]);
+    assert!(!project.root.join(".vouch").exists(), "a dry run makes no state");
+    told += &project.transcript(&[
+        &["discover", "import", "notes.jsonl"],
+        &["discover", "import", "notes.jsonl"],
+        &["discover", "import", "notes.md"],
+        &["discover", "import", "notes.json"],
+    ]);
+    let before = ids(&project, &[]);
+    told += &project.transcript(&[
+        &["discover", "import", "bad.jsonl"],
+        &["discover", "import", "bad.json"],
+        &["discover", "import", "missing.md"],
+    ]);
+    check("imported", &told);
+    assert_eq!(ids(&project, &[]), before);
+}
+
+#[test]
+fn many_processes_add_at_once() {
+    let project = project();
+    let texts: Vec<_> = (0..8).map(|n| format!("Rule {n} must hold")).collect();
+    let children: Vec<_> = texts
+        .iter()
+        .map(|text| project.command(&["discover", "add", text]).spawn().unwrap())
+        .collect();
+    for mut child in children {
+        assert!(child.wait().unwrap().success());
+    }
+    assert_eq!(ids(&project, &["--type", "rule"]).len(), 9);
+}
