@@ -5,6 +5,7 @@ mod context;
 mod load;
 mod peers;
 mod process;
+mod search;
 
 use clap::Subcommand;
 
@@ -14,11 +15,14 @@ pub(crate) enum Bench {
     Calls(calls::Args),
     /// How quick search, grep and reading are, beside ripgrep, semble and probe
     Context(context::Args),
+    /// How good the answers of a search are, on data sets and annotated projects, beside semble
+    Search(search::Args),
 }
 
 pub(crate) fn run(bench: &Bench) -> anyhow::Result<()> {
     match bench {
         Bench::Calls(args) => calls::run(args),
         Bench::Context(args) => context::run(args),
+        Bench::Search(args) => search::run(args),
     }
 }
