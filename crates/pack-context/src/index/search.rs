@@ -211,10 +211,10 @@ fn allows(state: &State, question: &Question<'_>, id: DocumentId) -> bool {
         })
 }
 
-/// A discovery may name a module of its own.
+/// A discovery has its own, or that of its file where it is about that.
 pub(super) fn module_of<'a>(source: &'a Source, document: &'a Document) -> Option<&'a str> {
     match &document.body {
-        Body::Discovery(discovery) if discovery.module.is_some() => discovery.module.as_deref(),
-        _ => source.module.as_deref(),
+        Body::Discovery(discovery) => discovery.module.as_deref(),
+        Body::Piece { .. } | Body::Session(_) => source.module.as_deref(),
     }
 }
