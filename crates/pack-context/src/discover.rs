@@ -47,7 +47,7 @@ pub use self::project::{Told, in_project};
 pub use store::context::Kind;
 
 /// Part of the key of whatever caches the answers of [`Places::in_file`]: raised whenever they change.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// A discovery is a statement, not a document: what is longer is cut, and says so.
 pub const MAX_CONTENT: usize = 4_000;

@@ -25,7 +25,7 @@ static WORD: LazyLock<Regex> =
 /// At the start of a comment, or anywhere if a colon follows: "see the TODO list" asks for nothing.
 static REQUEST: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(
-        r"^\W{0,4}(?P<at_start>(?:TODO|FIXME|HACK|XXX)\b|@todo\b)|\b(?:TODO|FIXME|HACK|XXX)(?:\([^()]{0,40}\))?:",
+        r"^\W{0,4}(?P<at_start>(?:TODO|FIXME|HACK|XXX|@todo))(?:[\s:(-]|$)|\b(?:TODO|FIXME|HACK|XXX)(?:\([^()]{0,40}\))?:",
     )
     .expect("a test uses it")
 });
@@ -111,6 +111,7 @@ mod tests {
             "// see the TODO list",
             "// mastodon TODOS: x",
             "// todo: lower case",
+            "//! TODO, FIXME and XXX in comments",
         ] {
             assert_eq!(check("a.rs", text), Vec::<String>::new(), "{text}");
         }
