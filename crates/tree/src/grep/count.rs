@@ -104,13 +104,13 @@ impl<'a> Counter<'a> {
                 return;
             }
         };
-        let mut lines = Lines { matches: 0, bytes: 0 };
-        let searched = self.reader.search(&self.query.matcher, &file, u64::MAX, &mut lines);
-        if searched.is_err() {
-            self.tally.skipped.fetch_add(1, Ordering::Relaxed);
-        } else if lines.matches > 0 {
-            let Lines { matches, bytes } = lines;
-            self.tally.add(path, FileCount { matches, stamp: Stamp::of(&metadata), bytes });
+        let lines = || Lines { matches: 0, bytes: 0 };
+        match self.reader.search(&self.query.matcher, &file, u64::MAX, lines) {
+            Ok(Lines { matches: 0, .. }) => {}
+            Ok(Lines { matches, bytes }) => {
+                self.tally.add(path, FileCount { matches, stamp: Stamp::of(&metadata), bytes });
+            }
+            Err(_) => drop(self.tally.skipped.fetch_add(1, Ordering::Relaxed)),
         }
     }
 }

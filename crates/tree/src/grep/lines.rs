@@ -29,7 +29,7 @@ pub(super) fn of_file(
 ) -> FileLines {
     let Ok((file, metadata)) = tree.open(path) else { return FileLines::default() };
     let unchanged = Stamp::of(&metadata) == counted.stamp;
-    let mut collector = Collector {
+    let collector = || Collector {
         query,
         path,
         wanted,
@@ -42,11 +42,14 @@ pub(super) fn of_file(
     let bytes = if unchanged { counted.bytes } else { u64::MAX };
     let mut settings = settings();
     settings.before_context(CONTEXT_LINES).after_context(CONTEXT_LINES);
-    // A file that fails now was readable a moment ago: what was found until then holds.
-    let _ =
-        Reader::new(settings, is_cancelled).search(&query.matcher, &file, bytes, &mut collector);
-    let total = if unchanged { counted.matches } else { collector.total };
-    FileLines { matches: collector.matches, total }
+    let mut reader = Reader::new(settings, is_cancelled);
+    match reader.search(&query.matcher, &file, bytes, collector) {
+        Ok(Collector { matches, total, .. }) => {
+            FileLines { matches, total: if unchanged { counted.matches } else { total } }
+        }
+        // It was readable a moment ago, and is not any more.
+        Err(_) => FileLines::default(),
+    }
 }
 
 struct Collector<'a> {

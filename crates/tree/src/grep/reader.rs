@@ -33,28 +33,31 @@ impl<'a> Reader<'a> {
         Self { searcher: settings.build(), settings, is_cancelled }
     }
 
-    /// Searches at most `bytes` of the file.
+    /// Searches at most `bytes` of the file, and gives the sink that was told.
     ///
     /// A long line makes the searcher's buffer grow for good, and with it the pieces that it reads. How much of a file
     /// with a NUL byte is searched depends on the pieces, so a grown buffer would let one file decide what is found in
-    /// another. It is replaced.
+    /// another. It is replaced, and the search begun again with a new sink: the first three bytes are read apart, for
+    /// the byte order mark, and a sink may have heard of a line in them.
     pub(super) fn search<S: Sink<Error = io::Error>>(
         &mut self,
         matcher: &RegexMatcher,
         mut file: &File,
         bytes: u64,
-        sink: &mut S,
-    ) -> io::Result<()> {
+        sink: impl Fn() -> S,
+    ) -> io::Result<S> {
         let is_cancelled = self.is_cancelled;
         let mut pieces = Pieces { file, left: bytes, read: 0, has_grown: false, is_cancelled };
-        let result = self.searcher.search_reader(matcher, &mut pieces, &mut *sink);
-        if !pieces.has_grown {
-            return result;
+        let mut told = sink();
+        let mut result = self.searcher.search_reader(matcher, &mut pieces, &mut told);
+        if pieces.has_grown {
+            self.searcher = self.settings.build();
+            file.rewind()?;
+            let pieces = Pieces { file, left: bytes, read: 0, has_grown: false, is_cancelled };
+            told = sink();
+            result = self.searcher.search_reader(matcher, pieces, &mut told);
         }
-        self.searcher = self.settings.build();
-        file.rewind()?;
-        let pieces = Pieces { file, left: bytes, read: 0, has_grown: false, is_cancelled };
-        self.searcher.search_reader(matcher, pieces, sink)
+        result.map(|()| told)
     }
 }
 

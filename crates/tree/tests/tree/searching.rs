@@ -151,6 +151,16 @@ fn files_that_are_no_plain_text() {
     assert!(found.matches.iter().all(|found| found.text.chars().count() <= 502));
 }
 
+/// Each file's lines are counted once, whatever was searched before it on the same thread.
+#[test]
+fn a_long_line_does_not_change_the_count_of_the_next_file() {
+    let long = "x".repeat(200_000);
+    let mut files = vec![("long.txt", long.as_str())];
+    files.extend(["a", "b", "c", "d", "e", "f"].map(|name| (name, "{\n}\n")));
+    let project = Project::new(&files);
+    assert_eq!(find(&project, &query("^")).total, 1 + 6 * 2);
+}
+
 #[test]
 fn globs_filter() {
     let project = Project::new(&[
