@@ -11,6 +11,7 @@ mod one;
 mod pause;
 
 use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use embed::{EmbedError, Embedder};
@@ -41,6 +42,8 @@ pub(crate) struct Embedding {
     model: Key,
     turn: Mutex<Turn>,
     preferred: Mutex<VecDeque<DocumentId>>,
+    /// Raised when somebody prefers others.
+    preferences: AtomicU64,
     error: Mutex<Option<String>>,
     /// How many documents should have a vector, as of a generation of the state.
     counted: Mutex<(u64, usize)>,
@@ -55,8 +58,11 @@ struct Turn {
     /// Texts that cannot be read now, as of this generation of the state.
     unread: HashSet<Key>,
     generation: u64,
-    /// The generation of the state in which nothing was missing: as long as it lasts, nothing is.
-    nothing_at: Option<u64>,
+    /// What is missing, the most useful first, as of that generation and of these preferences.
+    queue: Option<VecDeque<Missing>>,
+    preferences: u64,
+    /// Whether the queue held all that was missing when it was made.
+    whole: bool,
     one: OneProcess,
 }
 
@@ -88,6 +94,7 @@ impl Embedding {
             model,
             turn: Mutex::default(),
             preferred: Mutex::default(),
+            preferences: AtomicU64::default(),
             error: Mutex::default(),
             counted: Mutex::default(),
         })
@@ -105,34 +112,79 @@ impl Embedding {
     /// These go before the others.
     pub(crate) fn prefer(&self, documents: impl IntoIterator<Item = DocumentId>) {
         let mut preferred = lock(&self.preferred);
+        let mut added = false;
         for id in documents {
             if !preferred.contains(&id) {
                 preferred.push_front(id);
+                added = true;
             }
         }
-        preferred.truncate(PREFERRED);
+        if added {
+            preferred.truncate(PREFERRED);
+            self.preferences.fetch_add(1, Ordering::Relaxed);
+        }
     }
 
     /// One round. `alone` embeds even while another process does: for somebody who waits for the outcome.
     pub(crate) fn round(&self, alone: bool) -> Round {
         let mut turn = lock(&self.turn);
-        if turn.nothing_at == Some(self.core.state().generation) {
-            return Round::Nothing;
-        }
-        let missing = self.missing(&mut turn);
-        if missing.is_empty() {
-            turn.nothing_at = Some(turn.generation);
+        self.fill_queue(&mut turn);
+        let queue = turn.queue.take().unwrap_or_default();
+        let (round, queue) = self.work_on(&mut turn, queue, alone);
+        turn.queue = Some(queue);
+        round
+    }
+
+    /// What a round makes of the queue, and what it leaves of it.
+    fn work_on(
+        &self,
+        turn: &mut Turn,
+        mut queue: VecDeque<Missing>,
+        alone: bool,
+    ) -> (Round, VecDeque<Missing>) {
+        if queue.is_empty() {
             turn.one.release();
-            return Round::Nothing;
+            return (Round::Nothing, queue);
         }
-        if self.look_up(&mut turn, &missing) {
-            return Round::Some;
+        if self.look_up(turn, queue.make_contiguous()) {
+            self.drop_done(&mut queue);
+            return (Round::Some, queue);
         }
         if !turn.one.take(&self.core.cache().lock_file()) && !alone {
-            return Round::Elsewhere;
+            return (Round::Elsewhere, queue);
         }
-        let wanted: Vec<&Missing> = missing.iter().take(EMBED).collect();
-        self.embed(&mut turn, &wanted)
+        let wanted: Vec<&Missing> = queue.iter().take(EMBED).collect();
+        let count = wanted.len();
+        let round = self.embed(turn, &wanted);
+        if round != Round::Failed {
+            queue.drain(..count);
+        }
+        (round, queue)
+    }
+
+    fn drop_done(&self, queue: &mut VecDeque<Missing>) {
+        let state = self.core.state();
+        queue.retain(|missing| !state.has_vector(missing.id));
+    }
+
+    /// Looks for what is missing, where the queue does not tell any more: it is done, documents have changed, or
+    /// somebody prefers others.
+    fn fill_queue(&self, turn: &mut Turn) {
+        let generation = self.core.state().generation;
+        let preferences = self.preferences.load(Ordering::Relaxed);
+        let same = turn.generation == generation && turn.preferences == preferences;
+        let told = match &turn.queue {
+            // An empty queue that held all there was says that nothing is missing.
+            Some(queue) => same && (!queue.is_empty() || turn.whole),
+            None => false,
+        };
+        if told {
+            return;
+        }
+        turn.preferences = preferences;
+        let missing = self.missing(turn);
+        turn.whole = missing.len() < LOOK_UP;
+        turn.queue = Some(missing.into());
     }
 
     /// Embeds these documents at once: somebody has just written them and may ask for them next.

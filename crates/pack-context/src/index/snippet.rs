@@ -41,6 +41,8 @@ pub(crate) fn best_part(text: &str, query: &Query) -> Snippet {
     } else {
         richest(&sizes, &worth(&lines, query))
     };
+    let blank = lines[window.clone()].iter().take_while(|line| line.trim().is_empty()).count();
+    let window = window.start + blank..window.end;
     let shown: Vec<String> = lines[window.clone()].iter().map(|line| clipped(line)).collect();
     Snippet {
         text: shown.join("\n").trim_end().to_owned(),
@@ -109,6 +111,8 @@ mod tests {
     fn a_short_text_is_shown_whole() {
         let part = best_part("fn a() {\n}\n", &Query::new("anything"));
         assert_eq!(part, Snippet { text: "fn a() {\n}".into(), lines: 0..2 });
+        let part = best_part("\n  \n  fn a() {}\n", &Query::new("anything"));
+        assert_eq!(part, Snippet { text: "  fn a() {}".into(), lines: 2..3 });
     }
 
     #[test]

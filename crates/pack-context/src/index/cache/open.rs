@@ -1,7 +1,8 @@
 //! Opening the cache file, and getting one that is of no use out of the way.
 
 use std::ffi::OsString;
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -51,6 +52,7 @@ fn open(path: &Path) -> rusqlite::Result<Connection> {
     if let Some(folder) = &lock {
         folder.lock().ok();
     }
+    create_private(path);
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
         | OpenFlags::SQLITE_OPEN_CREATE
         | OpenFlags::SQLITE_OPEN_NO_MUTEX
@@ -63,6 +65,12 @@ fn open(path: &Path) -> rusqlite::Result<Connection> {
     connection.pragma_update(None, "cache_size", -8192)?;
     prepare(&mut connection)?;
     Ok(connection)
+}
+
+/// SQLite gives its side files the mode of the database, so the mode is set before it first sees the file. Where this
+/// fails SQLite says why.
+fn create_private(path: &Path) {
+    OpenOptions::new().write(true).create_new(true).mode(0o600).open(path).ok();
 }
 
 /// Makes the tables in an empty file; `InvalidQuery` for a database that is not ours or not of this version.
