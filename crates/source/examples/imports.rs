@@ -18,14 +18,16 @@ fn main() -> io::Result<()> {
     let mut open = vec![root.to_owned()];
     while let Some(path) = open.pop() {
         if path.is_dir() && !path.is_symlink() {
-            let mut inside: Vec<_> = fs::read_dir(&path)?.flatten().map(|entry| entry.path()).collect();
+            let mut inside: Vec<_> =
+                fs::read_dir(&path)?.flatten().map(|entry| entry.path()).collect();
             inside.sort();
             open.extend(inside.into_iter().rev().filter(|path| !path.ends_with("node_modules")));
             continue;
         }
         let Ok(text) = fs::read_to_string(&path) else { continue };
         let Some(file) = path.strip_prefix(root).ok().and_then(Path::to_str) else { continue };
-        let Some(language) = Language::of(file, &text).filter(|language| language.has_imports()) else {
+        let Some(language) = Language::of(file, &text).filter(|language| language.has_imports())
+        else {
             continue;
         };
         let found = imports(language, &text);

@@ -21,9 +21,9 @@ pub(super) fn imports(root: Node<'_>, text: &str) -> Vec<Import> {
                 if let Some(name) = node.child_by_field_name("name") {
                     let mut import =
                         Import::new(plain(text_of(name, text)), ImportKind::Module, node);
-                    import.path = path_attribute(node, text);
                     import.public = text_of(node, text).starts_with("pub mod");
-                    imports.push(within(import, node, text));
+                    let paths = path_attributes(node, text);
+                    imports.extend(with_paths(within(import, node, text), paths));
                 }
             }
             "use_declaration" => {
@@ -68,28 +68,42 @@ fn within(mut import: Import, node: Node<'_>, text: &str) -> Import {
     import
 }
 
-/// `#[path = "…"]` among the attributes before a node.
-fn path_attribute(node: Node<'_>, text: &str) -> Option<String> {
+/// One import for each file that may be meant: `#[cfg_attr(unix, path = "unix.rs")]` names one of several.
+fn with_paths(import: Import, paths: Vec<String>) -> Vec<Import> {
+    if paths.is_empty() {
+        return vec![import];
+    }
+    paths.into_iter().map(|path| Import { path: Some(path), ..import.clone() }).collect()
+}
+
+/// `#[path = "…"]` and `#[cfg_attr(…, path = "…")]` among the attributes before a node.
+fn path_attributes(node: Node<'_>, text: &str) -> Vec<String> {
+    let mut paths = Vec::new();
     let mut before = node.prev_sibling();
     while let Some(attribute) = before {
         match attribute.kind() {
-            "attribute_item" => {
-                if let Some(path) = path_of(text_of(attribute, text)) {
-                    return Some(path.to_owned());
-                }
-            }
+            "attribute_item" => paths.extend(path_of(text_of(attribute, text)).map(str::to_owned)),
             "line_comment" | "block_comment" => {}
-            _ => return None,
+            _ => break,
         }
         before = attribute.prev_sibling();
     }
-    None
+    paths.reverse();
+    paths
 }
 
 fn path_of(attribute: &str) -> Option<&str> {
-    let inner = attribute.strip_prefix("#[")?.trim_start().strip_prefix("path")?;
-    let quoted = inner.trim_start().strip_prefix('=')?.trim_start().strip_prefix('"')?;
-    quoted.split_once('"').map(|(path, _)| path)
+    let inner = attribute.strip_prefix("#[")?.trim_start();
+    let inner = match inner.strip_prefix("cfg_attr") {
+        // The condition may hold strings too, so the last `path` counts, and only as a word of its own.
+        Some(conditional) => {
+            let at = conditional.rfind("path")?;
+            conditional[..at].trim_end().ends_with(',').then(|| &conditional[at..])?
+        }
+        None => inner,
+    };
+    let quoted = inner.strip_prefix("path")?.trim_start().strip_prefix('=')?;
+    quoted.trim_start().strip_prefix('"')?.split_once('"').map(|(path, _)| path)
 }
 
 /// The leaves of a `use` tree as whole paths.
@@ -178,14 +192,14 @@ fn push_macro(node: Node<'_>, text: &str, imports: &mut Vec<Import>) {
 
 /// `mod name ;`, with its `#[path]`, anywhere among the tokens.
 fn push_tokens(tokens: Node<'_>, around: Node<'_>, text: &str, imports: &mut Vec<Import>) {
-    let mut path = None;
+    let mut paths = Vec::new();
     let mut state = State::Start;
     visit(tokens, |node| {
         if node.kind() == "token_tree" && node != tokens {
             // The inside of an attribute may name the module's file; other trees hold items or expressions.
             let attribute = format!("#{}", text_of(node, text));
             if let Some(found) = path_of(&attribute) {
-                path = Some(found.to_owned());
+                paths.push(found.to_owned());
                 return Below::Skip;
             }
             state = State::Start;
@@ -202,14 +216,14 @@ fn push_tokens(tokens: Node<'_>, around: Node<'_>, text: &str, imports: &mut Vec
             }
             (State::Named(name, at), ";") => {
                 let mut import = Import::new(plain(name), ImportKind::Module, *at);
-                import.path = path.take();
                 // What stands before it is not looked at: a macro may make it anything.
                 import.public = true;
-                imports.push(within(import, around, text));
+                let import = within(import, around, text);
+                imports.extend(with_paths(import, std::mem::take(&mut paths)));
                 State::Start
             }
             (_, ";" | "}") => {
-                path = None;
+                paths.clear();
                 State::Start
             }
             _ => State::Start,

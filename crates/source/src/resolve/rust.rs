@@ -90,12 +90,21 @@ impl Crates {
             return Resolution::External(first.to_owned());
         }
         let Some(place) = self.place(files, from) else {
-            // Not part of any crate: only its own neighbours can be meant.
-            return match first {
-                "crate" | "super" => Resolution::Missing,
-                "self" => Resolution::file(Some(from.to_owned())),
-                _ => self.through_crate(files, package.as_deref(), from, first, rest),
+            // Declared by nobody, or by a macro's inside: where it lies is all there is to go by.
+            let start = match first {
+                "crate" => self.root_with(files, package.as_deref(), from, rest),
+                "super" => {
+                    let levels = names.iter().take_while(|name| **name == "super").count();
+                    module_around(files, from, levels.saturating_sub(import.within.len()))
+                }
+                "self" => Some(from.to_owned()),
+                _ => return self.through_crate(files, package.as_deref(), from, first, rest),
             };
+            let Some(start) = start else { return Resolution::Missing };
+            let place = self.place(files, &start).unwrap_or_else(|| Place::alone(&start));
+            let rest: Vec<&str> =
+                rest.iter().copied().skip_while(|name| *name == "super").collect();
+            return Resolution::file(Some(self.follow(files, place, &rest).file));
         };
         let here = self.inside(files, place, &import.within);
         let (start, rest) = match first {
@@ -108,6 +117,25 @@ impl Crates {
             _ => return self.through_scope(files, package.as_deref(), from, here, import, &names),
         };
         Resolution::file(Some(self.follow(files, start, rest).file))
+    }
+
+    /// The root of the crate that a file lies in: the one that has the module it asks for, else the library.
+    fn root_with(
+        &self,
+        files: &Files,
+        package: Option<&Package>,
+        file: &str,
+        path: &[&str],
+    ) -> Option<String> {
+        let package = package?;
+        let has = |root: &String| {
+            let root = Place::root(root);
+            path.first()
+                .is_some_and(|name| self.step(files, &root, name, Seen::FromInside).is_some())
+        };
+        let roots = package.roots_for(files, file);
+        let inside = |library: &String| file.starts_with(parent(library));
+        roots.into_iter().find(has).or_else(|| package.library.clone().filter(inside))
     }
 
     /// A path that begins with a name in scope: a module, a crate, or something the same file brings in.
@@ -323,6 +351,22 @@ impl Place {
         let stem = file.strip_suffix("/mod.rs").or(file.strip_suffix(".rs")).unwrap_or(file);
         Self { folder: stem.to_owned(), ..Self::root(file) }
     }
+}
+
+/// The file of the module so many levels above, going by folders alone.
+fn module_around(files: &Files, from: &str, levels: usize) -> Option<String> {
+    let mut file = from.to_owned();
+    for _ in 0..levels {
+        let folder = match file.rsplit_once('/') {
+            Some((folder, "mod.rs")) => parent(folder),
+            Some((folder, _)) => folder,
+            None => return None,
+        };
+        let names = ["mod.rs", "lib.rs", "main.rs"].map(|name| below(folder, name));
+        let beside = format!("{folder}.rs");
+        file = names.iter().chain([&beside]).find_map(|path| files.file(path))?;
+    }
+    Some(file)
 }
 
 /// The file of a module that a file declares, and where its own modules are: beside it, if it is named `mod.rs` or by
