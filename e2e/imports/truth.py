@@ -1,0 +1,41 @@
+"""The resolver of `read_file` over a folder, and how its answers are counted against the truth."""
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+TARGET = Path(__file__).resolve().parents[2] / "target" / "debug"
+RESOLVER = os.environ.get("IMPORTS_BIN", str(TARGET / "examples" / "imports"))
+
+
+def resolved(root):
+    """One object for each file: `{file, imports: [{specifier, kind, line, files?, external?}]}`."""
+    said = subprocess.run([RESOLVER, str(root)], check=True, capture_output=True, text=True)
+    return [json.loads(line) for line in said.stdout.splitlines()]
+
+
+class Score:
+    """Right and wrong answers, with the first of the wrong ones."""
+
+    def __init__(self, title):
+        self.title, self.files, self.right, self.missed, self.invented = title, 0, 0, [], []
+
+    def compare(self, where, expected, answer):
+        """Sets of files; what is true and not said is missed, what is said and not true is invented."""
+        if expected == answer:
+            self.right += 1
+        else:
+            wrong = self.invented if answer - expected else self.missed
+            wrong.append(f"{where}: {sorted(answer)} instead of {sorted(expected)}")
+
+    @property
+    def share(self):
+        return self.right / max(1, self.right + len(self.missed) + len(self.invented))
+
+    def __str__(self):
+        wrong = "".join(f"\n    {line}" for line in (self.invented + self.missed)[:10])
+        return (
+            f"{self.title}: {self.files} files, {self.right} right, {len(self.missed)} missed, "
+            f"{len(self.invented)} invented, {self.share:.2%}{wrong}"
+        )
