@@ -1,0 +1,92 @@
+//! What is published: golden schemas, nothing of the seed lost, and examples that hold.
+
+use std::fs;
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+
+use crate::Project;
+
+fn file(path: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/read").join(path)
+}
+
+fn schemas() -> Value {
+    let project = Project::new(&[]);
+    let contract = project.tool.contract();
+    json!({
+        "input": contract.input.as_value(),
+        "output": contract.output.as_ref().unwrap().as_value(),
+    })
+}
+
+#[test]
+fn the_published_schemas_are_the_golden_ones() {
+    let path = file("golden.json");
+    let published = format!("{:#}\n", schemas());
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        fs::write(&path, &published).unwrap();
+    }
+    let golden = fs::read_to_string(&path).unwrap_or_default();
+    assert_eq!(
+        published, golden,
+        "`read_file` changed; if it should, run UPDATE_GOLDEN=1 cargo test -p pack-context --test read"
+    );
+}
+
+/// The seed's input schema, keyword for keyword; its output by name.
+#[test]
+fn nothing_of_the_seed_is_lost() {
+    let seed: Value =
+        serde_json::from_str(&fs::read_to_string(file("seed.json")).unwrap()).unwrap();
+    let schemas = schemas();
+    for (name, expected) in seed["input"]["properties"].as_object().unwrap() {
+        for (keyword, value) in expected.as_object().unwrap() {
+            assert_eq!(&schemas["input"]["properties"][name][keyword], value, "{name} {keyword}");
+        }
+    }
+    assert_eq!(schemas["input"]["required"], seed["input"]["required"]);
+    for part in ["file", "dependencies", "metadata"] {
+        let schema = &schemas["output"]["properties"][part];
+        let schema = if schema["type"] == "array" { &schema["items"] } else { schema };
+        for name in seed["output"][part].as_array().unwrap() {
+            let name = name.as_str().unwrap();
+            assert!(schema["properties"].get(name).is_some(), "{part}.{name}");
+        }
+    }
+}
+
+#[test]
+fn examples_hold() {
+    let project = Project::new(&[
+        ("src/server/auth/AuthService.ts", "import { sign } from './TokenManager';\n"),
+        ("src/server/auth/TokenManager.ts", "export const sign = () => '';\n"),
+    ]);
+    let contract = project.tool.contract();
+    assert!(!contract.examples.is_empty());
+    for example in &contract.examples {
+        let mut expected = example.output.clone().unwrap();
+        let mut output = project.call(example.input.clone()).unwrap();
+        for value in [&mut expected, &mut output] {
+            let metadata = value["metadata"].as_object_mut().unwrap();
+            // When a file was written, and which module it is part of, is for the project to say.
+            metadata.shift_remove("lastModified");
+            metadata.shift_remove("module");
+        }
+        assert_eq!(output, expected, "{:?}", example.title);
+    }
+}
+
+/// The one note is that some fields may be missing, which they really may.
+#[test]
+fn the_contract_passes_the_linter() {
+    let project = Project::new(&[]);
+    let definitions = [project.tool.contract().definition()];
+    let findings: Vec<_> = contract::lint::lint_all(&definitions)
+        .iter()
+        .map(|finding| {
+            format!("{:?} {}: {}", finding.rule.severity, finding.rule.name, finding.message)
+        })
+        .collect();
+    insta::assert_snapshot!(findings.join("\n"));
+}

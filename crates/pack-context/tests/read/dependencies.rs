@@ -1,0 +1,92 @@
+//! Files with what they import, and what of it is left out.
+
+use serde_json::json;
+
+use crate::{Project, shown};
+
+#[test]
+fn a_file_alone() {
+    let project = Project::new(&[("src/a.ts", "import './b';\nexport {};"), ("src/b.ts", "")]);
+    insta::assert_snapshot!(shown(project.read("./src//a.ts")));
+}
+
+#[test]
+fn a_file_with_its_imports() {
+    let project = Project::new(&[
+        (
+            "src/main.ts",
+            "import { b } from './b.js';\nimport type { C } from './c';\nimport express from 'express';\nimport fs from 'node:fs';\n\
+             import './gone';\nexport * from './b';\n",
+        ),
+        ("src/b.ts", "export const b = 1;\n"),
+        ("src/c.ts", "import './main';\nexport interface C {}\n"),
+        ("package.json", "{\"name\": \"shop\", \"dependencies\": {\"express\": \"5\"}}"),
+    ]);
+    insta::assert_snapshot!(shown(project.read_with_dependencies("src/main.ts")));
+}
+
+#[test]
+fn no_depth_means_no_dependencies() {
+    let project = Project::new(&[("a.ts", "import './b';"), ("b.ts", "")]);
+    let arguments = json!({"path": "a.ts", "includeDeps": true, "maxDepth": 0});
+    let answer = project.call(arguments).unwrap();
+    assert_eq!(answer["dependencies"], json!([]));
+    assert_eq!(answer.get("externals"), None);
+}
+
+/// Files that import each other, and themselves, are listed once.
+#[test]
+fn circles() {
+    let project =
+        Project::new(&[("a.py", "import a\nimport b\nfrom b import x\n"), ("b.py", "import a\n")]);
+    let answer = project.read_with_dependencies("a.py").unwrap();
+    let paths: Vec<_> =
+        answer["dependencies"].as_array().unwrap().iter().map(|one| &one["path"]).collect();
+    assert_eq!(paths, ["b.py"]);
+}
+
+#[test]
+fn what_is_too_long_is_cut_and_said() {
+    let line = "export const something = 'of some length';\n";
+    let project = Project::new(&[("a.ts", "import './big'; import './one-line';")]);
+    project.write("big.ts", line.repeat(3000));
+    project.write("one-line.ts", "x".repeat(100_000));
+    let answer = project.read_with_dependencies("a.ts").unwrap();
+    let big = &answer["dependencies"][0];
+    let content = big["content"].as_str().unwrap();
+    assert!(content.len() <= 64 * 1024 && content.ends_with(";\n"));
+    let rest = line.len() * 3000 - content.len();
+    assert_eq!(
+        big["omitted"],
+        format!("the last {rest} bytes, over the limit for one dependency; read the file itself")
+    );
+    let one_line = &answer["dependencies"][1];
+    assert_eq!(one_line.get("content"), None);
+    assert!(one_line["omitted"].as_str().unwrap().starts_with("the last 100000 bytes"));
+}
+
+#[test]
+fn all_dependencies_together_are_bounded() {
+    let imports: String = (0..300).map(|n| format!("import './m{n}';\n")).collect();
+    let project = Project::new(&[("a.ts", &imports)]);
+    for n in 0..300 {
+        project.write(&format!("m{n}.ts"), "// a comment\n".repeat(1000));
+    }
+    let answer = project.read_with_dependencies("a.ts").unwrap();
+    let dependencies = answer["dependencies"].as_array().unwrap();
+    assert_eq!(dependencies.len(), 200);
+    let bytes: usize =
+        dependencies.iter().filter_map(|one| one.get("content")?.as_str()).map(str::len).sum();
+    assert!(bytes <= 256 * 1024 && bytes > 200 * 1024, "{bytes}");
+    assert!(dependencies[199]["omitted"].as_str().unwrap().contains("all dependencies"));
+    assert_eq!(answer["metadata"]["details"], "100 more dependencies are not listed");
+}
+
+/// A dependency that cannot be shown does not fail the read.
+#[test]
+fn dependencies_that_are_no_text() {
+    let project = Project::new(&[("a.c", "#include \"latin.h\"\n#include \"my-secret.h\"\n")]);
+    project.write("latin.h", b"// \xe9\n");
+    project.write("my-secret.h", "");
+    insta::assert_snapshot!(shown(project.read_with_dependencies("a.c")));
+}

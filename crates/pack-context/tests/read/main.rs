@@ -1,0 +1,92 @@
+//! `read_file` as the pipeline calls it: defaults, input schema, rules, work, output schema.
+
+#![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+mod bad_input;
+mod contract_of;
+mod dependencies;
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use contract::{CallContext, Caller, Code, Tool, ToolError};
+use pack_context::{ContextOptions, ContextPack};
+use serde_json::{Value, json};
+use store::StateDir;
+use tempfile::TempDir;
+
+/// A temporary project; the folder above its root is outside and belongs to the test too.
+struct Project {
+    folder: TempDir,
+    tool: Arc<dyn Tool>,
+    _pack: ContextPack,
+}
+
+impl Project {
+    fn new(files: &[(&str, &str)]) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().join("root");
+        fs::create_dir(&root).unwrap();
+        for (path, content) in files {
+            write(&root.join(path), content);
+        }
+        let state = StateDir::open(root.join(".vouch")).unwrap();
+        let pack = ContextPack::open(&root, &state, ContextOptions::default()).unwrap();
+        let mut tools = pack.tools().unwrap().into_iter();
+        let tool = tools.find(|tool| tool.contract().name == "read_file").unwrap();
+        Self { folder, tool, _pack: pack }
+    }
+
+    fn path(&self, path: &str) -> PathBuf {
+        self.folder.path().join("root").join(path)
+    }
+
+    fn write(&self, path: &str, content: impl AsRef<[u8]>) {
+        write(&self.path(path), content);
+    }
+
+    /// On the spot if that can be done, and else where waiting is allowed.
+    fn call(&self, mut arguments: Value) -> Result<Value, ToolError> {
+        let contract = self.tool.contract();
+        contract.input.fill_defaults(&mut arguments);
+        contract.input.validate(&arguments).map_err(|violation| {
+            self.tool
+                .reword(&violation)
+                .unwrap_or_else(|| ToolError::new(Code::InvalidInput, violation.message))
+        })?;
+        self.tool.check(&arguments)?;
+        let ctx = CallContext::new(Caller::new("test"));
+        let output = self.tool.call_now(&arguments, &ctx);
+        let output = output.unwrap_or_else(|| self.tool.call(arguments, &ctx))?;
+        let output = output.structured.unwrap();
+        contract.output.as_ref().unwrap().validate(&output).unwrap();
+        Ok(output)
+    }
+
+    fn read(&self, path: &str) -> Result<Value, ToolError> {
+        self.call(json!({"path": path}))
+    }
+
+    fn read_with_dependencies(&self, path: &str) -> Result<Value, ToolError> {
+        self.call(json!({"path": path, "includeDeps": true}))
+    }
+}
+
+fn write(path: &std::path::Path, content: impl AsRef<[u8]>) {
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, content).unwrap();
+}
+
+/// An answer with the times taken out, which differ from run to run.
+fn shown(answer: Result<Value, ToolError>) -> String {
+    match answer {
+        Ok(mut value) => {
+            let modified = &mut value["metadata"]["lastModified"];
+            assert!(modified.as_str().unwrap().ends_with('Z'));
+            *modified = "<time>".into();
+            format!("{value:#}")
+        }
+        Err(error) => format!("{} {} {}", error.code, error.message, Value::from(error.details)),
+    }
+}
