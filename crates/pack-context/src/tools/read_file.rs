@@ -6,7 +6,7 @@ mod answer;
 mod dependencies;
 mod text;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime};
 
 use contract::{
@@ -17,7 +17,7 @@ use guard::{Guard, Refusal, shown};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use source::{Language, role_of};
+use source::{Language, Modules, role_of};
 
 use self::answer::{Answer, FileText, Metadata};
 use self::dependencies::Dependencies;
@@ -68,6 +68,9 @@ pub(crate) struct ReadFile {
     guard: Arc<Guard>,
     dependencies: Dependencies,
     surroundings: Arc<dyn Surroundings>,
+    /// The project's modules as this tool found them, for as long as the surroundings do not know any: a call may come
+    /// before there is an index, or without one ever being built.
+    modules: OnceLock<Modules>,
 }
 
 /// A file that was read, however that was done.
@@ -117,7 +120,13 @@ impl ReadFile {
             dependencies: Dependencies::new(Arc::clone(&guard), packages),
             guard,
             surroundings,
+            modules: OnceLock::new(),
         })
+    }
+
+    fn module_of(&self, path: &str) -> Option<String> {
+        let known = self.surroundings.module_of(path);
+        known.or_else(|| self.modules.get()?.of(path))
     }
 
     /// What is said of a file that was read, however that was done.
@@ -137,7 +146,7 @@ impl ReadFile {
             externals: None,
             unresolved: None,
             metadata: Metadata {
-                module: self.surroundings.module_of(&path),
+                module: self.module_of(&path),
                 role: role_of(&path, &content).name(),
                 last_modified: time::of_file(modified),
                 details: None,
@@ -238,6 +247,9 @@ impl Tool for ReadFile {
         let Input { path: asked, include_deps, max_depth } = parse(arguments)?;
         let read = text::read(&self.guard, &asked)?;
         ctx.check_cancelled()?;
+        if self.surroundings.module_of(&read.path).is_none() {
+            self.modules.get_or_init(|| Modules::read(&self.guard));
+        }
         self.answer(&asked, read, include_deps && max_depth > 0, ctx)
     }
 
@@ -248,6 +260,10 @@ impl Tool for ReadFile {
             return None;
         }
         let file = self.guard.read_cached(&asked, MAX_INSTANT_BYTES)?;
+        // Finding out needs a look at the disk, once.
+        if self.modules.get().is_none() && self.surroundings.module_of(&file.path).is_none() {
+            return None;
+        }
         let read = Read { path: file.path, bytes: file.bytes, modified: file.modified };
         Some(self.answer(&asked, read, false, ctx))
     }

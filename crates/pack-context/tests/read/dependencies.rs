@@ -34,6 +34,15 @@ fn no_depth_means_no_dependencies() {
     assert_eq!(answer.get("externals"), None);
 }
 
+/// Also before there is an index, and on the spot.
+#[test]
+fn the_module_is_known_from_the_first_call() {
+    let project = Project::new(&[("src/auth/a.ts", ""), ("package.json", "{\"name\": \"shop\"}")]);
+    for _ in 0..2 {
+        assert_eq!(project.read("src/auth/a.ts").unwrap()["metadata"]["module"], "auth");
+    }
+}
+
 /// Files that import each other, and themselves, are listed once.
 #[test]
 fn circles() {
