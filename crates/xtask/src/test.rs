@@ -33,6 +33,8 @@ enum Part {
     Unit,
     /// Real MCP clients against the built binary, over HTTP and stdio
     E2e,
+    /// Where imports lead, against what the compilers and interpreters say
+    Imports,
     /// The official conformance suite against a server built on the same runtime
     Conformance,
     /// Generated requests against the REST interface and its OpenAPI document
@@ -97,6 +99,12 @@ impl Part {
                 count += run_counting(python_tests("clients")?)?;
                 Ok(count)
             }
+            Self::Imports => {
+                build()?;
+                let mut count = run_counting(node_tests("e2e/imports/*.test.mjs")?)?;
+                count += run_counting(python_tests("imports")?)?;
+                Ok(count)
+            }
             Self::Conformance => {
                 build()?;
                 run_counting(node_tests("e2e/conformance/*.test.mjs")?)
@@ -137,5 +145,6 @@ fn with_binaries(command: &mut Command) -> Result<()> {
     let folder = binaries()?;
     command.env("VOUCH_BIN", folder.join("vouch"));
     command.env("CONFORMANCE_SERVER_BIN", folder.join("conformance_server"));
+    command.env("IMPORTS_BIN", folder.join("examples/imports"));
     Ok(())
 }
