@@ -40,7 +40,8 @@ impl Resources for Shelf {
     }
 
     fn constraints(&self) -> Constraints {
-        Constraints { timeout: Duration::from_millis(50), ..Constraints::default() }
+        // Long enough for a panic with its back trace on a busy machine.
+        Constraints { timeout: Duration::from_secs(1), ..Constraints::default() }
     }
 
     fn read(&self, uri: &str, ctx: &CallContext) -> Result<ResourceContent, ToolError> {
