@@ -177,8 +177,10 @@ impl Watcher {
         let mut added = self.added();
         match watch {
             Ok(watch) => added.folders.push((watch, path.to_owned())),
-            // Gone or replaced since it was seen, or not ours to read: the listing will see it the same way.
-            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::ACCESS) => {}
+            // Gone or replaced since it was seen, or not to be read: the listing will see it the same way.
+            Err(
+                Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::ACCESS | Errno::NAMETOOLONG,
+            ) => {}
             Err(error) => added.failed = Some(error),
         }
     }
