@@ -35,6 +35,8 @@ enum Part {
     E2e,
     /// Where imports lead, against what the compilers and interpreters say
     Imports,
+    /// What grep finds, against ripgrep, for generated patterns and after random changes
+    Search,
     /// The official conformance suite against a server built on the same runtime
     Conformance,
     /// Generated requests against the REST interface and its OpenAPI document
@@ -104,6 +106,17 @@ impl Part {
                 let mut count = run_counting(node_tests("e2e/imports/*.test.mjs")?)?;
                 count += run_counting(python_tests("imports")?)?;
                 Ok(count)
+            }
+            Self::Search => {
+                build()?;
+                // The packages are trees to search, too.
+                install::node()?;
+                let ripgrep = install::python()?.with_file_name("rg");
+                let test = ["test", "--package", "pack-context", "--test", "ripgrep", "--"];
+                let mut search = command("cargo", &test);
+                search.arg("--ignored").env("RIPGREP_BIN", ripgrep);
+                run_command(search)?;
+                Ok(Count::default())
             }
             Self::Conformance => {
                 build()?;

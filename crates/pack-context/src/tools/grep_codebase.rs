@@ -64,6 +64,7 @@ struct GrepResult {
 }
 
 #[derive(Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
 struct Match {
     /// Path from the project root
     file: String,
@@ -78,6 +79,7 @@ struct Match {
 }
 
 #[derive(Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
 struct Context {
     /// Up to two lines before
     before: Vec<String>,

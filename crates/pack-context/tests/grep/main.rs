@@ -1,0 +1,75 @@
+//! `grep_codebase` as the pipeline calls it, without an index and with one; both must say the same.
+
+#![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+mod bad_input;
+mod published;
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use contract::{CallContext, Caller, Code, Tool, ToolError};
+use pack_context::{ContextOptions, ContextPack};
+use serde_json::Value;
+use store::StateDir;
+use tempfile::TempDir;
+
+struct Project {
+    folder: TempDir,
+}
+
+impl Project {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("root")).unwrap();
+        Self { folder }
+    }
+
+    fn path(&self, path: &str) -> PathBuf {
+        self.folder.path().join("root").join(path)
+    }
+
+    fn write(&self, path: &str, content: impl AsRef<[u8]>) {
+        let path = self.path(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, content).unwrap();
+    }
+
+    fn open(&self) -> ContextPack {
+        let state = StateDir::open(self.folder.path().join("state")).unwrap();
+        ContextPack::open(&self.path(""), &state, ContextOptions::default()).unwrap()
+    }
+
+    /// The answer, which is the same with and without an index but for the time it took.
+    #[track_caller]
+    fn grep(&self, arguments: Value) -> Result<Value, ToolError> {
+        let without = call(&*tool(&self.open()), arguments.clone());
+        let pack = self.open();
+        pack.start();
+        assert!(pack.index().complete(&|_| (), &|| false));
+        let with = call(&*tool(&pack), arguments);
+        assert_eq!(with, without);
+        with
+    }
+}
+
+fn tool(pack: &ContextPack) -> Arc<dyn Tool> {
+    let mut tools = pack.tools().unwrap().into_iter();
+    tools.find(|tool| tool.contract().name == "grep_codebase").unwrap()
+}
+
+fn call(tool: &dyn Tool, mut arguments: Value) -> Result<Value, ToolError> {
+    let contract = tool.contract();
+    contract.input.fill_defaults(&mut arguments);
+    contract.input.validate(&arguments).map_err(|violation| {
+        tool.reword(&violation)
+            .unwrap_or_else(|| ToolError::new(Code::InvalidInput, violation.message))
+    })?;
+    tool.check(&arguments)?;
+    let ctx = CallContext::new(Caller::new("test"));
+    let mut output = tool.call(arguments, &ctx)?.structured.unwrap();
+    contract.output.as_ref().unwrap().validate(&output).unwrap();
+    output["searchTime"] = 0.into();
+    Ok(output)
+}
