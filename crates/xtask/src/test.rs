@@ -112,9 +112,9 @@ impl Part {
                 // The packages are trees to search, too.
                 install::node()?;
                 let ripgrep = install::python()?.with_file_name("rg");
-                let test = ["test", "--package", "pack-context", "--test", "ripgrep", "--"];
+                let test = ["test", "--workspace", "--test", "ripgrep", "--", "--ignored"];
                 let mut search = command("cargo", &test);
-                search.arg("--ignored").env("RIPGREP_BIN", ripgrep);
+                search.env("RIPGREP_BIN", ripgrep);
                 run_command(search)?;
                 Ok(Count::default())
             }

@@ -20,7 +20,7 @@ use crate::subject::Subject;
 
 /// How many patterns are tried on each of the three trees, before it changes and after.
 const PATTERNS: usize = 670;
-const ROUNDS: usize = 30;
+const ROUNDS: usize = 20;
 const PATTERNS_OF_A_ROUND: usize = 6;
 /// How many files a tree has, about: a process of ripgrep takes longer to start than to search them.
 const FILES: usize = 80;
