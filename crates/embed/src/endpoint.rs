@@ -8,6 +8,7 @@ mod patience;
 mod request;
 mod wire;
 
+use std::net::IpAddr;
 use std::sync::OnceLock;
 use std::time::Duration;
 
@@ -40,6 +41,7 @@ pub struct EndpointOptions {
 pub struct Endpoint {
     model: Model,
     client: Client,
+    is_remote: bool,
     timeout: Duration,
     /// The length of the vectors: as given, or that of the first.
     dims: OnceLock<usize>,
@@ -55,8 +57,9 @@ impl Endpoint {
         };
         let dims = options.dimensions.map_or_else(OnceLock::new, OnceLock::from);
         let timeout = options.timeout;
+        let is_remote = !is_here(&url);
         let client = Client::new(url, options.model, options.dimensions, options.api_key)?;
-        Ok(Self { model, client, timeout, dims })
+        Ok(Self { model, client, is_remote, timeout, dims })
     }
 
     fn ask(&self, texts: &[&str], mut patience: Patience) -> Result<Vec<Vec<f32>>, EmbedError> {
@@ -78,6 +81,10 @@ impl Endpoint {
 impl Embedder for Endpoint {
     fn model(&self) -> &Model {
         &self.model
+    }
+
+    fn is_remote(&self) -> bool {
+        self.is_remote
     }
 
     fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, EmbedError> {
@@ -127,6 +134,13 @@ fn embeddings_url(base_url: &str) -> Result<Url, EmbedError> {
     let path = format!("{}/embeddings", url.path().trim_end_matches('/'));
     url.set_path(&path);
     Ok(url)
+}
+
+/// Whether the server is on this machine, as its address says.
+fn is_here(url: &Url) -> bool {
+    let host = url.host_str().unwrap_or_default();
+    let address = host.trim_start_matches('[').trim_end_matches(']');
+    host == "localhost" || address.parse().is_ok_and(|address: IpAddr| address.is_loopback())
 }
 
 /// Vectors may be compared if address, model and dimensions are the same; the key has no part in it.

@@ -22,6 +22,11 @@ pub trait Embedder: Send + Sync {
     /// What made the vectors; vectors of different models must never be compared.
     fn model(&self) -> &Model;
 
+    /// Whether texts leave this machine to be embedded.
+    fn is_remote(&self) -> bool {
+        false
+    }
+
     /// One vector for each text, in the order of the texts.
     fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, EmbedError>;
 

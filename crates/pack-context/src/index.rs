@@ -21,6 +21,7 @@ mod core;
 mod embedding;
 mod facts;
 mod fresh;
+mod hurry;
 mod life;
 mod meaning;
 mod narrow;
@@ -134,6 +135,11 @@ impl Index {
         self.embedding.as_deref().map(Embedding::progress)
     }
 
+    /// Whether questions leave this machine to be embedded.
+    pub(crate) fn asks_elsewhere(&self) -> bool {
+        self.embedding.as_ref().is_some_and(|embedding| embedding.is_remote())
+    }
+
     /// The names of the modules that something belongs to, in order.
     pub(crate) fn modules(&self) -> Vec<String> {
         let state = self.core.state();
@@ -184,6 +190,39 @@ impl Index {
         progress: &(dyn Fn(Progress) + Sync),
         cancelled: &(dyn Fn() -> bool + Sync),
     ) -> bool {
+        if !self.read_all(progress, cancelled) {
+            return false;
+        }
+        let Some(embedding) = &self.embedding else { return true };
+        loop {
+            let (done, all) = embedding.progress();
+            progress(Progress::Embedding { done, all });
+            if cancelled() {
+                return false;
+            }
+            match embedding.round(true) {
+                Round::Some => {}
+                Round::Nothing => return true,
+                Round::Elsewhere | Round::Failed => return false,
+            }
+        }
+    }
+
+    /// Lists and analyses all there is, and finds the vectors that exist; embeds nothing.
+    pub fn look(&self, cancelled: &(dyn Fn() -> bool + Sync)) {
+        if self.read_all(&|_| (), cancelled)
+            && let Some(embedding) = &self.embedding
+        {
+            embedding.recall(cancelled);
+        }
+    }
+
+    /// Everything but the vectors; false when `cancelled` said so before it was done.
+    fn read_all(
+        &self,
+        progress: &(dyn Fn(Progress) + Sync),
+        cancelled: &(dyn Fn() -> bool + Sync),
+    ) -> bool {
         progress(Progress::Listing { files: 0 });
         self.keeper.settle();
         let all = self.core.work.len();
@@ -200,19 +239,7 @@ impl Index {
         }
         progress(Progress::Analysing { done: all, all });
         self.records.look(&self.core);
-        let Some(embedding) = &self.embedding else { return true };
-        loop {
-            let (done, all) = embedding.progress();
-            progress(Progress::Embedding { done, all });
-            if cancelled() {
-                return false;
-            }
-            match embedding.round(true) {
-                Round::Some => {}
-                Round::Nothing => return true,
-                Round::Elsewhere | Round::Failed => return false,
-            }
-        }
+        true
     }
 
     /// Forgets all that the cache holds, so that everything is made again.
@@ -246,6 +273,7 @@ impl Narrow for Index {
 }
 
 fn embed_in_background(embedding: &Embedding, keeper: &Keeper, calls: &Calls, stop: &Stop) {
+    threads::make_way();
     let mut rest = REST;
     loop {
         // Words first: they take seconds, vectors take minutes.

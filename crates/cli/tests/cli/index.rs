@@ -82,6 +82,16 @@ fn build_look_and_build_again() {
     assert_eq!((&status["phase"], &status["files"]), (&json!("ready"), &json!(3)), "{status}");
 }
 
+/// Looking asks nobody for vectors, so it has nothing to complain about.
+#[test]
+fn an_index_without_its_vectors_is_looked_at_in_peace() {
+    let project = with_endpoint("http://127.0.0.1:1/v1");
+    assert!(project.check(&["index", "--no-embeddings"]).starts_with("exit: 0"));
+    let looked = project.run(&["index", "status"]);
+    assert_eq!(String::from_utf8(looked.stderr).unwrap(), "");
+    assert!(String::from_utf8(looked.stdout).unwrap().contains("vectors    0 of 3"));
+}
+
 #[test]
 fn there_is_no_index_without_the_pack() {
     let project = Project::new().with("vouch.toml", "packs = [\"repo\"]\n");

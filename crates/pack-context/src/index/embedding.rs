@@ -104,6 +104,10 @@ impl Embedding {
         self.embedder.model()
     }
 
+    pub(crate) fn is_remote(&self) -> bool {
+        self.embedder.is_remote()
+    }
+
     /// Why the last attempt failed, if it did.
     pub(crate) fn error(&self) -> Option<String> {
         lock(&self.error).clone()
@@ -133,6 +137,19 @@ impl Embedding {
         let (round, queue) = self.work_on(&mut turn, queue, alone);
         turn.queue = Some(queue);
         round
+    }
+
+    /// Puts in what the cache has of all that is missing, and makes nothing.
+    pub(crate) fn recall(&self, enough: &dyn Fn() -> bool) {
+        let mut turn = lock(&self.turn);
+        let missing = self.missing(&mut turn, usize::MAX);
+        for some in missing.chunks(LOOK_UP) {
+            if enough() {
+                break;
+            }
+            self.look_up(&mut turn, some);
+        }
+        turn.queue = None;
     }
 
     /// What a round makes of the queue, and what it leaves of it.
@@ -182,7 +199,7 @@ impl Embedding {
             return;
         }
         turn.preferences = preferences;
-        let missing = self.missing(turn);
+        let missing = self.missing(turn, LOOK_UP);
         turn.whole = missing.len() < LOOK_UP;
         turn.queue = Some(missing.into());
     }
@@ -217,8 +234,8 @@ impl Embedding {
         (done.min(counted.1), counted.1)
     }
 
-    /// The documents without a vector that the next round is about, the most useful first.
-    fn missing(&self, turn: &mut Turn) -> Vec<Missing> {
+    /// The documents without a vector, the most useful first, at most so many.
+    fn missing(&self, turn: &mut Turn, limit: usize) -> Vec<Missing> {
         let preferred: HashMap<DocumentId, usize> = {
             let mut preferred = lock(&self.preferred);
             let state = self.core.state();
@@ -254,9 +271,9 @@ impl Embedding {
         let order = |one: &(_, Missing), other: &(_, Missing)| {
             (one.0, one.1.id).cmp(&(other.0, other.1.id))
         };
-        if missing.len() > LOOK_UP {
-            missing.select_nth_unstable_by(LOOK_UP, order);
-            missing.truncate(LOOK_UP);
+        if missing.len() > limit {
+            missing.select_nth_unstable_by(limit, order);
+            missing.truncate(limit);
         }
         missing.sort_unstable_by(order);
         missing.into_iter().map(|(_, missing)| missing).collect()

@@ -20,7 +20,7 @@ impl Facts for Index {
 
     fn refresh(&self, ctx: &CallContext) {
         let _running = self.call();
-        self.refresh(&|| ctx.is_cancelled());
+        self.refresh("", &|| ctx.is_cancelled());
     }
 
     fn files(&self) -> Vec<FileFact> {

@@ -76,6 +76,15 @@ impl Stop {
     }
 }
 
+/// Lets everything else on the machine go before this thread and those that it starts.
+pub(crate) fn make_way() {
+    // Elsewhere the call is about the whole process.
+    #[cfg(target_os = "linux")]
+    if let Err(error) = rustix::process::nice(10) {
+        tracing::debug!(%error, "background work runs at the same priority as calls");
+    }
+}
+
 /// Counts a thread out, however it ends.
 struct Ended(Arc<Shared>);
 

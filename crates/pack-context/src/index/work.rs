@@ -51,8 +51,25 @@ impl Work {
 
     /// Whether the file is to be looked at again, whoever is at it now.
     pub(crate) fn is_waiting(&self, id: SourceId) -> bool {
+        self.lock().is_waiting(id)
+    }
+
+    /// Puts these before all others, as far as they wait.
+    pub(crate) fn hurry(&self, ids: &[SourceId]) {
+        let mut queue = self.lock();
+        for &id in ids {
+            let waits = |urgency: &Urgency| queue.waiting.contains(&(*urgency, id));
+            if let Some(urgency) = (0..=LEAST_URGENT).find(waits) {
+                queue.waiting.remove(&(urgency, id));
+                queue.waiting.insert((0, id));
+            }
+        }
+    }
+
+    /// Whether none of these waits or is being worked on.
+    pub(crate) fn are_done(&self, ids: &[SourceId]) -> bool {
         let queue = self.lock();
-        (0..=LEAST_URGENT).any(|urgency| queue.waiting.contains(&(urgency, id)))
+        !ids.iter().any(|id| queue.taken.contains(id) || queue.is_waiting(*id))
     }
 
     /// The most urgent file that nobody is at.
@@ -102,6 +119,12 @@ impl Work {
 
     fn lock(&self) -> MutexGuard<'_, Queue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Queue {
+    fn is_waiting(&self, id: SourceId) -> bool {
+        (0..=LEAST_URGENT).any(|urgency| self.waiting.contains(&(urgency, id)))
     }
 }
 

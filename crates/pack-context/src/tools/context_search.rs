@@ -38,6 +38,7 @@ pub(crate) struct ContextSearch {
 
 impl ContextSearch {
     pub(crate) fn new(index: Arc<Index>, sessions: Arc<Sessions>) -> Result<Self, ContractError> {
+        let elsewhere = index.asks_elsewhere();
         let definition = Definition {
             name: "context_search".into(),
             title: Some("Search the project's context".into()),
@@ -54,6 +55,8 @@ impl ContextSearch {
                 rate_per_minute: 30,
                 timeout: Duration::from_secs(5),
                 max_output_bytes: MAX_OUTPUT_BYTES,
+                // The query goes to the endpoint that embeds it.
+                open_world: elsewhere,
                 rules: vec![
                     "An answer knows of every change that was made before the call; where it does not, `index` says so."
                         .into(),
@@ -140,7 +143,7 @@ impl Tool for ContextSearch {
         let _running = self.index.call();
         let input: Input = parse(arguments)?;
         let cancelled = || ctx.is_cancelled();
-        let fresh = self.index.refresh(&cancelled);
+        let fresh = self.index.refresh(&input.query, &cancelled);
         ctx.check_cancelled()?;
         if self.index.is_empty() {
             return Err(nothing_there(&fresh));

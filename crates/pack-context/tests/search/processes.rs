@@ -18,6 +18,16 @@ fn a_second_start_embeds_nothing_again() {
     assert_eq!(session.places("total_price")[0], "src/orders/cart.rs");
 }
 
+/// `vouch call` begins, asks and ends: it has no time for a background.
+#[test]
+fn the_first_question_of_a_second_start_knows_all_vectors() {
+    let project = Project::shop();
+    project.complete();
+    let answer = project.open().search("which database storage do we use");
+    assert_eq!(answer["index"], json!(null), "{answer}");
+    assert!(answer["results"][0]["content"].as_str().unwrap().contains("Postgres"), "{answer}");
+}
+
 #[test]
 fn two_processes_answer_the_same() {
     let project = Project::shop();
