@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
+#[path = "../common/as_a_user.rs"]
+mod as_a_user;
 mod bad_days;
 mod changes;
 mod contract;
