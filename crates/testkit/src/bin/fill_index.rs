@@ -45,7 +45,7 @@ fn vector(text: &str, dims: usize) -> Vec<f32> {
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let root = PathBuf::from(std::env::args_os().nth(1).ok_or("usage: fill_index PROJECT")?);
-    let state = StateDir::open(&root)?;
+    let state = StateDir::open(root.join(".vouch"))?;
     let embedder: Arc<dyn Embedder> = Arc::new(Pretend { real: MiniLm::new(NonZeroUsize::MIN) });
     let options = ContextOptions { embedder: Some(embedder), ..ContextOptions::default() };
     let pack = ContextPack::open(&root, &state, options)?;

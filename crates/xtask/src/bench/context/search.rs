@@ -14,7 +14,7 @@ use crate::bench::load::Sample;
 use crate::bench::peers::Peers;
 use crate::command::{command, root, run as run_command};
 
-const SEMBLE: &str = "crates/xtask/src/bench/context/semble.py";
+const SEMBLE: &str = "crates/xtask/src/bench/context/semble_speed.py";
 /// How often the state of a building index is asked.
 const PAUSE: Duration = Duration::from_millis(20);
 const PATIENCE: Duration = Duration::from_secs(600);
