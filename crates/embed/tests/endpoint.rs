@@ -259,6 +259,27 @@ fn mistakes_in_the_configuration_are_named() {
 }
 
 #[test]
+fn texts_leave_the_machine_unless_the_server_is_on_it() {
+    let remote = |base_url: &str| {
+        let options = EndpointOptions {
+            base_url: base_url.to_owned(),
+            model: "m".to_owned(),
+            dimensions: None,
+            api_key: None,
+            timeout: TIMEOUT,
+        };
+        Endpoint::new(options).unwrap().is_remote()
+    };
+    for here in ["http://localhost:11434/v1", "http://127.0.0.2/v1", "http://[::1]:80/v1"] {
+        assert!(!remote(here), "{here}");
+    }
+    for elsewhere in ["https://api.openai.com/v1", "http://10.0.0.1/v1", "http://localhost.evil/v1"]
+    {
+        assert!(remote(elsewhere), "{elsewhere}");
+    }
+}
+
+#[test]
 fn the_model_is_told_by_address_name_and_dimensions() {
     let hash = |base_url: &str, model: &str, dimensions| {
         let options = EndpointOptions {
