@@ -23,6 +23,8 @@ use crate::parsed::Parsed;
 const MAX_SEARCHED: usize = 3000;
 /// A path of more names is none.
 const MAX_STEPS: usize = 64;
+/// Names that lead to names of the same file are followed this far: `use a::b; use b::a;` has no end.
+const MAX_HOPS: usize = 8;
 
 pub(super) struct Crates {
     parsed: Arc<Parsed>,
@@ -63,7 +65,7 @@ impl Crates {
                 let path = join(parent(from), &import.specifier);
                 Resolution::file(path.and_then(|path| files.file(&path)))
             }
-            _ => self.resolve_path(files, from, import),
+            _ => self.resolve_path(files, from, import, MAX_HOPS),
         }
     }
 
@@ -74,7 +76,7 @@ impl Crates {
     }
 
     /// The file of the last module on a path of `use`.
-    fn resolve_path(&self, files: &Files, from: &str, import: &Import) -> Resolution {
+    fn resolve_path(&self, files: &Files, from: &str, import: &Import, hops: usize) -> Resolution {
         let absolute = import.specifier.strip_prefix("::");
         let path = absolute.unwrap_or(&import.specifier);
         let names: Vec<&str> = path.split("::").take(MAX_STEPS).collect();
@@ -114,7 +116,13 @@ impl Crates {
                 Some((place, used)) => (place, &names[used..]),
                 None => return Resolution::Missing,
             },
-            _ => return self.through_scope(files, package.as_deref(), from, here, import, &names),
+            _ => {
+                let package = package.as_deref();
+                let found = self.in_scope(files, package, from, &here, &names);
+                return found
+                    .or_else(|| self.brought(files, from, import, &names, hops))
+                    .unwrap_or_else(|| item_of(package, here, first));
+            }
         };
         Resolution::file(Some(self.follow(files, start, rest).file))
     }
@@ -138,49 +146,44 @@ impl Crates {
         roots.into_iter().find(has).or_else(|| package.library.clone().filter(inside))
     }
 
-    /// A path that begins with a name in scope: a module, a crate, or something the same file brings in.
-    fn through_scope(
+    /// A path that begins with the name of a module or of a crate.
+    fn in_scope(
         &self,
         files: &Files,
         package: Option<&Package>,
         from: &str,
-        here: Place,
-        import: &Import,
+        here: &Place,
         names: &[&str],
-    ) -> Resolution {
+    ) -> Option<Resolution> {
         let first = names[0];
-        let edition_2015 = package.is_some_and(|package| package.edition_2015);
-        let start = if edition_2015 { Place::root(&here.root) } else { here };
+        let start = if is_2015(package) { Place::root(&here.root) } else { here.clone() };
         if self.step(files, &start, first, Seen::FromInside).is_some() {
-            return Resolution::file(Some(self.follow(files, start, names).file));
+            return Some(Resolution::file(Some(self.follow(files, start, names).file)));
         }
         let found = self.through_crate(files, package, from, first, &names[1..]);
-        if found != Resolution::Missing {
-            return found;
-        }
-        // `use a::b; use b::C;`, or a variant of an enum of the same file.
-        let imports = self.imports(files, from);
-        let imports = &imports.imports;
-        let brought = imports.iter().find(|other| {
+        (found != Resolution::Missing).then_some(found)
+    }
+
+    /// A path that begins with what the same file brings in: `use a::b; use b::C;`.
+    fn brought(
+        &self,
+        files: &Files,
+        from: &str,
+        import: &Import,
+        names: &[&str],
+        hops: usize,
+    ) -> Option<Resolution> {
+        let hops = hops.checked_sub(1)?;
+        let outline = self.imports(files, from);
+        let brought = outline.imports.iter().find(|other| {
             other.kind == ImportKind::Use
                 && *other != import
-                && other.specifier.rsplit("::").next() == Some(first)
                 && other.specifier.contains("::")
-        });
-        if let Some(brought) = brought {
-            let mut specifier = brought.specifier.clone();
-            for name in &names[1..] {
-                specifier = format!("{specifier}::{name}");
-            }
-            let longer = Import { specifier, ..brought.clone() };
-            // Once: a circle of names has no end.
-            let begins_elsewhere = longer.specifier.split("::").next() != Some(first);
-            if begins_elsewhere {
-                return self.resolve_path(files, from, &longer);
-            }
-        }
-        let item = first.starts_with(|c: char| c.is_uppercase()) || edition_2015;
-        if item { Resolution::file(Some(start.file)) } else { Resolution::Missing }
+                && other.specifier.rsplit("::").next() == Some(names[0])
+        })?;
+        let path: Vec<&str> = [&*brought.specifier].iter().chain(&names[1..]).copied().collect();
+        let longer = Import { specifier: path.join("::"), ..brought.clone() };
+        Some(self.resolve_path(files, from, &longer, hops))
     }
 
     /// A path that begins with a crate's name.
@@ -351,6 +354,22 @@ impl Place {
         let stem = file.strip_suffix("/mod.rs").or(file.strip_suffix(".rs")).unwrap_or(file);
         Self { folder: stem.to_owned(), ..Self::root(file) }
     }
+}
+
+/// A path that begins with an item of the module itself, as a variant of its enum does.
+fn item_of(package: Option<&Package>, here: Place, first: &str) -> Resolution {
+    if is_2015(package) {
+        Resolution::file(Some(here.root))
+    } else if first.starts_with(char::is_uppercase) {
+        Resolution::file(Some(here.file))
+    } else {
+        Resolution::Missing
+    }
+}
+
+/// In the first edition paths begin at the crate's root.
+fn is_2015(package: Option<&Package>) -> bool {
+    package.is_some_and(|package| package.edition_2015)
 }
 
 /// The file of the module so many levels above, going by folders alone.

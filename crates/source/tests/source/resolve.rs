@@ -206,6 +206,35 @@ fn rust() {
     );
 }
 
+/// Each name leads to the next, and none to a module.
+#[test]
+fn rust_names_that_lead_in_a_circle() {
+    for text in [
+        "use a::b;\nuse b::a;\n",
+        "use a::b::c;\nuse c::d;\nuse d::e::a;\n",
+        "use a::a;\nuse a::b;\n",
+    ] {
+        let project = Project::new(&[
+            ("Cargo.toml", "[package]\nname = \"x\"\nedition = \"2024\"\n"),
+            ("src/lib.rs", text),
+        ]);
+        let resolved = project.resolved("src/lib.rs");
+        assert!(resolved.lines().all(|line| line.ends_with("missing")), "{resolved}");
+    }
+}
+
+#[test]
+fn rust_names_that_lead_on() {
+    let project = Project::new(&[
+        ("Cargo.toml", "[package]\nname = \"x\"\nedition = \"2024\"\n"),
+        ("src/lib.rs", "mod a;\nuse a::b;\nuse b::c;\nuse c::D;\n"),
+        ("src/a.rs", "pub mod b;\n"),
+        ("src/a/b.rs", "pub mod c;\n"),
+        ("src/a/b/c.rs", ""),
+    ]);
+    assert!(project.resolved("src/lib.rs").ends_with("c::D -> src/a/b/c.rs"));
+}
+
 #[test]
 fn go() {
     let project = Project::new(&[
