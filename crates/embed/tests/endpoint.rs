@@ -157,6 +157,10 @@ fn what_stays_is_not_tried_again() {
         )]),
         "the embedding endpoint refused with status 404: model \"x\" not found, try pulling it first"
     );
+    // Cut off in the middle it would not be known as the key.
+    let late = json!({"error": format!("{}{KEY}", "x".repeat(198))}).to_string();
+    let late = failure(vec![answer(400, &late)]);
+    assert!(late.ends_with("xx…"), "{late}");
     let long = failure(vec![answer(413, &json!({"error": "very ".repeat(9000)}).to_string())]);
     assert!(long.len() < 400, "{long}");
 }

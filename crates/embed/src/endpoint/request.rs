@@ -87,7 +87,7 @@ impl Client {
                 status: status.as_u16(),
                 message: self
                     .body(answer, LARGEST_REFUSAL, deadline)
-                    .map_or_else(|_| String::new(), |body| self.without_key(wire::said(&body))),
+                    .map_or_else(|_| String::new(), |body| wire::said(&body, self.key())),
             },
         })
     }
@@ -143,12 +143,8 @@ impl Client {
         EmbedError::Unavailable(format!("{} {what}", self.url.authority()))
     }
 
-    fn without_key(&self, message: String) -> String {
-        let key = self.authorization.as_ref().and_then(|value| value.to_str().ok());
-        match key.and_then(|value| value.strip_prefix("Bearer ")) {
-            Some(key) if !key.is_empty() => message.replace(key, "…"),
-            _ => message,
-        }
+    fn key(&self) -> Option<&str> {
+        self.authorization.as_ref()?.to_str().ok()?.strip_prefix("Bearer ")
     }
 }
 

@@ -83,12 +83,18 @@ fn normalised(mut vector: Vec<f32>) -> Result<Vec<f32>, EmbedError> {
     Ok(vector)
 }
 
-/// What a server says about a refusal, made safe to show.
-pub(super) fn said(body: &[u8]) -> String {
+/// What a server says about a refusal, made safe to show: without the key, which it may quote, and short.
+pub(super) fn said(body: &[u8], key: Option<&str>) -> String {
     let json: serde_json::Value = serde_json::from_slice(body).unwrap_or_default();
     let error = json.get("error").unwrap_or(&json);
     let message = error.get("message").unwrap_or(error).as_str().unwrap_or_default();
     let words = message.split(|char: char| char.is_whitespace() || char.is_control());
     let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
-    words.join(" ").chars().take(LONGEST_QUOTE).collect()
+    let said = words.join(" ");
+    // Before it is cut: half a key would not be known as one.
+    let said = match key.filter(|key| !key.is_empty()) {
+        Some(key) => said.replace(key, "…"),
+        None => said,
+    };
+    said.chars().take(LONGEST_QUOTE).collect()
 }
