@@ -116,7 +116,7 @@ fn build(ctx: &Context, settings: &Settings, options: &Build, anew: bool) -> Res
 /// Why some vectors are missing.
 fn incomplete(status: &Status) -> Failure {
     let Vectors { done, all } = status.vectors;
-    let what = format!("{done} of {all} vectors are there; searches go by words meanwhile");
+    let what = format!("{done} of {all} vectors are there; what has none is found by its words");
     match &status.embedding_error {
         Some(error) => Failure::new(format!("{what}: {error}"))
             .with_hint("see what is wrong: vouch doctor")

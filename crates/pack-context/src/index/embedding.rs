@@ -9,9 +9,11 @@
 
 mod one;
 mod pause;
+mod queue;
+mod refused;
 
-use std::collections::{HashMap, HashSet, VecDeque};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::collections::{HashSet, VecDeque};
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use embed::{EmbedError, Embedder};
@@ -20,6 +22,7 @@ use sha2::{Digest, Sha256};
 
 use self::one::OneProcess;
 pub(crate) use self::pause::{Calls, Running};
+use self::refused::Refused;
 use super::analysis::key_of_text;
 use super::cache::Key;
 use super::core::Core;
@@ -32,8 +35,6 @@ const LOOK_UP: usize = 2_048;
 const EMBED: usize = 12;
 /// Vectors that are put in under one lock.
 const PUT_TOGETHER: usize = 256;
-/// Documents that searches surfaced and that go first.
-const PREFERRED: usize = 256;
 
 pub(crate) struct Embedding {
     core: Arc<Core>,
@@ -45,8 +46,16 @@ pub(crate) struct Embedding {
     /// Raised when somebody prefers others.
     preferences: AtomicU64,
     error: Mutex<Option<String>>,
-    /// How many documents should have a vector, as of a generation of the state.
-    counted: Mutex<(u64, usize)>,
+    refused: Refused,
+    counted: Mutex<Counted>,
+}
+
+/// How many documents should have a vector, as of a generation of the state and a number of refused texts.
+#[derive(Default)]
+struct Counted {
+    generation: u64,
+    refused: usize,
+    wanted: usize,
 }
 
 /// What one round leaves for the next. Whoever holds it makes the round.
@@ -96,6 +105,7 @@ impl Embedding {
             preferred: Mutex::default(),
             preferences: AtomicU64::default(),
             error: Mutex::default(),
+            refused: Refused::default(),
             counted: Mutex::default(),
         })
     }
@@ -111,22 +121,6 @@ impl Embedding {
     /// Why the last attempt failed, if it did.
     pub(crate) fn error(&self) -> Option<String> {
         lock(&self.error).clone()
-    }
-
-    /// These go before the others.
-    pub(crate) fn prefer(&self, documents: impl IntoIterator<Item = DocumentId>) {
-        let mut preferred = lock(&self.preferred);
-        let mut added = false;
-        for id in documents {
-            if !preferred.contains(&id) {
-                preferred.push_front(id);
-                added = true;
-            }
-        }
-        if added {
-            preferred.truncate(PREFERRED);
-            self.preferences.fetch_add(1, Ordering::Relaxed);
-        }
     }
 
     /// One round. `alone` embeds even while another process does: for somebody who waits for the outcome.
@@ -179,31 +173,6 @@ impl Embedding {
         (round, queue)
     }
 
-    fn drop_done(&self, queue: &mut VecDeque<Missing>) {
-        let state = self.core.state();
-        queue.retain(|missing| !state.has_vector(missing.id));
-    }
-
-    /// Looks for what is missing, where the queue does not tell any more: it is done, documents have changed, or
-    /// somebody prefers others.
-    fn fill_queue(&self, turn: &mut Turn) {
-        let generation = self.core.state().generation;
-        let preferences = self.preferences.load(Ordering::Relaxed);
-        let same = turn.generation == generation && turn.preferences == preferences;
-        let told = match &turn.queue {
-            // An empty queue that held all there was says that nothing is missing.
-            Some(queue) => same && (!queue.is_empty() || turn.whole),
-            None => false,
-        };
-        if told {
-            return;
-        }
-        turn.preferences = preferences;
-        let missing = self.missing(turn, LOOK_UP);
-        turn.whole = missing.len() < LOOK_UP;
-        turn.queue = Some(missing.into());
-    }
-
     /// Embeds these documents at once: somebody has just written them and may ask for them next.
     pub(crate) fn embed_now(&self, documents: &[DocumentId]) {
         // A turn of its own: a round that runs would be waited for.
@@ -224,59 +193,16 @@ impl Embedding {
     pub(crate) fn progress(&self) -> (usize, usize) {
         let state = self.core.state();
         let mut counted = lock(&self.counted);
-        if counted.0 != state.generation {
+        let (generation, refused) = (state.generation, self.refused.len());
+        if (counted.generation, counted.refused) != (generation, refused) {
             let wanted = state.documents().filter(|(_, source, document)| {
-                !document.is_piece() || roles::is_embedded(source.role)
+                (!document.is_piece() || roles::is_embedded(source.role))
+                    && !self.refused.contains(&document.embedded)
             });
-            *counted = (state.generation, wanted.count());
+            *counted = Counted { generation, refused, wanted: wanted.count() };
         }
         let done = state.vectors.as_ref().map_or(0, Vectors::len);
-        (done.min(counted.1), counted.1)
-    }
-
-    /// The documents without a vector, the most useful first, at most so many.
-    fn missing(&self, turn: &mut Turn, limit: usize) -> Vec<Missing> {
-        let preferred: HashMap<DocumentId, usize> = {
-            let mut preferred = lock(&self.preferred);
-            let state = self.core.state();
-            preferred.retain(|id| !state.has_vector(*id));
-            preferred.iter().enumerate().map(|(place, id)| (*id, place)).collect()
-        };
-        let state = self.core.state();
-        if turn.generation != state.generation {
-            turn.generation = state.generation;
-            turn.unread.clear();
-        }
-        let mut missing: Vec<_> = state
-            .documents()
-            .filter(|(id, source, document)| {
-                (!document.is_piece() || roles::is_embedded(source.role))
-                    && !state.has_vector(*id)
-                    && !turn.unread.contains(&document.embedded)
-            })
-            .map(|(id, source, document)| {
-                let record = !document.is_piece();
-                let heat = state.attention.get(&id.source()).copied().unwrap_or_default();
-                let rank = match (record, preferred.get(&id)) {
-                    (true, _) => (0, 0),
-                    (false, Some(place)) => (1, *place),
-                    // In hundredths: the hottest first.
-                    (false, None) if heat > 0.0 => (2, 100 - (heat * 100.0) as usize),
-                    (false, None) => (3, usize::from(roles::urgency(source.role))),
-                };
-                (rank, Missing { id, key: document.embedded })
-            })
-            .collect();
-        drop(state);
-        let order = |one: &(_, Missing), other: &(_, Missing)| {
-            (one.0, one.1.id).cmp(&(other.0, other.1.id))
-        };
-        if missing.len() > limit {
-            missing.select_nth_unstable_by(limit, order);
-            missing.truncate(limit);
-        }
-        missing.sort_unstable_by(order);
-        missing.into_iter().map(|(_, missing)| missing).collect()
+        (done.min(counted.wanted), counted.wanted)
     }
 
     /// Puts in what the cache has; false if it has none of these.
@@ -310,27 +236,21 @@ impl Embedding {
         if texts.is_empty() {
             return Round::Some;
         }
-        let inputs: Vec<&str> = texts.iter().map(|(_, text)| text.as_str()).collect();
-        let vectors = match self.embedder.embed(&inputs) {
-            Ok(vectors) => vectors,
+        let rows = match self.refused.embed(&*self.embedder, &texts) {
+            Ok(rows) => rows,
             Err(error) => {
                 self.note(Some(&error));
                 return Round::Failed;
             }
         };
         self.note(None);
-        let rows: Vec<(DocumentId, Key, Vec<u8>)> = texts
-            .iter()
-            .zip(&vectors)
-            .map(|((missing, _), vector)| (missing.id, missing.key, Vectors::row(vector)))
-            .collect();
         let kept: Vec<(Key, Vec<u8>)> =
-            rows.iter().map(|(_, key, row)| (*key, row.clone())).collect();
+            rows.iter().map(|(missing, row)| (missing.key, row.clone())).collect();
         self.core.cache().add_vectors(&self.model, &kept);
         for (key, _) in &kept {
             turn.absent.remove(key);
         }
-        self.put(rows);
+        self.put(rows.into_iter().map(|(missing, row)| (missing.id, missing.key, row)).collect());
         Round::Some
     }
 
@@ -385,7 +305,7 @@ impl Embedding {
             if let Some(text) = &text {
                 tracing::warn!(
                     error = text,
-                    "documents could not be embedded: searches go by words until they can"
+                    "documents could not be embedded; they are tried again"
                 );
             }
             *noted = text;

@@ -3,6 +3,7 @@
 use std::cell::Cell;
 use std::ops::Range;
 use std::sync::Arc;
+use std::time::Instant;
 
 use contract::{text, time};
 use embed::EmbedError;
@@ -26,6 +27,8 @@ pub(crate) struct Question<'a> {
     /// The session that asks: what it did itself is no answer to it.
     pub(crate) session: &'a str,
     pub(crate) limit: usize,
+    /// How long the vector of the question is waited for.
+    pub(crate) until: Instant,
 }
 
 #[derive(Debug, Default)]
@@ -121,14 +124,13 @@ impl Index {
                 drop(state);
                 // Known by now, unless there was nothing to hold it against.
                 if let Some(asked) = asked {
-                    let outcome = asked.wait(cancelled).ok_or(Unanswered::Cancelled)?;
-                    outcome.map_err(Unanswered::NotEmbedded)?;
+                    wait_for(asked, question, cancelled)?;
                 }
                 return Ok((picked, ranking.total));
             }
             drop(state);
             let asked = asked.expect("only a vector that was asked for is late");
-            asked.wait(cancelled).ok_or(Unanswered::Cancelled)?.map_err(Unanswered::NotEmbedded)?;
+            wait_for(asked, question, cancelled)?;
         }
     }
 
@@ -164,6 +166,20 @@ impl Index {
             })
             .collect();
         (found, stale)
+    }
+}
+
+/// Waits for the vector of a question, as long as the question allows.
+fn wait_for(
+    asked: &Asked,
+    question: &Question<'_>,
+    cancelled: &(dyn Fn() -> bool + Sync),
+) -> Result<(), Unanswered> {
+    let began = Instant::now();
+    match asked.wait(&|| cancelled() || Instant::now() >= question.until) {
+        Some(outcome) => outcome.map(drop).map_err(Unanswered::NotEmbedded),
+        None if cancelled() => Err(Unanswered::Cancelled),
+        None => Err(Unanswered::NotEmbedded(Arc::new(EmbedError::Timeout(began.elapsed())))),
     }
 }
 

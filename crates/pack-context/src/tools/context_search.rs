@@ -27,6 +27,9 @@ const FALLBACK: &str = "Use grep_codebase for text search";
 const MAX_CONTENT: usize = 1_200;
 /// Twenty results with all they carry are far below; it is a bound for what nobody thought of.
 const MAX_OUTPUT_BYTES: usize = 256 * 1024;
+const TIME_LIMIT: Duration = Duration::from_secs(5);
+/// A vector that is not there by then is given up, while there is still time to say so.
+const FOR_A_VECTOR: Duration = Duration::from_millis(4_500);
 /// Names of modules that a hint lists.
 const MAX_NAMES: usize = 20;
 
@@ -53,7 +56,7 @@ impl ContextSearch {
             constraints: Some(Constraints {
                 access: "texts of the project that are not ignored or blocked, its history, and what was noted".into(),
                 rate_per_minute: 30,
-                timeout: Duration::from_secs(5),
+                timeout: TIME_LIMIT,
                 max_output_bytes: MAX_OUTPUT_BYTES,
                 // The query goes to the endpoint that embeds it.
                 open_world: elsewhere,
@@ -155,6 +158,7 @@ impl Tool for ContextSearch {
             module: input.module.as_deref(),
             session: &session,
             limit: input.limit,
+            until: began + FOR_A_VECTOR,
         };
         let answer = self.index.answer(&question, &cancelled).map_err(|why| match why {
             Unanswered::NotEmbedded(error) => not_embedded(&error),

@@ -189,6 +189,7 @@ pub(crate) struct Concepts {
     model: Model,
     pub(crate) embedded: AtomicUsize,
     failure: Mutex<Option<fn() -> EmbedError>>,
+    refused: Mutex<Option<&'static str>>,
 }
 
 const CONCEPTS: [&[&str]; 4] = [
@@ -213,11 +214,21 @@ const OTHERS: usize = 509;
 impl Concepts {
     pub(crate) fn new(id: &str) -> Arc<Self> {
         let model = Model { id: id.into(), dims: Some(CONCEPTS.len() + OTHERS), hash: id.into() };
-        Arc::new(Self { model, embedded: AtomicUsize::new(0), failure: Mutex::default() })
+        Arc::new(Self {
+            model,
+            embedded: AtomicUsize::new(0),
+            failure: Mutex::default(),
+            refused: Mutex::default(),
+        })
     }
 
     pub(crate) fn fail_with(&self, failure: Option<fn() -> EmbedError>) {
         *self.failure.lock().unwrap() = failure;
+    }
+
+    /// Requests with this word in one of their texts are refused.
+    pub(crate) fn refuse(&self, word: Option<&'static str>) {
+        *self.refused.lock().unwrap() = word;
     }
 
     fn vector(text: &str) -> Vec<f32> {
@@ -247,6 +258,11 @@ impl Embedder for Concepts {
     fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, EmbedError> {
         if let Some(failure) = *self.failure.lock().unwrap() {
             return Err(failure());
+        }
+        if let Some(word) = *self.refused.lock().unwrap()
+            && texts.iter().any(|text| text.contains(word))
+        {
+            return Err(EmbedError::Refused { status: 400, message: "input too long".into() });
         }
         self.embedded.fetch_add(texts.len(), Ordering::Relaxed);
         Ok(texts.iter().map(|text| Self::vector(text)).collect())

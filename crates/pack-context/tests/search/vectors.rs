@@ -64,6 +64,43 @@ fn documents_that_cannot_be_embedded_are_found_by_words_and_embedded_later() {
 }
 
 #[test]
+fn a_text_that_is_refused_keeps_no_other_from_its_vector() {
+    let project = Project::shop();
+    project.embedder.refuse(Some("joins"));
+    let session = project.open();
+    assert!(session.pack.index().complete(&|_| (), &|| false));
+    let status = session.pack.index().status();
+    assert_eq!((status.vectors.done, status.embedding_error), (status.vectors.all, None));
+    assert!(status.vectors.all > 0);
+    assert!(session.best("reports in postgres").contains("Postgres"), "it is found by its words");
+    // An embedder that refuses everything is in trouble itself: nothing is given up for it.
+    let project = Project::shop();
+    project.embedder.refuse(Some(""));
+    let session = project.open();
+    assert!(!session.pack.index().complete(&|_| (), &|| false));
+    project.embedder.refuse(None);
+    assert!(session.pack.index().complete(&|_| (), &|| false));
+    let status = session.pack.index().status();
+    assert_eq!(status.vectors.done, status.chunks);
+}
+
+/// The error comes before the time limit of the call, which would say less.
+#[test]
+fn a_question_whose_vector_never_comes_is_told_so() {
+    let project = Project::shop();
+    let session = project.complete();
+    project.embedder.fail_with(Some(|| {
+        loop {
+            std::thread::park();
+        }
+    }));
+    let error = session.call("context_search", json!({"query": "who never answers"})).unwrap_err();
+    assert_eq!(error.message, "Failed to generate query embedding");
+    assert_eq!(error.code, contract::Code::UpstreamUnavailable);
+    assert!(error.details["details"].as_str().unwrap().contains("did not answer within"));
+}
+
+#[test]
 fn without_an_embedder_words_decide() {
     let project = Project::shop();
     let options = pack_context::ContextOptions { embedder: None, ..project.options() };
