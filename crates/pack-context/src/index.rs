@@ -125,6 +125,11 @@ impl Index {
         self.core.modules().of(path)
     }
 
+    /// Whether [`Index::module_of`] answers without a look at the disk.
+    pub(crate) fn knows_modules(&self) -> bool {
+        self.core.known_modules().is_some()
+    }
+
     /// Whether there is nothing to be found.
     pub(crate) fn is_empty(&self) -> bool {
         self.core.state().len() == 0

@@ -106,6 +106,10 @@ impl Surroundings for Around {
         self.0.module_of(path)
     }
 
+    fn knows_modules(&self) -> bool {
+        self.0.knows_modules()
+    }
+
     fn was_read(&self, path: &str, caller: &Caller) {
         self.1.record_read(caller, path);
     }

@@ -32,7 +32,8 @@ pub(crate) struct Core {
     pub(crate) trigrams: Trigrams,
     /// Discoveries that came after the first look at all files, and have no vector yet.
     written: Mutex<Vec<DocumentId>>,
-    modules: RwLock<Arc<Modules>>,
+    /// None until somebody needs them.
+    modules: RwLock<Option<Arc<Modules>>>,
     /// What the cache knows of files by their stamps, until all files were looked at once.
     remembered: Mutex<Option<Stamps>>,
     unwritten: Mutex<Unwritten>,
@@ -81,8 +82,14 @@ impl Core {
         self.state.write().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The modules of the project; the first who asks reads them.
     pub(crate) fn modules(&self) -> Arc<Modules> {
-        Arc::clone(&self.modules.read().unwrap_or_else(PoisonError::into_inner))
+        self.known_modules().unwrap_or_else(|| self.read_modules())
+    }
+
+    /// The same, if they were read before.
+    pub(crate) fn known_modules(&self) -> Option<Arc<Modules>> {
+        self.modules.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     pub(crate) fn last_change(&self) -> Option<SystemTime> {
@@ -138,10 +145,12 @@ impl Core {
         }
     }
 
-    fn read_modules(&self) {
+    fn read_modules(&self) -> Arc<Modules> {
         let modules = Arc::new(Modules::read(self.tree.guard()));
         self.state_mut().set_modules(&modules);
-        *self.modules.write().unwrap_or_else(PoisonError::into_inner) = modules;
+        let mut held = self.modules.write().unwrap_or_else(PoisonError::into_inner);
+        *held = Some(Arc::clone(&modules));
+        modules
     }
 
     /// Every file, to be looked at as if nothing were known of it.

@@ -6,7 +6,7 @@ mod answer;
 mod dependencies;
 mod text;
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use contract::{
@@ -17,7 +17,7 @@ use guard::{Guard, Refusal, shown};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use source::{Language, Modules, role_of};
+use source::{Language, role_of};
 
 use self::answer::{Answer, FileText, Metadata};
 use self::dependencies::Dependencies;
@@ -30,10 +30,14 @@ const MAX_INSTANT_BYTES: usize = 64 * 1024;
 /// A file of control characters grows sixfold as JSON text, and so do its dependencies.
 const MAX_OUTPUT_BYTES: usize = 10 * 1024 * 1024;
 
-/// What the tool needs of the project around it. Both are asked on the threads that serve connections: neither may wait.
+/// What the tool needs of the project around it. It is asked on the threads that serve connections and may not wait,
+/// but for the first question about modules.
 pub(crate) trait Surroundings: Send + Sync + 'static {
     /// The module that a file belongs to.
     fn module_of(&self, path: &str) -> Option<String>;
+
+    /// Whether the first question about modules was answered.
+    fn knows_modules(&self) -> bool;
 
     /// A caller has been given this file.
     fn was_read(&self, path: &str, caller: &Caller);
@@ -68,9 +72,6 @@ pub(crate) struct ReadFile {
     guard: Arc<Guard>,
     dependencies: Dependencies,
     surroundings: Arc<dyn Surroundings>,
-    /// The project's modules as this tool found them, for as long as the surroundings do not know any: a call may come
-    /// before there is an index, or without one ever being built.
-    modules: OnceLock<Modules>,
 }
 
 /// A file that was read, however that was done.
@@ -120,13 +121,7 @@ impl ReadFile {
             dependencies: Dependencies::new(Arc::clone(&guard), packages),
             guard,
             surroundings,
-            modules: OnceLock::new(),
         })
-    }
-
-    fn module_of(&self, path: &str) -> Option<String> {
-        let known = self.surroundings.module_of(path);
-        known.or_else(|| self.modules.get()?.of(path))
     }
 
     /// What is said of a file that was read, however that was done.
@@ -146,7 +141,7 @@ impl ReadFile {
             externals: None,
             unresolved: None,
             metadata: Metadata {
-                module: self.module_of(&path),
+                module: self.surroundings.module_of(&path),
                 role: role_of(&path, &content).name(),
                 last_modified: time::of_file(modified),
                 details: None,
@@ -247,23 +242,17 @@ impl Tool for ReadFile {
         let Input { path: asked, include_deps, max_depth } = parse(arguments)?;
         let read = text::read(&self.guard, &asked)?;
         ctx.check_cancelled()?;
-        if self.surroundings.module_of(&read.path).is_none() {
-            self.modules.get_or_init(|| Modules::read(&self.guard));
-        }
         self.answer(&asked, read, include_deps && max_depth > 0, ctx)
     }
 
     #[cfg(target_os = "linux")]
     fn call_now(&self, arguments: &Value, ctx: &CallContext) -> Option<Result<Output, ToolError>> {
         let Input { path: asked, include_deps, max_depth } = Input::deserialize(arguments).ok()?;
-        if include_deps && max_depth > 0 {
+        // Finding the modules needs a look at the disk, once.
+        if include_deps && max_depth > 0 || !self.surroundings.knows_modules() {
             return None;
         }
         let file = self.guard.read_cached(&asked, MAX_INSTANT_BYTES)?;
-        // Finding out needs a look at the disk, once.
-        if self.modules.get().is_none() && self.surroundings.module_of(&file.path).is_none() {
-            return None;
-        }
         let read = Read { path: file.path, bytes: file.bytes, modified: file.modified };
         Some(self.answer(&asked, read, false, ctx))
     }

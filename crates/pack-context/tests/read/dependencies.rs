@@ -37,9 +37,13 @@ fn no_depth_means_no_dependencies() {
 /// Also before there is an index, and on the spot.
 #[test]
 fn the_module_is_known_from_the_first_call() {
-    let project = Project::new(&[("src/auth/a.ts", ""), ("package.json", "{\"name\": \"shop\"}")]);
+    let project = Project::new(&[
+        ("package.json", "{\"workspaces\": [\"apps/*\"]}"),
+        ("apps/web/package.json", "{\"name\": \"storefront\"}"),
+        ("apps/web/a.ts", ""),
+    ]);
     for _ in 0..2 {
-        assert_eq!(project.read("src/auth/a.ts").unwrap()["metadata"]["module"], "auth");
+        assert_eq!(project.read("apps/web/a.ts").unwrap()["metadata"]["module"], "storefront");
     }
 }
 
