@@ -8,6 +8,9 @@ mod python;
 mod rust;
 mod solidity;
 
+use std::collections::HashSet;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
 use serde::{Deserialize, Serialize};
 use tree_sitter::Node;
 
@@ -107,26 +110,46 @@ impl Import {
     }
 }
 
-/// All imports of a text, in the order in which they stand there, each once.
-pub(crate) fn of_tree(language: Language, root: Node<'_>, text: &str) -> Vec<Import> {
-    let mut imports = match language {
-        Language::TypeScript | Language::Tsx | Language::JavaScript => ecma::imports(root, text),
-        Language::Python => python::imports(root, text),
-        Language::Rust => rust::imports(root, text),
-        Language::Go => go::imports(root, text),
-        Language::Java => java::imports(root, text),
-        Language::Solidity => solidity::imports(root, text),
-        Language::C | Language::Cpp => c::imports(root, text),
-        Language::Markdown | Language::Plain(_) => Vec::new(),
+/// The imports of a text, in the order in which they stand there, each once and within bounds.
+#[derive(Default)]
+pub(crate) struct Found {
+    pub(crate) imports: Vec<Import>,
+    /// Those that are not listed: too many, too long, too deep.
+    pub(crate) left_out: u32,
+    /// Digests, which stay small whatever is imported.
+    seen: HashSet<u64>,
+}
+
+impl Found {
+    fn push(&mut self, import: Import) {
+        let Import { specifier, kind, names, within, path, .. } = &import;
+        let mut digest = DefaultHasher::new();
+        (specifier, kind, names, within, path).hash(&mut digest);
+        if specifier.is_empty() || !self.seen.insert(digest.finish()) {
+            return;
+        }
+        if self.imports.len() < MAX_IMPORTS && specifier.len() <= guard::MAX_PATH_BYTES {
+            self.imports.push(import);
+        } else {
+            self.left_out += 1;
+        }
+    }
+}
+
+pub(crate) fn of_tree(language: Language, root: Node<'_>, text: &str) -> Found {
+    let mut found = Found::default();
+    let read = match language {
+        Language::TypeScript | Language::Tsx | Language::JavaScript => ecma::imports,
+        Language::Python => python::imports,
+        Language::Rust => rust::imports,
+        Language::Go => go::imports,
+        Language::Java => java::imports,
+        Language::Solidity => solidity::imports,
+        Language::C | Language::Cpp => c::imports,
+        Language::Markdown | Language::Plain(_) => return found,
     };
-    let mut seen = std::collections::HashSet::new();
-    imports.retain(|import| {
-        let Import { specifier, kind, names, within, path, .. } = import;
-        let key = (specifier.clone(), *kind, names.clone(), within.clone(), path.clone());
-        !specifier.is_empty() && specifier.len() <= guard::MAX_PATH_BYTES && seen.insert(key)
-    });
-    imports.truncate(MAX_IMPORTS);
-    imports
+    read(root, text, &mut found);
+    found
 }
 
 /// Whether the walk goes on below a node.
@@ -136,17 +159,22 @@ enum Below {
     Skip,
 }
 
-/// Visits all nodes in order, without a stack of its own: trees can be deep.
-fn visit<'tree>(root: Node<'tree>, mut see: impl FnMut(Node<'tree>) -> Below) {
+/// Visits all nodes in order, each with those it stands in, the outermost first. Not by calls in calls: trees can be
+/// deep. Nor by asking a node what it stands in: that goes down from the root each time.
+fn visit<'tree>(root: Node<'tree>, mut see: impl FnMut(Node<'tree>, &[Node<'tree>]) -> Below) {
     let mut cursor = root.walk();
+    let mut above = Vec::new();
     loop {
-        if see(cursor.node()) == Below::Visit && cursor.goto_first_child() {
+        let node = cursor.node();
+        if see(node, &above) == Below::Visit && cursor.goto_first_child() {
+            above.push(node);
             continue;
         }
         while !cursor.goto_next_sibling() {
             if !cursor.goto_parent() {
                 return;
             }
+            above.pop();
         }
     }
 }

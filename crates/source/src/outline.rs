@@ -13,6 +13,7 @@ mod table;
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
+use tree_sitter::Node;
 
 use self::table::{Class, Table};
 use crate::import::{self, Import};
@@ -25,7 +26,10 @@ use crate::parse::{self, Stopped};
 pub struct Outline {
     pub chunks: Vec<Chunk>,
     pub imports: Vec<Import>,
-    /// Set where the text is not what its language allows, or too big to parse.
+    /// Imports that are not listed: too many, too long, too deep.
+    pub left_out: u32,
+    /// Set where the text is not what its language allows, or takes too long to parse. A text that is too long to
+    /// begin with is not parsed, and says nothing about it.
     pub stopped: Option<Stopped>,
 }
 
@@ -66,20 +70,14 @@ pub fn outline(language: Option<Language>, text: &str) -> Outline {
     if pack::is_dense(text, &lines) {
         // Minified or data: its syntax says nothing that a reader would look for.
         let pieces = prose::by_size(text);
-        let found = imports(language, text);
-        return Outline {
-            chunks: pack::pack(text, &lines, pieces),
-            imports: found.imports,
-            stopped: found.stopped,
-        };
+        return Outline { chunks: pack::pack(text, &lines, pieces), ..imports(language, text) };
     }
     let mut outline = Outline::default();
     let pieces = match parse::parse(language, text) {
         Some(Ok(tree)) => {
             let root = tree.root_node();
             let table = Table::of(language, root);
-            outline.imports = import::of_tree(language, root, text);
-            outline.stopped = stopped(table, root, &outline.imports);
+            outline.set_imports(language, table, root, text);
             pieces::of_tree(table, root, text)
         }
         Some(Err(stopped)) => {
@@ -99,8 +97,7 @@ pub fn imports(language: Language, text: &str) -> Outline {
     match parse::parse(language, text) {
         Some(Ok(tree)) => {
             let root = tree.root_node();
-            outline.imports = import::of_tree(language, root, text);
-            outline.stopped = stopped(Table::of(language, root), root, &outline.imports);
+            outline.set_imports(language, Table::of(language, root), root, text);
         }
         Some(Err(stopped)) => outline.stopped = Some(stopped),
         None => {}
@@ -108,9 +105,18 @@ pub fn imports(language: Language, text: &str) -> Outline {
     outline
 }
 
+impl Outline {
+    fn set_imports(&mut self, language: Language, table: &Table, root: Node<'_>, text: &str) {
+        let found = import::of_tree(language, root, text);
+        self.stopped = stopped(table, root, &found.imports);
+        self.imports = found.imports;
+        self.left_out = found.left_out;
+    }
+}
+
 /// Where the grammar could not go on. It read nothing at all if no import, no definition and no whole statement was
 /// seen: what it then made of the words is a guess.
-fn stopped(table: &Table, root: tree_sitter::Node<'_>, imports: &[Import]) -> Option<Stopped> {
+fn stopped(table: &Table, root: Node<'_>, imports: &[Import]) -> Option<Stopped> {
     let line = parse::first_error(root)?;
     let mut cursor = root.walk();
     let mut children = root.named_children(&mut cursor);

@@ -2,11 +2,10 @@
 
 use tree_sitter::Node;
 
-use super::{Below, Import, ImportKind, literal, text_of, visit};
+use super::{Below, Found, Import, ImportKind, literal, text_of, visit};
 
-pub(super) fn imports(root: Node<'_>, text: &str) -> Vec<Import> {
-    let mut imports = Vec::new();
-    visit(root, |node| match node.kind() {
+pub(super) fn imports(root: Node<'_>, text: &str, found: &mut Found) {
+    visit(root, |node, _| match node.kind() {
         "preproc_include" => {
             if let Some(path) = node.child_by_field_name("path") {
                 let specifier = match path.kind() {
@@ -16,7 +15,7 @@ pub(super) fn imports(root: Node<'_>, text: &str) -> Vec<Import> {
                     _ => None,
                 };
                 if let Some(specifier) = specifier {
-                    imports.push(Import::new(specifier, ImportKind::Include, node));
+                    found.push(Import::new(specifier, ImportKind::Include, node));
                 }
             }
             Below::Skip
@@ -24,5 +23,4 @@ pub(super) fn imports(root: Node<'_>, text: &str) -> Vec<Import> {
         "string_literal" | "comment" | "parameter_list" | "argument_list" => Below::Skip,
         _ => Below::Visit,
     });
-    imports
 }

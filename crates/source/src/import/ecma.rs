@@ -2,50 +2,48 @@
 
 use tree_sitter::Node;
 
-use super::{Below, Import, ImportKind, literal, text_of, visit};
+use super::{Below, Found, Import, ImportKind, literal, text_of, visit};
 
-pub(super) fn imports(root: Node<'_>, text: &str) -> Vec<Import> {
-    let mut imports = Vec::new();
+pub(super) fn imports(root: Node<'_>, text: &str, found: &mut Found) {
     // Only these can stand below a statement, and most texts have none.
     let deep = text.contains("import(") || text.contains("require") || text.contains("import (");
     let mut code = false;
-    visit(root, |node| match node.kind() {
+    visit(root, |node, above| match node.kind() {
         "import_statement" => {
             code = true;
             let source = node.child_by_field_name("source").or_else(|| required(node));
-            push(source, kind_of(node, ImportKind::Import), text, &mut imports);
+            push(source, kind_of(node, ImportKind::Import), text, found);
             Below::Skip
         }
         "export_statement" => {
             code = true;
             let source = node.child_by_field_name("source");
-            push(source, kind_of(node, ImportKind::Export), text, &mut imports);
+            push(source, kind_of(node, ImportKind::Export), text, found);
             if source.is_some() { Below::Skip } else { Below::Visit }
         }
         "call_expression" => {
-            push_call(node, text, &mut imports);
+            push_call(node, text, found);
             Below::Visit
         }
         "comment" => {
             if !code {
-                push_reference(node, text, &mut imports);
+                push_reference(node, text, found);
             }
             Below::Skip
         }
         "program" | "ambient_declaration" | "module" | "internal_module" => Below::Visit,
         "statement_block" | "expression_statement" => {
-            if deep || node.parent().is_some_and(is_module) { Below::Visit } else { Below::Skip }
+            if deep || above.last().is_some_and(is_module) { Below::Visit } else { Below::Skip }
         }
         "string" | "template_string" | "regex" | "identifier" => Below::Skip,
         _ if deep => Below::Visit,
         _ if node.has_error() => Below::Visit,
         _ => Below::Skip,
     });
-    imports
 }
 
 /// `declare module "x" { … }` and namespaces hold statements in a block.
-fn is_module(node: Node<'_>) -> bool {
+fn is_module(node: &Node<'_>) -> bool {
     matches!(node.kind(), "module" | "internal_module" | "program")
 }
 
@@ -66,7 +64,7 @@ fn kind_of(node: Node<'_>, kind: ImportKind) -> ImportKind {
     }
 }
 
-fn push_call(node: Node<'_>, text: &str, imports: &mut Vec<Import>) {
+fn push_call(node: Node<'_>, text: &str, found: &mut Found) {
     let Some(function) = node.child_by_field_name("function") else { return };
     let kind = match function.kind() {
         "import" => ImportKind::Dynamic,
@@ -78,20 +76,20 @@ fn push_call(node: Node<'_>, text: &str, imports: &mut Vec<Import>) {
         let mut cursor = list.walk();
         list.named_children(&mut cursor).find(|child| !child.is_extra())
     });
-    push(argument, kind, text, imports);
+    push(argument, kind, text, found);
 }
 
-fn push(source: Option<Node<'_>>, kind: ImportKind, text: &str, imports: &mut Vec<Import>) {
+fn push(source: Option<Node<'_>>, kind: ImportKind, text: &str, found: &mut Found) {
     if let Some(source) = source
         && matches!(source.kind(), "string" | "template_string")
         && let Some(specifier) = literal(source, text)
     {
-        imports.push(Import::new(specifier, kind, source));
+        found.push(Import::new(specifier, kind, source));
     }
 }
 
 /// `/// <reference path="…" />` before the first statement.
-fn push_reference(node: Node<'_>, text: &str, imports: &mut Vec<Import>) {
+fn push_reference(node: Node<'_>, text: &str, found: &mut Found) {
     let comment = text_of(node, text);
     let path = comment
         .strip_prefix("///")
@@ -105,6 +103,6 @@ fn push_reference(node: Node<'_>, text: &str, imports: &mut Vec<Import>) {
         return;
     };
     if let Some((path, _)) = quoted[1..].split_once(quote) {
-        imports.push(Import::new(path, ImportKind::Reference, node));
+        found.push(Import::new(path, ImportKind::Reference, node));
     }
 }

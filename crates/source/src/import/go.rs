@@ -2,21 +2,19 @@
 
 use tree_sitter::Node;
 
-use super::{Below, Import, ImportKind, literal, visit};
+use super::{Below, Found, Import, ImportKind, literal, visit};
 
-pub(super) fn imports(root: Node<'_>, text: &str) -> Vec<Import> {
-    let mut imports = Vec::new();
-    visit(root, |node| match node.kind() {
+pub(super) fn imports(root: Node<'_>, text: &str, found: &mut Found) {
+    visit(root, |node, _| match node.kind() {
         "import_spec" => {
             if let Some(path) = node.child_by_field_name("path")
                 && let Some(specifier) = literal(path, text)
             {
-                imports.push(Import::new(specifier, ImportKind::Import, node));
+                found.push(Import::new(specifier, ImportKind::Import, node));
             }
             Below::Skip
         }
         "source_file" | "import_declaration" | "import_spec_list" | "ERROR" => Below::Visit,
         _ => Below::Skip,
     });
-    imports
 }

@@ -2,21 +2,19 @@
 
 use tree_sitter::Node;
 
-use super::{Below, Import, ImportKind, text_of, visit};
+use super::{Below, Found, Import, ImportKind, text_of, visit};
 
-pub(super) fn imports(root: Node<'_>, text: &str) -> Vec<Import> {
-    let mut imports = Vec::new();
-    visit(root, |node| match node.kind() {
+pub(super) fn imports(root: Node<'_>, text: &str, found: &mut Found) {
+    visit(root, |node, _| match node.kind() {
         "import_declaration" => {
             let words = text_of(node, text).trim_end_matches(';');
             let words = words.strip_prefix("import").unwrap_or(words).trim_start();
             let words = words.strip_prefix("static ").unwrap_or(words);
             let specifier: String = words.split_whitespace().collect();
-            imports.push(Import::new(specifier, ImportKind::Import, node));
+            found.push(Import::new(specifier, ImportKind::Import, node));
             Below::Skip
         }
         "program" | "ERROR" => Below::Visit,
         _ => Below::Skip,
     });
-    imports
 }

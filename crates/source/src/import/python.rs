@@ -2,14 +2,13 @@
 
 use tree_sitter::Node;
 
-use super::{Below, Import, ImportKind, text_of, visit};
+use super::{Below, Found, Import, ImportKind, text_of, visit};
 
-pub(super) fn imports(root: Node<'_>, text: &str) -> Vec<Import> {
-    let mut imports = Vec::new();
-    visit(root, |node| match node.kind() {
+pub(super) fn imports(root: Node<'_>, text: &str, found: &mut Found) {
+    visit(root, |node, _| match node.kind() {
         "import_statement" => {
             for name in names(node, text) {
-                imports.push(Import::new(name, ImportKind::Import, node));
+                found.push(Import::new(name, ImportKind::Import, node));
             }
             Below::Skip
         }
@@ -17,7 +16,7 @@ pub(super) fn imports(root: Node<'_>, text: &str) -> Vec<Import> {
             if let Some(module) = node.child_by_field_name("module_name") {
                 let mut import = Import::new(dotted(module, text), ImportKind::Import, node);
                 import.names = names(node, text);
-                imports.push(import);
+                found.push(import);
             }
             Below::Skip
         }
@@ -28,7 +27,6 @@ pub(super) fn imports(root: Node<'_>, text: &str) -> Vec<Import> {
         | "string" => Below::Skip,
         _ => Below::Visit,
     });
-    imports
 }
 
 fn names(node: Node<'_>, text: &str) -> Vec<String> {

@@ -5,75 +5,89 @@
 
 use tree_sitter::Node;
 
-use super::{Below, Import, ImportKind, literal, text_of, visit};
+use super::{Below, Found, Import, ImportKind, literal, text_of, visit};
 
-/// A `use` of groups in groups, or a list without end, is cut here.
-const MAX_LEAVES: usize = 500;
+/// Inline modules in inline modules are followed this far, and groups in the groups of a `use`.
+const MAX_DEPTH: usize = 64;
+/// Longer attributes are not looked at for a path.
+const MAX_ATTRIBUTE_BYTES: usize = 2 * guard::MAX_PATH_BYTES;
 
-pub(super) fn imports(root: Node<'_>, text: &str) -> Vec<Import> {
-    let mut imports = Vec::new();
-    visit(root, |node| {
+pub(super) fn imports(root: Node<'_>, text: &str, found: &mut Found) {
+    let mut modules = Modules::default();
+    visit(root, |node, above| {
+        modules.leave(above.len());
         match node.kind() {
+            "mod_item" if node.child_by_field_name("body").is_some() => {
+                modules.enter(above.len(), field(node, "name", text));
+                return Below::Visit;
+            }
             "mod_item" => {
-                if node.child_by_field_name("body").is_some() {
-                    return Below::Visit;
-                }
-                if let Some(name) = node.child_by_field_name("name") {
-                    let mut import =
-                        Import::new(plain(text_of(name, text)), ImportKind::Module, node);
-                    import.public = text_of(node, text).starts_with("pub mod");
-                    let paths = path_attributes(node, text);
-                    imports.extend(with_paths(within(import, node, text), paths));
-                }
+                let name = plain(field(node, "name", text));
+                let mut import = Import::new(name, ImportKind::Module, node);
+                import.public = text_of(node, text).starts_with("pub mod");
+                let paths = path_attributes(node, text);
+                modules.push(import, paths, found);
             }
             "use_declaration" => {
-                let mut leaves = Vec::new();
                 if let Some(argument) = node.child_by_field_name("argument") {
-                    flatten(argument, "", text, &mut leaves);
-                }
-                for (path, leaf) in leaves {
-                    imports.push(within(Import::new(path, ImportKind::Use, leaf), node, text));
+                    let mut leaf = |path: Option<String>, leaf: Node<'_>| match path {
+                        Some(path) => {
+                            let import = Import::new(path, ImportKind::Use, leaf);
+                            modules.push(import, Vec::new(), found);
+                        }
+                        None => found.left_out += 1,
+                    };
+                    flatten(argument, "", text, 0, &mut leaf);
                 }
             }
             "extern_crate_declaration" => {
-                if let Some(name) = node.child_by_field_name("name") {
-                    imports.push(Import::new(text_of(name, text), ImportKind::Crate, node));
-                }
+                found.push(Import::new(field(node, "name", text), ImportKind::Crate, node));
             }
-            "macro_invocation" => {
-                push_macro(node, text, &mut imports);
-                return Below::Skip;
-            }
+            "macro_invocation" => push_macro(node, above, text, &modules, found),
             "macro_definition" | "attribute_item" | "line_comment" | "block_comment"
             | "string_literal" => {}
             _ => return Below::Visit,
         }
         Below::Skip
     });
-    imports
 }
 
-/// Adds the inline modules around a node.
-fn within(mut import: Import, node: Node<'_>, text: &str) -> Import {
-    let mut above = node.parent();
-    while let Some(node) = above {
-        if node.kind() == "mod_item"
-            && let Some(name) = node.child_by_field_name("name")
-        {
-            import.within.push(plain(text_of(name, text)).to_owned());
+fn field<'text>(node: Node<'_>, name: &str, text: &'text str) -> &'text str {
+    node.child_by_field_name(name).map(|field| text_of(field, text)).unwrap_or_default()
+}
+
+/// The inline modules that are open where the walk is, each with how deep it stands in the tree.
+#[derive(Default)]
+struct Modules {
+    open: Vec<(usize, String)>,
+}
+
+impl Modules {
+    fn enter(&mut self, depth: usize, name: &str) {
+        self.open.push((depth, plain(name).to_owned()));
+    }
+
+    fn leave(&mut self, depth: usize) {
+        while self.open.pop_if(|(opened, _)| *opened >= depth).is_some() {}
+    }
+
+    /// Adds what stands in these modules, once for each file that may be meant:
+    /// `#[cfg_attr(unix, path = "unix.rs")]` names one of several.
+    fn push(&self, import: Import, paths: Vec<String>, found: &mut Found) {
+        let bytes = || self.open.iter().map(|(_, name)| name.len()).sum::<usize>();
+        if self.open.len() > MAX_DEPTH || bytes() > guard::MAX_PATH_BYTES {
+            found.left_out += 1;
+            return;
         }
-        above = node.parent();
+        let within = self.open.iter().map(|(_, name)| name.clone()).collect();
+        let import = Import { within, ..import };
+        if paths.is_empty() {
+            return found.push(import);
+        }
+        for path in paths {
+            found.push(Import { path: Some(path), ..import.clone() });
+        }
     }
-    import.within.reverse();
-    import
-}
-
-/// One import for each file that may be meant: `#[cfg_attr(unix, path = "unix.rs")]` names one of several.
-fn with_paths(import: Import, paths: Vec<String>) -> Vec<Import> {
-    if paths.is_empty() {
-        return vec![import];
-    }
-    paths.into_iter().map(|path| Import { path: Some(path), ..import.clone() }).collect()
 }
 
 /// `#[path = "…"]` and `#[cfg_attr(…, path = "…")]` among the attributes before a node.
@@ -82,7 +96,10 @@ fn path_attributes(node: Node<'_>, text: &str) -> Vec<String> {
     let mut before = node.prev_sibling();
     while let Some(attribute) = before {
         match attribute.kind() {
-            "attribute_item" => paths.extend(path_of(text_of(attribute, text)).map(str::to_owned)),
+            "attribute_item" => {
+                let inner = text_of(attribute, text).strip_prefix('#');
+                paths.extend(inner.and_then(path_of).map(str::to_owned));
+            }
             "line_comment" | "block_comment" => {}
             _ => break,
         }
@@ -92,8 +109,12 @@ fn path_attributes(node: Node<'_>, text: &str) -> Vec<String> {
     paths
 }
 
+/// The path in `[path = "…"]`.
 fn path_of(attribute: &str) -> Option<&str> {
-    let inner = attribute.strip_prefix("#[")?.trim_start();
+    if attribute.len() > MAX_ATTRIBUTE_BYTES {
+        return None;
+    }
+    let inner = attribute.strip_prefix('[')?.trim_start();
     let inner = match inner.strip_prefix("cfg_attr") {
         // The condition may hold strings too, so the last `path` counts, and only as a word of its own.
         Some(conditional) => {
@@ -106,46 +127,37 @@ fn path_of(attribute: &str) -> Option<&str> {
     quoted.trim_start().strip_prefix('"')?.split_once('"').map(|(path, _)| path)
 }
 
-/// The leaves of a `use` tree as whole paths.
+/// The leaves of a `use` tree as whole paths; none for what is too deep or too long to be one.
 fn flatten<'tree>(
     node: Node<'tree>,
     prefix: &str,
     text: &str,
-    leaves: &mut Vec<(String, Node<'tree>)>,
+    depth: usize,
+    leaf: &mut impl FnMut(Option<String>, Node<'tree>),
 ) {
-    if leaves.len() >= MAX_LEAVES {
-        return;
-    }
     match node.kind() {
+        "line_comment" | "block_comment" => {}
+        _ if depth > MAX_DEPTH || prefix.len() > guard::MAX_PATH_BYTES => leaf(None, node),
         "use_as_clause" => {
             if let Some(path) = node.child_by_field_name("path") {
-                flatten(path, prefix, text, leaves);
+                flatten(path, prefix, text, depth + 1, leaf);
             }
         }
         "scoped_use_list" => {
-            let path = node.child_by_field_name("path").map(|path| squeeze(text_of(path, text)));
             // `::{…}` names crates.
-            let prefix = join(prefix, &path.unwrap_or_default());
+            let prefix = join(prefix, &squeeze(field(node, "path", text)));
             if let Some(list) = node.child_by_field_name("list") {
-                flatten(list, &prefix, text, leaves);
+                flatten(list, &prefix, text, depth + 1, leaf);
             }
         }
         "use_list" => {
             let mut cursor = node.walk();
             for child in node.named_children(&mut cursor) {
-                flatten(child, prefix, text, leaves);
+                flatten(child, prefix, text, depth + 1, leaf);
             }
         }
-        "use_wildcard" => {
-            let path = squeeze(text_of(node, text));
-            leaves.push((join(prefix, &path), node));
-        }
-        "line_comment" | "block_comment" => {}
-        "self" if !prefix.is_empty() => leaves.push((prefix.to_owned(), node)),
-        _ => {
-            let path = squeeze(text_of(node, text));
-            leaves.push((join(prefix, &path), node));
-        }
+        "self" if !prefix.is_empty() => leaf(Some(prefix.to_owned()), node),
+        _ => leaf(Some(join(prefix, &squeeze(text_of(node, text)))), node),
     }
 }
 
@@ -165,41 +177,43 @@ fn plain(name: &str) -> &str {
     name.strip_prefix("r#").unwrap_or(name)
 }
 
-fn push_macro(node: Node<'_>, text: &str, imports: &mut Vec<Import>) {
-    let name =
-        node.child_by_field_name("macro").map(|name| text_of(name, text)).unwrap_or_default();
+fn push_macro(
+    node: Node<'_>,
+    above: &[Node<'_>],
+    text: &str,
+    modules: &Modules,
+    found: &mut Found,
+) {
     let mut cursor = node.walk();
     let Some(tokens) = node.named_children(&mut cursor).find(|c| c.kind() == "token_tree") else {
         return;
     };
-    if matches!(name, "include" | "include_str" | "include_bytes") {
+    if matches!(field(node, "macro", text), "include" | "include_str" | "include_bytes") {
         if let Some(file) = tokens.named_child(0).and_then(|first| literal(first, text)) {
-            imports.push(Import::new(file, ImportKind::Include, node));
+            found.push(Import::new(file, ImportKind::Include, node));
         }
         return;
     }
     // Only macros that stand where items stand can declare any.
-    let item = node.parent().is_some_and(|parent| {
-        let kind = parent.kind();
-        matches!(kind, "source_file" | "declaration_list")
-            || kind == "expression_statement"
-                && parent.parent().is_some_and(|above| above.kind() == "source_file")
-    });
+    let item = match above {
+        [.., parent] if matches!(parent.kind(), "source_file" | "declaration_list") => true,
+        [root, parent] => root.kind() == "source_file" && parent.kind() == "expression_statement",
+        _ => false,
+    };
     if item {
-        push_tokens(tokens, node, text, imports);
+        push_tokens(tokens, text, modules, found);
     }
 }
 
 /// `mod name ;`, with its `#[path]`, anywhere among the tokens.
-fn push_tokens(tokens: Node<'_>, around: Node<'_>, text: &str, imports: &mut Vec<Import>) {
+fn push_tokens(tokens: Node<'_>, text: &str, modules: &Modules, found: &mut Found) {
     let mut paths = Vec::new();
     let mut state = State::Start;
-    visit(tokens, |node| {
+    visit(tokens, |node, _| {
         if node.kind() == "token_tree" && node != tokens {
             // The inside of an attribute may name the module's file; other trees hold items or expressions.
-            let attribute = format!("#{}", text_of(node, text));
-            if let Some(found) = path_of(&attribute) {
-                paths.push(found.to_owned());
+            if let Some(path) = path_of(text_of(node, text)) {
+                paths.push(path.to_owned());
                 return Below::Skip;
             }
             state = State::Start;
@@ -218,8 +232,7 @@ fn push_tokens(tokens: Node<'_>, around: Node<'_>, text: &str, imports: &mut Vec
                 let mut import = Import::new(plain(name), ImportKind::Module, *at);
                 // What stands before it is not looked at: a macro may make it anything.
                 import.public = true;
-                let import = within(import, around, text);
-                imports.extend(with_paths(import, std::mem::take(&mut paths)));
+                modules.push(import, std::mem::take(&mut paths), found);
                 State::Start
             }
             (_, ";" | "}") => {

@@ -2,11 +2,10 @@
 
 use tree_sitter::Node;
 
-use super::{Below, Import, ImportKind, literal, visit};
+use super::{Below, Found, Import, ImportKind, literal, visit};
 
-pub(super) fn imports(root: Node<'_>, text: &str) -> Vec<Import> {
-    let mut imports = Vec::new();
-    visit(root, |node| match node.kind() {
+pub(super) fn imports(root: Node<'_>, text: &str, found: &mut Found) {
+    visit(root, |node, _| match node.kind() {
         "import_directive" => {
             let mut cursor = node.walk();
             let source = node
@@ -15,12 +14,11 @@ pub(super) fn imports(root: Node<'_>, text: &str) -> Vec<Import> {
             if let Some(source) = source
                 && let Some(specifier) = literal(source, text)
             {
-                imports.push(Import::new(specifier, ImportKind::Import, node));
+                found.push(Import::new(specifier, ImportKind::Import, node));
             }
             Below::Skip
         }
         "source_file" | "ERROR" => Below::Visit,
         _ => Below::Skip,
     });
-    imports
 }

@@ -85,7 +85,11 @@ impl Cutter<'_> {
             return self.token(node);
         }
         if self.table.class(node) == Class::Group {
-            return self.cut_children(node, owner, depth + 1);
+            return if depth < MAX_DEPTH {
+                self.cut_children(node, owner, depth + 1)
+            } else {
+                self.slice(node, owner)
+            };
         }
         let size = node.byte_range().len();
         let definition = define(self.table, node, self.text);
@@ -103,8 +107,10 @@ impl Cutter<'_> {
         }
         let inside = Owner { group: self.next_group(), ..named };
         match definition.body {
-            Some(body) => self.cut_members(node, body, definition, &inside, depth),
-            None => {
+            Some(body) if depth < MAX_DEPTH => {
+                self.cut_members(node, body, definition, &inside, depth);
+            }
+            _ => {
                 let first = self.pieces.len();
                 self.cut_long(node, &inside, depth);
                 // The first part has the signature.
@@ -147,10 +153,14 @@ impl Cutter<'_> {
             self.cut_children(node, owner, depth + 1);
             self.extend_to(node.end_byte());
         } else {
-            for end in prose::slices(self.text, node.start_byte(), node.end_byte()) {
-                self.push(Piece { group: owner.group, ..Piece::text(end) });
-                self.name_last(owner);
-            }
+            self.slice(node, owner);
+        }
+    }
+
+    fn slice(&mut self, node: Node<'_>, owner: &Owner) {
+        for end in prose::slices(self.text, node.start_byte(), node.end_byte()) {
+            self.push(Piece { group: owner.group, ..Piece::text(end) });
+            self.name_last(owner);
         }
     }
 

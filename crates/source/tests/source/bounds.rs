@@ -80,6 +80,60 @@ fn nesting_without_end() {
     }
 }
 
+/// Text that is closed again is a tree as deep as it is written, in every language that has trees.
+#[test]
+fn nesting_that_is_closed() {
+    for (language, open, close) in [
+        (Language::TypeScript, "namespace a {", "}"),
+        (Language::Tsx, "<a>", "</a>"),
+        (Language::JavaScript, "class A { a() {", "} }"),
+        (Language::JavaScript, "f(() => {", "});"),
+        (Language::Python, "[", "]"),
+        (Language::Rust, "mod a {", "}"),
+        (Language::Rust, "fn f() {", "}"),
+        (Language::Rust, "mod a { use b::c; m! { mod d; }", "}"),
+        (Language::Rust, "m! { (", ") }"),
+        (Language::Go, "var a = func() {", "}"),
+        (Language::Java, "class A {", "}"),
+        (Language::C, "#if A", "#endif"),
+        (Language::C, "extern \"C\" {", "}"),
+        (Language::C, "struct a {", "} a;"),
+        (Language::Cpp, "namespace a {", "}"),
+        (Language::Cpp, "class A {", "};"),
+    ] {
+        covers(language, &closed(open, close));
+    }
+    covers(Language::Rust, &format!("use {}b{};\n", "a::{\n".repeat(4000), "}".repeat(4000)));
+    covers(Language::Solidity, &format!("function f() {{\n{}}}\n", closed("if (a) {", "}")));
+    let classes: String = (0..400).map(|n| format!("{}class A:\n", " ".repeat(n))).collect();
+    covers(Language::Python, &format!("{classes}{}pass\n", " ".repeat(400)));
+}
+
+fn closed(open: &str, close: &str) -> String {
+    format!("{}{}", format!("{open}\n").repeat(4000), format!("{close}\n").repeat(4000))
+}
+
+/// What stands in modules without end is not listed, and that it is not is said.
+#[test]
+fn modules_in_modules() {
+    let text = format!("{}{}", "mod a {\nuse b::c;\n".repeat(1000), "}\n".repeat(1000));
+    let found = source::imports(Language::Rust, &text);
+    assert_eq!(found.imports.len(), 64);
+    assert_eq!(found.left_out, 1000 - 64);
+    assert!(found.imports.iter().all(|import| import.within.len() <= 64));
+}
+
+/// A long beginning of many names is not written out for each of them.
+#[test]
+fn more_imports_than_anybody_reads() {
+    let names: String = (0..5000).map(|n| format!("n{n},\n")).collect();
+    let found = source::imports(Language::Rust, &format!("use a::{{{names}}};\n"));
+    assert_eq!((found.imports.len(), found.left_out), (2000, 3000));
+    let long = format!("use {}::{{b, c}};\nuse d;\n", "a".repeat(5000));
+    let found = source::imports(Language::Rust, &long);
+    assert_eq!((found.imports.len(), found.left_out), (1, 1));
+}
+
 /// The same text, the same outline: the index keeps outlines by content.
 #[test]
 fn outlines_do_not_depend_on_what_was_parsed_before() {
