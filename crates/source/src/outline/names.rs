@@ -7,7 +7,9 @@ use super::table::{Class, Table};
 use crate::language::Language;
 
 /// Longer names are not names.
-const MAX_NAME_BYTES: usize = 120;
+pub(super) const MAX_NAME_BYTES: usize = 120;
+/// Of a name with what it is part of. Every piece carries one.
+const MAX_PATH_BYTES: usize = 2 * MAX_NAME_BYTES;
 /// Of one piece; a table of a thousand constants is not looked for by each.
 const MAX_DEFINES: usize = 64;
 
@@ -48,6 +50,19 @@ pub(super) fn define<'tree>(
     }
     defines.truncate(MAX_DEFINES);
     Some(Definition { kind, name: names.into_iter().next(), own, defines, body })
+}
+
+/// A name with what it is part of. Where that is too long, what is outermost is left off.
+pub(super) fn part_of(path: &str, separator: &str, name: &str) -> String {
+    let room = MAX_PATH_BYTES.saturating_sub(separator.len() + name.len());
+    let mut path = path;
+    while path.len() > room {
+        match path.split_once(separator) {
+            Some((_, inner)) => path = inner,
+            None => return name.to_owned(),
+        }
+    }
+    format!("{path}{separator}{name}")
 }
 
 /// Through `export`, decorators and templates to the definition they stand around.
@@ -104,7 +119,8 @@ fn receiver(node: Node<'_>, text: &str) -> Option<String> {
     let inner = receiver.trim_matches(['(', ')']);
     let named = inner.rsplit([' ', '*']).find(|word| !word.is_empty())?;
     let name = inner.split('[').next().and_then(|head| head.rsplit([' ', '*']).next());
-    name.filter(|name| !name.is_empty()).or(Some(named)).map(str::to_owned)
+    let name = name.filter(|name| !name.is_empty()).unwrap_or(named);
+    (name.len() <= MAX_NAME_BYTES).then(|| name.to_owned())
 }
 
 fn type_names(table: &Table, node: Node<'_>, text: &str) -> Vec<String> {

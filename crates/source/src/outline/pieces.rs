@@ -7,7 +7,7 @@
 use tree_sitter::Node;
 
 use super::ChunkKind;
-use super::names::{Definition, define};
+use super::names::{Definition, define, part_of};
 use super::prose;
 use super::table::{Class, Table};
 
@@ -253,10 +253,7 @@ impl Cutter<'_> {
 
     fn named(&self, definition: &Definition<'_>, owner: &Owner) -> Owner {
         let path = match (&owner.path, &definition.name) {
-            (Some(path), Some(name)) => {
-                let separator = self.table.separator();
-                Some(format!("{path}{separator}{name}"))
-            }
+            (Some(path), Some(name)) => Some(part_of(path, self.table.separator(), name)),
             (path, None) => path.clone(),
             (None, name) => name.clone(),
         };

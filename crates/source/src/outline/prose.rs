@@ -1,6 +1,7 @@
 //! Text without a grammar: cut at headings, at blank lines, and where nothing else helps by size.
 
 use super::ChunkKind;
+use super::names::{MAX_NAME_BYTES, part_of};
 use super::pieces::Piece;
 use crate::lines::Lines;
 
@@ -32,6 +33,7 @@ pub(super) fn by_blank_lines(text: &str, lines: &Lines) -> Vec<Piece> {
 pub(super) fn by_headings(text: &str, lines: &Lines) -> Vec<Piece> {
     let mut pieces = Vec::new();
     let mut start = 0;
+    // Levels, with the heading's title and those above it.
     let mut path: Vec<(usize, String)> = Vec::new();
     let mut name: Option<String> = None;
     let mut fence: Option<&str> = None;
@@ -59,8 +61,10 @@ pub(super) fn by_headings(text: &str, lines: &Lines) -> Vec<Piece> {
         push_slices(text, start, begin, name.as_deref(), &mut pieces);
         start = begin;
         path.retain(|(above, _)| *above < level);
-        path.push((level, title.to_owned()));
-        name = Some(path.iter().map(|(_, title)| title.as_str()).collect::<Vec<_>>().join(" > "));
+        let above = path.last().map(|(_, above)| above.as_str());
+        let whole = above.map_or(title.to_owned(), |above| part_of(above, " > ", title));
+        name = Some(whole.clone());
+        path.push((level, whole));
     }
     push_slices(text, start, text.len(), name.as_deref(), &mut pieces);
     pieces
@@ -121,5 +125,6 @@ fn heading(line: &str) -> Option<(usize, &str)> {
     let level = line.bytes().take_while(|byte| *byte == b'#').count();
     let title =
         line.get(level..)?.strip_prefix([' ', '\t'])?.trim().trim_end_matches('#').trim_end();
+    let title = &title[..title.floor_char_boundary(MAX_NAME_BYTES)];
     ((1..=6).contains(&level) && !title.is_empty()).then_some((level, title))
 }

@@ -134,6 +134,29 @@ fn more_imports_than_anybody_reads() {
     assert_eq!((found.imports.len(), found.left_out), (1, 1));
 }
 
+/// Every piece carries its name, so a name is short whatever a text calls a heading or a module.
+#[test]
+fn names_without_end() {
+    let title = "é".repeat(200_000);
+    let prose = "some words\n".repeat(50_000);
+    let module = "a".repeat(100);
+    let deep = format!("mod {module} {{\n").repeat(50);
+    for (language, text) in [
+        (Language::Markdown, format!("# {title}\n## {title}\n### inner\n{prose}")),
+        (Language::Markdown, format!("# {title}\n{prose}")),
+        (Language::Rust, format!("{deep}{}{}", "fn f() {}\n".repeat(5000), "}\n".repeat(50))),
+        (
+            Language::Go,
+            format!("func (a {}) f() {{\n{}}}\n", "b".repeat(5000), "x()\n".repeat(5000)),
+        ),
+    ] {
+        let outline = outline(Some(language), &text);
+        for name in outline.chunks.iter().filter_map(|chunk| chunk.name.as_deref()) {
+            assert!(name.len() <= 240, "{language}: {} bytes", name.len());
+        }
+    }
+}
+
 /// The same text, the same outline: the index keeps outlines by content.
 #[test]
 fn outlines_do_not_depend_on_what_was_parsed_before() {
