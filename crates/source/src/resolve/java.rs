@@ -15,8 +15,14 @@ const SOURCE_FOLDERS: [&str; 8] = [
     "",
 ];
 
+/// A name of more parts is none; each part is looked for in each source folder.
+const MAX_PARTS: usize = 64;
+
 pub(super) fn resolve(files: &Files, from: &str, import: &Import) -> Resolution {
     let parts: Vec<&str> = import.specifier.split('.').collect();
+    if parts.len() > MAX_PARTS {
+        return Resolution::Missing;
+    }
     let roots = roots(files, from);
     let (whole, parts) = match parts.split_last() {
         Some((&"*", above)) => (true, above),

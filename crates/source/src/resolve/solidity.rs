@@ -43,8 +43,13 @@ struct Remapping {
 
 #[derive(Deserialize)]
 struct Foundry {
-    #[serde(default)]
-    profile: std::collections::HashMap<String, Profile>,
+    profile: Profiles,
+}
+
+/// Other profiles count only where one is asked for.
+#[derive(Deserialize)]
+struct Profiles {
+    default: Profile,
 }
 
 #[derive(Deserialize)]
@@ -74,7 +79,7 @@ fn remappings(files: &Files, folder: &str) -> Vec<Remapping> {
     if let Some(text) = files.read(&below(folder, "foundry.toml"))
         && let Ok(foundry) = toml::from_str::<Foundry>(&text)
     {
-        lines.extend(foundry.profile.into_values().flat_map(|profile| profile.remappings));
+        lines.extend(foundry.profile.default.remappings);
     }
     let parse = |line: &String| {
         let (from, target) = line.trim().split_once('=')?;

@@ -278,12 +278,22 @@ fn java() {
     insta::assert_snapshot!(paths.map(|path| project.resolved(path)).join("\n\n"));
 }
 
+/// Every prefix of a name may be a class, but not without end.
+#[test]
+fn java_names_without_end() {
+    let name = vec!["a"; 1900].join(".");
+    let project = Project::new(&[("src/Main.java", &format!("import {name};\n"))]);
+    assert!(project.resolved("src/Main.java").ends_with("a -> missing"));
+}
+
 #[test]
 fn solidity() {
     let project = Project::new(&[
         (
             "foundry.toml",
-            "[profile.default]\nsrc = \"src\"\nremappings = [\"@oz/=lib/openzeppelin/contracts/\"]\n",
+            "[profile.default]\nsrc = \"src\"\nremappings = [\"@oz/=lib/openzeppelin/contracts/\"]\n\
+             [profile.ci]\nremappings = [\"@oz/=lib/mock/\", \"nowhere/=lib/mock/\"]\n\
+             [profile.a]\nremappings = [\"@oz/=lib/mock/\"]\n[profile.z]\nremappings = [\"@oz/=lib/mock/\"]\n",
         ),
         ("remappings.txt", "solmate/=lib/solmate/src/\ntest:solmate/=lib/mock/\n"),
         ("package.json", "{\"dependencies\": {\"hardhat\": \"2\"}}"),
@@ -296,6 +306,8 @@ fn solidity() {
         ("lib/openzeppelin/contracts/token/A.sol", ""),
         ("lib/solmate/src/B.sol", ""),
         ("lib/mock/B.sol", ""),
+        ("lib/mock/token/A.sol", ""),
+        ("lib/mock/D.sol", ""),
         ("lib/forge-std/src/Test.sol", ""),
         ("node_modules/@installed/c/C.sol", ""),
     ]);
