@@ -27,9 +27,6 @@ use crate::import::Import;
 use crate::language::Language;
 use crate::parsed::Parsed;
 
-/// A package of Go or Java can have any number of files.
-const MAX_FILES: usize = 100;
-
 /// What an import means.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Resolution {
@@ -46,8 +43,7 @@ impl Resolution {
         path.map_or(Self::Missing, |path| Self::Files(vec![path]))
     }
 
-    fn files(mut paths: Vec<String>) -> Self {
-        paths.truncate(MAX_FILES);
+    fn files(paths: Vec<String>) -> Self {
         if paths.is_empty() { Self::Missing } else { Self::Files(paths) }
     }
 }
@@ -99,7 +95,7 @@ impl Resolver {
     }
 }
 
-/// A file in `node_modules` or `vendor` belongs to others: its package is named instead.
+/// A file in `node_modules` belongs to others: its package is named instead.
 fn outside_packages(found: Resolution) -> Resolution {
     if let Resolution::Files(paths) = &found
         && let Some(package) = paths.iter().find_map(|path| manifest::installed(path))

@@ -95,6 +95,33 @@ fn all_dependencies_together_are_bounded() {
     assert_eq!(answer["metadata"]["details"], "100 more dependencies are not listed");
 }
 
+/// Whatever list is cut, the answer says by how much.
+#[test]
+fn what_is_left_out_is_said() {
+    let lines = |count: usize, line: fn(usize) -> String| (0..count).map(line).collect::<String>();
+    let project = Project::new(&[]);
+    project.write("packages.js", lines(300, |n| format!("import 'node:m{n}';\n")));
+    project.write("gone.ts", lines(300, |n| format!("import './gone{n}';\n")));
+    project.write("many.py", lines(2501, |n| format!("from .gone{n} import x\n")));
+    project.write("go.mod", "module m\n");
+    project.write("main.go", "package main\nimport \"m/wide\"\n");
+    for n in 0..150 {
+        project.write(&format!("wide/f{n}.go"), "package wide\n");
+    }
+    let details = |path: &str| {
+        let answer = project.read_with_dependencies(path).unwrap();
+        answer["metadata"]["details"].as_str().unwrap_or_default().to_owned()
+    };
+    assert_eq!(details("packages.js"), "100 more packages are not listed");
+    assert_eq!(details("gone.ts"), "100 more unresolved imports are not listed");
+    assert_eq!(
+        details("many.py"),
+        "501 more imports are not listed; 1800 more unresolved imports are not listed"
+    );
+    let answer = project.read_with_dependencies("main.go").unwrap();
+    assert_eq!(answer["dependencies"].as_array().unwrap().len(), 150);
+}
+
 /// A dependency that cannot be shown does not fail the read.
 #[test]
 fn dependencies_that_are_no_text() {

@@ -54,13 +54,15 @@ impl Dependencies {
             details.push(format!("{place}: imports that could not be parsed are not listed"));
         }
         let mut found = self.resolve(&answer.file.path, language, &parsed.imports, ctx)?;
-        let more = found.dependencies.len().saturating_sub(MAX_LISTED);
-        if more > 0 {
-            details.push(format!("{more} more dependencies are not listed"));
+        let left_out = [
+            (parsed.left_out as usize, "imports"),
+            (bound(&mut found.dependencies), "dependencies"),
+            (bound(&mut found.externals), "packages"),
+            (bound(&mut found.unresolved), "unresolved imports"),
+        ];
+        for (more, what) in left_out.into_iter().filter(|(more, _)| *more > 0) {
+            details.push(format!("{more} more {what} are not listed"));
         }
-        found.dependencies.truncate(MAX_LISTED);
-        found.externals.truncate(MAX_LISTED);
-        found.unresolved.truncate(MAX_LISTED);
         self.read(&mut found.dependencies, ctx)?;
         answer.dependencies = found.dependencies;
         answer.externals = Some(found.externals);
@@ -160,6 +162,13 @@ struct Found {
     dependencies: Vec<Dependency>,
     externals: Vec<String>,
     unresolved: Vec<Unresolved>,
+}
+
+/// Cuts a list to what is listed; how many that leaves out.
+fn bound<T>(list: &mut Vec<T>) -> usize {
+    let more = list.len().saturating_sub(MAX_LISTED);
+    list.truncate(MAX_LISTED);
+    more
 }
 
 fn unparsable(asked: &str, place: String) -> ToolError {
