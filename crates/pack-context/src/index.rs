@@ -61,6 +61,10 @@ pub(crate) use self::search::{Found, Question, Unanswered, What};
 
 /// How often [`Index::complete`] tells how far it is.
 const TELL_EVERY: Duration = Duration::from_millis(100);
+/// How often the history and the sessions are looked at.
+const LOOK_EVERY: Duration = Duration::from_secs(5);
+/// How often files are listed although they are watched, in those turns: once a minute.
+const TURNS_PER_RECHECK: u64 = 12;
 /// How long the embedding thread rests when there is nothing to do, and at first after a failure.
 const REST: Duration = Duration::from_secs(1);
 const LONGEST_REST: Duration = Duration::from_secs(300);
@@ -111,7 +115,9 @@ impl Index {
         let keeper = Arc::clone(&self.keeper);
         self.threads.spawn("vouch-index", move |_| keeper.keep_up());
         let (records, core) = (Arc::clone(&self.records), Arc::clone(&self.core));
-        self.threads.spawn("vouch-records", move |stop| records.keep_up(&core, &stop));
+        let keeper = Arc::clone(&self.keeper);
+        let look = move |stop: Stop| look_now_and_then(&records, &core, &keeper, &stop);
+        self.threads.spawn("vouch-records", look);
         if let Some(embedding) = self.embedding.clone() {
             let (keeper, calls) = (Arc::clone(&self.keeper), Arc::clone(&self.calls));
             let work = move |stop: Stop| embed_in_background(&embedding, &keeper, &calls, &stop);
@@ -274,6 +280,19 @@ impl Narrow for Index {
         self.keeper.settle();
         let narrowed = self.core.trigrams.narrow(plan, filter);
         Some(Narrowed { unreadable: self.keeper.unreadable() as u64, ..narrowed })
+    }
+}
+
+/// Looks at what tells nobody of its changes: the history, the sessions, and now and then all files.
+fn look_now_and_then(records: &Records, core: &Core, keeper: &Keeper, stop: &Stop) {
+    for turn in 1_u64.. {
+        records.look(core);
+        if turn.is_multiple_of(TURNS_PER_RECHECK) {
+            keeper.recheck();
+        }
+        if !stop.rest(LOOK_EVERY) {
+            return;
+        }
     }
 }
 

@@ -9,7 +9,8 @@
 //! - *Everything else* (another system, a network file system, no watches left, a lost root): settling lists all files
 //!   again. Slower, and as exact as stamps are.
 //!
-//! Writes through a shared memory map make no event; [`Watch::recheck`] finds them by their stamp.
+//! A write through a memory map makes no event until the file is closed, and one through a link that lies elsewhere none
+//! at all; [`Watch::recheck`] finds them by their stamp.
 //!
 //! `engine.rs` turns events into changes, `inotify.rs` holds the kernel's side, `thread.rs` waits for it, `outside.rs` the rule files that lie
 //! outside the watched folders, `remote.rs` the file systems whose events cannot be trusted.

@@ -19,6 +19,8 @@ pub(crate) struct Keeper {
     threads: NonZeroUsize,
     watched: bool,
     watch: OnceLock<Watch>,
+    /// How many folders could not be read, by the last listing without a watch; held while files are listed.
+    unwatched: Mutex<usize>,
     /// Held while the files are listed for the first time.
     beginning: Mutex<()>,
     begun: AtomicBool,
@@ -32,6 +34,7 @@ impl Keeper {
             threads,
             watched,
             watch: OnceLock::new(),
+            unwatched: Mutex::default(),
             beginning: Mutex::new(()),
             begun: AtomicBool::new(false),
             ready: AtomicBool::new(false),
@@ -62,9 +65,20 @@ impl Keeper {
         self.begun.store(true, Ordering::Release);
     }
 
+    /// One listing at a time: an older one must not be taken in after a newer one.
     fn list(&self) {
+        let mut unreadable = self.unwatched.lock().unwrap_or_else(PoisonError::into_inner);
         let listing = self.core.tree.list();
+        *unreadable = listing.unreadable.len();
         self.core.listed(Change::Folder { path: String::new(), entries: listing.entries });
+    }
+
+    /// Lists the files although they are watched: a write through a memory map, or through a link from elsewhere, is
+    /// told by nobody and shows only in the stamp.
+    pub(crate) fn recheck(&self) {
+        if let Some(watch) = self.watch.get() {
+            watch.recheck();
+        }
     }
 
     /// Sees to it that every change made before this call is listed.
@@ -148,6 +162,9 @@ impl Keeper {
     }
 
     pub(crate) fn unreadable(&self) -> usize {
-        self.watch.get().map_or(0, Watch::unreadable)
+        match self.watch.get() {
+            Some(watch) => watch.unreadable(),
+            None => *self.unwatched.lock().unwrap_or_else(PoisonError::into_inner),
+        }
     }
 }

@@ -7,9 +7,9 @@
 mod history;
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use source::Resolver;
+use source::{Modules, Resolver};
 use store::ContextStore;
 
 use self::history::Head;
@@ -17,12 +17,8 @@ use super::analysis::Said;
 use super::core::Core;
 use super::neighbours::{self, Neighbours};
 use super::state::{Body, NewRecord};
-use super::threads::Stop;
 use crate::discover::{self, Discovery, MAX_COMMITS};
 use crate::sessions::{Kept, Sessions};
-
-/// How often the history and the sessions are looked at.
-const EVERY: Duration = Duration::from_secs(5);
 
 pub(crate) struct Records {
     kept: Arc<Kept>,
@@ -30,6 +26,8 @@ pub(crate) struct Records {
     neighbours: Neighbours,
     seen: Mutex<Seen>,
     looked: Condvar,
+    /// Held while the store is looked at: what was read first must not be put in last.
+    refreshing: Mutex<()>,
 }
 
 /// What the documents were last made from.
@@ -38,18 +36,27 @@ struct Seen {
     discoveries: Option<i64>,
     head: Option<Head>,
     activity: Option<i64>,
+    /// The modules that commits and sessions were put into.
+    modules: Option<Arc<Modules>>,
     /// All of it was looked at once.
     once: bool,
 }
 
 impl Records {
     pub(crate) fn new(kept: Arc<Kept>, sessions: Arc<Sessions>, neighbours: Neighbours) -> Self {
-        let (seen, looked) = (Mutex::default(), Condvar::new());
-        Self { kept, sessions, neighbours, seen, looked }
+        Self {
+            kept,
+            sessions,
+            neighbours,
+            seen: Mutex::default(),
+            looked: Condvar::new(),
+            refreshing: Mutex::default(),
+        }
     }
 
     /// Takes in discoveries that people added since, in whichever process.
     pub(crate) fn refresh(&self, core: &Core) {
+        let _refreshing = self.refreshing.lock().unwrap_or_else(PoisonError::into_inner);
         let generation = self.kept.ask(ContextStore::generation);
         if generation.is_none() || generation == self.seen().discoveries {
             return;
@@ -62,19 +69,10 @@ impl Records {
         self.seen().discoveries = generation;
     }
 
-    /// Looks at the history and the sessions until it is time to end.
-    pub(crate) fn keep_up(&self, core: &Core, stop: &Stop) {
-        loop {
-            self.look(core);
-            if !stop.rest(EVERY) {
-                return;
-            }
-        }
-    }
-
     /// Looks at the history and the sessions once.
     pub(crate) fn look(&self, core: &Core) {
         self.refresh(core);
+        self.look_at_modules(core);
         self.look_at_history(core);
         self.look_at_sessions(core);
         self.seen().once = true;
@@ -90,6 +88,17 @@ impl Records {
     /// Finds what files import, as the project is now.
     pub(crate) fn resolver(&self) -> Resolver {
         self.neighbours.now()
+    }
+
+    /// With other modules, commits and sessions are put in anew.
+    fn look_at_modules(&self, core: &Core) {
+        let modules = core.modules();
+        let mut seen = self.seen();
+        let same = seen.modules.as_ref().is_some_and(|before| Arc::ptr_eq(before, &modules));
+        if !same {
+            (seen.head, seen.activity) = (None, None);
+            seen.modules = Some(modules);
+        }
     }
 
     fn look_at_history(&self, core: &Core) {

@@ -26,8 +26,7 @@ pub(super) enum Event {
     Lost,
 }
 
-/// A read takes at most this many events: twice what the kernel queues by default. More come only from a writer who
-/// keeps pace with the reader, and what such a writer does during a barrier is not before it.
+/// A read takes about this many events, twice what the kernel queues by default; with more, all files are listed.
 const MAX_EVENTS: usize = 32_768;
 
 pub(super) struct Source {
@@ -101,7 +100,11 @@ impl Source {
         let mut buffer = [MaybeUninit::uninit(); 16 * 1024];
         let queue = self.queue();
         let mut reader = inotify::Reader::new(&*queue, &mut buffer);
-        for _ in 0..MAX_EVENTS {
+        for taken in 0.. {
+            if taken >= MAX_EVENTS && reader.is_buffer_empty() {
+                events.push(Event::Folder(String::new()));
+                break;
+            }
             match reader.next() {
                 Ok(event) => {
                     let name = event.file_name().map(|name| name.to_bytes());
@@ -165,6 +168,8 @@ impl Watcher {
     pub(super) fn add(&self, path: &str, absolute: &Path) {
         let mut flags = WatchFlags::CREATE
             | WatchFlags::MODIFY
+            // A memory map that was written to shows here at the latest.
+            | WatchFlags::CLOSE_WRITE
             | WatchFlags::ATTRIB
             | WatchFlags::DELETE
             | WatchFlags::MOVE

@@ -125,6 +125,19 @@ fn rule_files_outside_the_watched_folders_are_asked_at_each_barrier() {
     assert_eq!(watched.known.lock().unwrap().files.len(), 0);
 }
 
+/// Nobody tells of it, so somebody must look.
+#[test]
+fn a_write_through_a_link_from_elsewhere_is_found_by_a_recheck() {
+    let watched = Watched::new(Project::new(&[("file", "before")]));
+    let elsewhere = tempfile::tempdir_in(watched.project.root().parent().unwrap()).unwrap();
+    let link = elsewhere.path().join("link");
+    fs::hard_link(watched.project.root().join("file"), &link).unwrap();
+    watched.watch.settle();
+    fs::write(&link, "and after").unwrap();
+    watched.watch.recheck();
+    watched.check();
+}
+
 #[test]
 fn a_burst_that_overflows_the_queue_is_listed_instead() {
     let watched = Watched::new(Project::new(&[]));
