@@ -13,6 +13,7 @@ mod resources;
 mod sessions;
 mod status;
 mod tools;
+mod worktree;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -78,7 +79,7 @@ impl ContextPack {
         Ok(vec![
             Arc::new(ContextSearch::new(Arc::clone(index), Arc::clone(&self.sessions))?),
             Arc::new(ReadFile::new(Arc::clone(tree.guard()), packages, around)?),
-            Arc::new(GrepCodebase::new(Arc::clone(tree), Arc::clone(index) as Arc<_>)?),
+            Arc::new(GrepCodebase::new(Arc::clone(tree), Arc::clone(index))?),
         ])
     }
 

@@ -130,6 +130,7 @@ impl Core {
             *lock(&self.last_change) = Some(SystemTime::now());
             lock(&self.unwritten).gone.extend(listed.gone);
         }
+        self.trigrams.remove(listed.hidden.iter().map(|path| &**path));
         self.work.add(look);
         // After the line before: see `Trigrams::put`.
         self.trigrams.unknown(unknown.iter().map(|path| &**path));
@@ -202,7 +203,7 @@ impl Core {
 
     fn take_in(&self, id: SourceId, path: &str, read: Read, content: &[u8]) {
         let set = narrow::set_of(content);
-        self.trigrams.put(path, set.clone(), || self.work.is_waiting(id));
+        self.trigrams.put(path, set.clone(), || self.has_changed(id, path));
         if self.state_mut().says(path, &read) {
             self.keep(path, &read, None);
             return;
@@ -242,13 +243,18 @@ impl Core {
         }
         let known = self.cache().trigrams(key).and_then(Set::from_bytes);
         if known.is_some() {
-            return self.trigrams.put(path, known, || self.work.is_waiting(id));
+            return self.trigrams.put(path, known, || self.has_changed(id, path));
         }
         if let Some((read, content)) = self.read(path)
             && read.key == *key
         {
-            self.trigrams.put(path, narrow::set_of(&content), || self.work.is_waiting(id));
+            self.trigrams.put(path, narrow::set_of(&content), || self.has_changed(id, path));
         }
+    }
+
+    /// Whether the file is to be looked at again, or is another one by now.
+    fn has_changed(&self, id: SourceId, path: &str) -> bool {
+        self.work.is_waiting(id) || self.state().id_of(path) != Some(id)
     }
 
     fn cached(&self, key: &Key) -> Option<Analysis> {

@@ -12,10 +12,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tree::grep::{
-    CONTEXT_LINES, FilterError, Found, MAX_GLOB, MAX_LINE_BYTES, MAX_TEXT, Narrow, PatternError,
-    Query, search,
+    CONTEXT_LINES, FilterError, Found, MAX_GLOB, MAX_LINE_BYTES, MAX_TEXT, PatternError, Query,
+    search,
 };
 use tree::{EXCLUDED_FOLDERS, Tree};
+
+use crate::index::Index;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -90,14 +92,11 @@ struct Context {
 pub(crate) struct GrepCodebase {
     contract: Arc<Contract>,
     tree: Arc<Tree>,
-    narrow: Arc<dyn Narrow + Send + Sync>,
+    index: Arc<Index>,
 }
 
 impl GrepCodebase {
-    pub(crate) fn new(
-        tree: Arc<Tree>,
-        narrow: Arc<dyn Narrow + Send + Sync>,
-    ) -> Result<Self, ContractError> {
+    pub(crate) fn new(tree: Arc<Tree>, index: Arc<Index>) -> Result<Self, ContractError> {
         let blocked: Vec<_> =
             tree.guard().deny().patterns().map(|pattern| format!("`{pattern}`")).collect();
         let excluded = EXCLUDED_FOLDERS.map(|folder| format!("`{folder}/`"));
@@ -146,7 +145,7 @@ impl GrepCodebase {
         };
         let errors = [Code::InvalidInput, Code::AccessDenied];
         let contract = Arc::new(Contract::new(definition, &errors)?);
-        Ok(Self { contract, tree, narrow })
+        Ok(Self { contract, tree, index })
     }
 }
 
@@ -209,6 +208,7 @@ impl Tool for GrepCodebase {
 
     fn call(&self, arguments: Value, ctx: &CallContext) -> Result<Output, ToolError> {
         let started = Instant::now();
+        let _running = self.index.call();
         let Input { pattern, file_pattern, case_sensitive, limit } = parse(arguments)?;
         let query = Query::new(&pattern, case_sensitive)
             .map_err(|error| not_a_pattern(&pattern, &error))?
@@ -217,7 +217,7 @@ impl Tool for GrepCodebase {
             Some(glob) => query.in_files(&glob).map_err(|error| not_a_filter(&glob, &error))?,
             None => query,
         };
-        let Ok(found) = search(&self.tree, &query, Some(&*self.narrow), &|| ctx.is_cancelled())
+        let Ok(found) = search(&self.tree, &query, Some(&*self.index), &|| ctx.is_cancelled())
         else {
             ctx.check_cancelled()?;
             return Err(ToolError::new(Code::Cancelled, "the search was given up"));

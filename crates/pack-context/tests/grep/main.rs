@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 mod bad_input;
+mod changes;
 mod published;
 
 use std::fs;

@@ -20,6 +20,11 @@ impl State {
         self.source(id)?.file()
     }
 
+    /// The number that stands for a path now; a path that went and came back may have another.
+    pub(crate) fn id_of(&self, path: &str) -> Option<SourceId> {
+        self.by_path.get(path).copied()
+    }
+
     pub(crate) fn file_count(&self) -> usize {
         self.by_path.len()
     }
@@ -28,7 +33,7 @@ impl State {
     pub(crate) fn listed(&mut self, change: Change, modules: &Modules) -> Listed {
         let mut listed = Listed::default();
         match change {
-            Change::Changed(entry) => listed.look.extend(self.enlist(entry, modules, true)),
+            Change::Changed(entry) => self.enlist(entry, modules, true, &mut listed),
             Change::Removed(path) => {
                 if self.strike(&path) {
                     listed.gone.push(path.into());
@@ -50,28 +55,35 @@ impl State {
                     self.strike(path);
                 }
                 for entry in entries {
-                    listed.look.extend(self.enlist(entry, modules, false));
+                    self.enlist(entry, modules, false, &mut listed);
                 }
             }
         }
         listed
     }
 
-    /// The file's number if it has to be read: it is new, it looks different, or somebody knows that it changed.
-    fn enlist(&mut self, entry: Entry, modules: &Modules, changed: bool) -> Option<SourceId> {
+    /// A file is looked at if it is new, if it looks different, if somebody knows that it changed, or if grep may see it
+    /// now and might not before.
+    fn enlist(&mut self, entry: Entry, modules: &Modules, changed: bool, listed: &mut Listed) {
         if let Some(id) = self.by_path.get(&entry.path).copied() {
             let Some(Source { origin: Origin::File(file), .. }) = self.source_mut(id) else {
-                return None;
+                return;
             };
             let same = file
                 .known
                 .as_ref()
                 .is_some_and(|known| known.stamp == entry.stamp && known.settled);
             file.stamp = entry.stamp;
-            file.greppable = entry.greppable;
-            return (changed || !same).then_some(id);
+            let before = std::mem::replace(&mut file.greppable, entry.greppable);
+            if before && !entry.greppable {
+                listed.hidden.push(entry.path);
+            }
+            if changed || !same || entry.greppable && !before {
+                listed.look.push(id);
+            }
+            return;
         }
-        let id = self.next_id()?;
+        let Some(id) = self.next_id() else { return };
         let module = modules.of(&entry.path).map(|module| self.word(&module));
         let purpose = source::role_of(&entry.path, "");
         self.by_path.insert(entry.path.clone(), id);
@@ -90,7 +102,7 @@ impl State {
                 known: None,
             }),
         });
-        Some(id)
+        listed.look.push(id);
     }
 
     fn strike(&mut self, path: &str) -> bool {
@@ -126,13 +138,11 @@ impl State {
             let body = Body::Piece { bytes: piece.bytes, lines: piece.lines, names: piece.names };
             (body, piece.said)
         });
-        let module = self.source(id).and_then(|source| source.module.clone());
         let records =
             analysis.discoveries.into_iter().zip(analysis.said).map(|(mut record, said)| {
                 if record.date.is_empty() {
                     record.date = date.clone().unwrap_or_default();
                 }
-                record.fill_module(|_| module.as_deref().map(str::to_owned));
                 (Body::Discovery(Box::new(record)), said)
             });
         let documents = records.chain(pieces).collect();
@@ -185,4 +195,6 @@ pub(crate) struct Read {
 pub(crate) struct Listed {
     pub(crate) look: Vec<SourceId>,
     pub(crate) gone: Vec<Box<str>>,
+    /// Files that are there, and that grep may not see any more.
+    pub(crate) hidden: Vec<Box<str>>,
 }
