@@ -125,6 +125,11 @@ impl Discovery {
         }
     }
 
+    /// Whether it is about the module that its file is in. What the whole project says is about none.
+    pub(crate) fn is_about_its_place(&self) -> bool {
+        !self.path().is_some_and(place::is_of_the_project)
+    }
+
     /// Gives one that names no module the module of its file, or the one that most files of its commit are in. What the
     /// whole project says – memory, its guides and records – is about no module.
     pub fn fill_module(&mut self, module_of: impl Fn(&str) -> Option<String>) {
@@ -132,8 +137,7 @@ impl Discovery {
             return;
         }
         self.module = match &self.source {
-            Source::File { path, .. } if place::is_of_the_project(path) => None,
-            Source::File { path, .. } => module_of(path),
+            Source::File { path, .. } => module_of(path).filter(|_| self.is_about_its_place()),
             Source::Commit { files, .. } => {
                 let modules: Vec<_> = files.iter().map(|file| module_of(file)).collect();
                 let count =

@@ -3,7 +3,7 @@
 use contract::CallContext;
 
 use super::state::Body;
-use super::{Index, neighbours};
+use super::{Index, neighbours, search};
 use crate::Status;
 use crate::discover::Discovery;
 use crate::resources::{Facts, FileFact};
@@ -36,10 +36,14 @@ impl Facts for Index {
 
     fn discoveries(&self) -> Vec<Discovery> {
         let state = self.core.state();
-        let discoveries = state.documents().filter_map(|(_, _, document)| match &document.body {
-            Body::Discovery(discovery) => Some((**discovery).clone()),
-            Body::Piece { .. } | Body::Session(_) => None,
-        });
+        let discoveries =
+            state.documents().filter_map(|(_, source, document)| match &document.body {
+                Body::Discovery(discovery) => {
+                    let module = search::module_of(source, document).map(str::to_owned);
+                    Some(Discovery { module, ..(**discovery).clone() })
+                }
+                Body::Piece { .. } | Body::Session(_) => None,
+            });
         discoveries.collect()
     }
 

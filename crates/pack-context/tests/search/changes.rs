@@ -170,3 +170,14 @@ fn added_discoveries_are_found_whoever_added_them() {
     store.remove("added").unwrap();
     assert_eq!(session.search("gondola harness")["results"], json!([]));
 }
+
+#[test]
+fn what_is_noted_in_a_file_goes_with_the_module_of_the_file() {
+    let project = Project::new();
+    project.write("services/pay/charge.py", "# TODO: refund the gondola\ndef charge(): pass\n");
+    let session = running(&project);
+    let module = || session.search("refund the gondola")["results"][0]["module"].clone();
+    assert_eq!(module(), "services");
+    project.write("services/pay/pyproject.toml", "[project]\nname = \"payments\"\n");
+    assert_eq!(module(), "payments");
+}
