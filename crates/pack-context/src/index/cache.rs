@@ -22,6 +22,7 @@ mod vectors;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 
@@ -35,19 +36,34 @@ const NAME: &str = "index.db";
 /// Over this many bytes the rows that nobody used for longest are dropped.
 const MAX_BYTES: u64 = 2 * 1024 * 1024 * 1024;
 
+/// How long a process goes on without a cache before it tries to open it again.
+const TRY_AGAIN_AFTER: Duration = Duration::from_secs(10);
+
 pub(crate) struct Cache {
     path: PathBuf,
+    held: Mutex<Held>,
+}
+
+struct Held {
     /// None while there is no usable file: then every look-up misses, and nothing is kept.
-    connection: Mutex<Option<Connection>>,
+    connection: Option<Connection>,
+    /// When it was last tried to open one.
+    tried: Instant,
+}
+
+impl Held {
+    fn open(path: &Path) -> Self {
+        let connection =
+            path.parent().is_some_and(Path::is_dir).then(|| open::open_or_replace(path));
+        Self { connection: connection.flatten(), tried: Instant::now() }
+    }
 }
 
 impl Cache {
     /// Opens the file. It never fails: without a cache the index is only slower to start.
     pub(crate) fn open(place: &Place) -> Self {
-        let folder = place.make();
-        let path = folder.clone().unwrap_or_default().join(NAME);
-        let connection = folder.and_then(|_| open::open_or_replace(&path));
-        Self { path, connection: Mutex::new(connection) }
+        let path = place.make().unwrap_or_default().join(NAME);
+        Self { held: Mutex::new(Held::open(&path)), path }
     }
 
     /// Held by the process that embeds.
@@ -113,16 +129,20 @@ impl Cache {
         action: &str,
         work: impl FnOnce(&mut Connection) -> rusqlite::Result<T>,
     ) -> Option<T> {
-        let mut held = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
-        let error = match work(held.as_mut()?) {
+        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        if held.connection.is_none() && held.tried.elapsed() > TRY_AGAIN_AFTER {
+            // It may have been locked for a while.
+            *held = Held::open(&self.path);
+        }
+        let error = match work(held.connection.as_mut()?) {
             Ok(done) => return Some(done),
             Err(error) => error,
         };
         if open::is_corrupt(&error) {
             tracing::warn!(%error, "the index cache is corrupt: it is set aside and made again");
-            *held = None;
+            held.connection = None;
             open::set_aside(&self.path);
-            *held = open::open_or_replace(&self.path);
+            *held = Held::open(&self.path);
         } else {
             tracing::warn!(%error, action, "the index cache could not be used");
         }

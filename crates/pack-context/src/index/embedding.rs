@@ -14,7 +14,9 @@ mod refused;
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
+use std::thread;
+use std::time::Duration;
 
 use embed::{EmbedError, Embedder};
 use rank::vectors::Vectors;
@@ -135,7 +137,8 @@ impl Embedding {
 
     /// Puts in what the cache has of all that is missing, and makes nothing.
     pub(crate) fn recall(&self, enough: &dyn Fn() -> bool) {
-        let mut turn = lock(&self.turn);
+        // A turn of its own: a round that runs would be waited for.
+        let mut turn = Turn::default();
         let missing = self.missing(&mut turn, usize::MAX);
         for some in missing.chunks(LOOK_UP) {
             if enough() {
@@ -143,7 +146,6 @@ impl Embedding {
             }
             self.look_up(&mut turn, some);
         }
-        turn.queue = None;
     }
 
     /// What a round makes of the queue, and what it leaves of it.
@@ -174,7 +176,7 @@ impl Embedding {
     }
 
     /// Embeds these documents at once: somebody has just written them and may ask for them next.
-    pub(crate) fn embed_now(&self, documents: &[DocumentId]) {
+    fn embed_now(&self, documents: &[DocumentId]) {
         // A turn of its own: a round that runs would be waited for.
         let mut turn = Turn::default();
         let state = self.core.state();
@@ -187,6 +189,32 @@ impl Embedding {
         if !missing.is_empty() && !self.look_up(&mut turn, &missing) {
             self.embed(&mut turn, &missing.iter().collect::<Vec<_>>());
         }
+    }
+
+    /// The same, waited for only so long: an endpoint may take any time.
+    pub(crate) fn embed_within(self: &Arc<Self>, documents: Vec<DocumentId>, patience: Duration) {
+        let (done, is_done) = mpsc::channel::<()>();
+        let this = Arc::clone(self);
+        let work = move || {
+            this.embed_now(&documents);
+            drop(done);
+        };
+        if thread::Builder::new().name("vouch-written".into()).spawn(work).is_ok() {
+            // Nothing is ever sent: the end of the work closes the channel.
+            let _ = is_done.recv_timeout(patience);
+        }
+    }
+
+    /// Vectors have this length from now on. Those of another length came from another model under the same name, and
+    /// are of no use beside the new ones.
+    pub(crate) fn expect(&self, dims: usize) {
+        let fits = |vectors: &Vectors| vectors.dims() == dims;
+        if self.core.state().vectors.as_ref().is_none_or(fits) {
+            return;
+        }
+        self.core.state_mut().forget_vectors();
+        self.core.cache().forget_vectors(&self.model);
+        tracing::warn!(dims, "the vectors have another length than before: all are made again");
     }
 
     /// How many documents have a vector, and how many should. Counted again only when documents have changed.
@@ -244,6 +272,9 @@ impl Embedding {
             }
         };
         self.note(None);
+        if let Some(dims) = rows.first().and_then(|(_, row)| Vectors::dims_of(row)) {
+            self.expect(dims);
+        }
         let kept: Vec<(Key, Vec<u8>)> =
             rows.iter().map(|(missing, row)| (missing.key, row.clone())).collect();
         self.core.cache().add_vectors(&self.model, &kept);

@@ -13,6 +13,8 @@ const FOR_CHANGES: Duration = Duration::from_millis(400);
 const FOR_BUILDING: Duration = Duration::from_millis(150);
 /// Somebody who asks once and leaves waits for a better answer, as does whoever would get none.
 const FOR_THE_FIRST: Duration = Duration::from_millis(3_500);
+/// How long their vectors are waited for; without one a discovery is found by its words.
+const FOR_WRITTEN: Duration = Duration::from_millis(1_000);
 /// New discoveries that are embedded before the answer; more than somebody writes between two questions.
 const EMBEDDED_AT_ONCE: usize = 8;
 
@@ -86,12 +88,12 @@ impl Index {
     }
 
     fn embed_what_was_written(&self) {
-        let Some(embedding) = &self.embedding else { return };
         let mut written = self.core.take_written();
+        let Some(embedding) = &self.embedding else { return };
         // The rest is for the background.
         written.truncate(EMBEDDED_AT_ONCE);
         if !written.is_empty() {
-            embedding.embed_now(&written);
+            embedding.embed_within(written, FOR_WRITTEN);
         }
     }
 }

@@ -124,13 +124,21 @@ impl Index {
                 drop(state);
                 // Known by now, unless there was nothing to hold it against.
                 if let Some(asked) = asked {
-                    wait_for(asked, question, cancelled)?;
+                    let vector = wait_for(asked, question, cancelled)?;
+                    self.expect(vector.len());
                 }
                 return Ok((picked, ranking.total));
             }
             drop(state);
             let asked = asked.expect("only a vector that was asked for is late");
             wait_for(asked, question, cancelled)?;
+        }
+    }
+
+    /// A vector of another length than those of the documents says that the model is another one.
+    fn expect(&self, dims: usize) {
+        if let Some(embedding) = &self.embedding {
+            embedding.expect(dims);
         }
     }
 
@@ -174,10 +182,10 @@ fn wait_for(
     asked: &Asked,
     question: &Question<'_>,
     cancelled: &(dyn Fn() -> bool + Sync),
-) -> Result<(), Unanswered> {
+) -> Result<Arc<[f32]>, Unanswered> {
     let began = Instant::now();
     match asked.wait(&|| cancelled() || Instant::now() >= question.until) {
-        Some(outcome) => outcome.map(drop).map_err(Unanswered::NotEmbedded),
+        Some(outcome) => outcome.map_err(Unanswered::NotEmbedded),
         None if cancelled() => Err(Unanswered::Cancelled),
         None => Err(Unanswered::NotEmbedded(Arc::new(EmbedError::Timeout(began.elapsed())))),
     }
@@ -230,7 +238,10 @@ fn allows(state: &State, question: &Question<'_>, id: DocumentId) -> bool {
 /// A discovery has its own, or that of its file where it is about that.
 pub(super) fn module_of<'a>(source: &'a Source, document: &'a Document) -> Option<&'a str> {
     match &document.body {
-        Body::Discovery(discovery) => discovery.module.as_deref(),
+        Body::Discovery(discovery) => {
+            let own = discovery.module.as_deref();
+            own.or_else(|| source.module.as_deref().filter(|_| discovery.is_about_its_place()))
+        }
         Body::Piece { .. } | Body::Session(_) => source.module.as_deref(),
     }
 }

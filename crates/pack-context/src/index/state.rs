@@ -131,6 +131,12 @@ impl State {
         vectors.insert_row(id.number(), row)
     }
 
+    /// No document has a vector any more.
+    pub(crate) fn forget_vectors(&mut self) {
+        self.vectors = None;
+        self.generation += 1;
+    }
+
     /// Gives a source these documents instead of those it had. A text that was there before keeps its vector.
     fn fill(&mut self, id: SourceId, documents: Vec<(Body, Said)>) {
         let known = self.vectors_of(id);

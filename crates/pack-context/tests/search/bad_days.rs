@@ -50,6 +50,23 @@ fn a_folder_that_cannot_be_read_is_left_out() {
     });
 }
 
+/// Without a watch the count comes from the listing.
+#[test]
+fn folders_that_cannot_be_read_are_counted_without_a_watch() {
+    let project = Project::shop();
+    project.write("closed/a.md", "zanzibar");
+    let closed = project.path("closed");
+    fs::set_permissions(&closed, fs::Permissions::from_mode(0o000)).unwrap();
+    let options = pack_context::ContextOptions { watch: false, ..project.options() };
+    let answer = as_a_user(|| {
+        let session = project.open_with(options);
+        assert!(session.pack.index().complete(&|_| (), &|| false));
+        session.call("grep_codebase", serde_json::json!({"pattern": "zanzibar"})).unwrap()
+    });
+    fs::set_permissions(&closed, fs::Permissions::from_mode(0o700)).unwrap();
+    assert_eq!(answer["skipped"], 1, "{answer}");
+}
+
 #[test]
 fn a_root_that_is_no_folder_is_named() {
     let project = Project::new();

@@ -187,6 +187,8 @@ pub(crate) fn wait_for(condition: impl Fn() -> bool) {
 /// Vectors by what a text is about: a question meets a text with none of its words.
 pub(crate) struct Concepts {
     model: Model,
+    /// Dimensions for words that belong to no concept.
+    others: usize,
     pub(crate) embedded: AtomicUsize,
     failure: Mutex<Option<fn() -> EmbedError>>,
     refused: Mutex<Option<&'static str>>,
@@ -213,9 +215,14 @@ const OTHERS: usize = 509;
 
 impl Concepts {
     pub(crate) fn new(id: &str) -> Arc<Self> {
-        let model = Model { id: id.into(), dims: Some(CONCEPTS.len() + OTHERS), hash: id.into() };
+        Self::with(id, OTHERS)
+    }
+
+    pub(crate) fn with(id: &str, others: usize) -> Arc<Self> {
+        let model = Model { id: id.into(), dims: None, hash: id.into() };
         Arc::new(Self {
             model,
+            others,
             embedded: AtomicUsize::new(0),
             failure: Mutex::default(),
             refused: Mutex::default(),
@@ -231,8 +238,8 @@ impl Concepts {
         *self.refused.lock().unwrap() = word;
     }
 
-    fn vector(text: &str) -> Vec<f32> {
-        let mut vector = vec![0.0_f32; CONCEPTS.len() + OTHERS];
+    fn vector(&self, text: &str) -> Vec<f32> {
+        let mut vector = vec![0.0_f32; CONCEPTS.len() + self.others];
         let lower = text.to_lowercase();
         for word in lower.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()) {
             match CONCEPTS.iter().position(|concept| concept.contains(&word)) {
@@ -241,7 +248,7 @@ impl Concepts {
                     let sum = word.bytes().fold(7_usize, |sum, byte| {
                         sum.wrapping_mul(31).wrapping_add(usize::from(byte))
                     });
-                    vector[CONCEPTS.len() + sum % OTHERS] += 0.3;
+                    vector[CONCEPTS.len() + sum % self.others] += 0.3;
                 }
             }
         }
@@ -265,6 +272,6 @@ impl Embedder for Concepts {
             return Err(EmbedError::Refused { status: 400, message: "input too long".into() });
         }
         self.embedded.fetch_add(texts.len(), Ordering::Relaxed);
-        Ok(texts.iter().map(|text| Self::vector(text)).collect())
+        Ok(texts.iter().map(|text| self.vector(text)).collect())
     }
 }

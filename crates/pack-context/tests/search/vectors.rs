@@ -5,7 +5,7 @@ use std::time::Duration;
 use embed::EmbedError;
 use serde_json::json;
 
-use crate::support::{Project, wait_for};
+use crate::support::{Concepts, Project, wait_for};
 
 #[test]
 fn a_question_that_cannot_be_embedded_gets_the_error_of_the_seed() {
@@ -82,6 +82,21 @@ fn a_text_that_is_refused_keeps_no_other_from_its_vector() {
     assert!(session.pack.index().complete(&|_| (), &|| false));
     let status = session.pack.index().status();
     assert_eq!(status.vectors.done, status.chunks);
+}
+
+/// An endpoint may give another model the same name.
+#[test]
+fn vectors_of_another_length_replace_those_of_before() {
+    let mut project = Project::shop();
+    project.complete();
+    project.embedder = Concepts::with("concepts", 600);
+    let session = project.open();
+    session.pack.start();
+    session.wait_until_embedded();
+    // The question shows it; its own answer still goes by words.
+    session.search("total_price");
+    session.wait_until_embedded();
+    assert!(session.best("which database storage do we use").contains("Postgres"));
 }
 
 /// The error comes before the time limit of the call, which would say less.

@@ -97,9 +97,11 @@ impl Cache {
                 .query_row([key], |row| Ok((row.get(0)?, row.get(1)?)))
                 .optional()?;
             if row.as_ref().is_some_and(|(_, used)| *used != today()) {
+                // A date that cannot be noted now takes nothing from what was read.
                 connection
                     .prepare_cached("UPDATE analyses SET used = ?2 WHERE key = ?1")?
-                    .execute(params![key, today()])?;
+                    .execute(params![key, today()])
+                    .ok();
             }
             Ok(row)
         })?

@@ -39,7 +39,7 @@ pub(super) fn open_or_replace(path: &Path) -> Option<Connection> {
             set_aside(path);
         }
         Err(error) => {
-            tracing::warn!(%error, "there is no index cache: the index is made again at every start");
+            tracing::warn!(%error, "the index cache cannot be opened: the index goes on without it");
             return None;
         }
     }

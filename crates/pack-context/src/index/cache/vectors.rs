@@ -1,10 +1,17 @@
 //! The rows of `vectors`.
 
-use rusqlite::{OptionalExtension, TransactionBehavior, params};
+use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 
 use super::{Cache, Key, today};
 
 impl Cache {
+    /// Drops all rows of a model.
+    pub(crate) fn forget_vectors(&self, model: &Key) {
+        self.run("drop vectors of", |connection| {
+            connection.execute("DELETE FROM vectors WHERE model = ?1", [model])
+        });
+    }
+
     /// The stored row of each text, None where there is none.
     pub(crate) fn vectors(&self, model: &Key, keys: &[Key]) -> Vec<Option<Vec<u8>>> {
         self.run("read vectors of", |connection| {
@@ -24,16 +31,8 @@ impl Cache {
                 }));
             }
             drop(find);
-            if !aged.is_empty() {
-                let tx = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-                let mut touch = tx
-                    .prepare_cached("UPDATE vectors SET used = ?3 WHERE model = ?1 AND key = ?2")?;
-                for key in &aged {
-                    touch.execute(params![model, key, today()])?;
-                }
-                drop(touch);
-                tx.commit()?;
-            }
+            // A date that cannot be noted now takes nothing from what was read.
+            touch(connection, model, &aged).ok();
             Ok(rows)
         })
         .unwrap_or_else(|| vec![None; keys.len()])
@@ -52,4 +51,19 @@ impl Cache {
             tx.commit()
         });
     }
+}
+
+/// Notes that these rows were used today.
+fn touch(connection: &mut Connection, model: &Key, keys: &[Key]) -> rusqlite::Result<()> {
+    if keys.is_empty() {
+        return Ok(());
+    }
+    let tx = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let mut touch =
+        tx.prepare_cached("UPDATE vectors SET used = ?3 WHERE model = ?1 AND key = ?2")?;
+    for key in keys {
+        touch.execute(params![model, key, today()])?;
+    }
+    drop(touch);
+    tx.commit()
 }
