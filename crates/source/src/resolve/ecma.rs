@@ -1,18 +1,16 @@
 //! TypeScript and JavaScript, by `oxc_resolver` over the guard.
 //!
 //! TypeScript asks as the compiler does (`.js` may mean `.ts`, types before code), JavaScript as Node and bundlers do.
-//! The project's root is a folder of an invented path, so that nothing outside can be named and nothing of this machine
-//! shows; `..` that leads above it finds nothing.
+//! `project.rs` is the project as it sees it.
 
-use std::io;
-use std::path::{Path, PathBuf};
+mod project;
+
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use guard::Kind;
-use oxc_resolver::{
-    FileMetadata, FileSystem, ResolveError, ResolveOptions, ResolverGeneric, TsconfigDiscovery,
-};
+use oxc_resolver::{ResolveError, ResolveOptions, ResolverGeneric, TsconfigDiscovery};
 
+use self::project::{Project, ROOT};
 use super::Resolution;
 use super::files::{Files, below, join, parent};
 use super::manifest::{Manifests, is_package_name, package_name};
@@ -20,25 +18,29 @@ use super::stdlib;
 use crate::import::{Import, ImportKind};
 use crate::language::Language;
 
-/// Where the root is to `oxc_resolver`; no folder of a project is called so.
-const ROOT: &str = "/.vouch-project-root";
-
 pub(super) struct Ecma {
     typescript: ResolverGeneric<Project>,
     javascript: ResolverGeneric<Project>,
+    /// For files whose `tsconfig.json` builds on one that is not there.
+    own_config: ResolverGeneric<Project>,
     /// For files whose `tsconfig.json` cannot be read.
     without_config: ResolverGeneric<Project>,
 }
 
 impl Ecma {
     pub(super) fn new(files: &Arc<Files>) -> Self {
-        let project = Project(Some(Arc::clone(files)));
-        let typescript =
-            ResolverGeneric::new_with_file_system(project, options(Language::TypeScript));
+        let typescript = ResolverGeneric::new_with_file_system(
+            Project::of(files),
+            options(Language::TypeScript),
+        );
         let javascript = typescript.clone_with_options(options(Language::JavaScript));
+        let own_config = ResolverGeneric::new_with_file_system(
+            Project::of(files).with_own_configs(),
+            options(Language::TypeScript),
+        );
         let without_config = typescript
             .clone_with_options(ResolveOptions { tsconfig: None, ..options(Language::TypeScript) });
-        Self { typescript, javascript, without_config }
+        Self { typescript, javascript, own_config, without_config }
     }
 
     pub(super) fn resolve(
@@ -55,7 +57,7 @@ impl Ecma {
                 join(parent(from), specifier).and_then(|path| files.file(&path)),
             );
         }
-        if let Some(path) = self.find(from, language, specifier) {
+        if let Ok(path) = self.find(from, language, specifier) {
             return Resolution::file(files.file(&path));
         }
         let bare = specifier.split(['?', '!']).next().unwrap_or(specifier);
@@ -74,7 +76,8 @@ impl Ecma {
             return Resolution::External(package.to_owned());
         }
         if let Some(folder) = manifests.member(files, from, package) {
-            return Resolution::file(member_file(files, &folder, &bare[package.len()..]));
+            let rest = bare[package.len()..].trim_start_matches('/');
+            return Resolution::file(self.member_file(files, &folder, language, bare, rest));
         }
         let external = is_package_name(package) && manifests.declares(files, from, package);
         if external && !self.is_alias(from, bare) {
@@ -85,7 +88,9 @@ impl Ecma {
 
     /// Whether `tsconfig.json` says that such names are the project's own.
     fn is_alias(&self, from: &str, specifier: &str) -> bool {
-        let config = self.typescript.find_tsconfig(PathBuf::from(ROOT).join(from)).ok().flatten();
+        let file = PathBuf::from(ROOT).join(from);
+        let config = self.typescript.find_tsconfig(&file);
+        let config = config.or_else(|_| self.own_config.find_tsconfig(&file)).ok().flatten();
         let paths = config.as_ref().and_then(|config| config.compiler_options.paths.as_ref());
         paths.is_some_and(|paths| {
             paths.keys().any(|pattern| match pattern.split_once('*') {
@@ -97,8 +102,33 @@ impl Ecma {
         })
     }
 
+    /// The file of a member of the workspace that is not linked into `node_modules`: as its manifest says, asked from
+    /// inside, where a package may be called by its own name.
+    fn member_file(
+        &self,
+        files: &Files,
+        folder: &str,
+        language: Language,
+        specifier: &str,
+        rest: &str,
+    ) -> Option<String> {
+        let inside = below(folder, "package.json");
+        match self.find(&inside, language, specifier) {
+            Ok(path) => return files.file(&path),
+            Err(ResolveError::PackagePathNotExported { .. }) => return None,
+            Err(_) => {}
+        }
+        let named = self.find(&inside, language, &format!("./{rest}")).ok();
+        named.and_then(|path| files.file(&path)).or_else(|| unbuilt(files, folder, rest))
+    }
+
     /// The path below the root, if there is such a file.
-    fn find(&self, from: &str, language: Language, specifier: &str) -> Option<String> {
+    fn find(
+        &self,
+        from: &str,
+        language: Language,
+        specifier: &str,
+    ) -> Result<String, ResolveError> {
         let file = PathBuf::from(ROOT).join(from);
         let found = match language {
             Language::JavaScript => self.javascript.resolve_file(&file, specifier),
@@ -109,17 +139,26 @@ impl Ecma {
             _ => self
                 .typescript
                 .resolve_file(&file, specifier)
-                .or_else(|_| self.typescript.resolve_dts(&file, specifier)),
+                .or_else(|error| self.typescript.resolve_dts(&file, specifier).map_err(|_| error)),
         };
         let found = match found {
-            Err(ResolveError::TsconfigLoadFailed { .. } | ResolveError::TsconfigNotFound(_)) => {
+            Err(error) if is_of_config(&error) => self.own_config.resolve_file(&file, specifier),
+            found => found,
+        };
+        let found = match found {
+            Err(error) if is_of_config(&error) => {
                 self.without_config.resolve_file(&file, specifier)
             }
             found => found,
         };
-        let path = found.ok()?.into_path_buf();
-        path.strip_prefix(ROOT).ok()?.to_str().map(str::to_owned)
+        let path = found?.into_path_buf();
+        let inside = path.strip_prefix(ROOT).ok().and_then(|path| path.to_str());
+        inside.map(str::to_owned).ok_or_else(|| ResolveError::NotFound(specifier.to_owned()))
     }
+}
+
+fn is_of_config(error: &ResolveError) -> bool {
+    matches!(error, ResolveError::TsconfigLoadFailed { .. } | ResolveError::TsconfigNotFound(_))
 }
 
 fn options(language: Language) -> ResolveOptions {
@@ -167,17 +206,15 @@ fn options(language: Language) -> ResolveOptions {
     }
 }
 
-/// A member of the workspace that is not linked into `node_modules`, or whose exports name files that are not built
-/// yet: its sources, where packages keep them.
-fn member_file(files: &Files, folder: &str, rest: &str) -> Option<String> {
-    let rest = rest.trim_start_matches('/');
+/// The source of what a package's manifest names but nobody has built yet, where packages keep their sources.
+fn unbuilt(files: &Files, folder: &str, rest: &str) -> Option<String> {
     let stems = match rest {
         "" => vec!["src/index", "index", "src/main", "main", "lib/index"],
-        _ => vec![rest, ""],
+        rest => vec![rest],
     };
     let endings = ["", ".ts", ".tsx", ".mts", ".js", ".jsx", ".mjs", ".cjs", ".d.ts"];
     let mut candidates = Vec::new();
-    for stem in stems.into_iter().filter(|stem| !stem.is_empty()) {
+    for stem in stems {
         for place in [
             stem.to_owned(),
             format!("src/{stem}"),
@@ -188,52 +225,4 @@ fn member_file(files: &Files, folder: &str, rest: &str) -> Option<String> {
         }
     }
     candidates.iter().find_map(|path| files.file(&below(folder, path)))
-}
-
-/// The project as `oxc_resolver` sees it. Links are followed by the guard, so none shows.
-struct Project(Option<Arc<Files>>);
-
-impl Project {
-    fn files(&self, path: &Path) -> io::Result<(&Files, String)> {
-        let files = self.0.as_deref();
-        let path = path.strip_prefix(ROOT).ok().and_then(Path::to_str);
-        files.zip(path.map(str::to_owned)).ok_or_else(|| io::ErrorKind::NotFound.into())
-    }
-}
-
-impl FileSystem for Project {
-    /// A project without files: the trait wants a way to make one from nothing.
-    fn new() -> Self {
-        Self(None)
-    }
-
-    fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
-        self.read_to_string(path).map(String::into_bytes)
-    }
-
-    fn read_to_string(&self, path: &Path) -> io::Result<String> {
-        let (files, path) = self.files(path)?;
-        let text = files.read(&path).ok_or(io::ErrorKind::NotFound)?;
-        Ok(text.to_string())
-    }
-
-    fn metadata(&self, path: &Path) -> io::Result<FileMetadata> {
-        let (files, path) = self.files(path)?;
-        let seen = files.look(&path).ok_or(io::ErrorKind::NotFound)?;
-        Ok(FileMetadata::new(seen.kind == Kind::File, seen.kind == Kind::Folder, false))
-    }
-
-    fn symlink_metadata(&self, path: &Path) -> io::Result<FileMetadata> {
-        self.metadata(path)
-    }
-
-    fn read_link(&self, _: &Path) -> Result<PathBuf, ResolveError> {
-        Err(io::Error::from(io::ErrorKind::InvalidInput).into())
-    }
-
-    fn canonicalize(&self, path: &Path) -> io::Result<PathBuf> {
-        let (files, path) = self.files(path)?;
-        let seen = files.look(&path).ok_or(io::ErrorKind::NotFound)?;
-        Ok(Path::new(ROOT).join(seen.path))
-    }
 }

@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use globset::{GlobBuilder, GlobSet};
 use serde::Deserialize;
 
 use super::files::{Files, Memory, below, folders_above};
@@ -107,10 +108,12 @@ fn workspaces(value: &serde_json::Value) -> Vec<String> {
     list.into_iter().flatten().filter_map(|item| item.as_str()).map(str::to_owned).collect()
 }
 
-/// The folders that patterns with `*` and `**` name below `root`.
-pub(super) fn expand(files: &Files, root: &str, patterns: &[String]) -> Vec<String> {
+/// The folders that patterns with `*` and `**` name below `root`, without those that a pattern after `!` names.
+fn expand(files: &Files, root: &str, patterns: &[String]) -> Vec<String> {
     let mut folders = Vec::new();
-    for pattern in patterns.iter().filter(|pattern| !pattern.starts_with('!')) {
+    let (excluded, included): (Vec<_>, Vec<_>) =
+        patterns.iter().partition(|pattern| pattern.starts_with('!'));
+    for pattern in included {
         let mut open = vec![root.to_owned()];
         for part in pattern.split('/').filter(|part| !matches!(*part, "" | ".")) {
             open = open.iter().flat_map(|folder| step(files, folder, part)).collect();
@@ -118,8 +121,25 @@ pub(super) fn expand(files: &Files, root: &str, patterns: &[String]) -> Vec<Stri
         }
         folders.extend(open);
     }
+    let excluded = any_of(root, &excluded);
+    folders.retain(|folder| !excluded.is_match(below(folder, "package.json")));
     folders.truncate(MAX_MEMBERS);
     folders
+}
+
+/// What matches the manifests that patterns exclude; a pattern that cannot be read excludes nothing.
+fn any_of(root: &str, excluded: &[&String]) -> GlobSet {
+    let mut globs = GlobSet::builder();
+    for pattern in excluded {
+        let pattern = pattern.trim_start_matches('!').trim_start_matches("./");
+        // As package managers have it: `**` at the end means the folder itself, too.
+        let manifest = format!("{}/package.json", pattern.trim_end_matches('/'));
+        let pattern = below(&globset::escape(root), &manifest);
+        if let Ok(glob) = GlobBuilder::new(&pattern).literal_separator(true).build() {
+            globs.add(glob);
+        }
+    }
+    globs.build().unwrap_or_default()
 }
 
 fn step(files: &Files, folder: &str, part: &str) -> Vec<String> {

@@ -55,6 +55,82 @@ fn typescript() {
     insta::assert_snapshot!(project.resolved("src/main.ts"));
 }
 
+/// What a configuration says itself holds, though it builds on a package that is not installed.
+#[test]
+fn typescript_configurations_of_others_that_are_not_there() {
+    let project = Project::new(&[
+        (
+            "a/tsconfig.json",
+            r#"{ // comments are fine
+                "extends": "@tsconfig/node20/tsconfig.json",
+                "compilerOptions": {"allowJs": true, "baseUrl": ".", "paths": {"@/*": ["src/*"]}},}"#,
+        ),
+        ("a/src/main.ts", "import '@/x'; import './x'; import 'src/x'; import '@/gone';"),
+        ("a/src/main.js", "import '@/x';"),
+        ("a/src/x.ts", ""),
+        ("b/tsconfig.json", r#"{"extends": ["./gone.json", "./base"]}"#),
+        (
+            "b/base.json",
+            r#"{"extends": "@tsconfig/strict", "compilerOptions": {"paths": {"~/*": ["./lib/*"]}}}"#,
+        ),
+        ("b/main.ts", "import '~/x';"),
+        ("b/lib/x.ts", ""),
+    ]);
+    let all = ["a/src/main.ts", "a/src/main.js", "b/main.ts"].map(|path| project.resolved(path));
+    insta::assert_snapshot!(all.join("\n\n"), @r"
+    @/x -> a/src/x.ts
+    ./x -> a/src/x.ts
+    src/x -> a/src/x.ts
+    @/gone -> missing
+
+    @/x -> a/src/x.ts
+
+    ~/x -> b/lib/x.ts
+    ");
+}
+
+/// Members that are not linked mean what their manifests say; only what is not built yet is guessed.
+#[test]
+fn typescript_members_that_are_not_linked() {
+    let project = Project::new(&[
+        (
+            "package.json",
+            r#"{"name": "shop", "workspaces": ["packages/*", "!packages/old", "!**/fixtures/**"]}"#,
+        ),
+        (
+            "main.ts",
+            "import 'u'; import 'u/feature'; import 'u/src/impl/feature'; import 'u/internal/x'; import 'u/gone';\n\
+             import 'entry'; import 'entry/deep/part'; import 'old'; import 'fixture';\n\
+             import 'dist'; import 'dist/part';\n",
+        ),
+        (
+            "packages/u/package.json",
+            r#"{"name": "u", "exports": {".": "./main.ts", "./feature": "./src/impl/feature.ts", "./internal/*": null}}"#,
+        ),
+        ("packages/u/main.ts", ""),
+        ("packages/u/src/index.ts", ""),
+        ("packages/u/src/feature.ts", ""),
+        ("packages/u/src/impl/feature.ts", ""),
+        ("packages/u/internal/x.ts", ""),
+        ("packages/u/src/gone.ts", ""),
+        ("packages/entry/package.json", r#"{"name": "entry", "main": "./entry.ts"}"#),
+        ("packages/entry/entry.ts", ""),
+        ("packages/entry/index.ts", ""),
+        ("packages/entry/deep/part.ts", ""),
+        ("packages/old/package.json", r#"{"name": "old"}"#),
+        ("packages/old/index.ts", ""),
+        ("packages/fixtures/package.json", r#"{"name": "fixture"}"#),
+        ("packages/fixtures/index.ts", ""),
+        (
+            "packages/dist/package.json",
+            r#"{"name": "dist", "exports": {".": "./dist/index.js", "./*": "./dist/*.js"}}"#,
+        ),
+        ("packages/dist/src/index.ts", ""),
+        ("packages/dist/src/part.ts", ""),
+    ]);
+    insta::assert_snapshot!(project.resolved("main.ts"));
+}
+
 #[test]
 fn javascript() {
     let project = Project::new(&[
