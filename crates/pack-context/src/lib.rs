@@ -14,6 +14,7 @@ mod sessions;
 mod status;
 mod tools;
 mod worktree;
+mod worktree;
 
 use std::path::Path;
 use std::sync::Arc;

@@ -2,6 +2,7 @@
 //!
 //! The repository is read without its hooks, its filters, the user's configuration or the environment. Where the root is
 //! a folder inside a repository, only commits that touched something below the root count: the rest is not ours to show.
+//! A `.git` that leads to a repository of somebody else is not followed (`worktree.rs`).
 //! History is deliberately not readable by the tools, so a message that holds a recognisable secret is left out.
 
 use std::collections::BTreeSet;
@@ -16,6 +17,7 @@ use regex::Regex;
 use store::context::Kind;
 
 use super::{Discovery, MAX_CONTENT, MAX_TITLE, Source, date, id_of, tidy, tidy_line};
+use crate::worktree::GitFolder;
 
 /// How far back is looked, counted in commits.
 pub const MAX_COMMITS: usize = 2_000;
@@ -29,6 +31,10 @@ const OBJECT_CACHE_BYTES: usize = 8 << 20;
 pub enum CommitsError {
     #[error("the git history of this project cannot be read")]
     Unreadable(#[source] Box<dyn std::error::Error + Send + Sync>),
+    #[error(
+        "the git history of this project is not read: its `.git` leads to a folder that does not lead back"
+    )]
+    Elsewhere,
 }
 
 /// A subject that says that something was put right.
@@ -81,8 +87,10 @@ pub fn fix_commits(root: &Path, limit: usize) -> Result<Vec<Discovery>, CommitsE
 fn open(root: &Path) -> Result<Option<(gix::Repository, BString)>, CommitsError> {
     let root = root.canonicalize().map_err(unreadable)?;
     for folder in root.ancestors() {
-        if folder.join(".git").symlink_metadata().is_err() {
-            continue;
+        match GitFolder::of(folder) {
+            None => continue,
+            Some(GitFolder::Elsewhere) => return Err(CommitsError::Elsewhere),
+            Some(GitFolder::Own | GitFolder::Linked { .. } | GitFolder::Submodule) => {}
         }
         let options = gix::open::Options::isolated();
         let repository = gix::open_opts(folder, options).map_err(unreadable)?;

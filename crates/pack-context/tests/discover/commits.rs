@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use pack_context::discover::{MAX_COMMITS, Source, fix_commits};
+use pack_context::discover::{CommitsError, MAX_COMMITS, Source, fix_commits};
 use tempfile::TempDir;
 
 use crate::shown;
@@ -108,7 +108,52 @@ fn no_history_is_no_error() {
 #[test]
 fn a_broken_repository_is_said_to_be() {
     let folder = TempDir::new().unwrap();
-    std::fs::write(folder.path().join(".git"), "gitdir: /nowhere\n").unwrap();
+    std::fs::create_dir(folder.path().join(".git")).unwrap();
     let error = fix_commits(folder.path(), MAX_COMMITS).unwrap_err();
     assert_eq!(error.to_string(), "the git history of this project cannot be read");
+}
+
+/// An archive can bring any of these.
+#[test]
+fn a_pointer_to_somebody_elses_repository_is_not_followed() {
+    let mut repository = Repository::new();
+    repository.commit("a.rs", "fix: not yours to see");
+    let theirs = repository.root().canonicalize().unwrap().join(".git");
+    let pointer = format!("gitdir: {}\n", theirs.display());
+    let (back, common) = ("../.git\n", format!("{}\n", theirs.display()));
+    let projects: [&[(&str, &str)]; 4] = [
+        &[(".git", &pointer)],
+        &[(".git", "gitdir: /nowhere\n")],
+        // A folder that leads back, and on to the other repository.
+        &[(".git", "gitdir: own\n"), ("own/gitdir", back), ("own/commondir", &common)],
+        &[(".git/HEAD", "ref: refs/heads/main\n"), (".git/commondir", &common)],
+    ];
+    let refused = |folder: &TempDir| fix_commits(folder.path(), MAX_COMMITS).unwrap_err();
+    for files in projects {
+        let folder = TempDir::new().unwrap();
+        for (path, text) in files {
+            let path = folder.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        }
+        assert!(matches!(refused(&folder), CommitsError::Elsewhere), "{files:?}");
+    }
+    let folder = TempDir::new().unwrap();
+    std::os::unix::fs::symlink(&theirs, folder.path().join(".git")).unwrap();
+    insta::assert_snapshot!(refused(&folder), @"the git history of this project is not read: its `.git` leads to a folder that does not lead back");
+}
+
+#[test]
+fn linked_worktrees_and_submodules_have_their_history() {
+    let mut repository = Repository::new();
+    repository.commit("a.rs", "fix: the first");
+    repository.git(&["worktree", "add", "-q", "linked"]);
+    assert!(told(&repository.root().join("linked")).contains("fix: the first"));
+
+    let mut part = Repository::new();
+    part.commit("b.rs", "fix: in the part");
+    let from = part.root().to_str().unwrap();
+    let add = ["-c", "protocol.file.allow=always", "submodule", "--quiet", "add", from, "part"];
+    repository.git(&add);
+    assert!(told(&repository.root().join("part")).contains("fix: in the part"));
 }

@@ -1,17 +1,14 @@
 //! Where the cache is: in the state folder, or for a linked Git worktree in that of the main one.
 //!
-//! Worktrees of one repository hold mostly the same texts, and a vector is dear. A worktree's `.git` is a file that
-//! names a folder below the main repository's `.git`; that folder names the worktree in turn. Only where both point at
-//! each other is the main worktree's state folder used: a `.git` file that came with strange sources cannot send us
+//! Worktrees of one repository hold mostly the same texts, and a vector is dear. The main worktree's state folder is used
+//! only where the two name each other (`worktree.rs`): a `.git` file that came with strange sources cannot send us
 //! elsewhere.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use store::StateDir;
 
-/// Far more than Git writes into these files.
-const MAX_BYTES: u64 = 8 * 1024;
+use crate::worktree::GitFolder;
 
 /// The folders that may hold the cache of a project, the best first. Nothing is made before it is needed.
 #[derive(Clone, Debug)]
@@ -54,22 +51,6 @@ fn shared(root: &Path, own: &Path) -> Option<PathBuf> {
 }
 
 fn main_worktree(root: &Path) -> Option<PathBuf> {
-    let pointer = root.join(".git");
-    if !pointer.symlink_metadata().ok()?.is_file() {
-        return None;
-    }
-    let text = read(&pointer)?;
-    let linked = root.join(text.strip_prefix("gitdir:")?.trim()).canonicalize().ok()?;
-    let back = linked.join(read(&linked.join("gitdir"))?).canonicalize().ok()?;
-    if back != pointer {
-        return None;
-    }
-    let common = linked.join(read(&linked.join("commondir"))?).canonicalize().ok()?;
+    let Some(GitFolder::Linked { common }) = GitFolder::of(root) else { return None };
     (common.file_name()? == ".git").then(|| common.parent().map(Path::to_owned))?
-}
-
-fn read(path: &Path) -> Option<String> {
-    let small = path.metadata().ok()?.len() <= MAX_BYTES;
-    let text = small.then(|| fs::read_to_string(path).ok())??;
-    Some(text.trim_end().to_owned())
 }
