@@ -7,13 +7,13 @@
 //! discovery, `sessions/` who asked for what, `resources/` the documents.
 
 pub mod discover;
+mod files;
 mod index;
 mod options;
 mod resources;
 mod sessions;
 mod status;
 mod tools;
-mod worktree;
 mod worktree;
 
 use std::path::Path;
@@ -24,7 +24,6 @@ use guard::Guard;
 use store::StateDir;
 use tree::Tree;
 
-use crate::discover::Places;
 use crate::index::{CachePlace, Neighbours, Records};
 use crate::resources::Documents;
 use crate::sessions::{Kept, Sessions};
@@ -50,16 +49,7 @@ impl ContextPack {
         state: &StateDir,
         options: ContextOptions,
     ) -> Result<Self, ContextError> {
-        let deny = options.deny.clone().with("node_modules");
-        let tree = Tree::new(root, deny)?;
-        tree.guard().check(&options.memory_folder).map_err(|refusal| {
-            ContextError::MemoryFolder { folder: options.memory_folder.clone(), refusal }
-        })?;
-        let places = Places::new(&options.memory_folder);
-        let beside = places.beside_the_walk();
-        let tree = tree
-            .with_excluded(options.exclude.iter().map(String::as_str))
-            .with_extra(beside.iter().map(String::as_str))?;
+        let (tree, places) = files::open(root, &options)?;
         let packages = Guard::new(tree.root(), options.deny.clone())
             .map_err(|source| ContextError::Root { root: root.display().to_string(), source })?;
         let (tree, packages) = (Arc::new(tree), Arc::new(packages));

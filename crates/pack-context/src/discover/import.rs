@@ -1,14 +1,14 @@
 //! A file of discoveries to add: JSON, JSON lines or Markdown. Either all of it can be read, or every problem is named.
 
 use serde_json::Value;
-use store::context::{Kind, StoredDiscovery};
+use store::context::{Kind, MAX_DISCOVERIES, StoredDiscovery};
 
 use super::fields::Fields;
 use super::new::{NewDiscovery, Refused};
 use super::{classify, guide, markdown};
 
-/// More than the store takes in all.
-const MAX_ENTRIES: usize = 10_000;
+/// As many as the store takes in all.
+const MAX_ENTRIES: usize = MAX_DISCOVERIES;
 
 /// What is wrong with one entry.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

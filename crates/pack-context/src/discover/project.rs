@@ -8,10 +8,8 @@ use source::Modules;
 use tree::Tree;
 
 use super::{Discovery, MAX_COMMITS, Places, fix_commits};
-use crate::{ContextError, ContextOptions};
-
-/// Longer files are data.
-const MAX_FILE_BYTES: u64 = 4 << 20;
+use crate::index::MAX_FILE_BYTES;
+use crate::{ContextError, ContextOptions, files};
 
 /// What a project tells.
 #[derive(Debug, Default)]
@@ -24,11 +22,7 @@ pub struct Told {
 
 /// Reads every file that may hold a discovery, and the history.
 pub fn in_project(root: &Path, options: &ContextOptions) -> Result<Told, ContextError> {
-    let places = Places::new(&options.memory_folder);
-    let beside = places.beside_the_walk();
-    let tree = Tree::new(root, options.deny.clone().with("node_modules"))?
-        .with_excluded(options.exclude.iter().map(String::as_str))
-        .with_extra(beside.iter().map(String::as_str))?;
+    let (tree, places) = files::open(root, options)?;
     let modules = Modules::read(tree.guard());
     let mut told = Told::default();
     for entry in tree.list().entries {
