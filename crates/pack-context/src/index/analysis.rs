@@ -1,6 +1,7 @@
 //! What one file says, as far as a search needs it: its pieces with their words, and the discoveries in it.
 //!
-//! An analysis is a function of a file's path and content and of nothing else, so it can be cached by a digest of both.
+//! An analysis is a function of a file's path and content, of the place that the configuration makes of the path, and of
+//! the versions of the code that makes it. So it can be cached by a key that is made of all of them.
 
 use std::ops::Range;
 
@@ -55,15 +56,43 @@ pub(crate) struct Said {
     pub(crate) bag: Vec<u8>,
 }
 
-/// The digest that names a file's content under its path.
-pub(crate) fn key_of(path: &str, content: &[u8]) -> Key {
+/// How many bytes of a key tell the manner of the analysis; the others tell path and content.
+const MANNER_BYTES: usize = 4;
+
+/// Names what a file says.
+pub(crate) fn key_of(place: Option<Place>, path: &str, content: &[u8]) -> Key {
     let mut hash = Sha256::new();
-    hash.update(VERSION.to_le_bytes());
-    hash.update(discover::VERSION.to_le_bytes());
     hash.update((path.len() as u64).to_le_bytes());
     hash.update(path);
     hash.update(content);
-    short(&hash.finalize())
+    let mut key = short(&hash.finalize());
+    key[..MANNER_BYTES].copy_from_slice(&manner_of(place));
+    key
+}
+
+/// Whether a file whose content is still the same has this key today. The key of a file that need not be read may be
+/// from another version, or from before the configuration changed.
+pub(crate) fn is_of_today(key: &Key, place: Option<Place>) -> bool {
+    key.starts_with(&manner_of(place))
+}
+
+/// What decides beside path and content.
+fn manner_of(place: Option<Place>) -> [u8; MANNER_BYTES] {
+    let place: u32 = match place {
+        None => 0,
+        Some(Place::Memory) => 1,
+        Some(Place::Record) => 2,
+        Some(Place::Guide) => 3,
+        Some(Place::Contributing) => 4,
+        Some(Place::Source) => 5,
+    };
+    let mut hash = Sha256::new();
+    for part in [VERSION, discover::VERSION, place] {
+        hash.update(part.to_le_bytes());
+    }
+    let mut manner = [0; MANNER_BYTES];
+    manner.copy_from_slice(&hash.finalize()[..MANNER_BYTES]);
+    manner
 }
 
 /// The digest that names a text that is embedded.
@@ -179,5 +208,21 @@ mod as_json {
             return Ok(Vec::new());
         }
         serde_json::from_str(&json).map_err(D::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_is_of_today_for_its_place_only() {
+        let key = key_of(Some(Place::Memory), "notes/a.md", b"text");
+        assert!(is_of_today(&key, Some(Place::Memory)));
+        assert!(!is_of_today(&key, None));
+        assert_eq!(key, key_of(Some(Place::Memory), "notes/a.md", b"text"));
+        assert_ne!(key, key_of(Some(Place::Memory), "notes/a.md", b"texts"));
+        assert_ne!(key, key_of(Some(Place::Memory), "note/sa.md", b"text"));
+        assert_ne!(key, key_of(None, "notes/a.md", b"text"));
     }
 }

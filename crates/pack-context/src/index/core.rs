@@ -11,7 +11,7 @@ use source::Modules;
 use tree::trigram::Set;
 use tree::{Change, Stamp, Tree};
 
-use super::analysis::{Analysis, MAX_FILE_BYTES, key_of};
+use super::analysis::{Analysis, MAX_FILE_BYTES, is_of_today, key_of};
 use super::cache::{self, Cache, Found, Key, Stamps, is_settled};
 use super::narrow::{self, Trigrams};
 use super::roles;
@@ -183,6 +183,7 @@ impl Core {
         let remembered = lock(&self.remembered).as_mut().and_then(|known| known.remove(&path));
         if let Some((stamp, key)) = remembered
             && stamp == listed
+            && is_of_today(&key, self.places.of(&path))
             && let Some(analysis) = self.cached(&key)
         {
             let read = Read { key, stamp, settled: true };
@@ -264,6 +265,7 @@ impl Core {
     /// The file as it is now: its content, and the stamp that it has before and after the reading.
     fn read(&self, path: &str) -> Option<(Read, Vec<u8>)> {
         let (mut file, metadata) = self.tree.open(path).ok()?;
+        let place = self.places.of(path);
         let mut stamp = Stamp::of(&metadata);
         let mut content = Vec::new();
         // A file that somebody writes to is read again; what is read while it grows on is told of by the watch.
@@ -277,12 +279,13 @@ impl Core {
             let after = Stamp::of(&file.metadata().ok()?);
             if after == stamp {
                 let settled = is_settled(stamp, now);
-                return Some((Read { key: key_of(path, &content), stamp, settled }, content));
+                let read = Read { key: key_of(place, path, &content), stamp, settled };
+                return Some((read, content));
             }
             stamp = after;
             std::io::Seek::rewind(&mut file).ok()?;
         }
-        let read = Read { key: key_of(path, &content), stamp, settled: false };
+        let read = Read { key: key_of(place, path, &content), stamp, settled: false };
         Some((read, content))
     }
 

@@ -8,6 +8,7 @@ mod bad_days;
 mod changes;
 mod contract;
 mod found;
+mod noted;
 mod processes;
 mod support;
 mod vectors;

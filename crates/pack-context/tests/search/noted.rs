@@ -1,0 +1,35 @@
+//! What people noted in files and in the history: found wherever it stands, as what it is.
+
+use pack_context::ContextOptions;
+use serde_json::{Value, json};
+
+use crate::support::{Project, Session};
+
+/// The contents of what is found of one type, best first.
+fn of_type(session: &Session, kind: &str, query: &str) -> Vec<String> {
+    let answer = session.call("context_search", json!({"query": query, "type": kind})).unwrap();
+    contents(&answer)
+}
+
+fn contents(answer: &Value) -> Vec<String> {
+    let results = answer["results"].as_array().unwrap().iter();
+    results.map(|result| result["content"].as_str().unwrap().to_owned()).collect()
+}
+
+fn complete(project: &Project, options: ContextOptions) -> Session {
+    let session = project.open_with(options);
+    assert!(session.pack.index().complete(&|_| (), &|| false));
+    session
+}
+
+#[test]
+fn another_memory_folder_makes_memory_of_files_that_were_seen_before() {
+    let project = Project::new();
+    project.write("notes/decisions.md", "# Decisions\n\n- Parcels travel by zeppelin\n");
+    let session = complete(&project, project.options());
+    assert_eq!(of_type(&session, "decision", "zeppelin"), Vec::<String>::new());
+    drop(session);
+    let options = ContextOptions { memory_folder: "notes".into(), ..project.options() };
+    let found = of_type(&complete(&project, options), "decision", "zeppelin");
+    assert_eq!(found, ["Decisions\nParcels travel by zeppelin"]);
+}
