@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use guard::Kind;
 use tree::Tree;
 
 use crate::discover::Places;
@@ -14,7 +15,10 @@ pub(crate) fn open(root: &Path, options: &ContextOptions) -> Result<(Tree, Place
     tree.guard()
         .check(folder)
         .map_err(|refusal| ContextError::MemoryFolder { folder: folder.clone(), refusal })?;
-    let places = Places::new(folder);
+    // Entries are written through a link, and a walk follows none: they are read where the link leads.
+    let there = tree.guard().look(folder).ok();
+    let there = there.filter(|seen| seen.kind == Kind::Folder && !seen.path.is_empty());
+    let places = Places::new(there.as_ref().map_or(folder, |seen| &seen.path));
     let beside = places.beside_the_walk();
     let tree = tree
         .with_excluded(options.exclude.iter().map(String::as_str))

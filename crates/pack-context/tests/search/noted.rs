@@ -1,5 +1,7 @@
 //! What people noted in files and in the history: found wherever it stands, as what it is.
 
+use std::fs;
+
 use pack_context::ContextOptions;
 use serde_json::{Value, json};
 
@@ -32,4 +34,17 @@ fn another_memory_folder_makes_memory_of_files_that_were_seen_before() {
     let options = ContextOptions { memory_folder: "notes".into(), ..project.options() };
     let found = of_type(&complete(&project, options), "decision", "zeppelin");
     assert_eq!(found, ["Decisions\nParcels travel by zeppelin"]);
+}
+
+#[test]
+fn a_memory_folder_behind_a_link_is_memory() {
+    let project = Project::new();
+    project.write("notes/decisions.jsonl", "{\"decision\": \"Parcels travel by zeppelin\"}\n");
+    fs::create_dir(project.path(".claude")).unwrap();
+    std::os::unix::fs::symlink("../notes", project.path(".claude/memory")).unwrap();
+    let session = project.complete();
+    assert_eq!(of_type(&session, "decision", "zeppelin").len(), 1);
+    let entry = "{\"decision\": \"Gondolas have a harness\"}\n";
+    fs::write(project.path(".claude/memory/more.jsonl"), entry).unwrap();
+    assert_eq!(of_type(&session, "decision", "gondolas harness").len(), 1);
 }
