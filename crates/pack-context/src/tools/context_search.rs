@@ -16,7 +16,7 @@ use self::wire::{
     IndexState, Input, Lines, Origin, ResultType, SearchResult, SearchResults, StateName,
 };
 use crate::Phase;
-use crate::discover::{Discovery, id_of};
+use crate::discover::{Discovery, Source, id_of};
 use crate::index::{Found, Freshness, Index, Question, Unanswered, What};
 use crate::sessions::Sessions;
 
@@ -219,7 +219,7 @@ impl ContextSearch {
 }
 
 fn result(found: Found) -> SearchResult {
-    let Found { what, module, score, why } = found;
+    let Found { what, module, score, mut why } = found;
     // Three digits: more are noise.
     let score = (f64::from(score) * 1_000.0).round() / 1_000.0;
     match what {
@@ -238,6 +238,10 @@ fn result(found: Found) -> SearchResult {
         },
         What::Discovery(discovery) => {
             let content = cut(&discovery.text());
+            // Whatever lies in no file has no path to say where it is from.
+            if !matches!(discovery.source, Source::File { .. }) {
+                why.push(discovery.source.to_string());
+            }
             let path = discovery.path().map(str::to_owned);
             let Discovery { id, kind, session, date, .. } = discovery;
             let (source, lines) = (Origin::Discovery, None);

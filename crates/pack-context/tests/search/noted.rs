@@ -1,6 +1,7 @@
 //! What people noted in files and in the history: found wherever it stands, as what it is.
 
 use std::fs;
+use std::process::Command;
 
 use pack_context::ContextOptions;
 use serde_json::{Value, json};
@@ -47,4 +48,27 @@ fn a_memory_folder_behind_a_link_is_memory() {
     let entry = "{\"decision\": \"Gondolas have a harness\"}\n";
     fs::write(project.path(".claude/memory/more.jsonl"), entry).unwrap();
     assert_eq!(of_type(&session, "decision", "gondolas harness").len(), 1);
+}
+
+#[test]
+fn a_fix_says_which_commit_it_is() {
+    let project = Project::shop();
+    let git = |arguments: &[&str]| {
+        let done = Command::new("git")
+            .current_dir(project.root())
+            .args(["-c", "user.name=a", "-c", "user.email=a@example.org"])
+            .args(arguments)
+            .env("GIT_CONFIG_GLOBAL", "/dev/null")
+            .output()
+            .unwrap();
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        String::from_utf8(done.stdout).unwrap()
+    };
+    git(&["init", "-q", "-b", "main"]);
+    git(&["add", "-A"]);
+    git(&["commit", "-q", "-m", "fix: gondolas fell down"]);
+    let id = git(&["rev-parse", "HEAD"])[..12].to_owned();
+    let answer = project.complete().search("gondolas fell");
+    let why = answer["results"][0]["why"].as_array().unwrap();
+    assert_eq!(why.last().unwrap(), &json!(format!("commit {id}")), "{answer}");
 }
