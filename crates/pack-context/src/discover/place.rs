@@ -64,9 +64,7 @@ impl Places {
             return Some(Place::Memory);
         }
         // In a monorepo each part may have its own: `packages/api/docs/adr`.
-        let records = RECORD_FOLDERS
-            .iter()
-            .any(|records| below(folder, records) || folder.contains(&format!("/{records}")));
+        let records = RECORD_FOLDERS.iter().any(|records| leads_through(folder, records));
         if records && text {
             return (!matches!(&*lower, "readme.md" | "index.md") && !lower.contains("template"))
                 .then_some(Place::Record);
@@ -75,7 +73,9 @@ impl Places {
             "agents.md" | "claude.md" | ".cursorrules" | "copilot-instructions.md" => {
                 Some(Place::Guide)
             }
-            _ if extension == "mdc" && folder.ends_with(".cursor/rules") => Some(Place::Guide),
+            _ if matches!(extension, "mdc" | "md") && leads_through(folder, ".cursor/rules") => {
+                Some(Place::Guide)
+            }
             "contributing.md" | "contributing.markdown" => Some(Place::Contributing),
             _ => comment::style_of(&lower).map(|_| Place::Source),
         }
@@ -109,6 +109,11 @@ pub(super) fn is_of_the_project(path: &str) -> bool {
     folder.split('/').any(|name| name.starts_with('.'))
         || RECORD_FOLDERS.iter().any(|records| below(folder, records))
         || folder.is_empty() && text
+}
+
+/// Whether `names` stand one after the other in the path of a folder.
+fn leads_through(folder: &str, names: &str) -> bool {
+    format!("/{folder}/").contains(&format!("/{names}/"))
 }
 
 fn below(folder: &str, of: &str) -> bool {
