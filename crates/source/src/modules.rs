@@ -19,6 +19,7 @@ use std::sync::Arc;
 use guard::Guard;
 
 use crate::resolve::files::{Files, below, join};
+use crate::resolve::{GoMod, PackageJson};
 use crate::yaml::Yaml;
 
 /// Where `project.yaml` may be.
@@ -203,14 +204,8 @@ fn packages(files: &Files) -> BTreeMap<String, String> {
 fn name_in(files: &Files, folder: &str, manifest: &str) -> Option<String> {
     let text = files.read(&below(folder, manifest))?;
     let name = match manifest {
-        "package.json" => {
-            let json: serde_json::Value = serde_json::from_str(&text).ok()?;
-            json.get("name")?.as_str()?.to_owned()
-        }
-        "go.mod" => {
-            let line = text.lines().find_map(|line| line.trim().strip_prefix("module "))?;
-            line.trim().trim_matches('"').to_owned()
-        }
+        "package.json" => PackageJson::parse(&text).name?,
+        "go.mod" => without_version(GoMod::parse(folder, &text)?.name),
         "Cargo.toml" | "pyproject.toml" => {
             let toml: toml::Table = toml::from_str(&text).ok()?;
             let table = toml
@@ -222,4 +217,16 @@ fn name_in(files: &Files, folder: &str, manifest: &str) -> Option<String> {
         _ => return None,
     };
     name.rsplit('/').next().filter(|name| !name.is_empty()).map(str::to_owned)
+}
+
+/// `example.com/shop` for `example.com/shop/v2`.
+fn without_version(name: String) -> String {
+    let is_version = |last: &str| {
+        last.strip_prefix('v')
+            .is_some_and(|digits| !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()))
+    };
+    match name.rsplit_once('/') {
+        Some((shorter, last)) if is_version(last) => shorter.to_owned(),
+        _ => name,
+    }
 }

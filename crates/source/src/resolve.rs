@@ -22,6 +22,8 @@ use std::sync::Arc;
 use guard::Guard;
 
 use self::files::Files;
+pub(crate) use self::go::GoMod;
+pub(crate) use self::manifest::PackageJson;
 pub(crate) use self::rust::Manifest;
 use crate::import::Import;
 use crate::language::Language;

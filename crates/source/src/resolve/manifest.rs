@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use globset::{GlobBuilder, GlobSet};
-use serde::Deserialize;
+use serde_json::Value;
 
 use super::files::{Files, Memory, below, folders_above};
 use crate::yaml::Yaml;
@@ -14,28 +14,31 @@ const MAX_MEMBERS: usize = 2000;
 
 #[derive(Default)]
 pub(super) struct Manifests {
-    declared: Memory<Option<Arc<Declared>>>,
+    declared: Memory<Option<Arc<PackageJson>>>,
     members: Memory<Arc<HashMap<String, String>>>,
 }
 
 /// What one `package.json` says.
 #[derive(Default)]
-struct Declared {
-    name: Option<String>,
+pub(crate) struct PackageJson {
+    pub(crate) name: Option<String>,
+    /// That it depends on.
     packages: HashSet<String>,
     workspaces: Vec<String>,
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-#[derive(Default)]
-struct PackageJson {
-    name: Option<String>,
-    dependencies: HashMap<String, serde_json::Value>,
-    dev_dependencies: HashMap<String, serde_json::Value>,
-    peer_dependencies: HashMap<String, serde_json::Value>,
-    optional_dependencies: HashMap<String, serde_json::Value>,
-    workspaces: serde_json::Value,
+impl PackageJson {
+    /// A manifest that cannot be read still says that here is a package.
+    pub(crate) fn parse(text: &str) -> Self {
+        let json: Value = serde_json::from_str(text).unwrap_or_default();
+        let kinds = ["dependencies", "devDependencies", "peerDependencies", "optionalDependencies"];
+        let packages = kinds.iter().filter_map(|kind| json.get(kind)?.as_object());
+        Self {
+            name: json.get("name").and_then(Value::as_str).map(str::to_owned),
+            packages: packages.flat_map(|packages| packages.keys().cloned()).collect(),
+            workspaces: json.get("workspaces").map(workspaces).unwrap_or_default(),
+        }
+    }
 }
 
 impl Manifests {
@@ -82,28 +85,16 @@ impl Manifests {
         patterns
     }
 
-    fn at(&self, files: &Files, folder: &str) -> Option<Arc<Declared>> {
+    fn at(&self, files: &Files, folder: &str) -> Option<Arc<PackageJson>> {
         self.declared.get_or(folder, || {
             let text = files.read(&below(folder, "package.json"))?;
-            // A manifest that cannot be read still says that here is a package.
-            let package: PackageJson = serde_json::from_str(&text).unwrap_or_default();
-            let packages = [
-                package.dependencies,
-                package.dev_dependencies,
-                package.peer_dependencies,
-                package.optional_dependencies,
-            ];
-            Some(Arc::new(Declared {
-                name: package.name,
-                packages: packages.into_iter().flat_map(HashMap::into_keys).collect(),
-                workspaces: workspaces(&package.workspaces),
-            }))
+            Some(Arc::new(PackageJson::parse(&text)))
         })
     }
 }
 
 /// `["packages/*"]` or `{"packages": ["packages/*"]}`.
-fn workspaces(value: &serde_json::Value) -> Vec<String> {
+fn workspaces(value: &Value) -> Vec<String> {
     let list = value.as_array().or_else(|| value.get("packages")?.as_array());
     list.into_iter().flatten().filter_map(|item| item.as_str()).map(str::to_owned).collect()
 }

@@ -55,6 +55,21 @@ fn packages_of_a_workspace() {
 }
 
 #[test]
+fn names_of_go_modules() {
+    for (go_mod, expected) in [
+        ("module example.com/foo/v2\n", "foo"),
+        ("module example.com/lib // the library\n", "lib"),
+        ("module \"example.com/quoted\"\n", "quoted"),
+        ("// a comment\nmodule (\n\texample.com/block\n)\n", "block"),
+        ("module v2\n", "v2"),
+        ("module\n", "a"),
+    ] {
+        let named = check(&[("a/go.mod", go_mod)], &["a/x.go"]);
+        assert_eq!(named, format!("a/x.go: {expected}"), "{go_mod}");
+    }
+}
+
+#[test]
 fn folders_of_a_single_package() {
     insta::assert_snapshot!(check(
         &[("package.json", "{\"name\": \"shop\"}"), ("src/index.ts", "")],

@@ -335,6 +335,41 @@ fn go() {
 }
 
 #[test]
+fn go_workspaces_with_replacements() {
+    let project = Project::new(&[
+        (
+            "go.work",
+            "go 1.22\n\nuse (\n\t\"./my app\" // quoted\n\t./shared\n)\nuse ./single\n\n\
+             replace example.com/fork v1.2.0 => \"./third party/fork\"\n\
+             replace (\n\texample.com/shared => ./old\n\texample.com/other => example.com/another v1.0.0\n)\n",
+        ),
+        (
+            "my app/go.mod",
+            "module example.com/app\nrequire example.com/other v1.0.0\nreplace example.com/fork => ../old\n",
+        ),
+        (
+            "my app/main.go",
+            "package main\nimport (\n\t\"example.com/fork/pkg\"\n\t\"example.com/shared\"\n\t\"example.com/single\"\n\t\"example.com/other/x\"\n)\n",
+        ),
+        ("third party/fork/go.mod", "module example.com/renamed\n"),
+        ("third party/fork/pkg/f.go", ""),
+        ("shared/go.mod", "module example.com/shared\n"),
+        ("shared/s.go", ""),
+        ("single/go.mod", "module example.com/single\n"),
+        ("single/s.go", ""),
+        ("old/go.mod", "module example.com/old\n"),
+        ("old/o.go", ""),
+        ("old/pkg/o.go", ""),
+    ]);
+    insta::assert_snapshot!(project.resolved("my app/main.go"), @r"
+    example.com/fork/pkg -> third party/fork/pkg/f.go
+    example.com/shared -> shared/s.go
+    example.com/single -> single/s.go
+    example.com/other/x -> package example.com/other
+    ");
+}
+
+#[test]
 fn java() {
     let project = Project::new(&[
         ("pom.xml", ""),
