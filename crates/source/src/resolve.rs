@@ -36,7 +36,7 @@ pub enum Resolution {
     Files(Vec<String>),
     /// A package that is not part of the project, or of the language itself, by its name.
     External(String),
-    /// Neither: nothing is there.
+    /// Neither: nothing is there, or nothing that has a text.
     Missing,
 }
 
@@ -56,6 +56,7 @@ pub struct Resolver {
     ecma: ecma::Ecma,
     rust: rust::Crates,
     python: python::Python,
+    java: java::Java,
     manifests: manifest::Manifests,
 }
 
@@ -73,6 +74,7 @@ impl Resolver {
             ecma: ecma::Ecma::new(&files),
             rust: rust::Crates::new(parsed),
             python: python::Python::default(),
+            java: java::Java::default(),
             manifests: manifest::Manifests::default(),
             files,
         }
@@ -88,7 +90,7 @@ impl Resolver {
             Language::Python => self.python.resolve(files, from, import),
             Language::Rust => self.rust.resolve(files, from, import),
             Language::Go => go::resolve(files, from, import),
-            Language::Java => java::resolve(files, from, import),
+            Language::Java => self.java.resolve(files, from, import),
             Language::Solidity => solidity::resolve(files, &self.manifests, from, import),
             Language::C | Language::Cpp => c::resolve(files, from, import),
             Language::Markdown | Language::Plain(_) => Resolution::Missing,

@@ -126,7 +126,7 @@ macro_rules! m { () => { mod no; use no::no; } }
 #[test]
 fn others() {
     let go = "package a\nimport \"fmt\"\nimport (\n\tm \"example.com/m/v2\"\n\t. \"./dot\"\n\t_ `raw/path`\n)\n";
-    let java = "package a.b;\nimport java.util.List;\nimport static a.b.C.member;\nimport a.b.*;\nclass D {}\n";
+    let java = "package a.b;\nimport java.util.List;\nimport static a.b.C.member;\nimport a.b.*;\nimport module java.base;\nimport  static\ta . b.E;\nclass D {}\n";
     let solidity = "import \"./A.sol\";\nimport {B as C} from \"../B.sol\";\nimport * as D from '@oz/D.sol';\nimport \"E.sol\" as E;\n";
     let c = "#include <stdio.h>\n#include \"a/b.h\"\n#if X\n  #include \"c.h\"\n#else\n#include MACRO\n#endif\nvoid f() {\n#include \"body.inc\"\n}\n";
     insta::assert_snapshot!(

@@ -389,6 +389,35 @@ fn java() {
     insta::assert_snapshot!(paths.map(|path| project.resolved(path)).join("\n\n"));
 }
 
+/// Modules lie anywhere below the root of the build, and what is generated later is the project's own.
+#[test]
+fn java_modules_in_folders() {
+    let project = Project::new(&[
+        ("settings.gradle", ""),
+        ("app/build.gradle", ""),
+        (
+            "app/src/main/java/com/x/Main.java",
+            "import com.core.Api;\nimport com.x.gen.Generated;\nimport Foo;\nimport module java.base;\n\
+             import com.google.common.Lists;\nimport com.y.z.gen.deep.G;\nimport com.y.other.O;\nimport Here;\n",
+        ),
+        ("libs/core/build.gradle.kts", ""),
+        ("libs/core/src/main/java/com/core/Api.java", ""),
+        ("libs/y/build.gradle", ""),
+        ("libs/y/src/main/java/com/y/z/app/App.java", ""),
+        ("app/src/main/java/Here.java", ""),
+    ]);
+    insta::assert_snapshot!(project.resolved("app/src/main/java/com/x/Main.java"), @r"
+    com.core.Api -> libs/core/src/main/java/com/core/Api.java
+    com.x.gen.Generated -> missing
+    Foo -> missing
+    java.base -> package java.base
+    com.google.common.Lists -> package com.google.common
+    com.y.z.gen.deep.G -> missing
+    com.y.other.O -> package com.y.other
+    Here -> app/src/main/java/Here.java
+    ");
+}
+
 /// Every prefix of a name may be a class, but not without end.
 #[test]
 fn java_names_without_end() {
