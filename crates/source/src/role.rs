@@ -221,7 +221,7 @@ fn is_entry(folders: &[&str], name: &str) -> bool {
         "app" | "server" | "cli" => folders.len() <= 1 || matches!(last, "src" | "app"),
         "index" => folders.is_empty() || matches!(last, "src" | "app" | "lib" | "pages"),
         "mod" => last == "src",
-        _ => last == "bin" || folders.contains(&"cmd") && stem == "main",
+        _ => last == "bin",
     }
 }
 
