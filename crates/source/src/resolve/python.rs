@@ -1,5 +1,6 @@
 //! Python: packages, namespace packages, modules and stubs; absolute imports start at the folders that hold packages.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::Resolution;
@@ -9,12 +10,18 @@ use crate::import::Import;
 
 /// Beside a project's folder, where its packages may be.
 const SOURCE_FOLDERS: [&str; 4] = ["src", "lib", "python", "source"];
+/// Where a project says what it needs.
+const REQUIREMENTS: [&str; 6] =
+    ["pyproject.toml", "requirements.txt", "setup.cfg", "setup.py", "Pipfile", "environment.yml"];
+/// Folders of a namespace that are looked into for modules.
+const MAX_LOOKED: usize = 100;
 /// Folders that are looked at for further projects.
 const MAX_PROJECTS: usize = 200;
 
 #[derive(Default)]
 pub(super) struct Python {
     projects: Memory<Arc<[String]>>,
+    required: Memory<Arc<HashSet<String>>>,
 }
 
 /// What a dotted name leads to.
@@ -25,7 +32,7 @@ enum Found {
         init: Option<String>,
     },
     Module(String),
-    /// Compiled: there is no text.
+    /// Compiled: the project's, but there is no text.
     Extension,
 }
 
@@ -44,12 +51,14 @@ impl Python {
         let Some(top) = names.first().copied() else { return Resolution::Missing };
         let standard = stdlib::PYTHON.contains(&top);
         let mut namespace = None;
+        let mut own = false;
         for root in self.roots(files, from) {
             match find(files, from, &root.folder, &[top]) {
                 None => {}
                 // A folder without `__init__` counts only where no real module is found elsewhere.
                 Some(Found::Package { init: None, .. }) => {
                     let found = resolve_at(files, from, &root.folder, &names, import);
+                    own |= holds_python(files, &below(&root.folder, top));
                     if found != Resolution::Missing {
                         namespace = namespace.or(Some(found));
                     }
@@ -60,8 +69,19 @@ impl Python {
         }
         match namespace {
             Some(found) if !standard => found,
+            // The folder may share its name with a package: `alembic` keeps its files in one called so.
+            None if own && !standard && !self.is_required(files, from, top) => Resolution::Missing,
             _ => Resolution::External(top.to_owned()),
         }
+    }
+
+    /// Whether a manifest around a file names a package, in whatever way.
+    fn is_required(&self, files: &Files, from: &str, package: &str) -> bool {
+        let package = plain(package);
+        folders_above(from).any(|folder| {
+            let words = self.required.get_or(folder, || Arc::new(words(files, folder)));
+            words.contains(&package)
+        })
     }
 
     /// Where absolute imports of a file may start, the likeliest first.
@@ -125,6 +145,32 @@ impl Python {
     }
 }
 
+/// Whether a folder without `__init__` is one of modules: there are some in it, or in one of its own folders.
+fn holds_python(files: &Files, folder: &str) -> bool {
+    let modules = |folder: &str| {
+        let names = files.list(folder);
+        names.iter().any(|name| name.ends_with(".py") || name.ends_with(".pyi"))
+    };
+    let names = files.list(folder);
+    let inside = names.iter().filter(|name| !name.contains('.')).take(MAX_LOOKED);
+    modules(folder) || inside.map(|name| below(folder, name)).any(|inside| modules(&inside))
+}
+
+/// The words of the manifests in a folder, as [`plain`] has them.
+fn words(files: &Files, folder: &str) -> HashSet<String> {
+    let texts = REQUIREMENTS.iter().filter_map(|name| files.read(&below(folder, name)));
+    let split = |text: Arc<str>| -> Vec<String> {
+        let is_end = |c: char| !c.is_ascii_alphanumeric() && !"-_".contains(c);
+        text.split(is_end).map(plain).collect()
+    };
+    texts.flat_map(split).collect()
+}
+
+/// In the name of a package, case and the kind of line do not count.
+fn plain(name: &str) -> String {
+    name.to_ascii_lowercase().replace('-', "_")
+}
+
 struct Root {
     folder: String,
     /// Only right if the file is run as a script.
@@ -141,7 +187,7 @@ fn resolve_at(
 ) -> Resolution {
     let (folder, init) = match find(files, from, root, names) {
         None => return Resolution::Missing,
-        Some(Found::Extension) => return Resolution::External(names.join(".")),
+        Some(Found::Extension) => return Resolution::Missing,
         Some(Found::Module(path)) => return Resolution::Files(vec![path]),
         Some(Found::Package { folder, init }) => (folder, init),
     };
@@ -159,7 +205,7 @@ fn resolve_at(
         found.extend(path);
     }
     found.extend(init.filter(|_| own));
-    let mut seen = std::collections::HashSet::new();
+    let mut seen = HashSet::new();
     found.retain(|path| seen.insert(path.clone()));
     Resolution::files(found)
 }

@@ -212,6 +212,33 @@ fn python() {
     insta::assert_snapshot!(all.join("\n\n"));
 }
 
+/// What is the project's is not somebody else's, though there is no file to name.
+#[test]
+fn python_of_the_project_without_a_file() {
+    let project = Project::new(&[
+        ("pyproject.toml", "[project]\ndependencies = [\"Alembic>=1.13\"]\n"),
+        (
+            "pkg/main.py",
+            "import ns\nimport ns.gone\nfrom ns.inner import mod\nfrom .ext import x\nimport pkg.ext\nfrom alembic import op\n\
+             import data\n",
+        ),
+        ("pkg/__init__.py", ""),
+        ("pkg/ext.cpython-312-x86_64-linux-gnu.so", ""),
+        ("ns/inner/mod.py", ""),
+        ("alembic/env.py", ""),
+        ("data/cities.csv", ""),
+    ]);
+    insta::assert_snapshot!(project.resolved("pkg/main.py"), @r"
+    ns -> missing
+    ns.gone -> missing
+    ns.inner (mod) -> ns/inner/mod.py
+    .ext (x) -> missing
+    pkg.ext -> missing
+    alembic (op) -> package alembic
+    data -> package data
+    ");
+}
+
 #[test]
 fn rust() {
     let project = Project::new(&[
