@@ -12,6 +12,10 @@ pub(super) fn resolve(files: &Files, from: &str, import: &Import) -> Resolution 
     let specifier = import.specifier.as_str();
     let system = specifier.strip_prefix('<').and_then(|inner| inner.strip_suffix('>'));
     let name = system.unwrap_or(specifier);
+    // A path of this machine, or `#include_next`.
+    if name.starts_with(['/', '#']) {
+        return Resolution::Missing;
+    }
     if system.is_none()
         && let Some(path) = join(parent(from), name).and_then(|path| files.file(&path))
     {

@@ -128,7 +128,7 @@ fn others() {
     let go = "package a\nimport \"fmt\"\nimport (\n\tm \"example.com/m/v2\"\n\t. \"./dot\"\n\t_ `raw/path`\n)\n";
     let java = "package a.b;\nimport java.util.List;\nimport static a.b.C.member;\nimport a.b.*;\nimport module java.base;\nimport  static\ta . b.E;\nclass D {}\n";
     let solidity = "import \"./A.sol\";\nimport {B as C} from \"../B.sol\";\nimport * as D from '@oz/D.sol';\nimport \"E.sol\" as E;\n";
-    let c = "#include <stdio.h>\n#include \"a/b.h\"\n#if X\n  #include \"c.h\"\n#else\n#include MACRO\n#endif\nvoid f() {\n#include \"body.inc\"\n}\n";
+    let c = "#include <stdio.h>\n#include \"a/b.h\"\n#if X\n  #include \"c.h\"\n#else\n#include MACRO\n#endif\nvoid f() {\n#include \"body.inc\"\n}\n#import \"obj.h\"\n#import <Kit/Kit.h> // c\n#include_next <string.h>\n#include \"win\\path.h\"\n#pragma \"no.h\"\n";
     insta::assert_snapshot!(
         [check("a.go", go), check("A.java", java), check("A.sol", solidity), check("a.c", c)]
             .join("\n\n")

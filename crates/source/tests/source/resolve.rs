@@ -488,8 +488,11 @@ fn c() {
     let project = Project::new(&[
         (
             "src/net/http.c",
-            "#include \"http.h\"\n#include \"../util.h\"\n#include \"shop/api.h\"\n#include <shop/api.h>\n#include <stdio.h>\n#include \"gone.h\"\n#include \"net/http.h\"\n#include <core/c.h>\n#include <http.h>\n",
+            "#include \"http.h\"\n#include \"../util.h\"\n#include \"shop/api.h\"\n#include <shop/api.h>\n#include <stdio.h>\n#include \"gone.h\"\n#include \"net/http.h\"\n#include <core/c.h>\n#include <http.h>\n\
+             #include \"/etc/passwd\"\n#include </etc/passwd>\n#import \"http.h\"\n#include_next \"http.h\"\n#include \"..\\util.h\"\n",
         ),
+        ("src/net/etc/passwd", ""),
+        ("etc/passwd", ""),
         ("src/net/http.h", ""),
         ("src/util.h", ""),
         ("include/shop/api.h", ""),
