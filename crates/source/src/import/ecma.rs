@@ -22,7 +22,7 @@ pub(super) fn imports(root: Node<'_>, text: &str, found: &mut Found) {
             if source.is_some() { Below::Skip } else { Below::Visit }
         }
         "call_expression" => {
-            push_call(node, text, found);
+            push_call(node, above, text, found);
             Below::Visit
         }
         "comment" => {
@@ -64,9 +64,10 @@ fn kind_of(node: Node<'_>, kind: ImportKind) -> ImportKind {
     }
 }
 
-fn push_call(node: Node<'_>, text: &str, found: &mut Found) {
+fn push_call(node: Node<'_>, above: &[Node<'_>], text: &str, found: &mut Found) {
     let Some(function) = node.child_by_field_name("function") else { return };
     let kind = match function.kind() {
+        "import" if is_type(node, above) => ImportKind::Type,
         "import" => ImportKind::Dynamic,
         "identifier" if text_of(function, text) == "require" => ImportKind::Require,
         "member_expression" if text_of(function, text) == "require.resolve" => ImportKind::Require,
@@ -77,6 +78,17 @@ fn push_call(node: Node<'_>, text: &str, found: &mut Found) {
         list.named_children(&mut cursor).find(|child| !child.is_extra())
     });
     push(argument, kind, text, found);
+}
+
+/// `import("…")` where a type stands, with the names that are taken from it.
+fn is_type(call: Node<'_>, above: &[Node<'_>]) -> bool {
+    let around = above.iter().rev().find(|node| node.kind() != "member_expression");
+    around.is_some_and(|around| match around.kind() {
+        "as_expression" | "satisfies_expression" => call.start_byte() > around.start_byte(),
+        "type_assertion" => false,
+        "constraint" | "implements_clause" => true,
+        kind => kind.contains("type"),
+    })
 }
 
 fn push(source: Option<Node<'_>>, kind: ImportKind, text: &str, found: &mut Found) {

@@ -42,6 +42,8 @@ const later = async () => { const l = await import('./l'); return import(`./m`);
 const composed = import(`./${name}`);
 const made = require('./' + name);
 type N = import('./n').N;
+let typed: Array<import('./t1')> = x as import('./t2').X.Y; type Q = typeof import('./t3') | import('./t4').Z;
+const cast = <T>import('./d1'); import('./d2').then(f); const as = import('./d3') as T;
 declare module 'x' { import { o } from './o'; }
 function inner() { if (true) { return require.resolve('./p'); } }
 const text = "import q from './q'"; // import r from './r'
