@@ -13,6 +13,7 @@
 //! commits.rs    commits that fix something
 //! classify.rs   pattern, rule, decision or issue
 //! markdown.rs   a Markdown text as entries
+//! untold.rs     what a text says beside its discoveries
 //! new.rs        what somebody adds; import.rs, a file of it
 //! project.rs    all of a project at once
 //! ```
@@ -30,6 +31,7 @@ mod new;
 mod place;
 mod project;
 mod record;
+mod untold;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -44,6 +46,7 @@ pub use self::import::{Problem, import};
 pub use self::new::{NewDiscovery, Refused};
 pub use self::place::{Place, Places};
 pub use self::project::{Told, in_project};
+pub(crate) use self::untold::{Part, Untold};
 pub use store::context::Kind;
 
 /// Part of the key of whatever caches the answers of [`Places::in_file`]: raised whenever they change.

@@ -168,7 +168,7 @@ impl<'a> Splitter<'a> {
 }
 
 /// The text of a list item; a task's box goes.
-fn item(line: &str) -> Option<&str> {
+pub(super) fn item(line: &str) -> Option<&str> {
     let digits = line.len() - line.trim_start_matches(|c: char| c.is_ascii_digit()).len();
     let rest = match digits {
         0 => line.strip_prefix(['-', '*', '+'])?,

@@ -8,15 +8,15 @@ use std::ops::Range;
 use rank::{Bag, Document};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use source::{Language, Role, outline};
+use source::{Chunk, Language, Role, outline};
 
 use super::cache::Key;
 use super::state::MAX_DOCUMENTS;
 use super::texts;
-use crate::discover::{self, Discovery, Place, Places};
+use crate::discover::{self, Discovery, Part, Place, Places, Untold};
 
 /// Part of every key: raised whenever the same file would be analysed differently.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// Longer files are data. They can be grepped; nobody asks what they mean.
 pub(crate) const MAX_FILE_BYTES: u64 = 4 * 1024 * 1024;
@@ -122,15 +122,11 @@ impl Analysis {
         let language = Language::of(path, text);
         let discoveries = places.in_file(path, text, "");
         let said = discoveries.iter().map(|discovery| Said::of_record(&discovery.text())).collect();
-        // What such a file says is in its discoveries, statement by statement.
-        let told = matches!(places.of(path), Some(Place::Memory | Place::Record | Place::Guide));
-        let chunks = if told { Vec::new() } else { outline(language, text).chunks };
         let room = MAX_DOCUMENTS.saturating_sub(discoveries.len());
-        let pieces = chunks
+        let pieces = chunks_of(places.of(path), language, text, &discoveries)
             .into_iter()
             .filter_map(|chunk| {
-                let range = chunk.bytes.start as usize..chunk.bytes.end as usize;
-                let body = text.get(range).filter(|body| !body.trim().is_empty())?;
+                let body = slice(text, &chunk.bytes).filter(|body| !body.trim().is_empty())?;
                 let qualified = chunk.name.as_deref().into_iter();
                 let mut names: Vec<&str> = Vec::new();
                 for name in qualified.chain(chunk.defines.iter().map(String::as_str)) {
@@ -167,6 +163,39 @@ impl Analysis {
         let analysis: Self = postcard::from_bytes(bytes).ok()?;
         (analysis.said.len() == analysis.discoveries.len()).then_some(analysis)
     }
+}
+
+/// What of a text is found as text. A comment that asks for work is part of its code; elsewhere a statement that is a
+/// discovery is found as that.
+fn chunks_of(
+    place: Option<Place>,
+    language: Option<Language>,
+    text: &str,
+    discoveries: &[Discovery],
+) -> Vec<Chunk> {
+    if matches!(place, None | Some(Place::Source)) {
+        return outline(language, text).chunks;
+    }
+    let Some(untold) = Untold::of(text, discoveries) else { return Vec::new() };
+    let chunks = outline(language, text).chunks.into_iter();
+    chunks.flat_map(|chunk| untold_of(&untold, &chunk, text)).collect()
+}
+
+fn untold_of(untold: &Untold, chunk: &Chunk, text: &str) -> Vec<Chunk> {
+    let body = slice(text, &chunk.bytes).unwrap_or_default();
+    let parts = untold.within(body, chunk.bytes.start, chunk.lines.start).into_iter();
+    let part = |Part { bytes, lines }: Part| {
+        // What is called so begins with its heading; a rest of it is not what somebody asks for by that name.
+        let is_named = bytes.start == chunk.bytes.start;
+        let (name, defines) =
+            if is_named { (chunk.name.clone(), chunk.defines.clone()) } else { (None, Vec::new()) };
+        Chunk { bytes, lines, kind: chunk.kind, name, defines }
+    };
+    parts.map(part).collect()
+}
+
+fn slice<'a>(text: &'a str, bytes: &Range<u32>) -> Option<&'a str> {
+    text.get(bytes.start as usize..bytes.end as usize)
 }
 
 impl Said {

@@ -72,3 +72,40 @@ fn a_fix_says_which_commit_it_is() {
     let why = answer["results"][0]["why"].as_array().unwrap();
     assert_eq!(why.last().unwrap(), &json!(format!("commit {id}")), "{answer}");
 }
+
+#[test]
+fn what_no_discovery_tells_is_found_as_text() {
+    let project = Project::new();
+    project.write("docs/adr/glossary.md", "# Glossary\n\nGondola: a boat with a harness.\n");
+    let long = "It rains in Venice.\n".repeat(200);
+    project.write(
+        "docs/adr/0001-boats.md",
+        format!(
+            "# 1. Use boats\n\n## Status\n\nAccepted\n\n## Decision\n\nParcels travel by vaporetto.\n{long}\
+             Umbrellas are provided.\n\n## Notes\n\nAsk the lighthouse keeper.\n"
+        ),
+    );
+    project.write(
+        "AGENTS.md",
+        "# Guide\n\n- Never feed the pigeons\n- Count seagulls\n\n## Build\n\n```sh\nmake regatta\n```\n",
+    );
+    let session = project.complete();
+    for (query, kind, path) in [
+        ("gondola", "code", "docs/adr/glossary.md"),
+        ("vaporetto", "decision", "docs/adr/0001-boats.md"),
+        ("umbrellas", "code", "docs/adr/0001-boats.md"),
+        ("lighthouse keeper", "code", "docs/adr/0001-boats.md"),
+        ("pigeons", "rule", "AGENTS.md"),
+        ("seagulls", "code", "AGENTS.md"),
+        ("regatta", "code", "AGENTS.md"),
+    ] {
+        let answer = session.search(query);
+        let word = query.split(' ').next().unwrap();
+        let results = answer["results"].as_array().unwrap().iter();
+        let shown: Vec<_> = results
+            .filter(|found| found["content"].as_str().unwrap().to_lowercase().contains(word))
+            .map(|found| (found["type"].as_str().unwrap(), found["path"].as_str().unwrap()))
+            .collect();
+        assert_eq!(shown, [(kind, path)], "{query}: {answer}");
+    }
+}
