@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::Deserialize;
 
 use super::settings::Secret;
-use super::values::{Endpoint, Exclude, Variable};
+use super::values::{Endpoint, Exclude, Threads, Variable};
 use super::{ConfigError, Source};
 use crate::env::Environment;
 
@@ -15,7 +15,7 @@ use crate::env::Environment;
 pub(crate) struct ContextLayer {
     pub(super) exclude: Option<Vec<Exclude>>,
     pub(super) watch: Option<bool>,
-    pub(super) threads: Option<NonZeroUsize>,
+    pub(super) threads: Option<Threads>,
     pub(super) embeddings: EmbeddingsLayer,
 }
 
@@ -131,7 +131,7 @@ impl Context {
         Ok(Self {
             exclude: exclude.map(|Exclude(folder)| folder).collect(),
             watch: layer.watch.expect(COMPLETE),
-            threads: layer.threads.unwrap_or_else(half_the_cores),
+            threads: layer.threads.map_or_else(half_the_cores, |Threads(threads)| threads),
             embeddings,
         })
     }

@@ -103,6 +103,7 @@ fn mistakes_are_named() {
         "packs = [\"repo\", \"contxt\"]",
         "[context]\nthread = 2",
         "[context]\nthreads = 0",
+        "[context]\nthreads = 200000",
         "[context]\nexclude = [\"../up\"]",
         "[context]\nexclude = [\"**/*.ts\"]",
         "[context.embedding]\nprovider = \"off\"",

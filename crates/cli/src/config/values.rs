@@ -1,6 +1,7 @@
 //! Values that are more than a string: checked where they are read, whether in a file, a variable or a flag.
 
 use std::net::IpAddr;
+use std::num::NonZeroUsize;
 use std::str::FromStr;
 
 use serde::Deserialize;
@@ -123,6 +124,20 @@ impl FromStr for Exclude {
         plain.then(|| Self(folder.to_owned())).ok_or_else(|| {
             format!("`{text}` is not a folder's name or its path from the root; patterns go into .ignore")
         })
+    }
+}
+
+/// How many threads may work in the background: more than any machine has use for is a slip.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "i64")]
+pub(crate) struct Threads(pub(crate) NonZeroUsize);
+
+impl TryFrom<i64> for Threads {
+    type Error = String;
+    fn try_from(number: i64) -> Result<Self, String> {
+        let fits = usize::try_from(number).ok().filter(|number| *number <= 256);
+        let threads = fits.and_then(NonZeroUsize::new);
+        threads.map(Self).ok_or_else(|| format!("`{number}` is not a number from 1 to 256"))
     }
 }
 
