@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
 use std::process::Stdio;
+use std::time::Duration;
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -148,6 +149,34 @@ fn an_index_that_is_stopped_is_gone_on_with() {
     assert!(rest.contains("Go on with: vouch index"), "{rest}");
     let status = project.json(&["index", "status", "--json"]);
     assert_eq!((&status["files"], &status["pending"]), (&json!(3), &json!(0)), "{status}");
+}
+
+/// What a process that was killed has left in the cache is right or not there.
+#[test]
+fn an_index_that_is_killed_answers_like_one_that_never_was() {
+    let project = project();
+    for n in 0..200 {
+        let text = format!("def part_{n}(token):\n    return token + {n}\n");
+        project.write(&format!("src/part{n}.py"), &text);
+    }
+    let answers = || {
+        let found = project.json(&["call", "context_search", "query=part_7"]);
+        let lines = project.json(&["call", "grep_codebase", "pattern=return token \\+ 1[0-9]$"]);
+        let lines = lines["matches"].as_array().unwrap().iter();
+        let places = lines.map(|line| format!("{}:{}", line["file"], line["text"]));
+        (found["results"][0]["content"].clone(), places.collect::<Vec<_>>())
+    };
+    for n in 0..8 {
+        project.write("src/part7.py", &format!("def part_7(token):\n    return token + 1{n}\n"));
+        let mut child = project.command(&["index"]).stderr(Stdio::null()).spawn().unwrap();
+        // Sooner or later: at the start, while it reads, while it writes, when it is done.
+        std::thread::sleep(Duration::from_millis(n * 12));
+        send_signal(&child, Signal::KILL);
+        wait(&mut child);
+        let after = answers();
+        std::fs::remove_dir_all(project.root.join(".vouch")).unwrap();
+        assert_eq!(after, answers());
+    }
 }
 
 #[test]
