@@ -44,13 +44,14 @@ use store::context::StoredDiscovery;
 pub use self::commits::{CommitsError, MAX_COMMITS, fix_commits};
 pub use self::import::{Problem, import};
 pub use self::new::{NewDiscovery, Refused};
+pub(crate) use self::place::Noted;
 pub use self::place::{Place, Places};
-pub use self::project::{Told, in_project};
+pub use self::project::{LeftOut, Missing, Told, in_project};
 pub(crate) use self::untold::{Part, Untold};
 pub use store::context::Kind;
 
 /// Part of the key of whatever caches the answers of [`Places::in_file`]: raised whenever they change.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 
 /// A discovery is a statement, not a document: what is longer is cut, and says so.
 pub const MAX_CONTENT: usize = 4_000;
@@ -58,8 +59,11 @@ pub const MAX_CONTENT: usize = 4_000;
 pub const MAX_TITLE: usize = 200;
 /// A discovery has a few words to be found by.
 const MAX_TAGS: usize = 20;
-/// A file with more is a data set, not a record. The first ones count, of a memory file, which grows at its end, the last.
+/// A file with more is a data set, not a record. The first ones count.
 pub const MAX_IN_FILE: usize = 1_000;
+/// Memory grows for as long as a project lives, and at its end: the last ones count. The index has room for as many
+/// documents of one file, and for the pieces in which it finds what older entries say.
+pub const MAX_IN_MEMORY: usize = 6_000;
 
 /// Something the project tells about itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -125,6 +129,13 @@ impl Discovery {
         match &self.source {
             Source::File { path, .. } => Some(path),
             Source::Commit { .. } | Source::Store { .. } => None,
+        }
+    }
+
+    /// It was found in the end of a file, after so many lines.
+    pub(crate) fn move_down(&mut self, lines: u32) {
+        if let Source::File { line, .. } = &mut self.source {
+            *line = line.saturating_add(lines);
         }
     }
 

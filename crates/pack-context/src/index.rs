@@ -52,7 +52,6 @@ use crate::discover::Places;
 use crate::status::Vectors;
 use crate::{ContextError, ContextOptions, Phase, Progress, Status};
 
-pub(crate) use self::analysis::MAX_FILE_BYTES;
 pub(crate) use self::cache::Place as CachePlace;
 pub(crate) use self::embedding::Running;
 pub(crate) use self::fresh::Freshness;

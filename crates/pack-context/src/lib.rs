@@ -7,6 +7,7 @@
 //! discovery, `sessions/` who asked for what, `resources/` the documents.
 
 pub mod discover;
+mod excerpt;
 mod files;
 mod index;
 mod options;

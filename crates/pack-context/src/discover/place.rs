@@ -1,6 +1,6 @@
 //! Which file is what: decided by its path alone, so that it is known before the file is read.
 
-use super::{Discovery, MAX_IN_FILE, comment, finish, guide, memory, record};
+use super::{Discovery, MAX_IN_FILE, MAX_IN_MEMORY, comment, finish, guide, memory, record};
 
 /// Guides that are kept where a walk does not look.
 const HIDDEN: [&str; 4] =
@@ -30,6 +30,14 @@ pub enum Place {
     Contributing,
     /// Code or configuration: comments that ask for work.
     Source,
+}
+
+/// What a file tells.
+#[derive(Debug, Default)]
+pub(crate) struct Noted {
+    pub(crate) discoveries: Vec<Discovery>,
+    /// How many more there are.
+    pub(crate) surplus: usize,
 }
 
 /// The places of one project.
@@ -83,7 +91,12 @@ impl Places {
 
     /// The discoveries in one file, in its order. `date` is for those that have none of their own: the file's.
     pub fn in_file(&self, path: &str, text: &str, date: &str) -> Vec<Discovery> {
-        let Some(place) = self.of(path) else { return Vec::new() };
+        self.look_at(path, text, date).discoveries
+    }
+
+    /// The same, with what is left out.
+    pub(crate) fn look_at(&self, path: &str, text: &str, date: &str) -> Noted {
+        let Some(place) = self.of(path) else { return Noted::default() };
         let mut drafts = match place {
             Place::Memory => memory::entries(path, text),
             Place::Record => record::decision(path, text).into_iter().collect(),
@@ -91,14 +104,15 @@ impl Places {
             Place::Contributing => guide::statements(text, false),
             Place::Source => comment::requests(path, text),
         };
-        let surplus = drafts.len().saturating_sub(MAX_IN_FILE);
+        let all = drafts.len();
         match place {
-            Place::Memory => drafts.drain(..surplus).for_each(drop),
+            Place::Memory => drop(drafts.drain(..all.saturating_sub(MAX_IN_MEMORY))),
             Place::Record | Place::Guide | Place::Contributing | Place::Source => {
                 drafts.truncate(MAX_IN_FILE);
             }
         }
-        finish(path, date, drafts)
+        let surplus = all - drafts.len();
+        Noted { discoveries: finish(path, date, drafts), surplus }
     }
 }
 

@@ -13,13 +13,11 @@ use source::{Chunk, Language, Role, outline};
 use super::cache::Key;
 use super::state::MAX_DOCUMENTS;
 use super::texts;
-use crate::discover::{self, Discovery, Part, Place, Places, Untold};
+use crate::discover::{self, Discovery, Noted, Part, Place, Places, Untold};
+use crate::excerpt::Excerpt;
 
 /// Part of every key: raised whenever the same file would be analysed differently.
-const VERSION: u32 = 2;
-
-/// Longer files are data. They can be grepped; nobody asks what they mean.
-pub(crate) const MAX_FILE_BYTES: u64 = 4 * 1024 * 1024;
+const VERSION: u32 = 3;
 
 /// What one file says.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -60,11 +58,14 @@ pub(crate) struct Said {
 const MANNER_BYTES: usize = 4;
 
 /// Names what a file says.
-pub(crate) fn key_of(place: Option<Place>, path: &str, content: &[u8]) -> Key {
+pub(crate) fn key_of(place: Option<Place>, path: &str, excerpt: &Excerpt) -> Key {
     let mut hash = Sha256::new();
     hash.update((path.len() as u64).to_le_bytes());
     hash.update(path);
-    hash.update(content);
+    for before in [excerpt.bytes_before, excerpt.lines_before] {
+        hash.update(before.to_le_bytes());
+    }
+    hash.update(&excerpt.content);
     let mut key = short(&hash.finalize());
     key[..MANNER_BYTES].copy_from_slice(&manner_of(place));
     key
@@ -114,13 +115,10 @@ fn short(digest: &[u8]) -> Key {
 
 impl Analysis {
     /// Discoveries that have no date of their own get none here: a file's time is no part of what it says.
-    pub(crate) fn of(places: &Places, path: &str, content: &[u8]) -> Self {
-        let Ok(text) = std::str::from_utf8(content) else { return Self::default() };
-        if text.contains('\0') {
-            return Self::default();
-        }
+    pub(crate) fn of(places: &Places, path: &str, excerpt: &Excerpt) -> Self {
+        let Some(text) = excerpt.text() else { return Self::default() };
         let language = Language::of(path, text);
-        let discoveries = places.in_file(path, text, "");
+        let Noted { mut discoveries, .. } = places.look_at(path, text, "");
         let said = discoveries.iter().map(|discovery| Said::of_record(&discovery.text())).collect();
         let room = MAX_DOCUMENTS.saturating_sub(discoveries.len());
         let pieces = chunks_of(places.of(path), language, text, &discoveries)
@@ -139,12 +137,13 @@ impl Analysis {
                 Some(Piece {
                     said: Said::new(body, &embedded, &document),
                     names: names.join("\n").into(),
-                    bytes: chunk.bytes,
-                    lines: chunk.lines,
+                    bytes: moved(&chunk.bytes, excerpt.bytes_before),
+                    lines: moved(&chunk.lines, excerpt.lines_before),
                 })
             })
             .take(room)
             .collect();
+        discoveries.iter_mut().for_each(|discovery| discovery.move_down(excerpt.lines_before));
         Self {
             language: language.map(|language| language.name().into()),
             role: Some(source::role_of(path, text)),
@@ -192,6 +191,11 @@ fn untold_of(untold: &Untold, chunk: &Chunk, text: &str) -> Vec<Chunk> {
         Chunk { bytes, lines, kind: chunk.kind, name, defines }
     };
     parts.map(part).collect()
+}
+
+/// A range of an excerpt as one of the file.
+fn moved(range: &Range<u32>, before: u32) -> Range<u32> {
+    range.start + before..range.end + before
 }
 
 fn slice<'a>(text: &'a str, bytes: &Range<u32>) -> Option<&'a str> {
@@ -246,12 +250,22 @@ mod tests {
 
     #[test]
     fn a_key_is_of_today_for_its_place_only() {
-        let key = key_of(Some(Place::Memory), "notes/a.md", b"text");
-        assert!(is_of_today(&key, Some(Place::Memory)));
+        let of = |place, path: &str, content: &str, lines_before| {
+            let content = content.as_bytes().to_vec();
+            key_of(place, path, &Excerpt { content, bytes_before: 0, lines_before })
+        };
+        let memory = Some(Place::Memory);
+        let key = of(memory, "notes/a.md", "text", 0);
+        assert!(is_of_today(&key, memory));
         assert!(!is_of_today(&key, None));
-        assert_eq!(key, key_of(Some(Place::Memory), "notes/a.md", b"text"));
-        assert_ne!(key, key_of(Some(Place::Memory), "notes/a.md", b"texts"));
-        assert_ne!(key, key_of(Some(Place::Memory), "note/sa.md", b"text"));
-        assert_ne!(key, key_of(None, "notes/a.md", b"text"));
+        assert_eq!(key, of(memory, "notes/a.md", "text", 0));
+        for other in [
+            of(None, "notes/a.md", "text", 0),
+            of(memory, "note/sa.md", "text", 0),
+            of(memory, "notes/a.md", "texts", 0),
+            of(memory, "notes/a.md", "text", 1),
+        ] {
+            assert_ne!(key, other);
+        }
     }
 }

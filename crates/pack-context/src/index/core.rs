@@ -1,6 +1,5 @@
 //! What the threads of an index share, and how one file is taken in.
 
-use std::io::Read as _;
 use std::sync::{
     Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard,
 };
@@ -11,13 +10,14 @@ use source::Modules;
 use tree::trigram::Set;
 use tree::{Change, Stamp, Tree};
 
-use super::analysis::{Analysis, MAX_FILE_BYTES, is_of_today, key_of};
+use super::analysis::{Analysis, is_of_today, key_of};
 use super::cache::{self, Cache, Found, Key, Stamps, is_settled};
 use super::narrow::{self, Trigrams};
 use super::roles;
 use super::state::{DocumentId, Read, Source, SourceId, State};
 use super::work::{Urgency, Work};
 use crate::discover::{Place, Places};
+use crate::excerpt::Excerpt;
 
 /// How many analyses are gathered before they are written to the cache.
 const WRITE_TOGETHER: usize = 256;
@@ -192,7 +192,7 @@ impl Core {
             return;
         }
         match self.read(&path) {
-            Some((read, content)) => self.take_in(id, &path, read, &content),
+            Some((read, excerpt)) => self.take_in(id, &path, read, &excerpt),
             // Too big, not readable, or gone: nothing that it said before counts any more.
             None => {
                 let read = Read { key: Key::default(), stamp: listed, settled: true };
@@ -202,8 +202,8 @@ impl Core {
         *lock(&self.last_change) = Some(SystemTime::now());
     }
 
-    fn take_in(&self, id: SourceId, path: &str, read: Read, content: &[u8]) {
-        let set = narrow::set_of(content);
+    fn take_in(&self, id: SourceId, path: &str, read: Read, excerpt: &Excerpt) {
+        let set = set_of(excerpt);
         self.trigrams.put(path, set.clone(), || self.has_changed(id, path));
         if self.state_mut().says(path, &read) {
             self.keep(path, &read, None);
@@ -212,9 +212,11 @@ impl Core {
         let (analysis, fresh) = match self.cached(&read.key) {
             Some(analysis) => (analysis, None),
             None => {
-                let analysis = Analysis::of(&self.places, path, content);
-                let row = (read.key, analysis.to_bytes(), set);
-                (analysis, Some(row))
+                let analysis = Analysis::of(&self.places, path, excerpt);
+                // Every entry that is written makes another state of a memory file, which no other file comes back to.
+                let returns = self.places.of(path) != Some(Place::Memory);
+                let row = returns.then(|| (read.key, analysis.to_bytes(), set));
+                (analysis, row)
             }
         };
         let mut state = self.state_mut();
@@ -246,10 +248,10 @@ impl Core {
         if known.is_some() {
             return self.trigrams.put(path, known, || self.has_changed(id, path));
         }
-        if let Some((read, content)) = self.read(path)
+        if let Some((read, excerpt)) = self.read(path)
             && read.key == *key
         {
-            self.trigrams.put(path, narrow::set_of(&content), || self.has_changed(id, path));
+            self.trigrams.put(path, set_of(&excerpt), || self.has_changed(id, path));
         }
     }
 
@@ -262,31 +264,27 @@ impl Core {
         Analysis::from_bytes(&self.cache().analysis(key)?)
     }
 
-    /// The file as it is now: its content, and the stamp that it has before and after the reading.
-    fn read(&self, path: &str) -> Option<(Read, Vec<u8>)> {
+    /// The file as it is now: what is read of it, and the stamp that it has before and after the reading.
+    fn read(&self, path: &str) -> Option<(Read, Excerpt)> {
         let (mut file, metadata) = self.tree.open(path).ok()?;
         let place = self.places.of(path);
         let mut stamp = Stamp::of(&metadata);
-        let mut content = Vec::new();
+        let mut excerpt = Excerpt::default();
         // A file that somebody writes to is read again; what is read while it grows on is told of by the watch.
         for _ in 0..3 {
-            if stamp.size > MAX_FILE_BYTES {
-                return None;
-            }
             let now = SystemTime::now();
-            content.clear();
-            file.by_ref().take(MAX_FILE_BYTES + 1).read_to_end(&mut content).ok()?;
+            excerpt = Excerpt::read(&mut file, stamp.size, place).ok()??;
             let after = Stamp::of(&file.metadata().ok()?);
             if after == stamp {
                 let settled = is_settled(stamp, now);
-                let read = Read { key: key_of(place, path, &content), stamp, settled };
-                return Some((read, content));
+                let read = Read { key: key_of(place, path, &excerpt), stamp, settled };
+                return Some((read, excerpt));
             }
             stamp = after;
             std::io::Seek::rewind(&mut file).ok()?;
         }
-        let read = Read { key: key_of(place, path, &content), stamp, settled: false };
-        Some((read, content))
+        let read = Read { key: key_of(place, path, &excerpt), stamp, settled: false };
+        Some((read, excerpt))
     }
 
     fn file(&self, id: SourceId) -> Option<(Box<str>, Stamp)> {
@@ -316,6 +314,11 @@ impl Core {
             self.cache().keep_stamps(self.tree.root(), &stamps, &gone);
         }
     }
+}
+
+/// None if the file must always be searched, as one is that was not read from its beginning.
+fn set_of(excerpt: &Excerpt) -> Option<Set> {
+    excerpt.is_whole().then(|| narrow::set_of(&excerpt.content)).flatten()
 }
 
 /// What these locks hold is whole at every step, so a panic elsewhere does not spoil it.

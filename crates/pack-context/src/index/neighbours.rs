@@ -7,7 +7,7 @@ use guard::Guard;
 use source::{Language, Resolution, Resolver};
 use tree::Tree;
 
-use super::analysis::MAX_FILE_BYTES;
+use crate::excerpt::MAX_FILE_BYTES;
 
 pub(crate) struct Neighbours {
     /// Lets `node_modules` through, so that packages are told from files.

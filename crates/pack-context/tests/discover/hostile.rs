@@ -1,6 +1,8 @@
 //! Text from a project is data, whatever it says.
 
-use pack_context::discover::{Discovery, MAX_CONTENT, MAX_IN_FILE, MAX_TITLE, Places};
+use pack_context::discover::{
+    Discovery, MAX_CONTENT, MAX_IN_FILE, MAX_IN_MEMORY, MAX_TITLE, Places,
+};
 use proptest::prelude::*;
 
 use crate::{DATE, told};
@@ -37,10 +39,10 @@ fn what_is_too_much_is_cut() {
     assert_eq!(cut.content.chars().count(), MAX_CONTENT + 1);
     assert_eq!(cut.title.unwrap().chars().count(), MAX_TITLE + 1);
 
-    let lines: String = (0..5_000).map(|n| format!("{{\"rule\": \"rule {n}\"}}\n")).collect();
+    let lines: String = (0..9_000).map(|n| format!("{{\"rule\": \"rule {n}\"}}\n")).collect();
     let rules = in_file(".claude/memory/x.jsonl", &lines);
-    assert_eq!(rules.len(), MAX_IN_FILE);
-    assert_eq!(rules.last().unwrap().content, "rule 4999", "a memory file grows at its end");
+    assert_eq!(rules.len(), MAX_IN_MEMORY);
+    assert_eq!(rules.last().unwrap().content, "rule 8999", "a memory file grows at its end");
     let items: String = (0..5_000).map(|n| format!("- rule number {n}\n")).collect();
     assert_eq!(in_file("AGENTS.md", &items).len(), MAX_IN_FILE);
     let deep = format!("{{\"rule\": {}1{}}}", "[".repeat(100_000), "]".repeat(100_000));

@@ -1,7 +1,7 @@
 //! A whole project at once.
 
 use pack_context::ContextOptions;
-use pack_context::discover::{Source, in_project};
+use pack_context::discover::{MAX_IN_MEMORY, Source, in_project};
 
 use crate::commits::Repository;
 use crate::{DATE, shown};
@@ -45,4 +45,30 @@ fn files_hidden_places_and_history() {
         }
     }
     insta::assert_snapshot!(shown(&told.discoveries));
+}
+
+#[test]
+fn what_is_too_much_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |path: &str, text: String| {
+        let path = folder.path().join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    };
+    let entry = |n: usize| format!("{{\"decision\": \"Number {n}\"}}\n");
+    let long = |n: usize| format!("{{\"decision\": \"{}\"}}\n", "x".repeat(n));
+    write(".claude/memory/many.jsonl", (0..MAX_IN_MEMORY + 2).map(entry).collect());
+    write(".claude/memory/long.jsonl", format!("{}{}", long(4 << 20), entry(7)));
+    write("docs/adr/1.md", format!("## Decision\n\n{}\n", "x".repeat(4 << 20)));
+    write("src/data.rs", format!("// TODO: {}\n", "x".repeat(4 << 20)));
+    let told = in_project(folder.path(), &ContextOptions::default()).unwrap();
+    let left: Vec<_> = told.left_out.iter().map(ToString::to_string).collect();
+    insta::assert_snapshot!(left.join("\n"), @r"
+    the first 4194321 bytes of .claude/memory/long.jsonl
+    2 more entries of .claude/memory/many.jsonl
+    docs/adr/1.md, which is too long to be read
+    ");
+    assert_eq!(told.discoveries.len(), MAX_IN_MEMORY + 1);
+    let lines = told.discoveries.iter().map(|found| found.source.to_string());
+    assert!(lines.into_iter().any(|source| source == ".claude/memory/long.jsonl:2"));
 }

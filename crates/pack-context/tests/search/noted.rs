@@ -109,3 +109,31 @@ fn what_no_discovery_tells_is_found_as_text() {
         assert_eq!(shown, [(kind, path)], "{query}: {answer}");
     }
 }
+
+#[test]
+fn memory_is_found_however_long_it_grows() {
+    let project = Project::new();
+    let entry = |n: usize, filler: usize| {
+        format!(
+            "{{\"decision\": \"Boat {n} sails as zanzibar{n}\", \"note\": \"{}\"}}\n",
+            "x ".repeat(filler)
+        )
+    };
+    project.write("notes/many.jsonl", (0..7_000).map(|n| entry(n, 1)).collect::<String>());
+    // More than is read of any other file.
+    project.write("notes/long.jsonl", (8_000..10_200).map(|n| entry(n, 1_000)).collect::<String>());
+    let options =
+        ContextOptions { memory_folder: "notes".into(), embedder: None, ..project.options() };
+    let session = complete(&project, options);
+    for (n, kind) in
+        [(0, "code"), (500, "code"), (1_500, "decision"), (6_999, "decision"), (10_199, "decision")]
+    {
+        let answer = session.search(&format!("zanzibar{n}"));
+        let best = &answer["results"][0];
+        assert_eq!(best["type"], kind, "{n}: {answer}");
+        assert!(best["content"].as_str().unwrap().contains(&format!("zanzibar{n}")), "{answer}");
+    }
+    // Grep reads all of it, whatever the index has read.
+    let found = session.call("grep_codebase", json!({"pattern": "zanzibar8000"})).unwrap();
+    assert_eq!(found["matches"].as_array().unwrap().len(), 1, "{found}");
+}

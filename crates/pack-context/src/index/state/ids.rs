@@ -1,8 +1,8 @@
 //! Numbers of sources and documents.
 
-/// Documents of one source; more are left out.
+/// Documents of one source; more are left out. A memory file has thousands of entries after some years.
 pub(crate) const MAX_DOCUMENTS: usize = 1 << PLACE_BITS;
-const PLACE_BITS: u32 = 10;
+const PLACE_BITS: u32 = 13;
 /// Sources beyond this are not indexed: their documents would have no number.
 pub(crate) const MAX_SOURCES: usize = 1 << (u32::BITS - PLACE_BITS);
 
