@@ -1,8 +1,19 @@
-//! Which words of a document are worth embedding.
+//! What of a document is worth embedding.
 //!
-//! Models of this kind have read prose. Code becomes more like it, and two fifths shorter, when names are taken apart and
-//! punctuation is left out; a model that looks at 256 tokens then sees more of a function. Nothing here depends on the
-//! programming language.
+//! Models of this kind have read prose, and code as it stands in prose. They understand code better as it is written than
+//! as bare words, but do not see the words in `parseHTTPHeader`, and every bracket costs time. So the names of a piece
+//! are taken apart and said first, and of the code itself only the beginning follows: that is where a signature, what a
+//! comment says of it, and the first steps are. Nothing here depends on the programming language.
+
+/// Raised whenever the same document would give another text: what was noted of a text then no longer names it.
+pub const VERSION: u32 = 2;
+
+/// How much of a piece of code is embedded, in bytes. With its names that is as many tokens as the bare words of whole
+/// pieces had, and finds more.
+const BEGINNING: usize = 350;
+
+/// Paths and names are not longer; what is, is data.
+const LONGEST_NAME: usize = 400;
 
 /// No model of this size looks further, and a text that is kept by its hash need not be longer.
 const LONGEST: usize = 6000;
@@ -10,15 +21,19 @@ const LONGEST: usize = 6000;
 /// Longer runs of letters and digits are keys, hashes and pictures, not words.
 const LONGEST_WORD: usize = 40;
 
-/// What is embedded for a piece of code: the words of its place and name, then its own.
+/// What is embedded for a piece of code: the words of its place, those of its name, then how it begins. The name comes
+/// twice: it is the shortest summary that there is, and would be lost among the rest.
 pub fn of_code(path: &str, name: Option<&str>, text: &str) -> String {
-    let mut words = Words::default();
-    words.add(path);
-    if let Some(name) = name {
-        words.add(name);
+    let mut embedded = String::new();
+    for said in [Some(path), name, name].into_iter().flatten() {
+        let words = words(said);
+        if !words.is_empty() {
+            embedded.push_str(&words);
+            embedded.push_str(". ");
+        }
     }
-    words.add(text);
-    words.text
+    embedded.push_str(&beginning(text));
+    embedded
 }
 
 /// What is embedded for text that people wrote: the text, with each run of white space as one space.
@@ -36,30 +51,42 @@ pub fn of_prose(text: &str) -> String {
     prose
 }
 
-/// Words, one space between them.
-#[derive(Default)]
-struct Words {
-    text: String,
+/// The words of a path or a name, one space between them.
+fn words(name: &str) -> String {
+    let mut words = String::new();
+    for run in name.split(|char: char| !char.is_alphanumeric()) {
+        if words.len() > LONGEST_NAME {
+            break;
+        }
+        if run.len() <= LONGEST_WORD {
+            parts(run, |part| {
+                if !words.is_empty() {
+                    words.push(' ');
+                }
+                words.push_str(part);
+            });
+        }
+    }
+    words
 }
 
-impl Words {
-    fn add(&mut self, text: &str) {
-        for run in text.split(|char: char| !char.is_alphanumeric()) {
-            if self.text.len() > LONGEST {
-                return;
-            }
-            if run.len() <= LONGEST_WORD {
-                parts(run, |part| self.push(part));
-            }
+/// The beginning of a text, each run of white space as one space, without what is data.
+fn beginning(text: &str) -> String {
+    let is_data = |word: &str| {
+        word.split(|char: char| !char.is_alphanumeric()).any(|run| run.len() > LONGEST_WORD)
+    };
+    let mut beginning = String::new();
+    for word in text.split_whitespace().filter(|word| !is_data(word)) {
+        if beginning.len() >= BEGINNING {
+            break;
         }
-    }
-
-    fn push(&mut self, word: &str) {
-        if !self.text.is_empty() {
-            self.text.push(' ');
+        if !beginning.is_empty() {
+            beginning.push(' ');
         }
-        self.text.push_str(word);
+        beginning.push_str(word);
     }
+    beginning.truncate(beginning.floor_char_boundary(BEGINNING));
+    beginning
 }
 
 /// The words of a name in camel case: `parseHTTPHeader` is `parse`, `HTTP`, `Header`.
@@ -89,20 +116,31 @@ mod tests {
     use super::*;
 
     #[test]
-    fn code_becomes_words() {
+    fn names_come_first_then_the_code_as_it_is() {
         let text =
             "async fn parseHTTPHeader(raw_bytes: &[u8; 16]) -> Result<(), E2> {\n  // Größe\n}";
         assert_eq!(
-            of_code("src/net/http-header.rs", Some("parseHTTPHeader"), text),
-            "src net http header rs parse HTTP Header \
-             async fn parse HTTP Header raw bytes u8 16 Result E2 Größe"
+            (VERSION, of_code("src/net/http-header.rs", Some("Net::parseHTTPHeader"), text)),
+            (
+                2,
+                "src net http header rs. Net parse HTTP Header. Net parse HTTP Header. \
+                 async fn parseHTTPHeader(raw_bytes: &[u8; 16]) -> Result<(), E2> { // Größe }"
+                    .into()
+            ),
+            "another text for the same piece needs another VERSION"
         );
     }
 
     #[test]
     fn keys_and_pictures_are_left_out() {
         let text = format!("const ICON = '{}'; draw()", "iVBORw0KGgo".repeat(9));
-        assert_eq!(of_code("a.js", None, &text), "a js const ICON draw");
+        assert_eq!(of_code("a.js", None, &text), "a js. const ICON = draw()");
+    }
+
+    #[test]
+    fn only_the_beginning_of_code_counts() {
+        let text = of_code("", None, &"größer(); ".repeat(90));
+        assert!(text.starts_with("größer(); ") && text.len() == BEGINNING, "{}", text.len());
     }
 
     #[test]

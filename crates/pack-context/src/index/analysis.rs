@@ -88,7 +88,7 @@ fn manner_of(place: Option<Place>) -> [u8; MANNER_BYTES] {
         Some(Place::Source) => 5,
     };
     let mut hash = Sha256::new();
-    for part in [VERSION, discover::VERSION, place] {
+    for part in [VERSION, discover::VERSION, rank::bag::VERSION, embed::text::VERSION, place] {
         hash.update(part.to_le_bytes());
     }
     let mut manner = [0; MANNER_BYTES];
