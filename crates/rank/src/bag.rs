@@ -10,15 +10,22 @@ pub struct Document<'a> {
     pub path: Option<&'a str>,
     /// Names that it defines, qualified where that is known (`Router::route`).
     pub symbols: &'a [&'a str],
+    /// Whether people wrote it for people.
+    pub prose: bool,
 }
 
 /// Raised whenever the same document would give another bag: bags of two versions must not be searched together.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// How much more a word counts in these places than in the text.
 const SYMBOL_WEIGHT: u8 = 3;
 const FILE_STEM_WEIGHT: u8 = 2;
 const FOLDER_WEIGHT: u8 = 1;
+
+/// How much more a word counts at the beginning of prose, and how long that is, in bytes: people say first what it is
+/// about.
+const LEAD_WEIGHT: u8 = 1;
+const LEAD: usize = 200;
 
 /// Folders beside the file that count; those further up are the same for everything.
 const FOLDERS: usize = 3;
@@ -44,6 +51,10 @@ impl Bag {
     pub fn of(document: &Document<'_>) -> Self {
         let mut all = Vec::new();
         terms::each(document.text, |term| all.push((term.hash, 1)));
+        if document.prose {
+            let lead = &document.text[..document.text.floor_char_boundary(LEAD)];
+            terms::each(lead, |term| all.push((term.hash, LEAD_WEIGHT)));
+        }
         for symbol in document.symbols {
             terms::each(symbol, |term| all.push((term.hash, SYMBOL_WEIGHT)));
             all.extend(terms::definition(symbol).map(|hash| (hash, 1)));
@@ -145,11 +156,34 @@ mod tests {
             text: "route",
             path: Some("src/http/route.test.ts"),
             symbols: &["route"],
+            ..Document::default()
         });
         assert_eq!(plain.terms[0].1, 1);
         let (route, _) = plain.terms[0];
         let found = named.terms.iter().find(|&&(hash, _)| hash == route);
         assert_eq!(found, Some(&(route, 1 + SYMBOL_WEIGHT + FILE_STEM_WEIGHT)));
+    }
+
+    #[test]
+    fn prose_says_first_what_it_is_about() {
+        let text = format!("retry {}later", "and so on, ".repeat(20));
+        let bag = Bag::of(&Document { text: &text, prose: true, ..Document::default() });
+        let often = |word: &str| {
+            let term = terms::whole(word).unwrap();
+            bag.terms.iter().find(|&&(hash, _)| hash == term).map(|&(_, frequency)| frequency)
+        };
+        assert_eq!((often("retry"), often("later")), (Some(1 + LEAD_WEIGHT), Some(1)));
+    }
+
+    #[test]
+    fn another_bag_needs_another_version() {
+        let bag = Bag::of(&Document {
+            text: "fn parseHTTPHeaders(raw: &str) -> Result<Headers> // reads __all__ of them",
+            path: Some("src/net/http.rs"),
+            symbols: &["Net::parseHTTPHeaders"],
+            prose: true,
+        });
+        insta::assert_snapshot!(format!("version {VERSION}: {bag:?}"));
     }
 
     proptest! {

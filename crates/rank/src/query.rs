@@ -77,7 +77,10 @@ impl Query {
         let names = if path.is_some() { Vec::new() } else { names(&words) };
         let kind = kind(&words, &names, path.as_deref());
         let mut terms = query_terms(text);
-        terms.extend(names.iter().filter_map(definition_term));
+        // In a sentence a name is more often mentioned than asked for.
+        if kind == Kind::Symbol {
+            terms.extend(names.iter().filter_map(definition_term));
+        }
         Self { asks_for: asked_roles(text), terms, kind, names, path }
     }
 
@@ -141,8 +144,21 @@ fn query_terms(text: &str) -> Vec<QueryTerm> {
             all.push(QueryTerm { text, hash: term.hash, weight: 1.0, part });
         }
     });
-    if all.iter().any(|term| !is_stop_word(&term.text)) {
-        all.retain(|term| !is_stop_word(&term.text));
+    let code = words_of_code(text);
+    let says_nothing = |term: &QueryTerm| is_stop_word(&term.text) && !code.contains(&term.hash);
+    if !all.iter().all(says_nothing) {
+        all.retain(|term| !says_nothing(term));
+    }
+    all
+}
+
+/// Words that are written as code, so they are meant even if they say nothing in a sentence: `raise … from`, `__all__`.
+fn words_of_code(text: &str) -> Vec<u32> {
+    let quoted = text.split('`').skip(1).step_by(2);
+    let underscored = text.split_whitespace().filter(|word| word.contains('_'));
+    let mut all = Vec::new();
+    for code in quoted.chain(underscored) {
+        terms::each(code, |term| all.push(term.hash));
     }
     all
 }
@@ -237,6 +253,7 @@ mod tests {
             "Where is `max_depth` checked?",
             "how ZodType base class parses input",
             "z.transform and z.pipe for chaining",
+            "`raise ... from` in `except`, and __all__",
             "rate limit tests",
             "what is this",
             "e.g. U.S. rules, i.e. HTTP only",

@@ -1,6 +1,7 @@
-//! What is known of code moves the score: definitions before mentions, files whose name is asked for, files with
-//! several hits; tests, examples and generated files after the rest. Each move is bounded and has its reason.
+//! What is known of code moves the score: definitions before mentions, names and files that are called what is asked
+//! for, files with several hits; tests, examples and generated files after the rest. Each move is bounded and has its reason.
 
+mod called;
 mod definition;
 mod file_name;
 mod standing;
@@ -12,8 +13,9 @@ use crate::{Facts, Query};
 
 /// Added in units of the best fused score, so that none of them counts for a query that nothing answers.
 const DEFINITION: f32 = 1.5;
-const FILE_NAME: f32 = 1.0;
-const COHERENCE: f32 = 0.2;
+const FILE_NAME: f32 = 1.3;
+const CALLED: f32 = 0.2;
+const COHERENCE: f32 = 0.4;
 const ATTENTION: f32 = 0.1;
 
 /// What the query asks, in the form that documents are compared with.
@@ -62,6 +64,7 @@ impl<'a> Asked<'a> {
             let strength = defines.as_ref().map_or(0.0, |&(_, strength)| strength);
             let moves = DEFINITION * strength
                 + FILE_NAME * file_name
+                + CALLED * self.called(facts)
                 + COHERENCE * coherence[index]
                 + ATTENTION * facts.attention.clamp(0.0, 1.0);
             Marks {
@@ -74,13 +77,14 @@ impl<'a> Asked<'a> {
     }
 }
 
-/// For the best document of each file, how much the file's documents score together beside those of the best file.
+/// For the best document of each file, how much the file's documents score together beside those of the best file. The
+/// squares: many faint hits only say that a file is long.
 fn coherence(facts: &[Facts<'_>], fused: &[f32]) -> Vec<f32> {
     let mut files: HashMap<u32, (f32, usize)> = HashMap::new();
     for (index, (facts, &score)) in facts.iter().zip(fused).enumerate() {
         if let Some(file) = facts.file {
             let (sum, best) = files.entry(file).or_insert((0.0, index));
-            *sum += score;
+            *sum += score * score;
             if score > fused[*best] {
                 *best = index;
             }

@@ -153,8 +153,9 @@ fn search(
     for (id, piece) in project.0.iter().enumerate() {
         let path = (!piece.path.is_empty()).then_some(piece.path);
         let symbols: Vec<&str> = piece.symbols.lines().collect();
-        postings
-            .insert(id as u32, &Bag::of(&Document { text: piece.text, path, symbols: &symbols }));
+        let document =
+            Document { text: piece.text, path, symbols: &symbols, prose: path.is_none() };
+        postings.insert(id as u32, &Bag::of(&document));
     }
     let near = vector.map(|vector| Near(project, vector));
     let meaning = near.as_ref().map(|near| near as &dyn Meaning);

@@ -133,7 +133,8 @@ impl Analysis {
                     }
                 }
                 let embedded = texts::of_piece(path, names.first().copied(), body);
-                let document = Document { text: body, path: Some(path), symbols: &names };
+                let document =
+                    Document { text: body, path: Some(path), symbols: &names, prose: false };
                 Some(Piece {
                     said: Said::new(body, &embedded, &document),
                     names: names.join("\n").into(),
@@ -206,7 +207,7 @@ impl Said {
     /// Of a discovery or a session, which is embedded as it is.
     pub(crate) fn of_record(text: &str) -> Self {
         let embedded = texts::of_record(text);
-        Self::new(text, &embedded, &Document { text, path: None, symbols: &[] })
+        Self::new(text, &embedded, &Document { text, path: None, symbols: &[], prose: true })
     }
 
     fn new(text: &str, embedded: &str, document: &Document<'_>) -> Self {

@@ -72,7 +72,8 @@ impl<'a> Systems<'a> {
             let path = collection.is_project.then_some(document.path.as_str());
             let id = u32::try_from(id)?;
             plain.insert(id, &Bag::of(&Document { text, ..Document::default() }));
-            postings.insert(id, &Bag::of(&Document { text, path, symbols: &symbols }));
+            let prose = piece.role == Role::Record;
+            postings.insert(id, &Bag::of(&Document { text, path, symbols: &symbols, prose }));
             texts.push(match piece.role {
                 Role::Record => embed::text::of_prose(text),
                 _ => embed::text::of_code(path.unwrap_or_default(), symbols.first().copied(), text),
@@ -194,12 +195,10 @@ fn pieces(collection: &Collection, document: usize) -> Vec<Piece> {
 impl Corpus for Systems<'_> {
     fn facts(&self, id: u32) -> Facts<'_> {
         let piece = &self.pieces[id as usize];
+        let file = &self.collection.documents[piece.document];
         Facts {
-            file: Some(piece.document as u32),
-            path: self
-                .collection
-                .is_project
-                .then(|| self.collection.documents[piece.document].path.as_str()),
+            file: self.collection.is_project.then_some(piece.document as u32),
+            path: self.collection.is_project.then_some(file.path.as_str()),
             role: piece.role,
             symbols: &piece.symbols,
             // Documents that say the same are different answers here: the judgements tell them apart.
