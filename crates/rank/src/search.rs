@@ -22,7 +22,7 @@ const MEANING_FLOOR: f32 = 0.35;
 /// The query's vector beside those of the documents.
 pub trait Meaning {
     /// The nearest of the allowed documents with their cosines, nearest first.
-    fn nearest(&self, allowed: &dyn Fn(u32) -> bool, k: usize) -> Vec<(u32, f32)>;
+    fn nearest(&self, allowed: &(dyn Fn(u32) -> bool + Sync), k: usize) -> Vec<(u32, f32)>;
     /// The cosine of one document, if it has a vector.
     fn similarity(&self, id: u32) -> Option<f32>;
 }
@@ -56,7 +56,12 @@ pub struct Hit {
 
 impl<C: Corpus> Search<'_, C> {
     /// The `limit` best of the allowed documents.
-    pub fn run(&self, query: &Query, allowed: &dyn Fn(u32) -> bool, limit: usize) -> Ranking {
+    pub fn run(
+        &self,
+        query: &Query,
+        allowed: &(dyn Fn(u32) -> bool + Sync),
+        limit: usize,
+    ) -> Ranking {
         let lexical = self.postings.search(query, allowed, CANDIDATES);
         let near =
             self.meaning.map(|meaning| meaning.nearest(allowed, COUNTED)).unwrap_or_default();

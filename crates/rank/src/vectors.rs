@@ -1,14 +1,21 @@
 //! The vectors of documents, one byte for each dimension, and which of them lie near a query.
 //!
-//! Every row is looked at: for the hundred thousand rows of a big project this takes a few milliseconds, is exact, and
-//! leaves nothing to build or to keep in order. `row.rs` is the format of one vector, `dot.rs` the arithmetic,
-//! `nearest.rs` keeps the best. Models are not known here; the caller keeps one [`Vectors`] for each.
+//! Every row is looked at, by all cores where there are many: for the hundred thousand rows of a big project this takes a
+//! few milliseconds, is exact, and leaves nothing to build or to keep in order. Models are not known here; the caller
+//! keeps one [`Vectors`] for each.
+//!
+//! `row.rs` is the format of one vector, `dot.rs` the arithmetic, `nearest.rs` keeps the best.
 
 mod dot;
 mod nearest;
 mod row;
 
 use std::collections::HashMap;
+use std::num::NonZeroUsize;
+use std::ops::Range;
+use std::panic::resume_unwind;
+use std::sync::LazyLock;
+use std::thread;
 
 use self::dot::Scores;
 use self::nearest::Nearest;
@@ -16,6 +23,9 @@ use self::row::Row;
 
 /// Rows whose scores are computed before the best of them are picked; they stay in the first cache of the processor.
 const BLOCK: usize = 512;
+
+/// Rows that a thread more is worth its start for: about a millisecond of work.
+const ROWS_FOR_A_THREAD: usize = 16_384;
 
 /// Vectors of one model, by the number of their document.
 pub struct Vectors {
@@ -134,14 +144,44 @@ impl Vectors {
     pub fn nearest(
         &self,
         query: &[f32],
-        allowed: impl Fn(u32) -> bool,
+        allowed: impl Fn(u32) -> bool + Sync,
         k: usize,
     ) -> Vec<(u32, f32)> {
         let scores = self.scores(query);
+        let share = self.len().div_ceil(self.helpers() + 1).max(1);
+        let look = |from: usize| {
+            let rows = from..self.len().min(from + share);
+            self.nearest_within(rows, &scores, &allowed, k)
+        };
+        let nearest = thread::scope(|scope| {
+            let shares = (share..self.len()).step_by(share);
+            let helpers: Vec<_> = shares.map(|from| scope.spawn(move || look(from))).collect();
+            helpers.into_iter().fold(look(0), |mut nearest, helper| {
+                nearest.extend(helper.join().unwrap_or_else(|panic| resume_unwind(panic)));
+                nearest
+            })
+        });
+        nearest.into_sorted()
+    }
+
+    /// Threads that are worth their start beside the one that asks.
+    fn helpers(&self) -> usize {
+        static CORES: LazyLock<usize> =
+            LazyLock::new(|| thread::available_parallelism().map_or(1, NonZeroUsize::get));
+        (self.len() / ROWS_FOR_A_THREAD).min(CORES.saturating_sub(1))
+    }
+
+    fn nearest_within(
+        &self,
+        rows: Range<usize>,
+        scores: &Scores,
+        allowed: &impl Fn(u32) -> bool,
+        k: usize,
+    ) -> Nearest {
         let mut nearest = Nearest::new(k);
         let mut block = [0.0; BLOCK];
-        for from in (0..self.len()).step_by(BLOCK) {
-            let rows = BLOCK.min(self.len() - from);
+        for from in rows.clone().step_by(BLOCK) {
+            let rows = BLOCK.min(rows.end - from);
             let scales = &self.scales[from..from + rows];
             scores.write(self.values_at(from, rows), scales, &mut block[..rows]);
             for (place, &score) in (from..).zip(&block[..rows]) {
@@ -150,7 +190,7 @@ impl Vectors {
                 }
             }
         }
-        nearest.into_sorted()
+        nearest
     }
 
     fn scores(&self, query: &[f32]) -> Scores {

@@ -93,6 +93,26 @@ fn equal_documents_come_in_the_order_of_their_numbers() {
     }
 }
 
+/// More rows than one thread looks at.
+#[test]
+fn many_rows_give_what_each_alone_gives() {
+    let dims = 8;
+    let all = documents(100_000, dims);
+    let mut vectors = Vectors::new(dims);
+    for (id, vector) in (0..).zip(&all) {
+        vectors.insert(id, vector);
+    }
+    let query = normalised(numbers(77).take(dims).collect());
+    let odd = |id: u32| id % 2 == 1;
+    let mut expected: Vec<(u32, f32)> = (0..100_000)
+        .filter(|id| odd(*id))
+        .map(|id| (id, vectors.similarity(&query, id).unwrap()))
+        .collect();
+    expected.sort_by(|one, other| other.1.total_cmp(&one.1).then(one.0.cmp(&other.0)));
+    expected.truncate(300);
+    assert_eq!(vectors.nearest(&query, odd, 300), expected);
+}
+
 #[test]
 fn a_row_survives_the_disk_and_a_damaged_one_is_refused() {
     let vector = normalised(numbers(3).take(384).collect());

@@ -116,7 +116,7 @@ impl Near<'_> {
 }
 
 impl Meaning for Near<'_> {
-    fn nearest(&self, allowed: &dyn Fn(u32) -> bool, k: usize) -> Vec<(u32, f32)> {
+    fn nearest(&self, allowed: &(dyn Fn(u32) -> bool + Sync), k: usize) -> Vec<(u32, f32)> {
         match self.vector() {
             Some(vector) => self.vectors.nearest(&vector, allowed, k),
             None => Vec::new(),

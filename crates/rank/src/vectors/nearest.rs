@@ -33,6 +33,13 @@ impl Nearest {
         }
     }
 
+    /// Takes over what another one kept.
+    pub(super) fn extend(&mut self, other: Self) {
+        for Kept { id, score } in other.kept {
+            self.add(id, score);
+        }
+    }
+
     /// Best first.
     pub(super) fn into_sorted(self) -> Vec<(u32, f32)> {
         self.kept.into_sorted_vec().into_iter().map(|Kept { id, score }| (id, score)).collect()
