@@ -129,7 +129,7 @@ impl Corpus for Project {
 struct Near<'a>(&'a Project, [f32; 2]);
 
 impl Meaning for Near<'_> {
-    fn nearest(&self, allowed: &dyn Fn(u32) -> bool, k: usize) -> Vec<(u32, f32)> {
+    fn nearest(&self, allowed: &(dyn Fn(u32) -> bool + Sync), k: usize) -> Vec<(u32, f32)> {
         let ids = (0..self.0.0.len() as u32).filter(|&id| allowed(id));
         let mut all: Vec<_> = ids.filter_map(|id| Some((id, self.similarity(id)?))).collect();
         all.sort_by(|a, b| b.1.total_cmp(&a.1));

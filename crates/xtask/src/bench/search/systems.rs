@@ -214,7 +214,7 @@ struct Near<'a> {
 }
 
 impl Meaning for Near<'_> {
-    fn nearest(&self, allowed: &dyn Fn(u32) -> bool, k: usize) -> Vec<(u32, f32)> {
+    fn nearest(&self, allowed: &(dyn Fn(u32) -> bool + Sync), k: usize) -> Vec<(u32, f32)> {
         self.vectors.nearest(&self.query, allowed, k)
     }
 
