@@ -51,7 +51,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         eprintln!("{}: {}", tree.name, tree.path.display());
         search::run(&peers, tree, args, &mut report)?;
         grep::run(&peers, tree, args, &mut report)?;
-        read::run(tree, args, &mut report)?;
+        read::run(tree, &mut report)?;
     }
     println!("\n{}\n{}", report.rows.join("\n"), report.goals.join("\n"));
     Ok(())

@@ -4,12 +4,12 @@ use anyhow::Result;
 use serde_json::json;
 
 use super::trees::Tree;
-use super::{Args, Report, Vouch};
+use super::{Report, Vouch};
 use crate::bench::load::Sample;
 
 const CALLS: usize = 500;
 
-pub(super) fn run(tree: &Tree, _args: &Args, report: &mut Report) -> Result<()> {
+pub(super) fn run(tree: &Tree, report: &mut Report) -> Result<()> {
     let mut vouch = Vouch::start(tree, "")?;
     report.table(
         &format!("`read_file` of `{}`, {}", tree.file, tree.name),

@@ -17,6 +17,8 @@ use crate::command::{command, root, run as run_command};
 const SEMBLE: &str = "crates/xtask/src/bench/context/semble_speed.py";
 /// How often the state of a building index is asked.
 const PAUSE: Duration = Duration::from_millis(20);
+/// How many chunks the goal for warm questions is set for.
+const CHUNKS_GOAL: usize = 100_000;
 const PATIENCE: Duration = Duration::from_secs(600);
 
 pub(super) fn run(peers: &Peers, tree: &Tree, args: &Args, report: &mut Report) -> Result<()> {
@@ -39,7 +41,28 @@ pub(super) fn run(peers: &Peers, tree: &Tree, args: &Args, report: &mut Report) 
     if args.complete {
         complete(tree, report)?;
     }
-    warm(tree, &semble, report)
+    let mut fill = command(root().join("target/release/fill_index"), &[]);
+    fill.arg(&tree.path);
+    run_command(fill)?;
+    report.table(
+        &format!("Warm, 300 different questions, {}", tree.name),
+        "| | p50 ms | p99 ms | chunks | resident MB |",
+    );
+    warm(tree, "", report)?;
+    if tree.is_big {
+        let exclude = serde_json::to_string(&tree.all_but(CHUNKS_GOAL)?)?;
+        let (p50, p99) = warm(tree, &format!("exclude = {exclude}"), report)?;
+        let name = tree.name;
+        report.goal(
+            p50 < 10.0,
+            &format!("warm context_search, part of {name}: p50 {p50:.1} ms (goal 10)"),
+        );
+        report.goal(
+            p99 < 50.0,
+            &format!("warm context_search, part of {name}: p99 {p99:.1} ms (goal 50)"),
+        );
+    }
+    semble_warm(&semble, report)
 }
 
 fn vouch_cold(tree: &Tree, report: &mut Report) -> Result<()> {
@@ -55,12 +78,13 @@ fn vouch_cold(tree: &Tree, report: &mut Report) -> Result<()> {
     };
     wait_until_built(&mut vouch)?;
     let built = start.elapsed();
+    let chunks = chunks(tree)?;
     report.row(format!(
         "| vouch | {:.2} | {:.2} | {:.1} | {} | {:.0} | {:.0} |",
         first.as_secs_f64(),
         built.as_secs_f64(),
         vouch.server.cpu_seconds()?,
-        status(tree)?["chunks"],
+        chunks,
         vouch.server.resident_mb()?,
         folder_mb(&tree.path.join(".vouch")),
     ));
@@ -75,10 +99,15 @@ fn answers(vouch: &mut Vouch, tree: &Tree) -> Result<bool> {
 }
 
 pub(super) fn wait_until_built(vouch: &mut Vouch) -> Result<()> {
+    wait_until(vouch, |index| index["state"] != "building")
+}
+
+/// Waits until an answer says this of the index.
+fn wait_until(vouch: &mut Vouch, is_so: impl Fn(&Value) -> bool) -> Result<()> {
     let start = Instant::now();
     loop {
         let (_, answer) = vouch.call("context_search", &json!({"query": "is the index built"}))?;
-        if answer["results"].is_array() && answer["index"]["state"] != "building" {
+        if answer["results"].is_array() && is_so(&answer["index"]) {
             return Ok(());
         }
         ensure!(start.elapsed() < PATIENCE, "the index is still building: {answer}");
@@ -86,10 +115,13 @@ pub(super) fn wait_until_built(vouch: &mut Vouch) -> Result<()> {
     }
 }
 
-fn status(tree: &Tree) -> Result<Value> {
+/// How many chunks there are, from a complete look at a tree that is indexed already.
+fn chunks(tree: &Tree) -> Result<String> {
     let mut vouch = Command::new(root().join("target/release/vouch"));
-    let output = vouch.args(["index", "status", "--json"]).current_dir(&tree.path).output()?;
-    serde_json::from_slice(&output.stdout).context("reading `vouch index status --json`")
+    let looked = vouch.args(["index", "--no-embeddings", "--quiet"]).current_dir(&tree.path);
+    let summary = String::from_utf8(looked.output()?.stdout)?;
+    let pieces = summary.split(", ").find_map(|part| part.strip_suffix(" pieces"));
+    Ok(pieces.with_context(|| format!("no pieces in `{summary}`"))?.to_owned())
 }
 
 /// The whole index with the embedded model: what a server does in the background.
@@ -99,24 +131,17 @@ fn complete(tree: &Tree, report: &mut Report) -> Result<()> {
     let mut index = command(root().join("target/release/vouch"), &["index", "--quiet"]);
     index.current_dir(&tree.path);
     run_command(index)?;
-    let vectors = &status(tree)?["vectors"];
     let seconds = start.elapsed().as_secs_f64();
-    report.row(format!("| vouch, every piece embedded ({vectors}) | | {seconds:.0} | | | | |"));
+    let chunks = chunks(tree)?;
+    report.row(format!("| vouch, every piece embedded | | {seconds:.0} | | {chunks} | | |"));
     Ok(())
 }
 
 /// Different questions on a full index. The vectors of the pieces are filled in without the model, which would take an
 /// hour on the big tree; the questions go through it.
-fn warm(tree: &Tree, semble: &Value, report: &mut Report) -> Result<()> {
-    let mut fill = command(root().join("target/release/fill_index"), &[]);
-    fill.arg(&tree.path);
-    run_command(fill)?;
-    let mut vouch = Vouch::start(tree, "")?;
-    wait_until_built(&mut vouch)?;
-    report.table(
-        &format!("Warm, 300 different questions, {}", tree.name),
-        "| | p50 ms | p99 ms | chunks | resident MB |",
-    );
+fn warm(tree: &Tree, settings: &str, report: &mut Report) -> Result<(f64, f64)> {
+    let mut vouch = Vouch::start(tree, settings)?;
+    wait_until(&mut vouch, |index| index.is_null())?;
     let mut times = Vec::new();
     for question in questions::all() {
         let (time, answer) = vouch.call("context_search", &json!({"query": question}))?;
@@ -126,9 +151,13 @@ fn warm(tree: &Tree, semble: &Value, report: &mut Report) -> Result<()> {
     let elapsed = times.iter().sum();
     let ours = Sample::new(times, elapsed);
     let (p50, p99) = (ours.quantile_us(0.5) / 1e3, ours.quantile_us(0.99) / 1e3);
-    let chunks = status(tree)?["chunks"].clone();
+    let chunks = chunks(tree)?;
     let resident = vouch.server.resident_mb()?;
     report.row(format!("| vouch | {p50:.1} | {p99:.1} | {chunks} | {resident:.0} |"));
+    Ok((p50, p99))
+}
+
+fn semble_warm(semble: &Value, report: &mut Report) -> Result<()> {
     let times = semble["times"].as_array().context("semble gave no times")?;
     let theirs: Vec<_> =
         times.iter().map(|time| Duration::from_secs_f64(figure(time) / 1e6)).collect();
@@ -141,9 +170,6 @@ fn warm(tree: &Tree, semble: &Value, report: &mut Report) -> Result<()> {
         semble["chunks"],
         figure(&semble["residentMb"]),
     ));
-    let name = tree.name;
-    report.goal(p50 < 10.0, &format!("warm context_search on {name}: p50 {p50:.1} ms (goal 10)"));
-    report.goal(p99 < 50.0, &format!("warm context_search on {name}: p99 {p99:.1} ms (goal 50)"));
     Ok(())
 }
 

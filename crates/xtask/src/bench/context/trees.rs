@@ -6,7 +6,11 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 
 use super::super::peers::unpack;
+use super::folder_mb;
 use crate::command::{command, root, run};
+
+/// What vendored crates come to, about.
+const CHUNKS_PER_MB: f64 = 630.0;
 
 /// A tree with one question whose answer is known.
 pub(crate) struct Tree {
@@ -17,6 +21,33 @@ pub(crate) struct Tree {
     pub(crate) answer: &'static str,
     /// A file with imports, for `read_file`.
     pub(crate) file: &'static str,
+    pub(crate) is_big: bool,
+}
+
+impl Tree {
+    /// The folders to leave out so that about so many chunks remain.
+    pub(crate) fn all_but(&self, chunks: usize) -> Result<Vec<String>> {
+        let mut folders = Vec::new();
+        for entry in fs::read_dir(&self.path)? {
+            let entry = entry?;
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if entry.file_type()?.is_dir() && !name.starts_with('.') {
+                folders.push((folder_mb(&entry.path()), name));
+            }
+        }
+        // In an order that has nothing to do with size or with what the folders are about.
+        folders.sort_by(|one, other| one.1.chars().rev().cmp(other.1.chars().rev()));
+        let mut left = chunks as f64 / CHUNKS_PER_MB;
+        Ok(folders
+            .into_iter()
+            .filter(|(size, _)| {
+                let fits = *size <= left;
+                left -= if fits { *size } else { 0.0 };
+                !fits
+            })
+            .map(|(_, name)| name)
+            .collect())
+    }
 }
 
 /// Django's source package: some 7,000 files.
@@ -42,6 +73,7 @@ pub(crate) fn middle() -> Result<Tree> {
         question: "how does the csrf middleware validate the token of a request",
         answer: "django/middleware/csrf.py",
         file: "django/contrib/auth/forms.py",
+        is_big: false,
     })
 }
 
@@ -60,6 +92,7 @@ pub(crate) fn big() -> Result<Tree> {
         question: "how does the walker decide that a gitignore glob matches a path",
         answer: "ignore-0.4.34/src/gitignore.rs",
         file: "ignore-0.4.34/src/walk.rs",
+        is_big: true,
     })
 }
 
