@@ -1,11 +1,13 @@
 //! The files of a project: which there are, which changed, and which hold a text.
 //!
-//! - `rules.rs` decides which files count, `list.rs` lists them with their stamps.
+//! - `rules.rs` decides which files count, `list.rs` lists them with their stamps, `anywhere.rs` knows the extra paths that
+//!   any folder may have.
 //! - [`Watch`] keeps such a list current, and knows when it is.
 //! - [`grep`] searches, [`trigram`] says which files it can leave out.
 //!
 //! Not known here: databases, chunks, languages, MCP. Files are opened below the root's handle only.
 
+mod anywhere;
 mod entry;
 pub mod grep;
 mod list;
@@ -42,6 +44,8 @@ pub struct Tree {
     guard: Arc<Guard>,
     names: rules::Names,
     extra: Vec<String>,
+    /// The same below every folder that counts.
+    extra_anywhere: Vec<String>,
 }
 
 impl Tree {
@@ -51,7 +55,8 @@ impl Tree {
         let root = root.canonicalize().map_err(failed)?;
         let guard = Guard::new(&root, deny.clone()).map_err(failed)?;
         let names = rules::Names::new(deny);
-        Ok(Self { root, guard: Arc::new(guard), names, extra: Vec::new() })
+        let (extra, extra_anywhere) = Default::default();
+        Ok(Self { root, guard: Arc::new(guard), names, extra, extra_anywhere })
     }
 
     /// Adds folders that are never entered: a name holds anywhere, a path from the root for one folder.
@@ -68,15 +73,29 @@ impl Tree {
         paths: impl IntoIterator<Item = &'a str>,
     ) -> Result<Self, TreeError> {
         for path in paths {
-            let names = self.guard.check(path).and_then(|names| match names.is_empty() {
-                true => Err(Refusal::Root),
-                false => Ok(names),
-            });
-            let names =
-                names.map_err(|refusal| TreeError::Extra { path: path.to_owned(), refusal })?;
-            self.extra.push(names.join("/"));
+            self.extra.push(self.extra_path(path)?);
         }
         Ok(self)
+    }
+
+    /// The same for paths from any folder that counts, the root among them.
+    pub fn with_extra_anywhere<'a>(
+        mut self,
+        paths: impl IntoIterator<Item = &'a str>,
+    ) -> Result<Self, TreeError> {
+        for path in paths {
+            self.extra_anywhere.push(self.extra_path(path)?);
+        }
+        Ok(self)
+    }
+
+    fn extra_path(&self, path: &str) -> Result<String, TreeError> {
+        let names = self.guard.check(path).and_then(|names| match names.is_empty() {
+            true => Err(Refusal::Root),
+            false => Ok(names),
+        });
+        let names = names.map_err(|refusal| TreeError::Extra { path: path.to_owned(), refusal })?;
+        Ok(names.join("/"))
     }
 
     pub fn guard(&self) -> &Arc<Guard> {

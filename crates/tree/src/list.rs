@@ -33,13 +33,22 @@ impl Tree {
     /// The files that count below `folder`; none if it does not count itself, or is no folder.
     pub(crate) fn list_below(&self, folder: &str, before_reading: &Hook) -> Listing {
         let found = Arc::new(Mutex::new(Listing::default()));
+        let entered = Arc::new(Mutex::new(Vec::new()));
         if self.folder_counts(folder) {
             let walk = |filter| rules::walk(&self.root, &self.absolute(folder), filter);
-            self.collect(folder, true, before_reading, &found, walk);
+            let hook: Hook = {
+                let (entered, before_reading) = (Arc::clone(&entered), Arc::clone(before_reading));
+                Arc::new(move |path| {
+                    before_reading(path);
+                    lock(&entered).push(path.to_owned());
+                })
+            };
+            self.collect(folder, true, &hook, &found, walk);
         }
         let greppable: BTreeSet<Box<str>> =
             lock(&found).entries.iter().map(|entry| entry.path.clone()).collect();
-        for extra in &self.extra {
+        let anywhere = self.extra_of(&lock(&entered), folder);
+        for extra in self.extra.iter().chain(&anywhere) {
             self.list_extra(extra, folder, before_reading, &found);
         }
         let mut listing = std::mem::take(&mut *lock(&found));
@@ -163,8 +172,8 @@ impl Drop for Gathered {
     }
 }
 
-fn lock(listing: &Mutex<Listing>) -> std::sync::MutexGuard<'_, Listing> {
-    listing.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn is_folder(entry: &DirEntry) -> bool {

@@ -134,7 +134,8 @@ impl Engine {
         }
         let rules = self.rules.get_or_insert_with(|| OneByOne::new(self.tree.root()));
         let greppable = rules.lets_through(&path, false);
-        if !greppable && !self.tree.extra.iter().any(|extra| is_within(&path, extra)) {
+        let is_extra = self.tree.extra.iter().any(|extra| is_within(&path, extra));
+        if !(greppable || is_extra || self.tree.is_extra_anywhere(&path, rules)) {
             return;
         }
         let change = match self.tree.absolute(&path).symlink_metadata() {

@@ -85,6 +85,26 @@ fn extra_paths_count_without_being_greppable() {
 }
 
 #[test]
+fn any_folder_that_counts_may_have_extra_paths() {
+    let project = Project::new(&[
+        (".gitignore", "ignored\n"),
+        (".d/x/a", ""),
+        (".d/y", ""),
+        ("pkg/.d/x/b/c", ""),
+        ("pkg/sub/.d/x", "a file"),
+        ("pkg/.dd/x/a", ""),
+        ("ignored/.d/x/a", ""),
+        (".hidden/.d/x/a", ""),
+        ("pkg/.d/x/node_modules/a", ""),
+    ]);
+    insta::assert_snapshot!(listed(&project), @r"
+    .d/x/a (extra)
+    pkg/.d/x/b/c (extra)
+    pkg/sub/.d/x (extra)
+    ");
+}
+
+#[test]
 fn more_folders_can_be_excluded() {
     let folder = tempfile::tempdir().unwrap();
     for path in ["out/x", "a/out/x", "a/gen/x", "gen/x", "a/x"] {

@@ -27,7 +27,8 @@ impl Project {
     fn with_extra(files: &[(&str, &str)], extra: &[&str]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let tree = Tree::new(folder.path(), DenyList::default().with("node_modules")).unwrap();
-        let tree = Arc::new(tree.with_extra(extra.iter().copied()).unwrap());
+        let tree = tree.with_extra(extra.iter().copied()).unwrap();
+        let tree = Arc::new(tree.with_extra_anywhere([".d/x"]).unwrap());
         let project = Self { folder, tree };
         files.iter().for_each(|(path, text)| project.write(path, text));
         project
