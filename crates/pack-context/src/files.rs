@@ -22,6 +22,7 @@ pub(crate) fn open(root: &Path, options: &ContextOptions) -> Result<(Tree, Place
     let beside = places.beside_the_walk();
     let tree = tree
         .with_excluded(options.exclude.iter().map(String::as_str))
-        .with_extra(beside.iter().map(String::as_str))?;
+        .with_extra(beside.iter().map(String::as_str))?
+        .with_extra_anywhere(places.beside_any_walk())?;
     Ok((tree, places))
 }

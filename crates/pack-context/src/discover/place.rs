@@ -3,8 +3,11 @@
 use super::{Discovery, MAX_IN_FILE, MAX_IN_MEMORY, comment, finish, guide, memory, record};
 
 /// Guides that are kept where a walk does not look.
-const HIDDEN: [&str; 4] =
-    [".cursor/rules", ".cursorrules", ".github/CONTRIBUTING.md", ".github/copilot-instructions.md"];
+const HIDDEN: [&str; 3] =
+    [".cursorrules", ".github/CONTRIBUTING.md", ".github/copilot-instructions.md"];
+
+/// The same in any folder: each part of a monorepo may have its own.
+const RULES: &str = ".cursor/rules";
 
 /// Folders of decision records, as the tools for them make them.
 const RECORD_FOLDERS: [&str; 7] = [
@@ -60,6 +63,11 @@ impl Places {
         paths
     }
 
+    /// The same below every folder that is walked.
+    pub fn beside_any_walk(&self) -> [&'static str; 1] {
+        [RULES]
+    }
+
     /// What the file at this path can tell; None where it can tell nothing.
     pub fn of(&self, path: &str) -> Option<Place> {
         let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
@@ -81,7 +89,7 @@ impl Places {
             "agents.md" | "claude.md" | ".cursorrules" | "copilot-instructions.md" => {
                 Some(Place::Guide)
             }
-            _ if matches!(extension, "mdc" | "md") && leads_through(folder, ".cursor/rules") => {
+            _ if matches!(extension, "mdc" | "md") && leads_through(folder, RULES) => {
                 Some(Place::Guide)
             }
             "contributing.md" | "contributing.markdown" => Some(Place::Contributing),

@@ -137,3 +137,17 @@ fn memory_is_found_however_long_it_grows() {
     let found = session.call("grep_codebase", json!({"pattern": "zanzibar8000"})).unwrap();
     assert_eq!(found["matches"].as_array().unwrap().len(), 1, "{found}");
 }
+
+#[test]
+fn every_part_of_a_project_may_have_rules() {
+    let project = Project::new();
+    project.write(".cursor/rules/all.mdc", "- Never feed the pigeons\n");
+    project.write("pkg/.cursor/rules/web/style.md", "- Never wake the gondolier\n");
+    let session = project.complete();
+    assert_eq!(of_type(&session, "rule", "pigeons").len(), 1);
+    assert_eq!(of_type(&session, "rule", "gondolier").len(), 1);
+    project.write("other/.cursor/rules/new.mdc", "- Never race a vaporetto\n");
+    assert_eq!(of_type(&session, "rule", "vaporetto").len(), 1);
+    project.write("pkg/.cursor/rules/web/style.md", "- Never rock the barge\n");
+    assert_eq!(of_type(&session, "rule", "barge").len(), 1);
+}
