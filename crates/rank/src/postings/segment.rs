@@ -104,10 +104,6 @@ impl Open {
         }
         sealed
     }
-
-    fn list(&self, hash: u32) -> &[Posting] {
-        self.terms.get(&hash).map_or(&[], Vec::as_slice)
-    }
 }
 
 /// A segment that only loses documents: every list one after the other, found by the term's number.
@@ -196,54 +192,55 @@ impl Sealed {
         numbers * size_of::<u32>() + self.rows.all.capacity() * size_of::<Row>()
     }
 
-    fn list(&self, hash: u32) -> &[Posting] {
-        self.hashes.binary_search(&hash).map_or(&[], |at| self.list_at(at))
-    }
-
     fn list_at(&self, at: usize) -> &[Posting] {
         let begin = if at == 0 { 0 } else { self.ends[at - 1] };
         &self.postings[begin as usize..self.ends[at] as usize]
     }
 }
 
-impl Segment for Open {
-    fn rows(&self) -> usize {
-        self.rows.all.len()
+/// What both forms have.
+trait Lists {
+    fn table(&self) -> &Rows;
+    fn list(&self, hash: u32) -> &[Posting];
+}
+
+impl Lists for Open {
+    fn table(&self) -> &Rows {
+        &self.rows
     }
-    fn live(&self, row: u32) -> Option<u32> {
-        self.rows.live(row)
-    }
-    fn length(&self, row: u32) -> u32 {
-        self.rows.all[row as usize].length
-    }
-    fn count(&self, hash: u32) -> usize {
-        self.rows.count(self.list(hash))
-    }
-    fn frequency(&self, hash: u32, row: u32) -> Option<u8> {
-        frequency(self.list(hash), row)
-    }
-    fn add_scores(&self, hash: u32, weight: f32, norm: (f32, f32), scores: &mut [f32]) {
-        self.rows.add_scores(self.list(hash), weight, norm, scores);
+
+    fn list(&self, hash: u32) -> &[Posting] {
+        self.terms.get(&hash).map_or(&[], Vec::as_slice)
     }
 }
 
-impl Segment for Sealed {
+impl Lists for Sealed {
+    fn table(&self) -> &Rows {
+        &self.rows
+    }
+
+    fn list(&self, hash: u32) -> &[Posting] {
+        self.hashes.binary_search(&hash).map_or(&[], |at| self.list_at(at))
+    }
+}
+
+impl<L: Lists> Segment for L {
     fn rows(&self) -> usize {
-        self.rows.all.len()
+        self.table().all.len()
     }
     fn live(&self, row: u32) -> Option<u32> {
-        self.rows.live(row)
+        self.table().live(row)
     }
     fn length(&self, row: u32) -> u32 {
-        self.rows.all[row as usize].length
+        self.table().all[row as usize].length
     }
     fn count(&self, hash: u32) -> usize {
-        self.rows.count(self.list(hash))
+        self.table().count(self.list(hash))
     }
     fn frequency(&self, hash: u32, row: u32) -> Option<u8> {
         frequency(self.list(hash), row)
     }
     fn add_scores(&self, hash: u32, weight: f32, norm: (f32, f32), scores: &mut [f32]) {
-        self.rows.add_scores(self.list(hash), weight, norm, scores);
+        self.table().add_scores(self.list(hash), weight, norm, scores);
     }
 }
