@@ -185,6 +185,9 @@ fn all(ctx: &Context, settings: &Settings) -> Result<Vec<Discovery>> {
     if let Some(reason) = told.no_history {
         ctx.ui.note(format_args!("fix commits are not among them: {reason}"));
     }
+    for left_out in told.left_out {
+        ctx.ui.note(format_args!("not among them: {left_out}"));
+    }
     let mut all = told.discoveries;
     if let Some(store) = open_existing(settings)? {
         all.extend(store.discoveries()?.into_iter().map(Discovery::from));

@@ -55,6 +55,14 @@ fn all_sources_are_listed() {
 }
 
 #[test]
+fn what_is_left_out_is_said() {
+    let project = project().with("docs/adr/0002-long.md", &"x".repeat((4 << 20) + 1));
+    let listed = project.run(&["discover", "list"]);
+    let told = project.show(&listed);
+    assert!(told.contains("not among them: docs/adr/0002-long.md, which is too long"), "{told}");
+}
+
+#[test]
 fn one_is_added_shown_and_removed() {
     let project = project();
     let add = [
