@@ -152,13 +152,21 @@ fn query_terms(text: &str) -> Vec<QueryTerm> {
     all
 }
 
-/// Words that are written as code, so they are meant even if they say nothing in a sentence: `raise … from`, `__all__`.
+/// Names of nothing but stop words that are written as code, so they are meant: `raise … from`, `__all__`.
 fn words_of_code(text: &str) -> Vec<u32> {
     let quoted = text.split('`').skip(1).step_by(2);
     let underscored = text.split_whitespace().filter(|word| word.contains('_'));
     let mut all = Vec::new();
-    for code in quoted.chain(underscored) {
-        terms::each(code, |term| all.push(term.hash));
+    for name in quoted.chain(underscored).flat_map(|code| code.split(|c| !is_name_character(c))) {
+        let mut says_nothing = true;
+        let before = all.len();
+        terms::each(name, |term| {
+            says_nothing &= term.whole || is_stop_word(term.text);
+            all.push(term.hash);
+        });
+        if !says_nothing {
+            all.truncate(before);
+        }
     }
     all
 }
@@ -254,6 +262,7 @@ mod tests {
             "how ZodType base class parses input",
             "z.transform and z.pipe for chaining",
             "`raise ... from` in `except`, and __all__",
+            "only_on_the_branch",
             "rate limit tests",
             "what is this",
             "e.g. U.S. rules, i.e. HTTP only",
