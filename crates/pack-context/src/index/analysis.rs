@@ -17,7 +17,7 @@ use crate::discover::{self, Discovery, Noted, Part, Place, Places, Untold};
 use crate::excerpt::Excerpt;
 
 /// Part of every key: raised whenever the same file would be analysed differently.
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
 
 /// What one file says.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -117,7 +117,7 @@ impl Analysis {
     /// Discoveries that have no date of their own get none here: a file's time is no part of what it says.
     pub(crate) fn of(places: &Places, path: &str, excerpt: &Excerpt) -> Self {
         let Some(text) = excerpt.text() else { return Self::default() };
-        let language = Language::of(path, text);
+        let (language, role) = (Language::of(path, text), source::role_of(path, text));
         let Noted { mut discoveries, .. } = places.look_at(path, text, "");
         let said = discoveries.iter().map(|discovery| Said::of_record(&discovery.text())).collect();
         let room = MAX_DOCUMENTS.saturating_sub(discoveries.len());
@@ -133,8 +133,8 @@ impl Analysis {
                     }
                 }
                 let embedded = texts::of_piece(path, names.first().copied(), body);
-                let document =
-                    Document { text: body, path: Some(path), symbols: &names, prose: false };
+                let prose = role == Role::Docs;
+                let document = Document { text: body, path: Some(path), symbols: &names, prose };
                 Some(Piece {
                     said: Said::new(body, &embedded, &document),
                     names: names.join("\n").into(),
@@ -147,7 +147,7 @@ impl Analysis {
         discoveries.iter_mut().for_each(|discovery| discovery.move_down(excerpt.lines_before));
         Self {
             language: language.map(|language| language.name().into()),
-            role: Some(source::role_of(path, text)),
+            role: Some(role),
             pieces,
             discoveries,
             said,

@@ -72,7 +72,7 @@ impl<'a> Systems<'a> {
             let path = collection.is_project.then_some(document.path.as_str());
             let id = u32::try_from(id)?;
             plain.insert(id, &Bag::of(&Document { text, ..Document::default() }));
-            let prose = piece.role == Role::Record;
+            let prose = matches!(piece.role, Role::Record | Role::Docs);
             postings.insert(id, &Bag::of(&Document { text, path, symbols: &symbols, prose }));
             texts.push(match piece.role {
                 Role::Record => embed::text::of_prose(text),
