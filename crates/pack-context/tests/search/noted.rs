@@ -1,6 +1,7 @@
 //! What people noted in files and in the history: found wherever it stands, as what it is.
 
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::process::Command;
 
 use pack_context::ContextOptions;
@@ -32,6 +33,18 @@ fn another_memory_folder_makes_memory_of_files_that_were_seen_before() {
     let session = complete(&project, project.options());
     assert_eq!(of_type(&session, "decision", "zeppelin"), Vec::<String>::new());
     drop(session);
+    // As if the file were old enough that how it looks stands for what it says.
+    let metadata = fs::metadata(project.path("notes/decisions.md")).unwrap();
+    let nanoseconds = |seconds: i64, rest: i64| seconds * 1_000_000_000 + rest;
+    let stamp = (
+        metadata.len().cast_signed(),
+        nanoseconds(metadata.mtime(), metadata.mtime_nsec()),
+        nanoseconds(metadata.ctime(), metadata.ctime_nsec()),
+    );
+    let remember = "INSERT INTO files SELECT r.id, 'notes/decisions.md', ?1, ?2, ?3, a.key FROM roots r, analyses a";
+    let database = rusqlite::Connection::open(project.database()).unwrap();
+    assert_eq!(database.execute(remember, stamp).unwrap(), 1);
+    drop(database);
     let options = ContextOptions { memory_folder: "notes".into(), ..project.options() };
     let found = of_type(&complete(&project, options), "decision", "zeppelin");
     assert_eq!(found, ["Decisions\nParcels travel by zeppelin"]);
