@@ -34,7 +34,8 @@ pub(crate) struct Records {
 #[derive(Default)]
 struct Seen {
     discoveries: Option<i64>,
-    head: Option<Head>,
+    /// None within for a project without a history that can be read.
+    head: Option<Option<Head>>,
     activity: Option<i64>,
     /// The modules that commits and sessions were put into.
     modules: Option<Arc<Modules>>,
@@ -102,8 +103,8 @@ impl Records {
     }
 
     fn look_at_history(&self, core: &Core) {
-        let head = Head::of(core.tree.root());
-        if head.is_some() && head == self.seen().head {
+        let head = Some(Head::of(core.tree.root()));
+        if head == self.seen().head {
             return;
         }
         match discover::fix_commits(core.tree.root(), MAX_COMMITS) {
