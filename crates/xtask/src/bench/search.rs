@@ -45,7 +45,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let peers = args.semble.then(Peers::install).transpose()?;
     let embeddings = Embeddings::new()?;
     let mut tables = Vec::new();
-    for name in collection::SETS.into_iter().filter(|name| wanted(name)) {
+    for name in collection::sets(&args.data)?.iter().filter(|name| wanted(name)) {
         let collection = Collection::read(&args.data, name)?;
         tables.push(measured(&collection, &embeddings, peers.as_ref(), args.worst)?);
     }
