@@ -1,5 +1,6 @@
 //! What the threads of an index share, and how one file is taken in.
 
+use std::io::Read as _;
 use std::sync::{
     Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard,
 };
@@ -7,7 +8,7 @@ use std::time::SystemTime;
 
 use rank::Role;
 use source::Modules;
-use tree::trigram::Set;
+use tree::trigram::{MAX_BYTES, Set};
 use tree::{Change, Stamp, Tree};
 
 use super::analysis::{Analysis, is_of_today, key_of};
@@ -195,8 +196,10 @@ impl Core {
             Some((read, excerpt)) => self.take_in(id, &path, read, &excerpt),
             // Too big, not readable, or gone: nothing that it said before counts any more.
             None => {
-                let read = Read { key: Key::default(), stamp: listed, settled: true };
+                let (set, settled) = self.set_of_long(&path, listed);
+                let read = Read { key: Key::default(), stamp: listed, settled };
                 self.state_mut().put(&path, &read, Analysis::default());
+                self.trigrams.put(&path, set, || self.has_changed(id, &path));
             }
         }
         *lock(&self.last_change) = Some(SystemTime::now());
@@ -253,6 +256,26 @@ impl Core {
         {
             self.trigrams.put(path, set_of(&excerpt), || self.has_changed(id, path));
         }
+    }
+
+    /// The trigrams of a file that is too long to say anything else, if they are wanted and it is as it was listed; and
+    /// whether a later change must show in its stamp. They are not cached: such files are few.
+    fn set_of_long(&self, path: &str, listed: Stamp) -> (Option<Set>, bool) {
+        let now = SystemTime::now();
+        let collect = || {
+            let (mut file, metadata) = self.tree.open(path).ok()?;
+            if Stamp::of(&metadata) != listed || listed.size > MAX_BYTES as u64 {
+                return None;
+            }
+            let mut content = Vec::new();
+            file.by_ref().take(MAX_BYTES as u64 + 1).read_to_end(&mut content).ok()?;
+            let same = Stamp::of(&file.metadata().ok()?) == listed;
+            narrow::set_of(&content).filter(|_| same)
+        };
+        let set = if self.trigrams.are_wanted() { collect() } else { None };
+        // A file without a set is always searched, so nothing can be missed.
+        let settled = set.is_none() || is_settled(listed, now);
+        (set, settled)
     }
 
     /// Whether the file is to be looked at again, or is another one by now.
