@@ -6,7 +6,7 @@
 //! comment says of it, and the first steps are. Nothing here depends on the programming language.
 
 /// Raised whenever the same document would give another text: what was noted of a text then no longer names it.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// How much of a piece of code is embedded, in bytes. With its names that is as many tokens as the bare words of whole
 /// pieces had, and finds more.
@@ -58,7 +58,7 @@ fn words(name: &str) -> String {
         if words.len() > LONGEST_NAME {
             break;
         }
-        if run.len() <= LONGEST_WORD {
+        if !is_data(run) {
             parts(run, |part| {
                 if !words.is_empty() {
                     words.push(' ');
@@ -72,11 +72,9 @@ fn words(name: &str) -> String {
 
 /// The beginning of a text, each run of white space as one space, without what is data.
 fn beginning(text: &str) -> String {
-    let is_data = |word: &str| {
-        word.split(|char: char| !char.is_alphanumeric()).any(|run| run.len() > LONGEST_WORD)
-    };
+    let has_data = |word: &str| word.split(|char: char| !char.is_alphanumeric()).any(is_data);
     let mut beginning = String::new();
-    for word in text.split_whitespace().filter(|word| !is_data(word)) {
+    for word in text.split_whitespace().filter(|word| !has_data(word)) {
         if beginning.len() >= BEGINNING {
             break;
         }
@@ -87,6 +85,11 @@ fn beginning(text: &str) -> String {
     }
     beginning.truncate(beginning.floor_char_boundary(BEGINNING));
     beginning
+}
+
+/// Data is written in ASCII; a long run of other letters is a sentence of a language without spaces.
+fn is_data(run: &str) -> bool {
+    run.len() > LONGEST_WORD && run.is_ascii()
 }
 
 /// The words of a name in camel case: `parseHTTPHeader` is `parse`, `HTTP`, `Header`.
@@ -122,7 +125,7 @@ mod tests {
         assert_eq!(
             (VERSION, of_code("src/net/http-header.rs", Some("Net::parseHTTPHeader"), text)),
             (
-                2,
+                3,
                 "src net http header rs. Net parse HTTP Header. Net parse HTTP Header. \
                  async fn parseHTTPHeader(raw_bytes: &[u8; 16]) -> Result<(), E2> { // Größe }"
                     .into()
@@ -135,6 +138,12 @@ mod tests {
     fn keys_and_pictures_are_left_out() {
         let text = format!("const ICON = '{}'; draw()", "iVBORw0KGgo".repeat(9));
         assert_eq!(of_code("a.js", None, &text), "a js. const ICON = draw()");
+    }
+
+    #[test]
+    fn sentences_without_spaces_are_no_data() {
+        let text = "// 网络中断时数据会丢失所以要先写日志";
+        assert_eq!(of_code("a.js", None, text), format!("a js. {text}"));
     }
 
     #[test]

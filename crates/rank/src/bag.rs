@@ -15,7 +15,7 @@ pub struct Document<'a> {
 }
 
 /// Raised whenever the same document would give another bag: bags of two versions must not be searched together.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 
 /// How much more a word counts in these places than in the text.
 const SYMBOL_WEIGHT: u8 = 3;

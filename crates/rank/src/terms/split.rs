@@ -1,9 +1,50 @@
 //! Where words and the parts of identifiers begin and end. Knows letters, not languages.
 
-/// Runs of letters, digits and underscores that hold at least one letter or digit.
+/// Runs of letters, digits and underscores that hold at least one letter or digit. Where a script puts no space between
+/// words, every pair of neighbours is a word: what is asked for is then found wherever it begins.
 pub(super) fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split(|character: char| !is_word(character))
+        .flat_map(|rest| Words { rest, paired: false })
         .filter(|word| word.bytes().any(|byte| byte != b'_'))
+}
+
+struct Words<'a> {
+    rest: &'a str,
+    /// Whether the first character of the rest was the second of a pair.
+    paired: bool,
+}
+
+impl<'a> Iterator for Words<'a> {
+    type Item = &'a str;
+
+    fn next(&mut self) -> Option<&'a str> {
+        if self.rest.is_ascii() {
+            let all = std::mem::take(&mut self.rest);
+            return (!all.is_empty()).then_some(all);
+        }
+        let mut characters = self.rest.chars();
+        let first = characters.next()?;
+        if !is_unspaced(first) {
+            let (word, rest) =
+                self.rest.split_at(self.rest.find(is_unspaced).unwrap_or(self.rest.len()));
+            self.rest = rest;
+            return Some(word);
+        }
+        let second = characters.next().filter(|second| is_unspaced(*second));
+        let (whole, paired) = (self.rest, self.paired);
+        self.rest = &whole[first.len_utf8()..];
+        self.paired = second.is_some();
+        match second {
+            Some(second) => Some(&whole[..first.len_utf8() + second.len_utf8()]),
+            None if paired => self.next(),
+            None => Some(&whole[..first.len_utf8()]),
+        }
+    }
+}
+
+/// Han and kana.
+fn is_unspaced(character: char) -> bool {
+    matches!(character, '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}')
 }
 
 fn is_word(character: char) -> bool {
