@@ -17,7 +17,7 @@ use crate::discover::{self, Discovery, Noted, Part, Place, Places, Untold};
 use crate::excerpt::Excerpt;
 
 /// Part of every key: raised whenever the same file would be analysed differently.
-const VERSION: u32 = 4;
+const VERSION: u32 = 5;
 
 /// What one file says.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use regex_syntax::hir::{Class, Hir, HirKind, Repetition};
 
 use super::fold::folded;
-use super::set::trigrams;
+use super::set::numbers_of;
 
 /// How many strings one part may match exactly, or begin or end with, before less is said of it.
 const MAX_STRINGS: usize = 32;
@@ -21,7 +21,7 @@ const MAX_CLASS: usize = 16;
 /// How often a repeated part is written out.
 const MAX_COPIES: u32 = 4;
 
-/// Trigrams that a matching file must have.
+/// Trigrams that a matching file must have, and runs of four bytes that a long one must have as well.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Plan {
     /// Any file may match.
@@ -245,6 +245,6 @@ fn joined(left: &Strings, right: &Strings) -> Option<Strings> {
 /// What a line needs that holds one of the strings, which are folded.
 fn needs(strings: &Strings) -> Plan {
     Plan::one_of(strings.iter().map(|string| {
-        trigrams(string).fold(Plan::Any, |plan, trigram| plan.and(Plan::Has(trigram)))
+        numbers_of(string).fold(Plan::Any, |plan, number| plan.and(Plan::Has(number)))
     }))
 }

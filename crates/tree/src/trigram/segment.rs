@@ -1,17 +1,18 @@
 //! An immutable part of the index: for each trigram, which of its files have it.
 //!
 //! ```text
-//! keys    the trigrams, ascending
+//! keys    the trigrams and runs, ascending
 //! ends    for each key, where its list ends in `lists` (it begins where the one before ends)
 //! lists   the numbers of the files, ascending, packed as a set is; or, where that would not be shorter,
 //!         one bit for each file. A list that is as long as the bits would be is the bits.
+//! short   the files that have no runs: of them nothing is known that a run could deny
 //! ```
 //!
 //! Half of all entries belong to trigrams that most files have, so bits halve the memory; and they are what lists are
 //! turned into anyway, because joining bits needs no branches.
 
 use super::plan::Plan;
-use super::set::{put, take};
+use super::set::{RUNS_FROM, SPACE, put, take};
 
 pub(super) struct Segment {
     /// What the index calls the files, by their number here.
@@ -19,6 +20,12 @@ pub(super) struct Segment {
     keys: Box<[u32]>,
     ends: Box<[u32]>,
     lists: Box<[u8]>,
+    short: Bits,
+}
+
+/// Whether these are the numbers of a file without runs.
+pub(super) fn has_no_runs(numbers: &[u32]) -> bool {
+    numbers.last().is_none_or(|last| *last < RUNS_FROM)
 }
 
 impl Segment {
@@ -26,7 +33,7 @@ impl Segment {
     pub(super) fn build(files: &[(u32, Box<[u32]>)]) -> Self {
         // Counted first, then filled in: no sorting of all entries. The tables are big but sparse, and the pages of a
         // zeroed table that nobody touches cost nothing.
-        let mut counts = vec![0_u32; 1 << 24];
+        let mut counts = vec![0_u32; SPACE];
         let mut keys = Vec::new();
         for trigram in files.iter().flat_map(|(_, trigrams)| trigrams) {
             let count = &mut counts[*trigram as usize];
@@ -57,7 +64,14 @@ impl Segment {
             start = end;
             (*key, list.iter().copied())
         });
-        Self::pack(files.iter().map(|(file, _)| *file).collect(), lists)
+        let mut short = Bits::default();
+        short.clear(files.len());
+        for (number, (_, numbers)) in (0..).zip(files) {
+            if has_no_runs(numbers) {
+                short.set(number);
+            }
+        }
+        Self::pack(files.iter().map(|(file, _)| *file).collect(), short, lists)
     }
 
     /// The same with new names for its files, without those that get none.
@@ -80,10 +94,15 @@ impl Segment {
                 bits.iter().filter_map(|number| numbers[number as usize]).collect();
             Some((*key, list.into_iter()))
         });
-        Self::pack(files, lists)
+        let mut short = Bits::default();
+        short.clear(files.len());
+        for number in self.short.iter().filter_map(|number| numbers[number as usize]) {
+            short.set(number);
+        }
+        Self::pack(files, short, lists)
     }
 
-    fn pack<L>(files: Vec<u32>, lists: impl Iterator<Item = (u32, L)>) -> Self
+    fn pack<L>(files: Vec<u32>, short: Bits, lists: impl Iterator<Item = (u32, L)>) -> Self
     where
         L: Iterator<Item = u32> + Clone,
     {
@@ -112,7 +131,13 @@ impl Segment {
             keys.push(key);
             ends.push(packed.len() as u32);
         }
-        Self { files: files.into(), keys: keys.into(), ends: ends.into(), lists: packed.into() }
+        Self {
+            files: files.into(),
+            keys: keys.into(),
+            ends: ends.into(),
+            lists: packed.into(),
+            short,
+        }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -131,9 +156,12 @@ impl Segment {
         let mut found = Bits::default();
         match plan {
             Plan::Any => found.fill(self.len()),
-            Plan::Has(trigram) => {
-                if let Some(list) = self.list(*trigram) {
+            Plan::Has(number) => {
+                if let Some(list) = self.list(*number) {
                     self.unpack(list, &mut found);
+                }
+                if *number >= RUNS_FROM {
+                    found.or(&self.short);
                 }
             }
             Plan::One(plans) => plans.iter().for_each(|plan| found.or(&self.satisfying(plan))),

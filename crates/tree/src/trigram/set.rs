@@ -1,7 +1,9 @@
-//! The trigrams of one file, and their form for a cache.
+//! The trigrams of one file, and their form for a cache. A long file has runs of four bytes, too: it holds so many
+//! different trigrams that those of a few words are all among them, each in another place.
 //!
 //! ```text
-//! a set on disk:  the differences between ascending trigrams (the first one from -1), less one,
+//! a number:       a trigram is its three bytes; a run of four is 2^24 plus 24 bits of a hash
+//! a set on disk:  the differences between ascending numbers (the first one from -1), less one,
 //!                 each as LEB128: seven bits a byte, lowest first, the high bit says that more follow
 //! ```
 
@@ -11,8 +13,13 @@ use super::fold::folded;
 /// parser of 16 MB; nine more have over 4 MB.)
 pub const MAX_BYTES: usize = 20 * 1024 * 1024;
 
-/// How many trigrams there can be.
-const SPACE: usize = 1 << 24;
+/// From so many bytes on a file is long.
+const LONG_FROM: usize = 64 * 1024;
+
+/// Numbers from here on are runs of four bytes.
+pub(super) const RUNS_FROM: u32 = 1 << 24;
+/// How many numbers there can be.
+pub(super) const SPACE: usize = 1 << 25;
 
 /// The trigrams of a file, ascending, packed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -79,19 +86,25 @@ pub(super) fn take(bytes: &mut &[u8]) -> Option<u32> {
     None
 }
 
-/// Makes sets; keep one for each thread, because its table is two megabytes.
+/// Makes sets; keep one for each thread, because its table is four megabytes.
 pub struct Collector {
     seen: Box<[u64]>,
     found: Vec<u32>,
+    long_from: usize,
 }
 
 impl Default for Collector {
     fn default() -> Self {
-        Self { seen: vec![0; SPACE / 64].into(), found: Vec::new() }
+        Self::with_runs_from(LONG_FROM)
     }
 }
 
 impl Collector {
+    /// Takes files of at least so many bytes for long.
+    pub fn with_runs_from(long_from: usize) -> Self {
+        Self { seen: vec![0; SPACE / 64].into(), found: Vec::new(), long_from }
+    }
+
     /// The set of a file's content; None if the file must always be searched.
     pub fn collect(&mut self, content: &[u8]) -> Option<Set> {
         let decoded = content.starts_with(b"\xff\xfe") || content.starts_with(b"\xfe\xff");
@@ -111,16 +124,20 @@ impl Collector {
 
     /// Every byte of every file passes here.
     fn add_all(&mut self, text: &[u8]) {
+        let is_long = text.len() >= self.long_from;
         let (mut last, mut length) = (0, 0);
         for byte in folded(text) {
             if byte == b'\n' {
                 length = 0;
                 continue;
             }
-            last = next(last, byte);
+            last = last << 8 | u32::from(byte);
             length += 1;
             if length >= 3 {
-                self.add(last);
+                self.add(trigram(last));
+            }
+            if is_long && length >= 4 {
+                self.add(run(last));
             }
         }
     }
@@ -135,20 +152,26 @@ impl Collector {
     }
 }
 
-/// The trigram after this one, if this byte follows.
-fn next(trigram: u32, byte: u8) -> u32 {
-    (trigram << 8 | u32::from(byte)) & 0x00ff_ffff
+/// The last three of four bytes.
+fn trigram(bytes: u32) -> u32 {
+    bytes & 0x00ff_ffff
 }
 
-/// The trigrams of a piece of text, with repetitions.
-pub(super) fn trigrams(text: &[u8]) -> impl Iterator<Item = u32> + '_ {
-    let mut last = 0_u32;
-    folded(text)
-        .map(move |byte| {
-            last = next(last, byte);
-            last
-        })
-        .skip(2)
+/// The number of a run of four bytes.
+fn run(bytes: u32) -> u32 {
+    RUNS_FROM | bytes.wrapping_mul(0x9e37_79b1) >> 8
+}
+
+/// What a long file has that holds this piece of text: trigrams and runs, with repetitions.
+pub(super) fn numbers_of(text: &[u8]) -> impl Iterator<Item = u32> + '_ {
+    let (mut last, mut length) = (0_u32, 0);
+    folded(text).flat_map(move |byte| {
+        last = last << 8 | u32::from(byte);
+        length += 1;
+        [(length >= 3).then(|| trigram(last)), (length >= 4).then(|| run(last))]
+            .into_iter()
+            .flatten()
+    })
 }
 
 #[cfg(test)]
@@ -173,6 +196,15 @@ mod tests {
     }
 
     #[test]
+    fn a_long_file_has_its_runs_too() {
+        let set = Collector::with_runs_from(6).collect(b"AbcDe\nxyz").unwrap();
+        let expected: Vec<u32> = [&b"abcde"[..], b"xyz"].into_iter().flat_map(numbers_of).collect();
+        assert_eq!(set.iter().filter(|number| *number >= RUNS_FROM).count(), 2);
+        assert!(expected.iter().all(|number| set.iter().any(|own| own == *number)));
+        assert_eq!(set.iter().count(), expected.len());
+    }
+
+    #[test]
     fn a_collector_forgets() {
         let mut collector = Collector::default();
         collector.collect(b"first").unwrap();
@@ -183,7 +215,7 @@ mod tests {
     proptest! {
         #[test]
         fn sets_survive_a_cache(content in prop::collection::vec(any::<u8>(), 0..300)) {
-            if let Some(set) = Collector::default().collect(&content) {
+            if let Some(set) = Collector::with_runs_from(150).collect(&content) {
                 let again = Set::from_bytes(set.as_bytes().to_vec()).unwrap();
                 prop_assert_eq!(again, set);
             }

@@ -15,7 +15,7 @@ struct Indexed(Mutex<Index>);
 
 impl Indexed {
     fn of(tree: &Tree) -> Self {
-        let mut collector = Collector::default();
+        let mut collector = Collector::with_runs_from(10);
         let mut index = Index::default();
         for entry in tree.list().entries {
             let content = std::fs::read(tree.root().join(&*entry.path)).unwrap();
@@ -303,8 +303,9 @@ proptest! {
     fn an_index_never_changes_an_answer(
         texts in prop::collection::vec(text(), 1..12),
         patterns in prop::collection::vec((pattern(), any::<bool>()), 1..12),
+        long_from in prop::sample::select(vec![0, 10, usize::MAX]),
     ) {
-        let mut collector = Collector::default();
+        let mut collector = Collector::with_runs_from(long_from);
         for (pattern, case_sensitive) in patterns {
             let Ok(query) = Query::new(&pattern, case_sensitive) else { continue };
             let mut index = Index::default();
