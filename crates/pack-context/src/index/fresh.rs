@@ -76,6 +76,10 @@ impl Index {
             let enough = || self.core.work.are_done(named) && !self.is_empty();
             cancelled() || waited >= FOR_THE_FIRST || waited >= FOR_BUILDING && enough()
         });
+        // Nothing waits any more, but others may still be at a file.
+        if self.core.work.waiting() == 0 {
+            self.core.work.wait_until_done(began + FOR_THE_FIRST);
+        }
     }
 
     /// Puts in the vectors that were made before this process began, until then.
