@@ -52,22 +52,52 @@ impl Index {
 mod tests {
     use std::fs;
 
+    use std::sync::mpsc;
+    use std::thread;
+    use std::time::Duration;
+
     use store::StateDir;
+    use tempfile::TempDir;
 
     use crate::{ContextOptions, ContextPack};
 
-    #[test]
-    fn what_the_question_names_is_looked_at_first() {
+    /// A project whose files are listed, and which nobody reads but the test.
+    fn listed(files: &[&str]) -> (TempDir, ContextPack) {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path();
-        fs::create_dir_all(root.join("src/lifts")).unwrap();
-        for name in ["src/cable.rs", "src/lift.rs", "src/lifts/gondola.rs", "src/zoo.rs"] {
+        for name in files {
+            fs::create_dir_all(root.join(name).parent().unwrap()).unwrap();
             fs::write(root.join(name), "fn f() {}\n").unwrap();
         }
         let state = StateDir::open(root.join(".vouch")).unwrap();
         let pack = ContextPack::open(root, &state, ContextOptions::default()).unwrap();
+        assert!(pack.index().threads.begin());
+        pack.index().keeper.settle();
+        (folder, pack)
+    }
+
+    #[test]
+    fn an_answer_waits_for_what_another_is_reading() {
+        let (_folder, pack) = listed(&["src/lift.rs"]);
         let index = pack.index();
-        index.keeper.settle();
+        let taken = index.core.work.take().unwrap();
+        let (answered, answer) = mpsc::channel();
+        thread::scope(|scope| {
+            scope.spawn(|| answered.send(index.refresh("lift", &|| false)));
+            // It takes as long as the other takes.
+            assert!(answer.recv_timeout(Duration::from_millis(200)).is_err());
+            index.core.look_at(taken.id);
+            drop(taken);
+            let fresh = answer.recv().unwrap();
+            assert_eq!((fresh.done, fresh.all), (1, 1));
+        });
+    }
+
+    #[test]
+    fn what_the_question_names_is_looked_at_first() {
+        let (_folder, pack) =
+            listed(&["src/cable.rs", "src/lift.rs", "src/lifts/gondola.rs", "src/zoo.rs"]);
+        let index = pack.index();
 
         let named = index.hurry("how do gondolas lift people");
         let path = |id| index.core.state().source(id).unwrap().path().unwrap().to_owned();
