@@ -40,7 +40,8 @@ impl GitFolder {
     }
 }
 
-fn named_by(pointer: &Path) -> Option<PathBuf> {
+/// The folder that a `.git` file names, believed or not.
+pub(crate) fn named_by(pointer: &Path) -> Option<PathBuf> {
     let text = read(pointer)?;
     pointer.parent()?.join(text.strip_prefix("gitdir:")?.trim()).canonicalize().ok()
 }
@@ -71,7 +72,8 @@ fn configured_worktree(folder: &Path) -> Option<PathBuf> {
     gix::path::from_bstr(path).ok().map(Cow::into_owned)
 }
 
-fn read(path: &Path) -> Option<String> {
+/// A small text of Git; None where it is long, or none.
+pub(crate) fn read(path: &Path) -> Option<String> {
     let small = path.metadata().ok()?.len() <= MAX_BYTES;
     let text = small.then(|| fs::read_to_string(path).ok())??;
     Some(text.trim_end().to_owned())

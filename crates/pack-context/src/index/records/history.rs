@@ -1,9 +1,10 @@
 //! Whether there are new commits, without reading one.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use tree::Stamp;
+
+use crate::worktree::{named_by, read};
 
 /// Where the history stands: changes with every commit, checkout and reset.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,8 +18,8 @@ impl Head {
     /// None where there is no repository.
     pub(super) fn of(root: &Path) -> Option<Self> {
         let git = root.ancestors().map(|folder| folder.join(".git")).find(|git| git.exists())?;
-        let git = if git.is_file() { linked(&git)? } else { git };
-        let head = fs::read_to_string(git.join("HEAD")).ok()?;
+        let git = if git.is_file() { named_by(&git)? } else { git };
+        let head = read(&git.join("HEAD"))?;
         // In a linked worktree branches are kept with the main one; its log is its own.
         let named = head
             .strip_prefix("ref:")
@@ -27,9 +28,4 @@ impl Head {
         let stamps = [stamp(git.join("logs/HEAD")), stamp(named), stamp(git.join("packed-refs"))];
         Some(Self { head, stamps })
     }
-}
-
-fn linked(file: &Path) -> Option<PathBuf> {
-    let text = fs::read_to_string(file).ok()?;
-    Some(file.parent()?.join(text.strip_prefix("gitdir:")?.trim()))
 }
