@@ -3,6 +3,8 @@
 #![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 mod bad_input;
+#[path = "../common/call.rs"]
+mod calling;
 mod changes;
 mod published;
 
@@ -10,7 +12,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use contract::{CallContext, Caller, Code, Tool, ToolError};
+use contract::{Tool, ToolError};
 use pack_context::{ContextOptions, ContextPack};
 use serde_json::Value;
 use store::StateDir;
@@ -60,17 +62,9 @@ fn tool(pack: &ContextPack) -> Arc<dyn Tool> {
     tools.find(|tool| tool.contract().name == "grep_codebase").unwrap()
 }
 
-fn call(tool: &dyn Tool, mut arguments: Value) -> Result<Value, ToolError> {
-    let contract = tool.contract();
-    contract.input.fill_defaults(&mut arguments);
-    contract.input.validate(&arguments).map_err(|violation| {
-        tool.reword(&violation)
-            .unwrap_or_else(|| ToolError::new(Code::InvalidInput, violation.message))
-    })?;
-    tool.check(&arguments)?;
-    let ctx = CallContext::new(Caller::new("test"));
-    let mut output = tool.call(arguments, &ctx)?.structured.unwrap();
-    contract.output.as_ref().unwrap().validate(&output).unwrap();
+/// The answer without the time that it took, which differs.
+fn call(tool: &dyn Tool, arguments: Value) -> Result<Value, ToolError> {
+    let mut output = calling::call(tool, arguments)?;
     output["searchTime"] = 0.into();
     Ok(output)
 }

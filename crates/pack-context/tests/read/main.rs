@@ -5,6 +5,8 @@
 #[path = "../common/as_a_user.rs"]
 mod as_a_user;
 mod bad_input;
+#[path = "../common/call.rs"]
+mod calling;
 mod contract_of;
 mod dependencies;
 
@@ -12,7 +14,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use contract::{CallContext, Caller, Code, Tool, ToolError};
+use contract::{Tool, ToolError};
 use pack_context::{ContextOptions, ContextPack};
 use serde_json::{Value, json};
 use store::StateDir;
@@ -48,22 +50,8 @@ impl Project {
         write(&self.path(path), content);
     }
 
-    /// On the spot if that can be done, and else where waiting is allowed.
-    fn call(&self, mut arguments: Value) -> Result<Value, ToolError> {
-        let contract = self.tool.contract();
-        contract.input.fill_defaults(&mut arguments);
-        contract.input.validate(&arguments).map_err(|violation| {
-            self.tool
-                .reword(&violation)
-                .unwrap_or_else(|| ToolError::new(Code::InvalidInput, violation.message))
-        })?;
-        self.tool.check(&arguments)?;
-        let ctx = CallContext::new(Caller::new("test"));
-        let output = self.tool.call_now(&arguments, &ctx);
-        let output = output.unwrap_or_else(|| self.tool.call(arguments, &ctx))?;
-        let output = output.structured.unwrap();
-        contract.output.as_ref().unwrap().validate(&output).unwrap();
-        Ok(output)
+    fn call(&self, arguments: Value) -> Result<Value, ToolError> {
+        calling::call(&*self.tool, arguments)
     }
 
     fn read(&self, path: &str) -> Result<Value, ToolError> {

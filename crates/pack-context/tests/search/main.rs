@@ -5,6 +5,8 @@
 #[path = "../common/as_a_user.rs"]
 mod as_a_user;
 mod bad_days;
+#[path = "../common/call.rs"]
+mod calling;
 mod changes;
 mod contract;
 mod found;

@@ -7,12 +7,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use contract::{CallContext, Caller, Code, Tool, ToolError};
+use contract::{Tool, ToolError};
 use embed::{EmbedError, Embedder, Model};
 use pack_context::{ContextOptions, ContextPack, Phase};
 use serde_json::{Value, json};
 use store::StateDir;
 use tempfile::TempDir;
+
+use crate::calling::call;
 
 /// Far longer than anything here takes; only a hang makes it run out.
 pub(crate) const LIMIT: Duration = Duration::from_secs(60);
@@ -128,19 +130,8 @@ impl Session {
         &**self.tools.iter().find(|tool| tool.contract().name == name).unwrap()
     }
 
-    pub(crate) fn call(&self, name: &str, mut arguments: Value) -> Result<Value, ToolError> {
-        let tool = self.tool(name);
-        let contract = tool.contract();
-        contract.input.fill_defaults(&mut arguments);
-        contract.input.validate(&arguments).map_err(|violation| {
-            tool.reword(&violation)
-                .unwrap_or_else(|| ToolError::new(Code::InvalidInput, violation.message))
-        })?;
-        tool.check(&arguments)?;
-        let ctx = CallContext::new(Caller::new("test"));
-        let output = tool.call(arguments, &ctx)?.structured.unwrap();
-        contract.output.as_ref().unwrap().validate(&output).unwrap();
-        Ok(output)
+    pub(crate) fn call(&self, name: &str, arguments: Value) -> Result<Value, ToolError> {
+        call(self.tool(name), arguments)
     }
 
     pub(crate) fn search(&self, query: &str) -> Value {
