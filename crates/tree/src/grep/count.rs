@@ -105,7 +105,7 @@ impl<'a> Counter<'a> {
             }
         };
         let lines = || Lines { matches: 0, bytes: 0 };
-        match self.reader.search(&self.query.matcher, &file, u64::MAX, lines) {
+        match self.reader.search(&self.query.matcher, &file, metadata.len(), u64::MAX, lines) {
             Ok(Lines { matches: 0, .. }) => {}
             Ok(Lines { matches, bytes }) => {
                 self.tally.add(path, FileCount { matches, stamp: Stamp::of(&metadata), bytes });

@@ -43,7 +43,7 @@ pub(super) fn of_file(
     let mut settings = settings();
     settings.before_context(CONTEXT_LINES).after_context(CONTEXT_LINES);
     let mut reader = Reader::new(settings, is_cancelled);
-    match reader.search(&query.matcher, &file, bytes, collector) {
+    match reader.search(&query.matcher, &file, metadata.len(), bytes, collector) {
         Ok(Collector { matches, total, .. }) => {
             FileLines { matches, total: if unchanged { counted.matches } else { total } }
         }
