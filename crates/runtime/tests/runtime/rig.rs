@@ -176,7 +176,8 @@ fn tools() -> Vec<Arc<dyn Tool>> {
                 timeout: Duration::from_millis(20),
                 ..plain.clone()
             },
-            |_, ctx| {
+            |arguments, ctx| {
+                BEGUN.lock().unwrap().insert(arguments["text"].as_str().unwrap().to_owned());
                 while !ctx.is_cancelled() {
                     std::thread::yield_now();
                 }
@@ -202,6 +203,10 @@ fn tools() -> Vec<Arc<dyn Tool>> {
         }),
     ]
 }
+
+/// The texts of all changes of `slow_write` that were begun: on a busy machine its time may be up before that.
+pub(crate) static BEGUN: std::sync::Mutex<std::collections::BTreeSet<String>> =
+    std::sync::Mutex::new(std::collections::BTreeSet::new());
 
 /// Set once the work of `slow` has noticed that nobody waits for it.
 pub(crate) static STOPPED: std::sync::atomic::AtomicBool =
