@@ -1,0 +1,205 @@
+//! Compiling a file, with programs that stand in for compilers.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::folder::Folder;
+use crate::outputs::{failed, standard};
+
+/// A folder with a source and a compiler that answers with what is in `answer`.
+fn with_answer(answer: &str) -> Folder {
+    with_compiler(answer, "echo \"$@\" > args; cat > input; cat answer")
+}
+
+fn with_compiler(answer: &str, script: &str) -> Folder {
+    let mut folder = Folder::with_sources();
+    folder.write("package.json", "{}");
+    folder.write("answer", answer);
+    folder.program("bin/solc", script);
+    folder.toolchain.path = vec![folder.path("bin")];
+    folder
+}
+
+fn input(folder: &Folder) -> Value {
+    serde_json::from_str(&fs::read_to_string(folder.path("input")).unwrap()).unwrap()
+}
+
+#[test]
+fn a_file_is_compiled() {
+    let folder = with_answer(&standard().to_string());
+    insta::assert_snapshot!(folder.check("src/Bank.sol"), @"
+    compiler 0.8.37+commit.f401782d
+    source 0 src/Bank.sol: 740 bytes, tree
+    source 1 src/Fees.sol: 289 bytes, tree
+    source 2 test/Bank.t.sol: 245 bytes, tree
+    contract src/Bank.sol:Bank: pay(uint256) tag()
+      creation 1149 bytes, 32 spans in [Some(0)], src/Fees.sol:Fees at 468
+      runtime 1096 bytes, 590 spans in [None, Some(0)], src/Fees.sol:Fees at 415
+      immutables [215..247]
+    contract src/Bank.sol:Teller: pay(uint256)
+    contract src/Fees.sol:Fees: 
+      creation 683 bytes, 34 spans in [Some(1)]
+      runtime 606 bytes, 351 spans in [None, Some(1)]
+      immutables []
+    contract test/Bank.t.sol:BankTest: test_cap()
+      creation 1836 bytes, 20 spans in [Some(2)], src/Fees.sol:Fees at 1102
+      runtime 1808 bytes, 388 spans in [None, Some(2)], src/Fees.sol:Fees at 1074
+      immutables []
+    ");
+    let input = input(&folder);
+    assert_eq!(input["sources"]["src/Bank.sol"]["content"], crate::folder::BANK);
+    insta::assert_snapshot!(input["settings"], @r#"{"remappings":[],"outputSelection":{"*":{"":["ast"],"*":["abi","metadata","evm.bytecode.object","evm.bytecode.sourceMap","evm.bytecode.linkReferences","evm.deployedBytecode.object","evm.deployedBytecode.sourceMap","evm.deployedBytecode.linkReferences","evm.deployedBytecode.immutableReferences"]}}}"#);
+    let args = fs::read_to_string(folder.path("args")).unwrap();
+    insta::assert_snapshot!(folder.masked(&args), @"--standard-json --allow-paths [folder] --base-path [folder] --include-path [folder]/src");
+}
+
+#[test]
+fn options_become_settings() {
+    let mut folder = with_answer(&standard().to_string());
+    let args =
+        "--optimize --evm-version=london --via-ir --base-path . @a/=lib/a/ --optimize-runs 9";
+    folder.toolchain.options.add_args(args.split(' ')).unwrap();
+    assert_eq!(folder.toolchain.options.base_path.take(), Some(".".into()));
+    folder.load("src/Bank.sol").unwrap();
+    let mut settings = input(&folder)["settings"].take();
+    settings.as_object_mut().unwrap().remove("outputSelection");
+    insta::assert_snapshot!(settings, @r#"{"remappings":["@a/=lib/a/"],"viaIR":true,"optimizer":{"enabled":true,"runs":9},"evmVersion":"london"}"#);
+    for wrong in ["--optimise", "--optimize-runs", "--optimize-runs=many", "-o", "file.sol"] {
+        let error = folder.toolchain.options.add_args([wrong]).unwrap_err();
+        assert!(error.to_string().contains(wrong), "{error}");
+    }
+}
+
+#[test]
+fn remappings_of_the_project_are_taken_over() {
+    let folder = with_answer(&standard().to_string());
+    folder.write("remappings.txt", "# a note\n@b/=vendor/b/\n\nforge-std/=my/own/\n");
+    folder
+        .write("foundry.toml", "[profile.default]\nremappings = ['c/=vendor/c/', '@b/=other/']\n");
+    for library in ["lib/forge-std/src", "lib/oz/contracts", "lib/plain"] {
+        folder.write(&format!("{library}/A.sol"), "");
+    }
+    folder.load("src/Bank.sol").unwrap();
+    insta::assert_snapshot!(input(&folder)["settings"]["remappings"], @r#"["@b/=vendor/b/","forge-std/=my/own/","c/=vendor/c/","oz/=lib/oz/contracts/","plain/=lib/plain/"]"#);
+}
+
+#[test]
+fn packages_are_found_by_their_names() {
+    let folder = with_answer(&standard().to_string());
+    folder.write("node_modules/@oz/A.sol", "");
+    folder.load("src/Bank.sol").unwrap();
+    let args = fs::read_to_string(folder.path("args")).unwrap();
+    assert!(folder.masked(&args).ends_with("--include-path [folder]/node_modules\n"), "{args}");
+}
+
+#[test]
+fn the_base_path_may_be_given() {
+    let mut folder = with_answer(&standard().to_string());
+    folder.toolchain.options.base_path = Some(folder.path("src"));
+    folder.load("src/Bank.sol").unwrap_err();
+    fs::copy(folder.path("answer"), folder.path("src/answer")).unwrap();
+    folder.load("src/Bank.sol").unwrap();
+    let args = fs::read_to_string(folder.path("src/args")).unwrap();
+    insta::assert_snapshot!(folder.masked(&args), @"--standard-json --allow-paths [folder]/src --base-path [folder]/src");
+    folder.toolchain.options.base_path = Some(folder.path("gone"));
+    insta::assert_snapshot!(folder.check("src/Bank.sol"), @"cannot read `[folder]/gone`: No such file or directory (os error 2)");
+}
+
+#[test]
+fn old_compilers_refuse_options_that_are_then_left_out() {
+    let script = "cat > input; echo \"$@\" > args\n\
+        for arg in \"$@\"; do case $arg in --include-path|--base-path)\n\
+        echo \"unrecognised option '$arg'\" >&2; exit 1;; esac; done; cat answer";
+    let folder = with_compiler(&standard().to_string(), script);
+    folder.write("node_modules/a/A.sol", "");
+    folder.load("src/Bank.sol").unwrap();
+    let args = fs::read_to_string(folder.path("args")).unwrap();
+    insta::assert_snapshot!(folder.masked(&args), @"--standard-json --allow-paths [folder]");
+}
+
+#[test]
+fn errors_are_shown_as_the_compiler_says_them() {
+    insta::assert_snapshot!(with_answer(&failed().to_string()).check("src/Bank.sol"), @r#"
+    the compiler rejects `[folder]/src/Bank.sol`
+    ParserError: Expected ';' but got '}'
+     --> src/Bank.sol:20:5:
+       |
+    20 |     }
+       |     ^
+
+    Source "lib/Gone.sol" not found.
+    "#);
+}
+
+#[test]
+fn thousands_of_errors_are_cut() {
+    let error = json!({ "severity": "error", "formattedMessage": "Error: again\n" });
+    let errors = json!({ "errors": vec![error; 3000] });
+    let text = with_answer(&errors.to_string()).check("src/Bank.sol");
+    assert_eq!(text.matches("Error: again").count(), 50);
+    assert!(text.ends_with("… and 2950 more"), "{text}");
+}
+
+#[test]
+fn compilers_that_fail() {
+    let folder = |script| with_compiler("", script).check("src/Bank.sol");
+    let answers = [
+        folder("exit 0"),
+        folder("echo hello"),
+        folder("echo 'out of memory' >&2; exit 3"),
+        folder("kill -9 $$"),
+        folder("cat > /dev/null; printf '{\"contracts\":'"),
+    ];
+    insta::assert_snapshot!(answers.join("\n\n"), @r#"
+    `[folder]/bin/solc` wrote no standard JSON and said nothing
+    hint: Check that it is a Solidity compiler that runs on this machine.
+
+    `[folder]/bin/solc` wrote no standard JSON and said:
+    hello
+    hint: Check that it is a Solidity compiler that runs on this machine.
+
+    `[folder]/bin/solc` ended with exit status: 3 and said:
+    out of memory
+
+    `[folder]/bin/solc` ended with signal: 9 (SIGKILL) and said nothing
+
+    `[folder]/bin/solc` wrote no standard JSON and said:
+    {"contracts":
+    hint: Check that it is a Solidity compiler that runs on this machine.
+    "#);
+}
+
+#[test]
+fn a_program_that_cannot_start() {
+    let folder = with_answer("");
+    folder.executable("bin/solc", "#!/no/such/interpreter\n");
+    insta::assert_snapshot!(folder.check("src/Bank.sol"), @"
+    cannot start `[folder]/bin/solc`: No such file or directory (os error 2)
+    hint: Check that it is a Solidity compiler that runs on this machine.
+    ");
+}
+
+#[test]
+fn a_file_without_contracts() {
+    let answer = json!({ "sources": { "src/Bank.sol": { "id": 0 } } });
+    insta::assert_snapshot!(with_answer(&answer.to_string()).check("src/Bank.sol"), @"
+    there is no contract in `[folder]/src/Bank.sol`
+    hint: A target needs at least one `contract`, `library` or `interface`.
+    ");
+}
+
+#[test]
+fn a_compiler_that_does_not_read_its_input_may_answer() {
+    let folder = with_compiler(&standard().to_string(), "cat answer");
+    folder.write("src/Bank.sol", &"// padding\n".repeat(100_000));
+    folder.load("src/Bank.sol").unwrap();
+}
+
+#[test]
+fn a_source_that_is_too_large_is_not_compiled() {
+    let folder = with_answer("");
+    let file = fs::File::create(folder.path("src/Large.sol")).unwrap();
+    file.set_len((16 << 20) + 1).unwrap();
+    insta::assert_snapshot!(folder.check("src/Large.sol"), @"`[folder]/src/Large.sol` is larger than 16 MiB");
+}
