@@ -1,0 +1,113 @@
+//! Whether tests hold.
+
+use alloy_primitives::{Address, Bytes, I256, U256, hex};
+
+use crate::call::Call;
+use crate::chain::{InstructionResult, Limits, Machine, Outcome, Transaction};
+use crate::target::{FunctionId, Target, TestKind};
+
+/// The place in code where something failed; (0, 0) for tests that are calls of their own.
+pub type Site = (u32, u32);
+
+/// Who checks, and within which limits.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Checker {
+    pub sender: Address,
+    pub limits: Limits,
+}
+
+/// `Panic(uint256)`
+const PANIC: [u8; 4] = hex!("4e487b71");
+const PANIC_ASSERT: u8 = 0x01;
+const PANIC_ARITHMETIC: u8 = 0x11;
+
+impl Checker {
+    /// What a test that is a call of its own says of the machine as it stands: None if it holds.
+    pub(super) fn call(
+        &self,
+        target: &Target,
+        machine: &mut Machine,
+        kind: &TestKind,
+    ) -> Option<Site> {
+        let (function, holds): (FunctionId, fn(&Outcome) -> bool) = match kind {
+            TestKind::Property { function } => (*function, returns_true),
+            TestKind::MustRevert { function } => (*function, Outcome::is_revert),
+            TestKind::Invariant { function } => (*function, succeeds),
+            TestKind::Destruction { address } => {
+                return machine.code(*address).is_empty().then_some((0, 0));
+            }
+            _ => return None,
+        };
+        let outcome = self.ask(target, machine, function);
+        (!outcome.is_discarded() && !holds(&outcome)).then_some((0, 0))
+    }
+
+    /// The number that is to be as large as possible.
+    pub(super) fn number(
+        &self,
+        target: &Target,
+        machine: &mut Machine,
+        function: FunctionId,
+    ) -> Option<I256> {
+        let outcome = self.ask(target, machine, function);
+        let word = outcome.output.get(..32).filter(|_| outcome.is_success())?;
+        Some(I256::from_raw(U256::from_be_slice(word)))
+    }
+
+    fn ask(&self, target: &Target, machine: &mut Machine, function: FunctionId) -> Outcome {
+        let function = target.function(function);
+        let transaction = Transaction {
+            from: self.sender,
+            to: function.address,
+            value: U256::ZERO,
+            gas_price: 0,
+            data: Bytes::copy_from_slice(&function.selector),
+        };
+        machine.peek(&transaction, self.limits)
+    }
+}
+
+fn succeeds(outcome: &Outcome) -> bool {
+    outcome.is_success() && !outcome.breaks_assertion()
+}
+
+fn returns_true(outcome: &Outcome) -> bool {
+    succeeds(outcome)
+        && outcome.output.len() >= 32
+        && U256::from_be_slice(&outcome.output[..32]) == U256::ONE
+}
+
+/// Where the call itself broke an assertion: by an event, by `assert`, or by the opcode that stood for it once.
+pub(super) fn broken_assertion(machine: &Machine, outcome: &Outcome) -> Option<Site> {
+    if let Some(event) = machine.probe().emitted.first() {
+        return Some((event.code, event.offset));
+    }
+    let failed = panics(outcome, PANIC_ASSERT)
+        || outcome.breaks_assertion()
+        || outcome.result == InstructionResult::InvalidFEOpcode;
+    failed.then(|| machine.probe().last_branch())
+}
+
+/// Where checked arithmetic overflowed in the call.
+pub(super) fn overflow(machine: &Machine, outcome: &Outcome) -> Option<Site> {
+    panics(outcome, PANIC_ARITHMETIC).then(|| machine.probe().last_branch())
+}
+
+fn panics(outcome: &Outcome, code: u8) -> bool {
+    outcome.is_revert()
+        && outcome.output.len() == 36
+        && outcome.output[..4] == PANIC
+        && outcome.output[35] == code
+        && outcome.output[4..35].iter().all(|&byte| byte == 0)
+}
+
+/// True if the call is one of the function that the test watches.
+pub(super) fn is_watched(kind: &TestKind, call: &Call) -> bool {
+    match kind {
+        TestKind::Assertion { function }
+        | TestKind::Overflow { function }
+        | TestKind::Unit { function } => call.function() == Some(*function),
+        TestKind::Event => true,
+        _ => false,
+    }
+}

@@ -1,0 +1,149 @@
+//! How workers share what they find, so that a run can be repeated.
+//!
+//! Work is cut into rounds, by what was executed and not by time. What a worker finds in a round the others take in at
+//! the beginning of the second round after it, in the order of the workers. So each worker sees the same in each run,
+//! however the system schedules the threads, and waits only for one that has fallen more than a round behind.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+
+use super::check::Site;
+use super::pool::Entry;
+
+/// How many rounds later finds are taken in.
+const LAG: u64 = 2;
+
+/// What a worker found in one round.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Finds {
+    pub entries: Vec<Arc<Entry>>,
+    /// Tests that failed, with the place.
+    pub failures: Vec<(usize, Site)>,
+}
+
+/// Where finds are put down.
+#[derive(Debug)]
+pub(super) struct Exchange {
+    board: Mutex<Vec<Desk>>,
+    changed: Condvar,
+}
+
+/// The finds of one worker that somebody may still want.
+#[derive(Debug, Default)]
+struct Desk {
+    /// Of the rounds from `first` on.
+    rounds: VecDeque<Arc<Finds>>,
+    first: u64,
+    /// It will put down nothing more.
+    has_left: bool,
+    /// The round that this worker takes in next.
+    taken: u64,
+}
+
+impl Exchange {
+    pub(super) fn new(workers: usize) -> Self {
+        let board = (0..workers).map(|_| Desk::default()).collect();
+        Self { board: Mutex::new(board), changed: Condvar::new() }
+    }
+
+    /// Puts down what was found in the worker's round, and takes what the others found two rounds before the next.
+    ///
+    /// None if `is_stopped` says so while it waits.
+    pub(super) fn swap(
+        &self,
+        worker: usize,
+        finds: Finds,
+        is_stopped: impl Fn() -> bool,
+    ) -> Option<Vec<Arc<Finds>>> {
+        let mut board = self.board.lock().unwrap_or_else(PoisonError::into_inner);
+        let desk = &mut board[worker];
+        desk.rounds.push_back(Arc::new(finds));
+        let next = desk.first + desk.rounds.len() as u64;
+        self.changed.notify_all();
+        let Some(wanted) = next.checked_sub(LAG) else {
+            return Some(Vec::new());
+        };
+        loop {
+            let is_there =
+                |desk: &Desk| desk.has_left || wanted < desk.first + desk.rounds.len() as u64;
+            if board.iter().all(is_there) {
+                break;
+            }
+            if is_stopped() {
+                return None;
+            }
+            let wait = std::time::Duration::from_millis(50);
+            let waited = self.changed.wait_timeout(board, wait);
+            board = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        let found = board
+            .iter()
+            .enumerate()
+            .filter(|(other, _)| *other != worker)
+            .filter_map(|(_, desk)| {
+                let index = wanted.checked_sub(desk.first)?;
+                desk.rounds.get(index as usize).cloned()
+            })
+            .collect();
+        board[worker].taken = wanted + 1;
+        Self::tidy(&mut board);
+        Some(found)
+    }
+
+    /// The worker ends; nobody waits for it any more.
+    pub(super) fn leave(&self, worker: usize) {
+        let mut board = self.board.lock().unwrap_or_else(PoisonError::into_inner);
+        board[worker].has_left = true;
+        self.changed.notify_all();
+    }
+
+    /// Forgets what everybody has.
+    fn tidy(board: &mut [Desk]) {
+        let taken = board.iter().filter(|desk| !desk.has_left).map(|desk| desk.taken).min();
+        let Some(taken) = taken else { return };
+        for desk in board {
+            while desk.first < taken && desk.rounds.pop_front().is_some() {
+                desk.first += 1;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn failure(test: usize) -> Finds {
+        Finds { failures: vec![(test, (0, 0))], ..Finds::default() }
+    }
+
+    fn tests(found: Option<Vec<Arc<Finds>>>) -> Option<Vec<usize>> {
+        Some(found?.iter().flat_map(|finds| finds.failures.iter().map(|(test, _)| *test)).collect())
+    }
+
+    #[test]
+    fn finds_arrive_two_rounds_later() {
+        let exchange = Exchange::new(2);
+        assert_eq!(tests(exchange.swap(0, failure(10), || false)), Some(vec![]));
+        assert_eq!(tests(exchange.swap(1, failure(20), || false)), Some(vec![]));
+        assert_eq!(tests(exchange.swap(0, failure(11), || false)), Some(vec![20]));
+        assert_eq!(tests(exchange.swap(1, failure(21), || false)), Some(vec![10]));
+        assert_eq!(tests(exchange.swap(0, failure(12), || false)), Some(vec![21]));
+    }
+
+    #[test]
+    fn nobody_waits_for_one_that_left() {
+        let exchange = Exchange::new(2);
+        exchange.leave(1);
+        for round in 0..5 {
+            assert_eq!(tests(exchange.swap(0, failure(round), || false)), Some(vec![]));
+        }
+    }
+
+    #[test]
+    fn a_stop_ends_the_wait() {
+        let exchange = Exchange::new(2);
+        assert!(exchange.swap(0, failure(1), || true).is_some());
+        assert!(exchange.swap(0, failure(2), || true).is_none());
+    }
+}

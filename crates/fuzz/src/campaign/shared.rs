@@ -1,0 +1,370 @@
+//! What all workers, and those who watch and steer them, have in common.
+//!
+//! Workers write here between sequences and at the ends of rounds; whoever reads never holds a lock for longer than a
+//! copy takes.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use alloy_primitives::I256;
+
+use super::check::Site;
+use super::commands::{Command, Commands};
+use super::events::{Events, Happening};
+use super::exchange::Exchange;
+use super::pool::Entry;
+use super::statistics::Statistics;
+use crate::call::Call;
+use crate::chain::Probe;
+use crate::config::Settings;
+use crate::reproducer::solidity;
+use crate::target::Target;
+
+/// Why a worker ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    LimitReached,
+    TimeIsUp,
+    AllFailed,
+    Stopped,
+    /// A contract used a cheat code that there is not.
+    Unsupported,
+    Crashed,
+}
+
+impl fmt::Display for Ended {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(match self {
+            Ended::LimitReached => "the limit of calls is reached",
+            Ended::TimeIsUp => "the time is up",
+            Ended::AllFailed => "every test has failed",
+            Ended::Stopped => "it was stopped",
+            Ended::Unsupported => "a contract used a cheat code that is not supported",
+            Ended::Crashed => "it crashed, which is a defect of the fuzzer",
+        })
+    }
+}
+
+/// A test that failed.
+#[derive(Clone, Debug)]
+pub struct Failure {
+    pub test: usize,
+    pub site: Site,
+    /// The first of those that found it.
+    pub worker: usize,
+    /// As it was found.
+    pub found: Vec<Call>,
+    /// The smallest sequence so far.
+    pub calls: Vec<Call>,
+    pub is_shrunk: bool,
+}
+
+/// The largest number that a test returned.
+#[derive(Clone, Debug)]
+pub struct Best {
+    pub test: usize,
+    pub value: I256,
+    pub calls: Vec<Call>,
+    pub is_shrunk: bool,
+}
+
+/// How often blocks ran and which branches were taken, by code.
+#[derive(Clone, Debug, Default)]
+pub struct Hits {
+    pub blocks: Vec<Vec<(usize, u32)>>,
+    pub edges: Vec<Vec<(usize, bool)>>,
+    /// Frames that ended in the middle of a block.
+    pub halts: Vec<Vec<(usize, u32)>>,
+}
+
+/// Keeps what is found, at once. What cannot be kept is told, not thrown away: the campaign goes on.
+pub trait Recorder: Send + Sync {
+    fn keep_entry(&self, target: &Target, calls: &[Call]) -> Result<(), String>;
+    fn keep_failure(&self, target: &Target, failure: &Failure) -> Result<(), String>;
+    fn keep_best(&self, target: &Target, best: &Best) -> Result<(), String>;
+}
+
+/// Keeps nothing.
+impl Recorder for () {
+    fn keep_entry(&self, _: &Target, _: &[Call]) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn keep_failure(&self, _: &Target, _: &Failure) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn keep_best(&self, _: &Target, _: &Best) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+/// What one worker shows.
+#[derive(Debug, Default)]
+struct Window {
+    calls: AtomicU64,
+    gas: AtomicU64,
+    hits: Mutex<Arc<Hits>>,
+    functions: Mutex<Arc<Vec<Statistics>>>,
+}
+
+/// See the module.
+pub struct Shared {
+    pub target: Arc<Target>,
+    pub settings: Arc<Settings>,
+    pub events: Events,
+    pub(super) exchange: Exchange,
+    pub(super) commands: Commands,
+    windows: Vec<Window>,
+    corpus: Mutex<Vec<Arc<Entry>>>,
+    failures: Mutex<BTreeMap<(usize, Site), Failure>>,
+    best: Mutex<BTreeMap<usize, Best>>,
+    trouble: Mutex<Option<String>>,
+    unsupported: Mutex<Option<String>>,
+    recorder: Box<dyn Recorder>,
+    deadline: Option<Instant>,
+    stop: AtomicBool,
+    kill: AtomicBool,
+    paused: Mutex<bool>,
+    resumed: Condvar,
+}
+
+impl Shared {
+    pub(super) fn new(
+        target: Arc<Target>,
+        settings: Arc<Settings>,
+        workers: usize,
+        commands: Vec<(u64, Command)>,
+        recorder: Box<dyn Recorder>,
+    ) -> Self {
+        Self {
+            deadline: settings.timeout.map(|timeout| Instant::now() + timeout),
+            target,
+            settings,
+            events: Events::default(),
+            exchange: Exchange::new(workers),
+            commands: Commands::new(workers, commands),
+            windows: (0..workers).map(|_| Window::default()).collect(),
+            corpus: Mutex::default(),
+            failures: Mutex::default(),
+            best: Mutex::default(),
+            trouble: Mutex::default(),
+            unsupported: Mutex::default(),
+            recorder,
+            stop: AtomicBool::new(false),
+            kill: AtomicBool::new(false),
+            paused: Mutex::new(false),
+            resumed: Condvar::new(),
+        }
+    }
+
+    pub fn workers(&self) -> usize {
+        self.windows.len()
+    }
+
+    /// Gives a command to all workers; `note` is told the round in which it takes effect before it can.
+    pub fn give<E>(
+        &self,
+        command: Command,
+        note: impl FnOnce(u64) -> Result<(), E>,
+    ) -> Result<u64, E> {
+        self.commands.give(command, note)
+    }
+
+    /// No new calls; what is being shrunk is finished.
+    pub fn stop(&self) {
+        self.stop.store(true, Ordering::Relaxed);
+        self.resume();
+    }
+
+    /// Nothing more at all.
+    pub fn kill(&self) {
+        self.kill.store(true, Ordering::Relaxed);
+        self.stop();
+    }
+
+    pub fn pause(&self) {
+        *lock(&self.paused) = true;
+    }
+
+    pub fn resume(&self) {
+        *lock(&self.paused) = false;
+        self.resumed.notify_all();
+    }
+
+    pub fn is_paused(&self) -> bool {
+        *lock(&self.paused)
+    }
+
+    /// Waits while the campaign is paused.
+    pub(super) fn wait_if_paused(&self) {
+        let mut paused = lock(&self.paused);
+        while *paused {
+            paused = self.resumed.wait(paused).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    pub fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn is_killed(&self) -> bool {
+        self.kill.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn is_time_up(&self) -> bool {
+        self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
+    }
+
+    pub(super) fn add_entry(&self, worker: usize, entry: Arc<Entry>) {
+        self.tell(self.recorder.keep_entry(&self.target, &entry.calls));
+        let branches = entry.edges.len();
+        let call =
+            entry.calls.last().map_or_else(String::new, |call| solidity::call(call, &self.target));
+        let corpus = {
+            let mut corpus = lock(&self.corpus);
+            corpus.push(entry);
+            corpus.len()
+        };
+        self.events.push(worker, Happening::CoverageIncreased { call, branches, corpus });
+    }
+
+    pub fn corpus(&self) -> Vec<Arc<Entry>> {
+        lock(&self.corpus).clone()
+    }
+
+    /// Keeps the smallest sequence for each failure, whichever worker was quicker.
+    pub(super) fn add_failure(&self, new: Failure) {
+        let kept = {
+            let mut failures = lock(&self.failures);
+            let kept = failures.entry((new.test, new.site)).or_insert_with(|| new.clone());
+            if is_smaller((!new.is_shrunk, &new.calls), (!kept.is_shrunk, &kept.calls)) {
+                kept.calls.clone_from(&new.calls);
+                kept.is_shrunk = new.is_shrunk;
+            }
+            kept.worker = kept.worker.min(new.worker);
+            if !new.is_shrunk && is_smaller((false, &new.found), (false, &kept.found)) {
+                kept.found.clone_from(&new.found);
+            }
+            kept.clone()
+        };
+        self.tell(self.recorder.keep_failure(&self.target, &kept));
+        let calls = new.calls.iter().map(|call| solidity::call(call, &self.target)).collect();
+        let Failure { worker, test, is_shrunk, .. } = new;
+        self.events.push(worker, Happening::TestFailed { test, calls, is_shrunk });
+    }
+
+    pub fn failures(&self) -> Vec<Failure> {
+        lock(&self.failures).values().cloned().collect()
+    }
+
+    /// Keeps the larger number, of equal ones the smaller sequence.
+    pub(super) fn add_best(&self, new: Best) {
+        let mut best = lock(&self.best);
+        let is_better = best.get(&new.test).is_none_or(|old| {
+            new.value > old.value
+                || new.value == old.value
+                    && is_smaller((!new.is_shrunk, &new.calls), (!old.is_shrunk, &old.calls))
+        });
+        if is_better {
+            best.insert(new.test, new.clone());
+            drop(best);
+            self.tell(self.recorder.keep_best(&self.target, &new));
+        }
+    }
+
+    pub fn best(&self) -> Vec<Best> {
+        lock(&self.best).values().cloned().collect()
+    }
+
+    /// Notes that something could not be kept; the first time says enough.
+    fn tell(&self, kept: Result<(), String>) {
+        if let Err(trouble) = kept {
+            lock(&self.trouble).get_or_insert(trouble);
+        }
+    }
+
+    /// A contract used a cheat code that there is not: whatever its tests say would be no finding.
+    pub(super) fn refuse(&self, cheat: String) {
+        lock(&self.unsupported).get_or_insert(cheat);
+        self.kill();
+    }
+
+    /// The cheat code that made the campaign end.
+    pub fn unsupported(&self) -> Option<String> {
+        lock(&self.unsupported).clone()
+    }
+
+    /// What could not be kept.
+    pub fn trouble(&self) -> Option<String> {
+        lock(&self.trouble).clone()
+    }
+
+    pub(super) fn show(
+        &self,
+        worker: usize,
+        calls: u64,
+        gas: u64,
+        functions: &[Statistics],
+        probe: &Probe,
+    ) {
+        let codes = 0..self.target.codes.known().len();
+        let hits = Hits {
+            blocks: codes.clone().map(|code| probe.hits(code).collect()).collect(),
+            edges: codes.clone().map(|code| probe.edges(code).collect()).collect(),
+            halts: codes.map(|code| probe.halts(code).collect()).collect(),
+        };
+        let window = &self.windows[worker];
+        *lock(&window.hits) = Arc::new(hits);
+        *lock(&window.functions) = Arc::new(functions.to_vec());
+        self.count(worker, calls, gas);
+    }
+
+    pub(super) fn count(&self, worker: usize, calls: u64, gas: u64) {
+        self.windows[worker].calls.store(calls, Ordering::Relaxed);
+        self.windows[worker].gas.store(gas, Ordering::Relaxed);
+    }
+
+    /// What each worker showed last.
+    pub fn hits(&self) -> Vec<Arc<Hits>> {
+        self.windows.iter().map(|window| lock(&window.hits).clone()).collect()
+    }
+
+    /// Of all workers together, in the order of the target's functions.
+    pub fn statistics(&self) -> Vec<Statistics> {
+        let mut sum = vec![Statistics::default(); self.target.functions.len()];
+        for window in &self.windows {
+            for (sum, more) in sum.iter_mut().zip(lock(&window.functions).iter()) {
+                *sum = sum.plus(*more);
+            }
+        }
+        sum
+    }
+
+    /// Calls of all workers together.
+    pub fn calls(&self) -> u64 {
+        self.windows.iter().map(|window| window.calls.load(Ordering::Relaxed)).sum()
+    }
+
+    /// Calls of each worker.
+    pub fn calls_by_worker(&self) -> Vec<u64> {
+        self.windows.iter().map(|window| window.calls.load(Ordering::Relaxed)).collect()
+    }
+
+    /// Gas of all workers together.
+    pub fn gas(&self) -> u64 {
+        self.windows.iter().map(|window| window.gas.load(Ordering::Relaxed)).sum()
+    }
+}
+
+/// Shrunk before not shrunk, short before long; then any order that is always the same.
+fn is_smaller(new: (bool, &[Call]), old: (bool, &[Call])) -> bool {
+    (new.0, new.1.len(), new.1) < (old.0, old.1.len(), old.1)
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,170 @@
+//! Calls that are simpler than a given one: nearer to zero, shorter, sooner, by the first sender.
+
+use alloy_primitives::{Address, U256};
+
+use crate::abi::{Type, Value};
+use crate::call::{Call, Delay, What};
+use crate::campaign::slots::{self, Moment, Slot};
+use crate::target::Target;
+
+/// Calls that are simpler in one thing each, the simplest first.
+pub(super) fn calls(target: &Target, call: &Call, first_sender: Address) -> Vec<Call> {
+    let mut found = Vec::new();
+    let mut offer = |change: &dyn Fn(&mut Call)| {
+        let mut simpler = call.clone();
+        change(&mut simpler);
+        if simpler != *call {
+            found.push(simpler);
+        }
+    };
+    offer(&|call| call.delay = Delay::default());
+    offer(&|call| call.delay.seconds = 0);
+    offer(&|call| call.delay.blocks = 0);
+    for seconds in smaller(U256::from(call.delay.seconds)) {
+        offer(&|call| call.delay.seconds = seconds.saturating_to());
+    }
+    for blocks in smaller(U256::from(call.delay.blocks)) {
+        offer(&|call| call.delay.blocks = blocks.saturating_to());
+    }
+    offer(&|call| call.gas_price = 0);
+    offer(&|call| call.from = first_sender);
+    if !call.value.is_zero() {
+        for value in smaller(call.value) {
+            offer(&|call| call.value = value);
+        }
+    }
+    match &call.what {
+        What::Function { function, args } => {
+            let types = &target.function(*function).inputs;
+            simpler_args(target, call, types, args, &mut found);
+        }
+        What::Data(data) if !data.is_empty() => {
+            for shorter in shorter_bytes(data) {
+                found.push(Call { what: What::Data(shorter), ..call.clone() });
+            }
+        }
+        What::Data(_) | What::Nothing => {}
+    }
+    found
+}
+
+fn simpler_args(
+    target: &Target,
+    call: &Call,
+    types: &[Type],
+    args: &[Value],
+    found: &mut Vec<Call>,
+) {
+    let replaced = |index: usize, value: Value| {
+        let mut call = call.clone();
+        if let What::Function { args, .. } = &mut call.what {
+            args[index] = value;
+        }
+        call
+    };
+    for (index, (ty, value)) in types.iter().zip(args).enumerate() {
+        let zero = Value::zero(ty);
+        if zero != *value {
+            found.push(replaced(index, zero));
+        }
+        for value in shorter(value, ty) {
+            found.push(replaced(index, value));
+        }
+    }
+    // Words, however deep they lie.
+    let moment = Moment { time: 0, block: 0, max_seconds: 0, max_blocks: 0 };
+    for (slot, word) in slots::slots(target, call, moment) {
+        if let Slot::Word(_) = slot {
+            for smaller in smaller(word) {
+                let simpler = slots::with(target, call, moment, slot, smaller);
+                found.extend(simpler.filter(|simpler| simpler != call));
+            }
+        }
+    }
+}
+
+/// Numbers nearer to zero. Large ones are negative, or one less than a round number.
+fn smaller(word: U256) -> Vec<U256> {
+    if word.is_zero() {
+        return Vec::new();
+    }
+    let negated = U256::ZERO.wrapping_sub(word);
+    let mut found = vec![U256::ZERO, U256::ONE];
+    if negated < word {
+        found.extend([U256::MAX, U256::ZERO.wrapping_sub(negated >> 1_usize), negated]);
+        found.push(word.wrapping_add(U256::ONE));
+    }
+    // The top bits alone, then half, then one less: quick for large numbers, exact in the end.
+    let bits = word.bit_len();
+    for kept in [1, 4, 8, 16] {
+        if bits > kept {
+            found.push((word >> (bits - kept)) << (bits - kept));
+        }
+    }
+    found.extend([word >> 1_usize, word - (word >> 2_usize), word - U256::ONE]);
+    found.retain(|candidate| *candidate != word);
+    found.dedup();
+    found
+}
+
+/// Arrays and strings with less in them.
+fn shorter(value: &Value, ty: &Type) -> Vec<Value> {
+    match (value, ty) {
+        (Value::Bytes(bytes), _) => shorter_bytes(bytes).into_iter().map(Value::Bytes).collect(),
+        (Value::List(values), Type::Array(element)) => {
+            let mut found = Vec::new();
+            if values.len() > 1 {
+                found.push(Value::List(values[..values.len() / 2].to_vec()));
+                found.push(Value::List(values[values.len() / 2..].to_vec()));
+            }
+            for index in 0..values.len().min(16) {
+                let mut fewer = values.clone();
+                fewer.remove(index);
+                found.push(Value::List(fewer));
+            }
+            found.extend(inner(values, |_| Some(&**element)));
+            found
+        }
+        (Value::List(values), Type::Tuple(fields)) => inner(values, |index| fields.get(index)),
+        (Value::List(values), Type::FixedArray(element, _)) => inner(values, |_| Some(&**element)),
+        _ => Vec::new(),
+    }
+}
+
+/// Lists of which one element is shorter.
+fn inner<'a>(values: &[Value], ty: impl Fn(usize) -> Option<&'a Type>) -> Vec<Value> {
+    let mut found = Vec::new();
+    for (index, value) in values.iter().enumerate().take(16) {
+        let Some(ty) = ty(index) else { continue };
+        for shorter in shorter(value, ty) {
+            let mut values = values.to_vec();
+            values[index] = shorter;
+            found.push(Value::List(values));
+        }
+    }
+    found
+}
+
+fn shorter_bytes(bytes: &[u8]) -> Vec<Vec<u8>> {
+    let mut found = Vec::new();
+    if bytes.len() > 1 {
+        found.push(bytes[..bytes.len() / 2].to_vec());
+        found.push(bytes[bytes.len() / 2..].to_vec());
+    }
+    for index in 0..bytes.len().min(64) {
+        let mut fewer = bytes.to_vec();
+        fewer.remove(index);
+        found.push(fewer);
+    }
+    if bytes.iter().any(|&byte| byte != 0) {
+        found.push(vec![0; bytes.len()]);
+    }
+    for index in 0..bytes.len().min(64) {
+        if bytes[index] != 0 {
+            let mut simpler = bytes.to_vec();
+            simpler[index] = 0;
+            found.push(simpler);
+        }
+    }
+    found
+}

@@ -1,0 +1,282 @@
+//! Running calls: what they showed is kept, what they broke is told and made small.
+
+use std::sync::Arc;
+
+use alloy_primitives::I256;
+
+use super::check::{self, Site};
+use super::pool::Entry;
+use super::shared::{Best, Failure};
+use super::shrink::Shrinker;
+use super::worker::{Shrink, Worker};
+use crate::call::Call;
+use crate::chain::Outcome;
+use crate::target::TestKind;
+
+/// What a call costs beside its gas.
+pub(super) const CALL_WORK: u64 = 1_000;
+
+/// Sequences that only came nearer are looked into if there is nothing better to do.
+const MAX_NEAR_UNEXAMINED: usize = 2;
+
+/// Tries of shrinking between two episodes.
+const SHRINK_TRIES: usize = 8;
+
+impl Worker<'_> {
+    /// Back to where all sequences begin.
+    pub(super) fn restart(&mut self) {
+        self.machine.rewind(&self.genesis);
+        self.truncate(0);
+    }
+
+    /// Forgets the calls of the sequence from `length` on, as the machine has.
+    pub(super) fn truncate(&mut self, length: usize) {
+        self.sequence.truncate(length);
+        self.gas.truncate(length);
+    }
+
+    /// Runs known calls without looking for anything: they have been looked at when they were found.
+    pub(super) fn replay(&mut self, calls: &[Call]) {
+        for call in calls {
+            self.execute(call);
+        }
+        self.machine.probe_mut().emitted.clear();
+    }
+
+    /// Runs a call and looks at what it did; true if it showed a new branch.
+    pub(super) fn step(&mut self, call: Call) -> bool {
+        let is_unit = self.is_unit(&call);
+        if is_unit {
+            self.restart();
+        }
+        let before = self.machine.mark();
+        let outcome = self.execute(&call);
+        if let Some(outcome) = &outcome {
+            self.check_call(&call, outcome);
+        }
+        if !call.delay.is_none() || self.machine.has_changed_since(&before) {
+            self.check_open();
+        }
+        // Tests show something new, too: how near they are to failing.
+        let is_new = self.keep_news();
+        if is_unit {
+            self.restart();
+        }
+        is_new
+    }
+
+    /// True for tests that are to be called on the first state, and leave nothing behind.
+    fn is_unit(&self, call: &Call) -> bool {
+        call.function().is_some_and(|function| self.target.is_unit(function))
+    }
+
+    /// Runs a call and adds it to the sequence. None if there was only a wait.
+    pub(super) fn execute(&mut self, call: &Call) -> Option<Outcome> {
+        self.machine.wait(call.delay.seconds, call.delay.blocks);
+        let outcome = call
+            .transaction(self.target, &mut self.buffer)
+            .map(|transaction| self.machine.call(&transaction));
+        let gas = outcome.as_ref().map_or(0, |outcome| outcome.gas_used);
+        if let (Some(function), Some(outcome)) = (call.function(), &outcome) {
+            self.statistics[function.0 as usize].add(gas, outcome.is_success());
+        }
+        self.sequence.push(call.clone());
+        self.gas.push(gas);
+        self.calls += 1;
+        self.total_gas += gas;
+        self.work += CALL_WORK + gas;
+        outcome
+    }
+
+    /// Keeps the sequence if it showed something for the first time.
+    fn keep_news(&mut self) -> bool {
+        let news = &mut self.machine.probe_mut().news;
+        if news.is_empty() {
+            return false;
+        }
+        let news = std::mem::take(news);
+        let is_new = !news.edges.is_empty();
+        let entry = Arc::new(Entry {
+            calls: self.sequence.clone(),
+            gas: self.gas.clone(),
+            edges: news.edges,
+        });
+        self.pool.keep_near(&news.nearer, &entry);
+        if !is_new && self.unexamined.len() < MAX_NEAR_UNEXAMINED {
+            self.unexamined.push_back(entry.clone());
+        }
+        if is_new {
+            self.last_news = self.calls;
+            self.pool.add(entry.clone());
+            self.unexamined.push_back(entry.clone());
+            self.finds.entries.push(entry.clone());
+            self.shared.add_entry(self.id, entry);
+        }
+        is_new
+    }
+
+    /// Tests that are broken by the call itself.
+    fn check_call(&mut self, call: &Call, outcome: &Outcome) {
+        let emitted = !self.machine.probe().emitted.is_empty();
+        if outcome.is_discarded() || outcome.is_success() && !emitted && !outcome.breaks_assertion()
+        {
+            return;
+        }
+        for test in 0..self.target.tests.len() {
+            if let Some(site) = self.broken_by(test, call, outcome) {
+                self.fail(test, site);
+            }
+        }
+        self.machine.probe_mut().emitted.clear();
+    }
+
+    /// Where the call broke a test that watches it.
+    fn broken_by(&self, test: usize, call: &Call, outcome: &Outcome) -> Option<Site> {
+        let kind = &self.target.tests[test].kind;
+        if !check::is_watched(kind, call) || outcome.is_discarded() {
+            return None;
+        }
+        match kind {
+            TestKind::Overflow { .. } => check::overflow(&self.machine, outcome),
+            TestKind::Unit { .. } => {
+                (!outcome.is_success() || outcome.breaks_assertion()).then_some((0, 0))
+            }
+            TestKind::Event if self.machine.probe().emitted.is_empty() => None,
+            _ => check::broken_assertion(&self.machine, outcome),
+        }
+    }
+
+    /// Tests that are calls of their own.
+    pub(super) fn check_open(&mut self) {
+        let mut index = 0;
+        while let Some(&test) = self.open.get(index) {
+            let kind = &self.target.tests[test].kind;
+            if let TestKind::Maximum { function } = kind {
+                let number = self.checker.number(self.target, &mut self.machine, *function);
+                if let Some(number) = number {
+                    self.keep_best(test, number);
+                }
+                index += 1;
+                continue;
+            }
+            match self.checker.call(self.target, &mut self.machine, kind) {
+                Some(site) => self.fail(test, site),
+                None => index += 1,
+            }
+        }
+    }
+
+    /// Keeps the sequence if its number is the largest so far.
+    fn keep_best(&mut self, test: usize, value: I256) {
+        if self.best.get(&test).is_some_and(|(best, _)| value <= *best) {
+            return;
+        }
+        let calls = self.sequence.clone();
+        self.best.insert(test, (value, calls.clone()));
+        let gas = self.gas.clone();
+        self.pool.keep_best(test, Arc::new(Entry { calls: calls.clone(), gas, edges: Vec::new() }));
+        self.shared.add_best(Best { test, value, calls, is_shrunk: false });
+    }
+
+    /// A test failed at the end of the sequence.
+    fn fail(&mut self, test: usize, site: Site) {
+        if !self.failed.insert((test, site)) {
+            return;
+        }
+        self.open.retain(|open| *open != test);
+        self.finds.failures.push((test, site));
+        self.report(test, site, self.sequence.clone(), false);
+        if self.settings.stop_on_fail {
+            self.shared.stop();
+        }
+        if !self.is_known_fault(test, site) {
+            let shrinker = self.shrinker(self.sequence.clone());
+            self.shrinks.push_back(Shrink { test, site, goal: None, shrinker });
+        }
+    }
+
+    /// The same assertion, reached through another function, is no other fault; the first of each test is shown.
+    fn is_known_fault(&self, test: usize, site: Site) -> bool {
+        site != (0, 0)
+            && self.failed.iter().any(|&(other, at)| other != test && at == site)
+            && self.failed.iter().any(|&(other, at)| other == test && at != site)
+    }
+
+    fn report(&self, test: usize, site: Site, calls: Vec<Call>, is_shrunk: bool) {
+        let (worker, found) = (self.id, calls.clone());
+        self.shared.add_failure(Failure { test, site, worker, found, calls, is_shrunk });
+    }
+
+    fn shrinker(&self, calls: Vec<Call>) -> Shrinker {
+        let first = self.settings.senders.first().copied().unwrap_or_default();
+        let tries = u32::try_from(self.settings.shrink_limit).unwrap_or(u32::MAX);
+        Shrinker::new(calls, tries, first)
+    }
+
+    /// Another worker found the failure.
+    pub(super) fn close(&mut self, test: usize, site: Site) {
+        self.failed.insert((test, site));
+        self.open.retain(|open| *open != test);
+    }
+
+    /// The sequences of the largest numbers are made smaller in the end, when they no longer grow.
+    pub(super) fn shrink_best(&mut self) {
+        let mut best: Vec<_> = std::mem::take(&mut self.best).into_iter().collect();
+        best.sort_by_key(|(test, _)| *test);
+        for (test, (value, calls)) in best {
+            let shrinker = self.shrinker(calls);
+            self.shrinks.push_back(Shrink { test, site: (0, 0), goal: Some(value), shrinker });
+        }
+    }
+
+    /// Tries to make a failure smaller; false if there is none left.
+    pub(super) fn shrink_some(&mut self) -> bool {
+        let Some(mut shrink) = self.shrinks.pop_front() else { return false };
+        let calls = self.calls;
+        let mut is_done = false;
+        for _ in 0..SHRINK_TRIES {
+            let Some(mut candidate) = shrink.shrinker.next(self.target) else {
+                is_done = true;
+                break;
+            };
+            if let Some(length) = self.fails(&candidate, &shrink) {
+                candidate.truncate(length);
+                shrink.shrinker.accept(candidate, self.target);
+            }
+        }
+        // Shrinking is no fuzzing: it does not count.
+        self.calls = calls;
+        if !is_done {
+            self.shrinks.push_front(shrink);
+        } else if let Some(value) = shrink.goal {
+            let (test, calls) = (shrink.test, shrink.shrinker.best().to_vec());
+            self.shared.add_best(Best { test, value, calls, is_shrunk: true });
+        } else {
+            self.report(shrink.test, shrink.site, shrink.shrinker.best().to_vec(), true);
+        }
+        true
+    }
+
+    /// How many calls of the sequence it takes until the test fails in the same way.
+    fn fails(&mut self, calls: &[Call], shrink: &Shrink) -> Option<usize> {
+        let kind = &self.target.tests[shrink.test].kind;
+        self.restart();
+        for (index, call) in calls.iter().enumerate() {
+            let outcome = self.execute(call);
+            self.keep_news();
+            let site = outcome.and_then(|outcome| self.broken_by(shrink.test, call, &outcome));
+            self.machine.probe_mut().emitted.clear();
+            if site == Some(shrink.site) {
+                return Some(index + 1);
+            }
+        }
+        let still_fails = match (kind, shrink.goal) {
+            (TestKind::Maximum { function }, Some(goal)) => {
+                let number = self.checker.number(self.target, &mut self.machine, *function);
+                number.is_some_and(|number| number >= goal)
+            }
+            _ => self.checker.call(self.target, &mut self.machine, kind).is_some(),
+        };
+        still_fails.then_some(calls.len())
+    }
+}

@@ -1,0 +1,420 @@
+//! One thread of a campaign: chooses what to run, and ends rounds. Running it is `step`.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use alloy_primitives::I256;
+use fastrand::Rng;
+
+use super::check::{Checker, Site};
+use super::commands::Command;
+use super::events::Happening;
+use super::exchange::Finds;
+use super::pool::{Entry, Pool};
+use super::shared::{Ended, Shared};
+use super::shrink::Shrinker;
+use super::statistics::Statistics;
+use crate::call::Call;
+use crate::chain::{Limits, Machine, Mark};
+use crate::config::Settings;
+use crate::generate::{Choice, Dictionary, Generator};
+use crate::target::{Target, assertion_topics};
+
+/// What a round costs, in gas and [`super::step::CALL_WORK`]: some tens of milliseconds.
+const ROUND_WORK: u64 = 100_000_000;
+
+/// How long one call may take, whatever gas it has.
+const CALL_TIME: Duration = Duration::from_secs(10);
+
+/// How many ways to go on are tried from one point.
+const TAILS: usize = 6;
+
+/// The longest way to go on from a point in the middle of a known sequence.
+const MAX_TAIL: usize = 24;
+
+/// Calls without anything new after which chance is not relied on.
+const STAGNATION: u64 = 20_000;
+
+/// Changed copies of a sequence that somebody injected.
+const VARIANTS: usize = 16;
+
+/// See the module.
+pub(super) struct Worker<'a> {
+    pub(super) id: usize,
+    pub(super) target: &'a Target,
+    pub(super) settings: &'a Settings,
+    pub(super) shared: &'a Shared,
+    pub(super) machine: Machine,
+    pub(super) genesis: Mark,
+    pub(super) rng: Rng,
+    pub(super) dictionary: Dictionary,
+    choice: Choice,
+    pub(super) pool: Pool,
+    /// The calls that led to where the machine stands, and the gas that each used.
+    pub(super) sequence: Vec<Call>,
+    pub(super) gas: Vec<u64>,
+    /// Sequences whose last call has not been looked into.
+    pub(super) unexamined: VecDeque<Arc<Entry>>,
+    /// How much was spent on each comparison.
+    pub(super) efforts: HashMap<(u32, u32), u32>,
+    pub(super) failed: HashSet<(usize, Site)>,
+    pub(super) checker: Checker,
+    /// Tests that are calls of their own and still hold.
+    pub(super) open: Vec<usize>,
+    /// The largest numbers that tests returned.
+    pub(super) best: HashMap<usize, (I256, Vec<Call>)>,
+    pub(super) shrinks: VecDeque<Shrink>,
+    pub(super) finds: Finds,
+    pub(super) calls: u64,
+    pub(super) total_gas: u64,
+    /// When something new was shown last, in calls.
+    pub(super) last_news: u64,
+    pub(super) statistics: Vec<Statistics>,
+    limit: u64,
+    pub(super) work: u64,
+    round: u64,
+    pub(super) buffer: Vec<u8>,
+}
+
+/// A failure that is made smaller.
+pub(super) struct Shrink {
+    pub test: usize,
+    pub site: Site,
+    /// The number that must still be reached.
+    pub goal: Option<I256>,
+    pub shrinker: Shrinker,
+}
+
+impl<'a> Worker<'a> {
+    pub(super) fn new(
+        id: usize,
+        target: &'a Target,
+        settings: &'a Settings,
+        dictionary: Dictionary,
+        shared: &'a Shared,
+    ) -> Self {
+        let limits = |gas| Limits { gas, time: CALL_TIME };
+        let mut machine = Machine::new(
+            target.state.clone(),
+            target.codes.clone(),
+            assertion_topics(&target.build),
+            limits(settings.call_gas),
+        );
+        let genesis = machine.mark();
+        let workers = shared.workers() as u64;
+        let extra = u64::from((id as u64) < settings.test_limit % workers);
+        let sender = settings.property_sender;
+        Self {
+            id,
+            target,
+            settings,
+            shared,
+            machine,
+            genesis,
+            rng: Rng::with_seed(0),
+            dictionary,
+            choice: Choice::new(target),
+            pool: Pool::default(),
+            sequence: Vec::new(),
+            gas: Vec::new(),
+            unexamined: VecDeque::new(),
+            efforts: HashMap::new(),
+            failed: HashSet::new(),
+            checker: Checker { sender, limits: limits(settings.property_gas) },
+            open: (0..target.tests.len())
+                .filter(|test| target.tests[*test].kind.is_own_call())
+                .collect(),
+            best: HashMap::new(),
+            shrinks: VecDeque::new(),
+            finds: Finds::default(),
+            calls: 0,
+            total_gas: 0,
+            last_news: 0,
+            statistics: vec![Statistics::default(); target.functions.len()],
+            limit: settings.test_limit / workers + extra,
+            work: 0,
+            round: 0,
+            buffer: Vec::new(),
+        }
+    }
+
+    /// Runs until the limit is reached, nothing is left to be found, or somebody says stop.
+    pub(super) fn run(&mut self, corpus: &[Vec<Call>]) -> Ended {
+        self.shared.events.push(self.id, Happening::WorkerStarted);
+        let ended = self.run_rounds(corpus);
+        self.shared.exchange.leave(self.id);
+        self.shrink_best();
+        while !self.shared.is_killed() && self.shrink_some() {}
+        self.publish();
+        self.shared.events.push(self.id, Happening::WorkerStopped { reason: ended.to_string() });
+        ended
+    }
+
+    fn run_rounds(&mut self, corpus: &[Vec<Call>]) -> Ended {
+        self.begin_round();
+        self.restart();
+        self.check_open();
+        self.replay_corpus(corpus);
+        loop {
+            self.shared.wait_if_paused();
+            if let Some(ended) = self.is_over() {
+                return ended;
+            }
+            self.episode();
+            self.shrink_some();
+            if self.work >= ROUND_WORK && !self.end_round() {
+                return Ended::Stopped;
+            }
+        }
+    }
+
+    /// Runs the sequences that were kept, each in one worker. What fails is told at once.
+    fn replay_corpus(&mut self, corpus: &[Vec<Call>]) {
+        for calls in corpus.iter().skip(self.id).step_by(self.shared.workers()) {
+            self.restart();
+            for call in calls {
+                if self.shared.is_stopped() {
+                    return;
+                }
+                self.step(call.clone());
+            }
+            self.shared.count(self.id, self.calls, self.total_gas);
+        }
+    }
+
+    fn is_over(&self) -> Option<Ended> {
+        if let Some(cheat) = self.machine.unsupported() {
+            self.shared.refuse(cheat);
+            return Some(Ended::Unsupported);
+        }
+        if self.shared.is_stopped() {
+            return Some(Ended::Stopped);
+        }
+        if self.calls >= self.limit {
+            return Some(Ended::LimitReached);
+        }
+        if self.shared.is_time_up() {
+            return Some(Ended::TimeIsUp);
+        }
+        let tests = &self.target.tests;
+        let all_failed = self.open.is_empty()
+            && !tests.is_empty()
+            && tests.iter().enumerate().all(|(test, it)| {
+                it.kind.is_own_call() || it.kind.is_unit() && self.failed.contains(&(test, (0, 0)))
+            });
+        all_failed.then_some(Ended::AllFailed)
+    }
+
+    /// Exchanges finds with the other workers; false if the campaign was stopped meanwhile.
+    fn end_round(&mut self) -> bool {
+        self.work -= ROUND_WORK.min(self.work);
+        let finds = std::mem::take(&mut self.finds);
+        let shared = self.shared;
+        let Some(others) = shared.exchange.swap(self.id, finds, || shared.is_stopped()) else {
+            return false;
+        };
+        for finds in others {
+            for entry in &finds.entries {
+                if self.machine.probe_mut().see(&entry.edges) {
+                    self.pool.add(entry.clone());
+                }
+            }
+            for &(test, site) in &finds.failures {
+                self.close(test, site);
+            }
+        }
+        self.publish();
+        self.round += 1;
+        self.begin_round();
+        true
+    }
+
+    fn begin_round(&mut self) {
+        let seed = self.settings.seed.unwrap_or_default();
+        self.rng = Rng::with_seed(mix(seed, self.id, self.round));
+        for command in self.shared.commands.begin(self.id, self.round) {
+            match command {
+                Command::Inject(calls) => self.inject(&calls),
+                Command::Prioritize(function) => {
+                    if !self.choice.priorities.contains(&function) {
+                        self.choice.priorities.push(function);
+                    }
+                }
+                Command::ClearPriorities => self.choice.priorities.clear(),
+            }
+        }
+    }
+
+    /// Runs what somebody thought of, and then changed copies of it.
+    fn inject(&mut self, calls: &[Call]) {
+        self.restart();
+        for call in calls {
+            self.step(call.clone());
+        }
+        for _ in 0..VARIANTS {
+            self.restart();
+            for call in calls {
+                let mut call = call.clone();
+                if self.rng.bool() {
+                    self.generator().mutate(&mut call);
+                }
+                self.step(call);
+            }
+        }
+    }
+
+    /// Tells those who watch how far it is.
+    fn publish(&mut self) {
+        let probe = self.machine.probe();
+        self.shared.show(self.id, self.calls, self.total_gas, &self.statistics, probe);
+    }
+
+    pub(super) fn generator(&mut self) -> Generator<'_> {
+        Generator {
+            rng: &mut self.rng,
+            dictionary: &self.dictionary,
+            settings: self.settings,
+            target: self.target,
+            choice: &self.choice,
+        }
+    }
+
+    /// A stretch of work after which other things can be looked at.
+    fn episode(&mut self) {
+        if let Some(entry) = self.unexamined.pop_front() {
+            let last = entry.calls.len().saturating_sub(1);
+            return self.examine(&entry.calls, last);
+        }
+        if self.pool.has_best() && self.rng.u8(0..3) == 0 {
+            return self.climb();
+        }
+        let fresh = self.pool.is_empty() || self.rng.u8(0..8) == 0;
+        let entry = if fresh { None } else { self.pool.pick(&mut self.rng, self.machine.probe()) };
+        match entry {
+            Some(entry) if self.rng.u8(0..6) < self.zeal() => {
+                let at = self.rng.usize(0..entry.calls.len().max(1));
+                let mut calls = entry.calls.clone();
+                if self.rng.bool() && at < calls.len() {
+                    self.generator().mutate(&mut calls[at]);
+                }
+                self.examine(&calls, at);
+            }
+            Some(entry) => self.go_on_from(&entry),
+            None => {
+                self.restart();
+                self.wander(self.settings.sequence_length.get());
+            }
+        }
+    }
+
+    /// How many of six episodes look into a call: more when nothing new has come up for a while by chance.
+    fn zeal(&self) -> u8 {
+        if self.calls.saturating_sub(self.last_news) > STAGNATION { 4 } else { 1 }
+    }
+
+    /// Makes new calls until the sequence is long enough.
+    fn wander(&mut self, length: usize) {
+        let mut left = length.saturating_sub(self.sequence.len());
+        while left > 0 && !self.is_at_limit() {
+            left -= 1;
+            let call = self.generator().call();
+            self.step(call);
+        }
+    }
+
+    pub(super) fn is_at_limit(&self) -> bool {
+        self.calls >= self.limit || self.shared.is_stopped()
+    }
+
+    /// Goes to a point of a known sequence, and from there several ways.
+    fn go_on_from(&mut self, entry: &Entry) {
+        // At its end, before its last call, or anywhere.
+        let length = entry.calls.len();
+        let cut = match self.rng.u8(0..4) {
+            0 | 1 => length,
+            2 => length.saturating_sub(1),
+            _ => self.rng.usize(0..=length),
+        };
+        self.restart();
+        self.replay(&entry.calls[..cut]);
+        let mark = self.machine.mark();
+        for _ in 0..TAILS {
+            if self.is_at_limit() {
+                return;
+            }
+            self.tail(entry, cut);
+            self.machine.rewind(&mark);
+            self.truncate(cut);
+        }
+    }
+
+    /// One way to go on.
+    fn tail(&mut self, entry: &Entry, cut: usize) {
+        let max = self.settings.sequence_length.get();
+        let rest = &entry.calls[cut..];
+        match self.rng.u8(0..8) {
+            // The next call, changed, then the rest as it was.
+            0..=3 if !rest.is_empty() => {
+                let mut first = rest[0].clone();
+                self.generator().mutate(&mut first);
+                self.step(first);
+                if self.rng.bool() {
+                    self.run_known(&rest[1..], max);
+                }
+            }
+            // A new call in between.
+            4 if !rest.is_empty() => {
+                let call = self.generator().call();
+                self.step(call);
+                self.run_known(rest, max);
+            }
+            // What another sequence ended with.
+            5 => {
+                if let Some(other) = self.pool.pick(&mut self.rng, self.machine.probe()) {
+                    let from = self.rng.usize(0..=other.calls.len());
+                    self.run_known(&other.calls[from..], max);
+                }
+            }
+            // The last call once more, changed, or several times as it is: what it adds up to may matter.
+            6 if cut > 0 => {
+                let mut again = entry.calls[cut - 1].clone();
+                if self.rng.bool() {
+                    self.generator().mutate(&mut again);
+                    self.step(again);
+                } else {
+                    let times = 1 + self.rng.usize(0..8);
+                    self.run_known(&vec![again; times], max);
+                }
+                self.wander_a_little(max);
+            }
+            _ => self.wander_a_little(max),
+        }
+    }
+
+    fn wander_a_little(&mut self, max: usize) {
+        let more = 1 + self.rng.usize(0..MAX_TAIL);
+        self.wander((self.sequence.len() + more).min(max));
+    }
+
+    fn run_known(&mut self, calls: &[Call], max: usize) {
+        for call in calls {
+            if self.sequence.len() >= max || self.is_at_limit() {
+                return;
+            }
+            self.step(call.clone());
+        }
+    }
+}
+
+/// The beginning of a worker's random numbers in a round.
+fn mix(seed: u64, worker: usize, round: u64) -> u64 {
+    // The finaliser of MurmurHash3, so that neighbours have nothing in common.
+    let mut mixed = seed ^ (worker as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    mixed ^= round.wrapping_mul(0xc2b2_ae3d_27d4_eb4f);
+    for factor in [0xff51_afd7_ed55_8ccd_u64, 0xc4ce_b9fe_1a85_ec53] {
+        mixed ^= mixed >> 33;
+        mixed = mixed.wrapping_mul(factor);
+    }
+    mixed ^ (mixed >> 33)
+}

@@ -1,0 +1,337 @@
+//! Cheat codes as contracts see them.
+//!
+//! The contracts are in `tests/Cheater.sol`, which says how they were compiled. They check most things themselves, and do
+//! so under Foundry as well.
+
+use std::collections::HashSet;
+use std::fmt::Write as _;
+use std::sync::Arc;
+use std::time::Duration;
+
+use alloy_json_abi::Function;
+use alloy_primitives::{Address, Bytes, Selector, U256, address, hex};
+use revm::interpreter::{CallInput, CallInputs, CallScheme, CallValue, InstructionResult};
+
+use super::super::{Codes, Limits, Machine, Outcome, Setup, State, Transaction};
+use super::table::selector;
+use super::{CHEATS, SUPPORTED, answer, cheat};
+
+const LIMITS: Limits = Limits { gas: 12_500_000, time: Duration::from_secs(60) };
+const SENDER: Address = address!("0x0000000000000000000000000000000000010000");
+const ALICE: Address = address!("0x00000000000000000000000000000000000a11ce");
+
+/// A chain with the contract on it, and where.
+fn cheater() -> (Machine, Address) {
+    let mut machine = machine(true);
+    let code = include_str!("tests/Cheater.hex").replace('\n', "");
+    let code = hex::decode(code).expect("the file holds hexadecimal digits");
+    let (outcome, address) = machine.deploy(SENDER, None, code.into(), U256::ZERO);
+    assert!(outcome.is_success(), "{outcome:?}");
+    (machine, address.expect("the contract was deployed"))
+}
+
+fn machine(cheats: bool) -> Machine {
+    let setup = Setup { timestamp: 1_000, block: 10, code_size: usize::MAX, cheats };
+    Machine::new(State::new(&setup), Arc::new(Codes::default()), Vec::new(), LIMITS)
+}
+
+fn transaction(to: Address, data: impl Into<Bytes>) -> Transaction {
+    Transaction { from: SENDER, to, value: U256::ZERO, gas_price: 0, data: data.into() }
+}
+
+fn call(machine: &mut Machine, to: Address, signature: &str, arguments: &[u8]) -> Outcome {
+    let data = [selector(signature).as_slice(), arguments].concat();
+    machine.call(&transaction(to, data))
+}
+
+/// Calls functions without arguments one after the other, each on a fresh chain, and tells how they ended.
+fn check(names: &[&str]) -> String {
+    let mut told = String::new();
+    let (mut machine, at) = cheater();
+    let fresh = machine.mark();
+    for name in names {
+        machine.rewind(&fresh);
+        let outcome = call(&mut machine, at, &format!("{name}()"), &[]);
+        let broken = if outcome.breaks_assertion() { " [breaks an assertion]" } else { "" };
+        writeln!(told, "{name}: {}{broken}", reason(&outcome)).expect("strings take any text");
+    }
+    told
+}
+
+fn reason(outcome: &Outcome) -> String {
+    let text = outcome.output.strip_prefix(&answer::ERROR).and_then(|rest| rest.get(64..));
+    match text {
+        _ if outcome.is_discarded() => "discarded".to_owned(),
+        _ if outcome.is_success() => "passes".to_owned(),
+        Some(text) => String::from_utf8_lossy(text).trim_end_matches('\0').to_owned(),
+        None => format!("{:?} {}", outcome.result, outcome.output),
+    }
+}
+
+#[test]
+fn what_works_in_foundry_works_here() {
+    let names = [
+        "test_block",
+        "test_accounts",
+        "test_prank_is_for_one_call",
+        "test_prank_with_origin",
+        "test_prank_lasts_until_stopped",
+        "test_prank_nests",
+        "nest_pranks_of_two_kinds",
+        "test_prank_pays",
+        "test_prank_creates",
+        "test_prank_of_helper_stays_there",
+        "test_prank_is_used_up_by_libraries",
+        "test_sender_is_real",
+        "test_expected_reverts",
+        "test_expected_revert_with_prank_and_depth",
+        "undo_what_reverted",
+        "test_keys",
+        "test_texts",
+        "test_events",
+        "test_assertions",
+        "test_near",
+        "test_caught_assertion",
+        "test_nothing_is_changed",
+    ];
+    let all = names.map(|name| format!("{name}: passes\n")).concat();
+    assert_eq!(check(&names), all);
+}
+
+#[test]
+fn what_fails_in_foundry_fails_here_and_says_why() {
+    insta::assert_snapshot!(check(&[
+        "test_not_chain_id_too_large",
+        "test_not_lower_nonce",
+        "test_not_etch_precompile",
+        "test_not_prank_twice",
+        "test_not_prank_within_lasting",
+        "test_not_prank_without_money",
+        "test_not_reverted",
+        "test_not_that_selector",
+        "test_not_that_text",
+        "test_not_silent",
+        "test_not_without_call",
+        "test_not_without_call_deeper",
+        "test_not_expect_twice",
+        "test_not_key_zero",
+        "test_not_true",
+        "test_not_false",
+        "test_not_equal",
+        "test_not_equal_text",
+        "test_not_equal_list",
+        "test_not_different",
+        "test_not_less",
+        "test_not_greater",
+        "test_not_near",
+        "test_not_near_share",
+        "test_not_near_zero",
+        "test_not_noted",
+    ]), @r#"
+    test_not_chain_id_too_large: vm.chainId: 18446744073709551616 is too large for a chain id
+    test_not_lower_nonce: vm.setNonce: 8 is below the nonce of 0x00000000000000000000000000000000000A11cE, which is 9
+    test_not_etch_precompile: vm.etch: 0x0000000000000000000000000000000000000002 is a precompiled contract, whose code never runs
+    test_not_prank_twice: vm.prank: the prank before it has not been used; make a call between them
+    test_not_prank_within_lasting: vm.prank: a prank lasts that `startPrank` began; call `stopPrank` first
+    test_not_prank_without_money: Revert 0x
+    test_not_reverted: the call was expected to revert, but it did not [breaks an assertion]
+    test_not_that_selector: the call reverted with 0x0b35a66f0000000000000000000000000000000000000000000000000000000000000001, but 0x0b35a66f was expected [breaks an assertion]
+    test_not_that_text: the call reverted with "no", but "yes" was expected [breaks an assertion]
+    test_not_silent: the call reverted with no data, but "yes" was expected [breaks an assertion]
+    test_not_without_call: a revert was expected, but no call followed [breaks an assertion]
+    test_not_without_call_deeper: a revert was expected, but no call followed [breaks an assertion]
+    test_not_expect_twice: vm.expectRevert: a revert is expected already; make the call that reverts first
+    test_not_key_zero: vm.addr: a private key is not zero and less than the order of secp256k1
+    test_not_true: assertion failed [breaks an assertion]
+    test_not_false: it is [breaks an assertion]
+    test_not_equal: assertion failed: 1 != 2 [breaks an assertion]
+    test_not_equal_text: letters: a != b [breaks an assertion]
+    test_not_equal_list: assertion failed: [0x, 0x0102] != [0x, 0x] [breaks an assertion]
+    test_not_different: assertion failed: 0x0000000000000000000000000000000000000B0b == 0x0000000000000000000000000000000000000B0b [breaks an assertion]
+    test_not_less: assertion failed: 0 >= -1 [breaks an assertion]
+    test_not_greater: size: 1 < 2 [breaks an assertion]
+    test_not_near: assertion failed: 100 !~= 103 (they differ by 3, more than 2) [breaks an assertion]
+    test_not_near_share: share: -94 !~= -100 (they differ by 60000000000000000 / 1e18, more than 50000000000000000 / 1e18) [breaks an assertion]
+    test_not_near_zero: zero: 1 !~= 0 (only 0 is near 0) [breaks an assertion]
+    test_not_noted: passes [breaks an assertion]
+    "#);
+}
+
+#[test]
+fn every_test_of_the_contract_runs() {
+    let source = include_str!("tests/Cheater.sol");
+    let here = include_str!("tests.rs");
+    for (_, rest) in source.match_indices("function test_").map(|(at, _)| source.split_at(at + 9)) {
+        let name = rest.split('(').next().expect("a function has parameters");
+        assert!(here.contains(&format!("\"{name}\"")), "{name} is in no test");
+    }
+}
+
+#[test]
+fn an_assumption_that_fails_ends_the_call_and_undoes_it() {
+    let (mut machine, at) = cheater();
+    let before = machine.mark();
+    let outcome =
+        call(&mut machine, at, "assume_less(uint256)", &U256::from(10).to_be_bytes::<32>());
+    assert!(outcome.is_discarded() && !outcome.is_revert() && !outcome.is_success());
+    assert!(!outcome.breaks_assertion());
+    assert!(!machine.has_changed_since(&before));
+    assert_eq!((machine.now(), machine.balance(ALICE)), ((1_000, 10), U256::ZERO));
+
+    let outcome =
+        call(&mut machine, at, "assume_less(uint256)", &U256::from(9).to_be_bytes::<32>());
+    assert!(outcome.is_success() && !outcome.is_discarded());
+    assert!(machine.has_changed_since(&before));
+    assert_eq!((machine.now(), machine.balance(ALICE)), ((3, 10), U256::ONE));
+}
+
+#[test]
+fn a_test_that_is_skipped_is_discarded() {
+    assert_eq!(check(&["skip_all"]), "skip_all: discarded\n");
+}
+
+#[test]
+fn pranks_and_expectations_end_with_the_transaction() {
+    let (mut machine, at) = cheater();
+    for first in ["leave_prank()", "test_not_without_call()", "test_not_prank_within_lasting()"] {
+        call(&mut machine, at, first, &[]);
+        let outcome = call(&mut machine, at, "test_sender_is_real()", &[]);
+        assert!(outcome.is_success(), "after {first}: {outcome:?}");
+    }
+}
+
+#[test]
+fn all_changes_are_undone_by_rewinding_and_by_failing() {
+    let (mut machine, at) = cheater();
+    let mark = machine.mark();
+    assert!(call(&mut machine, at, "change_all()", &[]).is_success());
+    assert!(!call(&mut machine, at, "test_nothing_is_changed()", &[]).is_success());
+    machine.rewind(&mark);
+    assert!(call(&mut machine, at, "test_nothing_is_changed()", &[]).is_success());
+
+    assert!(call(&mut machine, at, "change_all_and_fail()", &[]).is_revert());
+    assert!(call(&mut machine, at, "test_nothing_is_changed()", &[]).is_success());
+}
+
+#[test]
+fn a_change_of_the_block_alone_is_a_change() {
+    let (mut machine, at) = cheater();
+    let mark = machine.mark();
+    call(&mut machine, at, "test_sender_is_real()", &[]);
+    assert!(!machine.has_changed_since(&mark));
+    call(&mut machine, at, "test_block()", &[]);
+    assert!(machine.has_changed_since(&mark));
+}
+
+#[test]
+fn what_is_not_supported_reverts_and_is_remembered() {
+    let named = "the cheat code vm.ffi(string[]) (0x89160467) is not supported";
+    let (mut machine, at) = cheater();
+    let mark = machine.mark();
+    assert_eq!(machine.unsupported(), None);
+    let outcome = call(&mut machine, at, "use_ffi()", &[]);
+    assert!(outcome.is_revert());
+    assert_eq!(reason(&outcome), named);
+    machine.rewind(&mark);
+    assert_eq!(machine.unsupported().as_deref(), Some(named));
+
+    let (mut machine, at) = cheater();
+    assert!(call(&mut machine, at, "catch_ffi()", &[]).is_success());
+    assert_eq!(machine.unsupported().as_deref(), Some(named));
+
+    let outcome = call(&mut machine, CHEATS, "nobody(uint256)", &[]);
+    assert_eq!(reason(&outcome), "no cheat code with the selector 0x2c84c31b is known");
+}
+
+#[test]
+fn without_cheats_the_address_is_one_like_any_other() {
+    let mut machine = machine(false);
+    let outcome = call(&mut machine, CHEATS, "assume(bool)", &[0; 32]);
+    assert!(outcome.is_success() && outcome.output.is_empty() && !outcome.is_discarded());
+    assert!(machine.code(CHEATS).is_empty());
+}
+
+/// Calls a cheat code from outside, without a contract.
+fn dispatch(signature: &str, arguments: &[u8]) -> Result<(InstructionResult, Bytes), String> {
+    let mut machine = machine(true);
+    let data = [selector(signature).as_slice(), arguments].concat();
+    let inputs = CallInputs {
+        input: CallInput::Bytes(data.into()),
+        return_memory_offset: 0..0,
+        gas_limit: LIMITS.gas,
+        reservoir: 0,
+        bytecode_address: CHEATS,
+        known_bytecode: Default::default(),
+        target_address: CHEATS,
+        caller: SENDER,
+        value: CallValue::Transfer(U256::ZERO),
+        scheme: CallScheme::Call,
+        is_static: false,
+        charged_new_account_state_gas: false,
+    };
+    let result = cheat(&mut machine.engine.ctx, &inputs)?;
+    assert_eq!(machine.unsupported(), None, "{signature}");
+    Ok((result.result, result.output))
+}
+
+#[test]
+fn each_supported_cheat_code_is_dispatched() {
+    let mut selectors: HashSet<Selector> = HashSet::new();
+    for signature in SUPPORTED {
+        let parsed = Function::parse(signature).expect("a signature is one of Solidity");
+        assert_eq!(&parsed.signature(), signature, "not written in full");
+        assert!(selectors.insert(parsed.selector()), "{signature} is there twice");
+        // A private key, a number, an offset: 1 is fit for all of them, and points into the data.
+        let ones = U256::ONE.to_be_bytes::<32>().repeat(6);
+        let _ = dispatch(signature, &ones);
+    }
+}
+
+#[test]
+fn arguments_that_are_cut_short_are_refused() {
+    for signature in SUPPORTED.iter().filter(|signature| !signature.ends_with("()")) {
+        let parsed = Function::parse(signature).expect("a signature is one of Solidity");
+        let takes_nothing = ["allowCheatcodes"].contains(&parsed.name.as_str());
+        let (result, output) = dispatch(signature, &[0; 31]).expect("nothing is discarded");
+        assert_eq!(result.is_revert(), !takes_nothing, "{signature}");
+        let text = String::from_utf8_lossy(&output);
+        assert!(
+            takes_nothing || text.contains("the arguments are cut short"),
+            "{signature}: {text}"
+        );
+    }
+}
+
+#[test]
+fn arguments_that_are_too_long_are_refused() {
+    let (result, output) =
+        dispatch("toString(bytes)", &[0; 1 << 18]).expect("nothing is discarded");
+    assert!(result.is_revert());
+    assert!(String::from_utf8_lossy(&output).contains("with 262148 bytes, more than 262144"));
+}
+
+#[test]
+fn long_values_are_clipped() {
+    let word = |number: usize| U256::from(number).to_be_bytes::<32>();
+    let arguments = [&word(64)[..], &word(64), &word(5_000), &[0xab; 5_024]].concat();
+    let (_, output) =
+        dispatch("assertNotEq(bytes,bytes)", &arguments).expect("nothing is discarded");
+    let text = String::from_utf8_lossy(&output).into_owned();
+    assert!(text.contains("assertion failed: 0xabab") && text.contains("ab… == 0xab"), "{text}");
+    assert!(output.len() < 3_000);
+}
+
+#[test]
+fn selectors_are_those_of_foundry() {
+    for (signature, expected) in [
+        ("warp(uint256)", hex!("e5d6bf02")),
+        ("prank(address)", hex!("ca669fa7")),
+        ("expectRevert(bytes4)", hex!("c31eb0e0")),
+        ("assume(bool)", hex!("4c63e562")),
+        ("store(address,bytes32,bytes32)", hex!("70ca10bb")),
+        ("sign(uint256,bytes32)", hex!("e341eaa4")),
+        ("CheatcodeError(string)", answer::ERROR),
+    ] {
+        assert_eq!(selector(signature), expected, "{signature}");
+    }
+}

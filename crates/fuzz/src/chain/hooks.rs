@@ -1,0 +1,137 @@
+//! The instructions that tell the probe what they see. Everything else runs as `revm` has it.
+
+use alloy_primitives::{B256, Bytes, U256};
+use revm::bytecode::opcode;
+use revm::handler::instructions::EthInstructions;
+use revm::interpreter::instructions::{bitwise, control, host};
+use revm::interpreter::interpreter::EthInterpreter;
+use revm::interpreter::interpreter_types::{InputsTr, Jumps};
+use revm::interpreter::{
+    Instruction, InstructionContext, InstructionExecResult, InstructionResult, Interpreter,
+};
+use revm::primitives::hardfork::SpecId;
+
+use super::machine::Context;
+use super::probe::Kind;
+
+type Hook = fn(Hooked<'_>) -> InstructionExecResult;
+
+type Hooked<'a> = InstructionContext<'a, Context, EthInterpreter>;
+
+pub(super) type Instructions = EthInstructions<EthInterpreter, Context>;
+
+/// The instruction table with hooks.
+pub(super) fn instructions(spec: SpecId) -> Instructions {
+    let mut table = Instructions::new_mainnet_with_spec(spec);
+    let hooks: [(u8, Hook); 15] = [
+        (opcode::JUMPI, jumpi),
+        (opcode::JUMPDEST, jumpdest),
+        (opcode::LT, lt),
+        (opcode::GT, gt),
+        (opcode::SLT, slt),
+        (opcode::SGT, sgt),
+        (opcode::EQ, eq),
+        (opcode::ISZERO, iszero),
+        (opcode::SUB, sub),
+        (opcode::XOR, xor),
+        (opcode::SSTORE, sstore),
+        (opcode::LOG1, log::<1>),
+        (opcode::LOG2, log::<2>),
+        (opcode::LOG3, log::<3>),
+        (opcode::LOG4, log::<4>),
+    ];
+    for (opcode, hook) in hooks {
+        table.instruction_table_mut()[usize::from(opcode)] = Instruction::new(hook);
+    }
+    table
+}
+
+/// The offset of the instruction that runs; the interpreter has already gone on by one.
+#[inline(always)]
+fn offset(interpreter: &Interpreter<EthInterpreter>) -> usize {
+    interpreter.bytecode.pc() - 1
+}
+
+/// The `depth`th value from the top.
+#[inline(always)]
+fn peek(interpreter: &Interpreter<EthInterpreter>, depth: usize) -> Option<U256> {
+    let stack = interpreter.stack.data();
+    stack.len().checked_sub(depth + 1).map(|index| stack[index])
+}
+
+fn jumpi(context: Hooked<'_>) -> InstructionExecResult {
+    if let Some(condition) = peek(context.interpreter, 1) {
+        context.host.chain.probe.branch(offset(context.interpreter), !condition.is_zero());
+    }
+    control::jumpi(context)
+}
+
+fn jumpdest(context: Hooked<'_>) -> InstructionExecResult {
+    if context.host.chain.probe.block(offset(context.interpreter)) {
+        Ok(())
+    } else {
+        // To the contract it looks as if it had used up its gas, which nothing can catch at the top.
+        Err(InstructionResult::OutOfGas)
+    }
+}
+
+macro_rules! comparison {
+    ($name:ident, $kind:expr, $run:path) => {
+        fn $name(context: Hooked<'_>) -> InstructionExecResult {
+            if let [.., right, left] = context.interpreter.stack.data().as_slice() {
+                let offset = offset(context.interpreter);
+                context.host.chain.probe.compare(offset, $kind, left, right);
+            }
+            $run(context)
+        }
+    };
+}
+
+comparison!(lt, Kind::Less, bitwise::lt);
+comparison!(gt, Kind::Greater, bitwise::gt);
+comparison!(slt, Kind::SignedLess, bitwise::slt);
+comparison!(sgt, Kind::SignedGreater, bitwise::sgt);
+comparison!(eq, Kind::Equal, bitwise::eq);
+comparison!(sub, Kind::Equal, revm::interpreter::instructions::arithmetic::sub);
+comparison!(xor, Kind::Equal, bitwise::bitxor);
+
+/// A number that is compared with zero; for what is true or false another instruction has compared already.
+fn iszero(context: Hooked<'_>) -> InstructionExecResult {
+    if let Some(number) = context.interpreter.stack.data().last() {
+        let offset = offset(context.interpreter);
+        context.host.chain.probe.compare(offset, Kind::Equal, number, &U256::ZERO);
+    }
+    bitwise::iszero(context)
+}
+
+fn sstore(context: Hooked<'_>) -> InstructionExecResult {
+    if let Some(value) = peek(context.interpreter, 1) {
+        context.host.chain.probe.value(value);
+    }
+    host::sstore(context)
+}
+
+/// Events of calls that revert later are lost, so they are told where they are emitted.
+fn log<const TOPICS: usize>(context: Hooked<'_>) -> InstructionExecResult {
+    let (start, length, topic) = (
+        peek(context.interpreter, 0),
+        peek(context.interpreter, 1),
+        peek(context.interpreter, 2).map(B256::from),
+    );
+    let offset = offset(context.interpreter);
+    let address = context.interpreter.input.target_address();
+    let Some(topic) = topic.filter(|topic| context.host.chain.probe.watches(topic)) else {
+        return host::log::<TOPICS, Context>(context);
+    };
+    let InstructionContext { interpreter, host } = context;
+    host::log::<TOPICS, Context>(InstructionContext { interpreter, host })?;
+    // The instruction has paid for its memory, so the range is there.
+    let data = match (start.map(usize::try_from), length.map(usize::try_from)) {
+        (Some(Ok(start)), Some(Ok(length))) if length > 0 => {
+            Bytes::copy_from_slice(&interpreter.memory.slice_len(start, length))
+        }
+        _ => Bytes::new(),
+    };
+    host.chain.probe.emit(offset, address, topic, data);
+    Ok(())
+}

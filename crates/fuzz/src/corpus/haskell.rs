@@ -1,0 +1,174 @@
+//! Bytes as Haskell shows strings, because Echidna writes them so: `"caf\233\&1\NUL"`.
+
+use std::fmt::Write as _;
+use std::iter::Peekable;
+use std::str::Chars;
+
+/// What Haskell calls the characters below the space.
+const CONTROLS: [&str; 32] = [
+    "NUL", "SOH", "STX", "ETX", "EOT", "ENQ", "ACK", "a", "b", "t", "n", "v", "f", "r", "SO", "SI",
+    "DLE", "DC1", "DC2", "DC3", "DC4", "NAK", "SYN", "ETB", "CAN", "EM", "SUB", "ESC", "FS", "GS",
+    "RS", "US",
+];
+
+/// Names that are read but, for those with one letter above, never written.
+const OTHER_NAMES: [(&str, u8); 9] = [
+    ("BEL", 7),
+    ("BS", 8),
+    ("HT", 9),
+    ("LF", 10),
+    ("VT", 11),
+    ("FF", 12),
+    ("CR", 13),
+    ("SP", 32),
+    ("DEL", 127),
+];
+
+/// The literal for the bytes, with its quotes.
+pub(super) fn show(bytes: &[u8]) -> String {
+    let mut out = String::from("\"");
+    for (index, &byte) in bytes.iter().enumerate() {
+        let next = bytes.get(index + 1).copied();
+        match byte {
+            b'"' => out.push_str("\\\""),
+            b'\\' => out.push_str("\\\\"),
+            0x20..=0x7e => out.push(char::from(byte)),
+            0x7f => out.push_str("\\DEL"),
+            0x80.. => {
+                let _ = write!(out, "\\{byte}");
+                // A digit that follows would be read as part of the number.
+                if next.is_some_and(|next| next.is_ascii_digit()) {
+                    out.push_str("\\&");
+                }
+            }
+            _ => {
+                let name = CONTROLS[usize::from(byte)];
+                out.push('\\');
+                out.push_str(name);
+                // `\SO` and an H would be read as `\SOH`.
+                if name == "SO" && next == Some(b'H') {
+                    out.push_str("\\&");
+                }
+            }
+        }
+    }
+    out.push('"');
+    out
+}
+
+/// The bytes of a literal; None where it is none, or has characters that are no bytes.
+pub(super) fn read(literal: &str) -> Option<Vec<u8>> {
+    let inner = literal.trim().strip_prefix('"')?.strip_suffix('"')?;
+    let mut rest = inner.chars().peekable();
+    let mut bytes = Vec::with_capacity(inner.len());
+    while let Some(character) = rest.next() {
+        match character {
+            '\\' => escape(&mut rest, &mut bytes)?,
+            '"' => return None,
+            _ => bytes.push(u8::try_from(u32::from(character)).ok()?),
+        }
+    }
+    Some(bytes)
+}
+
+/// What follows a backslash: a byte, or nothing at all for `\&` and for gaps.
+fn escape(rest: &mut Peekable<Chars<'_>>, bytes: &mut Vec<u8>) -> Option<()> {
+    let first = *rest.peek()?;
+    match first {
+        '0'..='9' => bytes.push(number(rest, 10)?),
+        'A'..='Z' if !matches!(first, 'O' | 'X') => bytes.push(name(rest)?),
+        _ => {
+            rest.next();
+            match first {
+                '&' => {}
+                _ if first.is_whitespace() => {
+                    let end = rest.find(|character| !character.is_whitespace())?;
+                    return (end == '\\').then_some(());
+                }
+                '\\' | '"' | '\'' => bytes.push(first as u8),
+                '^' => {
+                    let letter = rest.next().filter(|letter| ('@'..='_').contains(letter))?;
+                    bytes.push(letter as u8 - b'@');
+                }
+                'o' | 'O' => bytes.push(number(rest, 8)?),
+                'x' | 'X' => bytes.push(number(rest, 16)?),
+                _ => bytes.push(letter(first)?),
+            }
+        }
+    }
+    Some(())
+}
+
+/// A control character that has a letter of its own.
+fn letter(letter: char) -> Option<u8> {
+    let mut named = CONTROLS.iter().zip(0..).filter(|(name, _)| name.len() == 1);
+    named.find(|(name, _)| name.starts_with(letter)).map(|(_, byte)| byte)
+}
+
+fn number(rest: &mut Peekable<Chars<'_>>, radix: u32) -> Option<u8> {
+    let mut value = rest.next()?.to_digit(radix)?;
+    while let Some(digit) = rest.peek().and_then(|next| next.to_digit(radix)) {
+        value = value.checked_mul(radix)?.checked_add(digit)?;
+        rest.next();
+    }
+    u8::try_from(value).ok()
+}
+
+/// A control character by name; the longest name that fits, so that `\SOH` is one character.
+fn name(rest: &mut Peekable<Chars<'_>>) -> Option<u8> {
+    let ahead: String = rest.clone().take(3).collect();
+    let controls = CONTROLS.iter().copied().zip(0..);
+    let (name, byte) = controls
+        .chain(OTHER_NAMES)
+        .filter(|(name, _)| ahead.starts_with(name))
+        .max_by_key(|(name, _)| name.len())?;
+    rest.nth(name.len() - 1);
+    Some(byte)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::{read, show};
+
+    #[test]
+    fn shows_as_haskell_does() {
+        assert_eq!(show(b""), r#""""#);
+        assert_eq!(show(b"a\"b\\c"), r#""a\"b\\c""#);
+        assert_eq!(show(&[0, 1, 7, 10, 27, 31, 127]), r#""\NUL\SOH\a\n\ESC\US\DEL""#);
+        assert_eq!(show(&[200, b'1', 200, b'a']), r#""\200\&1\200a""#);
+        assert_eq!(show(&[14, b'H', 14, b'I']), r#""\SO\&H\SOI""#);
+    }
+
+    #[test]
+    fn reads_what_haskell_reads() {
+        let check = |literal: &str, bytes: &[u8]| assert_eq!(read(literal).as_deref(), Some(bytes));
+        check(r#""\SOH\SO\&H\SO\SP\BEL""#, &[1, 14, b'H', 14, 32, 7]);
+        check(r#""\xfF\o17\255\&0\^A\^@\'""#, &[255, 15, 255, b'0', 1, 0, b'\'']);
+        check("\"a\\   \n \\b\"", b"ab");
+        check("\"\u{e9}\"", &[0xe9]);
+    }
+
+    #[test]
+    fn refuses_what_is_no_literal() {
+        for text in
+            ["", "\"", "abc", "\"a", r#""\256""#, r#""\q""#, r#""\""#, r#""a"b""#, "\"\u{20ac}\""]
+        {
+            assert_eq!(read(text), None, "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn shown_bytes_are_read_back(bytes: Vec<u8>) {
+            prop_assert_eq!(read(&show(&bytes)), Some(bytes));
+        }
+
+        #[test]
+        fn any_text_is_read_or_refused(text: String) {
+            let _ = read(&text);
+            let _ = read(&format!("\"{text}\""));
+        }
+    }
+}

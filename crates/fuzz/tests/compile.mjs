@@ -1,0 +1,115 @@
+// Compiles `targets/*.sol` into `targets.json`, which the tests load so that they need no compiler.
+//
+//     npm install --prefix FOLDER solc@0.8.37
+//     node crates/fuzz/tests/compile.mjs FOLDER/node_modules/solc
+//
+// The result is solc's standard-JSON output without what the tests do not use. Of the syntax trees only constants are
+// kept, in a flat list: the fuzzer takes its dictionary from them. Each source carries the hash of its text, by which a
+// test notices that somebody changed a source and did not run this.
+
+import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { dirname, join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const here = dirname(fileURLToPath(import.meta.url));
+const [path] = process.argv.slice(2);
+if (!path) fail('usage: node compile.mjs PATH_OF_THE_NPM_PACKAGE_SOLC');
+const require = createRequire(join(resolve(path), 'package.json'));
+const solc = require(resolve(path));
+const { keccak256 } = require('js-sha3');
+
+const names = readdirSync(join(here, 'targets')).filter((name) => name.endsWith('.sol')).sort();
+const sources = Object.fromEntries(
+  names.map((name) => [name, { content: readFileSync(join(here, 'targets', name), 'utf8') }]),
+);
+const code = (part, more = []) =>
+  ['object', 'sourceMap', 'linkReferences', ...more].map((field) => `evm.${part}.${field}`);
+const input = {
+  language: 'Solidity',
+  sources,
+  settings: {
+    optimizer: { enabled: true, runs: 200 },
+    // Comments must not change code.
+    metadata: { bytecodeHash: 'none' },
+    outputSelection: {
+      '*': {
+        '': ['ast'],
+        '*': ['abi', ...code('bytecode'), ...code('deployedBytecode', ['immutableReferences'])],
+      },
+    },
+  },
+};
+const output = JSON.parse(solc.compile(JSON.stringify(input)));
+const errors = (output.errors ?? []).filter((error) => error.severity === 'error');
+if (errors.length > 0) fail(errors.map((error) => error.formattedMessage).join('\n'));
+
+const trimmed = { compiler: solc.version(), contracts: {}, sources: {} };
+for (const [name, { id, ast }] of Object.entries(output.sources)) {
+  const hash = keccak256(sources[name].content);
+  trimmed.sources[name] = { id, keccak256: hash, ast: { nodeType: 'SourceUnit', nodes: constants(ast) } };
+}
+for (const [name, contracts] of Object.entries(output.contracts)) {
+  trimmed.contracts[name] = contracts;
+  for (const { evm } of Object.values(contracts)) {
+    for (const part of [evm.bytecode, evm.deployedBytecode]) dropWhatSolcAddsUnasked(part);
+  }
+}
+writeFileSync(join(here, 'targets.json'), `${pretty(trimmed)}\n`);
+
+function dropWhatSolcAddsUnasked(part) {
+  const wanted = ['object', 'sourceMap', 'linkReferences', 'immutableReferences'];
+  for (const field of Object.keys(part)) {
+    const isEmpty = typeof part[field] === 'object' && Object.keys(part[field]).length === 0;
+    if (!wanted.includes(field) || isEmpty) delete part[field];
+  }
+}
+
+/** The nodes that say a constant, each once, without what lies below them. */
+function constants(tree) {
+  const found = new Map();
+  const waiting = [tree];
+  while (waiting.length > 0) {
+    const node = waiting.pop();
+    if (node === null || typeof node !== 'object') continue;
+    const kept = constant(node);
+    if (kept) found.set(JSON.stringify(kept), kept);
+    waiting.push(...Object.values(node));
+  }
+  return [...found.keys()].sort().map((key) => found.get(key));
+}
+
+function constant(node) {
+  const { nodeType } = node;
+  const typeString = node.typeDescriptions?.typeString;
+  const typeDescriptions = typeString ? { typeString } : undefined;
+  if (nodeType === 'Literal' && node.kind !== 'bool') {
+    const { kind, value, hexValue, subdenomination } = node;
+    return { nodeType, kind, value, hexValue, subdenomination, typeDescriptions };
+  }
+  if (nodeType === 'UnaryOperation' && node.operator === '-' && node.subExpression.nodeType === 'Literal') {
+    return { nodeType, operator: '-', subExpression: constant(node.subExpression), typeDescriptions };
+  }
+  if (nodeType === 'EnumDefinition') {
+    const members = node.members.map(({ name }) => ({ name }));
+    return { nodeType, canonicalName: node.canonicalName, members };
+  }
+  // What the compiler folded.
+  return typeString?.startsWith('int_const ') ? { nodeType, typeDescriptions } : undefined;
+}
+
+/** One line for each contract and each source, so that a change shows as the lines that it concerns. */
+function pretty({ compiler, contracts, sources }) {
+  const lines = (entries) => entries.map(([key, value]) => `${JSON.stringify(key)}: ${JSON.stringify(value)}`);
+  const block = (entries) => `{\n${lines(entries).join(',\n')}\n}`;
+  const files = Object.entries(contracts).map(
+    ([file, all]) => `${JSON.stringify(file)}: ${block(Object.entries(all))}`,
+  );
+  const all = block(Object.entries(sources));
+  return `{\n"compiler": ${JSON.stringify(compiler)},\n"contracts": {\n${files.join(',\n')}\n},\n"sources": ${all}\n}`;
+}
+
+function fail(message) {
+  console.error(message);
+  process.exit(1);
+}

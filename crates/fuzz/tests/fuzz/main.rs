@@ -1,0 +1,11 @@
+//! The fuzzer as its users see it.
+
+#![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+mod campaign;
+mod config;
+mod corpus;
+mod deploy;
+mod reproducer;
+mod suite;
+mod targets;
