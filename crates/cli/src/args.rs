@@ -74,6 +74,8 @@ pub(crate) enum Command {
     Call(commands::call::Args),
     Contracts(commands::contracts::Args),
     Explain(commands::explain::Args),
+    Fuzz(Box<commands::fuzz::Args>),
+    Solc(commands::solc::Args),
     Approvals(commands::approvals::Args),
     Audit(commands::audit::Args),
     Stats(commands::stats::Args),
@@ -85,6 +87,7 @@ pub(crate) enum Command {
 const GROUPS: &[(&str, &[&str])] = &[
     ("Serve a project", &["serve", "connect", "init", "doctor", "index", "discover"]),
     ("Use tools", &["tools", "call", "contracts", "explain"]),
+    ("Fuzz contracts", &["fuzz", "solc"]),
     ("Decide and look back", &["approvals", "audit", "stats"]),
     ("Set up the shell", &["completions", "man"]),
 ];
@@ -92,6 +95,7 @@ const GROUPS: &[(&str, &[&str])] = &[
 const EXAMPLES: &str = "  vouch serve                                     serve this folder on http://127.0.0.1:8377/mcp
   vouch connect claude-code --write               connect Claude Code to this folder
   vouch call read_repo_file path=README.md        call a tool from the shell
+  vouch fuzz --demo                               break a small smart contract
   vouch approvals list                            what waits for a person
   vouch audit verify                              prove that no line of the record was changed";
 

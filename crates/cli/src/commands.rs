@@ -9,10 +9,12 @@ pub(crate) mod contracts;
 pub(crate) mod discover;
 pub(crate) mod doctor;
 pub(crate) mod explain;
+pub(crate) mod fuzz;
 pub(crate) mod index;
 pub(crate) mod init;
 pub(crate) mod man;
 pub(crate) mod serve;
+pub(crate) mod solc;
 pub(crate) mod stats;
 pub(crate) mod tools;
 
@@ -59,6 +61,8 @@ pub(crate) fn run(ui: Ui, globals: Globals, command: Command) -> Result<Exit> {
         Command::Call(args) => call::run(&ctx, args),
         Command::Contracts(args) => contracts::run(&ctx, &args),
         Command::Explain(args) => explain::run(&ctx, &args),
+        Command::Fuzz(args) => fuzz::run(&ctx, *args),
+        Command::Solc(args) => solc::run(&ctx, &args),
         Command::Approvals(args) => approvals::run(&ctx, &args),
         Command::Audit(args) => audit::run(&ctx, &args),
         Command::Stats(args) => stats::run(&ctx, &args),

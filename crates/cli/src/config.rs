@@ -13,6 +13,7 @@ mod check;
 mod context;
 mod error;
 mod find;
+mod fuzz;
 mod keys;
 mod layer;
 mod private;

@@ -16,18 +16,20 @@ pub(crate) enum Var {
     Log,
     RustLog,
     OtlpEndpoint,
+    Solc,
     Embeddings,
     EmbeddingsUrl,
     EmbeddingsModel,
     User,
     Home,
+    CacheHome,
     CodexHome,
     Path,
 }
 
 impl Var {
     /// Those that configure `vouch`, in the order of the help text.
-    pub(crate) const OURS: [Self; 12] = [
+    pub(crate) const OURS: [Self; 13] = [
         Self::Root,
         Self::Config,
         Self::Host,
@@ -37,12 +39,14 @@ impl Var {
         Self::Embeddings,
         Self::EmbeddingsUrl,
         Self::EmbeddingsModel,
+        Self::Solc,
         Self::Log,
         Self::RustLog,
         Self::OtlpEndpoint,
     ];
     /// Those that only tell where things are.
-    const AROUND: [Self; 4] = [Self::User, Self::Home, Self::CodexHome, Self::Path];
+    const AROUND: [Self; 5] =
+        [Self::User, Self::Home, Self::CacheHome, Self::CodexHome, Self::Path];
 
     pub(crate) fn name(self) -> &'static str {
         match self {
@@ -58,8 +62,10 @@ impl Var {
             Self::Embeddings => "VOUCH_EMBEDDINGS",
             Self::EmbeddingsUrl => "VOUCH_EMBEDDINGS_URL",
             Self::EmbeddingsModel => "VOUCH_EMBEDDINGS_MODEL",
+            Self::Solc => "SOLC",
             Self::User => "USER",
             Self::Home => "HOME",
+            Self::CacheHome => "XDG_CACHE_HOME",
             Self::CodexHome => "CODEX_HOME",
             Self::Path => "PATH",
         }
@@ -79,10 +85,12 @@ impl Var {
             Self::Embeddings => "what makes vectors: `embedded`, `endpoint` or `off`",
             Self::EmbeddingsUrl => "the endpoint, such as http://127.0.0.1:11434/v1",
             Self::EmbeddingsModel => "the endpoint's model",
+            Self::Solc => "as `fuzz --solc`",
             Self::User => "who decides on approvals",
             Self::Home => "where clients keep their configuration",
+            Self::CacheHome => "where compilers are kept, if not in ~/.cache",
             Self::CodexHome => "where Codex keeps its configuration, if not in ~/.codex",
-            Self::Path => "where `vouch` is looked for",
+            Self::Path => "where `vouch` and compilers are looked for",
         }
     }
 }

@@ -30,7 +30,9 @@ impl Exit {
     pub(crate) fn meaning(self) -> &'static str {
         match self {
             Self::Success => "done",
-            Self::No => "the answer is no: a call failed, an audit line is bad, a check failed",
+            Self::No => {
+                "the answer is no: a call or a test failed, an audit line is bad, a check failed"
+            }
             Self::Usage => "the command line or the configuration is wrong",
             Self::Failed => "it could not be done: a file, the port, the store, the network",
             Self::Interrupted => "stopped before it was done, by Ctrl-C or SIGTERM",

@@ -70,6 +70,11 @@ impl Ui {
         }
     }
 
+    /// The same, quiet if it was or if this is true.
+    pub(crate) fn quieter(self, quiet: bool) -> Self {
+        Self { quiet: self.quiet || quiet, ..self }
+    }
+
     pub(crate) fn is_quiet(self) -> bool {
         self.quiet
     }

@@ -67,12 +67,13 @@ impl Source {
 
 /// The message without the words of the language that this is written in.
 fn plain(message: &str) -> String {
-    const WORDS: [(&str, &str); 5] = [
+    const WORDS: [(&str, &str); 6] = [
         ("expected u16", "expected a whole number from 0 to 65535"),
         ("expected a nonzero u32", "expected a whole number above 0"),
         ("expected a nonzero u64", "expected a whole number above 0"),
         ("expected a nonzero usize", "expected a whole number above 0"),
         ("expected a sequence", "expected a list"),
+        ("expected a map", "expected a table"),
     ];
     let replace = |text: String, (word, plain): (&str, &str)| text.replace(word, plain);
     WORDS.into_iter().fold(message.to_owned(), replace)

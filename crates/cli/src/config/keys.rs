@@ -2,7 +2,10 @@
 
 /// The keys of a table; `*` stands for a name that the operator chooses.
 pub(super) const TABLES: &[(&str, &[&str])] = &[
-    ("", &["packs", "server", "memory", "context", "policy", "tools", "state", "telemetry"]),
+    (
+        "",
+        &["packs", "server", "memory", "context", "policy", "tools", "state", "telemetry", "fuzz"],
+    ),
     (
         "server",
         &["host", "port", "token_file", "allowed_hosts", "allowed_origins", "max_body_bytes"],
@@ -18,6 +21,7 @@ pub(super) const TABLES: &[(&str, &[&str])] = &[
     ("tools.*", &["enabled", "approve", "rate_per_minute", "timeout_ms", "max_output_bytes"]),
     ("state", &["folder"]),
     ("telemetry", &["otlp_endpoint"]),
+    ("fuzz", super::fuzz::KEYS),
 ];
 
 /// The keys of a table by its path, if it is one of ours.

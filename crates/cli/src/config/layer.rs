@@ -23,6 +23,8 @@ pub(crate) struct Layer {
     pub(crate) tools: BTreeMap<String, ToolLayer>,
     pub(crate) state: StateLayer,
     pub(crate) telemetry: TelemetryLayer,
+    /// Checked when it is lowered, by the rules that hold for Echidna's file.
+    pub(crate) fuzz: Option<toml::Table>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -156,6 +158,7 @@ impl Layer {
             telemetry: TelemetryLayer {
                 otlp_endpoint: self.telemetry.otlp_endpoint.or(lower.telemetry.otlp_endpoint),
             },
+            fuzz: self.fuzz.or(lower.fuzz),
         }
     }
 }

@@ -12,7 +12,7 @@ use super::error::{Spot, suggest};
 use super::find::Located;
 use super::layer::{Layer, ToolLayer};
 use super::values::{Folder, HostName, Origin};
-use super::{ConfigError, Source, private};
+use super::{ConfigError, Source, fuzz, private};
 use crate::env::Environment;
 
 #[derive(Debug)]
@@ -33,6 +33,8 @@ pub(crate) struct Settings {
     pub(crate) approve: Policy,
     pub(crate) tools: BTreeMap<String, ToolLayer>,
     pub(crate) otlp_endpoint: Option<String>,
+    /// How contracts are fuzzed, where the file says something of it.
+    pub(crate) fuzz: Option<::fuzz::config::Settings>,
 }
 
 #[derive(Debug)]
@@ -116,6 +118,10 @@ impl Settings {
         let hosts = server.allowed_hosts.expect(COMPLETE).into_iter();
         let origins = server.allowed_origins.expect(COMPLETE).into_iter();
         let context = Context::new(layer.context, source.as_ref(), environment)?;
+        let fuzz = match (layer.fuzz, &source) {
+            (Some(table), Some(source)) => Some(fuzz::lower(&table, source, &root)?),
+            _ => None,
+        };
         Ok(Self {
             packs: layer.packs.expect(COMPLETE),
             server: Server {
@@ -132,6 +138,7 @@ impl Settings {
             approve: layer.policy.approve.expect(COMPLETE),
             tools: layer.tools,
             otlp_endpoint: layer.telemetry.otlp_endpoint.map(|endpoint| endpoint.0),
+            fuzz,
             root,
             source,
         })

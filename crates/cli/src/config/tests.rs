@@ -112,6 +112,9 @@ fn mistakes_are_named() {
         "[context.embeddings]\ndimensions = -3",
         "[context.embeddings]\napi_key_env = \"sk-123\"",
         "[context.embeddings]\ntimeout_ms = \"1s\"",
+        "fuzz = 3",
+        "[fuzz]\ntest_limt = 5",
+        "[fuzz]\ntestLimit = 5",
         "server = 3",
         "[server\nport = 1",
         "[server]\nport = 1\nport = 2",
@@ -159,6 +162,22 @@ fn an_endpoint_needs_an_address_and_a_model() {
         );
         assert!(error.hint().contains(missing), "{}", error.hint());
     }
+}
+
+#[test]
+fn settings_of_the_fuzzer_are_checked_where_they_stand() {
+    for (text, said) in [
+        ("[fuzz]\nworkers = 2\ntest_limit = -1", "vouch.toml:3: bad value for `fuzz.test_limit`"),
+        ("[fuzz]\ntest_mode = \"prop\"", "vouch.toml:2: bad value for `fuzz.test_mode`"),
+        ("[fuzz]\nsender = []", "vouch.toml:2: bad value for `fuzz.sender`"),
+        ("[fuzz]\nseed = 1979-05-27", "vouch.toml:2: bad value for `fuzz.seed`"),
+    ] {
+        let error = settings(text).unwrap_err().to_string();
+        assert!(error.contains(said), "{error}");
+    }
+    let fuzz = settings("[fuzz]\nseq_len = 7").unwrap().fuzz.unwrap();
+    assert_eq!(fuzz.sequence_length.get(), 7);
+    assert!(settings("").unwrap().fuzz.is_none());
 }
 
 #[test]

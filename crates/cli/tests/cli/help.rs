@@ -2,7 +2,7 @@
 
 use crate::support::{Project, with_filters};
 
-const COMMANDS: [&str; 15] = [
+const COMMANDS: [&str; 17] = [
     "serve",
     "connect",
     "init",
@@ -13,6 +13,8 @@ const COMMANDS: [&str; 15] = [
     "call",
     "contracts",
     "explain",
+    "fuzz",
+    "solc",
     "approvals",
     "audit",
     "stats",
@@ -39,6 +41,7 @@ fn each_command() {
         ("audit", &["verify", "tail"]),
         ("discover", &["add", "list", "show", "remove", "import"]),
         ("index", &["status", "rebuild"]),
+        ("solc", &["install"]),
     ] {
         let texts: Vec<_> =
             actions.iter().map(|action| project.check(&[command, action, "-h"])).collect();

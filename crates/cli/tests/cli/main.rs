@@ -7,6 +7,7 @@ mod calls;
 mod discover;
 mod docs;
 mod errors;
+mod fuzz;
 mod help;
 mod index;
 mod kill;

@@ -1,0 +1,66 @@
+//! The folder of the corpus as a campaign finds it.
+
+use std::path::Path;
+
+use ::fuzz::call::Call;
+use ::fuzz::corpus::{Folder, FolderError, Unused};
+use ::fuzz::target::Target;
+
+use super::warn;
+use crate::exit::Exit;
+use crate::report::{Failure, Result};
+use crate::ui::Ui;
+
+/// Files that are named one by one; a folder may hold thousands.
+const MAX_NAMED: usize = 5;
+
+pub(super) struct Corpus {
+    pub(super) folder: Folder,
+}
+
+impl Corpus {
+    pub(super) fn open(path: &Path) -> Result<Self> {
+        let folder = Folder::open(path).map_err(unusable)?;
+        Ok(Self { folder })
+    }
+
+    /// The sequences that can be used. What cannot is named.
+    pub(super) fn load(&self, ui: Ui, target: &Target) -> Result<Vec<Vec<Call>>> {
+        let loaded = self.folder.load(target).map_err(unusable)?;
+        tell(ui, &loaded.set_aside, "a damaged file of the corpus is set aside");
+        tell(ui, &loaded.foreign, "a file of the corpus is not used");
+        if !loaded.sequences.is_empty() {
+            let count = loaded.sequences.len();
+            ui.note(format_args!("the corpus has {count} sequences, which are run first"));
+        }
+        Ok(loaded.sequences.into_iter().map(|(_, calls)| calls).collect())
+    }
+}
+
+fn tell(ui: Ui, files: &[Unused], what: &str) {
+    for Unused { path, reason } in files.iter().take(MAX_NAMED) {
+        warn(ui, format_args!("{what}: {}: {}", path.display(), with_causes(reason)));
+    }
+    if files.len() > MAX_NAMED {
+        warn(ui, format_args!("{what}: {} more", files.len() - MAX_NAMED));
+    }
+}
+
+/// An error with all that it comes from, on one line.
+pub(super) fn with_causes(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text.push_str(&format!(": {error}"));
+        cause = error.source();
+    }
+    text
+}
+
+fn unusable(error: FolderError) -> Failure {
+    let hint = match &error {
+        FolderError::InUse(_) => "give this campaign a folder of its own: --corpus-dir DIR",
+        _ => "name a folder that can be written to: --corpus-dir DIR",
+    };
+    Failure::from(error).with_hint(hint).with_exit(Exit::Failed)
+}

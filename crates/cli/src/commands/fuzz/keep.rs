@@ -1,0 +1,62 @@
+//! Keeps what a campaign finds, at the moment it is found.
+
+use ::fuzz::call::Call;
+use ::fuzz::campaign::{Best, Failure, Recorder};
+use ::fuzz::corpus::{Folder, FolderError, Kind};
+use ::fuzz::reproducer::foundry::{self, Finding, Scene};
+use ::fuzz::target::Target;
+
+use super::corpus::with_causes;
+
+pub(super) struct Keeper {
+    folder: Folder,
+    scene: Scene,
+}
+
+impl Keeper {
+    pub(super) fn new(folder: Folder, scene: Scene) -> Self {
+        Self { folder, scene }
+    }
+
+    fn save(&self, kind: Kind, target: &Target, calls: &[Call]) -> Result<(), String> {
+        let saved = self.folder.save(kind, calls, target, self.scene.call_gas);
+        saved.map(drop).map_err(|error| not_written(&error))
+    }
+
+    /// The same for `forge test`.
+    fn save_test(&self, target: &Target, finding: &Finding<'_>) -> Result<(), String> {
+        let name = &finding.test.name;
+        let file = foundry::write(&self.scene, target, finding)
+            .map_err(|error| format!("there is no Foundry test for {name}: {error}"))?;
+        let saved = self.folder.save_test(&file.file_name, &file.text);
+        saved.map(drop).map_err(|error| not_written(&error))
+    }
+}
+
+fn not_written(error: &FolderError) -> String {
+    with_causes(error)
+}
+
+impl Recorder for Keeper {
+    fn keep_entry(&self, target: &Target, calls: &[Call]) -> Result<(), String> {
+        self.save(Kind::Coverage, target, calls)
+    }
+
+    fn keep_failure(&self, target: &Target, failure: &Failure) -> Result<(), String> {
+        if !failure.is_shrunk {
+            return self.save(Kind::Unshrunk, target, &failure.found);
+        }
+        self.save(Kind::Reproducer, target, &failure.calls)?;
+        let test = &target.tests[failure.test];
+        self.save_test(target, &Finding { test, calls: &failure.calls, best: None })
+    }
+
+    fn keep_best(&self, target: &Target, best: &Best) -> Result<(), String> {
+        self.save(Kind::Optimization, target, &best.calls)?;
+        if !best.is_shrunk {
+            return Ok(());
+        }
+        let test = &target.tests[best.test];
+        self.save_test(target, &Finding { test, calls: &best.calls, best: Some(best.value) })
+    }
+}

@@ -1,0 +1,174 @@
+//! From flags and files to what is to be done: everything that can be known before anything is compiled.
+
+use std::fs::File;
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use ::fuzz::config::{Format, Settings, echidna_yaml};
+use ::fuzz::corpus::format::MAX_CALLS;
+use globset::GlobSet;
+use solidity::Toolchain;
+
+use super::cover;
+use super::flags::Flags;
+use crate::commands::{Context, solc, wrong_config};
+use crate::config::{self, Layer, Place};
+use crate::env::Var;
+use crate::exit::Exit;
+use crate::report::{Explain, Failure, Result};
+
+/// Each worker has a thread and a chain of its own; more than this is a slip.
+const MAX_WORKERS: usize = 1024;
+
+/// Names under which Echidna's configuration is looked for.
+const ECHIDNA: [&str; 2] = ["echidna.yaml", "echidna.yml"];
+
+/// What is to be done.
+#[derive(Debug)]
+pub(super) struct Plan {
+    /// None for the contract that comes with the program.
+    pub(super) path: Option<PathBuf>,
+    pub(super) contract: Option<String>,
+    pub(super) settings: Arc<Settings>,
+    pub(super) toolchain: Toolchain,
+    pub(super) seed: u64,
+    pub(super) workers: usize,
+    pub(super) format: Format,
+    /// Files that reports of coverage leave out.
+    pub(super) coverage_excludes: GlobSet,
+    /// What a file says and nobody does.
+    pub(super) warnings: Vec<String>,
+}
+
+impl Plan {
+    pub(super) fn new(ctx: &Context, path: Option<PathBuf>, flags: Flags) -> Result<Self> {
+        let path = match flags.demo {
+            true => None,
+            false => Some(path.unwrap_or_else(|| PathBuf::from("."))),
+        };
+        let (mut settings, mut warnings) = match &path {
+            Some(path) => from_files(ctx, path)?,
+            None => (Settings::default(), Vec::new()),
+        };
+        flags.apply(&mut settings);
+        check(&settings)?;
+        warnings.extend(idle(&settings));
+        let seed = *settings.seed.get_or_insert_with(random_seed);
+        let cores = || std::thread::available_parallelism().map_or(1, |cores| cores.get());
+        Ok(Self {
+            toolchain: toolchain(ctx, flags.solc, &settings)?,
+            workers: settings.workers.map_or_else(cores, |workers| workers.get()),
+            coverage_excludes: cover::excludes(&settings.coverage_excludes)?,
+            format: settings.format.unwrap_or(Format::Text),
+            contract: flags.contract,
+            settings: Arc::new(settings),
+            path,
+            seed,
+            warnings,
+        })
+    }
+}
+
+/// What Echidna's file says; without one, what the table of vouch.toml says. They are not mixed: a file that was made for
+/// Echidna means here what it means there.
+fn from_files(ctx: &Context, path: &Path) -> Result<(Settings, Vec<String>)> {
+    // The flag is that of all commands; what it names tells which file is meant.
+    let given = ctx.place.config.as_deref().filter(|file| is_yaml(file));
+    let place = Place {
+        config: ctx.place.config.clone().filter(|file| !is_yaml(file)),
+        root: ctx.place.root.clone(),
+    };
+    let ours = config::load(&place, &ctx.environment, Layer::default()).map_err(wrong_config)?;
+    let Some(file) = given.map(Path::to_owned).or_else(|| beside(path)) else {
+        return Ok((ours.fuzz.unwrap_or_default(), Vec::new()));
+    };
+    let (settings, warnings) = read_echidna(&file)?;
+    let name = file.display();
+    let mut warnings: Vec<_> = warnings.iter().map(|it| format!("{name}: {it}")).collect();
+    if ours.fuzz.is_some() {
+        warnings.push(format!("the table [fuzz] of vouch.toml is not used, because {name} is"));
+    }
+    Ok((settings, warnings))
+}
+
+fn is_yaml(path: &Path) -> bool {
+    path.extension().is_some_and(|it| it == "yaml" || it == "yml")
+}
+
+/// Echidna's file in the folder of the target.
+fn beside(path: &Path) -> Option<PathBuf> {
+    let folder = if path.is_dir() { path } else { path.parent()? };
+    ECHIDNA.iter().map(|name| folder.join(name)).find(|file| file.is_file())
+}
+
+fn read_echidna(file: &Path) -> Result<(Settings, Vec<echidna_yaml::Warning>)> {
+    let usage = |failure: Failure| failure.with_exit(Exit::Usage);
+    let text = read(file)
+        .explain(format_args!("cannot read {}", file.display()))
+        .hint("name another file with --config FILE.yaml, or leave it out")
+        .map_err(usage)?;
+    echidna_yaml::read(&text)
+        .explain(format_args!("{} cannot be used", file.display()))
+        .hint("correct it, or name another file with --config FILE.yaml")
+        .map_err(usage)
+}
+
+/// The text of a file, as far as a configuration may be long; the reader says the rest.
+fn read(file: &Path) -> io::Result<String> {
+    let mut text = String::new();
+    File::open(file)?.take(echidna_yaml::MAX_BYTES as u64 + 1).read_to_string(&mut text)?;
+    Ok(text)
+}
+
+/// Bounds that hold whoever says the number.
+fn check(settings: &Settings) -> Result {
+    let bounds = [
+        ("workers", settings.workers.map_or(1, |workers| workers.get()), MAX_WORKERS),
+        // A longer sequence could be kept, but never read again.
+        ("seqLen", settings.sequence_length.get(), MAX_CALLS),
+    ];
+    for (key, value, most) in bounds {
+        if value > most {
+            return Err(Failure::usage(format!("`{key}` must be at most {most}, not {value}"))
+                .with_hint("the defaults are enough for most contracts: leave it out"));
+        }
+    }
+    Ok(())
+}
+
+/// Settings that are read and change nothing.
+fn idle(settings: &Settings) -> impl Iterator<Item = String> {
+    let asked = [
+        ("coverage", !settings.coverage, "coverage always guides the campaign"),
+        ("solcLibs", !settings.libraries.is_empty(), "libraries of the build are linked anyway"),
+        ("testDestruction", settings.test_destruction, "destruction is no failure here"),
+        ("allEvents", settings.all_events, "events are not shown"),
+    ];
+    let asked = asked.into_iter().filter(|(_, is_asked, _)| *is_asked);
+    asked.map(|(key, _, why)| format!("`{key}` has no effect: {why}"))
+}
+
+fn toolchain(ctx: &Context, solc: Option<PathBuf>, settings: &Settings) -> Result<Toolchain> {
+    let environment = &ctx.environment;
+    let mut toolchain = Toolchain {
+        solc,
+        env_solc: environment.get(Var::Solc).map(PathBuf::from),
+        path: solc::search_path(environment),
+        cache: solc::cache(environment),
+        ..Toolchain::default()
+    };
+    toolchain
+        .options
+        .add_args(settings.solc_args.split_whitespace())
+        .explain("the compiler cannot be called like this")
+        .map_err(|failure| failure.with_exit(Exit::Usage))
+        .hint("compile by other means, and give the JSON: vouch fuzz out.json")?;
+    Ok(toolchain)
+}
+
+/// Short enough to be typed again.
+fn random_seed() -> u64 {
+    RandomState::new().build_hasher().finish() >> 32
+}

@@ -1,0 +1,96 @@
+//! What was on the chain before a sequence, as a Foundry test has to make it again.
+
+use ::fuzz::chain::{Limits, Machine, Part};
+use ::fuzz::config::Settings;
+use ::fuzz::reproducer::foundry::{Code, Deployment, Scene};
+use ::fuzz::target::Target;
+use alloy_dyn_abi::{DynSolType, DynSolValue};
+use alloy_primitives::{Address, U256};
+use solidity::Contract;
+
+use super::subject::Subject;
+
+/// Ethereum's, which the fuzzer's chain has too.
+const CHAIN_ID: u64 = 1;
+
+pub(super) fn of(subject: &Subject, settings: &Settings) -> Scene {
+    let target = &subject.target;
+    let main = &target.build.contracts[subject.contract];
+    let limits = Limits { gas: settings.call_gas, time: std::time::Duration::ZERO };
+    let machine = Machine::new(target.state.clone(), target.codes.clone(), Vec::new(), limits);
+    let (timestamp, block) = machine.now();
+    let has_set_up = main.abi.functions().any(|it| it.signature() == "setUp()");
+    Scene {
+        deployments: deployments(subject, settings),
+        deployer: settings.deployer,
+        senders: settings.senders.clone(),
+        sender_balance: settings.sender_balance,
+        property_sender: settings.property_sender,
+        call_gas: settings.call_gas,
+        property_gas: settings.property_gas,
+        timestamp,
+        block,
+        chain_id: CHAIN_ID,
+        set_up: has_set_up.then_some(settings.contract_address),
+    }
+}
+
+/// In the order of [`::fuzz::deploy`]. Libraries are left out: `forge` links what it compiles.
+fn deployments(subject: &Subject, settings: &Settings) -> Vec<Deployment> {
+    let contracts = &subject.target.build.contracts;
+    let args = &settings.constructor_args;
+    let mut deployments = Vec::new();
+    for (address, name) in &settings.deploy_contracts {
+        if let Some(place) = contracts.iter().position(|contract| contract.name == *name) {
+            let written = args.named.get(name).map_or(&[][..], Vec::as_slice);
+            let arguments = arguments(&contracts[place], written);
+            deployments.push(deployment(subject, place, *address, arguments, U256::ZERO));
+        }
+    }
+    for (address, bytes) in &settings.deploy_bytecodes {
+        deployments.push(Deployment {
+            code: Code::Bytes(bytes.clone()),
+            address: *address,
+            arguments: Vec::new(),
+            value: U256::ZERO,
+        });
+    }
+    let main = &contracts[subject.contract];
+    let arguments = arguments(main, args.named.get(&main.name).unwrap_or(&args.main));
+    let (address, value) = (settings.contract_address, settings.contract_balance);
+    deployments.push(deployment(subject, subject.contract, address, arguments, value));
+    deployments
+}
+
+fn deployment(
+    subject: &Subject,
+    place: usize,
+    address: Address,
+    arguments: Vec<u8>,
+    value: U256,
+) -> Deployment {
+    let Contract { name, source, .. } = &subject.target.build.contracts[place];
+    let code = match subject.is_bundled {
+        true => Code::Bytes(creation(&subject.target, place)),
+        // From the root of the project, as Foundry resolves it.
+        false => Code::Source { import: source.clone(), name: name.clone() },
+    };
+    Deployment { code, address, arguments, value }
+}
+
+fn creation(target: &Target, place: usize) -> Vec<u8> {
+    let mut known = target.codes.known().iter();
+    let code = known.find(|it| it.contract == place && it.part == Part::Creation);
+    code.map(|code| code.bytes.clone()).unwrap_or_default()
+}
+
+/// The constructor's arguments, encoded. They were understood when the contract was deployed.
+fn arguments(contract: &Contract, written: &[String]) -> Vec<u8> {
+    let inputs = contract.abi.constructor.as_ref().map_or(&[][..], |it| &it.inputs);
+    let values = inputs
+        .iter()
+        .zip(written)
+        .map(|(input, text)| DynSolType::parse(&input.selector_type()).ok()?.coerce_str(text).ok());
+    let values: Option<Vec<_>> = values.collect();
+    DynSolValue::Tuple(values.unwrap_or_default()).abi_encode_params()
+}
