@@ -38,7 +38,8 @@ impl Worker<'_> {
     /// Runs known calls without looking for anything: they have been looked at when they were found.
     pub(super) fn replay(&mut self, calls: &[Call]) {
         for call in calls {
-            self.execute(call);
+            let outcome = self.execute(call);
+            self.count(call, outcome.as_ref());
         }
         self.machine.probe_mut().emitted.clear();
     }
@@ -51,6 +52,7 @@ impl Worker<'_> {
         }
         let before = self.machine.mark();
         let outcome = self.execute(&call);
+        self.count(&call, outcome.as_ref());
         if let Some(outcome) = &outcome {
             self.check_call(&call, outcome);
         }
@@ -77,15 +79,20 @@ impl Worker<'_> {
             .transaction(self.target, &mut self.buffer)
             .map(|transaction| self.machine.call(&transaction));
         let gas = outcome.as_ref().map_or(0, |outcome| outcome.gas_used);
-        if let (Some(function), Some(outcome)) = (call.function(), &outcome) {
-            self.statistics[function.0 as usize].add(gas, outcome.is_success());
-        }
         self.sequence.push(call.clone());
         self.gas.push(gas);
-        self.calls += 1;
-        self.total_gas += gas;
         self.work += CALL_WORK + gas;
         outcome
+    }
+
+    /// Counts a call of the campaign. Those that make a failure smaller are none.
+    fn count(&mut self, call: &Call, outcome: Option<&Outcome>) {
+        self.calls += 1;
+        let Some(outcome) = outcome else { return };
+        self.total_gas += outcome.gas_used;
+        if let Some(function) = call.function() {
+            self.statistics[function.0 as usize].add(outcome.gas_used, outcome.is_success());
+        }
     }
 
     /// Keeps the sequence if it showed something for the first time.
@@ -232,7 +239,6 @@ impl Worker<'_> {
     /// Tries to make a failure smaller; false if there is none left.
     pub(super) fn shrink_some(&mut self) -> bool {
         let Some(mut shrink) = self.shrinks.pop_front() else { return false };
-        let calls = self.calls;
         let mut is_done = false;
         for _ in 0..SHRINK_TRIES {
             let Some(mut candidate) = shrink.shrinker.next(self.target) else {
@@ -244,8 +250,6 @@ impl Worker<'_> {
                 shrink.shrinker.accept(candidate, self.target);
             }
         }
-        // Shrinking is no fuzzing: it does not count.
-        self.calls = calls;
         if !is_done {
             self.shrinks.push_front(shrink);
         } else if let Some(value) = shrink.goal {
