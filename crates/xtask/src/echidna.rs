@@ -3,7 +3,6 @@
 //! The expectations are read from the Haskell that states them (`haskell`, `spec`), so that a newer checkout needs no
 //! change here. Nothing of a checkout is kept in this repository.
 
-mod deliberate;
 mod haskell;
 mod judge;
 mod report;
@@ -177,14 +176,9 @@ impl<'a> Suite<'a> {
         };
         self.add(case, &name, |wanted| {
             let judged = judge::judge(wanted, &ran);
-            let verdict = match (judged.is_right, deliberate::reason(case)) {
-                (true, _) => Verdict::Right,
-                (false, None) => Verdict::Differs,
-                (false, Some(_)) => Verdict::Deliberate,
-            };
+            let verdict = if judged.is_right { Verdict::Right } else { Verdict::Differs };
             (judged.got, verdict)
         });
-        self.report.deliberate.extend(deliberate::reason(case));
         Ok(true)
     }
 

@@ -22,8 +22,6 @@ pub(crate) struct Row {
 pub(crate) enum Verdict {
     Right,
     Differs,
-    /// It differs for a reason that is stated.
-    Deliberate,
     /// Nothing is expected: the line says what happened.
     Listed,
     /// It is meant for another compiler, or its file does not compile.
@@ -41,8 +39,6 @@ pub(crate) struct Report {
     pub(crate) rows: Vec<Row>,
     /// Keys of configurations without effect here, and the files that have them.
     pub(crate) keys: BTreeMap<String, BTreeSet<String>>,
-    /// Why outcomes differ on purpose.
-    pub(crate) deliberate: BTreeSet<&'static str>,
     /// Tests of the suite that run no contract.
     pub(crate) others: Vec<String>,
 }
@@ -85,8 +81,6 @@ impl Report {
         ];
         lines.extend(self.not_compiled.iter().map(|(file, why)| format!("  {file}: {why}")));
         lines.push(format!("outcomes right: {right} of {judged}"));
-        lines.push(format!("different on purpose: {}", self.count(Verdict::Deliberate)));
-        lines.extend(self.deliberate.iter().map(|why| format!("  {why}")));
         lines.push(format!("listed without expectation: {}", self.count(Verdict::Listed)));
         lines.push(format!("not run: {}", self.count(Verdict::NotRun)));
         let others = self.rows.iter().filter(|row| row.verdict == Verdict::NotAnOutcome);
@@ -114,7 +108,6 @@ impl Row {
         let ok = match self.verdict {
             Verdict::Right => "yes",
             Verdict::Differs => "NO",
-            Verdict::Deliberate => "(no)",
             Verdict::Listed | Verdict::NotRun | Verdict::NotAnOutcome => "-",
         };
         let [contract, test, expected] =
