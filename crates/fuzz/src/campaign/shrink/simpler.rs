@@ -73,13 +73,43 @@ fn simpler_args(
     }
     // Words, however deep they lie.
     let moment = Moment { time: 0, block: 0, max_seconds: 0, max_blocks: 0 };
+    let mut kinds = Vec::new();
+    types.iter().zip(args).for_each(|(ty, value)| kinds_of_words(ty, value, &mut kinds));
     for (slot, word) in slots::slots(target, call, moment) {
-        if let Slot::Word(_) = slot {
-            for smaller in smaller(word) {
+        if let Slot::Word(index) = slot {
+            let simpler = match kinds.get(index) {
+                Some(Type::Address) => simpler_addresses(word),
+                _ => smaller(word),
+            };
+            for smaller in simpler {
                 let simpler = slots::with(target, call, moment, slot, smaller);
                 found.extend(simpler.filter(|simpler| simpler != call));
             }
         }
+    }
+}
+
+/// The types of the words of a value, in their order.
+fn kinds_of_words<'a>(ty: &'a Type, value: &Value, kinds: &mut Vec<&'a Type>) {
+    match (ty, value) {
+        (_, Value::Word(_)) => kinds.push(ty),
+        (Type::Array(element) | Type::FixedArray(element, _), Value::List(values)) => {
+            values.iter().for_each(|value| kinds_of_words(element, value, kinds));
+        }
+        (Type::Tuple(fields), Value::List(values)) => {
+            fields.iter().zip(values).for_each(|(ty, value)| kinds_of_words(ty, value, kinds));
+        }
+        _ => {}
+    }
+}
+
+/// Nobody, or somebody who is easy to recognise; small numbers would be precompiled contracts.
+fn simpler_addresses(word: U256) -> Vec<U256> {
+    const SOMEBODY: U256 = U256::from_limbs([0xdead_beef, 0, 0, 0]);
+    match word {
+        U256::ZERO => Vec::new(),
+        SOMEBODY => vec![U256::ZERO],
+        _ => vec![U256::ZERO, SOMEBODY],
     }
 }
 
@@ -90,7 +120,8 @@ fn smaller(word: U256) -> Vec<U256> {
     }
     let negated = U256::ZERO.wrapping_sub(word);
     let mut found = vec![U256::ZERO, U256::ONE];
-    if negated < word {
+    // The least number of all is its own opposite.
+    if negated <= word {
         found.extend([U256::MAX, U256::ZERO.wrapping_sub(negated >> 1_usize), negated]);
         found.push(word.wrapping_add(U256::ONE));
     }
