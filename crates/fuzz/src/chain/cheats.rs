@@ -44,6 +44,9 @@ pub const CHEATS: Address = address!("0x7109709ECfa91a80626fF3989D68f67F5b1DD12D
 /// The selector of the error that cheat codes revert with, `CheatcodeError(string)`.
 pub const CHEAT_ERROR: [u8; 4] = answer::ERROR;
 
+/// What a call of an address costs that was called before.
+const WARM_CALL_GAS: u64 = 100;
+
 /// What is handed to a cheat code costs no gas, so something else has to limit it; this is enough for code to etch.
 const MAX_INPUT: usize = 1 << 18;
 
@@ -167,15 +170,19 @@ impl Machine {
 #[derive(Clone, Debug)]
 pub(super) struct Precompiles {
     ethereum: EthPrecompiles,
+    warm: AddressSet,
 }
 
 impl Precompiles {
     pub(super) fn new(spec: SpecId) -> Self {
-        Self { ethereum: EthPrecompiles::new(spec) }
+        let ethereum = EthPrecompiles::new(spec);
+        let mut warm = ethereum.warm_addresses().clone();
+        warm.insert(CHEATS);
+        Self { ethereum, warm }
     }
 
     pub(super) fn addresses(&self) -> &AddressSet {
-        self.ethereum.warm_addresses()
+        &self.warm
     }
 }
 
@@ -201,7 +208,7 @@ impl PrecompileProvider<Context> for Precompiles {
     }
 
     fn warm_addresses(&self) -> &AddressSet {
-        self.ethereum.warm_addresses()
+        &self.warm
     }
 }
 
@@ -226,7 +233,9 @@ fn cheat(context: &mut Context, inputs: &CallInputs) -> Result<InterpreterResult
             return Err(String::new());
         }
     };
-    let gas = Gas::new_with_regular_gas_and_reservoir(inputs.gas_limit, inputs.reservoir);
+    // The instruction that called took this for an address that is warm; cheating costs nothing at all.
+    let gas_limit = inputs.gas_limit.saturating_add(WARM_CALL_GAS);
+    let gas = Gas::new_with_regular_gas_and_reservoir(gas_limit, inputs.reservoir);
     Ok(InterpreterResult::new(result, output, gas))
 }
 
