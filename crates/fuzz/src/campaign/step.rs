@@ -53,6 +53,9 @@ impl Worker<'_> {
         let before = self.machine.mark();
         let outcome = self.execute(&call);
         self.count(&call, outcome.as_ref());
+        for address in std::mem::take(&mut self.machine.probe_mut().created) {
+            self.dictionary.add_address(address);
+        }
         if let Some(outcome) = &outcome {
             self.check_call(&call, outcome);
         }

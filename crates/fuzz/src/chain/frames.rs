@@ -79,6 +79,12 @@ impl Machine {
                 revm::interpreter::interpreter_types::Jumps::pc(&frame.interpreter.bytecode);
             self.engine.ctx.chain.probe.halt(offset);
         }
+        if let FrameResult::Create(outcome) = &result
+            && let Some(address) = outcome.address
+            && outcome.result.is_ok()
+        {
+            self.engine.ctx.chain.probe.created.push(address);
+        }
         self.meet(depth, result)
     }
 

@@ -20,6 +20,9 @@ type Hooked<'a> = InstructionContext<'a, Context, EthInterpreter>;
 
 pub(super) type Instructions = EthInstructions<EthInterpreter, Context>;
 
+/// Words of one event that are worth trying as arguments.
+const NOTED_WORDS: usize = 16;
+
 /// The instruction table with hooks.
 pub(super) fn instructions(spec: SpecId) -> Instructions {
     let mut table = Instructions::new_mainnet_with_spec(spec);
@@ -120,9 +123,10 @@ fn log<const TOPICS: usize>(context: Hooked<'_>) -> InstructionExecResult {
     );
     let offset = offset(context.interpreter);
     let address = context.interpreter.input.target_address();
-    let Some(topic) = topic.filter(|topic| context.host.chain.probe.watches(topic)) else {
+    let watched = topic.filter(|topic| context.host.chain.probe.watches(topic));
+    if watched.is_none() && !context.host.chain.probe.notes {
         return host::log::<TOPICS, Context>(context);
-    };
+    }
     let InstructionContext { interpreter, host } = context;
     host::log::<TOPICS, Context>(InstructionContext { interpreter, host })?;
     // The instruction has paid for its memory, so the range is there.
@@ -132,6 +136,13 @@ fn log<const TOPICS: usize>(context: Hooked<'_>) -> InstructionExecResult {
         }
         _ => Bytes::new(),
     };
-    host.chain.probe.emit(offset, address, topic, data);
+    let probe = &mut host.chain.probe;
+    if probe.notes {
+        let words = data.chunks_exact(32).take(NOTED_WORDS);
+        probe.values.extend(words.map(U256::from_be_slice));
+    }
+    if let Some(topic) = watched {
+        probe.emit(offset, address, topic, data);
+    }
     Ok(())
 }

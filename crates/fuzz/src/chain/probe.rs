@@ -121,6 +121,8 @@ pub struct Probe {
     pub comparisons: Vec<Comparison>,
     pub values: Vec<U256>,
     pub emitted: Vec<Emitted>,
+    /// Where contracts were created.
+    pub created: Vec<Address>,
     watched_topics: Vec<B256>,
     /// The branch that ran last.
     last_branch: (u32, u32),
@@ -159,6 +161,7 @@ impl Probe {
             comparisons: Vec::new(),
             values: Vec::new(),
             emitted: Vec::new(),
+            created: Vec::new(),
             watched_topics,
             last_branch: (0, 0),
             ticks: TICKS,

@@ -11,6 +11,9 @@ use crate::target::Target;
 /// Values that were learned from execution; the oldest go first.
 const MAX_LEARNED: usize = 2048;
 
+/// Of contracts that create others without end, the first ones are enough.
+const MAX_ADDRESSES: usize = 256;
+
 /// See the module.
 #[derive(Clone, Debug, Default)]
 pub struct Dictionary {
@@ -45,9 +48,7 @@ impl Dictionary {
             .chain([settings.deployer, settings.property_sender, Address::ZERO])
             .chain(literals.addresses);
         for address in known {
-            if !dictionary.addresses.contains(&address) {
-                dictionary.addresses.push(address);
-            }
+            dictionary.add_address(address);
         }
         dictionary
     }
@@ -56,6 +57,13 @@ impl Dictionary {
     pub fn add(&mut self, word: U256) {
         if self.known.insert(word) {
             self.words.push(word);
+        }
+    }
+
+    /// Adds an address, as long as there are not too many.
+    pub fn add_address(&mut self, address: Address) {
+        if self.addresses.len() < MAX_ADDRESSES && !self.addresses.contains(&address) {
+            self.addresses.push(address);
         }
     }
 

@@ -3,11 +3,14 @@
 use alloy_primitives::U256;
 
 use super::Generator;
-use crate::abi::{Type, Value, clamp};
+use crate::abi::{Type, Value, clamp, encode};
 
 /// Lengths of new arrays and strings; longer ones arise by mutation.
 const MAX_ELEMENTS: usize = 8;
 const MAX_BYTES: usize = 96;
+
+/// Out of a hundred byte strings, how many are calls of functions. Bytes in such a call may be one again, which ends soon.
+const CALLDATA_PERCENT: u32 = 8;
 
 /// Out of a hundred arguments, how many repeat another argument of the same call: accounts that pay themselves, equal bounds.
 const REPEAT_PERCENT: u32 = 8;
@@ -118,6 +121,9 @@ impl Generator<'_> {
 
     /// Bytes: nothing, a literal, text, or anything.
     pub(super) fn bytes(&mut self) -> Vec<u8> {
+        if self.percent(CALLDATA_PERCENT) && !self.target.functions.is_empty() {
+            return self.calldata();
+        }
         if self.rng.f64() < self.settings.dictionary_frequency
             && let Some(text) = self.dictionary.string(self.rng)
         {
@@ -128,6 +134,13 @@ impl Generator<'_> {
         (0..length)
             .map(|_| if printable { self.rng.u8(b' '..=b'~') } else { self.rng.u8(..) })
             .collect()
+    }
+
+    /// A call of any function, for contracts that hand on what they are given.
+    fn calldata(&mut self) -> Vec<u8> {
+        let function = &self.target.functions[self.rng.usize(0..self.target.functions.len())];
+        let args: Vec<Value> = function.inputs.iter().map(|ty| self.value(ty)).collect();
+        encode(function.selector, &function.inputs, &args)
     }
 
     /// Short lengths more often than long ones.
