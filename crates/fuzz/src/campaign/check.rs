@@ -102,12 +102,15 @@ fn panics(outcome: &Outcome, code: u8) -> bool {
 }
 
 /// True if the call is one of the function that the test watches.
-pub(super) fn is_watched(kind: &TestKind, call: &Call) -> bool {
+pub(super) fn is_watched(target: &Target, kind: &TestKind, call: &Call) -> bool {
     match kind {
         TestKind::Assertion { function }
         | TestKind::Overflow { function }
         | TestKind::Unit { function } => call.function() == Some(*function),
-        TestKind::Event => true,
+        // A function with a test of its own is told by that.
+        TestKind::Event => !call.function().is_some_and(|function| {
+            target.tests.iter().any(|test| test.kind == TestKind::Assertion { function })
+        }),
         _ => false,
     }
 }

@@ -143,7 +143,7 @@ impl Worker<'_> {
     /// Where the call broke a test that watches it.
     fn broken_by(&self, test: usize, call: &Call, outcome: &Outcome) -> Option<Site> {
         let kind = &self.target.tests[test].kind;
-        if !check::is_watched(kind, call) || outcome.is_discarded() {
+        if !check::is_watched(self.target, kind, call) || outcome.is_discarded() {
             return None;
         }
         match kind {

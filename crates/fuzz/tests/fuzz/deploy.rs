@@ -28,7 +28,6 @@ fn a_contract_that_cannot_be_fuzzed_says_why() {
         "TakesArguments",
         "RefusesSetUp",
         "Untested",
-        "Untouchable",
         "Unfinished",
         "Promise",
     ];
@@ -39,10 +38,15 @@ fn a_contract_that_cannot_be_fuzzed_says_why() {
     TakesArguments: the constructor of `TakesArguments` takes 2 arguments and was given 0; set them with constructorArgs
     RefusesSetUp: setUp() of `RefusesSetUp` failed: reverted: no set-up
     Untested: `Untested` has no test: write a function echidna_*() returns (bool), or choose another test mode
-    Untouchable: `Untouchable` has no function that could be called
     Unfinished: `Unfinished` cannot be deployed: it is an interface, or abstract
     Promise: `Promise` cannot be deployed: it is an interface, or abstract
     ");
+}
+
+#[test]
+fn a_contract_of_tests_alone_is_run() {
+    let message = message("Untouchable", &Settings::default(), |_| {});
+    assert_eq!(message, "Untouchable: deployed");
 }
 
 #[test]
