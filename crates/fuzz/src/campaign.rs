@@ -20,11 +20,12 @@ mod statistics;
 mod step;
 mod worker;
 
+pub use crate::chain::Hits;
 pub use check::Site;
 pub use commands::Command;
 pub use events::{CAPACITY, Event, Events, Happening};
 pub use pool::Entry;
-pub use shared::{Best, Ended, Failure, Hits, Recorder, Shared};
+pub use shared::{Best, Ended, Failure, Recorder, Shared};
 pub use statistics::Statistics;
 
 use std::io;

@@ -10,6 +10,7 @@
 mod cheats;
 mod code;
 mod frames;
+mod hits;
 mod hooks;
 mod machine;
 mod probe;
@@ -17,6 +18,7 @@ mod trace;
 
 pub use cheats::{CHEAT_ERROR, CHEATS, SUPPORTED};
 pub use code::{Codes, Known, Part};
+pub use hits::Hits;
 pub use machine::{Limits, Machine, Mark, Outcome, Setup, State, Transaction};
 pub use probe::{Comparison, Edge, Emitted, Kind, News, Probe};
 pub use revm::interpreter::InstructionResult;

@@ -82,6 +82,8 @@ pub struct Settings {
     pub exclude_view_pure: bool,
     /// `testDestruction`
     pub test_destruction: bool,
+    /// Whether contracts may run programs. A file cannot say so, as Echidna's `allowFFI` does: files come with contracts.
+    pub allow_ffi: bool,
     /// `allEvents`: show events of all calls, not only of the last.
     pub all_events: bool,
     /// `corpusDir`
@@ -201,6 +203,7 @@ impl Default for Settings {
             filter: Filter::default(),
             exclude_view_pure: false,
             test_destruction: false,
+            allow_ffi: false,
             all_events: false,
             corpus_dir: None,
             coverage_dir: None,
@@ -222,9 +225,14 @@ impl Default for Filter {
 }
 
 impl Filter {
-    /// True if the function may be called; `name` is such as `Token.transfer(address,uint256)`.
-    pub fn admits(&self, name: &str) -> bool {
-        self.functions.iter().any(|function| function == name) != self.excludes
+    /// True if the function may be called. Filters name it alone or after its contract, such as
+    /// `Token.transfer(address,uint256)`.
+    pub fn admits(&self, contract: &str, signature: &str) -> bool {
+        let is_named = self.functions.iter().any(|name| {
+            let own = name.strip_prefix(contract).and_then(|rest| rest.strip_prefix('.'));
+            own.unwrap_or(name) == signature
+        });
+        is_named != self.excludes
     }
 }
 

@@ -8,7 +8,7 @@ use alloy_primitives::{Address, B256, keccak256};
 use solidity::Build;
 
 use crate::abi::{Type, UnknownType};
-use crate::chain::{Codes, State};
+use crate::chain::{Codes, Hits, State};
 
 /// The deployed system, the same for all workers.
 #[derive(Clone, Debug)]
@@ -17,6 +17,8 @@ pub struct Target {
     pub codes: Arc<Codes>,
     /// The chain as each sequence finds it.
     pub state: State,
+    /// What ran while the system was deployed.
+    pub hits: Arc<Hits>,
     pub contracts: Vec<Deployed>,
     pub functions: Vec<Function>,
     /// Functions that the fuzzer calls; the rest are tests, or filtered.
@@ -26,6 +28,8 @@ pub struct Target {
     pub units: HashSet<FunctionId>,
     /// Contracts of which any bytes may be sent: they have `fallback` or `receive`.
     pub open: Vec<Open>,
+    /// What the owner of the contracts should know before anything is called.
+    pub warnings: Vec<String>,
 }
 
 /// A contract on the chain.
@@ -111,11 +115,11 @@ impl TestKind {
             TestKind::Property { .. }
             | TestKind::MustRevert { .. }
             | TestKind::Invariant { .. }
-            | TestKind::Maximum { .. }
-            | TestKind::Destruction { .. } => true,
+            | TestKind::Maximum { .. } => true,
             TestKind::Assertion { .. }
             | TestKind::Unit { .. }
             | TestKind::Event
+            | TestKind::Destruction { .. }
             | TestKind::Overflow { .. } => false,
         }
     }

@@ -33,9 +33,6 @@ impl Checker {
             TestKind::Property { function } => (*function, returns_true),
             TestKind::MustRevert { function } => (*function, Outcome::is_revert),
             TestKind::Invariant { function } => (*function, succeeds),
-            TestKind::Destruction { address } => {
-                return machine.code(*address).is_empty().then_some((0, 0));
-            }
             _ => return None,
         };
         let outcome = self.ask(target, machine, function);
@@ -111,6 +108,7 @@ pub(super) fn is_watched(target: &Target, kind: &TestKind, call: &Call) -> bool 
         TestKind::Event => !call.function().is_some_and(|function| {
             target.tests.iter().any(|test| test.kind == TestKind::Assertion { function })
         }),
+        TestKind::Destruction { .. } => true,
         _ => false,
     }
 }

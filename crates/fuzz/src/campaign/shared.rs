@@ -18,7 +18,7 @@ use super::exchange::Exchange;
 use super::pool::Entry;
 use super::statistics::Statistics;
 use crate::call::Call;
-use crate::chain::Probe;
+use crate::chain::{Hits, Probe};
 use crate::config::Settings;
 use crate::reproducer::solidity;
 use crate::target::Target;
@@ -69,15 +69,6 @@ pub struct Best {
     pub value: I256,
     pub calls: Vec<Call>,
     pub is_shrunk: bool,
-}
-
-/// How often blocks ran and which branches were taken, by code.
-#[derive(Clone, Debug, Default)]
-pub struct Hits {
-    pub blocks: Vec<Vec<(usize, u32)>>,
-    pub edges: Vec<Vec<(usize, bool)>>,
-    /// Frames that ended in the middle of a block.
-    pub halts: Vec<Vec<(usize, u32)>>,
 }
 
 /// Keeps what is found, at once. What cannot be kept is told, not thrown away: the campaign goes on.
@@ -311,14 +302,8 @@ impl Shared {
         functions: &[Statistics],
         probe: &Probe,
     ) {
-        let codes = 0..self.target.codes.known().len();
-        let hits = Hits {
-            blocks: codes.clone().map(|code| probe.hits(code).collect()).collect(),
-            edges: codes.clone().map(|code| probe.edges(code).collect()).collect(),
-            halts: codes.map(|code| probe.halts(code).collect()).collect(),
-        };
         let window = &self.windows[worker];
-        *lock(&window.hits) = Arc::new(hits);
+        *lock(&window.hits) = Arc::new(Hits::of(probe));
         *lock(&window.functions) = Arc::new(functions.to_vec());
         self.count(worker, calls, gas);
     }
@@ -328,9 +313,10 @@ impl Shared {
         self.windows[worker].gas.store(gas, Ordering::Relaxed);
     }
 
-    /// What each worker showed last.
+    /// What ran while the system was deployed, and what each worker showed last.
     pub fn hits(&self) -> Vec<Arc<Hits>> {
-        self.windows.iter().map(|window| lock(&window.hits).clone()).collect()
+        let shown = self.windows.iter().map(|window| lock(&window.hits).clone());
+        [self.target.hits.clone()].into_iter().chain(shown).collect()
     }
 
     /// Of all workers together, in the order of the target's functions.

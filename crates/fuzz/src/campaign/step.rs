@@ -41,7 +41,7 @@ impl Worker<'_> {
             let outcome = self.execute(call);
             self.count(call, outcome.as_ref());
         }
-        self.machine.probe_mut().emitted.clear();
+        self.machine.probe_mut().forget_call();
     }
 
     /// Runs a call and looks at what it did; true if it showed a new branch.
@@ -101,6 +101,9 @@ impl Worker<'_> {
     /// Keeps the sequence if it showed something for the first time.
     fn keep_news(&mut self) -> bool {
         let news = &mut self.machine.probe_mut().news;
+        if !self.settings.coverage {
+            news.clear();
+        }
         if news.is_empty() {
             return false;
         }
@@ -127,17 +130,16 @@ impl Worker<'_> {
 
     /// Tests that are broken by the call itself.
     fn check_call(&mut self, call: &Call, outcome: &Outcome) {
-        let emitted = !self.machine.probe().emitted.is_empty();
-        if outcome.is_discarded() || outcome.is_success() && !emitted && !outcome.breaks_assertion()
-        {
-            return;
+        let has_signs = self.machine.probe().has_signs() || outcome.breaks_assertion();
+        if outcome.is_discarded() || outcome.is_success() && !has_signs {
+            return self.machine.probe_mut().forget_call();
         }
         for test in 0..self.target.tests.len() {
             if let Some(site) = self.broken_by(test, call, outcome) {
                 self.fail(test, site);
             }
         }
-        self.machine.probe_mut().emitted.clear();
+        self.machine.probe_mut().forget_call();
     }
 
     /// Where the call broke a test that watches it.
@@ -150,6 +152,9 @@ impl Worker<'_> {
             TestKind::Overflow { .. } => check::overflow(&self.machine, outcome),
             TestKind::Unit { .. } => {
                 (!outcome.is_success() || outcome.breaks_assertion()).then_some((0, 0))
+            }
+            TestKind::Destruction { address } => {
+                self.machine.probe().is_destroyed(*address).then_some((0, 0))
             }
             TestKind::Event if self.machine.probe().emitted.is_empty() => None,
             _ => check::broken_assertion(&self.machine, outcome),
@@ -272,7 +277,7 @@ impl Worker<'_> {
             let outcome = self.execute(call);
             self.keep_news();
             let site = outcome.and_then(|outcome| self.broken_by(shrink.test, call, &outcome));
-            self.machine.probe_mut().emitted.clear();
+            self.machine.probe_mut().forget_call();
             if site == Some(shrink.site) {
                 return Some(index + 1);
             }

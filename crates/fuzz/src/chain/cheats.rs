@@ -4,7 +4,7 @@
 //! below it hold the codes themselves, each with its table of signatures. Balances, storage, nonces and code are changed
 //! through the journal, so that they are undone like everything else.
 //!
-//! Files, processes, forks and mocks are out of reach: what is not in [`SUPPORTED`] reverts, and the machine remembers
+//! Files, forks and mocks are out of reach, and programs unless they were allowed: what is not in [`SUPPORTED`] reverts, and the machine remembers
 //! its name, so that nobody takes the revert for a failure of the contract.
 
 mod accounts;
@@ -18,11 +18,14 @@ mod keys;
 mod logs;
 mod near;
 mod prank;
+mod programs;
 mod table;
 #[cfg(test)]
 mod tests;
 mod text;
 mod unsupported;
+
+use std::collections::BTreeMap;
 
 use alloy_primitives::{Address, Bytes, address};
 use revm::context::Cfg;
@@ -54,6 +57,9 @@ const MAX_INPUT: usize = 1 << 18;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Cheats {
     is_enabled: bool,
+    runs_programs: bool,
+    /// What programs find in their environment beside what the fuzzer finds in its own.
+    variables: BTreeMap<String, String>,
     labels: Labels,
     pranks: Vec<Prank>,
     expected: Vec<Expected>,
@@ -99,8 +105,8 @@ enum Refusal {
 type Answer = Result<Bytes, Refusal>;
 
 impl Cheats {
-    pub(super) fn new(is_enabled: bool) -> Self {
-        Self { is_enabled, ..Self::default() }
+    pub(super) fn new(is_enabled: bool, runs_programs: bool) -> Self {
+        Self { is_enabled, runs_programs, ..Self::default() }
     }
 
     pub(super) fn is_enabled(&self) -> bool {

@@ -26,7 +26,7 @@ const NOTED_WORDS: usize = 16;
 /// The instruction table with hooks.
 pub(super) fn instructions(spec: SpecId) -> Instructions {
     let mut table = Instructions::new_mainnet_with_spec(spec);
-    let hooks: [(u8, Hook); 15] = [
+    let hooks: [(u8, Hook); 16] = [
         (opcode::JUMPI, jumpi),
         (opcode::JUMPDEST, jumpdest),
         (opcode::LT, lt),
@@ -38,6 +38,7 @@ pub(super) fn instructions(spec: SpecId) -> Instructions {
         (opcode::SUB, sub),
         (opcode::XOR, xor),
         (opcode::SSTORE, sstore),
+        (opcode::SELFDESTRUCT, selfdestruct),
         (opcode::LOG1, log::<1>),
         (opcode::LOG2, log::<2>),
         (opcode::LOG3, log::<3>),
@@ -112,6 +113,18 @@ fn sstore(context: Hooked<'_>) -> InstructionExecResult {
         context.host.chain.probe.value(value);
     }
     host::sstore(context)
+}
+
+/// Since Cancun most contracts keep their code, so that this is the only moment to see it.
+fn selfdestruct(context: Hooked<'_>) -> InstructionExecResult {
+    let InstructionContext { interpreter, host } = context;
+    let address = interpreter.input.target_address();
+    let result = host::selfdestruct(InstructionContext { interpreter, host });
+    if result == Err(InstructionResult::SelfDestruct) {
+        let depth = host.journaled_state.depth;
+        host.chain.probe.destroy(depth, address);
+    }
+    result
 }
 
 /// Events of calls that revert later are lost, so they are told where they are emitted.

@@ -47,6 +47,8 @@ pub struct Setup {
     pub code_size: usize,
     /// Whether contracts may call the cheat codes of Foundry and HEVM.
     pub cheats: bool,
+    /// Whether cheat codes may run programs.
+    pub ffi: bool,
 }
 
 /// What a call may use.
@@ -71,6 +73,7 @@ pub struct Transaction {
 #[derive(Clone, Debug)]
 pub struct Outcome {
     pub result: InstructionResult,
+    /// By the code that ran, without what each transaction costs.
     pub gas_used: u64,
     /// What was returned, or the reason of the revert.
     pub output: Bytes,
@@ -134,7 +137,7 @@ impl State {
             gas_limit: u64::MAX,
             ..BlockEnv::default()
         };
-        let cheats = Cheats::new(setup.cheats);
+        let cheats = Cheats::new(setup.cheats, setup.ffi);
         let chain_id = CfgEnv::<SpecId>::default().chain_id;
         Self { journal, block, chain_id, cheats, code_size: setup.code_size }
     }
@@ -269,6 +272,12 @@ impl Machine {
         account.info.code.as_ref().map(Bytecode::original_bytes).unwrap_or_default()
     }
 
+    /// The size that contracts may have which are deployed from now on.
+    pub fn limit_code(&mut self, bytes: u64) {
+        let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+        self.engine.ctx.cfg.limit_contract_code_size = Some(bytes);
+    }
+
     /// Accounts that have code, in the order of their addresses.
     pub fn contracts(&self) -> Vec<Address> {
         let state = &self.engine.ctx.journaled_state.state;
@@ -292,6 +301,11 @@ impl Machine {
         let context = &mut self.engine.ctx;
         context.tx.caller = transaction.from;
         context.tx.gas_price = transaction.gas_price;
+        let Some(gas_limit) = limits.gas.checked_sub(intrinsic_gas(&transaction.data)) else {
+            let (output, verdict) = (Bytes::new(), Verdict::default());
+            let result = InstructionResult::OutOfGas;
+            return Outcome { result, gas_used: limits.gas, output, verdict };
+        };
         let journal = &mut context.journaled_state;
         let Ok(_) = journal.load_account(transaction.from);
         let Ok(account) = journal.load_account_with_code(transaction.to);
@@ -300,7 +314,7 @@ impl Machine {
         let input = FrameInput::Call(Box::new(CallInputs {
             input: CallInput::Bytes(transaction.data.clone()),
             return_memory_offset: 0..0,
-            gas_limit: limits.gas,
+            gas_limit,
             reservoir: 0,
             bytecode_address: transaction.to,
             known_bytecode,
@@ -312,7 +326,7 @@ impl Machine {
             charged_new_account_state_gas: false,
         }));
         let (result, verdict) = self.transact(input, limits);
-        outcome(&result, verdict, limits)
+        outcome(&result, verdict, gas_limit)
     }
 
     /// Deploys code, at a given address or at that which the sender's nonce leads to.
@@ -332,7 +346,7 @@ impl Machine {
             FrameResult::Create(created) => created.address,
             FrameResult::Call(_) => None,
         };
-        (outcome(&result, verdict, limits), address)
+        (outcome(&result, verdict, limits.gas), address)
     }
 
     /// Runs a call and undoes it.
@@ -360,19 +374,28 @@ impl Machine {
     }
 }
 
-fn outcome(result: &FrameResult, verdict: Verdict, limits: Limits) -> Outcome {
+/// What a transaction costs before any code runs.
+fn intrinsic_gas(data: &[u8]) -> u64 {
+    const TRANSACTION: u64 = 21_000;
+    const ZERO_BYTE: u64 = 4;
+    const OTHER_BYTE: u64 = 16;
+    let zeros = data.iter().filter(|byte| **byte == 0).count() as u64;
+    TRANSACTION + zeros * ZERO_BYTE + (data.len() as u64 - zeros) * OTHER_BYTE
+}
+
+fn outcome(result: &FrameResult, verdict: Verdict, gas_limit: u64) -> Outcome {
     let InterpreterResult { result, output, gas } = result.interpreter_result();
     let gas_used = match result {
         // Nobody counted what the frames had left that were given up.
         _ if verdict.is_discarded => 0,
-        _ if result.is_halt() => limits.gas,
-        _ => used(gas, limits),
+        _ if result.is_halt() => gas_limit,
+        _ => used(gas, gas_limit),
     };
     Outcome { result: *result, gas_used, output: output.clone(), verdict }
 }
 
-fn used(gas: &Gas, limits: Limits) -> u64 {
-    let spent = limits.gas.saturating_sub(gas.remaining());
+fn used(gas: &Gas, limit: u64) -> u64 {
+    let spent = limit.saturating_sub(gas.remaining());
     let refund = u64::try_from(gas.refunded()).unwrap_or(0).min(spent / 5);
     spent - refund
 }

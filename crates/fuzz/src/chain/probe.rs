@@ -123,6 +123,8 @@ pub struct Probe {
     pub emitted: Vec<Emitted>,
     /// Where contracts were created.
     pub created: Vec<Address>,
+    /// Contracts that destroyed themselves, and the depth of the frame that this is part of.
+    destroyed: Vec<(usize, Address)>,
     watched_topics: Vec<B256>,
     /// The branch that ran last.
     last_branch: (u32, u32),
@@ -162,6 +164,7 @@ impl Probe {
             values: Vec::new(),
             emitted: Vec::new(),
             created: Vec::new(),
+            destroyed: Vec::new(),
             watched_topics,
             last_branch: (0, 0),
             ticks: TICKS,
@@ -301,6 +304,41 @@ impl Probe {
     /// The branch that ran last, in any code.
     pub fn last_branch(&self) -> (u32, u32) {
         self.last_branch
+    }
+
+    /// Forgets what the call before told that its tests had to know.
+    pub fn forget_call(&mut self) {
+        self.emitted.clear();
+        self.destroyed.clear();
+    }
+
+    /// A contract destroys itself, in a frame of this depth.
+    pub(super) fn destroy(&mut self, depth: usize, address: Address) {
+        self.destroyed.push((depth, address));
+    }
+
+    /// A frame ends: what contracts did to themselves in it is undone with it, or becomes part of the frame that called.
+    pub(super) fn leave(&mut self, depth: usize, is_kept: bool) {
+        if is_kept {
+            self.destroyed.iter_mut().for_each(|(at, _)| *at = depth.min(*at));
+        } else {
+            self.destroyed.retain(|(at, _)| *at <= depth);
+        }
+    }
+
+    /// True if the contract destroyed itself in the last call.
+    pub fn is_destroyed(&self, address: Address) -> bool {
+        self.destroyed.iter().any(|(_, destroyed)| *destroyed == address)
+    }
+
+    /// True if the last call did something that tests may be about.
+    pub fn has_signs(&self) -> bool {
+        !self.emitted.is_empty() || !self.destroyed.is_empty()
+    }
+
+    /// How many pieces of code there are.
+    pub(super) fn codes(&self) -> usize {
+        self.codes.known().len()
     }
 
     /// How often each block ran, by the offset that it begins at.

@@ -97,7 +97,8 @@ const KEYS: &[(&str, Set)] = &[
     ("timeout", |it, field| {
         put(&mut it.timeout, field.count().map(|seconds| Some(Duration::from_secs(seconds))))
     }),
-    ("workers", |it, field| put(&mut it.workers, field.positive().map(Some))),
+    // None at all is what Echidna is told who wants its solver alone.
+    ("workers", |it, field| put(&mut it.workers, field.maybe_positive())),
 ];
 
 /// Names that keys once had.
@@ -117,7 +118,7 @@ const NO_CRYTIC: &str = "crytic-compile is not used";
 
 /// Keys of Echidna that set nothing here, the value that asks for nothing, and why.
 const UNSUPPORTED: &[(&str, &str, &str)] = &[
-    ("allowFFI", "false", "contracts cannot run programs"),
+    ("allowFFI", "false", "a file cannot allow programs to be run; --allow-ffi can"),
     ("checkAsserts", "false", "set `testMode: assertion` instead"),
     ("cryticArgs", "[]", NO_CRYTIC),
     ("disableOnchainSources", "false", ON_CHAIN),

@@ -63,6 +63,11 @@ impl<'a> Field<'a> {
         count.ok_or_else(|| self.wrong("at least 1"))
     }
 
+    /// A number of things, or none said.
+    pub(super) fn maybe_positive(self) -> Result<Option<NonZeroUsize>, ConfigError> {
+        if self.count()? == 0 { Ok(None) } else { self.positive().map(Some) }
+    }
+
     /// A number from 0 to 1.
     pub(super) fn fraction(self) -> Result<f64, ConfigError> {
         let number = self.node.text().and_then(|text| text.parse::<f64>().ok());

@@ -8,6 +8,7 @@ use fuzz::call::Call;
 use fuzz::campaign::{Ended, Failure};
 use fuzz::chain::{Limits, Machine, Transaction};
 use fuzz::config::Settings;
+use fuzz::reproducer;
 use fuzz::target::{Target, TestKind};
 
 use crate::suite::expectation::{Expectation, Minimum, described};
@@ -235,4 +236,28 @@ fn the_first_failure_ends_the_campaign_where_that_is_wanted() {
     assert!(failure.is_shrunk);
     assert_eq!(ran.summary.ended, [Ended::Stopped]);
     assert!(ran.summary.calls < subject.settings.test_limit);
+}
+
+#[test]
+fn a_contract_that_destroys_itself_is_a_failure_where_that_is_wanted() {
+    let mut subject = subject("Destroyed");
+    assert!(subject.run(1, 1).summary.failures.is_empty());
+    subject.settings.test_destruction = true;
+    let Ran { target, summary, .. } = subject.run(1, 1);
+    let [failure] = &summary.failures[..] else { panic!("{:?}", summary.failures) };
+    let test = &target.tests[failure.test].name;
+    let calls: Vec<_> =
+        failure.calls.iter().map(|call| reproducer::solidity::call(call, &target)).collect();
+    assert_eq!(
+        (test.as_str(), calls.join("; ")),
+        ("Destroyed is not self-destructed", "arm(); fire()".into())
+    );
+}
+
+#[test]
+fn without_coverage_nothing_is_kept() {
+    let mut subject = subject("Magic");
+    subject.settings.coverage = false;
+    subject.settings.test_limit = 2_000;
+    assert_eq!(subject.run(1, 1).corpus.len(), 0);
 }

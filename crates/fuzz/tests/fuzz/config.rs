@@ -77,6 +77,11 @@ fn old_names_are_read_unless_the_new_one_is_there() {
 }
 
 #[test]
+fn no_workers_are_as_many_as_usual() {
+    assert_eq!(settings("workers: 0").workers, None);
+}
+
+#[test]
 fn constructors_get_arguments_by_place_or_by_name() {
     let read = settings("constructorArgs: [100, \"0x1\", \"[1, 2]\"]");
     assert_eq!(read.constructor_args.main, ["100", "0x1", "[1, 2]"]);
@@ -98,7 +103,7 @@ fn keys_without_effect_are_named() {
     line 5: `rpcUrl` has no effect: nothing is fetched from a network
     line 6: `cryticArgs` has no effect: crytic-compile is not used
     line 7: `mutConsts` has no effect: mutations are weighed by what they find
-    line 8: `allowFFI` has no effect: contracts cannot run programs
+    line 8: `allowFFI` has no effect: a file cannot allow programs to be run; --allow-ffi can
     line 9: `checkAsserts` has no effect: set `testMode: assertion` instead
     line 10: `multi-abi` is now called `allContracts`
     ");
@@ -113,7 +118,6 @@ fn wrong_values_are_named_with_line_and_rule() {
         "testLimit: [1]",
         "testLimit: 18446744073709551616",
         "seqLen: 0",
-        "workers: 0",
         "stopOnFail: \"true\"",
         "stopOnFail: maybe",
         "sender: 0x10000",

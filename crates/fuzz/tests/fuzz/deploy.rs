@@ -1,9 +1,11 @@
 //! Targets that cannot be fuzzed: each says why.
 
+use alloy_primitives::address;
+use fuzz::chain::Part;
 use fuzz::config::{Settings, TestMode};
 use solidity::Build;
 
-use crate::suite::{BAD, build, deployed};
+use crate::suite::{BAD, build, deployed, subject};
 
 /// The message for a contract of `targets/Bad.sol`, or for what `spoil` makes of it.
 fn message(contract: &str, settings: &Settings, spoil: impl FnOnce(&mut Build)) -> String {
@@ -28,6 +30,8 @@ fn a_contract_that_cannot_be_fuzzed_says_why() {
         "TakesArguments",
         "RefusesSetUp",
         "Untested",
+        "TestTakesArguments",
+        "TestSaysNothing",
         "Unfinished",
         "Promise",
     ];
@@ -38,6 +42,8 @@ fn a_contract_that_cannot_be_fuzzed_says_why() {
     TakesArguments: the constructor of `TakesArguments` takes 2 arguments and was given 0; set them with constructorArgs
     RefusesSetUp: setUp() of `RefusesSetUp` failed: reverted: no set-up
     Untested: `Untested` has no test: write a function echidna_*() returns (bool), or choose another test mode
+    TestTakesArguments: `TestTakesArguments`: `echidna_of(uint256)` cannot be a test: it takes arguments, which nobody could choose
+    TestSaysNothing: `TestSaysNothing`: `echidna_silent()` cannot be a test: it must return (bool)
     Unfinished: `Unfinished` cannot be deployed: it is an interface, or abstract
     Promise: `Promise` cannot be deployed: it is an interface, or abstract
     ");
@@ -50,10 +56,56 @@ fn a_contract_of_tests_alone_is_run() {
 }
 
 #[test]
+fn of_two_contracts_with_the_same_code_the_one_that_was_meant_is_there() {
+    for name in ["Twin", "OtherTwin"] {
+        let target = deployed(build(BAD), name, &Settings::default()).unwrap();
+        assert_eq!(target.contracts[0].name, name);
+        let code = &target.codes.known()[target.codes.find(Part::Runtime, &runtime(name)).unwrap()];
+        assert_eq!(target.build.contracts[code.contract].name, name);
+    }
+}
+
+fn runtime(name: &str) -> Vec<u8> {
+    let build = build(BAD);
+    let contract = build.contracts.iter().find(|contract| contract.name == name).unwrap();
+    contract.runtime.bytes.clone()
+}
+
+#[test]
 fn a_contract_over_the_limit_says_both_sizes() {
+    let address = address!("0x00000000000000000000000000000000000f0000");
+    let settings = Settings {
+        code_size: 10,
+        deploy_contracts: vec![(address, "Untouchable".to_owned())],
+        ..Settings::default()
+    };
+    let message = message_of(build(BAD), "Twin", &settings);
+    insta::assert_snapshot!(message, @"Twin: `Untouchable` has 75 bytes of code; the limit is 10");
+}
+
+#[test]
+fn a_test_over_the_limit_is_run_and_its_owner_told() {
     let settings = Settings { code_size: 100, ..Settings::default() };
-    let message = message_of(build("Underflow"), "Underflow", &settings);
-    insta::assert_snapshot!(message, @"Underflow: `Underflow` has 335 bytes of code; the limit is 100");
+    let target = deployed(build("Underflow"), "Underflow", &settings).unwrap();
+    insta::assert_snapshot!(target.warnings.join("\n"), @"`Underflow` has 335 bytes of code; the limit is 100, which is not applied to the contract under test");
+}
+
+#[test]
+fn what_a_test_deploys_is_limited_all_the_same() {
+    let settings = Settings { code_size: 10, ..subject("FoundryStyle").settings };
+    let message = message_of(build("FoundryStyle"), "FoundryStyle", &settings);
+    insta::assert_snapshot!(message, @"FoundryStyle: setUp() of `FoundryStyle` failed: reverted without a reason");
+}
+
+#[test]
+fn constructors_are_counted() {
+    let name = "FoundryStyle";
+    let target = deployed(build(name), name, &subject(name).settings).unwrap();
+    let ran = target.codes.known().iter().zip(&target.hits.blocks);
+    let created = ran.filter(|(known, blocks)| known.part == Part::Creation && !blocks.is_empty());
+    let created: Vec<_> =
+        created.map(|(known, _)| &target.build.contracts[known.contract].name).collect();
+    assert_eq!(created, ["FoundryStyle", "Vault"]);
 }
 
 #[test]

@@ -52,12 +52,20 @@ pub(crate) fn deployed(contracts: Vec<(&str, Address)>, functions: Vec<Function>
     Target {
         build: Arc::new(solidity::Build::default()),
         codes: Arc::new(Codes::default()),
-        state: State::new(&Setup { timestamp: 1, block: 1, code_size: 1 << 20, cheats: false }),
+        state: State::new(&Setup {
+            timestamp: 1,
+            block: 1,
+            code_size: 1 << 20,
+            cheats: false,
+            ffi: false,
+        }),
+        hits: Arc::default(),
         contracts: contracts.collect(),
         functions,
         callable: Vec::new(),
         units: HashSet::new(),
         tests: Vec::new(),
         open: Vec::new(),
+        warnings: Vec::new(),
     }
 }

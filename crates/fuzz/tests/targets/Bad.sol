@@ -62,9 +62,43 @@ contract Untested {
         value++;
     }
 
-    /// Is no test: it takes an argument.
-    function echidna_of(uint256 number) external view returns (bool) {
+    function check(uint256 number) external view returns (bool) {
         return number != value;
+    }
+}
+
+contract TestTakesArguments {
+    function touch() external {}
+
+    function echidna_of(uint256 number) external pure returns (bool) {
+        return number != 7;
+    }
+
+    function echidna_true() external pure returns (bool) {
+        return true;
+    }
+}
+
+contract TestSaysNothing {
+    function touch() external {}
+
+    function echidna_silent() external pure {}
+
+    function echidna_true() external pure returns (bool) {
+        return true;
+    }
+}
+
+/// Two contracts that only differ by their names.
+contract Twin {
+    function echidna_true() external pure returns (bool) {
+        return true;
+    }
+}
+
+contract OtherTwin {
+    function echidna_true() external pure returns (bool) {
+        return true;
     }
 }
 

@@ -23,8 +23,12 @@ pub(super) fn address(address: Address) -> Bytes {
 }
 
 pub(super) fn text(text: &str) -> Bytes {
+    bytes(text.as_bytes())
+}
+
+pub(super) fn bytes(bytes: &[u8]) -> Bytes {
     let mut data = Vec::new();
-    push_bytes(&mut data, text.as_bytes());
+    push_bytes(&mut data, bytes);
     data.into()
 }
 

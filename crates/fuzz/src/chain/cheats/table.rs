@@ -8,7 +8,7 @@ use alloy_primitives::{Selector, keccak256};
 use super::args::Args;
 use super::{Answer, Call, Refusal};
 use super::{
-    accounts, assertions, block, expect, flow, keys, logs, near, prank, text, unsupported,
+    accounts, assertions, block, expect, flow, keys, logs, near, prank, programs, text, unsupported,
 };
 
 /// A cheat code: its signature and what it does.
@@ -25,6 +25,7 @@ const TABLES: &[&[Entry]] = &[
     text::TABLE,
     assertions::TABLE,
     near::TABLE,
+    programs::TABLE,
 ];
 
 /// The signatures of all cheat codes that work.

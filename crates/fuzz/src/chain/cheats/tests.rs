@@ -8,6 +8,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 
+use alloy_dyn_abi::{DynSolType, DynSolValue};
 use alloy_json_abi::Function;
 use alloy_primitives::{Address, Bytes, Selector, U256, address, hex};
 use revm::interpreter::{CallInput, CallInputs, CallScheme, CallValue, InstructionResult};
@@ -31,7 +32,11 @@ fn cheater() -> (Machine, Address) {
 }
 
 fn machine(cheats: bool) -> Machine {
-    let setup = Setup { timestamp: 1_000, block: 10, code_size: usize::MAX, cheats };
+    machine_with(cheats, false)
+}
+
+fn machine_with(cheats: bool, ffi: bool) -> Machine {
+    let setup = Setup { timestamp: 1_000, block: 10, code_size: usize::MAX, cheats, ffi };
     Machine::new(State::new(&setup), Arc::new(Codes::default()), Vec::new(), LIMITS)
 }
 
@@ -225,7 +230,7 @@ fn a_change_of_the_block_alone_is_a_change() {
 
 #[test]
 fn what_is_not_supported_reverts_and_is_remembered() {
-    let named = "the cheat code vm.ffi(string[]) (0x89160467) is not supported";
+    let named = "the cheat code vm.ffi(string[]) runs programs, which must be allowed: --allow-ffi";
     let (mut machine, at) = cheater();
     let mark = machine.mark();
     assert_eq!(machine.unsupported(), None);
@@ -253,7 +258,17 @@ fn without_cheats_the_address_is_one_like_any_other() {
 
 /// Calls a cheat code from outside, without a contract.
 fn dispatch(signature: &str, arguments: &[u8]) -> Result<(InstructionResult, Bytes), String> {
-    let mut machine = machine(true);
+    let mut machine = machine_with(true, true);
+    let answer = ask(&mut machine, signature, arguments);
+    assert_eq!(machine.unsupported(), None, "{signature}");
+    answer
+}
+
+fn ask(
+    machine: &mut Machine,
+    signature: &str,
+    arguments: &[u8],
+) -> Result<(InstructionResult, Bytes), String> {
     let data = [selector(signature).as_slice(), arguments].concat();
     let inputs = CallInputs {
         input: CallInput::Bytes(data.into()),
@@ -270,7 +285,6 @@ fn dispatch(signature: &str, arguments: &[u8]) -> Result<(InstructionResult, Byt
         charged_new_account_state_gas: false,
     };
     let result = cheat(&mut machine.engine.ctx, &inputs)?;
-    assert_eq!(machine.unsupported(), None, "{signature}");
     Ok((result.result, result.output))
 }
 
@@ -334,4 +348,57 @@ fn selectors_are_those_of_foundry() {
     ] {
         assert_eq!(selector(signature), expected, "{signature}");
     }
+}
+
+/// Runs a program by `ffi` and tells what it says.
+fn check_program(machine: &mut Machine, words: &[&str]) -> String {
+    let words = words.iter().map(|word| DynSolValue::String((*word).to_owned())).collect();
+    let arguments = DynSolValue::Tuple(vec![DynSolValue::Array(words)]).abi_encode_params();
+    match ask(machine, "ffi(string[])", &arguments) {
+        Ok((InstructionResult::Return, output)) => {
+            let output = DynSolType::Bytes.abi_decode(&output).expect("bytes are returned");
+            hex::encode(output.as_bytes().expect("bytes are returned"))
+        }
+        other => format!("{other:?}"),
+    }
+}
+
+#[test]
+fn programs_run_only_where_that_was_allowed() {
+    let mut machine = machine(true);
+    let words = ["true"];
+    assert!(check_program(&mut machine, &words).contains("Revert"));
+    let why = machine.unsupported();
+    assert_eq!(
+        why.as_deref(),
+        Some("the cheat code vm.ffi(string[]) runs programs, which must be allowed: --allow-ffi")
+    );
+}
+
+#[test]
+fn a_program_gives_bytes_or_text() {
+    let mut machine = machine_with(true, true);
+    let variable = DynSolValue::Tuple(vec!["WORD".to_owned().into(), "0x2a".to_owned().into()]);
+    ask(&mut machine, "setEnv(string,string)", &variable.abi_encode_params()).expect("it is set");
+    let say = |text| ["sh", "-c", text];
+    assert_eq!(check_program(&mut machine, &say("echo 0x1234")), "1234");
+    assert_eq!(check_program(&mut machine, &say("echo ok!")), hex::encode("ok!"));
+    assert_eq!(check_program(&mut machine, &say("echo $WORD")), "2a");
+    assert!(check_program(&mut machine, &say("exit 3")).contains("Revert"));
+    assert!(check_program(&mut machine, &[]).contains("Revert"));
+    assert!(check_program(&mut machine, &["/does/not/exist"]).contains("Revert"));
+    assert_eq!(machine.unsupported(), None);
+}
+
+#[test]
+fn a_transaction_costs_gas_before_its_code_runs() {
+    let mut machine = machine(false);
+    // Returns the gas that is left.
+    machine.set_code(ALICE, hex!("5a5f5260205ff3").into());
+    let limits = Limits { gas: 30_000, ..LIMITS };
+    let outcome = machine.call_within(&transaction(ALICE, vec![0, 1]), limits);
+    assert_eq!(U256::from_be_slice(&outcome.output), U256::from(30_000 - 21_000 - 4 - 16 - 2));
+    let limits = Limits { gas: 21_010, ..LIMITS };
+    let outcome = machine.call_within(&transaction(ALICE, vec![0, 1]), limits);
+    assert_eq!(outcome.result, InstructionResult::OutOfGas);
 }

@@ -51,7 +51,6 @@ const KNOWN: &[&str] = &[
     "expectRevert(bytes4,address)",
     "expectRevert(uint64)",
     "expectSafeMemory(uint64,uint64)",
-    "ffi(string[])",
     "fsMetadata(string)",
     "getBlobBaseFee()",
     "getCode(string)",
