@@ -14,6 +14,7 @@ mod demo;
 mod flags;
 mod json;
 mod keep;
+mod more;
 mod plan;
 mod progress;
 mod replay;
@@ -76,6 +77,9 @@ pub(crate) fn run(ctx: &Context, args: Args) -> Result<Exit> {
         warn(ui, warning);
     }
     let subject = Subject::load(&plan)?;
+    for warning in &subject.target.warnings {
+        warn(ui, warning);
+    }
     match replay {
         Some(file) => replay::run(ui, &plan, &subject, &file),
         None => fuzz(ctx, ui, &plan, &subject),

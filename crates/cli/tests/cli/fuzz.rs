@@ -119,7 +119,7 @@ fn counters() -> Project {
         .with("three.yaml", "constructorArgs: [\"3\"]\n")
         .with("ten.yaml", "constructorArgs: [\"10\"]\n")
         .with("word.yaml", "constructorArgs: [\"ten\"]\n")
-        .with("small.yaml", "codeSize: 20\n")
+        .with("small.yaml", "codeSize: 20\ndeployContracts: [[0xf001, Lamp]]\n")
         .with("filtered.yaml", "filterFunctions: []\nfilterBlacklist: false\n")
 }
 
@@ -225,6 +225,9 @@ fn wrong_flags() {
         &["fuzz", "Vault.json", "--sender", "alice"],
         &["fuzz", "Vault.json", "--contract-addr", "0x1"],
         &["fuzz", "Vault.json", "--format", "xml"],
+        &["fuzz", "Vault.json", "--code-size", "big"],
+        &["fuzz", "Vault.json", "--coverage-formats", "pdf"],
+        &["fuzz", "Vault.json", "--deploy-contracts", "Token"],
         &["fuzz", "Vault.json", "--json", "--format", "text"],
         &["fuzz", "Vault.json", "--demo"],
         &["fuzz", "Vault.json", "--replay", "none.txt"],
@@ -247,6 +250,30 @@ fn configuration() {
         &["fuzz", "Vault.json", "--config", "none.yaml"],
     ]);
     stable(|| insta::assert_snapshot!(text));
+}
+
+#[test]
+fn rare_settings_are_flags_as_well() {
+    let project = counters();
+    let text = project.check(
+        &[
+            &["fuzz", "Counters.json", "--contract", "Counter", "--test-mode", "exploration"][..],
+            &["--constructor-args", "3", "--deploy-contracts", "0xf001=Lamp", "--json"],
+            &[
+                "--filter-functions",
+                "Counter.reset()",
+                "--max-value",
+                "1e18",
+                "--coverage",
+                "false",
+            ],
+            &["--code-size", "0x400", "--seed", "1", "--workers", "1", "--test-limit", "20"],
+        ]
+        .concat(),
+    );
+    assert!(text.starts_with("exit: 0"), "{text}");
+    assert!(text.contains("the limit is 1024, which is not applied"), "{text}");
+    assert!(text.contains("add(uint256)") && !text.contains("reset()"), "{text}");
 }
 
 #[test]

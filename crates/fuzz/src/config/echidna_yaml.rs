@@ -146,22 +146,28 @@ const FULFILLED: &[&str] = &["disableSlither"];
 
 /// Reads a configuration. Keys that are missing or null keep Echidna's default.
 pub fn read(text: &str) -> Result<(Settings, Vec<Warning>), ConfigError> {
+    let mut settings = Settings::default();
+    let warnings = read_over(&mut settings, text)?;
+    Ok((settings, warnings))
+}
+
+/// Reads a configuration over settings, which keep what it does not say.
+pub fn read_over(settings: &mut Settings, text: &str) -> Result<Vec<Warning>, ConfigError> {
     if text.len() > MAX_BYTES {
         return Err(ConfigError::TooLarge);
     }
-    let mut settings = Settings::default();
     let mut warnings = Vec::new();
-    let Some(root) = yaml::parse(text)? else { return Ok((settings, warnings)) };
+    let Some(root) = yaml::parse(text)? else { return Ok(warnings) };
     let Yaml::Map(entries) = &root.value else {
         return Err(ConfigError::NotAMap { line: root.line });
     };
     refuse_repetition(entries)?;
     for entry in entries {
-        if let Some(kind) = apply(&mut settings, entry, entries)? {
+        if let Some(kind) = apply(settings, entry, entries)? {
             warnings.push(Warning { line: entry.line, key: entry.key.clone(), kind });
         }
     }
-    Ok((settings, warnings))
+    Ok(warnings)
 }
 
 fn apply(

@@ -103,8 +103,6 @@ pub(super) fn branches(hits: &[Arc<Hits>]) -> usize {
 }
 
 /// The counts of all workers together, of code that ran or lies on the chain.
-///
-/// What only deploys is told where it ran: constructors ran before the campaign, where nobody counted.
 fn code_hits(target: &Target, hits: &[Arc<Hits>]) -> Vec<CodeHits> {
     let is_deployed = |known: &Known| {
         known.part == Part::Runtime

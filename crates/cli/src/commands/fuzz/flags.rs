@@ -7,6 +7,9 @@ use std::time::Duration;
 use ::fuzz::config::{Format, Settings, TestMode, echidna_yaml, number};
 use alloy_primitives::Address;
 
+use super::more::More;
+use crate::report::Result;
+
 #[derive(Debug, clap::Args)]
 pub(crate) struct Flags {
     /// The contract under test, as `Name` or `path:Name` [default: the one that has tests]
@@ -96,11 +99,18 @@ pub(crate) struct Flags {
     /// Fuzz a small vault that comes with this program; needs no compiler
     #[arg(long, conflicts_with_all = ["path", "contract", "solc", "solc_args"])]
     pub(super) demo: bool,
+
+    /// Let contracts run programs on this machine, by the cheat code ffi
+    #[arg(long)]
+    allow_ffi: bool,
+
+    #[command(flatten)]
+    more: More,
 }
 
 impl Flags {
     /// Writes what was given over what files say.
-    pub(super) fn apply(&self, settings: &mut Settings) {
+    pub(super) fn apply(&self, settings: &mut Settings) -> Result {
         put(&mut settings.test_mode, self.test_mode);
         put(&mut settings.test_limit, self.test_limit);
         put(&mut settings.sequence_length, self.seq_len);
@@ -124,6 +134,8 @@ impl Flags {
                 }
             }
         }
+        settings.allow_ffi = self.allow_ffi;
+        self.more.apply(settings)
     }
 }
 
@@ -134,24 +146,24 @@ fn put<T>(place: &mut T, value: Option<T>) {
 }
 
 /// Numbers may be written as in Echidna's file: 50000, 1e6, 0xff.
-fn count(text: &str) -> Result<u64, String> {
+fn count(text: &str) -> std::result::Result<u64, String> {
     let number = number::parse(text).and_then(|number| u64::try_from(number).ok());
     number.ok_or_else(|| "expected a whole number from 0 up, such as 50000 or 1e6".to_owned())
 }
 
-fn positive(text: &str) -> Result<NonZeroUsize, String> {
+fn positive(text: &str) -> std::result::Result<NonZeroUsize, String> {
     let number = count(text).ok().and_then(|number| usize::try_from(number).ok());
     let number = number.and_then(NonZeroUsize::new);
     number.ok_or_else(|| "expected a whole number from 1 up".to_owned())
 }
 
-fn address(text: &str) -> Result<Address, String> {
+fn address(text: &str) -> std::result::Result<Address, String> {
     number::parse_address(text)
         .ok_or_else(|| "expected an address of at most 40 hex digits such as 0x10000".to_owned())
 }
 
 /// An address that a contract can be put at, by the rule that holds for the same key in a file.
-fn place(text: &str) -> Result<Address, String> {
+fn place(text: &str) -> std::result::Result<Address, String> {
     let address = address(text)?;
     match echidna_yaml::read(&format!("contractAddr: \"{address}\"")) {
         Ok((settings, _)) => Ok(settings.contract_address),

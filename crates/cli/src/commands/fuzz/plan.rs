@@ -52,7 +52,7 @@ impl Plan {
             Some(path) => from_files(ctx, path)?,
             None => (Settings::default(), Vec::new()),
         };
-        flags.apply(&mut settings);
+        flags.apply(&mut settings)?;
         check(&settings)?;
         warnings.extend(idle(&settings));
         let seed = *settings.seed.get_or_insert_with(random_seed);
@@ -140,12 +140,7 @@ fn check(settings: &Settings) -> Result {
 
 /// Settings that are read and change nothing.
 fn idle(settings: &Settings) -> impl Iterator<Item = String> {
-    let asked = [
-        ("coverage", !settings.coverage, "coverage always guides the campaign"),
-        ("solcLibs", !settings.libraries.is_empty(), "libraries of the build are linked anyway"),
-        ("testDestruction", settings.test_destruction, "destruction is no failure here"),
-        ("allEvents", settings.all_events, "events are not shown"),
-    ];
+    let asked = [("allEvents", settings.all_events, "--replay shows the events of all calls")];
     let asked = asked.into_iter().filter(|(_, is_asked, _)| *is_asked);
     asked.map(|(key, _, why)| format!("`{key}` has no effect: {why}"))
 }

@@ -4,7 +4,6 @@ use ::fuzz::chain::{Limits, Machine, Part};
 use ::fuzz::config::Settings;
 use ::fuzz::reproducer::foundry::{Code, Deployment, Scene};
 use ::fuzz::target::Target;
-use alloy_dyn_abi::{DynSolType, DynSolValue};
 use alloy_primitives::{Address, U256};
 use solidity::Contract;
 
@@ -86,11 +85,5 @@ fn creation(target: &Target, place: usize) -> Vec<u8> {
 
 /// The constructor's arguments, encoded. They were understood when the contract was deployed.
 fn arguments(contract: &Contract, written: &[String]) -> Vec<u8> {
-    let inputs = contract.abi.constructor.as_ref().map_or(&[][..], |it| &it.inputs);
-    let values = inputs
-        .iter()
-        .zip(written)
-        .map(|(input, text)| DynSolType::parse(&input.selector_type()).ok()?.coerce_str(text).ok());
-    let values: Option<Vec<_>> = values.collect();
-    DynSolValue::Tuple(values.unwrap_or_default()).abi_encode_params()
+    ::fuzz::deploy::arguments(contract, written).unwrap_or_default()
 }

@@ -154,13 +154,16 @@ fn not_deployed(error: DeployError, plan: &Plan) -> Failure {
             "give it what it needs: `constructorArgs`, `balanceContract` or `deployContracts` in echidna.yaml"
         }
         DeployError::TooLarge { .. } => {
-            "raise `codeSize` in echidna.yaml, or compile with --solc-args --optimize"
+            "raise the limit with --code-size, or compile with --solc-args --optimize"
         }
         DeployError::Unlinked { .. } => "compile the library together with the contract",
         DeployError::SetUp { .. } => {
             "see what setUp() needs; it is called once by the deployer, without value"
         }
         DeployError::Mismatch { .. } => "compile again, so that ABI and code belong together",
+        DeployError::NoTest { .. } => {
+            "correct the function, rename it, or choose another prefix: --prefix TEXT"
+        }
         DeployError::NoTests { .. } => {
             "add such a function, or look for something else: --test-mode assertion"
         }
