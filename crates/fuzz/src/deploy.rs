@@ -62,13 +62,24 @@ pub enum DeployError {
     )]
     Mismatch { contract: String, count: usize, first: String },
     #[error("`{contract}`: `{function}` cannot be a test: {reason}")]
-    NoTest { contract: String, function: String, reason: String },
+    NoTest { contract: String, function: String, reason: Malformed },
     #[error("`{contract}` has no test: write {expected}, or choose another test mode")]
     NoTests { contract: String, expected: String },
     #[error("`{contract}` has no function that could be called")]
     NoFunctions { contract: String },
     #[error("`{contract}`: {source}")]
     Type { contract: String, source: UnknownType },
+}
+
+/// Why a function that is called as a test cannot be one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Malformed {
+    #[error("it takes arguments, which nobody could choose")]
+    TakesArguments,
+    #[error("it must return (bool)")]
+    ReturnsNoBool,
+    #[error("it must return (int256)")]
+    ReturnsNoNumber,
 }
 
 /// Deploys everything and finds the tests.

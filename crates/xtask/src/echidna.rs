@@ -260,11 +260,13 @@ impl<'a> Suite<'a> {
     fn settings(&mut self, case: &Case) -> Result<Result<Settings, String>> {
         let mut settings = match &case.config {
             Some(config) => {
-                let text = without_idle_workers(&text(&self.solidity.join(config))?);
-                let (settings, warnings) = match echidna_yaml::read(&text) {
+                let text = text(&self.solidity.join(config))?;
+                let (mut settings, warnings) = match echidna_yaml::read(&text) {
                     Ok(read) => read,
                     Err(error) => return Ok(Err(error.to_string())),
                 };
+                // Whoever runs this has looked at the checkout.
+                settings.allow_ffi = warnings.iter().any(|warning| warning.key == "allowFFI");
                 for warning in warnings {
                     let files: &mut BTreeSet<_> = self.report.keys.entry(warning.key).or_default();
                     files.insert(config.clone());
@@ -327,12 +329,6 @@ impl<'a> Suite<'a> {
             }
         }
     }
-}
-
-/// The configuration without `workers: 0`: so it says that only symbolic execution is to look, which is not there.
-fn without_idle_workers(config: &str) -> String {
-    let lines = config.lines().filter(|line| line.trim() != "workers: 0");
-    lines.collect::<Vec<_>>().join("\n")
 }
 
 /// What follows `--solc-remaps` in `cryticArgs`, which nothing else here reads.

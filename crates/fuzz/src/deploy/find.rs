@@ -3,7 +3,7 @@
 use alloy_json_abi::{JsonAbi, StateMutability};
 use solidity::Contract;
 
-use super::{DeployError, Plan};
+use super::{DeployError, Malformed, Plan};
 use crate::abi::Type;
 use crate::config::TestMode;
 use crate::target::{Deployed, Function, FunctionId, Open, Target, Test, TestKind};
@@ -122,17 +122,17 @@ fn check_tests(
     functions: &[Function],
     plan: &Plan<'_>,
 ) -> Result<(), DeployError> {
-    let (returns, wanted) = match plan.settings.test_mode {
-        TestMode::Property => (Type::Bool, "(bool)"),
-        TestMode::Optimization => (Type::Int(256), "(int256)"),
+    let (returns, otherwise) = match plan.settings.test_mode {
+        TestMode::Property => (Type::Bool, Malformed::ReturnsNoBool),
+        TestMode::Optimization => (Type::Int(256), Malformed::ReturnsNoNumber),
         _ => return Ok(()),
     };
     for function in functions.iter().filter(|it| it.name.starts_with(&plan.settings.prefix)) {
         let reverts = function.name[plan.settings.prefix.len()..].starts_with("revert_");
         let reason = if !function.inputs.is_empty() {
-            "it takes arguments, which nobody could choose".to_owned()
+            Malformed::TakesArguments
         } else if !reverts && function.outputs != [returns.clone()] {
-            format!("it must return {wanted}")
+            otherwise
         } else {
             continue;
         };

@@ -9,7 +9,7 @@ use fuzz::abi::Value;
 use fuzz::call::{Call, What};
 use fuzz::campaign::{Campaign, Ended, Start, Summary};
 use fuzz::config::Settings;
-use fuzz::deploy::{DeployError, deploy};
+use fuzz::deploy::{DeployError, Malformed, deploy};
 use fuzz::generate::Dictionary;
 use fuzz::reproducer;
 use fuzz::target::Target;
@@ -104,6 +104,11 @@ fn refusal(error: &DeployError) -> Refusal {
         DeployError::Arguments { .. } => Some("ConstructorArgs"),
         DeployError::Constructor { .. } | DeployError::TooLarge { .. } => Some("DeploymentFailed"),
         DeployError::NoTests { .. } => Some("NoTests"),
+        DeployError::NoTest { reason, .. } => Some(match reason {
+            Malformed::TakesArguments => "TestArgsFound",
+            Malformed::ReturnsNoBool => "PropertyWithoutReturn",
+            Malformed::ReturnsNoNumber => "OptimizationWithWrongReturn",
+        }),
         DeployError::NoFunctions { .. } => Some("NoFuncs"),
         _ => None,
     };
