@@ -45,6 +45,8 @@ pub struct Generator<'a> {
     pub settings: &'a Settings,
     pub target: &'a Target,
     pub choice: &'a Choice,
+    /// What the last calls of the sequence returned.
+    pub returned: &'a [U256],
 }
 
 impl Choice {

@@ -16,6 +16,9 @@ const MAX_TRIES: usize = 256;
 /// How often a line is drawn anew where the last one missed.
 const MAX_BENDS: usize = 24;
 
+/// Far enough to be on another plateau than small numbers are.
+const FAR: U256 = U256::from_limbs([1 << 24, 0, 0, 0]);
+
 /// Tries after which a comparison is looked at less and less often.
 const PATIENCE: u32 = 512;
 
@@ -183,7 +186,9 @@ impl Worker<'_> {
                 return;
             };
             let solutions = solve::linear(&here, &after, number);
-            let Some((&first, others)) = solutions.split_first() else { return };
+            let Some((&first, others)) = solutions.split_first() else {
+                return self.turn_from_afar(look, call, comparison, slot, (number, here));
+            };
             for &other in others {
                 if self.attempt(look, call, comparison, slot, other) {
                     return;
@@ -198,6 +203,36 @@ impl Worker<'_> {
                 return;
             };
             (here, number) = (there, first);
+        }
+    }
+
+    /// Where a step of one changes nothing, a long one may: the numbers between two distant ones are closed in on. This
+    /// costs a call for every number that has no influence at all, so it is for when nothing else helps.
+    fn turn_from_afar(
+        &mut self,
+        look: &mut Look<'_>,
+        call: &Call,
+        comparison: &Comparison,
+        slot: Slot,
+        mut here: (U256, Comparison),
+    ) {
+        if !self.is_stuck() {
+            return;
+        }
+        let mut next = (here.0 >> 1_usize) ^ FAR;
+        for _ in 0..MAX_BENDS {
+            if look.tries >= MAX_TRIES {
+                return;
+            }
+            let Some((false, Some(there))) = self.probe(look, call, comparison, slot, next) else {
+                return;
+            };
+            let there = (next, there);
+            let Some(root) = solve::secant((here.0, &here.1), (there.0, &there.1)) else { return };
+            if root == next || root == here.0 {
+                return;
+            }
+            (here, next) = (there, root);
         }
     }
 

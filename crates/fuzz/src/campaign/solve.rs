@@ -4,7 +4,7 @@
 //! compared, the other one takes its place. If it is not, but a step of one changes the difference, the comparison is
 //! taken for linear in that number, and solved.
 
-use alloy_primitives::{I256, U256};
+use alloy_primitives::{I256, U256, U512};
 
 use crate::chain::Comparison;
 
@@ -23,6 +23,21 @@ pub(super) fn direct(comparison: &Comparison, number: U256) -> Option<[U256; 3]>
 pub(super) fn slope(before: &Comparison, after: &Comparison) -> U256 {
     let difference = |comparison: &Comparison| comparison.left.wrapping_sub(comparison.right);
     difference(after).wrapping_sub(difference(before))
+}
+
+/// Where the line through two observations crosses zero; None if both say the same.
+///
+/// Unlike a step of one, two distant points see through plateaus, such as those of a division.
+pub(super) fn secant(first: (U256, &Comparison), second: (U256, &Comparison)) -> Option<U256> {
+    let signed = |it: &Comparison| I256::from_raw(it.left.wrapping_sub(it.right));
+    let ((near, a), (far, b)) = ((first.0, signed(first.1)), (second.0, signed(second.1)));
+    let slope = b.checked_sub(a).filter(|slope| !slope.is_zero())?;
+    let (run, is_left) = (far.abs_diff(near), far < near);
+    // Twice as wide, so that nothing is lost before it is divided.
+    let way = U512::from(a.unsigned_abs()) * U512::from(run) / U512::from(slope.unsigned_abs());
+    let way = U256::checked_from_limbs_slice(way.as_limbs())?;
+    let is_back = (a.is_negative() == slope.is_negative()) != is_left;
+    Some(if is_back { near.wrapping_sub(way) } else { near.wrapping_add(way) })
 }
 
 /// What to try for a number of which a step of one was seen to lead from `before` to `after`.
@@ -83,6 +98,19 @@ mod tests {
         // 50 - 2 x == 10 at x = 5
         let found = linear(&comparison(40, 10), &comparison(38, 10), U256::from(5));
         assert!(found.contains(&U256::from(20)), "{found:?}");
+    }
+
+    #[test]
+    fn a_line_through_distant_points_is_solved_from_either_side() {
+        // 3 x - 300 between 10 and 1000, both ways, and 300 - 3 x
+        let (low, high) = (comparison(30, 300), comparison(3000, 300));
+        let (ten, thousand, root) = (U256::from(10), U256::from(1000), Some(U256::from(100)));
+        assert_eq!(secant((ten, &low), (thousand, &high)), root);
+        assert_eq!(secant((thousand, &high), (ten, &low)), root);
+        let (low, high) = (comparison(300, 30), comparison(300, 3000));
+        assert_eq!(secant((ten, &low), (thousand, &high)), root);
+        assert_eq!(secant((thousand, &high), (ten, &low)), root);
+        assert_eq!(secant((ten, &low), (thousand, &low)), None);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use alloy_primitives::I256;
+use alloy_primitives::{I256, U256};
 
 use super::check::{self, Site};
 use super::pool::Entry;
@@ -18,6 +18,9 @@ pub(super) const CALL_WORK: u64 = 1_000;
 
 /// Sequences that only came nearer are looked into if there is nothing better to do.
 const MAX_NEAR_UNEXAMINED: usize = 2;
+
+/// Words that are kept of what calls returned.
+const MAX_RETURNED: usize = 8;
 
 /// Tries of shrinking between two episodes.
 const SHRINK_TRIES: usize = 8;
@@ -84,8 +87,27 @@ impl Worker<'_> {
         let gas = outcome.as_ref().map_or(0, |outcome| outcome.gas_used);
         self.sequence.push(call.clone());
         self.gas.push(gas);
+        if let Some(outcome) = &outcome {
+            self.note_returned(outcome);
+        }
         self.work += CALL_WORK + gas;
         outcome
+    }
+
+    /// Keeps the last words that calls returned. They may be of a past that was undone since, which does no harm.
+    fn note_returned(&mut self, outcome: &Outcome) {
+        // Truths are everywhere.
+        let says_more = |word: &U256| *word > U256::ONE;
+        if !outcome.is_success() || outcome.output.len() < 32 {
+            return;
+        }
+        let words = outcome.output.chunks_exact(32).map(U256::from_be_slice);
+        for word in words.filter(says_more).take(MAX_RETURNED) {
+            if self.returned.len() == MAX_RETURNED {
+                self.returned.remove(0);
+            }
+            self.returned.push(word);
+        }
     }
 
     /// Counts a call of the campaign. Those that make a failure smaller are none.

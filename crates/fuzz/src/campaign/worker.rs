@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use alloy_primitives::I256;
+use alloy_primitives::{I256, U256};
 use fastrand::Rng;
 
 use super::check::{Checker, Site};
@@ -54,6 +54,8 @@ pub(super) struct Worker<'a> {
     /// The calls that led to where the machine stands, and the gas that each used.
     pub(super) sequence: Vec<Call>,
     pub(super) gas: Vec<u64>,
+    /// What the last of them returned.
+    pub(super) returned: Vec<U256>,
     /// Sequences whose last call has not been looked into.
     pub(super) unexamined: VecDeque<Arc<Entry>>,
     /// How much was spent on each comparison.
@@ -118,6 +120,7 @@ impl<'a> Worker<'a> {
             pool: Pool::default(),
             sequence: Vec::new(),
             gas: Vec::new(),
+            returned: Vec::new(),
             unexamined: VecDeque::new(),
             efforts: HashMap::new(),
             failed: HashSet::new(),
@@ -277,6 +280,7 @@ impl<'a> Worker<'a> {
             settings: self.settings,
             target: self.target,
             choice: &self.choice,
+            returned: &self.returned,
         }
     }
 
@@ -310,7 +314,12 @@ impl<'a> Worker<'a> {
 
     /// How many of six episodes look into a call: more when nothing new has come up for a while by chance.
     fn zeal(&self) -> u8 {
-        if self.calls.saturating_sub(self.last_news) > STAGNATION { 4 } else { 1 }
+        if self.is_stuck() { 4 } else { 1 }
+    }
+
+    /// True if chance has shown nothing new for a while.
+    pub(super) fn is_stuck(&self) -> bool {
+        self.calls.saturating_sub(self.last_news) > STAGNATION
     }
 
     /// Makes new calls until the sequence is long enough.

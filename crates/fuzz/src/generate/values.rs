@@ -15,6 +15,9 @@ const CALLDATA_PERCENT: u32 = 8;
 /// Out of a hundred arguments, how many repeat another argument of the same call: accounts that pay themselves, equal bounds.
 const REPEAT_PERCENT: u32 = 8;
 
+/// Out of a hundred words, how many are what an earlier call of the sequence returned: keys, shares, addresses.
+const RETURNED_PERCENT: u32 = 4;
+
 impl Generator<'_> {
     /// A value for the next argument of a call.
     pub(super) fn argument(&mut self, ty: &Type, earlier: &[Value]) -> Value {
@@ -50,6 +53,9 @@ impl Generator<'_> {
     pub(super) fn word(&mut self, ty: &Type) -> U256 {
         let word = match ty {
             Type::Bool => return U256::from(self.rng.bool()),
+            _ if !self.returned.is_empty() && self.percent(RETURNED_PERCENT) => {
+                self.returned[self.rng.usize(0..self.returned.len())]
+            }
             Type::Address => return self.address(),
             Type::Uint(bits) | Type::Int(bits) => self.number(u32::from(*bits)),
             Type::FixedBytes(length) => self.fixed_bytes(*length),

@@ -133,9 +133,20 @@ fn smaller(word: U256) -> Vec<U256> {
         }
     }
     found.extend([word >> 1_usize, word - (word >> 2_usize), word - U256::ONE]);
-    found.retain(|candidate| *candidate != word);
-    found.dedup();
-    found
+    let mut nearer = Vec::with_capacity(found.len());
+    for candidate in found {
+        // Any other would let shrinking go round in circles.
+        if distance(candidate) < distance(word) && !nearer.contains(&candidate) {
+            nearer.push(candidate);
+        }
+    }
+    nearer
+}
+
+/// How far a number is from zero, in either direction.
+fn distance(word: U256) -> (U256, bool) {
+    let negated = U256::ZERO.wrapping_sub(word);
+    if negated < word { (negated, true) } else { (word, false) }
 }
 
 /// Arrays and strings with less in them.
@@ -198,4 +209,28 @@ fn shorter_bytes(bytes: &[u8]) -> Vec<Vec<u8>> {
         }
     }
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn smaller_numbers_are_nearer_to_zero(limbs: [u64; 4]) {
+            let word = U256::from_limbs(limbs);
+            for next in smaller(word) {
+                prop_assert!(distance(next) < distance(word), "{next} {word}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_least_number_becomes_minus_one_and_stays_so() {
+        let least = U256::ONE << 255_usize;
+        assert!(smaller(least).contains(&U256::MAX));
+        assert_eq!(smaller(U256::MAX), [U256::ZERO, U256::ONE]);
+    }
 }
