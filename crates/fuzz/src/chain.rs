@@ -14,6 +14,7 @@ mod hits;
 mod hooks;
 mod machine;
 mod probe;
+mod signs;
 mod trace;
 
 pub use cheats::{CHEAT_ERROR, CHEATS, SUPPORTED};
@@ -22,4 +23,5 @@ pub use hits::Hits;
 pub use machine::{Limits, Machine, Mark, Outcome, Setup, State, Transaction};
 pub use probe::{Comparison, Edge, Emitted, Kind, News, Probe};
 pub use revm::interpreter::InstructionResult;
+pub use signs::Signs;
 pub use trace::{Frame, FrameKind};

@@ -13,13 +13,13 @@ use std::time::Duration;
 
 use alloy_dyn_abi::DynSolType;
 use alloy_primitives::Address;
-use solidity::Build;
+use solidity::{Build, Unchecked};
 
 pub use self::place::arguments;
 use self::place::{Chain, Placed};
 use crate::abi::UnknownType;
 use crate::chain::{CHEAT_ERROR, Codes, Hits, Known, Limits, Machine, Outcome, Part, Setup, State};
-use crate::config::Settings;
+use crate::config::{Settings, TestMode};
 use crate::target::{Deployed, Target};
 
 /// When the first block of a chain was made, and its number; as Echidna has them.
@@ -92,7 +92,7 @@ pub fn deploy(
 ) -> Result<Target, DeployError> {
     let plan = &Plan { contract, settings };
     let libraries = place::libraries(&build, plan);
-    let codes = Arc::new(codes(&build, &libraries, contract));
+    let codes = Arc::new(codes(&build, &libraries, plan));
     let setup = Setup {
         timestamp: FIRST_TIMESTAMP,
         block: FIRST_BLOCK,
@@ -121,7 +121,12 @@ pub fn deploy(
 }
 
 /// All code of the build, that of the contract under test first: of two that are alike it is the one that is meant.
-fn codes(build: &Build, libraries: &BTreeMap<String, Address>, main: usize) -> Codes {
+fn codes(build: &Build, libraries: &BTreeMap<String, Address>, plan: &Plan<'_>) -> Codes {
+    let unchecked = match plan.settings.test_mode {
+        TestMode::Overflow => Unchecked::of(build),
+        _ => Unchecked::default(),
+    };
+    let main = plan.contract;
     let mut known = Vec::new();
     let mut selectors = HashSet::new();
     let others = (0..build.contracts.len()).filter(|index| *index != main);
@@ -134,10 +139,14 @@ fn codes(build: &Build, libraries: &BTreeMap<String, Address>, main: usize) -> C
         else {
             continue;
         };
-        known.push(Known { contract: index, part: Part::Creation, bytes: creation, holes: vec![] });
+        let creation = (Part::Creation, creation, Vec::new(), &contract.creation);
         let mut holes = contract.immutables.clone();
         holes.sort_by_key(|hole| hole.start);
-        known.push(Known { contract: index, part: Part::Runtime, bytes: runtime, holes });
+        let runtime = (Part::Runtime, runtime, holes, &contract.runtime);
+        known.extend([creation, runtime].map(|(part, bytes, holes, code)| {
+            let unchecked = unchecked.instructions(code);
+            Known { contract: index, part, bytes, holes, unchecked }
+        }));
     }
     Codes::new(known, selectors)
 }

@@ -1,7 +1,10 @@
-// Compiles `targets/*.sol` into `targets.json`, which the tests load so that they need no compiler.
+// Compiles `targets/*.sol` into `targets.json`, which the tests load so that they need no compiler; and `targets-0.7`,
+// for which arithmetic is not checked, in the same way.
 //
 //     npm install --prefix FOLDER solc@0.8.37
 //     node crates/fuzz/tests/compile.mjs FOLDER/node_modules/solc
+//     npm install --prefix OTHER_FOLDER solc@0.7.6
+//     node crates/fuzz/tests/compile.mjs OTHER_FOLDER/node_modules/solc targets-0.7
 //
 // The result is solc's standard-JSON output without what the tests do not use. Of the syntax trees only constants are
 // kept, in a flat list: the fuzzer takes its dictionary from them. Each source carries the hash of its text, by which a
@@ -13,15 +16,16 @@ import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const here = dirname(fileURLToPath(import.meta.url));
-const [path] = process.argv.slice(2);
-if (!path) fail('usage: node compile.mjs PATH_OF_THE_NPM_PACKAGE_SOLC');
+const [path, folder = 'targets'] = process.argv.slice(2);
+if (!path) fail('usage: node compile.mjs PATH_OF_THE_NPM_PACKAGE_SOLC [FOLDER]');
 const require = createRequire(join(resolve(path), 'package.json'));
 const solc = require(resolve(path));
 const { keccak256 } = require('js-sha3');
+const isChecked = !/^0\.[0-7]\./.test(solc.version());
 
-const names = readdirSync(join(here, 'targets')).filter((name) => name.endsWith('.sol')).sort();
+const names = readdirSync(join(here, folder)).filter((name) => name.endsWith('.sol')).sort();
 const sources = Object.fromEntries(
-  names.map((name) => [name, { content: readFileSync(join(here, 'targets', name), 'utf8') }]),
+  names.map((name) => [name, { content: readFileSync(join(here, folder, name), 'utf8') }]),
 );
 const code = (part, more = []) =>
   ['object', 'sourceMap', 'linkReferences', ...more].map((field) => `evm.${part}.${field}`);
@@ -55,7 +59,7 @@ for (const [name, contracts] of Object.entries(output.contracts)) {
     for (const part of [evm.bytecode, evm.deployedBytecode]) dropWhatSolcAddsUnasked(part);
   }
 }
-writeFileSync(join(here, 'targets.json'), `${pretty(trimmed)}\n`);
+writeFileSync(join(here, `${folder}.json`), `${pretty(trimmed)}\n`);
 
 function dropWhatSolcAddsUnasked(part) {
   const wanted = ['object', 'sourceMap', 'linkReferences', 'immutableReferences'];
@@ -93,6 +97,10 @@ function constant(node) {
   if (nodeType === 'EnumDefinition') {
     const members = node.members.map(({ name }) => ({ name }));
     return { nodeType, canonicalName: node.canonicalName, members };
+  }
+  // What tells of which type a sum is.
+  if (!isChecked && node.operator && node.src) {
+    return { nodeType, operator: node.operator, src: node.src, typeDescriptions };
   }
   // What the compiler folded.
   return typeString?.startsWith('int_const ') ? { nodeType, typeDescriptions } : undefined;

@@ -8,6 +8,7 @@
 //! Start with `load.rs`, which decides what a path is. `format` reads what compilers write, `project` finds it in a
 //! Foundry or Hardhat project, `compile` runs a compiler; `merge` and `fresh` are the last steps of all three.
 
+mod arithmetic;
 mod build;
 mod compile;
 mod error;
@@ -17,11 +18,13 @@ mod fresh;
 mod literals;
 mod load;
 mod merge;
+mod node;
 mod project;
 mod read;
 mod source_map;
 mod toolchain;
 
+pub use arithmetic::{Arithmetic, Unchecked};
 pub use build::{Build, Code, Contract, Link, Source, Unlinked};
 pub use error::{CompileErrors, LoadError, Malformed};
 pub use find::FindError;

@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use alloy_primitives::{Address, U256, hex};
 use serde_json::Value;
 
+use crate::node::{Node, walk};
 use crate::{Build, offsets};
 
 /// Constants of a build's sources.
@@ -28,27 +29,12 @@ pub struct Literals {
 pub fn literals(build: &Build) -> Literals {
     let mut found = Literals::default();
     for ast in build.sources.iter().filter_map(|source| source.ast.as_deref()) {
-        found.walk(ast);
+        walk(ast, |node| found.visit(node));
     }
     found
 }
 
 impl Literals {
-    /// Without recursion, so that it does not matter how deep the tree nests.
-    fn walk(&mut self, root: &Value) {
-        let mut waiting = vec![root];
-        while let Some(value) = waiting.pop() {
-            match value {
-                Value::Object(fields) => {
-                    self.visit(Node(value));
-                    waiting.extend(fields.values());
-                }
-                Value::Array(items) => waiting.extend(items),
-                _ => {}
-            }
-        }
-    }
-
     fn visit(&mut self, node: Node<'_>) {
         match node.kind() {
             Some("Literal" | "YulLiteral") => self.literal(node),
@@ -101,26 +87,6 @@ impl Literals {
         if let (Some(members), Some(name)) = (members, name) {
             self.enums.insert(name.to_owned(), members.len());
         }
-    }
-}
-
-/// A node of a tree. Before solc 0.5 its kind was `name`, and everything else in `attributes`.
-#[derive(Clone, Copy)]
-struct Node<'a>(&'a Value);
-
-impl<'a> Node<'a> {
-    fn kind(self) -> Option<&'a str> {
-        let old = || self.0.get("attributes").and_then(|_| self.0.get("name"));
-        self.0.get("nodeType").or_else(old)?.as_str()
-    }
-
-    fn text(self, name: &str) -> Option<&'a str> {
-        self.0.get("attributes").unwrap_or(self.0).get(name)?.as_str()
-    }
-
-    fn type_name(self) -> Option<&'a str> {
-        let new = self.0.get("typeDescriptions").and_then(|names| names.get("typeString"));
-        new.and_then(Value::as_str).or_else(|| self.text("type"))
     }
 }
 

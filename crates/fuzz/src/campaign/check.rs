@@ -85,9 +85,10 @@ pub(super) fn broken_assertion(machine: &Machine, outcome: &Outcome) -> Option<S
     failed.then(|| machine.probe().last_branch())
 }
 
-/// Where checked arithmetic overflowed in the call.
+/// Where arithmetic overflowed in the call, whether or not it was checked.
 pub(super) fn overflow(machine: &Machine, outcome: &Outcome) -> Option<Site> {
-    panics(outcome, PANIC_ARITHMETIC).then(|| machine.probe().last_branch())
+    let panicked = panics(outcome, PANIC_ARITHMETIC).then(|| machine.probe().last_branch());
+    panicked.or_else(|| machine.probe().signs.overflowed().filter(|_| outcome.is_success()))
 }
 
 fn panics(outcome: &Outcome, code: u8) -> bool {

@@ -176,7 +176,7 @@ impl Worker<'_> {
                 (!outcome.is_success() || outcome.breaks_assertion()).then_some((0, 0))
             }
             TestKind::Destruction { address } => {
-                self.machine.probe().is_destroyed(*address).then_some((0, 0))
+                self.machine.probe().signs.is_destroyed(*address).then_some((0, 0))
             }
             TestKind::Event if self.machine.probe().emitted.is_empty() => None,
             _ => check::broken_assertion(&self.machine, outcome),

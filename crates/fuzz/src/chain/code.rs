@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::ops::Range;
 
-use solidity::offsets;
+use solidity::{Arithmetic, offsets};
 
 /// Deployed code or the code that deploys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -22,6 +22,8 @@ pub struct Known {
     pub bytes: Vec<u8>,
     /// Where deployed code differs from the compiler's.
     pub holes: Vec<Range<usize>>,
+    /// Arithmetic that wraps without a word, where that is to be told.
+    pub unchecked: Vec<Arithmetic>,
 }
 
 /// All code of a build.
@@ -52,6 +54,11 @@ impl Codes {
 
     pub fn known(&self) -> &[Known] {
         &self.known
+    }
+
+    /// True if arithmetic is to be watched.
+    pub fn has_unchecked(&self) -> bool {
+        self.known.iter().any(|known| !known.unchecked.is_empty())
     }
 
     /// Finds the contract that the code belongs to.

@@ -79,7 +79,7 @@ impl Machine {
                 revm::interpreter::interpreter_types::Jumps::pc(&frame.interpreter.bytecode);
             self.engine.ctx.chain.probe.halt(offset);
         }
-        self.engine.ctx.chain.probe.leave(depth, result.instruction_result().is_ok());
+        self.engine.ctx.chain.probe.signs.leave(depth, result.instruction_result().is_ok());
         if let FrameResult::Create(outcome) = &result
             && let Some(address) = outcome.address
             && outcome.result.is_ok()

@@ -13,6 +13,7 @@ use revm::primitives::hardfork::SpecId;
 
 use super::machine::Context;
 use super::probe::Kind;
+use super::signs::Operation;
 
 type Hook = fn(Hooked<'_>) -> InstructionExecResult;
 
@@ -24,7 +25,7 @@ pub(super) type Instructions = EthInstructions<EthInterpreter, Context>;
 const NOTED_WORDS: usize = 16;
 
 /// The instruction table with hooks.
-pub(super) fn instructions(spec: SpecId) -> Instructions {
+pub(super) fn instructions(spec: SpecId, watches_arithmetic: bool) -> Instructions {
     let mut table = Instructions::new_mainnet_with_spec(spec);
     let hooks: [(u8, Hook); 16] = [
         (opcode::JUMPI, jumpi),
@@ -46,6 +47,13 @@ pub(super) fn instructions(spec: SpecId) -> Instructions {
     ];
     for (opcode, hook) in hooks {
         table.instruction_table_mut()[usize::from(opcode)] = Instruction::new(hook);
+    }
+    if watches_arithmetic {
+        let hooks: [(u8, Hook); 3] =
+            [(opcode::ADD, watched_add), (opcode::SUB, watched_sub), (opcode::MUL, watched_mul)];
+        for (opcode, hook) in hooks {
+            table.instruction_table_mut()[usize::from(opcode)] = Instruction::new(hook);
+        }
     }
     table
 }
@@ -99,6 +107,23 @@ comparison!(eq, Kind::Equal, bitwise::eq);
 comparison!(sub, Kind::Equal, revm::interpreter::instructions::arithmetic::sub);
 comparison!(xor, Kind::Equal, bitwise::bitxor);
 
+macro_rules! arithmetic {
+    ($name:ident, $operation:expr, $run:path) => {
+        fn $name(context: Hooked<'_>) -> InstructionExecResult {
+            if let [.., right, left] = *context.interpreter.stack.data().as_slice() {
+                let offset = offset(context.interpreter);
+                let depth = context.host.journaled_state.depth;
+                context.host.chain.probe.calculate(depth, offset, $operation, [left, right]);
+            }
+            $run(context)
+        }
+    };
+}
+
+arithmetic!(watched_add, Operation::Add, revm::interpreter::instructions::arithmetic::add);
+arithmetic!(watched_sub, Operation::Subtract, sub);
+arithmetic!(watched_mul, Operation::Multiply, revm::interpreter::instructions::arithmetic::mul);
+
 /// A number that is compared with zero; for what is true or false another instruction has compared already.
 fn iszero(context: Hooked<'_>) -> InstructionExecResult {
     if let Some(number) = context.interpreter.stack.data().last() {
@@ -122,7 +147,7 @@ fn selfdestruct(context: Hooked<'_>) -> InstructionExecResult {
     let result = host::selfdestruct(InstructionContext { interpreter, host });
     if result == Err(InstructionResult::SelfDestruct) {
         let depth = host.journaled_state.depth;
-        host.chain.probe.destroy(depth, address);
+        host.chain.probe.signs.destroy(depth, address);
     }
     result
 }

@@ -149,6 +149,7 @@ impl Machine {
         cfg.chain_id = state.chain_id;
         cfg.limit_contract_code_size = Some(state.code_size);
         cfg.limit_contract_initcode_size = Some(usize::MAX);
+        let instructions = hooks::instructions(SPEC, codes.has_unchecked());
         let watch = Watch { probe: Probe::new(codes, topics), cheats: state.cheats };
         let mut context = Context {
             block: state.block,
@@ -162,11 +163,8 @@ impl Machine {
         let precompiles = Precompiles::new(SPEC);
         let warm = precompiles.addresses();
         context.journaled_state.warm_precompiles(warm);
-        let mut machine = Self {
-            engine: Evm::new(context, hooks::instructions(SPEC), precompiles),
-            limits,
-            trace: None,
-        };
+        let mut machine =
+            Self { engine: Evm::new(context, instructions, precompiles), limits, trace: None };
         if machine.engine.ctx.chain.cheats.is_enabled() {
             // Solidity asks for code before it calls.
             machine.set_code(CHEATS, Bytes::from_static(&[0]));

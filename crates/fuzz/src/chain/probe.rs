@@ -14,6 +14,7 @@ use revm::bytecode::opcode::JUMPDEST;
 use solidity::offsets;
 
 use super::code::{Codes, Part};
+use super::signs::{Operation, Signs};
 
 /// Hashes of code that are remembered; contracts that make contracts may make no end of them.
 const MAX_HASHES: usize = 4096;
@@ -123,8 +124,7 @@ pub struct Probe {
     pub emitted: Vec<Emitted>,
     /// Where contracts were created.
     pub created: Vec<Address>,
-    /// Contracts that destroyed themselves, and the depth of the frame that this is part of.
-    destroyed: Vec<(usize, Address)>,
+    pub signs: Signs,
     watched_topics: Vec<B256>,
     /// The branch that ran last.
     last_branch: (u32, u32),
@@ -150,6 +150,7 @@ impl Probe {
                 cells[offset].nearest = u8::MAX;
             }
         }
+        let signs = Signs::new(&codes);
         // The last is for code that nobody compiled: it has no cells, so nothing is counted.
         cells.push(Vec::new());
         Self {
@@ -164,7 +165,7 @@ impl Probe {
             values: Vec::new(),
             emitted: Vec::new(),
             created: Vec::new(),
-            destroyed: Vec::new(),
+            signs,
             watched_topics,
             last_branch: (0, 0),
             ticks: TICKS,
@@ -309,31 +310,23 @@ impl Probe {
     /// Forgets what the call before told that its tests had to know.
     pub fn forget_call(&mut self) {
         self.emitted.clear();
-        self.destroyed.clear();
+        self.signs.clear();
     }
 
-    /// A contract destroys itself, in a frame of this depth.
-    pub(super) fn destroy(&mut self, depth: usize, address: Address) {
-        self.destroyed.push((depth, address));
-    }
-
-    /// A frame ends: what contracts did to themselves in it is undone with it, or becomes part of the frame that called.
-    pub(super) fn leave(&mut self, depth: usize, is_kept: bool) {
-        if is_kept {
-            self.destroyed.iter_mut().for_each(|(at, _)| *at = depth.min(*at));
-        } else {
-            self.destroyed.retain(|(at, _)| *at <= depth);
-        }
-    }
-
-    /// True if the contract destroyed itself in the last call.
-    pub fn is_destroyed(&self, address: Address) -> bool {
-        self.destroyed.iter().any(|(_, destroyed)| *destroyed == address)
+    /// An instruction makes a number of two.
+    pub(super) fn calculate(
+        &mut self,
+        depth: usize,
+        offset: usize,
+        made: Operation,
+        of: [U256; 2],
+    ) {
+        self.signs.calculate(depth, (self.current as u32, offset as u32), made, of);
     }
 
     /// True if the last call did something that tests may be about.
     pub fn has_signs(&self) -> bool {
-        !self.emitted.is_empty() || !self.destroyed.is_empty()
+        !self.emitted.is_empty() || !self.signs.is_empty()
     }
 
     /// How many pieces of code there are.

@@ -17,7 +17,7 @@ use alloy_primitives::{Address, I256, U256, hex, keccak256};
 
 use super::solidity;
 use crate::call::{Call, What};
-use crate::target::{Target, Test, assertion_topics};
+use crate::target::{Target, Test, TestKind, assertion_topics};
 use check::Check;
 use names::Names;
 
@@ -91,6 +91,8 @@ pub enum NoTest {
     NoStep(String),
     #[error("what `{0}` reaches is not known")]
     NoNumber(String),
+    #[error("what overflows in `{0}` wraps without a word, which no other contract sees")]
+    Silent(String),
 }
 
 impl Scene {
@@ -171,6 +173,9 @@ fn set_up(scene: &Scene, names: &Names) -> String {
 
 /// The statements that run the sequence and then check the test.
 fn replay(scene: &Scene, target: &Target, finding: &Finding<'_>) -> Result<String, NoTest> {
+    if matches!(finding.test.kind, TestKind::Overflow { .. }) && target.codes.has_unchecked() {
+        return Err(NoTest::Silent(finding.test.name.clone()));
+    }
     let check = Check::of(finding, scene)?;
     let mut out = String::new();
     let mut calls = finding.calls;

@@ -28,8 +28,14 @@ pub(crate) const BAD: &str = "Bad";
 /// Enough for everything that is expected to fail, in each of the seeds.
 const CALLS: u64 = 200_000;
 
-static BUILD: LazyLock<Build> = LazyLock::new(|| {
-    solidity::load(&folder().join("targets.json"), &Toolchain::default()).unwrap()
+/// Folders of targets, each compiled by another compiler.
+const FOLDERS: [&str; 2] = ["targets", "targets-0.7"];
+
+static BUILDS: LazyLock<[Build; FOLDERS.len()]> = LazyLock::new(|| {
+    FOLDERS.map(|name| {
+        let file = folder().join(format!("{name}.json"));
+        solidity::load(&file, &Toolchain::default()).unwrap()
+    })
 });
 
 /// A source file with what is known of it.
@@ -51,16 +57,24 @@ fn folder() -> PathBuf {
 }
 
 fn text(name: &str) -> String {
-    fs::read_to_string(folder().join("targets").join(format!("{name}.sol"))).unwrap()
+    let folder = folder().join(FOLDERS[place(name)]);
+    fs::read_to_string(folder.join(format!("{name}.sol"))).unwrap()
+}
+
+/// Which folder the target is in.
+fn place(name: &str) -> usize {
+    let holds = |at: &str| folder().join(at).join(format!("{name}.sol")).is_file();
+    FOLDERS.iter().position(|at| holds(at)).unwrap()
 }
 
 /// All targets, by name.
 pub(crate) fn subjects() -> Vec<Subject> {
-    names().iter().filter(|name| *name != BAD).map(|name| subject(name)).collect()
+    let names: BTreeSet<String> = FOLDERS.iter().flat_map(|at| names(at)).collect();
+    names.iter().filter(|name| *name != BAD).map(|name| subject(name)).collect()
 }
 
-fn names() -> BTreeSet<String> {
-    let files = fs::read_dir(folder().join("targets")).unwrap();
+fn names(at: &str) -> BTreeSet<String> {
+    let files = fs::read_dir(folder().join(at)).unwrap();
     let name = |path: PathBuf| path.file_stem().unwrap().to_str().unwrap().to_owned();
     files.map(|file| name(file.unwrap().path())).collect()
 }
@@ -87,7 +101,7 @@ pub(crate) fn subject(name: &str) -> Subject {
 /// What was compiled from one source, without the others: their constants are not its own.
 pub(crate) fn build(name: &str) -> Build {
     let path = format!("{name}.sol");
-    let mut build = BUILD.clone();
+    let mut build = BUILDS[place(name)].clone();
     build.contracts.retain(|contract| contract.source == path);
     build.sources.retain(|source| source.path == path);
     build
@@ -133,14 +147,18 @@ impl Subject {
 
 #[test]
 fn what_was_compiled_is_what_is_there() {
-    let json: serde_json::Value =
-        serde_json::from_slice(&fs::read(folder().join("targets.json")).unwrap()).unwrap();
+    FOLDERS.iter().for_each(|at| check_compiled(at));
+}
+
+fn check_compiled(at: &str) {
+    let file = folder().join(format!("{at}.json"));
+    let json: serde_json::Value = serde_json::from_slice(&fs::read(file).unwrap()).unwrap();
     let sources = json["sources"].as_object().unwrap();
     let compiled: BTreeSet<String> =
         sources.keys().map(|path| path.trim_end_matches(".sol").to_owned()).collect();
     let command = "run `node crates/fuzz/tests/compile.mjs PATH_OF_SOLC`";
-    assert_eq!(compiled, names(), "{command}");
-    for name in names() {
+    assert_eq!(compiled, names(at), "{command}");
+    for name in names(at) {
         let hash = U256::from_be_bytes(keccak256(text(&name)).0);
         let compiled = sources[&format!("{name}.sol")]["keccak256"].as_str().unwrap();
         let compiled = U256::from_str_radix(compiled, 16).unwrap();
