@@ -86,6 +86,7 @@ impl Campaign {
             let (target, settings) = (start.target.clone(), start.settings.clone());
             let dictionary = start.dictionary.clone();
             let run = move || {
+                let _place = shared.exchange.place(id);
                 let mut worker = Worker::new(id, &target, &settings, dictionary, &shared);
                 worker.run(&corpus)
             };

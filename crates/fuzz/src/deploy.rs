@@ -44,7 +44,8 @@ pub enum DeployError {
     #[error("there is no contract `{0}` in the build")]
     NoSuchContract(String),
     #[error(
-        "the constructor of `{contract}` takes {expected} arguments and was given {given}; set them with constructorArgs"
+        "the constructor of `{contract}` takes {}, not {given}; set them with constructorArgs",
+        arguments_in_words(*.expected)
     )]
     Arguments { contract: String, expected: usize, given: usize },
     #[error("the constructor of `{contract}`: argument `{argument}` is no {ty}: {reason}")]
@@ -80,6 +81,10 @@ pub enum Malformed {
     ReturnsNoBool,
     #[error("it must return (int256)")]
     ReturnsNoNumber,
+}
+
+fn arguments_in_words(count: usize) -> String {
+    if count == 1 { "1 argument".to_owned() } else { format!("{count} arguments") }
 }
 
 /// Deploys everything and finds the tests.

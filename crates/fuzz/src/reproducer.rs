@@ -4,4 +4,3 @@
 
 pub mod foundry;
 pub mod solidity;
-pub mod trace;

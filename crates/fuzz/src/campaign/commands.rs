@@ -57,4 +57,15 @@ impl Commands {
         let now = inner.given.iter().filter(|(at, _)| *at == round);
         now.map(|(_, command)| command.clone()).collect()
     }
+
+    /// The last that were given, the newest first, with the rounds in which they take effect.
+    pub(super) fn last(&self, count: usize) -> Vec<(u64, Command)> {
+        let inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        inner.given.iter().rev().take(count).cloned().collect()
+    }
+
+    /// The round that each worker is in.
+    pub(super) fn rounds(&self) -> Vec<u64> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner).rounds.clone()
+    }
 }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use alloy_primitives::I256;
 
@@ -165,6 +165,16 @@ impl Shared {
         self.commands.give(command, note)
     }
 
+    /// The last commands, the newest first, each with the round in which it takes effect.
+    pub fn last_commands(&self, count: usize) -> Vec<(u64, Command)> {
+        self.commands.last(count)
+    }
+
+    /// The round that each worker is in.
+    pub fn rounds(&self) -> Vec<u64> {
+        self.commands.rounds()
+    }
+
     /// No new calls; what is being shrunk is finished.
     pub fn stop(&self) {
         self.stop.store(true, Ordering::Relaxed);
@@ -190,11 +200,15 @@ impl Shared {
         *lock(&self.paused)
     }
 
-    /// Waits while the campaign is paused.
+    /// Waits while the campaign is paused, but not past its end.
     pub(super) fn wait_if_paused(&self) {
         let mut paused = lock(&self.paused);
-        while *paused {
-            paused = self.resumed.wait(paused).unwrap_or_else(PoisonError::into_inner);
+        while *paused && !self.is_stopped() && !self.is_time_up() {
+            let left = self
+                .deadline
+                .map_or(Duration::MAX, |end| end.saturating_duration_since(Instant::now()));
+            let waited = self.resumed.wait_timeout(paused, left);
+            paused = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 
@@ -227,22 +241,18 @@ impl Shared {
         lock(&self.corpus).clone()
     }
 
-    /// Keeps the smallest sequence for each failure, whichever worker was quicker.
+    /// Keeps the smallest sequence for each failure, whichever worker was quicker. It is on disk before anybody can see
+    /// it, so that what was announced survives a kill.
     pub(super) fn add_failure(&self, new: Failure) {
-        let kept = {
-            let mut failures = lock(&self.failures);
-            let kept = failures.entry((new.test, new.site)).or_insert_with(|| new.clone());
-            if is_smaller((!new.is_shrunk, &new.calls), (!kept.is_shrunk, &kept.calls)) {
-                kept.calls.clone_from(&new.calls);
-                kept.is_shrunk = new.is_shrunk;
-            }
-            kept.worker = kept.worker.min(new.worker);
-            if !new.is_shrunk && is_smaller((false, &new.found), (false, &kept.found)) {
-                kept.found.clone_from(&new.found);
-            }
-            kept.clone()
-        };
+        let key = (new.test, new.site);
+        let kept = smaller(lock(&self.failures).get(&key), &new);
         self.tell(self.recorder.keep_failure(&self.target, &kept));
+        {
+            let mut failures = lock(&self.failures);
+            // Another worker may have been here meanwhile.
+            let kept = smaller(failures.get(&key), &new);
+            failures.insert(key, kept);
+        }
         let calls = new.calls.iter().map(|call| solidity::call(call, &self.target)).collect();
         let Failure { worker, test, is_shrunk, .. } = new;
         self.events.push(worker, Happening::TestFailed { test, calls, is_shrunk });
@@ -252,18 +262,23 @@ impl Shared {
         lock(&self.failures).values().cloned().collect()
     }
 
-    /// Keeps the larger number, of equal ones the smaller sequence.
+    /// Keeps the larger number, of equal ones the smaller sequence; on disk first, as failures.
     pub(super) fn add_best(&self, new: Best) {
+        let is_better = |best: &BTreeMap<usize, Best>| {
+            best.get(&new.test).is_none_or(|old| {
+                new.value > old.value
+                    || new.value == old.value
+                        && is_smaller((!new.is_shrunk, &new.calls), (!old.is_shrunk, &old.calls))
+            })
+        };
+        if !is_better(&lock(&self.best)) {
+            return;
+        }
+        self.tell(self.recorder.keep_best(&self.target, &new));
         let mut best = lock(&self.best);
-        let is_better = best.get(&new.test).is_none_or(|old| {
-            new.value > old.value
-                || new.value == old.value
-                    && is_smaller((!new.is_shrunk, &new.calls), (!old.is_shrunk, &old.calls))
-        });
-        if is_better {
-            best.insert(new.test, new.clone());
-            drop(best);
-            self.tell(self.recorder.keep_best(&self.target, &new));
+        // Another worker may have been here meanwhile.
+        if is_better(&best) {
+            best.insert(new.test, new);
         }
     }
 
@@ -344,6 +359,20 @@ impl Shared {
     pub fn gas(&self) -> u64 {
         self.windows.iter().map(|window| window.gas.load(Ordering::Relaxed)).sum()
     }
+}
+
+/// The smallest of what is known of a failure and what was found now.
+fn smaller(known: Option<&Failure>, new: &Failure) -> Failure {
+    let mut kept = known.unwrap_or(new).clone();
+    if is_smaller((!new.is_shrunk, &new.calls), (!kept.is_shrunk, &kept.calls)) {
+        kept.calls.clone_from(&new.calls);
+        kept.is_shrunk = new.is_shrunk;
+    }
+    kept.worker = kept.worker.min(new.worker);
+    if !new.is_shrunk && is_smaller((false, &new.found), (false, &kept.found)) {
+        kept.found.clone_from(&new.found);
+    }
+    kept
 }
 
 /// Shrunk before not shrunk, short before long; then any order that is always the same.

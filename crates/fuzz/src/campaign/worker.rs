@@ -177,7 +177,7 @@ impl<'a> Worker<'a> {
         for calls in corpus.iter().skip(self.id).step_by(self.shared.workers()) {
             self.restart();
             for call in calls {
-                if self.shared.is_stopped() {
+                if self.shared.is_stopped() || self.shared.is_time_up() {
                     return;
                 }
                 self.step(call.clone());

@@ -138,11 +138,11 @@ impl Folder {
         &self.root
     }
 
-    /// Reads all reproducers and all sequences that reached something new. What was kept on the way to them is not read,
-    /// for there can be much of it and it leads nowhere else.
+    /// Reads all sequences. Those that were not shrunk are read, too: a campaign that was killed may have had no time
+    /// to shrink a failure, and nothing but its last sequence says which number was the largest.
     pub fn load(&self, target: &Target) -> Result<Loaded, FolderError> {
         let mut loaded = Loaded::default();
-        for kind in [Kind::Reproducer, Kind::Coverage] {
+        for kind in [Kind::Reproducer, Kind::Unshrunk, Kind::Optimization, Kind::Coverage] {
             let folder = self.root.join(kind.folder());
             let listed = files::list(&folder);
             for path in listed.map_err(|source| FolderError::List { path: folder, source })? {

@@ -9,7 +9,7 @@ use solidity::{Build, Contract};
 
 use super::{DeployError, LIMITS, Plan, reason};
 use crate::chain::{Machine, Transaction};
-use crate::config::Settings;
+use crate::config::{Settings, number};
 
 /// A chain that contracts are put on.
 pub(super) struct Chain<'a> {
@@ -192,7 +192,12 @@ pub fn arguments(contract: &Contract, written: &[String]) -> Result<Vec<u8>, Dep
             reason,
         };
         let ty = DynSolType::parse(&input.selector_type()).map_err(|e| wrong(e.to_string()))?;
-        values.push(ty.coerce_str(text).map_err(|e| wrong(e.to_string()))?);
+        // Addresses may be short, as everywhere in a configuration.
+        let address = number::parse_address(text).filter(|_| ty == DynSolType::Address);
+        values.push(match address {
+            Some(address) => DynSolValue::Address(address),
+            None => ty.coerce_str(text).map_err(|e| wrong(e.to_string()))?,
+        });
     }
     Ok(DynSolValue::Tuple(values).abi_encode_params())
 }

@@ -117,6 +117,11 @@ impl Generator<'_> {
                 let senders = &self.settings.senders;
                 (!senders.is_empty()).then(|| senders[self.rng.usize(0..senders.len())])
             }
+            9 => {
+                // A constant that has room in an address may be meant as one.
+                let word = self.dictionary.word(self.rng).filter(|word| word.bit_len() <= 160);
+                return word.unwrap_or_default();
+            }
             _ => self.dictionary.address(self.rng),
         };
         known.map_or_else(

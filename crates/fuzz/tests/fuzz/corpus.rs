@@ -237,15 +237,17 @@ fn what_is_saved_is_loaded_again() {
     let first = folder.save(Kind::Coverage, &put(&target, 1), &target, GAS).unwrap();
     let again = folder.save(Kind::Coverage, &put(&target, 1), &target, GAS).unwrap();
     let found = folder.save(Kind::Reproducer, &put(&target, 2), &target, GAS).unwrap();
-    let skipped = folder.save(Kind::Unshrunk, &put(&target, 3), &target, GAS).unwrap();
-    assert!(first.is_new && !again.is_new && found.is_new && skipped.is_new);
+    let unshrunk = folder.save(Kind::Unshrunk, &put(&target, 3), &target, GAS).unwrap();
+    let best = folder.save(Kind::Optimization, &put(&target, 4), &target, GAS).unwrap();
+    assert!(first.is_new && !again.is_new && found.is_new && unshrunk.is_new && best.is_new);
     assert_eq!(first.path, again.path);
     let stem = first.path.file_stem().unwrap().to_str().unwrap();
     assert!(stem.parse::<i64>().is_ok(), "{stem} is named as Echidna names files");
 
     drop(folder);
     let loaded = Folder::open(&path).unwrap().load(&target).unwrap();
-    let expected = vec![(found.path, put(&target, 2)), (first.path, put(&target, 1))];
+    let expected = [(found, 2), (unshrunk, 3), (best, 4), (first, 1)];
+    let expected = expected.map(|(saved, value)| (saved.path, put(&target, value)));
     assert_eq!(loaded.sequences, expected);
     assert!(loaded.set_aside.is_empty() && loaded.foreign.is_empty());
     insta::assert_snapshot!(names(&path).join("\n"), @r"

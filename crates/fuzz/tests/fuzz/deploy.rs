@@ -39,7 +39,7 @@ fn a_contract_that_cannot_be_fuzzed_says_why() {
     insta::assert_snapshot!(messages.join("\n"), @r"
     Refuses: the constructor of `Refuses` failed: reverted: not today
     Panics: the constructor of `Panics` failed: panicked with code 0x32
-    TakesArguments: the constructor of `TakesArguments` takes 2 arguments and was given 0; set them with constructorArgs
+    TakesArguments: the constructor of `TakesArguments` takes 2 arguments, not 0; set them with constructorArgs
     RefusesSetUp: setUp() of `RefusesSetUp` failed: reverted: no set-up
     Untested: `Untested` has no test: write a function echidna_*() returns (bool), or choose another test mode
     TestTakesArguments: `TestTakesArguments`: `echidna_of(uint256)` cannot be a test: it takes arguments, which nobody could choose
