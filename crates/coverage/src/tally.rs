@@ -162,8 +162,9 @@ impl Reader<'_> {
                 }
             }
         }
+        // Several ways may lead here, as long as they all come from one place.
         let carried = match arrived {
-            [only] if !shared => *only,
+            [first, others @ ..] if !shared && others.iter().all(|it| it == first) => *first,
             _ => Place::Nowhere,
         };
         self.set_current(index, carried, &accepted);
