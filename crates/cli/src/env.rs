@@ -25,6 +25,8 @@ pub(crate) enum Var {
     CacheHome,
     CodexHome,
     Path,
+    Term,
+    Ci,
 }
 
 impl Var {
@@ -45,8 +47,15 @@ impl Var {
         Self::OtlpEndpoint,
     ];
     /// Those that only tell where things are.
-    const AROUND: [Self; 5] =
-        [Self::User, Self::Home, Self::CacheHome, Self::CodexHome, Self::Path];
+    const AROUND: [Self; 7] = [
+        Self::User,
+        Self::Home,
+        Self::CacheHome,
+        Self::CodexHome,
+        Self::Path,
+        Self::Term,
+        Self::Ci,
+    ];
 
     pub(crate) fn name(self) -> &'static str {
         match self {
@@ -68,6 +77,8 @@ impl Var {
             Self::CacheHome => "XDG_CACHE_HOME",
             Self::CodexHome => "CODEX_HOME",
             Self::Path => "PATH",
+            Self::Term => "TERM",
+            Self::Ci => "CI",
         }
     }
 
@@ -91,6 +102,8 @@ impl Var {
             Self::CacheHome => "where compilers are kept, if not in ~/.cache",
             Self::CodexHome => "where Codex keeps its configuration, if not in ~/.codex",
             Self::Path => "where `vouch` and compilers are looked for",
+            Self::Term => "what the terminal can do",
+            Self::Ci => "set where nobody watches",
         }
     }
 }

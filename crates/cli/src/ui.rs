@@ -49,6 +49,10 @@ impl Ui {
         self.choice(&io::stderr()) != ColorChoice::Never
     }
 
+    pub(crate) fn colors_out(self) -> bool {
+        self.choice(&io::stdout()) != ColorChoice::Never
+    }
+
     /// For results.
     pub(crate) fn out(self) -> impl Write {
         let stdout = io::stdout();
@@ -97,6 +101,13 @@ pub(crate) fn err_is_terminal() -> bool {
 /// Whether a person can be asked here.
 pub(crate) fn is_interactive() -> bool {
     io::stdin().is_terminal() && err_is_terminal()
+}
+
+/// Whether the terminal listens to this process. One in the background is stopped when it takes the terminal over.
+pub(crate) fn is_in_foreground() -> bool {
+    // A terminal that is not the one of the session has no foreground, and stops nobody.
+    rustix::termios::tcgetpgrp(io::stdin())
+        .map_or(true, |group| group == rustix::process::getpgrp())
 }
 
 /// Columns of text, each as wide as its widest cell; the last one runs free.

@@ -12,6 +12,7 @@ mod corpus;
 mod cover;
 mod demo;
 mod flags;
+mod front;
 mod json;
 mod keep;
 mod more;
@@ -20,12 +21,13 @@ mod progress;
 mod replay;
 mod results;
 mod scene;
+mod screen;
 mod site;
 mod subject;
 mod text;
 mod watch;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ::fuzz::campaign::{Campaign, Recorder, Shared, Start};
@@ -35,9 +37,10 @@ use ::fuzz::generate::Dictionary;
 use crate::commands::Context;
 use crate::exit::Exit;
 use crate::report::{Explain, Failure, Result};
-use crate::ui::{Ui, WARN};
+use crate::ui::{HINT, Ui, WARN};
 use corpus::Corpus;
 use flags::Flags;
+use front::Front;
 use keep::Keeper;
 use plan::Plan;
 use results::Results;
@@ -52,6 +55,8 @@ use watch::{Signals, Watched};
 ///
 /// Settings come from the flags, then from echidna.yaml beside PATH (or --config FILE.yaml), else from the table [fuzz] of
 /// vouch.toml. Names and defaults are those of Echidna, and so are the files of the corpus.
+///
+/// On a terminal a screen shows how it goes: q stops, p pauses, ? shows all keys. The results are printed when it ends.
 ///
 /// Exits with 0 if nothing failed, with 1 if a test failed, and with another code if it could not run or was stopped.
 #[derive(Debug, clap::Args)]
@@ -111,23 +116,31 @@ fn fuzz(ctx: &Context, ui: Ui, plan: &Plan, subject: &Subject) -> Result<Exit> {
         commands: Vec::new(),
         recorder,
     };
-    let (shared, watched) = ctx.block_on(run_campaign(ui, start))?;
+    let title = format!("{title} · seed {}", plan.seed);
+    let front = || Front::new(ctx, ui, plan, &title);
+    let (shared, watched) = ctx.block_on(run_campaign(front, start))?;
     let cover = cover::Cover::of(&shared);
     let is_interrupted = watched.is_interrupted;
     let results = Results::new(plan, subject, &shared, watched, &cover);
     print(ui, plan, &results)?;
+    if results.has_failed() && results.trouble.is_none() {
+        tell_where(ui, settings.corpus_dir.as_deref());
+    }
     let reports = cover.write(settings, &plan.coverage_excludes);
     finish(ui, &results, reports, is_interrupted)
 }
 
 /// Signals are listened for before there is anything that one could cut off.
-async fn run_campaign(ui: Ui, start: Start) -> Result<(Arc<Shared>, Watched)> {
+async fn run_campaign(
+    front: impl FnOnce() -> Front,
+    start: Start,
+) -> Result<(Arc<Shared>, Watched)> {
     let signals = Signals::listen()?;
     let campaign = Campaign::start(start)
         .explain("cannot start the threads of the campaign")
         .hint("try fewer: vouch fuzz --workers 1")?;
     let shared = Arc::clone(campaign.shared());
-    Ok((shared, watch::until_end(ui, campaign, signals).await))
+    Ok((shared, watch::until_end(front(), campaign, signals).await))
 }
 
 fn print(ui: Ui, plan: &Plan, results: &Results) -> Result {
@@ -137,6 +150,25 @@ fn print(ui: Ui, plan: &Plan, results: &Results) -> Result {
         Format::None => {}
     }
     Ok(())
+}
+
+/// Where what breaks the tests can be found again.
+fn tell_where(ui: Ui, corpus: Option<&Path>) {
+    match corpus.map(Path::display) {
+        Some(folder) => ui.note(format_args!(
+            "what breaks tests is kept in {folder}/reproducers, and for `forge test` in {folder}/foundry"
+        )),
+        None => ui.note(format_args!(
+            "{HINT}hint:{HINT:#} --corpus-dir DIR keeps what breaks tests, also for `forge test`"
+        )),
+    }
+}
+
+/// What its tests say without the cheat code would be no finding, so it is no success either.
+fn unsupported(what: &str, cheat: impl std::fmt::Display) -> Failure {
+    Failure::new(format!("{what}: {cheat}")).with_hint(
+        "leave the function that uses it out with `filterFunctions` in echidna.yaml, or do without it",
+    )
 }
 
 /// What could not be kept makes a run that found nothing a failed one: somebody relies on the files.
@@ -153,7 +185,9 @@ fn finish(
         Failure::new(format!("not all that was found could be kept: {trouble}"))
             .with_hint("make room, then run it again with the same --seed")
     });
-    let lost = lost.or(reports.err());
+    let refused = results.unsupported.as_ref();
+    let refused = refused.map(|cheat| unsupported("the campaign was given up", cheat));
+    let lost = refused.or(lost).or(reports.err());
     let exit = if results.has_crashed() {
         Exit::Failed
     } else if results.has_failed() {

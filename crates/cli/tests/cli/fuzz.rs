@@ -1,5 +1,8 @@
 //! `vouch fuzz` from the shell: what it prints, keeps and exits with, and what it says of wrong input.
 
+mod replay;
+mod screen;
+
 use std::fs::File;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Stdio;
@@ -47,11 +50,15 @@ fn stable(check: impl FnOnce()) {
 
 #[test]
 fn what_was_compiled_is_what_is_there() {
-    let compiled: Value = serde_json::from_str(include_str!("fuzz/Counters.json")).unwrap();
-    let hash = alloy_primitives::keccak256(include_str!("fuzz/Counters.sol"));
-    let hash = alloy_primitives::hex::encode(hash);
-    let command = "run src/commands/fuzz/demo/compile.mjs, as it says at its top";
-    assert_eq!(compiled["sources"]["Counters.sol"]["keccak256"], hash, "{command}");
+    for (name, source, compiled) in [
+        ("Counters.sol", include_str!("fuzz/Counters.sol"), include_str!("fuzz/Counters.json")),
+        ("Shop.sol", include_str!("fuzz/Shop.sol"), include_str!("fuzz/Shop.json")),
+    ] {
+        let compiled: Value = serde_json::from_str(compiled).unwrap();
+        let hash = alloy_primitives::hex::encode(alloy_primitives::keccak256(source));
+        let command = "run src/commands/fuzz/demo/compile.mjs, as it says at its top";
+        assert_eq!(compiled["sources"][name]["keccak256"], hash, "{command}");
+    }
 }
 
 #[test]
@@ -411,6 +418,20 @@ fn ctrl_c_ends_a_campaign_with_a_report() {
         assert!(out.contains("seed "), "{out}");
         assert!(err.contains("stopping") && err.contains(".lcov"), "{err}");
     }
+}
+
+#[test]
+fn a_campaign_that_was_given_up_is_no_success() {
+    let project = Project::new()
+        .with("Shop.sol", include_str!("fuzz/Shop.sol"))
+        .with("Shop.json", include_str!("fuzz/Shop.json"));
+    let args = fuzz(&["Shop.json", "--contract", "Reader"]);
+    let text = project.check(&args);
+    stable(|| insta::assert_snapshot!(text));
+    let json = project.json(&[&args[..], &["--json"]].concat());
+    let cheat = "the cheat code vm.readFile(string) (0x60f9bb11) is not supported";
+    assert_eq!((&json["success"], &json["error"]), (&Value::from(false), &Value::from(cheat)));
+    assert_eq!(json["tests"][0]["status"], "fuzzing");
 }
 
 #[test]

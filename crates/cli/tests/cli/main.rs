@@ -8,6 +8,7 @@ mod discover;
 mod docs;
 mod errors;
 mod fuzz;
+mod fuzz_bad_input;
 mod help;
 mod index;
 mod kill;

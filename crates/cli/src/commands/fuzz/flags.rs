@@ -84,6 +84,10 @@ pub(crate) struct Flags {
     #[arg(long)]
     json: bool,
 
+    /// Print lines while it runs, even where a terminal could show a screen; the same as --format text
+    #[arg(long, conflicts_with_all = ["json", "format"])]
+    plain: bool,
+
     /// The Solidity compiler: a program, or the folder of the npm package solc
     #[arg(long, value_name = "PATH")]
     pub(super) solc: Option<PathBuf>,
@@ -124,7 +128,8 @@ impl Flags {
         put(&mut settings.all_contracts, self.all_contracts.then_some(true));
         put(&mut settings.deployer, self.deployer);
         put(&mut settings.contract_address, self.contract_addr);
-        put(&mut settings.format, self.json.then_some(Format::Json).or(self.format).map(Some));
+        let short = self.json.then_some(Format::Json).or(self.plain.then_some(Format::Text));
+        put(&mut settings.format, short.or(self.format).map(Some));
         put(&mut settings.solc_args, self.solc_args.clone());
         if !self.senders.is_empty() {
             settings.senders.clear();

@@ -7,9 +7,10 @@ use serde_json::{Value, json};
 use super::results::{Results, Step, Tested, Used, Verdict};
 
 pub(super) fn of(results: &Results) -> Value {
+    let error = error(results);
     json!({
-        "success": !results.has_failed() && !results.has_crashed(),
-        "error": error(results),
+        "success": !results.has_failed() && error.is_none(),
+        "error": error,
         "tests": results.tests.iter().map(test).collect::<Vec<_>>(),
         "seed": results.seed,
         "coverage": coverage(results),
@@ -28,7 +29,8 @@ pub(super) fn of(results: &Results) -> Value {
 
 fn error(results: &Results) -> Option<String> {
     let crashed = "a worker crashed, which is a defect of the fuzzer";
-    results.has_crashed().then(|| crashed.to_owned()).or_else(|| results.trouble.clone())
+    let crashed = results.has_crashed().then(|| crashed.to_owned());
+    crashed.or_else(|| results.unsupported.clone()).or_else(|| results.trouble.clone())
 }
 
 fn test(test: &Tested) -> Value {

@@ -36,6 +36,8 @@ pub(super) struct Plan {
     pub(super) seed: u64,
     pub(super) workers: usize,
     pub(super) format: Format,
+    /// Nobody chose a format, so that a terminal may show more than lines.
+    pub(super) may_show_screen: bool,
     /// Files that reports of coverage leave out.
     pub(super) coverage_excludes: GlobSet,
     /// What a file says and nobody does.
@@ -62,6 +64,7 @@ impl Plan {
             workers: settings.workers.map_or_else(cores, |workers| workers.get()),
             coverage_excludes: cover::excludes(&settings.coverage_excludes)?,
             format: settings.format.unwrap_or(Format::Text),
+            may_show_screen: settings.format.is_none(),
             contract: flags.contract,
             settings: Arc::new(settings),
             path,
@@ -145,10 +148,15 @@ fn idle(settings: &Settings) -> impl Iterator<Item = String> {
     asked.map(|(key, _, why)| format!("`{key}` has no effect: {why}"))
 }
 
+/// It is started in the folder of the project, so that a path must not depend on ours; a bare name is looked for.
+fn from_here(path: PathBuf) -> PathBuf {
+    if path.exists() { std::path::absolute(&path).unwrap_or(path) } else { path }
+}
+
 fn toolchain(ctx: &Context, solc: Option<PathBuf>, settings: &Settings) -> Result<Toolchain> {
     let environment = &ctx.environment;
     let mut toolchain = Toolchain {
-        solc,
+        solc: solc.map(from_here),
         env_solc: environment.get(Var::Solc).map(PathBuf::from),
         path: solc::search_path(environment),
         cache: solc::cache(environment),

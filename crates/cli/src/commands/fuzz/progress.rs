@@ -22,8 +22,9 @@ pub(super) struct Reporter {
 }
 
 impl Reporter {
-    pub(super) fn new(ui: Ui) -> Self {
-        let line = (!ui.is_quiet() && ui::err_is_terminal()).then(|| {
+    /// Without a line, if something else says how far it is.
+    pub(super) fn new(ui: Ui, has_line: bool) -> Self {
+        let line = (has_line && !ui.is_quiet() && ui::err_is_terminal()).then(|| {
             let style = ProgressStyle::with_template("{spinner} {msg}");
             let style = style.expect("the template is ours and well-formed");
             let target = ProgressDrawTarget::stderr();
@@ -41,7 +42,7 @@ impl Reporter {
         }
     }
 
-    pub(super) fn elapsed(&self) -> Duration {
+    fn elapsed(&self) -> Duration {
         self.began.elapsed()
     }
 

@@ -28,6 +28,8 @@ pub(super) struct Results {
     pub(super) ended: Vec<Ended>,
     /// What could not be kept.
     pub(super) trouble: Option<String>,
+    /// The cheat code that made it end, because there is none such here.
+    pub(super) unsupported: Option<String>,
 }
 
 /// A test, or one of the ways in which it failed.
@@ -44,7 +46,7 @@ pub(super) struct Tested {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
     Passed,
-    /// It was stopped before the limit.
+    /// It ended before the limit.
     Open,
     Failed {
         is_shrunk: bool,
@@ -78,7 +80,10 @@ impl Results {
         cover: &Cover,
     ) -> Self {
         let Watched { summary, elapsed, is_interrupted } = watched;
-        let teller = Teller { plan, target: &subject.target, is_interrupted };
+        let unsupported = shared.unsupported();
+        let is_cut_short =
+            is_interrupted || unsupported.is_some() || summary.ended.contains(&Ended::Crashed);
+        let teller = Teller { plan, target: &subject.target, is_cut_short };
         Self {
             contract: subject.name.clone(),
             seed: plan.seed,
@@ -93,6 +98,7 @@ impl Results {
             report: cover.report.clone(),
             ended: summary.ended,
             trouble: shared.trouble(),
+            unsupported,
         }
     }
 
@@ -113,7 +119,7 @@ impl Results {
 struct Teller<'a> {
     plan: &'a Plan,
     target: &'a Target,
-    is_interrupted: bool,
+    is_cut_short: bool,
 }
 
 impl Teller<'_> {
@@ -132,7 +138,7 @@ impl Teller<'_> {
         }
         let is_maximum = matches!(self.target.tests[test].kind, TestKind::Maximum { .. });
         let best = summary.best.iter().find(|best| best.test == test);
-        let verdict = match (is_maximum, self.is_interrupted) {
+        let verdict = match (is_maximum, self.is_cut_short) {
             (true, _) => Verdict::Reached(best.map(|best| best.value)),
             (false, true) => Verdict::Open,
             (false, false) => Verdict::Passed,
@@ -193,7 +199,7 @@ impl Teller<'_> {
 
 /// The same assertion, reached through another function, while this test has a failure of its own: it was not made small,
 /// for it says nothing new.
-fn is_repeated(failure: &Failure, all: &[Failure]) -> bool {
+pub(super) fn is_repeated(failure: &Failure, all: &[Failure]) -> bool {
     !failure.is_shrunk
         && failure.site != (0, 0)
         && all.iter().any(|it| it.test != failure.test && it.site == failure.site && it.is_shrunk)

@@ -1,16 +1,17 @@
 //! Waits for the end of a campaign: shows how far it is, and stops it when somebody asks.
 //!
 //! The first Ctrl-C (or SIGTERM) ends the fuzzing and lets failures be made small; the second ends that, too. Either way
-//! what was found is printed.
+//! what was found is printed. On the screen the keys q and Ctrl-C mean the same.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use ::fuzz::campaign::{Campaign, Summary};
+use ::fuzz::campaign::{Campaign, Shared, Summary};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use super::progress::Reporter;
+use super::front::Front;
+use super::screen::Wish;
 use crate::report::{Explain, Result};
-use crate::ui::Ui;
 
 /// Between two looks. A campaign of some thousand calls is over in a few of them.
 const TICK: Duration = Duration::from_millis(50);
@@ -24,30 +25,59 @@ pub(super) struct Watched {
     pub(super) is_interrupted: bool,
 }
 
-pub(super) async fn until_end(ui: Ui, campaign: Campaign, mut signals: Signals) -> Watched {
-    let mut reporter = Reporter::new(ui);
-    let mut count = 0;
-    let mut killed: Option<Instant> = None;
-    while !campaign.is_finished() && killed.is_none_or(|it| it.elapsed() < LAST_WORDS) {
-        reporter.show(campaign.shared());
-        tokio::select! {
-            () = signals.next() => {
-                count += 1;
-                if count == 1 {
-                    reporter.note("stopping, with what was found made small; press Ctrl-C again to stop at once");
-                    campaign.shared().stop();
-                } else {
-                    campaign.shared().kill();
-                    killed.get_or_insert_with(Instant::now);
-                }
+pub(super) async fn until_end(
+    mut front: Front,
+    campaign: Campaign,
+    mut signals: Signals,
+) -> Watched {
+    let began = Instant::now();
+    let shared = Arc::clone(campaign.shared());
+    let mut stop = Stop::default();
+    while !campaign.is_finished() && !stop.is_overdue() {
+        for wish in front.show(&shared) {
+            match wish {
+                Wish::Stop => stop.ask(&front, &shared),
+                // What ends must not wait for somebody to let it go on.
+                Wish::Pause if shared.is_stopped() => {}
+                Wish::Pause if shared.is_paused() => shared.resume(),
+                Wish::Pause => shared.pause(),
             }
+        }
+        tokio::select! {
+            () = signals.next() => stop.ask(&front, &shared),
             () = tokio::time::sleep(TICK) => {}
         }
     }
-    reporter.show(campaign.shared());
-    let elapsed = reporter.elapsed();
-    reporter.end();
-    Watched { summary: summary(campaign), elapsed, is_interrupted: count > 0 }
+    let elapsed = began.elapsed();
+    front.end(&shared);
+    Watched { summary: summary(campaign), elapsed, is_interrupted: stop.asked > 0 }
+}
+
+/// How often somebody asked for the end.
+#[derive(Default)]
+struct Stop {
+    asked: usize,
+    killed: Option<Instant>,
+}
+
+impl Stop {
+    fn ask(&mut self, front: &Front, shared: &Shared) {
+        self.asked += 1;
+        if self.asked == 1 {
+            front.note(
+                "stopping, with what was found made small; press Ctrl-C again to stop at once",
+            );
+            shared.stop();
+        } else {
+            shared.kill();
+            self.killed.get_or_insert_with(Instant::now);
+        }
+    }
+
+    /// A worker had its time and does not come to an end.
+    fn is_overdue(&self) -> bool {
+        self.killed.is_some_and(|it| it.elapsed() >= LAST_WORDS)
+    }
 }
 
 /// What the campaign left, or has so far if a worker does not come to an end.

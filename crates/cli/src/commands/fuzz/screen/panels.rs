@@ -1,0 +1,6 @@
+//! The panels, each drawn from the model alone.
+
+pub(super) mod coverage;
+pub(super) mod events;
+pub(super) mod outcomes;
+pub(super) mod workers;
