@@ -1,4 +1,4 @@
-//! Passed and failed tests, as the runners of the end-to-end tests print them.
+//! Passed, failed and skipped tests, as the runners of the end-to-end tests print them.
 
 use std::fmt;
 use std::ops::AddAssign;
@@ -7,6 +7,7 @@ use std::ops::AddAssign;
 pub(crate) struct Count {
     pub(crate) passed: u64,
     pub(crate) failed: u64,
+    pub(crate) skipped: u64,
 }
 
 impl Count {
@@ -17,6 +18,7 @@ impl Count {
         };
         match rest.split_once(' ').map(|(word, number)| (word, number.parse())) {
             Some(("pass", Ok(number))) => self.passed = number,
+            Some(("skipped", Ok(number))) => self.skipped = number,
             // Node counts what it stopped (a time limit, a broken parent) apart from what failed.
             Some(("fail" | "cancelled", Ok(number))) => self.failed += number,
             _ => {}
@@ -28,12 +30,15 @@ impl AddAssign for Count {
     fn add_assign(&mut self, other: Self) {
         self.passed += other.passed;
         self.failed += other.failed;
+        self.skipped += other.skipped;
     }
 }
 
 impl fmt::Display for Count {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} passed, {} failed", self.passed, self.failed)
+        write!(f, "{} passed, {} failed", self.passed, self.failed)?;
+        // What could not be checked is not to be overlooked; where there is nothing, nothing is said.
+        if self.skipped > 0 { write!(f, ", {} SKIPPED", self.skipped) } else { Ok(()) }
     }
 }
 
@@ -44,12 +49,17 @@ mod tests {
     #[test]
     fn reads_the_closing_lines_of_both_runners() {
         let mut count = Count::default();
-        for line in
-            ["✔ lists the tools (4 ms)", "ℹ tests 13", "ℹ pass 10", "ℹ fail 1", "ℹ cancelled 2"]
-        {
+        for line in [
+            "✔ lists the tools (4 ms)",
+            "ℹ tests 13",
+            "ℹ pass 10",
+            "ℹ fail 1",
+            "ℹ cancelled 2",
+            "ℹ skipped 0",
+        ] {
             count.read(line);
         }
-        assert_eq!(count, Count { passed: 10, failed: 3 });
+        assert_eq!(count, Count { passed: 10, failed: 3, skipped: 0 });
         let mut total = count;
         let mut python = Count::default();
         for line in ["# pass 4", "# fail 0", "# pass the salt"] {
@@ -57,5 +67,7 @@ mod tests {
         }
         total += python;
         assert_eq!(total.to_string(), "14 passed, 3 failed");
+        total.read("ℹ skipped 1");
+        assert_eq!(total.to_string(), "14 passed, 3 failed, 1 SKIPPED");
     }
 }

@@ -1,9 +1,10 @@
 //! Installs what the end-to-end tests need, from committed lock files, and only when these changed.
 //!
-//! Everything lands in `e2e/node_modules` and `e2e/.venv`; deleting both folders is always safe.
+//! Everything lands in `e2e/node_modules`, `e2e/.venv` and `target/lcov`; deleting these folders is always safe.
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 
 use anyhow::{Context, Result};
 
@@ -39,6 +40,28 @@ pub(crate) fn python() -> Result<PathBuf> {
         run(install)
     })?;
     Ok(python)
+}
+
+/// Debian's `lcov` and `genhtml`, which neither registry has. Where the machine has none, the package is unpacked and not
+/// installed, for which nobody has to be root; gives the folder of the programs then. Where there is no such package, the
+/// test that needs them is skipped, and says so.
+pub(crate) fn lcov() -> Result<Option<PathBuf>> {
+    let mut installed = command("genhtml", &["--version"]);
+    if installed.stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|it| it.success()) {
+        return Ok(None);
+    }
+    let folder = root().join("target/lcov");
+    let programs = folder.join("usr/bin");
+    if !programs.join("genhtml").is_file() {
+        fs::create_dir_all(&folder).with_context(|| format!("making {}", folder.display()))?;
+        let unpack = "apt-get download --quiet lcov && dpkg --extract lcov_*.deb .";
+        let mut shell = command("sh", &["-c", unpack]);
+        shell.current_dir(&folder);
+        if let Err(error) = run(shell) {
+            println!("    no lcov: {error:#}");
+        }
+    }
+    Ok(programs.join("genhtml").is_file().then_some(programs))
 }
 
 fn when_changed(lock: &Path, folder: &Path, install: impl FnOnce() -> Result<()>) -> Result<()> {

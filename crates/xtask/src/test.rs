@@ -35,6 +35,8 @@ enum Part {
     E2e,
     /// Where imports lead, against what the compilers and interpreters say
     Imports,
+    /// The fuzzer: reproducers under forge, coverage against another EVM and lcov, campaigns that are killed
+    Fuzz,
     /// What grep finds, against ripgrep, for generated patterns and after random changes
     Search,
     /// The official conformance suite against a server built on the same runtime
@@ -106,6 +108,14 @@ impl Part {
                 let mut count = run_counting(node_tests("e2e/imports/*.test.mjs")?)?;
                 count += run_counting(python_tests("imports")?)?;
                 Ok(count)
+            }
+            Self::Fuzz => {
+                build()?;
+                let mut node = node_tests("e2e/fuzz/*.test.mjs")?;
+                if let Some(folder) = install::lcov()? {
+                    node.env("LCOV_BIN", folder);
+                }
+                run_counting(node)
             }
             Self::Search => {
                 build()?;
