@@ -2,6 +2,7 @@
 
 mod calls;
 mod context;
+mod fuzz;
 mod load;
 mod peers;
 mod process;
@@ -15,6 +16,8 @@ pub(crate) enum Bench {
     Calls(calls::Args),
     /// How quick search, grep and reading are, beside ripgrep, semble and probe
     Context(context::Args),
+    /// The fuzzer beside forge, Echidna and bare revm: rates, time to break, bugs, workers, memory
+    Fuzz(fuzz::Args),
     /// How good the answers of a search are, on data sets and annotated projects, beside semble
     Search(search::Args),
 }
@@ -23,6 +26,7 @@ pub(crate) fn run(bench: &Bench) -> anyhow::Result<()> {
     match bench {
         Bench::Calls(args) => calls::run(args),
         Bench::Context(args) => context::run(args),
+        Bench::Fuzz(args) => fuzz::run(args),
         Bench::Search(args) => search::run(args),
     }
 }
