@@ -6,6 +6,7 @@ mod campaign;
 mod config;
 mod corpus;
 mod deploy;
+mod docs;
 mod reproducer;
 mod suite;
 mod targets;
