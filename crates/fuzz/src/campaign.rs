@@ -23,7 +23,7 @@ mod worker;
 pub use crate::chain::Hits;
 pub use check::Site;
 pub use commands::Command;
-pub use events::{CAPACITY, Event, Events, Happening};
+pub use events::{CAPACITY, Event, Events, Happening, News, Subscription};
 pub use pool::Entry;
 pub use shared::{Best, Ended, Failure, Recorder, Shared};
 pub use statistics::Statistics;

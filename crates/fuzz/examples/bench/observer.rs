@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use fuzz::campaign::{Campaign, Shared, Start};
+use fuzz::campaign::{Campaign, Shared, Start, Subscription};
 use fuzz::config::Settings;
 use fuzz::deploy::deploy;
 use fuzz::generate::Dictionary;
@@ -33,7 +33,8 @@ pub(super) fn run(subject: &Subject, slice_ms: u64, rounds: u64) -> Result<Value
     let campaign = start(subject)?;
     let shared = campaign.shared().clone();
     // The first finds come quickly and are dear.
-    let_run(&shared, slice * 2, false);
+    let_run(&shared, slice * 2, None);
+    let mut subscription = shared.events.subscribe();
     let mut ratios = Vec::new();
     for round in 0..rounds {
         // Whatever drifts, drifts against both.
@@ -41,7 +42,7 @@ pub(super) fn run(subject: &Subject, slice_ms: u64, rounds: u64) -> Result<Value
         let mut rates = [0.0; 2];
         for is_watched in order {
             let before = point(&shared)?;
-            let_run(&shared, slice, is_watched);
+            let_run(&shared, slice, is_watched.then_some(&mut subscription));
             let after = point(&shared)?;
             let seconds = (after.nanoseconds - before.nanoseconds) as f64 / 1e9;
             rates[usize::from(is_watched)] = (after.calls - before.calls) as f64 / seconds;
@@ -53,7 +54,7 @@ pub(super) fn run(subject: &Subject, slice_ms: u64, rounds: u64) -> Result<Value
     }
     shared.kill();
     let calls = campaign.wait().calls;
-    Ok(json!({"ratios": ratios, "calls": calls, "corpus": shared.corpus().len()}))
+    Ok(json!({"ratios": ratios, "calls": calls, "corpus": shared.corpus_size()}))
 }
 
 fn start(subject: &Subject) -> Result<Campaign> {
@@ -70,25 +71,26 @@ fn start(subject: &Subject) -> Result<Campaign> {
     })?)
 }
 
-fn let_run(shared: &Shared, time: Duration, is_watched: bool) {
+fn let_run(shared: &Shared, time: Duration, mut watcher: Option<&mut Subscription>) {
     let end = Instant::now() + time;
     while Instant::now() < end {
-        if is_watched {
+        if let Some(subscription) = &mut watcher {
+            black_box(subscription.next(Duration::ZERO));
             look(shared);
         }
         sleep(LOOK.min(end.saturating_duration_since(Instant::now())));
     }
 }
 
-/// What somebody asks who follows a campaign: the last events, what is covered, and a page of the corpus.
+/// What somebody asks who follows a campaign, beside what happens: the last events, what is covered, and a page of the corpus.
 fn look(shared: &Shared) {
     black_box(shared.events.last(EVENTS));
     let hits = shared.hits();
     black_box(
         hits.iter().map(|hits| hits.blocks.iter().map(Vec::len).sum::<usize>()).sum::<usize>(),
     );
-    let corpus = shared.corpus();
-    let page: Vec<_> = corpus.iter().rev().take(PAGE).map(|entry| entry.calls.clone()).collect();
+    let (page, _) = shared.corpus_page(shared.corpus_size().saturating_sub(PAGE), PAGE);
+    let page: Vec<_> = page.iter().map(|entry| entry.calls.clone()).collect();
     black_box(page);
     black_box(shared.statistics());
 }

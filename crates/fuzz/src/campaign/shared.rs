@@ -241,6 +241,17 @@ impl Shared {
         lock(&self.corpus).clone()
     }
 
+    pub fn corpus_size(&self) -> usize {
+        lock(&self.corpus).len()
+    }
+
+    /// Some sequences of the corpus, in the order in which they were found, and how many there are in all.
+    pub fn corpus_page(&self, offset: usize, limit: usize) -> (Vec<Arc<Entry>>, usize) {
+        let corpus = lock(&self.corpus);
+        let page = corpus.iter().skip(offset).take(limit).cloned().collect();
+        (page, corpus.len())
+    }
+
     /// Keeps the smallest sequence for each failure, whichever worker was quicker. It is on disk before anybody can see
     /// it, so that what was announced survives a kill.
     pub(super) fn add_failure(&self, new: Failure) {

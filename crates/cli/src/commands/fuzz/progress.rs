@@ -103,7 +103,7 @@ impl Reporter {
         let rate = u128::from(calls) * 1000 / self.elapsed().as_millis().max(1);
         let branches = cover::branches(&shared.hits());
         let (corpus, failed, tests) =
-            (shared.corpus().len(), self.failed.len(), shared.target.tests.len());
+            (shared.corpus_size(), self.failed.len(), shared.target.tests.len());
         format!(
             "{calls} of {limit} calls, {rate}/s · {branches} branches · corpus {corpus} · {failed} failed of {tests}"
         )

@@ -94,7 +94,7 @@ impl Results {
             gas: shared.gas(),
             elapsed,
             branches: cover.branches,
-            corpus: shared.corpus().len(),
+            corpus: shared.corpus_size(),
             report: cover.report.clone(),
             ended: summary.ended,
             trouble: shared.trouble(),

@@ -70,7 +70,7 @@ impl Collector {
             limit: shared.settings.test_limit,
             rate: self.history.rate(),
             branches: self.branches,
-            corpus: shared.corpus().len(),
+            corpus: shared.corpus_size(),
             history: self.history.points().to_vec(),
             tests,
             reproducer,
