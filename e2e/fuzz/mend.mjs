@@ -20,7 +20,7 @@ export function mended({ text, mode }) {
 function harmless(head) {
   if (head.includes('echidna_revert_')) return '        revert("as it must");\n';
   if (head.includes('echidna_opt_')) return '        return type(int256).min;\n';
-  return '        return true;\n';
+  return head.includes('returns') ? '        return true;\n' : '';
 }
 
 /** Replaces the bodies of functions; those whose first lines match `head` begin and end as all our sources are formatted. */

@@ -164,7 +164,10 @@ class Crate:
 
 def crates():
     """The libraries of the registry that this workspace has compiled, with the files that were read for each."""
-    metadata = subprocess.run(["cargo", "metadata", "--format-version", "1", "--offline"],
+    version = subprocess.run(["rustc", "--version", "--verbose"], check=True, capture_output=True, text=True)
+    [host] = [line.removeprefix("host: ") for line in version.stdout.splitlines() if line.startswith("host: ")]
+    # What other systems need was never downloaded.
+    metadata = subprocess.run(["cargo", "metadata", "--format-version", "1", "--offline", "--filter-platform", host],
                               cwd=REPOSITORY, check=True, capture_output=True, text=True)
     sources = {}
     for info in (TARGET / "deps").glob("*.d"):

@@ -39,7 +39,6 @@ export async function deploy(contracts, name, value) {
     await chain.construct(`0x${place}`, linked(made.bytecode), 0n);
   }
   await chain.construct(TARGET, linked(contracts[name].evm.bytecode), value);
-  chain.counts.clear();
   return chain;
 }
 

@@ -17,10 +17,13 @@ export function markerOf(word) {
   return word >> 16n === MAGIC ? Number(word & 0xffffn) : undefined;
 }
 
-/** The marked text, and for each marker the line of the statement: `{text, lines}`. */
+/**
+ * The marked text, and for each marker the line of the statement: `{text, lines, variables}`. The last are the lines of variables
+ * with a first value, which is no statement, so that only their being told can be checked.
+ */
 export function marked(text, ast) {
   const bytes = Buffer.from(text);
-  const places = { bytes, inserts: [], lines: [] };
+  const places = { bytes, inserts: [], lines: [], variables: new Set() };
   visit(ast, places);
   let out = '';
   let done = 0;
@@ -30,7 +33,7 @@ export function marked(text, ast) {
     out += bytes.subarray(done, at) + text;
     done = at;
   }
-  return { text: out + bytes.subarray(done) + HELPER, lines: places.lines };
+  return { text: out + bytes.subarray(done) + HELPER, lines: places.lines, variables: places.variables };
 }
 
 function visit(node, places) {
@@ -40,6 +43,9 @@ function visit(node, places) {
     return;
   }
   switch (node.nodeType) {
+    case 'VariableDeclaration':
+      if (node.stateVariable && !node.constant && node.value) places.variables.add(lineOf(range(node)[0], places));
+      return;
     case 'Block':
     case 'UncheckedBlock':
       for (const statement of node.statements) mark(statement, places, false);
@@ -89,8 +95,12 @@ function condition(expression, places) {
 
 function marker(offset, places) {
   const number = places.lines.length;
-  places.lines.push(places.bytes.subarray(0, offset).filter((byte) => byte === LINE_END).length + 1);
+  places.lines.push(lineOf(offset, places));
   return `0x${((MAGIC << 16n) | BigInt(number)).toString(16)}`;
+}
+
+function lineOf(offset, { bytes }) {
+  return bytes.subarray(0, offset).filter((byte) => byte === LINE_END).length + 1;
 }
 
 function range({ src }) {

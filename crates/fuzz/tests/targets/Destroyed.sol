@@ -15,9 +15,7 @@ contract Destroyed {
     /// holds
     function fire() external {
         if (!armed) return;
-        assembly {
-            selfdestruct(caller())
-        }
+        assembly { selfdestruct(caller()) }
     }
 
     /// holds
