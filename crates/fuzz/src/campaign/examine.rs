@@ -93,6 +93,12 @@ impl Worker<'_> {
         factor == 0 || self.rng.u32(0..=factor) == 0
     }
 
+    /// Counts a try that costs so many calls.
+    fn spend(&mut self, look: &mut Look<'_>, comparison: &Comparison, calls: usize) {
+        look.tries += calls;
+        *self.efforts.entry((comparison.code, comparison.offset)).or_default() += 1;
+    }
+
     fn turn(&mut self, look: &mut Look<'_>, call: &Call, comparison: &Comparison) {
         let slots = slots::slots(self.target, call, look.moment);
         let mut is_new = false;
@@ -162,8 +168,7 @@ impl Worker<'_> {
         let Some(changed) = slots::with(self.target, call, look.moment, slot, number) else {
             return false;
         };
-        look.tries += 1;
-        *self.efforts.entry((comparison.code, comparison.offset)).or_default() += 1;
+        self.spend(look, comparison, 1);
         self.back(look);
         self.step(changed)
     }
@@ -246,8 +251,7 @@ impl Worker<'_> {
         number: U256,
     ) -> Option<(bool, Option<Comparison>)> {
         let changed = slots::with(self.target, call, look.moment, slot, number)?;
-        look.tries += 1;
-        *self.efforts.entry((comparison.code, comparison.offset)).or_default() += 1;
+        self.spend(look, comparison, 1);
         let (is_new, comparisons) = self.compared(look, changed);
         let place = (comparison.code, comparison.offset);
         let there = comparisons.into_iter().find(|other| (other.code, other.offset) == place);
@@ -284,8 +288,8 @@ impl Worker<'_> {
         at: usize,
         changed: Call,
     ) -> bool {
-        look.tries += 1 + look.at - at;
-        *self.efforts.entry((comparison.code, comparison.offset)).or_default() += 1;
+        let calls = 1 + look.at - at;
+        self.spend(look, comparison, calls);
         self.restart();
         self.replay(&look.calls[..at]);
         let mut is_new = self.step(changed);
