@@ -14,6 +14,7 @@ mod hits;
 mod hooks;
 mod machine;
 mod probe;
+mod reads;
 mod signs;
 mod trace;
 
@@ -22,6 +23,7 @@ pub use code::{Codes, Known, Part};
 pub use hits::Hits;
 pub use machine::{Limits, Machine, Mark, Outcome, Setup, State, Transaction};
 pub use probe::{Comparison, Edge, Emitted, Kind, News, Probe};
+pub use reads::{Change, Reads};
 pub use revm::interpreter::InstructionResult;
 pub use signs::Signs;
 pub use trace::{Frame, FrameKind};

@@ -3,7 +3,7 @@
 use alloy_primitives::{Address, Bytes, I256, U256, hex};
 
 use crate::call::Call;
-use crate::chain::{InstructionResult, Limits, Machine, Outcome, Transaction};
+use crate::chain::{InstructionResult, Limits, Machine, Outcome, Reads, Transaction};
 use crate::target::{FunctionId, Target, TestKind};
 
 /// The place in code where something failed; (0, 0) for tests that are calls of their own.
@@ -22,12 +22,14 @@ const PANIC_ASSERT: u8 = 0x01;
 const PANIC_ARITHMETIC: u8 = 0x11;
 
 impl Checker {
-    /// What a test that is a call of its own says of the machine as it stands: None if it holds.
+    /// What a test that is a call of its own says of the machine as it stands: None if it holds. What it looks at is
+    /// added to `reads`.
     pub(super) fn call(
         &self,
         target: &Target,
         machine: &mut Machine,
         kind: &TestKind,
+        reads: &mut Reads,
     ) -> Option<Site> {
         let (function, holds): (FunctionId, fn(&Outcome) -> bool) = match kind {
             TestKind::Property { function } => (*function, returns_true),
@@ -35,7 +37,7 @@ impl Checker {
             TestKind::Invariant { function } => (*function, succeeds),
             _ => return None,
         };
-        let outcome = self.ask(target, machine, function);
+        let outcome = self.ask(target, machine, function, reads);
         (!outcome.is_discarded() && !holds(&outcome)).then_some((0, 0))
     }
 
@@ -45,13 +47,20 @@ impl Checker {
         target: &Target,
         machine: &mut Machine,
         function: FunctionId,
+        reads: &mut Reads,
     ) -> Option<I256> {
-        let outcome = self.ask(target, machine, function);
+        let outcome = self.ask(target, machine, function, reads);
         let word = outcome.output.get(..32).filter(|_| outcome.is_success())?;
         Some(I256::from_raw(U256::from_be_slice(word)))
     }
 
-    fn ask(&self, target: &Target, machine: &mut Machine, function: FunctionId) -> Outcome {
+    fn ask(
+        &self,
+        target: &Target,
+        machine: &mut Machine,
+        function: FunctionId,
+        reads: &mut Reads,
+    ) -> Outcome {
         let function = target.function(function);
         let transaction = Transaction {
             from: self.sender,
@@ -60,7 +69,7 @@ impl Checker {
             gas_price: 0,
             data: Bytes::copy_from_slice(&function.selector),
         };
-        machine.peek(&transaction, self.limits)
+        machine.peek_and_note(&transaction, self.limits, reads)
     }
 }
 

@@ -10,7 +10,7 @@ use super::shared::{Best, Failure};
 use super::shrink::Shrinker;
 use super::worker::{Shrink, Worker};
 use crate::call::Call;
-use crate::chain::Outcome;
+use crate::chain::{Change, Mark, Outcome};
 use crate::target::TestKind;
 
 /// What a call costs beside its gas.
@@ -45,6 +45,10 @@ impl Worker<'_> {
             self.count(call, outcome.as_ref());
         }
         self.machine.probe_mut().forget_call();
+        if !calls.is_empty() {
+            // Another worker may have found them: only who asked the tests here knows what they look at from here on.
+            self.check_open();
+        }
     }
 
     /// Runs a call and looks at what it did; true if it showed a new branch.
@@ -62,9 +66,7 @@ impl Worker<'_> {
         if let Some(outcome) = &outcome {
             self.check_call(&call, outcome);
         }
-        if !call.delay.is_none() || self.machine.has_changed_since(&before) {
-            self.check_open();
-        }
+        self.check_open_since(&before);
         // Tests show something new, too: how near they are to failing.
         let is_new = self.keep_news();
         if is_unit {
@@ -183,24 +185,46 @@ impl Worker<'_> {
         }
     }
 
-    /// Tests that are calls of their own.
+    /// Tests that are calls of their own, as far as they could say something else than at the mark.
+    fn check_open_since(&mut self, mark: &Mark) {
+        let change = self.machine.change_since(mark);
+        if change == Change::NOTHING {
+            return;
+        }
+        let mut index = 0;
+        while let Some(&test) = self.open.get(index) {
+            let is_concerned = self.machine.concerns(change, mark, &self.reads[test]);
+            if !is_concerned || self.holds(test) {
+                index += 1;
+            }
+        }
+    }
+
+    /// All tests that are calls of their own.
     pub(super) fn check_open(&mut self) {
         let mut index = 0;
         while let Some(&test) = self.open.get(index) {
-            let kind = &self.target.tests[test].kind;
-            if let TestKind::Maximum { function } = kind {
-                let number = self.checker.number(self.target, &mut self.machine, *function);
-                if let Some(number) = number {
-                    self.keep_best(test, number);
-                }
+            if self.holds(test) {
                 index += 1;
-                continue;
-            }
-            match self.checker.call(self.target, &mut self.machine, kind) {
-                Some(site) => self.fail(test, site),
-                None => index += 1,
             }
         }
+    }
+
+    /// Asks a test that is a call of its own. One that fails is told, and open no longer.
+    fn holds(&mut self, test: usize) -> bool {
+        let kind = &self.target.tests[test].kind;
+        let (machine, reads) = (&mut self.machine, &mut self.reads[test]);
+        if let TestKind::Maximum { function } = kind {
+            if let Some(number) = self.checker.number(self.target, machine, *function, reads) {
+                self.keep_best(test, number);
+            }
+            return true;
+        }
+        let site = self.checker.call(self.target, machine, kind, reads);
+        if let Some(site) = site {
+            self.fail(test, site);
+        }
+        site.is_none()
     }
 
     /// Keeps the sequence if its number is the largest so far.
@@ -304,12 +328,13 @@ impl Worker<'_> {
                 return Some(index + 1);
             }
         }
+        let (machine, reads) = (&mut self.machine, &mut self.reads[shrink.test]);
         let still_fails = match (kind, shrink.goal) {
             (TestKind::Maximum { function }, Some(goal)) => {
-                let number = self.checker.number(self.target, &mut self.machine, *function);
+                let number = self.checker.number(self.target, machine, *function, reads);
                 number.is_some_and(|number| number >= goal)
             }
-            _ => self.checker.call(self.target, &mut self.machine, kind).is_some(),
+            _ => self.checker.call(self.target, machine, kind, reads).is_some(),
         };
         still_fails.then_some(calls.len())
     }

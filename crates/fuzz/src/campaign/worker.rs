@@ -16,7 +16,7 @@ use super::shared::{Ended, Shared};
 use super::shrink::Shrinker;
 use super::statistics::Statistics;
 use crate::call::Call;
-use crate::chain::{Limits, Machine, Mark};
+use crate::chain::{Limits, Machine, Mark, Reads};
 use crate::config::Settings;
 use crate::generate::{Choice, Dictionary, Generator};
 use crate::target::{Target, assertion_topics};
@@ -33,8 +33,11 @@ const TAILS: usize = 6;
 /// The longest way to go on from a point in the middle of a known sequence.
 const MAX_TAIL: usize = 24;
 
-/// Calls without anything new after which chance is not relied on.
+/// Calls without anything new after which chance is not relied on; less where there are few calls in all.
 const STAGNATION: u64 = 20_000;
+
+/// The share of its calls after which a worker relies on chance no longer, however few they are.
+const STAGNATION_SHARE: u64 = 8;
 
 /// Changed copies of a sequence that somebody injected.
 const VARIANTS: usize = 16;
@@ -64,6 +67,8 @@ pub(super) struct Worker<'a> {
     pub(super) checker: Checker,
     /// Tests that are calls of their own and still hold.
     pub(super) open: Vec<usize>,
+    /// What each test has looked at so far.
+    pub(super) reads: Vec<Reads>,
     /// The largest numbers that tests returned.
     pub(super) best: HashMap<usize, (I256, Vec<Call>)>,
     pub(super) shrinks: VecDeque<Shrink>,
@@ -128,6 +133,7 @@ impl<'a> Worker<'a> {
             open: (0..target.tests.len())
                 .filter(|test| target.tests[*test].kind.is_own_call())
                 .collect(),
+            reads: vec![Reads::default(); target.tests.len()],
             best: HashMap::new(),
             shrinks: VecDeque::new(),
             finds: Finds::default(),
@@ -319,7 +325,8 @@ impl<'a> Worker<'a> {
 
     /// True if chance has shown nothing new for a while.
     pub(super) fn is_stuck(&self) -> bool {
-        self.calls.saturating_sub(self.last_news) > STAGNATION
+        let patience = STAGNATION.min(self.limit / STAGNATION_SHARE);
+        self.calls.saturating_sub(self.last_news) > patience
     }
 
     /// Makes new calls until the sequence is long enough.

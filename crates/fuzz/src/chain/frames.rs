@@ -57,6 +57,11 @@ impl Machine {
         if !self.engine.ctx.chain.cheats.is_idle() {
             self.prepare(&mut init);
         }
+        if let (Some(reads), FrameInput::Call(call)) =
+            (&mut self.engine.ctx.chain.probe.reads, &init.frame_input)
+        {
+            reads.call(call.bytecode_address);
+        }
         let depth = init.depth;
         if let Some(trace) = &mut self.trace {
             trace.begin(&self.engine.ctx, &init);

@@ -3,7 +3,7 @@
 use alloy_primitives::{B256, Bytes, U256};
 use revm::bytecode::opcode;
 use revm::handler::instructions::EthInstructions;
-use revm::interpreter::instructions::{bitwise, control, host};
+use revm::interpreter::instructions::{bitwise, block_info, control, host};
 use revm::interpreter::interpreter::EthInterpreter;
 use revm::interpreter::interpreter_types::{InputsTr, Jumps};
 use revm::interpreter::{
@@ -27,7 +27,7 @@ const NOTED_WORDS: usize = 16;
 /// The instruction table with hooks.
 pub(super) fn instructions(spec: SpecId, watches_arithmetic: bool) -> Instructions {
     let mut table = Instructions::new_mainnet_with_spec(spec);
-    let hooks: [(u8, Hook); 16] = [
+    let hooks: [(u8, Hook); 25] = [
         (opcode::JUMPI, jumpi),
         (opcode::JUMPDEST, jumpdest),
         (opcode::LT, lt),
@@ -38,8 +38,17 @@ pub(super) fn instructions(spec: SpecId, watches_arithmetic: bool) -> Instructio
         (opcode::ISZERO, iszero),
         (opcode::SUB, sub),
         (opcode::XOR, xor),
+        (opcode::SLOAD, sload),
         (opcode::SSTORE, sstore),
         (opcode::SELFDESTRUCT, selfdestruct),
+        (opcode::TIMESTAMP, timestamp),
+        (opcode::NUMBER, number),
+        (opcode::BLOCKHASH, blockhash),
+        (opcode::COINBASE, coinbase),
+        (opcode::DIFFICULTY, difficulty),
+        (opcode::GASLIMIT, gaslimit),
+        (opcode::BASEFEE, basefee),
+        (opcode::BLOBBASEFEE, blob_basefee),
         (opcode::LOG1, log::<1>),
         (opcode::LOG2, log::<2>),
         (opcode::LOG3, log::<3>),
@@ -72,7 +81,7 @@ fn peek(interpreter: &Interpreter<EthInterpreter>, depth: usize) -> Option<U256>
 }
 
 fn jumpi(context: Hooked<'_>) -> InstructionExecResult {
-    if let Some(condition) = peek(context.interpreter, 1) {
+    if let [.., condition, _] = context.interpreter.stack.data().as_slice() {
         context.host.chain.probe.branch(offset(context.interpreter), !condition.is_zero());
     }
     control::jumpi(context)
@@ -133,12 +142,48 @@ fn iszero(context: Hooked<'_>) -> InstructionExecResult {
     bitwise::iszero(context)
 }
 
-fn sstore(context: Hooked<'_>) -> InstructionExecResult {
+/// Notes which slot is read or written, if somebody wants to know.
+#[inline(always)]
+fn note_slot(context: &mut Hooked<'_>) {
+    if let Some(reads) = &mut context.host.chain.probe.reads
+        && let Some(key) = peek(context.interpreter, 0)
+    {
+        reads.slot(context.interpreter.input.target_address(), key);
+    }
+}
+
+fn sload(mut context: Hooked<'_>) -> InstructionExecResult {
+    note_slot(&mut context);
+    host::sload(context)
+}
+
+fn sstore(mut context: Hooked<'_>) -> InstructionExecResult {
+    note_slot(&mut context);
     if let Some(value) = peek(context.interpreter, 1) {
         context.host.chain.probe.value(value);
     }
     host::sstore(context)
 }
+
+macro_rules! of_block {
+    ($name:ident, $run:path) => {
+        fn $name(context: Hooked<'_>) -> InstructionExecResult {
+            if let Some(reads) = &mut context.host.chain.probe.reads {
+                reads.block();
+            }
+            $run(context)
+        }
+    };
+}
+
+of_block!(timestamp, block_info::timestamp);
+of_block!(number, block_info::block_number);
+of_block!(blockhash, host::blockhash);
+of_block!(coinbase, block_info::coinbase);
+of_block!(difficulty, block_info::difficulty);
+of_block!(gaslimit, block_info::gaslimit);
+of_block!(basefee, block_info::basefee);
+of_block!(blob_basefee, block_info::blob_basefee);
 
 /// Since Cancun most contracts keep their code, so that this is the only moment to see it.
 fn selfdestruct(context: Hooked<'_>) -> InstructionExecResult {

@@ -83,9 +83,9 @@ pub struct Outcome {
 /// A point to return to.
 #[derive(Clone, Debug)]
 pub struct Mark {
-    journal: JournalCheckpoint,
-    block: BlockEnv,
-    chain_id: u64,
+    pub(super) journal: JournalCheckpoint,
+    pub(super) block: BlockEnv,
+    pub(super) chain_id: u64,
     labels: Labels,
 }
 
@@ -228,23 +228,6 @@ impl Machine {
         context.block.clone_from(&mark.block);
         context.cfg.chain_id = mark.chain_id;
         context.chain.cheats.set_labels(&mark.labels);
-    }
-
-    /// True if accounts, storage or the block differ from what they were at the mark, as far as contracts can see.
-    pub fn has_changed_since(&self, mark: &Mark) -> bool {
-        let context = &self.engine.ctx;
-        if context.block != mark.block || context.cfg.chain_id != mark.chain_id {
-            return true;
-        }
-        context.journaled_state.journal[mark.journal.journal_i..].iter().any(|entry| {
-            !matches!(
-                entry,
-                JournalEntry::AccountWarmed { .. }
-                    | JournalEntry::AccountTouched { .. }
-                    | JournalEntry::StorageWarmed { .. }
-                    | JournalEntry::TransientStorageChange { .. }
-            )
-        })
     }
 
     pub fn balance(&mut self, address: Address) -> U256 {

@@ -4,6 +4,7 @@
 //! new; what to make of it is for the campaign.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -14,6 +15,7 @@ use revm::bytecode::opcode::JUMPDEST;
 use solidity::offsets;
 
 use super::code::{Codes, Part};
+use super::reads::Reads;
 use super::signs::{Operation, Signs};
 
 /// Hashes of code that are remembered; contracts that make contracts may make no end of them.
@@ -64,6 +66,19 @@ pub enum Kind {
     SignedGreater,
 }
 
+impl Kind {
+    #[inline]
+    fn holds(self, left: &U256, right: &U256) -> bool {
+        match self {
+            Kind::Equal => left == right,
+            Kind::Less => left < right,
+            Kind::Greater => left > right,
+            Kind::SignedLess => signed(*left) < signed(*right),
+            Kind::SignedGreater => signed(*left) > signed(*right),
+        }
+    }
+}
+
 /// A comparison that ran.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Comparison {
@@ -110,10 +125,14 @@ impl News {
 #[derive(Clone, Debug)]
 pub struct Probe {
     codes: Arc<Codes>,
-    cells: Vec<Vec<Cell>>,
+    /// Of all codes, one after the other.
+    cells: Vec<Cell>,
+    /// Where the cells of each code are. The last is for code that nobody compiled: it has none, so nothing is counted.
+    places: Vec<Range<usize>>,
     by_hash: B256Map<Option<u32>>,
-    /// The code that runs.
+    /// The code that runs, and where its cells are.
     current: usize,
+    place: Range<usize>,
     /// Frames that ended in the middle of a block, by code and offset.
     halts: BTreeMap<(u32, u32), u32>,
     pub news: News,
@@ -124,6 +143,8 @@ pub struct Probe {
     pub emitted: Vec<Emitted>,
     /// Where contracts were created.
     pub created: Vec<Address>,
+    /// Where it is noted what is looked at, while somebody wants to know.
+    pub(super) reads: Option<Reads>,
     pub signs: Signs,
     watched_topics: Vec<B256>,
     /// The branch that ran last.
@@ -136,12 +157,13 @@ pub struct Probe {
 
 impl Probe {
     pub fn new(codes: Arc<Codes>, watched_topics: Vec<B256>) -> Self {
-        let mut cells: Vec<Vec<Cell>> = codes
-            .known()
-            .iter()
-            .map(|known| vec![Cell::default(); known.bytes.len() + 1])
-            .collect();
-        for (known, cells) in codes.known().iter().zip(&mut cells) {
+        let mut cells = Vec::new();
+        let mut places = Vec::new();
+        for known in codes.known() {
+            let begin = cells.len();
+            cells.resize(begin + known.bytes.len() + 1, Cell::default());
+            places.push(begin..cells.len());
+            let cells = &mut cells[begin..];
             for offset in offsets(&known.bytes) {
                 cells[offset].is_destination = known.bytes[offset] == JUMPDEST;
             }
@@ -151,12 +173,13 @@ impl Probe {
             }
         }
         let signs = Signs::new(&codes);
-        // The last is for code that nobody compiled: it has no cells, so nothing is counted.
-        cells.push(Vec::new());
+        places.push(0..0);
         Self {
-            current: cells.len() - 1,
+            current: places.len() - 1,
+            place: 0..0,
             codes,
             cells,
+            places,
             by_hash: B256Map::default(),
             halts: BTreeMap::new(),
             news: News::default(),
@@ -165,6 +188,7 @@ impl Probe {
             values: Vec::new(),
             emitted: Vec::new(),
             created: Vec::new(),
+            reads: None,
             signs,
             watched_topics,
             last_branch: (0, 0),
@@ -187,10 +211,11 @@ impl Probe {
     pub(super) fn enter(&mut self, part: Part, hash: B256, code: &[u8], is_new: bool) {
         self.current = match self.by_hash.get(&hash) {
             Some(Some(index)) => *index as usize,
-            Some(None) => self.cells.len() - 1,
+            Some(None) => self.places.len() - 1,
             None => self.learn(part, hash, code),
         };
-        if is_new && let Some(cell) = self.cells[self.current].first_mut() {
+        self.place = self.places[self.current].clone();
+        if is_new && let Some(cell) = self.cell(0) {
             cell.hits = cell.hits.saturating_add(1);
         }
     }
@@ -202,13 +227,25 @@ impl Probe {
         }
         let found = self.codes.find(part, code);
         self.by_hash.insert(hash, found.map(|index| index as u32));
-        found.unwrap_or(self.cells.len() - 1)
+        found.unwrap_or(self.places.len() - 1)
+    }
+
+    /// What is known of a byte of the code that runs.
+    #[inline(always)]
+    fn cell(&mut self, offset: usize) -> Option<&mut Cell> {
+        let index = self.place.start + offset;
+        if index < self.place.end { self.cells.get_mut(index) } else { None }
+    }
+
+    /// What is known of a piece of code.
+    fn cells(&self, code: usize) -> &[Cell] {
+        &self.cells[self.places[code].clone()]
     }
 
     /// A block begins. False if the time is up.
     #[inline]
     pub(super) fn block(&mut self, offset: usize) -> bool {
-        if let Some(cell) = self.cells[self.current].get_mut(offset) {
+        if let Some(cell) = self.cell(offset) {
             cell.hits = cell.hits.saturating_add(1);
         }
         self.ticks -= 1;
@@ -226,7 +263,7 @@ impl Probe {
     pub(super) fn halt(&mut self, offset: usize) {
         // The gas ran out everywhere at some time; more than this tells nobody anything.
         const MAX_HALTS: usize = 4096;
-        if self.halts.len() < MAX_HALTS && self.current + 1 < self.cells.len() {
+        if self.halts.len() < MAX_HALTS && self.current + 1 < self.places.len() {
             *self.halts.entry((self.current as u32, offset as u32)).or_default() += 1;
         }
     }
@@ -236,9 +273,11 @@ impl Probe {
     pub(super) fn branch(&mut self, offset: usize, taken: bool) {
         let code = self.current as u32;
         self.last_branch = (code, offset as u32);
-        let Some([cell, next]) = self.cells[self.current].get_mut(offset..offset + 2) else {
+        let index = self.place.start + offset;
+        if index + 1 >= self.place.end {
             return;
-        };
+        }
+        let Some([cell, next]) = self.cells.get_mut(index..index + 2) else { return };
         if !taken && !next.is_destination {
             next.hits = next.hits.saturating_add(1);
         }
@@ -252,32 +291,36 @@ impl Probe {
     /// Two values were compared.
     #[inline]
     pub(super) fn compare(&mut self, offset: usize, kind: Kind, left: &U256, right: &U256) {
-        if let Some(cell) = self.cells[self.current].get(offset)
-            && (cell.lacks > IS_COMPARISON || self.notes && cell.lacks != 0)
+        let notes = self.notes;
+        if let Some(cell) = self.cell(offset)
+            && (cell.lacks > IS_COMPARISON || notes && cell.lacks != 0)
         {
-            self.note_comparison(offset, kind, *left, *right);
+            let outcome = kind.holds(left, right);
+            cell.lacks &= !(if outcome { LACKS_TRUE } else { LACKS_FALSE });
+            let is_open = cell.lacks > IS_COMPARISON;
+            if is_open {
+                let nearness = left.abs_diff(*right).bit_len().min(255) as u8;
+                if nearness < cell.nearest {
+                    cell.nearest = nearness;
+                    self.news.nearer.push((self.current as u32, offset as u32));
+                }
+            }
+            if notes {
+                self.note_comparison(offset, kind, [*left, *right], (outcome, is_open));
+            }
         }
     }
 
-    fn note_comparison(&mut self, offset: usize, kind: Kind, left: U256, right: U256) {
-        let code = self.current as u32;
-        let cell = &mut self.cells[self.current][offset];
-        let outcome = match kind {
-            Kind::Equal => left == right,
-            Kind::Less => left < right,
-            Kind::Greater => left > right,
-            Kind::SignedLess => signed(left) < signed(right),
-            Kind::SignedGreater => signed(left) > signed(right),
-        };
-        cell.lacks &= !(if outcome { LACKS_TRUE } else { LACKS_FALSE });
-        let is_open = cell.lacks > IS_COMPARISON;
-        let nearness = left.abs_diff(right).bit_len().min(255) as u8;
-        if is_open && nearness < cell.nearest {
-            cell.nearest = nearness;
-            self.news.nearer.push((code, offset as u32));
-        }
-        if self.notes && self.comparisons.len() < MAX_COMPARISONS {
-            let offset = offset as u32;
+    #[cold]
+    fn note_comparison(
+        &mut self,
+        offset: usize,
+        kind: Kind,
+        [left, right]: [U256; 2],
+        (outcome, is_open): (bool, bool),
+    ) {
+        if self.comparisons.len() < MAX_COMPARISONS {
+            let (code, offset) = (self.current as u32, offset as u32);
             let comparison = Comparison { code, offset, kind, left, right, outcome, is_open };
             self.comparisons.push(comparison);
         }
@@ -336,7 +379,7 @@ impl Probe {
 
     /// How often each block ran, by the offset that it begins at.
     pub fn hits(&self, code: usize) -> impl Iterator<Item = (usize, u32)> + '_ {
-        self.cells[code]
+        self.cells(code)
             .iter()
             .enumerate()
             .filter_map(|(offset, cell)| (cell.hits > 0).then_some((offset, cell.hits)))
@@ -351,7 +394,7 @@ impl Probe {
 
     /// The outcomes of branches that were seen.
     pub fn edges(&self, code: usize) -> impl Iterator<Item = (usize, bool)> + '_ {
-        self.cells[code].iter().enumerate().flat_map(|(offset, cell)| {
+        self.cells(code).iter().enumerate().flat_map(|(offset, cell)| {
             let seen = cell.edges;
             [(1, false), (2, true)]
                 .into_iter()
@@ -361,17 +404,16 @@ impl Probe {
 
     /// True if the comparison at this place still lacks an outcome.
     pub fn is_open(&self, (code, offset): (u32, u32)) -> bool {
-        let cells = self.cells.get(code as usize);
-        cells.and_then(|cells| cells.get(offset as usize)).is_some_and(|c| c.lacks > IS_COMPARISON)
+        let cell = self.cells(code as usize).get(offset as usize);
+        cell.is_some_and(|cell| cell.lacks > IS_COMPARISON)
     }
 
     /// Takes note of branches that another worker saw; true if one was new here.
     pub fn see(&mut self, edges: &[Edge]) -> bool {
         let mut is_new = false;
         for edge in edges {
-            if let Some(cell) =
-                self.cells.get_mut(edge.code as usize).and_then(|c| c.get_mut(edge.offset as usize))
-            {
+            let place = self.places[edge.code as usize].clone();
+            if let Some(cell) = self.cells[place].get_mut(edge.offset as usize) {
                 let bit = 1 << u8::from(edge.taken);
                 is_new |= cell.edges & bit == 0;
                 cell.edges |= bit;

@@ -13,7 +13,7 @@ use alloy_json_abi::Function;
 use alloy_primitives::{Address, Bytes, Selector, U256, address, hex};
 use revm::interpreter::{CallInput, CallInputs, CallScheme, CallValue, InstructionResult};
 
-use super::super::{Codes, Limits, Machine, Outcome, Setup, State, Transaction};
+use super::super::{Change, Codes, Limits, Machine, Outcome, Setup, State, Transaction};
 use super::table::selector;
 use super::{CHEATS, SUPPORTED, answer, cheat};
 
@@ -180,13 +180,13 @@ fn an_assumption_that_fails_ends_the_call_and_undoes_it() {
         call(&mut machine, at, "assume_less(uint256)", &U256::from(10).to_be_bytes::<32>());
     assert!(outcome.is_discarded() && !outcome.is_revert() && !outcome.is_success());
     assert!(!outcome.breaks_assertion());
-    assert!(!machine.has_changed_since(&before));
+    assert_eq!(machine.change_since(&before), Change::NOTHING);
     assert_eq!((machine.now(), machine.balance(ALICE)), ((1_000, 10), U256::ZERO));
 
     let outcome =
         call(&mut machine, at, "assume_less(uint256)", &U256::from(9).to_be_bytes::<32>());
     assert!(outcome.is_success() && !outcome.is_discarded());
-    assert!(machine.has_changed_since(&before));
+    assert_eq!(machine.change_since(&before), Change { storage: false, ..Change::EVERYTHING });
     assert_eq!((machine.now(), machine.balance(ALICE)), ((3, 10), U256::ONE));
 }
 
@@ -223,9 +223,9 @@ fn a_change_of_the_block_alone_is_a_change() {
     let (mut machine, at) = cheater();
     let mark = machine.mark();
     call(&mut machine, at, "test_sender_is_real()", &[]);
-    assert!(!machine.has_changed_since(&mark));
+    assert_eq!(machine.change_since(&mark), Change::NOTHING);
     call(&mut machine, at, "test_block()", &[]);
-    assert!(machine.has_changed_since(&mark));
+    assert!(machine.change_since(&mark).block);
 }
 
 #[test]
