@@ -11,7 +11,7 @@ use super::subjects::Subject;
 use super::tools::{Outcome, Task, Tool};
 
 /// Long and short runs of ours and of the bare loop, in turn.
-const ROUNDS: u64 = 3;
+const ROUNDS: u64 = 5;
 /// A short run makes this part of the calls of a long one.
 const SHORT: u64 = 20;
 /// A thousand runs of a hundred calls.
@@ -47,52 +47,75 @@ pub(super) fn run(peers: &Peers, targets: &[Target<'_>], load: f64) -> Result<Pa
     Ok(part)
 }
 
+/// All tools in turn, so that what slows the machine down for a while slows down all of them; the ratio is that in the
+/// middle. Echidna runs once: it takes a minute for what others do in a second.
 fn measure(peers: &Peers, target: &Target<'_>, part: &mut Part) -> Result<()> {
-    let (mut vouch, mut bare, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
+    let Target { subject, calls, echidna_calls, .. } = *target;
+    let tools = [
+        (Tool::Bare, calls, ROUNDS),
+        (Tool::Forge, FORGE_CALLS, ROUNDS),
+        (Tool::ForgeGuided, FORGE_CALLS, ROUNDS),
+        (Tool::Echidna, echidna_calls, 1),
+    ];
+    let mut vouch = Vec::new();
+    let mut others: [Vec<Result<Rate>>; 4] = Default::default();
     for round in 1..=ROUNDS {
-        let ours = rate(peers, Tool::Vouch, target.subject, target.calls, round)?;
-        let limit = rate(peers, Tool::Bare, target.subject, target.calls, round)?;
-        ratios.push(ours.per_second / limit.per_second);
-        vouch.push(ours);
-        bare.push(limit);
-    }
-    let vouch = middle(&vouch).context("no round was run")?;
-    let bare = middle(&bare).context("no round was run")?;
-    let title = &target.subject.title;
-    part.row(row(title, Tool::Vouch, &vouch, None));
-    let ratio = median(&ratios).context("no round was run")?;
-    part.row(row(title, Tool::Bare, &bare, Some(ratio)));
-    part.goal(
-        ratio >= 1.0 / BARE_GOAL,
-        format!("{title}: {:.2} × the time of the bare loop (goal {BARE_GOAL:.0})", 1.0 / ratio),
-    );
-    let per_second = vouch.per_second;
-    for (tool, calls) in [
-        (Tool::Forge, FORGE_CALLS),
-        (Tool::ForgeGuided, FORGE_CALLS),
-        (Tool::Echidna, target.echidna_calls),
-    ] {
-        if tool.absence(peers).is_some() {
-            part.failed(title, tool.name(), "not there");
-            continue;
-        }
-        let peer = match rate(peers, tool, target.subject, calls, 1) {
-            Ok(rate) => rate,
-            Err(error) => {
-                part.failed(title, tool.name(), &format!("{error:#}"));
-                continue;
+        vouch.push(rate(peers, Tool::Vouch, subject, calls, round)?);
+        for ((tool, calls, rounds), rates) in tools.iter().zip(&mut others) {
+            if round <= *rounds && tool.absence(peers).is_none() {
+                rates.push(rate(peers, *tool, subject, *calls, round));
             }
-        };
-        let ratio = per_second / peer.per_second;
-        part.row(row(title, tool, &peer, Some(ratio)));
-        if tool != Tool::Echidna {
+        }
+    }
+    let ours = middle(&vouch).context("no round was run")?;
+    part.row(row(&subject.title, Tool::Vouch, &ours, None));
+    for ((tool, ..), rates) in tools.into_iter().zip(others) {
+        compare(part, &subject.title, tool, &vouch, rates)?;
+    }
+    if target.is_maze {
+        let (title, per_second) = (&subject.title, ours.per_second);
+        let text = format!("{title}: {per_second:.0} calls per CPU-second (goal {MAZE_GOAL:.0})");
+        part.goal(per_second >= MAZE_GOAL, text);
+    }
+    Ok(())
+}
+
+/// Our rates beside those of another tool in the same rounds.
+fn compare(
+    part: &mut Part,
+    title: &str,
+    tool: Tool,
+    vouch: &[Rate],
+    rates: Vec<Result<Rate>>,
+) -> Result<()> {
+    let rates = match rates.into_iter().collect::<Result<Vec<_>>>() {
+        Ok(rates) if !rates.is_empty() => rates,
+        Ok(_) => {
+            part.failed(title, tool.name(), "not there");
+            return Ok(());
+        }
+        Err(error) => {
+            part.failed(title, tool.name(), &format!("{error:#}"));
+            return Ok(());
+        }
+    };
+    let ratios = vouch.iter().zip(&rates).map(|(ours, theirs)| ours.per_second / theirs.per_second);
+    let ratio = median(&ratios.collect::<Vec<_>>()).context("no round was run")?;
+    let rate = middle(&rates).context("no round was run")?;
+    part.row(row(title, tool, &rate, Some(ratio)));
+    match tool {
+        Tool::Bare => part.goal(
+            ratio >= 1.0 / BARE_GOAL,
+            format!(
+                "{title}: {:.2} × the time of the bare loop (goal {BARE_GOAL:.0})",
+                1.0 / ratio
+            ),
+        ),
+        Tool::Forge | Tool::ForgeGuided => {
             let text = format!("{title}: {ratio:.1} × {} (goal {FORGE_GOAL:.0})", tool.name());
             part.goal(ratio >= FORGE_GOAL, text);
         }
-    }
-    if target.is_maze {
-        let text = format!("{title}: {per_second:.0} calls per CPU-second (goal {MAZE_GOAL:.0})");
-        part.goal(per_second >= MAZE_GOAL, text);
+        Tool::Vouch | Tool::Echidna => {}
     }
     Ok(())
 }
