@@ -232,6 +232,7 @@ impl Worker<'_> {
         if self.best.get(&test).is_some_and(|(best, _)| value <= *best) {
             return;
         }
+        self.last_news = self.calls;
         let calls = self.sequence.clone();
         self.best.insert(test, (value, calls.clone()));
         let gas = self.gas.clone();

@@ -37,7 +37,7 @@ const MAX_TAIL: usize = 24;
 const STAGNATION: u64 = 20_000;
 
 /// The share of its calls after which a worker relies on chance no longer, however few they are.
-const STAGNATION_SHARE: u64 = 8;
+const STAGNATION_SHARE: u64 = 4;
 
 /// Changed copies of a sequence that somebody injected.
 const VARIANTS: usize = 16;

@@ -16,7 +16,7 @@ const CALLDATA_PERCENT: u32 = 8;
 const REPEAT_PERCENT: u32 = 8;
 
 /// Out of a hundred words, how many are what an earlier call of the sequence returned: keys, shares, addresses.
-const RETURNED_PERCENT: u32 = 4;
+const RETURNED_PERCENT: u32 = 8;
 
 impl Generator<'_> {
     /// A value for the next argument of a call.
