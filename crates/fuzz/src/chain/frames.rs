@@ -76,6 +76,7 @@ impl Machine {
     }
 
     /// What a frame that ran gives back.
+    #[inline]
     fn end(&mut self, result: FrameResult) -> FrameResult {
         let frame = self.engine.frame_stack.get();
         let depth = frame.depth;
@@ -95,6 +96,7 @@ impl Machine {
     }
 
     /// Compares a result with what was expected of it.
+    #[inline]
     fn meet(&mut self, depth: usize, result: FrameResult) -> FrameResult {
         let cheats = &self.engine.ctx.chain.cheats;
         let result = if cheats.is_idle() { result } else { self.judge(depth, result) };
@@ -105,6 +107,7 @@ impl Machine {
     }
 
     /// Tells the probe which code runs next.
+    #[inline]
     fn enter(&mut self, is_new: bool) {
         let frame = self.engine.frame_stack.get();
         let part = match frame.data {

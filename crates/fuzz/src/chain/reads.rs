@@ -1,7 +1,6 @@
 //! What calls looked at, and whether that has changed: a call that looks only at what is as it was ends as it did.
 
-use std::collections::HashSet;
-
+use alloy_primitives::map::HashSet;
 use alloy_primitives::{Address, U256};
 use revm::context::journal::JournalEntry;
 
