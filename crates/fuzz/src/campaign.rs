@@ -3,28 +3,34 @@
 //! [`Campaign::start`] starts it; [`Shared`] is what others see of it and steer it by while it runs. Each worker is a
 //! thread with a machine of its own (`worker`). It starts sequences from nothing or from those that showed something new
 //! (`pool`), looks into calls to lead them elsewhere (`examine`), checks the tests (`check`) and makes failures small
-//! (`shrink`). Workers share what they find in a way that makes runs repeatable (`exchange`).
+//! (`shrink`). It does what somebody tells it to (`steer`). Workers share what they find in a way that makes runs
+//! repeatable (`exchange`).
 
 mod check;
 mod climb;
 mod commands;
+mod courtesy;
+pub mod cover;
 mod events;
 mod examine;
 mod exchange;
 mod pool;
+mod sample;
 mod shared;
 mod shrink;
 mod slots;
 mod solve;
 mod statistics;
+mod steer;
 mod step;
 mod worker;
 
 pub use crate::chain::Hits;
 pub use check::Site;
-pub use commands::Command;
+pub use commands::{Command, Injection};
 pub use events::{CAPACITY, Event, Events, Happening, News, Subscription};
 pub use pool::Entry;
+pub use sample::{MAX_SAMPLED, Output, Sample, Sampled};
 pub use shared::{Best, Ended, Failure, Recorder, Shared};
 pub use statistics::Statistics;
 
@@ -86,7 +92,8 @@ impl Campaign {
             let (target, settings) = (start.target.clone(), start.settings.clone());
             let dictionary = start.dictionary.clone();
             let run = move || {
-                let _place = shared.exchange.place(id);
+                let _stay = shared.stay(id);
+                courtesy::step_back();
                 let mut worker = Worker::new(id, &target, &settings, dictionary, &shared);
                 worker.run(&corpus)
             };

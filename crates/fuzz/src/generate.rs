@@ -4,6 +4,7 @@
 //! see [`Dictionary`].
 
 mod dictionary;
+mod fill;
 mod mutate;
 mod values;
 
@@ -27,7 +28,8 @@ const DELAY_PERCENT: u32 = 30;
 /// Out of a hundred calls, how many bring bytes that belong to no function, where a contract takes such.
 const DATA_PERCENT: u32 = 3;
 
-/// Out of a hundred calls, how many go to functions of the set of priorities, if there is one.
+/// Out of a hundred new calls, how many are drawn from the set of priorities, if there is one. The rest are drawn from
+/// all functions, those of the set among them: with k of n functions in the set its share is 90 % and k/n of 10 %.
 const PRIORITY_PERCENT: u32 = 90;
 
 /// Functions to choose from.
@@ -60,10 +62,16 @@ impl Choice {
         self.acting.is_empty() && self.viewing.is_empty()
     }
 
-    fn pick(&self, rng: &mut Rng) -> Option<FunctionId> {
-        if !self.priorities.is_empty() && rng.u32(0..100) < PRIORITY_PERCENT {
-            return rng.choice(self.priorities.iter().copied());
+    /// One of the set of priorities, as often as it is their turn.
+    fn pick_preferred(&self, rng: &mut Rng) -> Option<FunctionId> {
+        if self.priorities.is_empty() || rng.u32(0..100) >= PRIORITY_PERCENT {
+            return None;
         }
+        rng.choice(self.priorities.iter().copied())
+    }
+
+    /// One of all functions.
+    fn pick(&self, rng: &mut Rng) -> Option<FunctionId> {
         let views = self.acting.is_empty() || rng.u32(0..100) < VIEW_PERCENT;
         let from = if views && !self.viewing.is_empty() { &self.viewing } else { &self.acting };
         (!from.is_empty()).then(|| from[rng.usize(0..from.len())])
@@ -74,6 +82,9 @@ impl Generator<'_> {
     /// A call of any function.
     pub fn call(&mut self) -> Call {
         let target = self.target;
+        if let Some(preferred) = self.choice.pick_preferred(self.rng) {
+            return self.call_of(preferred);
+        }
         if !target.open.is_empty() && (self.choice.is_empty() || self.percent(DATA_PERCENT)) {
             return self.data_call();
         }

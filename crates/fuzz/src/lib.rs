@@ -11,4 +11,6 @@ pub mod corpus;
 pub mod deploy;
 pub mod generate;
 pub mod reproducer;
+pub mod script;
 pub mod target;
+pub mod trace;

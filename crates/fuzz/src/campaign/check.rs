@@ -14,6 +14,8 @@ pub type Site = (u32, u32);
 pub(super) struct Checker {
     pub sender: Address,
     pub limits: Limits,
+    /// Gas that tests used since somebody took note of it: a test may cost more than the calls that it follows.
+    pub spent: u64,
 }
 
 /// `Panic(uint256)`
@@ -25,7 +27,7 @@ impl Checker {
     /// What a test that is a call of its own says of the machine as it stands: None if it holds. What it looks at is
     /// added to `reads`.
     pub(super) fn call(
-        &self,
+        &mut self,
         target: &Target,
         machine: &mut Machine,
         kind: &TestKind,
@@ -43,7 +45,7 @@ impl Checker {
 
     /// The number that is to be as large as possible.
     pub(super) fn number(
-        &self,
+        &mut self,
         target: &Target,
         machine: &mut Machine,
         function: FunctionId,
@@ -55,7 +57,7 @@ impl Checker {
     }
 
     fn ask(
-        &self,
+        &mut self,
         target: &Target,
         machine: &mut Machine,
         function: FunctionId,
@@ -69,7 +71,9 @@ impl Checker {
             gas_price: 0,
             data: Bytes::copy_from_slice(&function.selector),
         };
-        machine.peek_and_note(&transaction, self.limits, reads)
+        let outcome = machine.peek_and_note(&transaction, self.limits, reads);
+        self.spent += outcome.gas_used;
+        outcome
     }
 }
 

@@ -18,6 +18,9 @@ impl Worker<'_> {
             return;
         }
         let at = self.rng.usize(0..calls.len());
+        if !self.is_wanted(&calls[at]) {
+            return;
+        }
         self.restart();
         self.replay(&calls[..at]);
         let (time, block) = self.machine.now();

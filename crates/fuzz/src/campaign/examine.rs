@@ -43,6 +43,7 @@ impl Worker<'_> {
         let Some(call) = calls.get(at) else { return };
         self.restart();
         self.replay(&calls[..at]);
+        self.begin_stretch();
         let before = self.machine.mark();
         let (time, block) = self.machine.now();
         let max_seconds = self.settings.max_time_delay;
@@ -55,7 +56,7 @@ impl Worker<'_> {
             if !comparison.is_open || !places.insert((comparison.code, comparison.offset)) {
                 continue;
             }
-            if look.tries >= MAX_TRIES || self.shared.is_stopped() {
+            if self.is_spent(&look) || self.shared.is_stopped() {
                 return;
             }
             if self.is_worth(&comparison) {
@@ -99,6 +100,11 @@ impl Worker<'_> {
         *self.efforts.entry((comparison.code, comparison.offset)).or_default() += 1;
     }
 
+    /// True if the look has cost enough.
+    fn is_spent(&self, look: &Look<'_>) -> bool {
+        look.tries >= MAX_TRIES || self.is_overdue()
+    }
+
     fn turn(&mut self, look: &mut Look<'_>, call: &Call, comparison: &Comparison) {
         let slots = slots::slots(self.target, call, look.moment);
         let mut is_new = false;
@@ -116,7 +122,7 @@ impl Worker<'_> {
             return;
         }
         for (slot, number) in slots {
-            if look.tries >= MAX_TRIES {
+            if self.is_spent(look) {
                 return;
             }
             if slot.is_number() {
@@ -136,7 +142,7 @@ impl Worker<'_> {
         number: U256,
     ) -> bool {
         let changed = slots::with(self.target, call, look.moment, slot, number);
-        let Some(changed) = changed.filter(|_| look.tries < MAX_TRIES) else { return false };
+        let Some(changed) = changed.filter(|_| !self.is_spent(look)) else { return false };
         look.tries += 1;
         let (_, compared) = self.compared(look, changed.clone());
         let turned =
@@ -204,7 +210,8 @@ impl Worker<'_> {
             };
             let now = solve::slope(&here, &after);
             let is_bent = slope.replace(now) != Some(now);
-            let Some(there) = there.filter(|_| !is_new && is_bent && look.tries < MAX_TRIES) else {
+            let goes_on = !is_new && is_bent && !self.is_spent(look);
+            let Some(there) = there.filter(|_| goes_on) else {
                 return;
             };
             (here, number) = (there, first);
@@ -226,7 +233,7 @@ impl Worker<'_> {
         }
         let mut next = (here.0 >> 1_usize) ^ FAR;
         for _ in 0..MAX_BENDS {
-            if look.tries >= MAX_TRIES {
+            if self.is_spent(look) {
                 return;
             }
             let Some((false, Some(there))) = self.probe(look, call, comparison, slot, next) else {
@@ -263,6 +270,9 @@ impl Worker<'_> {
         let mut found = false;
         for at in (look.at.saturating_sub(REACH)..look.at).rev() {
             let call = &look.calls[at];
+            if self.is_overdue() {
+                return found;
+            }
             for (slot, number) in slots::slots(self.target, call, look.moment) {
                 // Zero and one are everywhere.
                 if !matches!(slot, Slot::Word(_) | Slot::Value) || number <= U256::ONE {

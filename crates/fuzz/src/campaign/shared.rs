@@ -5,9 +5,9 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use alloy_primitives::I256;
 
@@ -16,12 +16,12 @@ use super::commands::{Command, Commands};
 use super::events::{Events, Happening};
 use super::exchange::Exchange;
 use super::pool::Entry;
+use super::sample::{Sample, Samples};
 use super::statistics::Statistics;
 use crate::call::Call;
 use crate::chain::{Hits, Probe};
 use crate::config::Settings;
-use crate::reproducer::solidity;
-use crate::target::Target;
+use crate::target::{FunctionId, Target};
 
 /// Why a worker ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,6 +109,11 @@ pub struct Shared {
     pub events: Events,
     pub(super) exchange: Exchange,
     pub(super) commands: Commands,
+    pub(super) samples: Arc<Samples>,
+    /// Workers that have not ended.
+    present: AtomicUsize,
+    /// When something new was shown last, in milliseconds of Unix time; 0 if nothing was.
+    last_news: AtomicU64,
     windows: Vec<Window>,
     corpus: Mutex<Vec<Arc<Entry>>>,
     failures: Mutex<BTreeMap<(usize, Site), Failure>>,
@@ -133,11 +138,14 @@ impl Shared {
     ) -> Self {
         Self {
             deadline: settings.timeout.map(|timeout| Instant::now() + timeout),
+            samples: Arc::new(Samples::new(&target)),
             target,
             settings,
             events: Events::default(),
             exchange: Exchange::new(workers),
             commands: Commands::new(workers, commands),
+            present: AtomicUsize::new(workers),
+            last_news: AtomicU64::new(0),
             windows: (0..workers).map(|_| Window::default()).collect(),
             corpus: Mutex::default(),
             failures: Mutex::default(),
@@ -168,6 +176,31 @@ impl Shared {
     /// The last commands, the newest first, each with the round in which it takes effect.
     pub fn last_commands(&self, count: usize) -> Vec<(u64, Command)> {
         self.commands.last(count)
+    }
+
+    /// The functions that are called more often, as the commands that were given make them.
+    pub fn priorities(&self) -> Vec<FunctionId> {
+        self.commands.priorities()
+    }
+
+    /// Whether a command that is given now can still take effect: some worker makes new calls.
+    pub fn takes_commands(&self) -> bool {
+        !self.is_stopped() && !self.exchange.is_deserted()
+    }
+
+    /// Watches the next calls of a function.
+    pub fn sample(&self, function: FunctionId, calls: u64) -> Sample {
+        self.samples.start(&self.target, function, calls)
+    }
+
+    /// True once every worker has ended, whatever the reason.
+    pub fn has_ended(&self) -> bool {
+        self.present.load(Ordering::Acquire) == 0
+    }
+
+    /// The stay of a worker, which ends when it is dropped.
+    pub(super) fn stay(&self, worker: usize) -> Stay<'_> {
+        Stay { shared: self, worker }
     }
 
     /// The round that each worker is in.
@@ -226,15 +259,21 @@ impl Shared {
 
     pub(super) fn add_entry(&self, worker: usize, entry: Arc<Entry>) {
         self.tell(self.recorder.keep_entry(&self.target, &entry.calls));
-        let branches = entry.edges.len();
-        let call =
-            entry.calls.last().map_or_else(String::new, |call| solidity::call(call, &self.target));
         let corpus = {
             let mut corpus = lock(&self.corpus);
-            corpus.push(entry);
+            corpus.push(entry.clone());
             corpus.len()
         };
-        self.events.push(worker, Happening::CoverageIncreased { call, branches, corpus });
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let now = u64::try_from(now.as_millis()).unwrap_or(u64::MAX);
+        self.last_news.fetch_max(now, Ordering::Relaxed);
+        self.events.push(worker, Happening::CoverageIncreased { entry, corpus });
+    }
+
+    /// When a sequence showed something new last.
+    pub fn last_news(&self) -> Option<SystemTime> {
+        let millis = self.last_news.load(Ordering::Relaxed);
+        (millis > 0).then(|| SystemTime::UNIX_EPOCH + Duration::from_millis(millis))
     }
 
     pub fn corpus(&self) -> Vec<Arc<Entry>> {
@@ -254,7 +293,9 @@ impl Shared {
 
     /// Keeps the smallest sequence for each failure, whichever worker was quicker. It is on disk before anybody can see
     /// it, so that what was announced survives a kill.
-    pub(super) fn add_failure(&self, new: Failure) {
+    ///
+    /// `gas` is what its calls used together.
+    pub(super) fn add_failure(&self, new: Failure, gas: u64) {
         let key = (new.test, new.site);
         let kept = smaller(lock(&self.failures).get(&key), &new);
         self.tell(self.recorder.keep_failure(&self.target, &kept));
@@ -264,9 +305,9 @@ impl Shared {
             let kept = smaller(failures.get(&key), &new);
             failures.insert(key, kept);
         }
-        let calls = new.calls.iter().map(|call| solidity::call(call, &self.target)).collect();
-        let Failure { worker, test, is_shrunk, .. } = new;
-        self.events.push(worker, Happening::TestFailed { test, calls, is_shrunk });
+        let Failure { worker, test, is_shrunk, calls, .. } = new;
+        self.events
+            .push(worker, Happening::TestFailed { test, calls: calls.into(), gas, is_shrunk });
     }
 
     pub fn failures(&self) -> Vec<Failure> {
@@ -372,6 +413,27 @@ impl Shared {
     }
 }
 
+/// See [`Shared::stay`].
+pub(super) struct Stay<'a> {
+    shared: &'a Shared,
+    worker: usize,
+}
+
+impl Drop for Stay<'_> {
+    fn drop(&mut self) {
+        let Self { shared, worker } = *self;
+        // One that crashed must not hold up the others, and could not say that it ended.
+        shared.exchange.leave(worker);
+        if std::thread::panicking() {
+            let reason = Ended::Crashed.to_string();
+            shared.events.push(worker, Happening::WorkerStopped { reason });
+        }
+        if shared.present.fetch_sub(1, Ordering::AcqRel) == 1 {
+            shared.samples.close();
+        }
+    }
+}
+
 /// The smallest of what is known of a failure and what was found now.
 fn smaller(known: Option<&Failure>, new: &Failure) -> Failure {
     let mut kept = known.unwrap_or(new).clone();
@@ -393,4 +455,47 @@ fn is_smaller(new: (bool, &[Call]), old: (bool, &[Call])) -> bool {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    use super::*;
+    use crate::chain::{Codes, Setup, State};
+
+    fn target() -> Target {
+        let setup = Setup { timestamp: 1, block: 1, code_size: 1 << 20, cheats: false, ffi: false };
+        Target {
+            build: Arc::default(),
+            codes: Arc::new(Codes::default()),
+            state: State::new(&setup),
+            hits: Arc::default(),
+            contracts: Vec::new(),
+            functions: Vec::new(),
+            callable: Vec::new(),
+            tests: Vec::new(),
+            units: HashSet::new(),
+            open: Vec::new(),
+            warnings: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn one_that_crashes_has_ended_and_says_so() {
+        let shared = Shared::new(Arc::new(target()), Arc::default(), 2, Vec::new(), Box::new(()));
+        drop(shared.stay(0));
+        assert!(!shared.has_ended() && shared.takes_commands());
+        let crash = || {
+            let _stay = shared.stay(1);
+            panic!("as a worker does that has a defect");
+        };
+        assert!(catch_unwind(AssertUnwindSafe(crash)).is_err());
+        assert!(shared.has_ended() && !shared.takes_commands());
+        let [event] = &shared.events.last(2)[..] else { panic!("one has crashed") };
+        assert!(
+            matches!(&event.what, Happening::WorkerStopped { reason } if reason.contains("crashed"))
+        );
+    }
 }

@@ -7,6 +7,8 @@ pub struct Statistics {
     pub reverts: u64,
     pub gas: u64,
     pub max_gas: u64,
+    /// Sequences that showed something new and ended with this function.
+    pub news: u64,
 }
 
 impl Statistics {
@@ -25,6 +27,7 @@ impl Statistics {
             reverts: self.reverts + other.reverts,
             gas: self.gas + other.gas,
             max_gas: self.max_gas.max(other.max_gas),
+            news: self.news + other.news,
         }
     }
 }

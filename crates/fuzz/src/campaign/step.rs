@@ -5,6 +5,7 @@ use std::sync::Arc;
 use alloy_primitives::{I256, U256};
 
 use super::check::{self, Site};
+use super::events::Happening;
 use super::pool::Entry;
 use super::shared::{Best, Failure};
 use super::shrink::Shrinker;
@@ -119,7 +120,25 @@ impl Worker<'_> {
         self.total_gas += outcome.gas_used;
         if let Some(function) = call.function() {
             self.statistics[function.0 as usize].add(outcome.gas_used, outcome.is_success());
+            if self.shared.samples.wants(function) {
+                self.shared.samples.add(function, self.target.function(function), outcome);
+            }
         }
+        if self.shows_call || self.is_injecting {
+            self.show(call, outcome);
+        }
+    }
+
+    /// Tells those who watch of a call.
+    fn show(&mut self, call: &Call, outcome: &Outcome) {
+        self.shows_call = false;
+        let happening = Happening::TransactionExecuted {
+            call: call.clone(),
+            gas: outcome.gas_used,
+            is_success: outcome.is_success(),
+            is_injected: self.is_injecting,
+        };
+        self.shared.events.push(self.id, happening);
     }
 
     /// Keeps the sequence if it showed something for the first time.
@@ -144,6 +163,9 @@ impl Worker<'_> {
         }
         if is_new {
             self.last_news = self.calls;
+            if let Some(function) = self.sequence.last().and_then(Call::function) {
+                self.statistics[function.0 as usize].news += 1;
+            }
             self.pool.add(entry.clone());
             self.unexamined.push_back(entry.clone());
             self.finds.entries.push(entry.clone());
@@ -215,12 +237,15 @@ impl Worker<'_> {
         let kind = &self.target.tests[test].kind;
         let (machine, reads) = (&mut self.machine, &mut self.reads[test]);
         if let TestKind::Maximum { function } = kind {
-            if let Some(number) = self.checker.number(self.target, machine, *function, reads) {
+            let number = self.checker.number(self.target, machine, *function, reads);
+            self.work += std::mem::take(&mut self.checker.spent);
+            if let Some(number) = number {
                 self.keep_best(test, number);
             }
             return true;
         }
         let site = self.checker.call(self.target, machine, kind, reads);
+        self.work += std::mem::take(&mut self.checker.spent);
         if let Some(site) = site {
             self.fail(test, site);
         }
@@ -247,13 +272,14 @@ impl Worker<'_> {
         }
         self.open.retain(|open| *open != test);
         self.finds.failures.push((test, site));
-        self.report(test, site, self.sequence.clone(), false);
+        let gas = self.gas.iter().sum();
+        self.report(test, site, (self.sequence.clone(), gas), false);
         if self.settings.stop_on_fail {
             self.shared.stop();
         }
         if !self.is_known_fault(test, site) {
             let shrinker = self.shrinker(self.sequence.clone());
-            self.shrinks.push_back(Shrink { test, site, goal: None, shrinker });
+            self.shrinks.push_back(Shrink { test, site, goal: None, shrinker, gas });
         }
     }
 
@@ -264,9 +290,10 @@ impl Worker<'_> {
             && self.failed.iter().any(|&(other, at)| other == test && at != site)
     }
 
-    fn report(&self, test: usize, site: Site, calls: Vec<Call>, is_shrunk: bool) {
+    /// Tells of a failure with its calls and the gas that they used.
+    fn report(&self, test: usize, site: Site, (calls, gas): (Vec<Call>, u64), is_shrunk: bool) {
         let (worker, found) = (self.id, calls.clone());
-        self.shared.add_failure(Failure { test, site, worker, found, calls, is_shrunk });
+        self.shared.add_failure(Failure { test, site, worker, found, calls, is_shrunk }, gas);
     }
 
     fn shrinker(&self, calls: Vec<Call>) -> Shrinker {
@@ -287,7 +314,8 @@ impl Worker<'_> {
         best.sort_by_key(|(test, _)| *test);
         for (test, (value, calls)) in best {
             let shrinker = self.shrinker(calls);
-            self.shrinks.push_back(Shrink { test, site: (0, 0), goal: Some(value), shrinker });
+            let (site, goal) = ((0, 0), Some(value));
+            self.shrinks.push_back(Shrink { test, site, goal, shrinker, gas: 0 });
         }
     }
 
@@ -295,13 +323,18 @@ impl Worker<'_> {
     pub(super) fn shrink_some(&mut self) -> bool {
         let Some(mut shrink) = self.shrinks.pop_front() else { return false };
         let mut is_done = false;
+        self.begin_stretch();
         for _ in 0..SHRINK_TRIES {
+            if self.is_overdue() {
+                break;
+            }
             let Some(mut candidate) = shrink.shrinker.next(self.target) else {
                 is_done = true;
                 break;
             };
             if let Some(length) = self.fails(&candidate, &shrink) {
                 candidate.truncate(length);
+                shrink.gas = self.gas.iter().sum();
                 shrink.shrinker.accept(candidate, self.target);
             }
         }
@@ -311,7 +344,8 @@ impl Worker<'_> {
             let (test, calls) = (shrink.test, shrink.shrinker.best().to_vec());
             self.shared.add_best(Best { test, value, calls, is_shrunk: true });
         } else {
-            self.report(shrink.test, shrink.site, shrink.shrinker.best().to_vec(), true);
+            let calls = (shrink.shrinker.best().to_vec(), shrink.gas);
+            self.report(shrink.test, shrink.site, calls, true);
         }
         true
     }
@@ -337,6 +371,7 @@ impl Worker<'_> {
             }
             _ => self.checker.call(self.target, machine, kind, reads).is_some(),
         };
+        self.work += std::mem::take(&mut self.checker.spent);
         still_fails.then_some(calls.len())
     }
 }

@@ -2,13 +2,12 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use alloy_primitives::{I256, U256};
 use fastrand::Rng;
 
 use super::check::{Checker, Site};
-use super::commands::Command;
 use super::events::Happening;
 use super::exchange::Finds;
 use super::pool::{Entry, Pool};
@@ -23,6 +22,13 @@ use crate::target::{Target, assertion_topics};
 
 /// What a round costs, in gas and [`super::step::CALL_WORK`]: some tens of milliseconds.
 const ROUND_WORK: u64 = 100_000_000;
+
+/// What one stretch of work may cost before it is broken off: about half a second where gas buys the least work, so that
+/// commands and pauses, which take effect between stretches, do so within a few seconds.
+const STRETCH_WORK: u64 = 5 * ROUND_WORK;
+
+/// How often a worker shows one of its calls.
+const SHOWN_EVERY: Duration = Duration::from_secs(1);
 
 /// How long one call may take, whatever gas it has.
 const CALL_TIME: Duration = Duration::from_secs(10);
@@ -39,9 +45,6 @@ const STAGNATION: u64 = 20_000;
 /// The share of its calls after which a worker relies on chance no longer, however few they are.
 const STAGNATION_SHARE: u64 = 4;
 
-/// Changed copies of a sequence that somebody injected.
-const VARIANTS: usize = 16;
-
 /// See the module.
 pub(super) struct Worker<'a> {
     pub(super) id: usize,
@@ -52,7 +55,7 @@ pub(super) struct Worker<'a> {
     pub(super) genesis: Mark,
     pub(super) rng: Rng,
     pub(super) dictionary: Dictionary,
-    choice: Choice,
+    pub(super) choice: Choice,
     pub(super) pool: Pool,
     /// The calls that led to where the machine stands, and the gas that each used.
     pub(super) sequence: Vec<Call>,
@@ -80,7 +83,14 @@ pub(super) struct Worker<'a> {
     pub(super) statistics: Vec<Statistics>,
     limit: u64,
     pub(super) work: u64,
+    /// The work that was done when this stretch began.
+    stretch: u64,
     round: u64,
+    /// When one of its calls was shown last, and whether the next one is to be.
+    shown: Instant,
+    pub(super) shows_call: bool,
+    /// What it runs was written by somebody.
+    pub(super) is_injecting: bool,
     pub(super) buffer: Vec<u8>,
 }
 
@@ -91,6 +101,8 @@ pub(super) struct Shrink {
     /// The number that must still be reached.
     pub goal: Option<I256>,
     pub shrinker: Shrinker,
+    /// What the calls used together, where that is told.
+    pub gas: u64,
 }
 
 impl<'a> Worker<'a> {
@@ -129,7 +141,7 @@ impl<'a> Worker<'a> {
             unexamined: VecDeque::new(),
             efforts: HashMap::new(),
             failed: HashSet::new(),
-            checker: Checker { sender, limits: limits(settings.property_gas) },
+            checker: Checker { sender, limits: limits(settings.property_gas), spent: 0 },
             open: (0..target.tests.len())
                 .filter(|test| target.tests[*test].kind.is_own_call())
                 .collect(),
@@ -143,7 +155,11 @@ impl<'a> Worker<'a> {
             statistics: vec![Statistics::default(); target.functions.len()],
             limit: settings.test_limit / workers + extra,
             work: 0,
+            stretch: 0,
             round: 0,
+            shown: Instant::now(),
+            shows_call: false,
+            is_injecting: false,
             buffer: Vec::new(),
         }
     }
@@ -189,6 +205,11 @@ impl<'a> Worker<'a> {
                 self.step(call.clone());
             }
             self.shared.count(self.id, self.calls, self.total_gas);
+            self.shared.wait_if_paused();
+            // Nobody who steers waits for the end of a large corpus.
+            if self.work >= ROUND_WORK && !self.end_round() {
+                return;
+            }
         }
     }
 
@@ -234,6 +255,7 @@ impl<'a> Worker<'a> {
             }
         }
         self.publish();
+        self.show_some();
         self.round += 1;
         self.begin_round();
         true
@@ -243,34 +265,26 @@ impl<'a> Worker<'a> {
         let seed = self.settings.seed.unwrap_or_default();
         self.rng = Rng::with_seed(mix(seed, self.id, self.round));
         for command in self.shared.commands.begin(self.id, self.round) {
-            match command {
-                Command::Inject(calls) => self.inject(&calls),
-                Command::Prioritize(function) => {
-                    if !self.choice.priorities.contains(&function) {
-                        self.choice.priorities.push(function);
-                    }
-                }
-                Command::ClearPriorities => self.choice.priorities.clear(),
-            }
+            self.obey(&command);
         }
     }
 
-    /// Runs what somebody thought of, and then changed copies of it.
-    fn inject(&mut self, calls: &[Call]) {
-        self.restart();
-        for call in calls {
-            self.step(call.clone());
+    /// Shows the next call, if it is time to.
+    fn show_some(&mut self) {
+        if self.shown.elapsed() >= SHOWN_EVERY {
+            self.shown = Instant::now();
+            self.shows_call = true;
         }
-        for _ in 0..VARIANTS {
-            self.restart();
-            for call in calls {
-                let mut call = call.clone();
-                if self.rng.bool() {
-                    self.generator().mutate(&mut call);
-                }
-                self.step(call);
-            }
-        }
+    }
+
+    /// Begins something that may take a while.
+    pub(super) fn begin_stretch(&mut self) {
+        self.stretch = self.work;
+    }
+
+    /// True if what was begun last has cost enough for now.
+    pub(super) fn is_overdue(&self) -> bool {
+        self.work.saturating_sub(self.stretch) >= STRETCH_WORK
     }
 
     /// Tells those who watch how far it is.
@@ -292,6 +306,7 @@ impl<'a> Worker<'a> {
 
     /// A stretch of work after which other things can be looked at.
     fn episode(&mut self) {
+        self.begin_stretch();
         if let Some(entry) = self.unexamined.pop_front() {
             let last = entry.calls.len().saturating_sub(1);
             return self.examine(&entry.calls, last);
@@ -308,8 +323,11 @@ impl<'a> Worker<'a> {
                 if self.rng.bool() && at < calls.len() {
                     self.generator().mutate(&mut calls[at]);
                 }
-                self.examine(&calls, at);
+                if calls.get(at).is_some_and(|call| self.is_wanted(call)) {
+                    self.examine(&calls, at);
+                }
             }
+            Some(entry) if self.is_steered() => self.go_on_steered(&entry),
             Some(entry) => self.go_on_from(&entry),
             None => {
                 self.restart();
@@ -340,7 +358,7 @@ impl<'a> Worker<'a> {
     }
 
     pub(super) fn is_at_limit(&self) -> bool {
-        self.calls >= self.limit || self.shared.is_stopped()
+        self.calls >= self.limit || self.shared.is_stopped() || self.is_overdue()
     }
 
     /// Goes to a point of a known sequence, and from there several ways.
@@ -354,6 +372,7 @@ impl<'a> Worker<'a> {
         };
         self.restart();
         self.replay(&entry.calls[..cut]);
+        self.begin_stretch();
         let mark = self.machine.mark();
         for _ in 0..TAILS {
             if self.is_at_limit() {
@@ -408,7 +427,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    fn wander_a_little(&mut self, max: usize) {
+    pub(super) fn wander_a_little(&mut self, max: usize) {
         let more = 1 + self.rng.usize(0..MAX_TAIL);
         self.wander((self.sequence.len() + more).min(max));
     }

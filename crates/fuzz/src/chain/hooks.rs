@@ -206,10 +206,14 @@ fn log<const TOPICS: usize>(context: Hooked<'_>) -> InstructionExecResult {
     );
     let offset = offset(context.interpreter);
     let address = context.interpreter.input.target_address();
-    let watched = topic.filter(|topic| context.host.chain.probe.watches(topic));
-    if watched.is_none() && !context.host.chain.probe.notes {
+    let is_watched = topic.is_some_and(|topic| context.host.chain.probe.watches(&topic));
+    if !is_watched && !context.host.chain.probe.notes {
         return host::log::<TOPICS, Context>(context);
     }
+    // The instruction takes them off the stack.
+    let topics = if is_watched { TOPICS } else { 0 };
+    let topics = (2..2 + topics).filter_map(|at| peek(context.interpreter, at));
+    let topics: Vec<_> = topics.map(B256::from).collect();
     let InstructionContext { interpreter, host } = context;
     host::log::<TOPICS, Context>(InstructionContext { interpreter, host })?;
     // The instruction has paid for its memory, so the range is there.
@@ -224,8 +228,6 @@ fn log<const TOPICS: usize>(context: Hooked<'_>) -> InstructionExecResult {
         let words = data.chunks_exact(32).take(NOTED_WORDS);
         probe.values.extend(words.map(U256::from_be_slice));
     }
-    if let Some(topic) = watched {
-        probe.emit(offset, address, topic, data);
-    }
+    probe.emit(offset, address, &topics, data);
     Ok(())
 }

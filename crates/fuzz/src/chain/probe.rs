@@ -92,13 +92,15 @@ pub struct Comparison {
     pub is_open: bool,
 }
 
-/// An event that says that an assertion failed.
+/// An event that somebody watches for, such as one that says that an assertion failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Emitted {
     pub code: u32,
     pub offset: u32,
     pub address: Address,
     pub topic: B256,
+    /// The topics after the first.
+    pub indexed: Vec<B256>,
     pub data: Bytes,
 }
 
@@ -340,9 +342,12 @@ impl Probe {
         self.watched_topics.contains(topic)
     }
 
-    pub(super) fn emit(&mut self, offset: usize, address: Address, topic: B256, data: Bytes) {
+    /// An event by its topics; there are none of one that nobody watches for.
+    pub(super) fn emit(&mut self, offset: usize, address: Address, topics: &[B256], data: Bytes) {
+        let Some((topic, indexed)) = topics.split_first() else { return };
         let (code, offset) = (self.current as u32, offset as u32);
-        self.emitted.push(Emitted { code, offset, address, topic, data });
+        let (topic, indexed) = (*topic, indexed.to_vec());
+        self.emitted.push(Emitted { code, offset, address, topic, indexed, data });
     }
 
     /// The branch that ran last, in any code.

@@ -1,16 +1,31 @@
 //! Numbers and addresses as people write them: `1_000`, `0xff`, `1e18`, `1.5e18`, `0x10000`.
 
-use alloy_primitives::{Address, U256};
+use alloy_primitives::{Address, U256, U512};
 
 /// Larger powers of ten have more than 256 bits.
 const MAX_EXPONENT: usize = 77;
 
+/// Why a text is no whole number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoNumber {
+    Malformed,
+    /// It is a number, but something is left after the point.
+    Fraction,
+    /// It has more than 256 bits.
+    TooLarge,
+}
+
 /// A whole number that is not below zero; None where it is none, or has more than 256 bits.
 pub fn parse(text: &str) -> Option<U256> {
-    let digits: String = without_underscores(text)?;
+    parse_of(text, U256::ONE).ok()
+}
+
+/// So many of a unit, such as `1.5` of ether: only the product has to be a whole number.
+pub fn parse_of(text: &str, unit: U256) -> Result<U256, NoNumber> {
+    let digits = without_underscores(text).ok_or(NoNumber::Malformed)?;
     match digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X")) {
-        Some(hex) => parse_digits(hex, 16),
-        None => parse_decimal(&digits),
+        Some(hex) => parse_digits(hex, 16)?.checked_mul(unit).ok_or(NoNumber::TooLarge),
+        None => parse_decimal(&digits, unit),
     }
 }
 
@@ -20,7 +35,7 @@ pub fn parse_address(text: &str) -> Option<Address> {
     if digits.len() > 40 {
         return None;
     }
-    let number = parse_digits(digits, 16)?;
+    let number = parse_digits(digits, 16).ok()?;
     Some(Address::from_slice(&number.to_be_bytes::<32>()[12..]))
 }
 
@@ -30,35 +45,50 @@ fn without_underscores(text: &str) -> Option<String> {
     (!is_misplaced).then(|| text.replace('_', ""))
 }
 
-/// Digits, a fraction and a power of ten that together make a whole number.
-fn parse_decimal(text: &str) -> Option<U256> {
+/// Digits, a fraction and a power of ten that together with the unit make a whole number.
+fn parse_decimal(text: &str, unit: U256) -> Result<U256, NoNumber> {
     let (mantissa, exponent) = match text.split_once(['e', 'E']) {
         Some((mantissa, exponent)) => {
             let exponent = exponent.strip_prefix('+').unwrap_or(exponent);
-            (mantissa, parse_digits(exponent, 10)?.try_into().ok()?)
+            (mantissa, parse_digits(exponent, 10)?.saturating_to())
         }
         None => (text, 0_usize),
     };
     let (whole, fraction) = match mantissa.split_once('.') {
         Some((whole, fraction)) if !fraction.is_empty() => (whole, fraction),
-        Some(_) => return None,
+        Some(_) => return Err(NoNumber::Malformed),
         None => (mantissa, ""),
     };
     let fraction = fraction.trim_end_matches('0');
-    let zeros = exponent.checked_sub(fraction.len())?;
     let number = parse_digits(&format!("{whole}{fraction}"), 10)?;
-    if number.is_zero() || zeros == 0 {
-        return Some(number);
+    if number.is_zero() {
+        return Ok(number);
     }
-    if zeros > MAX_EXPONENT {
-        return None;
-    }
-    number.checked_mul(U256::from(10).pow(U256::from(zeros)))
+    let product = U512::from(number) * U512::from(unit);
+    let shifted = match exponent.checked_sub(fraction.len()) {
+        Some(zeros) => product.checked_mul(power_of_ten(zeros).ok_or(NoNumber::TooLarge)?),
+        None => {
+            let places = power_of_ten(fraction.len() - exponent).ok_or(NoNumber::Fraction)?;
+            let (quotient, rest) = product.div_rem(places);
+            if !rest.is_zero() {
+                return Err(NoNumber::Fraction);
+            }
+            Some(quotient)
+        }
+    };
+    let shifted = shifted.ok_or(NoNumber::TooLarge)?;
+    U256::checked_from_limbs_slice(shifted.as_limbs()).ok_or(NoNumber::TooLarge)
 }
 
-fn parse_digits(digits: &str, radix: u32) -> Option<U256> {
-    let is_number = !digits.is_empty() && digits.chars().all(|character| character.is_digit(radix));
-    is_number.then(|| U256::from_str_radix(digits, u64::from(radix)).ok()).flatten()
+fn power_of_ten(exponent: usize) -> Option<U512> {
+    (exponent <= MAX_EXPONENT).then(|| U512::from(10).pow(U512::from(exponent)))
+}
+
+fn parse_digits(digits: &str, radix: u32) -> Result<U256, NoNumber> {
+    if digits.is_empty() || !digits.chars().all(|character| character.is_digit(radix)) {
+        return Err(NoNumber::Malformed);
+    }
+    U256::from_str_radix(digits, u64::from(radix)).map_err(|_| NoNumber::TooLarge)
 }
 
 #[cfg(test)]
@@ -66,7 +96,7 @@ mod tests {
     use alloy_primitives::{U256, address};
     use proptest::prelude::*;
 
-    use super::{parse, parse_address};
+    use super::{NoNumber, parse, parse_address, parse_of};
 
     #[test]
     fn reads_numbers_as_people_write_them() {
@@ -88,6 +118,19 @@ mod tests {
         ] {
             assert_eq!(parse(text), None, "{text}");
         }
+    }
+
+    #[test]
+    fn only_what_is_counted_in_units_has_to_be_whole() {
+        let ether = U256::from(10).pow(U256::from(18));
+        let read = |text: &str, unit: U256| parse_of(text, unit);
+        assert_eq!(read("1.5", ether), Ok(U256::from(1_500_000_000_000_000_000_u64)));
+        assert_eq!(read("0.25", U256::from(3_600)), Ok(U256::from(900)));
+        assert_eq!(read("0x10", U256::from(60)), Ok(U256::from(960)));
+        assert_eq!(read("0.0000000000000000001", ether), Err(NoNumber::Fraction));
+        assert_eq!(read("1e60", ether), Err(NoNumber::TooLarge));
+        assert_eq!(read("1e99999", ether), Err(NoNumber::TooLarge));
+        assert_eq!(read("many", ether), Err(NoNumber::Malformed));
     }
 
     #[test]

@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
-use alloy_dyn_abi::{DynSolType, DynSolValue};
 use alloy_primitives::{Address, Bytes, U256};
 use solidity::{Build, Contract};
 
 use super::{DeployError, LIMITS, Plan, reason};
+use crate::abi::{self, Type};
 use crate::chain::{Machine, Transaction};
-use crate::config::{Settings, number};
+use crate::config::Settings;
+use crate::script;
 
 /// A chain that contracts are put on.
 pub(super) struct Chain<'a> {
@@ -183,7 +184,7 @@ pub fn arguments(contract: &Contract, written: &[String]) -> Result<Vec<u8>, Dep
         let (expected, given) = (inputs.len(), written.len());
         return Err(DeployError::Arguments { contract: name(), expected, given });
     }
-    let mut values = Vec::new();
+    let (mut types, mut values) = (Vec::new(), Vec::new());
     for (input, text) in inputs.iter().zip(written) {
         let wrong = |reason: String| DeployError::Argument {
             contract: name(),
@@ -191,15 +192,12 @@ pub fn arguments(contract: &Contract, written: &[String]) -> Result<Vec<u8>, Dep
             ty: input.selector_type().into_owned(),
             reason,
         };
-        let ty = DynSolType::parse(&input.selector_type()).map_err(|e| wrong(e.to_string()))?;
-        // Addresses may be short, as everywhere in a configuration.
-        let address = number::parse_address(text).filter(|_| ty == DynSolType::Address);
-        values.push(match address {
-            Some(address) => DynSolValue::Address(address),
-            None => ty.coerce_str(text).map_err(|e| wrong(e.to_string()))?,
-        });
+        let ty = Type::of(input).map_err(|unknown| wrong(unknown.to_string()))?;
+        values.push(script::argument(text, &ty).map_err(wrong)?);
+        types.push(ty);
     }
-    Ok(DynSolValue::Tuple(values).abi_encode_params())
+    let with_selector = abi::encode([0; 4], &types, &values);
+    Ok(with_selector[4..].to_vec())
 }
 
 /// Addresses for the libraries that the contracts need, far from those that contracts get.

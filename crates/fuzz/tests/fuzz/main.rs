@@ -2,11 +2,14 @@
 
 #![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
+mod any;
 mod campaign;
 mod config;
 mod corpus;
 mod deploy;
 mod docs;
 mod reproducer;
+mod script;
+mod steer;
 mod suite;
 mod targets;

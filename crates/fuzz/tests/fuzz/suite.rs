@@ -13,7 +13,7 @@ use std::sync::{Arc, LazyLock};
 
 use alloy_primitives::{U256, keccak256};
 use fuzz::call::Call;
-use fuzz::campaign::{Campaign, Entry, Start, Summary};
+use fuzz::campaign::{Campaign, Command, Entry, Shared, Start, Summary};
 use fuzz::config::{Settings, TestMode};
 use fuzz::deploy::{DeployError, deploy};
 use fuzz::generate::Dictionary;
@@ -50,6 +50,7 @@ pub(crate) struct Ran {
     pub(crate) target: Arc<Target>,
     pub(crate) summary: Summary,
     pub(crate) corpus: Vec<Arc<Entry>>,
+    pub(crate) shared: Arc<Shared>,
 }
 
 fn folder() -> PathBuf {
@@ -125,24 +126,46 @@ impl Subject {
 
     /// The same, beginning with sequences of an earlier campaign.
     pub(crate) fn run_from(&self, corpus: Vec<Vec<Call>>, seed: u64, workers: usize) -> Ran {
+        ended(self.start(corpus, |_| Vec::new(), seed, workers))
+    }
+
+    /// Runs a campaign that is told something, to its end.
+    pub(crate) fn run_steered(
+        &self,
+        commands: impl FnOnce(&Target) -> Vec<(u64, Command)>,
+        seed: u64,
+        workers: usize,
+    ) -> Ran {
+        ended(self.start(Vec::new(), commands, seed, workers))
+    }
+
+    pub(crate) fn start(
+        &self,
+        corpus: Vec<Vec<Call>>,
+        commands: impl FnOnce(&Target) -> Vec<(u64, Command)>,
+        seed: u64,
+        workers: usize,
+    ) -> Campaign {
         let settings = Settings { seed: Some(seed), ..self.settings.clone() };
         let target = deployed(build(&self.name), &self.name, &settings)
             .unwrap_or_else(|error| panic!("{}: {error}", self.name));
-        let target = Arc::new(target);
         let campaign = Campaign::start(Start {
             dictionary: Dictionary::of(&target, &settings),
-            target: target.clone(),
+            commands: commands(&target),
+            target: Arc::new(target),
             settings: Arc::new(settings),
             workers,
             corpus,
-            commands: Vec::new(),
             recorder: Box::new(()),
-        })
-        .unwrap();
-        let shared = campaign.shared().clone();
-        let summary = campaign.wait();
-        Ran { target, summary, corpus: shared.corpus() }
+        });
+        campaign.unwrap()
     }
+}
+
+fn ended(campaign: Campaign) -> Ran {
+    let shared = campaign.shared().clone();
+    let summary = campaign.wait();
+    Ran { target: shared.target.clone(), summary, corpus: shared.corpus(), shared }
 }
 
 #[test]
