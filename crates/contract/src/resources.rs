@@ -62,7 +62,8 @@ impl ResourceContent {
     }
 }
 
-/// Something that offers documents. All of it may block: none of it runs on the threads that serve connections.
+/// Something that offers documents. All of it may block, except where it says otherwise: it does not run on the threads that
+/// serve connections.
 pub trait Resources: Send + Sync + 'static {
     /// The documents with a fixed address, in the order in which they are listed.
     fn list(&self) -> Vec<Resource>;
@@ -89,5 +90,19 @@ pub trait Resources: Send + Sync + 'static {
     fn complete(&self, template: &str, variable: &str, typed: &str) -> Vec<String> {
         let _ = (template, variable, typed);
         Vec::new()
+    }
+    /// Whether documents change while they are offered and [`Resources::changes`] tells of it, so that they can be watched.
+    fn has_changes(&self) -> bool {
+        false
+    }
+
+    /// A number that is another one once the document at this address has changed; None where no document is, or where
+    /// nobody tells.
+    ///
+    /// Who watches asks twice a second, for each document and client, on the threads that serve connections. So this looks
+    /// at what is in memory and waits for nothing; and there is nobody to be told, and nothing to forget when a client goes.
+    fn changes(&self, uri: &str) -> Option<u64> {
+        let _ = uri;
+        None
     }
 }

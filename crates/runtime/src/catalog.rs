@@ -59,8 +59,8 @@ pub enum CatalogError {
     DuplicateName(String),
     #[error("a tool is called `{0}`, which is how reads of resources are recorded")]
     ReservedName(String),
-    #[error("two packs offer resources; a server has one provider of them")]
-    SecondProvider,
+    #[error("two packs offer the resource `{0}`; an address belongs to one pack only")]
+    DuplicateResource(String),
     #[error(transparent)]
     Contract(#[from] ContractError),
 }
@@ -114,16 +114,16 @@ impl Catalog {
         Ok(())
     }
 
-    /// Offers documents to read, with limits that an operator may have changed.
+    /// Offers documents to read, beside those that others offer, with limits that an operator may have changed.
     pub fn add_resources(
         &mut self,
         provider: Arc<dyn Resources>,
         adjust: impl FnOnce(&mut Constraints),
     ) -> Result<(), CatalogError> {
-        if self.documents.is_some() {
-            return Err(CatalogError::SecondProvider);
-        }
-        self.documents = Some(Documents::new(provider, adjust)?);
+        self.documents = Some(match &self.documents {
+            Some(documents) => documents.and(provider, adjust)?,
+            None => Documents::new(provider, adjust)?,
+        });
         Ok(())
     }
 

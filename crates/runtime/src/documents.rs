@@ -1,7 +1,9 @@
 //! Resources behind the pipeline: a provider's documents, and the entry that every read of one goes through.
 //!
 //! A read is a call like any other – validated, limited, timed, audited – to an entry that no listing of tools shows and
-//! that no call of a tool can name.
+//! that no call of a tool can name. Several providers are one to everybody else: see `joined`.
+
+mod joined;
 
 use std::sync::Arc;
 
@@ -15,16 +17,17 @@ use contract::{
 use serde_json::{Value, json};
 
 use crate::call::Stop;
-use crate::catalog::{Entry, Invoker};
+use crate::catalog::{CatalogError, Entry, Invoker};
 use crate::inquiry::Inquiry;
 use crate::local;
+use joined::Joined;
 
 /// What a read is called in the audit log and in the metrics: its method in the protocol.
 pub const READ: &str = "resources/read";
 /// Far more than any provider needs; the address also goes into messages.
 const MAX_URI_LENGTH: usize = 2048;
 
-/// The documents of one provider.
+/// The documents of all providers.
 pub struct Documents {
     provider: Arc<dyn Resources>,
     pub(crate) entry: Entry,
@@ -37,6 +40,30 @@ impl Documents {
     ) -> Result<Self, ContractError> {
         let mut constraints = provider.constraints();
         adjust(&mut constraints);
+        Self::under(constraints, provider)
+    }
+
+    /// These and those of another provider, who must not offer the same address. Reads have one entry, so they have the wider
+    /// of both limits.
+    pub(crate) fn and(
+        &self,
+        provider: Arc<dyn Resources>,
+        adjust: impl FnOnce(&mut Constraints),
+    ) -> Result<Self, CatalogError> {
+        if let Some(address) = joined::shared_address(&*self.provider, &*provider) {
+            return Err(CatalogError::DuplicateResource(address));
+        }
+        let mut constraints = provider.constraints();
+        adjust(&mut constraints);
+        let constraints = joined::wider(&self.contract().constraints, constraints);
+        let both = Joined { first: Arc::clone(&self.provider), second: provider };
+        Ok(Self::under(constraints, Arc::new(both))?)
+    }
+
+    fn under(
+        constraints: Constraints,
+        provider: Arc<dyn Resources>,
+    ) -> Result<Self, ContractError> {
         let contract = Contract::new(definition(constraints), &[Code::NotFound])?;
         let invoker = Arc::new(Read { provider: Arc::clone(&provider) });
         Ok(Self { provider, entry: Entry::new(Arc::new(contract), invoker) })
@@ -63,6 +90,16 @@ impl Documents {
         typed: String,
     ) -> Result<Vec<String>, ToolError> {
         self.ask(move |provider| provider.complete(&template, &variable, &typed)).await
+    }
+
+    /// Whether documents can be watched.
+    pub fn has_changes(&self) -> bool {
+        self.provider.has_changes()
+    }
+
+    /// See [`Resources::changes`].
+    pub fn changes(&self, uri: &str) -> Option<u64> {
+        self.provider.changes(uri)
     }
 
     async fn ask<T: Send + 'static>(

@@ -117,7 +117,7 @@ impl HttpDoor {
     pub async fn serve(self, stop: CancellationToken) -> Result<(), HttpError> {
         let Self { listener, app, .. } = self;
         let sessions = CancellationToken::new();
-        let router = router(Arc::clone(&app), sessions.clone());
+        let router = router(Arc::clone(&app), sessions.clone(), stop.clone());
         let answers = app.answers.clone();
         let asked = stop.clone();
         let closing = async move {
@@ -144,8 +144,9 @@ impl HttpDoor {
     }
 }
 
-fn router(app: Arc<App>, sessions: CancellationToken) -> Router {
-    let door = McpDoor::new(Arc::clone(&app.pipeline), app.face.clone(), Caller::new("local"));
+fn router(app: Arc<App>, sessions: CancellationToken, closing: CancellationToken) -> Router {
+    let door = McpDoor::new(Arc::clone(&app.pipeline), app.face.clone(), Caller::new("local"))
+        .closing_with(closing);
     let config = StreamableHttpServerConfig::default()
         .with_json_response(true)
         .with_cancellation_token(sessions)
@@ -154,7 +155,7 @@ fn router(app: Arc<App>, sessions: CancellationToken) -> Router {
         .disable_allowed_hosts()
         .disable_allowed_origins();
     let mcp = StreamableHttpService::new(
-        move || Ok(door.clone()),
+        move || Ok(door.clone().for_one_client()),
         Arc::new(LocalSessionManager::default()),
         config,
     );

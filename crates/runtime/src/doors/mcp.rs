@@ -3,6 +3,7 @@
 mod ask;
 mod documents;
 mod view;
+mod watch;
 
 use std::borrow::Cow;
 use std::sync::{Arc, LazyLock};
@@ -16,17 +17,20 @@ use rmcp::model::{
     InputRequiredResult, JsonObject, ListPromptsResult, ListResourceTemplatesResult,
     ListResourcesResult, ListToolsResult, PaginatedRequestParams, ProgressNotificationParam,
     ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse, Reference,
-    ServerCapabilities, ServerConfig, Tool,
+    ServerCapabilities, ServerConfig, SubscribeRequestMethod, SubscribeRequestParams,
+    SubscriptionFilter, Tool, UnsubscribeRequestMethod, UnsubscribeRequestParams,
 };
-use rmcp::service::RequestContext;
+use rmcp::service::{RequestContext, SubscriptionContext};
 use rmcp::{RoleServer, ServerHandler};
 use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
 
 use super::session;
 use crate::call::{Abilities, Call, Person, Refusal, Reply, Rounds, Subject};
 use crate::documents::Documents;
 use crate::pipeline::Pipeline;
 use ask::PeerAsk;
+use watch::{Line, Watching};
 
 /// How long a client may keep a listing. The catalog of a running server is fixed, so a minute is cautious.
 const LIST_TTL_MS: u64 = 60_000;
@@ -56,12 +60,16 @@ pub struct McpDoor {
     tools: Arc<Vec<Tool>>,
     /// Who calls when the request itself does not tell (stdio).
     caller: Caller,
+    watching: Arc<Watching>,
+    /// What never ends by itself ends when this is cancelled.
+    closing: CancellationToken,
 }
 
 impl McpDoor {
     pub fn new(pipeline: Arc<Pipeline>, face: Face, caller: Caller) -> Self {
         let tools = Arc::new(pipeline.catalog().contracts().map(view::tool).collect());
-        Self { pipeline, face: Arc::new(face), tools, caller }
+        let (watching, closing) = (Watching::new(), CancellationToken::new());
+        Self { pipeline, face: Arc::new(face), tools, caller, watching, closing }
     }
 
     /// On the heap, because the SDK moves a handler's future several times for each request: with the pipeline's inside,
@@ -73,10 +81,23 @@ impl McpDoor {
     /// For a connection whose requests do not name their session.
     pub(super) fn with_session_of_its_own(mut self) -> Self {
         self.caller.session = session::of_connection();
+        self.for_one_client()
+    }
+
+    /// What one client watches is not what another does.
+    pub(super) fn for_one_client(mut self) -> Self {
+        self.watching = Watching::new();
+        self
+    }
+
+    /// Requests that are open to be told of changes get their answer when `closing` is cancelled.
+    pub(super) fn closing_with(mut self, closing: CancellationToken) -> Self {
+        self.closing = closing;
         self
     }
 
     fn caller(&self, context: &RequestContext<RoleServer>) -> Caller {
+        self.watching.heard();
         let mut caller = match context.extensions.get::<http::request::Parts>() {
             Some(parts) => {
                 let caller = parts.extensions.get::<Caller>().cloned();
@@ -107,6 +128,11 @@ impl McpDoor {
     fn documents(&self) -> Option<&Documents> {
         self.pipeline.catalog().documents()
     }
+
+    /// The documents, if they can be watched.
+    fn changing_documents(&self) -> Option<&Documents> {
+        self.documents().filter(|documents| documents.has_changes())
+    }
 }
 
 fn unlisted(error: contract::ToolError) -> ErrorData {
@@ -122,6 +148,9 @@ impl ServerHandler for McpDoor {
             .enable_resources()
             .enable_prompts()
             .build();
+        if let Some(resources) = &mut capabilities.resources {
+            resources.subscribe = self.changing_documents().map(|_| true);
+        }
         capabilities.completions = self.documents().map(|_| JsonObject::new());
         let identity = Implementation::new(self.face.name.clone(), self.face.version.clone());
         let config = ServerConfig::new(capabilities).with_server_info(identity);
@@ -191,6 +220,52 @@ impl ServerHandler for McpDoor {
         call.cancel = context.ct.clone();
         call.traceparent = context.meta.get_traceparent().map(str::to_owned);
         documents::respond(&request.uri, self.enter(call).await)
+    }
+
+    async fn subscribe(
+        &self,
+        request: SubscribeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        let Some(documents) = self.changing_documents() else {
+            return Err(ErrorData::method_not_found::<SubscribeRequestMethod>());
+        };
+        let Some(number) = documents.changes(&request.uri) else {
+            let error = documents::unwatched();
+            self.pipeline.refused_at_door(&self.caller(&context).principal, error.code);
+            return Err(documents::failure(&request.uri, &error));
+        };
+        let line = Line {
+            pipeline: Arc::clone(&self.pipeline),
+            is_http: context.extensions.get::<http::request::Parts>().is_some(),
+            peer: context.peer,
+            closing: self.closing.clone(),
+        };
+        self.watching.add(request.uri, number, line)
+    }
+
+    async fn unsubscribe(
+        &self,
+        request: UnsubscribeRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        if self.changing_documents().is_none() {
+            return Err(ErrorData::method_not_found::<UnsubscribeRequestMethod>());
+        }
+        self.watching.remove(&request.uri);
+        Ok(())
+    }
+
+    fn accepted_subscription_filter(
+        &self,
+        requested: &SubscriptionFilter,
+    ) -> Option<SubscriptionFilter> {
+        Some(self.watching.offer(self.changing_documents()?, requested))
+    }
+
+    async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
+        self.watching.listen(self.documents(), &context, &self.closing).await;
+        Ok(())
     }
 
     async fn list_prompts(

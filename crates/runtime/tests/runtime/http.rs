@@ -50,6 +50,10 @@ impl Server {
         self.client.get(format!("{}{path}", self.url))
     }
 
+    pub(crate) fn delete(&self, path: &str) -> reqwest::RequestBuilder {
+        self.client.delete(format!("{}{path}", self.url))
+    }
+
     pub(crate) fn rpc(&self, method: &str, params: Value) -> reqwest::RequestBuilder {
         self.rpc_of("2026-07-28", method, params)
     }

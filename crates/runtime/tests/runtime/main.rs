@@ -9,3 +9,4 @@ mod resources;
 mod rig;
 mod sessions;
 mod stdio;
+mod watching;

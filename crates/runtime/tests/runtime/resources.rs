@@ -185,11 +185,68 @@ async fn a_read_is_limited_and_leaves_its_line() {
     insta::assert_json_snapshot!(lines);
 }
 
+/// A provider of one document, and of one family that has the other's values.
+struct Annex;
+
+impl Resources for Annex {
+    fn list(&self) -> Vec<Resource> {
+        vec![Resource {
+            uri: "annex://door".into(),
+            name: "door".into(),
+            title: None,
+            description: "The way in.".into(),
+            mime_type: "text/plain".into(),
+        }]
+    }
+
+    fn constraints(&self) -> Constraints {
+        Constraints {
+            timeout: Duration::from_millis(100),
+            rate_per_minute: 600,
+            ..Constraints::default()
+        }
+    }
+
+    fn read(&self, uri: &str, _: &CallContext) -> Result<ResourceContent, ToolError> {
+        match uri {
+            "annex://door" => Ok(ResourceContent::text(uri, "text/plain", "open")),
+            _ => Err(ToolError::new(Code::NotFound, "the annex has no such resource")),
+        }
+    }
+}
+
+#[tokio::test]
+async fn two_providers_are_one() {
+    let mut catalog = catalog();
+    catalog.add_resources(Arc::new(Annex), |_| {}).unwrap();
+    let limits = &catalog.documents().unwrap().contract().constraints;
+    assert_eq!((limits.timeout, limits.rate_per_minute), (Duration::from_secs(1), 600));
+    let server = Server::on(Rig::over(catalog, PipelineOptions::default()).await, |_| {}).await;
+    let complete = json!({
+        "ref": {"type": "ref/resource", "uri": "test://module/{name}"},
+        "argument": {"name": "name", "value": "bi"},
+    });
+    let mut log = Vec::new();
+    for (name, request) in [
+        ("list", server.rpc("resources/list", json!({}))),
+        ("the first's", read(&server, "test://overview")),
+        ("the second's", read(&server, "annex://door")),
+        ("a wrong value", read(&server, "test://module/none")),
+        ("nobody's", read(&server, "annex://window")),
+        ("complete", server.rpc("completion/complete", complete)),
+    ] {
+        log.push(format!("{name}: {}", show(request).await));
+    }
+    insta::assert_snapshot!(log.join("\n"));
+}
+
 #[test]
-fn one_provider_and_no_tool_of_that_name() {
+fn one_owner_of_an_address_and_no_tool_of_that_name() {
     let mut catalog = catalog();
     let second = catalog.add_resources(Arc::new(Shelf), |_| {});
-    assert!(matches!(second, Err(CatalogError::SecondProvider)));
+    assert!(
+        matches!(second, Err(CatalogError::DuplicateResource(uri)) if uri == "test://overview")
+    );
     let same = catalog.add_tool(tool("resources/read", Constraints::default(), |_, _| answer("")));
     assert!(matches!(same, Err(CatalogError::ReservedName(_))));
 }

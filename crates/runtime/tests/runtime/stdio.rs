@@ -65,7 +65,7 @@ impl Session {
     }
 
     /// Closes the input; gives every message that still came, sorted by id, after a good end.
-    async fn finish(mut self) -> Vec<Value> {
+    pub(crate) async fn finish(mut self) -> Vec<Value> {
         self.input = None;
         self.rest().await
     }
@@ -86,11 +86,11 @@ fn call(id: u64, tool: &str) -> Value {
         "params": {"name": tool, "arguments": {"text": "a"}}})
 }
 
-fn ping(id: u64) -> Value {
+pub(crate) fn ping(id: u64) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "method": "ping"})
 }
 
-fn pong(id: u64) -> Value {
+pub(crate) fn pong(id: u64) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "result": {}})
 }
 
@@ -244,7 +244,7 @@ async fn an_open_question_ends_with_the_session() {
 }
 
 /// A request of the revision without a handshake.
-fn inline(id: u64, method: &str, mut params: Value) -> Value {
+pub(crate) fn inline(id: u64, method: &str, mut params: Value) -> Value {
     params["_meta"] = json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientInfo": {"name": "t", "version": "1"},
@@ -284,7 +284,7 @@ async fn in_the_middle_of_a_call() -> (Session, mpsc::Sender<()>) {
 }
 
 /// Lets time pass without waiting for it.
-async fn pass(seconds: u64) {
+pub(crate) async fn pass(seconds: u64) {
     tokio::time::pause();
     // Once for the session to see the end, once for whatever it has set a limit for.
     for seconds in [0, seconds] {

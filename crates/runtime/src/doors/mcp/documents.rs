@@ -62,6 +62,11 @@ fn contents(output: Output) -> Option<ResourceContents> {
     serde_json::from_value(output.structured?).ok()
 }
 
+pub(super) fn unwatched() -> ToolError {
+    let message = "there is no resource at this address that tells of changes; resources/list has the addresses";
+    ToolError::new(Code::NotFound, message)
+}
+
 /// The protocol has a code for an address that is not there and one for a value that does not fit; everything else is
 /// the server's failure. What a program needs to know is in the data.
 pub(super) fn failure(uri: &str, error: &ToolError) -> ErrorData {

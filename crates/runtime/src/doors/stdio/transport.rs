@@ -37,8 +37,8 @@ pub(super) struct LineTransport<R, W> {
     stop: Pin<Box<WaitForCancellationFutureOwned>>,
     /// Set once the session has begun.
     open: Arc<AtomicBool>,
-    /// Nothing more is read.
-    ended: bool,
+    /// Cancelled once nothing more is read.
+    ended: CancellationToken,
 }
 
 impl<R, W> LineTransport<R, W>
@@ -54,8 +54,13 @@ where
             replying: None,
             stop: Box::pin(stop.cancelled_owned()),
             open,
-            ended: false,
+            ended: CancellationToken::new(),
         }
+    }
+
+    /// Cancelled when nothing more is read: requests that would stay open for ever are answered then.
+    pub(super) fn closing(&self) -> CancellationToken {
+        self.ended.clone()
     }
 
     /// The next line that says something; None when nothing more is to be read.
@@ -128,14 +133,14 @@ where
                 self.replying = None;
                 if let Err(error) = written {
                     tracing::warn!(%error, "standard output cannot be written any more");
-                    self.ended = true;
+                    self.ended.cancel();
                 }
             }
-            if self.ended {
+            if self.ended.is_cancelled() {
                 return self.ledger.wind_up().await;
             }
             match self.hear().await {
-                None => self.ended = true,
+                None => self.ended.cancel(),
                 Some(Err(fault)) => {
                     tracing::debug!(?fault, "a line that is no message");
                     self.reply(&fault);

@@ -11,6 +11,8 @@ use crate::tools::PNG;
 
 const TEXT: &str = "test://static-text";
 const BINARY: &str = "test://static-binary";
+/// Never changes, but could.
+const WATCHED: &str = "test://watched-resource";
 
 pub(crate) struct Shelf;
 
@@ -26,6 +28,7 @@ impl Resources for Shelf {
         vec![
             resource(TEXT, "static-text", "text/plain"),
             resource(BINARY, "static-binary", "image/png"),
+            resource(WATCHED, "watched", "text/plain"),
         ]
     }
 
@@ -45,6 +48,7 @@ impl Resources for Shelf {
             (TEXT, _) => {
                 Ok(ResourceContent::text(uri, "text/plain", "A text that stays as it is."))
             }
+            (WATCHED, _) => Ok(ResourceContent::text(uri, "text/plain", "A text to be watched.")),
             (BINARY, _) => {
                 let bytes = STANDARD.decode(PNG).expect("the picture is valid base64");
                 Ok(ResourceContent::blob(uri, "image/png", bytes))
@@ -56,5 +60,13 @@ impl Resources for Shelf {
             }
             _ => Err(ToolError::new(Code::NotFound, "there is no such resource")),
         }
+    }
+
+    fn has_changes(&self) -> bool {
+        true
+    }
+
+    fn changes(&self, uri: &str) -> Option<u64> {
+        (uri == WATCHED).then_some(0)
     }
 }
