@@ -29,6 +29,9 @@ use crate::exit::Exit;
 use crate::report::{Explain, Failure, Result};
 use crate::ui::Ui;
 
+/// For a server beside something else that needs the cores.
+const SERVING_THREADS: usize = 2;
+
 /// What every command is given.
 #[derive(Debug)]
 pub(crate) struct Context {
@@ -83,6 +86,16 @@ impl Context {
     /// Runs what is asynchronous in a command that otherwise is not.
     pub(crate) fn block_on<T>(&self, work: impl Future<Output = Result<T>>) -> Result<T> {
         let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .explain("cannot start the asynchronous runtime")?;
+        runtime.block_on(work)
+    }
+
+    /// The same with threads for what it starts, so that one thing does not wait for another.
+    pub(crate) fn block_on_threads<T>(&self, work: impl Future<Output = Result<T>>) -> Result<T> {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(SERVING_THREADS)
             .enable_all()
             .build()
             .explain("cannot start the asynchronous runtime")?;

@@ -9,6 +9,7 @@
 //!
 //! A mistake is reported with file and line, and an unknown key with the nearest known one. Start at [`load`].
 
+mod campaign;
 mod check;
 mod context;
 mod error;
@@ -20,6 +21,7 @@ mod private;
 mod settings;
 mod values;
 
+pub(crate) use campaign::{Aim, Campaign, pair};
 pub(crate) use context::{EmbeddingEndpoint, Embeddings};
 pub(crate) use error::{ConfigError, nearest, suggest};
 pub(crate) use layer::Layer;

@@ -4,6 +4,7 @@
 //! Start at [`commands::run`]; there is one file for each command.
 
 mod args;
+mod campaign;
 mod clients;
 mod commands;
 mod config;

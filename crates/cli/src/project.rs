@@ -6,15 +6,18 @@ mod tokens;
 use std::sync::Arc;
 use std::time::Duration;
 
-use contract::{Constraints, Tool};
+use contract::{Constraints, Resources, Tool};
 use guard::DenyList;
+use pack_campaign::{CampaignPack, Seat};
 use pack_context::ContextPack;
 use pack_repo::RepoOptions;
+use runtime::doors::http::HttpOptions;
 use runtime::doors::mcp::Face;
 use runtime::{Catalog, Pipeline, PipelineOptions, READ_RESOURCE};
 use store::audit::AuditLog;
 use store::{SqliteStore, StateDir, Store};
 
+use crate::campaign::served;
 use crate::commands::wrong_config;
 use crate::config::{Pack, Policy, Settings};
 use crate::exit::Exit;
@@ -22,50 +25,63 @@ use crate::report::{Explain, Result};
 pub(crate) use tokens::{NEW_TOKEN, first_token, tokens};
 
 /// What the server says it is.
-pub(crate) fn face() -> Face {
+pub(crate) fn face(settings: &Settings) -> Face {
+    let is_campaign = |pack: &Pack| *pack == Pack::Campaign;
+    let what =
+        match (settings.packs.iter().all(is_campaign), settings.packs.iter().any(is_campaign)) {
+            (true, true) => STEERING.to_owned(),
+            (false, true) => format!("Tools over one project folder. {STEERING}"),
+            (_, false) => "Tools over one project folder.".to_owned(),
+        };
     Face {
         name: "vouchsafe".to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        instructions: Some(
-            "Tools over one project folder. Every call is checked against the tool's contract; a refused call \
-             says which rule it broke and what to change. Some calls wait for a person's approval."
-                .to_owned(),
-        ),
+        instructions: Some(format!(
+            "{what} Every call is checked against the tool's contract; a refused call says which rule it broke and what \
+             to change. Some calls wait for a person's approval."
+        )),
     }
 }
+
+const STEERING: &str = "Tools that watch and steer a fuzz campaign against smart contracts while it runs: begin with \
+                        campaign_target and campaign_status.";
 
 /// What the packs offer.
 #[derive(Default)]
 struct Offer {
     tools: Vec<Arc<dyn Tool>>,
     context: Option<ContextPack>,
+    resources: Vec<Arc<dyn Resources>>,
+    /// The places of the campaigns, which somebody may start.
+    seats: Vec<Arc<Seat>>,
 }
 
 /// The tools with the limits that the operator set. Nothing is written and nothing started.
 pub(crate) fn catalog(settings: &Settings) -> Result<Catalog> {
-    Ok(open(settings)?.0)
+    lay_out(settings, &offer(settings)?)
 }
 
-/// The same, with the pack whose index can be started.
-fn open(settings: &Settings) -> Result<(Catalog, Option<ContextPack>)> {
-    let Offer { tools, context } = offer(settings)?;
+fn lay_out(settings: &Settings, offer: &Offer) -> Result<Catalog> {
+    let Offer { tools, resources, .. } = offer;
     let names = tools.iter().map(|tool| tool.contract().name.as_str());
-    let names: Vec<_> = names.chain(context.as_ref().map(|_| READ_RESOURCE)).collect();
+    let names: Vec<_> = names.chain(resources.first().map(|_| READ_RESOURCE)).collect();
     settings.check_tools(&names).map_err(wrong_config)?;
     let mut catalog = Catalog::default();
     for tool in tools {
         let name = tool.contract().name.clone();
         if settings.tool(&name).enabled != Some(false) {
-            catalog.add_tool_with(tool, |constraints| limit(settings, &name, constraints))?;
+            catalog.add_tool_with(Arc::clone(tool), |constraints| {
+                limit(settings, &name, constraints)
+            })?;
         }
     }
-    if let Some(pack) = &context
-        && settings.tool(READ_RESOURCE).enabled != Some(false)
-    {
-        let adjust = |constraints: &mut _| limit(settings, READ_RESOURCE, constraints);
-        catalog.add_resources(pack.resources(), adjust)?;
+    if settings.tool(READ_RESOURCE).enabled != Some(false) {
+        for provider in resources {
+            let adjust = |constraints: &mut _| limit(settings, READ_RESOURCE, constraints);
+            catalog.add_resources(Arc::clone(provider), adjust)?;
+        }
     }
-    Ok((catalog, context))
+    Ok(catalog)
 }
 
 /// The published contract says what holds here.
@@ -102,7 +118,14 @@ fn offer(settings: &Settings) -> Result<Offer> {
             Pack::Context => {
                 let pack = context::pack(settings, context::embedder(settings)?)?;
                 offer.tools.extend(pack.tools()?);
+                offer.resources.push(pack.resources());
                 offer.context = Some(pack);
+            }
+            Pack::Campaign => {
+                offer.seats = served::seats(&settings.campaign);
+                let pack = CampaignPack::new(offer.seats.clone());
+                offer.tools.extend(pack.tools()?);
+                offer.resources.push(pack.resources());
             }
         }
     }
@@ -122,14 +145,28 @@ pub(crate) fn store(settings: &Settings) -> Result<(StateDir, Arc<SqliteStore>)>
     Ok((state, Arc::new(store)))
 }
 
-/// Everything that a call goes through, and the pack whose index can be started.
+/// How HTTP is served.
+pub(crate) fn http_options(settings: &Settings) -> Result<HttpOptions> {
+    let server = &settings.server;
+    Ok(HttpOptions {
+        address: server.address,
+        tokens: tokens(server.token.as_ref())?,
+        allowed_hosts: server.allowed_hosts.clone(),
+        allowed_origins: server.allowed_origins.clone(),
+        max_body_bytes: server.max_body_bytes,
+    })
+}
+
+/// Everything that a call goes through, and what can be started behind it.
 pub(crate) struct Project {
     pub(crate) pipeline: Arc<Pipeline>,
     pub(crate) context: Option<ContextPack>,
+    pub(crate) seats: Vec<Arc<Seat>>,
 }
 
 pub(crate) async fn project(settings: &Settings) -> Result<Project> {
-    let (catalog, context) = open(settings)?;
+    let offer = offer(settings)?;
+    let catalog = lay_out(settings, &offer)?;
     let (state, store) = store(settings)?;
     let audit = AuditLog::open(state.audit_log())?;
     let documents = catalog.documents().map(|documents| documents.contract());
@@ -140,5 +177,5 @@ pub(crate) async fn project(settings: &Settings) -> Result<Project> {
     let options = PipelineOptions { approve: policies.collect(), ..PipelineOptions::default() };
     let store: Arc<dyn Store> = store;
     let pipeline = Pipeline::new(catalog, store, audit, options).await?;
-    Ok(Project { pipeline, context })
+    Ok(Project { pipeline, context: offer.context, seats: offer.seats })
 }

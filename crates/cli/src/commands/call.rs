@@ -57,7 +57,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(ctx: &Context, args: Args) -> Result<Exit> {
-    let settings = ctx.settings_with(Layer::from_flags(None, None, args.token_file.clone()))?;
+    let settings = ctx.settings_with(Layer::from_server(None, None, args.token_file.clone()))?;
     logging::init(ctx, LogFormat::Text, None)?;
     ctx.block_on(async {
         match &args.url {
@@ -68,7 +68,12 @@ pub(crate) fn run(ctx: &Context, args: Args) -> Result<Exit> {
 }
 
 async fn here(ctx: &Context, args: &Args, settings: &Settings) -> Result<Exit> {
-    let Project { pipeline, .. } = project::project(settings).await?;
+    let Project { pipeline, seats, .. } = project::project(settings).await?;
+    for seat in seats {
+        seat.prepare_failed(
+            "none runs here; name the server that has it with --url: `vouch fuzz --mcp-port` or `vouch serve` says it",
+        );
+    }
     let mut call = Call::new(&args.tool, arguments(args, pipeline.catalog())?, Caller::new("cli"));
     if let Some(ask) = terminal(ctx) {
         let abilities = Abilities { elicitation: true, ..Abilities::default() };

@@ -46,7 +46,7 @@ pub(crate) fn run(ctx: &Context, args: &Args) -> Result<Exit> {
         }
         Form::Openapi => {
             let secured = settings.server.token.is_some();
-            ctx.ui.json(&openapi::document(&catalog, &project::face(), secured))?;
+            ctx.ui.json(&openapi::document(&catalog, &project::face(&settings), secured))?;
         }
     }
     Ok(Exit::Success)

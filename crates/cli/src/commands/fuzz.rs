@@ -1,50 +1,46 @@
 //! `vouch fuzz`: looks for sequences of calls that break what a contract promises.
 //!
 //! ```text
-//!  flags, echidna.yaml, [fuzz] ──► plan ──► subject (compiled, deployed) ──► campaign, watched ──► results ──► text, JSON
-//!                                                   │                            │
-//!                                                   └──► replay                  └──► keep: corpus, reproducers, coverage
+//!  flags ──► plan, subject ──► campaign, watched ──► results ──► text, JSON
+//!                     │             ▲
+//!                     └──► replay   └── agents, by --mcp-port
 //! ```
 //!
-//! Compiling is the work of `solidity`, fuzzing of `fuzz`, counting lines of `coverage`. Here is what a person sees of it.
+//! How a campaign comes about is in `crate::campaign`. Here is what a person sees of it.
 
-mod corpus;
-mod cover;
-mod demo;
+mod agents;
 mod flags;
 mod front;
 mod json;
-mod keep;
 mod more;
-mod plan;
 mod progress;
 mod replay;
 mod results;
-mod scene;
 mod screen;
 mod site;
-mod subject;
 mod text;
 mod watch;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ::fuzz::campaign::{Campaign, Recorder, Shared, Start};
-use ::fuzz::config::Format;
-use ::fuzz::generate::Dictionary;
+use ::fuzz::campaign::{Command, Shared};
+use ::fuzz::config::{Format, Settings};
+use ::fuzz::target::Target;
+use pack_campaign::{LOG_NAME, read_commands};
 
+use crate::campaign::cover::Cover;
+use crate::campaign::plan::{Plan, Wanted};
+use crate::campaign::subject::Subject;
+use crate::campaign::{Prepared, warn};
 use crate::commands::Context;
 use crate::exit::Exit;
 use crate::report::{Explain, Failure, Result};
-use crate::ui::{HINT, Ui, WARN};
-use corpus::Corpus;
+use crate::ui::{HINT, Ui};
+use agents::Agents;
 use flags::Flags;
 use front::Front;
-use keep::Keeper;
-use plan::Plan;
 use results::Results;
-use subject::Subject;
 use watch::{Signals, Watched};
 
 /// Fuzz a smart contract
@@ -58,6 +54,9 @@ use watch::{Signals, Watched};
 ///
 /// On a terminal a screen shows how it goes: q stops, p pauses, ? shows all keys. The results are printed when it ends.
 ///
+/// With --mcp-port agents can watch and steer it. What they do is written to mcp-commands.jsonl in the folder of the corpus,
+/// and --replay-mcp-commands does it again: the same seed, workers, corpus and commands give the same run.
+///
 /// Exits with 0 if nothing failed, with 1 if a test failed, and with another code if it could not run or was stopped.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -65,7 +64,8 @@ Examples:
   vouch fuzz --demo
   vouch fuzz contracts/Token.sol --contract TokenTest --corpus-dir corpus
   vouch fuzz . --test-mode assertion --timeout 600 --json
-  vouch fuzz Token.sol --replay corpus/reproducers/1234.txt")]
+  vouch fuzz Token.sol --replay corpus/reproducers/1234.txt
+  vouch fuzz Token.sol --corpus-dir corpus --mcp-port 8378")]
 pub(crate) struct Args {
     /// What to fuzz [default: the project in this folder]
     path: Option<PathBuf>,
@@ -75,8 +75,12 @@ pub(crate) struct Args {
 
 pub(crate) fn run(ctx: &Context, args: Args) -> Result<Exit> {
     let Args { path, flags } = args;
-    let replay = flags.replay.clone();
-    let plan = Plan::new(ctx, path, flags)?;
+    let wanted = Wanted {
+        path: (!flags.demo).then(|| path.unwrap_or_else(|| PathBuf::from("."))),
+        contract: flags.contract.clone(),
+        solc: flags.solc.clone(),
+    };
+    let plan = Plan::new(ctx, wanted, Settings::default(), |settings| flags.apply(settings))?;
     let ui = ctx.ui.quieter(plan.settings.quiet);
     for warning in &plan.warnings {
         warn(ui, warning);
@@ -85,41 +89,33 @@ pub(crate) fn run(ctx: &Context, args: Args) -> Result<Exit> {
     for warning in &subject.target.warnings {
         warn(ui, warning);
     }
-    match replay {
-        Some(file) => replay::run(ui, &plan, &subject, &file),
-        None => fuzz(ctx, ui, &plan, &subject),
+    match &flags.replay {
+        Some(file) => replay::run(ui, &plan, &subject, file),
+        None => fuzz(ctx, ui, &plan, &subject, &flags),
     }
 }
 
-fn fuzz(ctx: &Context, ui: Ui, plan: &Plan, subject: &Subject) -> Result<Exit> {
+fn fuzz(ctx: &Context, ui: Ui, plan: &Plan, subject: &Subject, flags: &Flags) -> Result<Exit> {
     let Plan { settings, .. } = plan;
-    cover::make_folder(settings)?;
-    let corpus = settings.corpus_dir.as_deref().map(Corpus::open).transpose()?;
-    let sequences = match &corpus {
-        Some(corpus) => corpus.load(ui, &subject.target)?,
-        None => Vec::new(),
-    };
-    let recorder: Box<dyn Recorder> = match corpus {
-        Some(Corpus { folder }) => Box::new(Keeper::new(folder, scene::of(subject, settings))),
-        None => Box::new(()),
-    };
+    // Before the folder is opened for this run, which keeps a log of its own there.
+    let commands = commands(settings, flags, &subject.target)?;
+    let prepared = Prepared::new(ui, plan, subject)?.with_commands(commands);
     let project = settings.project_name.as_ref().map(|name| format!("{name}: "));
     let title =
         contract::text::one_line(&format!("{}{}", project.unwrap_or_default(), subject.name));
     ui.note(format_args!("fuzzing {title} with seed {}", plan.seed));
-    let start = Start {
-        dictionary: Dictionary::of(&subject.target, settings),
-        target: subject.target.clone(),
-        settings: settings.clone(),
-        workers: plan.workers,
-        corpus: sequences,
-        commands: Vec::new(),
-        recorder,
-    };
     let title = format!("{title} · seed {}", plan.seed);
-    let front = || Front::new(ctx, ui, plan, &title);
-    let (shared, watched) = ctx.block_on(run_campaign(front, start))?;
-    let cover = cover::Cover::of(&shared);
+    let front = |url: Option<String>| Front::new(ctx, ui, plan, &title, url);
+    let (shared, watched) = match flags.mcp_port {
+        None => ctx.block_on(run_campaign(front, prepared))?,
+        // Whoever draws the screen must not keep agents waiting.
+        Some(port) => ctx.block_on_threads(async {
+            let signals = Signals::listen()?;
+            let agents = Agents::open(ctx, plan, port).await?;
+            run_served(ui, front, prepared, agents, signals).await
+        })?,
+    };
+    let cover = Cover::of(&shared);
     let is_interrupted = watched.is_interrupted;
     let results = Results::new(plan, subject, &shared, watched, &cover);
     print(ui, plan, &results)?;
@@ -132,15 +128,47 @@ fn fuzz(ctx: &Context, ui: Ui, plan: &Plan, subject: &Subject) -> Result<Exit> {
 
 /// Signals are listened for before there is anything that one could cut off.
 async fn run_campaign(
-    front: impl FnOnce() -> Front,
-    start: Start,
+    front: impl FnOnce(Option<String>) -> Front,
+    prepared: Prepared,
 ) -> Result<(Arc<Shared>, Watched)> {
     let signals = Signals::listen()?;
-    let campaign = Campaign::start(start)
-        .explain("cannot start the threads of the campaign")
-        .hint("try fewer: vouch fuzz --workers 1")?;
+    let campaign = prepared.start()?;
     let shared = Arc::clone(campaign.shared());
-    Ok((shared, watch::until_end(front(), campaign, signals).await))
+    Ok((shared, watch::until_end(front(None), campaign, signals).await))
+}
+
+/// The same with a door for agents, who find the campaign on its seat.
+async fn run_served(
+    ui: Ui,
+    front: impl FnOnce(Option<String>) -> Front,
+    prepared: Prepared,
+    agents: Agents,
+    signals: Signals,
+) -> Result<(Arc<Shared>, Watched)> {
+    let url = agents.url();
+    let campaign = prepared.start_on(agents.seat()?)?;
+    ui.note(format_args!("agents can watch and steer it over MCP at {HINT}{url}{HINT:#}"));
+    let shared = Arc::clone(campaign.shared());
+    let serving = agents.serve();
+    let watched = watch::until_end(front(Some(url)), campaign, signals).await;
+    if let Err(failure) = serving.end().await {
+        warn(ui, format_args!("the door for agents did not close well: {}", failure.one_line()));
+    }
+    Ok((shared, watched))
+}
+
+/// What agents did in an earlier run.
+fn commands(settings: &Settings, flags: &Flags, target: &Target) -> Result<Vec<(u64, Command)>> {
+    let Some(file) = &flags.replay_mcp_commands else { return Ok(Vec::new()) };
+    let kept = || settings.corpus_dir.as_ref().map(|folder| folder.join(LOG_NAME));
+    let Some(file) = file.clone().or_else(kept) else {
+        return Err(Failure::usage("there is no folder in which commands could have been kept")
+            .with_hint(format!("name the file: --replay-mcp-commands DIR/{LOG_NAME}")));
+    };
+    read_commands(&file, target)
+        .explain("the commands cannot be given again")
+        .hint(format!("give the {LOG_NAME} of a run with the same contracts"))
+        .map_err(|failure| failure.with_exit(Exit::Usage))
 }
 
 fn print(ui: Ui, plan: &Plan, results: &Results) -> Result {
@@ -202,10 +230,4 @@ fn finish(
         Some(failure) if exit == Exit::Success => Err(failure),
         Some(failure) => Err(failure.with_exit(exit)),
     }
-}
-
-/// Something that a person should know and that stops nothing.
-fn warn(ui: Ui, text: impl std::fmt::Display) {
-    let text = contract::text::visible(&text.to_string());
-    ui.note(format_args!("{WARN}warning:{WARN:#} {text}"));
 }

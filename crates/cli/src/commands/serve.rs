@@ -1,6 +1,7 @@
 //! `vouch serve`: the tools of this folder, over streamable HTTP and REST, or over stdio.
 
 mod banner;
+mod campaign;
 mod signals;
 
 use std::path::PathBuf;
@@ -8,25 +9,29 @@ use std::sync::Arc;
 
 use contract::Caller;
 use runtime::Pipeline;
-use runtime::doors::http::{HttpDoor, HttpError, HttpOptions};
+use runtime::doors::http::{HttpDoor, HttpError};
 use runtime::doors::mcp::McpDoor;
 use runtime::doors::stdio;
 use tokio::runtime::Builder;
 use tokio_util::sync::CancellationToken;
 
+use crate::campaign::served::Campaigns;
 use crate::commands::Context;
-use crate::config::{Host, Layer, Settings};
+use crate::config::{Host, Layer, Pack, Settings};
 use crate::exit::Exit;
 use crate::logging::{self, LogFormat};
 use crate::project::{self, Project};
 use crate::report::{Explain, Failure, Result};
 use crate::telemetry::Telemetry;
 use crate::ui;
+use campaign::CampaignFlags;
 
 /// Serve the tools of this folder over MCP
 ///
 /// Over HTTP: MCP at /mcp, REST below /v1/tools, /openapi.json, /metrics and /healthz. With --stdio: MCP on standard
 /// input and output, for a client that starts `vouch` itself.
+///
+/// With --packs campaign it fuzzes contracts, and its tools watch and steer that.
 ///
 /// Ctrl-C or SIGTERM finishes the calls in flight; a second one stops at once.
 #[derive(Debug, clap::Args)]
@@ -35,7 +40,8 @@ Examples:
   vouch serve
   vouch serve --port 0
   vouch serve --stdio
-  vouch serve --host 0.0.0.0 --token-file .vouch/tokens")]
+  vouch serve --host 0.0.0.0 --token-file .vouch/tokens
+  vouch serve --stdio --packs campaign --target contracts/Token.sol --corpus-dir corpus")]
 pub(crate) struct Args {
     /// Address to listen on [default: 127.0.0.1]
     ///
@@ -58,14 +64,26 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE", conflicts_with = "stdio")]
     token_file: Option<PathBuf>,
 
+    /// Which tools to offer, whatever the configuration says; several are separated by commas
+    #[arg(long, value_name = "PACK", value_enum, value_delimiter = ',')]
+    packs: Vec<Pack>,
+
     /// How log lines look
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t)]
     log_format: LogFormat,
+
+    #[command(flatten)]
+    campaign: CampaignFlags,
 }
 
 pub(crate) fn run(ctx: &Context, args: Args) -> Result<Exit> {
-    let Args { host, port, stdio, token_file, log_format } = args;
-    let settings = ctx.settings_with(Layer::from_flags(host, port, token_file))?;
+    let Args { host, port, stdio, token_file, log_format, packs, campaign } = args;
+    let mut layer = Layer::from_server(host, port, token_file);
+    if !packs.is_empty() {
+        layer = layer.with_packs(packs);
+    }
+    let mut settings = ctx.settings_with(layer)?;
+    campaign.apply(&mut settings)?;
     // One client on one connection needs one thread: with it, and pipes read without a helper thread, a call of `hello`
     // took 94 µs of processor time instead of 246 (bench calls).
     let mut runtime =
@@ -82,7 +100,8 @@ async fn serve(ctx: &Context, settings: &Settings, stdio: bool, log_format: LogF
     logging::init(ctx, log_format, telemetry.as_ref())?;
     // Before the first line that says we are here: whoever reads it may send a signal.
     let stop = signals::listen(ctx.ui)?;
-    let Project { pipeline, context } = project::project(settings).await?;
+    let Project { pipeline, context, seats } = project::project(settings).await?;
+    let campaigns = Campaigns::begin(ctx, &settings.campaign, &seats)?;
     if let Some(pack) = &context {
         pack.start();
     }
@@ -91,6 +110,7 @@ async fn serve(ctx: &Context, settings: &Settings, stdio: bool, log_format: LogF
     } else {
         over_http(ctx, settings, Arc::clone(&pipeline), stop).await
     };
+    campaigns.end().await;
     pipeline.drain().await;
     if let Some(telemetry) = telemetry {
         telemetry.shutdown().await;
@@ -104,17 +124,10 @@ async fn over_http(
     pipeline: Arc<Pipeline>,
     stop: CancellationToken,
 ) -> Result {
-    let server = &settings.server;
-    let options = HttpOptions {
-        address: server.address,
-        tokens: project::tokens(server.token.as_ref())?,
-        allowed_hosts: server.allowed_hosts.clone(),
-        allowed_origins: server.allowed_origins.clone(),
-        max_body_bytes: server.max_body_bytes,
-    };
-    let door = HttpDoor::bind(Arc::clone(&pipeline), project::face(), options)
+    let options = project::http_options(settings)?;
+    let door = HttpDoor::bind(Arc::clone(&pipeline), project::face(settings), options)
         .await
-        .map_err(cannot_listen)?;
+        .map_err(|error| cannot_listen(error, "vouch serve --port"))?;
     if !ctx.ui.is_quiet() {
         banner::http(ctx, settings, pipeline.catalog(), door.address());
     }
@@ -122,22 +135,24 @@ async fn over_http(
     Ok(())
 }
 
-fn cannot_listen(error: HttpError) -> Failure {
+/// What is to be done, with the command and the flag by which a port is chosen.
+pub(crate) fn cannot_listen(error: HttpError, port_flag: &str) -> Failure {
     let hint = match &error {
         HttpError::TokenRequired(_) => Some((
-            "(umask 077; mkdir -p .vouch; openssl rand -hex 32 > .vouch/tokens), then add: --token-file .vouch/tokens",
+            "(umask 077; mkdir -p .vouch; openssl rand -hex 32 > .vouch/tokens), then add: --token-file .vouch/tokens"
+                .to_owned(),
             Exit::Usage,
         )),
         HttpError::Bind { source, .. } => match source.kind() {
             std::io::ErrorKind::AddrInUse => Some((
-                "something else listens there; take a free port: vouch serve --port 0",
+                format!("something else listens there; take a free port: {port_flag} 0"),
                 Exit::Failed,
             )),
             std::io::ErrorKind::AddrNotAvailable => {
-                Some(("this machine has no such address; leave --host out", Exit::Failed))
+                Some(("this machine has no such address; leave --host out".to_owned(), Exit::Failed))
             }
             std::io::ErrorKind::PermissionDenied => Some((
-                "ports below 1024 are for the administrator: vouch serve --port 8377",
+                format!("ports below 1024 are for the administrator: {port_flag} 8377"),
                 Exit::Failed,
             )),
             _ => None,
@@ -160,7 +175,7 @@ async fn over_stdio(
     if ui::err_is_terminal() && !ctx.ui.is_quiet() {
         banner::stdio(ctx, settings, pipeline.catalog());
     }
-    let door = McpDoor::new(Arc::clone(pipeline), project::face(), Caller::new("stdio"));
+    let door = McpDoor::new(Arc::clone(pipeline), project::face(settings), Caller::new("stdio"));
     stdio::serve(door, stop).await?;
     Ok(())
 }

@@ -3,7 +3,7 @@
 //! `testLimit` is `test_limit` here. The values are read by the reader of Echidna's file, so that both mean the same; what
 //! it says of a mistake is told with the place in our file.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use ::fuzz::config::Settings;
 use ::fuzz::config::echidna_yaml::{self, ConfigError as Problem};
@@ -58,19 +58,40 @@ pub(super) const KEYS: &[&str] = &[
     "workers",
 ];
 
-/// Reads the table. Folders in it are relative to the root, as all of this file are.
+/// The table, checked.
+#[derive(Clone, Debug)]
+pub(crate) struct FuzzTable {
+    /// As Echidna's file would have it.
+    text: String,
+    root: PathBuf,
+}
+
+impl FuzzTable {
+    /// Its settings over others, which keep what it does not say. Folders in it are relative to the root, as all of this file
+    /// are.
+    pub(crate) fn over(&self, base: Settings) -> Settings {
+        let mut settings = Settings { corpus_dir: None, coverage_dir: None, ..base.clone() };
+        echidna_yaml::read_over(&mut settings, &self.text).expect("it was read before");
+        let placed = |own: Option<PathBuf>, below| own.map(|own| self.root.join(own)).or(below);
+        settings.corpus_dir = placed(settings.corpus_dir, base.corpus_dir);
+        settings.coverage_dir = placed(settings.coverage_dir, base.coverage_dir);
+        settings
+    }
+}
+
+/// Reads the table.
 pub(super) fn lower(
     table: &toml::Table,
     source: &Source,
     root: &Path,
-) -> Result<Settings, ConfigError> {
+) -> Result<FuzzTable, ConfigError> {
     // One key a line, so that the number of a line tells the key. JSON is YAML.
     let line = |(key, value): (&String, &toml::Value)| {
         let value = serde_json::to_string(value).unwrap_or_default();
         format!("{}: {value}", echidna_name(key))
     };
-    let text: Vec<_> = table.iter().map(line).collect();
-    let (mut settings, _) = echidna_yaml::read(&text.join("\n")).map_err(|problem| {
+    let text = table.iter().map(line).collect::<Vec<_>>().join("\n");
+    echidna_yaml::read(&text).map_err(|problem| {
         let (line, message) = said(&problem);
         let key = line.checked_sub(1).and_then(|index| table.keys().nth(index));
         let key = key.map(String::as_str).unwrap_or_default();
@@ -80,10 +101,7 @@ pub(super) fn lower(
             message,
         }
     })?;
-    for folder in [&mut settings.corpus_dir, &mut settings.coverage_dir] {
-        *folder = folder.take().map(|folder| root.join(folder));
-    }
-    Ok(settings)
+    Ok(FuzzTable { text, root: root.to_owned() })
 }
 
 /// On which line, and what; names of keys are left to the one who knows ours.
@@ -134,6 +152,8 @@ mod tests {
         let table: toml::Table = toml::from_str(text).unwrap();
         let table = table["fuzz"].as_table().unwrap();
         let settings = lower(table, &source, Path::new("/root")).unwrap();
+        let settings = settings.over(Settings { seed: Some(5), ..Settings::default() });
+        assert_eq!(settings.seed, Some(5));
         assert_eq!((settings.test_limit, settings.senders.len()), (7, 2));
         assert_eq!(settings.max_value, Settings::default().max_value);
         assert_eq!(settings.corpus_dir.unwrap(), Path::new("/root/c"));

@@ -4,7 +4,18 @@
 pub(super) const TABLES: &[(&str, &[&str])] = &[
     (
         "",
-        &["packs", "server", "memory", "context", "policy", "tools", "state", "telemetry", "fuzz"],
+        &[
+            "packs",
+            "server",
+            "memory",
+            "context",
+            "policy",
+            "tools",
+            "state",
+            "telemetry",
+            "fuzz",
+            "campaign",
+        ],
     ),
     (
         "server",
@@ -22,6 +33,7 @@ pub(super) const TABLES: &[(&str, &[&str])] = &[
     ("state", &["folder"]),
     ("telemetry", &["otlp_endpoint"]),
     ("fuzz", super::fuzz::KEYS),
+    ("campaign", &["target", "contract", "corpus_dir"]),
 ];
 
 /// The keys of a table by its path, if it is one of ours.

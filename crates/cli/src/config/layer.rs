@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
+use super::campaign::CampaignLayer;
 use super::context::{ContextLayer, EmbeddingsLayer};
 use super::settings::{Pack, Policy, TokenSource};
 use super::values::{Endpoint, Folder, Host, HostName, Origin};
@@ -16,6 +17,9 @@ use crate::env::{Environment, Var};
 #[serde(deny_unknown_fields, default, expecting = "a table")]
 pub(crate) struct Layer {
     pub(crate) packs: Option<Vec<Pack>>,
+    /// By a flag.
+    #[serde(skip)]
+    pub(super) are_packs_chosen: bool,
     pub(crate) server: ServerLayer,
     pub(crate) memory: MemoryLayer,
     pub(crate) context: ContextLayer,
@@ -25,6 +29,7 @@ pub(crate) struct Layer {
     pub(crate) telemetry: TelemetryLayer,
     /// Checked when it is lowered, by the rules that hold for Echidna's file.
     pub(crate) fuzz: Option<toml::Table>,
+    pub(super) campaign: Option<CampaignLayer>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -76,8 +81,8 @@ pub(crate) struct TelemetryLayer {
 }
 
 impl Layer {
-    /// What flags say. Relative paths are relative to where the command runs.
-    pub(crate) fn from_flags(
+    /// What flags say of a server. Relative paths are relative to where the command runs.
+    pub(crate) fn from_server(
         host: Option<Host>,
         port: Option<u16>,
         token_file: Option<PathBuf>,
@@ -85,6 +90,11 @@ impl Layer {
         let token = token_file.map(TokenSource::File);
         let server = ServerLayer { host, port, token, ..ServerLayer::default() };
         Self { server, ..Self::default() }
+    }
+
+    /// Other packs than the file says, for this run.
+    pub(crate) fn with_packs(self, packs: Vec<Pack>) -> Self {
+        Self { packs: Some(packs), are_packs_chosen: true, ..self }
     }
 
     /// Relative paths in a file are relative to the file.
@@ -141,6 +151,7 @@ impl Layer {
         let server = self.server;
         Self {
             packs: self.packs.or(lower.packs),
+            are_packs_chosen: self.are_packs_chosen || lower.are_packs_chosen,
             server: ServerLayer {
                 host: server.host.or(lower.server.host),
                 port: server.port.or(lower.server.port),
@@ -159,6 +170,7 @@ impl Layer {
                 otlp_endpoint: self.telemetry.otlp_endpoint.or(lower.telemetry.otlp_endpoint),
             },
             fuzz: self.fuzz.or(lower.fuzz),
+            campaign: self.campaign.or(lower.campaign),
         }
     }
 }

@@ -5,11 +5,14 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
+use clap::ValueEnum;
 use serde::Deserialize;
 
+use super::campaign::Campaign;
 use super::context::Context;
 use super::error::{Spot, suggest};
 use super::find::Located;
+use super::fuzz::FuzzTable;
 use super::layer::{Layer, ToolLayer};
 use super::values::{Folder, HostName, Origin};
 use super::{ConfigError, Source, fuzz, private};
@@ -22,6 +25,8 @@ pub(crate) struct Settings {
     /// The file that configures it, where there is one.
     source: Option<Source>,
     pub(crate) packs: Vec<Pack>,
+    /// Somebody chose the packs for this run only, so that the file may be about others.
+    pub(crate) are_packs_chosen: bool,
     pub(crate) server: Server,
     /// Relative to the root.
     pub(crate) memory_folder: String,
@@ -34,7 +39,8 @@ pub(crate) struct Settings {
     pub(crate) tools: BTreeMap<String, ToolLayer>,
     pub(crate) otlp_endpoint: Option<String>,
     /// How contracts are fuzzed, where the file says something of it.
-    pub(crate) fuzz: Option<::fuzz::config::Settings>,
+    pub(crate) fuzz: Option<FuzzTable>,
+    pub(crate) campaign: Campaign,
 }
 
 #[derive(Debug)]
@@ -46,11 +52,16 @@ pub(crate) struct Server {
     pub(crate) max_body_bytes: usize,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+/// A set of tools. The help of `--packs` shows these lines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Pack {
+    /// hello, read_repo_file, write_memory_entry
     Repo,
+    /// context_search, read_file, grep_codebase
     Context,
+    /// Those that watch and steer a fuzz campaign
+    Campaign,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -122,8 +133,13 @@ impl Settings {
             (Some(table), Some(source)) => Some(fuzz::lower(&table, source, &root)?),
             _ => None,
         };
+        let campaign = match (layer.campaign, &source) {
+            (Some(table), Some(source)) => table.lower(source, &root)?,
+            _ => Campaign::default(),
+        };
         Ok(Self {
             packs: layer.packs.expect(COMPLETE),
+            are_packs_chosen: layer.are_packs_chosen,
             server: Server {
                 address: SocketAddr::new(host, port),
                 token: server.token,
@@ -139,6 +155,7 @@ impl Settings {
             tools: layer.tools,
             otlp_endpoint: layer.telemetry.otlp_endpoint.map(|endpoint| endpoint.0),
             fuzz,
+            campaign,
             root,
             source,
         })
@@ -159,6 +176,9 @@ impl Settings {
 
     /// A tool that is configured but does not exist is a mistake: its limits would silently not hold.
     pub(crate) fn check_tools(&self, known: &[&str]) -> Result<(), ConfigError> {
+        if self.are_packs_chosen {
+            return Ok(());
+        }
         let Some(tool) = self.tools.keys().find(|name| !known.contains(&name.as_str())) else {
             return Ok(());
         };

@@ -112,6 +112,8 @@ fn mistakes_are_named() {
         "[context.embeddings]\ndimensions = -3",
         "[context.embeddings]\napi_key_env = \"sk-123\"",
         "[context.embeddings]\ntimeout_ms = \"1s\"",
+        "[campaign]\ntarget = 3",
+        "[campaign]\ntargets = [\"a.sol\"]",
         "fuzz = 3",
         "[fuzz]\ntest_limt = 5",
         "[fuzz]\ntestLimit = 5",
@@ -130,7 +132,7 @@ fn later_layers_win() {
     std::fs::write(folder.path().join(FILE_NAME), text).unwrap();
     let below = folder.path().join("a/b");
     std::fs::create_dir_all(&below).unwrap();
-    let flags = Layer::from_flags(None, Some(3), None);
+    let flags = Layer::from_server(None, Some(3), None);
     let settings = load_from(&below, &Place::default(), &Environment::default(), flags).unwrap();
     assert_eq!(settings.server.address.to_string(), "[::1]:3");
     assert_eq!(settings.tool("hello").rate_per_minute.unwrap().get(), 5);
@@ -175,9 +177,30 @@ fn settings_of_the_fuzzer_are_checked_where_they_stand() {
         let error = settings(text).unwrap_err().to_string();
         assert!(error.contains(said), "{error}");
     }
-    let fuzz = settings("[fuzz]\nseq_len = 7").unwrap().fuzz.unwrap();
+    let fuzz = settings("[fuzz]\nseq_len = 7").unwrap().fuzz.unwrap().over(Default::default());
     assert_eq!(fuzz.sequence_length.get(), 7);
     assert!(settings("").unwrap().fuzz.is_none());
+}
+
+#[test]
+fn what_is_fuzzed_behind_a_server() {
+    let aims = |text: &str| {
+        let settings = settings(text).unwrap();
+        let name = |aim: &Aim| {
+            let path = aim.path.as_ref().unwrap().strip_prefix(&settings.root).unwrap();
+            (path.display().to_string(), aim.contract.clone())
+        };
+        settings.campaign.aims.iter().map(name).collect::<Vec<_>>()
+    };
+    assert_eq!(aims(""), []);
+    assert_eq!(aims("[campaign]\ntarget = \"a.sol\""), [("a.sol".to_owned(), None)]);
+    assert_eq!(
+        aims("[campaign]\ntarget = [\"a.sol\", \"b\"]\ncontract = [\"A\", \"B\"]"),
+        [("a.sol".to_owned(), Some("A".to_owned())), ("b".to_owned(), Some("B".to_owned()))]
+    );
+    let error = settings("[campaign]\ntarget = [\"a\", \"b\"]\ncontract = \"A\"").unwrap_err();
+    let said = "vouch.toml:3: bad value for `campaign.contract`: expected a contract for each";
+    assert!(error.to_string().contains(said), "{error}");
 }
 
 #[test]

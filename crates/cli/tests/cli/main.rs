@@ -4,6 +4,7 @@
 
 mod approvals;
 mod calls;
+mod campaign;
 mod discover;
 mod docs;
 mod errors;

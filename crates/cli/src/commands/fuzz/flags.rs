@@ -100,6 +100,17 @@ pub(crate) struct Flags {
     #[arg(long, value_name = "FILE")]
     pub(super) replay: Option<PathBuf>,
 
+    /// Serve MCP and REST on this port of the loopback while it runs; 0 takes a free one
+    ///
+    /// Agents then watch and steer the campaign with the tools of the pack `campaign`. Every call is checked and put on record
+    /// as by `vouch serve`.
+    #[arg(long, value_name = "PORT", conflicts_with = "replay")]
+    pub(super) mcp_port: Option<u16>,
+
+    /// Give the commands again that agents gave in an earlier run [default file: mcp-commands.jsonl of the corpus]
+    #[arg(long, value_name = "FILE", num_args = 0..=1, conflicts_with = "replay")]
+    pub(super) replay_mcp_commands: Option<Option<PathBuf>>,
+
     /// Fuzz a small vault that comes with this program; needs no compiler
     #[arg(long, conflicts_with_all = ["path", "contract", "solc", "solc_args"])]
     pub(super) demo: bool,

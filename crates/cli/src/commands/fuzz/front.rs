@@ -5,10 +5,10 @@ use std::io::Write;
 use ::fuzz::campaign::Shared;
 use contract::text::visible;
 
-use super::plan::Plan;
 use super::progress::Reporter;
 use super::screen::{Screen, Wish};
-use super::warn;
+use crate::campaign::plan::Plan;
+use crate::campaign::warn;
 use crate::commands::Context;
 use crate::env::Var;
 use crate::ui::{self, Ui};
@@ -21,9 +21,16 @@ pub(super) struct Front {
 }
 
 impl Front {
-    pub(super) fn new(ctx: &Context, ui: Ui, plan: &Plan, title: &str) -> Self {
+    /// `agents` is where they reach the campaign.
+    pub(super) fn new(
+        ctx: &Context,
+        ui: Ui,
+        plan: &Plan,
+        title: &str,
+        agents: Option<String>,
+    ) -> Self {
         let wants_screen = plan.may_show_screen && !ui.is_quiet() && is_for_people(ctx);
-        let opened = wants_screen.then(|| Screen::open(title.to_owned(), ui.colors_out()));
+        let opened = wants_screen.then(|| Screen::open(title.to_owned(), agents, ui.colors_out()));
         let screen = opened.and_then(|opened| match opened {
             Ok(screen) => Some(screen),
             Err(error) => {

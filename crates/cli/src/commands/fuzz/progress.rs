@@ -3,10 +3,10 @@
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
-use ::fuzz::campaign::{Shared, Site};
+use ::fuzz::campaign::{Shared, Site, cover};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use super::{cover, warn};
+use crate::campaign::warn;
 use crate::ui::{self, ERROR, Ui};
 
 /// Between two states of the line: counting branches costs the workers a little.

@@ -1,14 +1,10 @@
 //! `--replay`: runs the calls of one file and shows what each does, and which tests fail after it.
 //!
-//! `again` makes the calls and `judge` the verdict; `trace` decodes what each call did, with the names that `names` knows;
-//! `text` and `json` print it.
+//! `fuzz::trace` makes the calls and decodes what each did, `judge` gives the verdict, `text` and `json` print it.
 
-mod again;
 mod json;
 mod judge;
-mod names;
 mod text;
-mod trace;
 
 use std::fs::File;
 use std::io::Read;
@@ -18,21 +14,21 @@ use ::fuzz::call::Call;
 use ::fuzz::config::Format;
 use ::fuzz::corpus::folder::MAX_FILE_BYTES;
 use ::fuzz::corpus::format;
+use ::fuzz::trace::{CALL_TIME, Traced, Tracer};
 
-use super::plan::Plan;
-use super::subject::Subject;
+use crate::campaign::plan::Plan;
+use crate::campaign::subject::Subject;
 use crate::exit::Exit;
 use crate::report::{Explain, Failure, Result};
 use crate::ui::Ui;
-use again::{Again, Replayed};
 use judge::{Judged, judge};
 
 /// What was done is shown even if nobody can say which tests fail after it.
 pub(super) fn run(ui: Ui, plan: &Plan, subject: &Subject, file: &Path) -> Result<Exit> {
     let calls = read(file, subject)?;
     let mut judged = judge(&calls, &subject.target, &plan.settings);
-    let again = Again::new(&subject.target, &plan.settings);
-    let replayed = replay(&calls, again, judged.as_mut().ok());
+    let tracer = Tracer::new(&subject.target, &plan.settings, CALL_TIME);
+    let replayed = replay(&calls, tracer, judged.as_mut().ok());
     let known = judged.as_ref().ok();
     match plan.format {
         Format::Text => text::print(&mut ui.out(), &replayed, known)?,
@@ -43,16 +39,16 @@ pub(super) fn run(ui: Ui, plan: &Plan, subject: &Subject, file: &Path) -> Result
 }
 
 /// Makes the calls, and asks each test that fails at the moment when it does.
-fn replay(calls: &[Call], mut again: Again<'_>, judged: Option<&mut Judged>) -> Vec<Replayed> {
+fn replay(calls: &[Call], mut tracer: Tracer<'_>, judged: Option<&mut Judged>) -> Vec<Traced> {
     let broken = judged.map(|judged| judged.broken.as_mut_slice()).unwrap_or_default();
     let mut replayed = Vec::new();
     for after in 0..=calls.len() {
         // Before the first call some tests may fail already.
         if let Some(call) = after.checked_sub(1).and_then(|index| calls.get(index)) {
-            replayed.push(again.call(call));
+            replayed.push(tracer.call(call));
         }
         for broken in broken.iter_mut().filter(|broken| broken.after == after) {
-            broken.done = again.ask(broken.test);
+            broken.done = tracer.ask(broken.test);
         }
     }
     replayed

@@ -7,11 +7,11 @@ use ::fuzz::target::{Target, TestKind};
 use alloy_primitives::I256;
 use coverage::Report;
 
-use super::cover::Cover;
-use super::plan::Plan;
 use super::site;
-use super::subject::Subject;
 use super::watch::Watched;
+use crate::campaign::cover::Cover;
+use crate::campaign::plan::Plan;
+use crate::campaign::subject::Subject;
 
 pub(super) struct Results {
     pub(super) contract: String,

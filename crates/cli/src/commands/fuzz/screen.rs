@@ -43,10 +43,14 @@ pub(super) struct Screen {
 }
 
 impl Screen {
-    pub(super) fn open(title: String, has_colors: bool) -> io::Result<Self> {
+    pub(super) fn open(
+        title: String,
+        agents: Option<String>,
+        has_colors: bool,
+    ) -> io::Result<Self> {
         Ok(Self {
             terminal: Terminal::open()?,
-            collector: Collector::new(title),
+            collector: Collector::new(title, agents),
             view: View::default(),
             theme: Theme { has_colors },
             drawn: None,

@@ -4,12 +4,13 @@ use std::io::{self, Write};
 use std::net::SocketAddr;
 
 use contract::SideEffects;
+use contract::text::one_line;
 use runtime::Catalog;
 
 use crate::clients::{Client, Launch, Way, url};
 use crate::commands::Context;
 use crate::commands::tools::title;
-use crate::config::{Pack, Policy, Settings};
+use crate::config::{Aim, Pack, Policy, Settings};
 use crate::ui::{BOLD, DIM, HINT, WARN};
 
 pub(super) fn http(ctx: &Context, settings: &Settings, catalog: &Catalog, address: SocketAddr) {
@@ -26,6 +27,7 @@ pub(super) fn http(ctx: &Context, settings: &Settings, catalog: &Catalog, addres
             writeln!(out, "  Requests must bear a token: Authorization: Bearer $VOUCH_TOKEN")?;
         }
         index(&mut out, settings)?;
+        campaigns(&mut out, settings)?;
         tools(&mut out, settings, catalog)?;
         writeln!(
             out,
@@ -60,6 +62,7 @@ pub(super) fn stdio(ctx: &Context, settings: &Settings, catalog: &Catalog) {
             "  MCP   on standard input and output: this is for a client, not for typing"
         )?;
         index(&mut out, settings)?;
+        campaigns(&mut out, settings)?;
         tools(&mut out, settings, catalog)?;
         writeln!(out, "\n{DIM}Ctrl-D ends it. To connect a client: vouch connect <client>{DIM:#}")
     };
@@ -77,6 +80,14 @@ fn index(out: &mut impl Write, settings: &Settings) -> io::Result<()> {
     }
     let status = format!("{HINT}vouch index status{HINT:#}");
     writeln!(out, "  INDEX built in the background; searches answer meanwhile  ({status})")
+}
+
+fn campaigns(out: &mut impl Write, settings: &Settings) -> io::Result<()> {
+    for Aim { path, .. } in &settings.campaign.aims {
+        let what = path.as_ref().map_or("the demo".to_owned(), |path| path.display().to_string());
+        writeln!(out, "  FUZZ  {}, as soon as it is compiled and deployed", one_line(&what))?;
+    }
+    Ok(())
 }
 
 fn tools(out: &mut impl Write, settings: &Settings, catalog: &Catalog) -> io::Result<()> {

@@ -1,18 +1,17 @@
 //! A replay for programs.
 
+use ::fuzz::trace::{Done, End, Event, Told, Trace, Traced};
 use alloy_primitives::hex;
 use serde_json::{Value, json};
 
-use super::again::{Done, Replayed};
 use super::judge::{Broken, Judged};
-use super::trace::{End, Event, Told, Trace};
 
 /// Letters of one value; a program that needs more of it runs the call itself.
 const MAX_LETTERS: usize = 10_000;
 
-pub(super) fn of(replayed: &[Replayed], judged: Option<&Judged>) -> Value {
+pub(super) fn of(replayed: &[Traced], judged: Option<&Judged>) -> Value {
     let broken = judged.map_or(&[][..], |judged| &judged.broken);
-    let call = |(index, it): (usize, &Replayed)| {
+    let call = |(index, it): (usize, &Traced)| {
         let fails = broken.iter().filter(|broken| broken.after == index + 1);
         let fails: Vec<_> = fails.map(|broken| &broken.name).collect();
         call(it, &fails)
@@ -33,7 +32,7 @@ fn test(broken: &Broken) -> Value {
     json!({"name": broken.name, "after": broken.after, "reason": broken.place, "trace": trace})
 }
 
-fn call(replayed: &Replayed, fails: &[&String]) -> Value {
+fn call(replayed: &Traced, fails: &[&String]) -> Value {
     let done = replayed.done.as_ref();
     let trace = done.map(|done| &done.trace);
     let first = trace.and_then(|trace| trace.frames.first());
@@ -91,7 +90,7 @@ fn event(event: &Event) -> Value {
         "contract": event.contract,
         "address": event.address,
         "name": event.name,
-        // null for what is indexed
+        // null for bytes that are not of the type
         "values": event.values.iter().map(|it| it.as_deref().map(shortened)).collect::<Vec<_>>(),
     })
 }

@@ -7,9 +7,9 @@ use ::fuzz::campaign::{Campaign, Failure, Start};
 use ::fuzz::config::Settings;
 use ::fuzz::generate::Dictionary;
 use ::fuzz::target::Target;
+use ::fuzz::trace::Done;
 use alloy_primitives::I256;
 
-use super::again::Done;
 use crate::commands::fuzz::{site, unsupported};
 use crate::report::{Explain, Result};
 

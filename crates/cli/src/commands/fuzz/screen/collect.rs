@@ -8,12 +8,11 @@ mod tell;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use ::fuzz::campaign::{Happening, Hits, Shared};
+use ::fuzz::campaign::{Happening, Hits, Shared, cover};
 use contract::text::one_line;
 
 use super::model::{Doing, Event, Given, Model, State, Worker};
 use super::view::View;
-use crate::commands::fuzz::cover;
 use history::History;
 use outcomes::Outcomes;
 
@@ -24,6 +23,8 @@ const MAX_COMMANDS: usize = 50;
 
 pub(super) struct Collector {
     title: String,
+    /// Where agents reach the campaign.
+    agents: Option<String>,
     began: Instant,
     /// The same moment on the clock that events have.
     began_at: SystemTime,
@@ -36,9 +37,10 @@ pub(super) struct Collector {
 }
 
 impl Collector {
-    pub(super) fn new(title: String) -> Self {
+    pub(super) fn new(title: String, agents: Option<String>) -> Self {
         Self {
             title,
+            agents,
             began: Instant::now(),
             began_at: SystemTime::now(),
             history: History::default(),
@@ -76,6 +78,7 @@ impl Collector {
             reproducer,
             workers: self.workers(shared, &shrinking, state),
             events,
+            agents: self.agents.clone(),
             commands: commands(shared),
             trouble: trouble(shared),
         }
@@ -100,7 +103,11 @@ impl Collector {
                 self.ended[event.worker].get_or_insert_with(|| one_line(reason));
             }
         }
-        let told = events.iter().map(|event| Event {
+        // Calls that workers show now and then are a sample for those who ask, and would push out what is worth seeing.
+        let is_sample = |what: &Happening| {
+            matches!(what, Happening::TransactionExecuted { is_injected: false, .. })
+        };
+        let told = events.iter().filter(|event| !is_sample(&event.what)).map(|event| Event {
             at: event.time.duration_since(self.began_at).unwrap_or(Duration::ZERO),
             worker: event.worker,
             text: one_line(&tell::event(&event.what, &shared.target)),
@@ -140,14 +147,14 @@ fn trouble(shared: &Shared) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use ::fuzz::call::{Call, Delay, What};
-    use ::fuzz::campaign::{Campaign, Command, Start};
+    use ::fuzz::campaign::{Campaign, Command, Injection, Start};
     use ::fuzz::config::Settings;
     use ::fuzz::generate::Dictionary;
+    use ::fuzz::script;
     use alloy_primitives::U256;
 
     use super::*;
-    use crate::commands::fuzz::demo;
+    use crate::campaign::demo;
     use crate::commands::fuzz::screen::model::Outcome;
 
     /// A campaign on the demo that was told something and is over.
@@ -155,15 +162,11 @@ mod tests {
         let settings = Settings { seed: Some(1), test_limit: 20_000, ..Settings::default() };
         let build = demo::build().map_err(|failure| failure.one_line()).unwrap();
         let target = ::fuzz::deploy::deploy(Arc::new(build), 0, &settings).unwrap();
-        let [fee, withdraw] =
-            ["fee()", "withdraw(uint256)"].map(|it| target.find(it, None).unwrap());
-        let call = Call {
-            what: What::Function { function: fee, args: Vec::new() },
-            from: settings.senders[0],
-            to: settings.contract_address,
+        let withdraw = target.find("withdraw(uint256)", None).unwrap();
+        let injection = Injection {
+            steps: vec![script::read("fee()", &target).unwrap()],
+            sender: settings.senders[0],
             value: U256::ZERO,
-            gas_price: 0,
-            delay: Delay::default(),
         };
         let settings = Arc::new(settings);
         let campaign = Campaign::start(Start {
@@ -173,7 +176,7 @@ mod tests {
             workers: 2,
             corpus: Vec::new(),
             commands: vec![
-                (1, Command::Inject(vec![call])),
+                (1, Command::Inject(injection)),
                 (2, Command::Prioritize(withdraw)),
                 (3, Command::ClearPriorities),
             ],
@@ -188,7 +191,7 @@ mod tests {
     #[test]
     fn a_campaign_shows_all_that_there_is() {
         let shared = over();
-        let model = Collector::new("Vault".to_owned()).look(&shared, &View::default());
+        let model = Collector::new("Vault".to_owned(), None).look(&shared, &View::default());
         let outcomes: Vec<_> =
             model.tests.iter().map(|test| (test.outcome.clone(), test.calls)).collect();
         assert_eq!(outcomes, [(Outcome::Passing, 0), (Outcome::Falsified, 2)]);
@@ -220,7 +223,8 @@ mod tests {
     #[test]
     fn a_pause_and_an_end_are_seen() {
         let shared = over();
-        let state = |shared| Collector::new(String::new()).look(shared, &View::default()).state;
+        let state =
+            |shared| Collector::new(String::new(), None).look(shared, &View::default()).state;
         assert_eq!(state(&shared), State::Running);
         shared.pause();
         assert_eq!(state(&shared), State::Paused);

@@ -22,6 +22,8 @@ pub(super) struct Model {
     pub(super) workers: Vec<Worker>,
     /// The newest first.
     pub(super) events: Vec<Event>,
+    /// Where agents reach the campaign, if they do.
+    pub(super) agents: Option<String>,
     /// What an agent told the campaign to do, the newest first.
     pub(super) commands: Vec<Given>,
     /// Something that a person should know.

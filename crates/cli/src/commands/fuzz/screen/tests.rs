@@ -59,6 +59,7 @@ fn model() -> Model {
             event(12, 0, "+3 branches by deposit(7), corpus 31"),
             event(0, 1, "started"),
         ],
+        agents: Some("http://127.0.0.1:8378/mcp".to_owned()),
         commands: vec![
             Given { round: 12, text: "prioritize Vault.move(address,uint256)".to_owned() },
             Given { round: 9, text: "inject 2 calls: deposit(1); withdraw(1)".to_owned() },

@@ -1,6 +1,6 @@
 //! Events and commands in words.
 
-use ::fuzz::campaign::{Command, Happening};
+use ::fuzz::campaign::{Command, Happening, Injection};
 use ::fuzz::reproducer::solidity;
 use ::fuzz::target::Target;
 
@@ -8,27 +8,30 @@ pub(super) fn event(what: &Happening, target: &Target) -> String {
     match what {
         Happening::WorkerStarted => "started".to_owned(),
         Happening::WorkerStopped { reason } => format!("ended: {reason}"),
-        Happening::CoverageIncreased { call, branches, corpus } => {
-            let noun = if *branches == 1 { "branch" } else { "branches" };
-            format!("+{branches} {noun} by {call}, corpus {corpus}")
+        Happening::CoverageIncreased { entry, corpus } => {
+            let branches = entry.edges.len();
+            let noun = if branches == 1 { "branch" } else { "branches" };
+            let last = entry.calls.last().map(|call| solidity::call(call, target));
+            format!("+{branches} {noun} by {}, corpus {corpus}", last.unwrap_or_default())
         }
-        Happening::TestFailed { test, calls, is_shrunk } => {
+        Happening::TestFailed { test, calls, is_shrunk, .. } => {
             let name = target.tests.get(*test).map_or("a test", |test| &test.name);
             let how = if *is_shrunk { "made small" } else { "falsified" };
             format!("{name} {how}: {}", count(calls.len()))
         }
-        Happening::TransactionExecuted { call, gas, is_success } => {
+        Happening::TransactionExecuted { call, gas, is_success, is_injected } => {
+            let begin = if *is_injected { "injected " } else { "" };
             let end = if *is_success { "" } else { ", reverted" };
-            format!("{call}: {gas} gas{end}")
+            format!("{begin}{}: {gas} gas{end}", solidity::call(call, target))
         }
     }
 }
 
 pub(super) fn command(command: &Command, target: &Target) -> String {
     match command {
-        Command::Inject(calls) => {
-            let lines: Vec<_> = calls.iter().map(|call| solidity::call(call, target)).collect();
-            format!("inject {}: {}", count(calls.len()), lines.join("; "))
+        Command::Inject(Injection { steps, .. }) => {
+            let lines: Vec<_> = steps.iter().map(|step| step.text(target)).collect();
+            format!("inject {}: {}", count(steps.len()), lines.join("; "))
         }
         Command::Prioritize(id) => {
             let function = target.function(*id);

@@ -21,7 +21,10 @@ pub(in super::super) fn last(frame: &mut Frame<'_>, area: Rect, model: &Model, t
 }
 
 pub(in super::super) fn agent(frame: &mut Frame<'_>, area: Rect, model: &Model, theme: Theme) {
-    let block = Block::bordered().title(" Agent ").border_style(theme.dim());
+    let mut block = Block::bordered().title(" Agent ").border_style(theme.dim());
+    if let Some(url) = &model.agents {
+        block = block.title_bottom(format!(" {url} "));
+    }
     let room = usize::from(block.inner(area).height);
     let line = |given: &Given| {
         let when = format!("round {}: ", given.round);

@@ -14,18 +14,18 @@ use crate::ui::Ui;
 /// Files that are named one by one; a folder may hold thousands.
 const MAX_NAMED: usize = 5;
 
-pub(super) struct Corpus {
-    pub(super) folder: Folder,
+pub(crate) struct Corpus {
+    pub(crate) folder: Folder,
 }
 
 impl Corpus {
-    pub(super) fn open(path: &Path) -> Result<Self> {
+    pub(crate) fn open(path: &Path) -> Result<Self> {
         let folder = Folder::open(path).map_err(unusable)?;
         Ok(Self { folder })
     }
 
     /// The sequences that can be used. What cannot is named.
-    pub(super) fn load(&self, ui: Ui, target: &Target) -> Result<Vec<Vec<Call>>> {
+    pub(crate) fn load(&self, ui: Ui, target: &Target) -> Result<Vec<Vec<Call>>> {
         let loaded = self.folder.load(target).map_err(unusable)?;
         tell(ui, &loaded.set_aside, "a damaged file of the corpus is set aside");
         tell(ui, &loaded.foreign, "a file of the corpus is not used");
@@ -47,7 +47,7 @@ fn tell(ui: Ui, files: &[Unused], what: &str) {
 }
 
 /// An error with all that it comes from, on one line.
-pub(super) fn with_causes(error: &dyn std::error::Error) -> String {
+pub(crate) fn with_causes(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {

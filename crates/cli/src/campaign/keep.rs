@@ -8,13 +8,13 @@ use ::fuzz::target::Target;
 
 use super::corpus::with_causes;
 
-pub(super) struct Keeper {
+pub(crate) struct Keeper {
     folder: Folder,
     scene: Scene,
 }
 
 impl Keeper {
-    pub(super) fn new(folder: Folder, scene: Scene) -> Self {
+    pub(crate) fn new(folder: Folder, scene: Scene) -> Self {
         Self { folder, scene }
     }
 

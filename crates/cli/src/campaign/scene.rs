@@ -12,7 +12,7 @@ use super::subject::Subject;
 /// Ethereum's, which the fuzzer's chain has too.
 const CHAIN_ID: u64 = 1;
 
-pub(super) fn of(subject: &Subject, settings: &Settings) -> Scene {
+pub(crate) fn of(subject: &Subject, settings: &Settings) -> Scene {
     let target = &subject.target;
     let main = &target.build.contracts[subject.contract];
     let limits = Limits { gas: settings.call_gas, time: std::time::Duration::ZERO };

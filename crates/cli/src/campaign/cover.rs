@@ -1,15 +1,13 @@
 //! What ran, by line and branch of the source, and the reports of it.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ::fuzz::campaign::{Hits, Shared};
-use ::fuzz::chain::{Known, Part};
+use ::fuzz::campaign::{Shared, cover};
 use ::fuzz::config::{CoverageFormat, Settings};
 use ::fuzz::target::Target;
-use coverage::{CodeHits, Edge, Report};
+use coverage::Report;
 use globset::{Glob, GlobSet, GlobSetBuilder};
 use jiff::Timestamp;
 use tempfile::NamedTempFile;
@@ -17,23 +15,23 @@ use tempfile::NamedTempFile;
 use crate::exit::Exit;
 use crate::report::{Explain, Result};
 
-pub(super) struct Cover {
+pub(crate) struct Cover {
     target: Arc<Target>,
-    pub(super) report: Report,
+    pub(crate) report: Report,
     /// Outcomes of branches in code, which are more than those in source.
-    pub(super) branches: usize,
+    pub(crate) branches: usize,
 }
 
 impl Cover {
-    pub(super) fn of(shared: &Shared) -> Self {
+    pub(crate) fn of(shared: &Shared) -> Self {
         let target = shared.target.clone();
         let hits = shared.hits();
-        let report = Report::new(&target.build, &code_hits(&target, &hits));
-        Self { report, branches: branches(&hits), target }
+        let report = cover::report(&target, &hits);
+        Self { report, branches: cover::branches(&hits), target }
     }
 
     /// Writes the reports that are wanted, where a folder for them is named; says which.
-    pub(super) fn write(&self, settings: &Settings, excludes: &GlobSet) -> Result<Vec<PathBuf>> {
+    pub(crate) fn write(&self, settings: &Settings, excludes: &GlobSet) -> Result<Vec<PathBuf>> {
         let Some(folder) = folder(settings) else { return Ok(Vec::new()) };
         let mut report = self.report.clone();
         report.files.retain(|file| !excludes.is_match(&file.path));
@@ -56,7 +54,7 @@ impl Cover {
 }
 
 /// Patterns of files that somebody does not want to see.
-pub(super) fn excludes(patterns: &[String]) -> Result<GlobSet> {
+pub(crate) fn excludes(patterns: &[String]) -> Result<GlobSet> {
     let mut excludes = GlobSetBuilder::new();
     for pattern in patterns {
         let glob = Glob::new(pattern)
@@ -75,7 +73,7 @@ fn folder(settings: &Settings) -> Option<&Path> {
 
 /// Makes the folder of the reports before anything is fuzzed: hours later is too late to find that it cannot be made. The
 /// corpus makes its own.
-pub(super) fn make_folder(settings: &Settings) -> Result {
+pub(crate) fn make_folder(settings: &Settings) -> Result {
     let Some(folder) = &settings.coverage_dir else { return Ok(()) };
     std::fs::create_dir_all(folder)
         .explain(format_args!("cannot make the folder {}", folder.display()))
@@ -89,53 +87,4 @@ fn replace(folder: &Path, file: &Path, text: &str) -> std::io::Result<()> {
     unfinished.as_file().sync_all()?;
     unfinished.persist(file)?;
     Ok(())
-}
-
-/// Outcomes of branches that any worker saw.
-pub(super) fn branches(hits: &[Arc<Hits>]) -> usize {
-    let mut seen = BTreeSet::new();
-    for hits in hits {
-        for (code, edges) in hits.edges.iter().enumerate() {
-            seen.extend(edges.iter().map(|edge| (code, *edge)));
-        }
-    }
-    seen.len()
-}
-
-/// The counts of all workers together, of code that ran or lies on the chain.
-fn code_hits(target: &Target, hits: &[Arc<Hits>]) -> Vec<CodeHits> {
-    let is_deployed = |known: &Known| {
-        known.part == Part::Runtime
-            && target.contracts.iter().any(|deployed| deployed.contract == known.contract)
-    };
-    let known = target.codes.known().iter().enumerate();
-    let counted = known.filter_map(|(code, known)| {
-        let blocks = sum(hits.iter().filter_map(|hits| hits.blocks.get(code)));
-        (!blocks.is_empty() || is_deployed(known)).then(|| CodeHits {
-            contract: known.contract,
-            part: match known.part {
-                Part::Creation => coverage::Part::Creation,
-                Part::Runtime => coverage::Part::Runtime,
-            },
-            code: known.bytes.clone(),
-            blocks,
-            edges: edges(hits, code),
-            halts: sum(hits.iter().filter_map(|hits| hits.halts.get(code))),
-        })
-    });
-    counted.collect()
-}
-
-fn sum<'a>(counts: impl Iterator<Item = &'a Vec<(usize, u32)>>) -> Vec<(usize, u64)> {
-    let mut sums: BTreeMap<usize, u64> = BTreeMap::new();
-    for (offset, count) in counts.flatten() {
-        *sums.entry(*offset).or_default() += u64::from(*count);
-    }
-    sums.into_iter().collect()
-}
-
-fn edges(hits: &[Arc<Hits>], code: usize) -> Vec<Edge> {
-    let edges = hits.iter().filter_map(|hits| hits.edges.get(code)).flatten();
-    let edges: BTreeSet<(usize, bool)> = edges.copied().collect();
-    edges.into_iter().map(|(offset, taken)| Edge { offset, taken, seen: true }).collect()
 }

@@ -19,17 +19,17 @@ use crate::report::{Failure, Result};
 const MAX_NAMES: usize = 20;
 
 /// The contract under test, on its chain.
-pub(super) struct Subject {
-    pub(super) target: Arc<Target>,
+pub(crate) struct Subject {
+    pub(crate) target: Arc<Target>,
     /// Its place in the build.
-    pub(super) contract: usize,
-    pub(super) name: String,
+    pub(crate) contract: usize,
+    pub(crate) name: String,
     /// It came with the program: its source is on no disk.
-    pub(super) is_bundled: bool,
+    pub(crate) is_bundled: bool,
 }
 
 impl Subject {
-    pub(super) fn load(plan: &Plan) -> Result<Self> {
+    pub(crate) fn load(plan: &Plan) -> Result<Self> {
         let build = match &plan.path {
             Some(path) => solidity::load(path, &plan.toolchain).map_err(not_loaded)?,
             None => demo::build()?,

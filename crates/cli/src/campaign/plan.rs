@@ -12,7 +12,6 @@ use globset::GlobSet;
 use solidity::Toolchain;
 
 use super::cover;
-use super::flags::Flags;
 use crate::commands::{Context, solc, wrong_config};
 use crate::config::{self, Layer, Place};
 use crate::env::Var;
@@ -27,45 +26,57 @@ const ECHIDNA: [&str; 2] = ["echidna.yaml", "echidna.yml"];
 
 /// What is to be done.
 #[derive(Debug)]
-pub(super) struct Plan {
+pub(crate) struct Plan {
     /// None for the contract that comes with the program.
-    pub(super) path: Option<PathBuf>,
-    pub(super) contract: Option<String>,
-    pub(super) settings: Arc<Settings>,
-    pub(super) toolchain: Toolchain,
-    pub(super) seed: u64,
-    pub(super) workers: usize,
-    pub(super) format: Format,
+    pub(crate) path: Option<PathBuf>,
+    pub(crate) contract: Option<String>,
+    pub(crate) settings: Arc<Settings>,
+    pub(crate) toolchain: Toolchain,
+    pub(crate) seed: u64,
+    pub(crate) workers: usize,
+    pub(crate) format: Format,
     /// Nobody chose a format, so that a terminal may show more than lines.
-    pub(super) may_show_screen: bool,
+    pub(crate) may_show_screen: bool,
     /// Files that reports of coverage leave out.
-    pub(super) coverage_excludes: GlobSet,
+    pub(crate) coverage_excludes: GlobSet,
     /// What a file says and nobody does.
-    pub(super) warnings: Vec<String>,
+    pub(crate) warnings: Vec<String>,
+}
+
+/// What somebody names to be fuzzed.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Wanted {
+    /// None for the contract that comes with the program.
+    pub(crate) path: Option<PathBuf>,
+    pub(crate) contract: Option<String>,
+    pub(crate) solc: Option<PathBuf>,
 }
 
 impl Plan {
-    pub(super) fn new(ctx: &Context, path: Option<PathBuf>, flags: Flags) -> Result<Self> {
-        let path = match flags.demo {
-            true => None,
-            false => Some(path.unwrap_or_else(|| PathBuf::from("."))),
-        };
+    /// What files say goes over `base`, and what `apply` says over that.
+    pub(crate) fn new(
+        ctx: &Context,
+        wanted: Wanted,
+        base: Settings,
+        apply: impl FnOnce(&mut Settings) -> Result,
+    ) -> Result<Self> {
+        let Wanted { path, contract, solc } = wanted;
         let (mut settings, mut warnings) = match &path {
-            Some(path) => from_files(ctx, path)?,
-            None => (Settings::default(), Vec::new()),
+            Some(path) => from_files(ctx, path, base)?,
+            None => (base, Vec::new()),
         };
-        flags.apply(&mut settings)?;
+        apply(&mut settings)?;
         check(&settings)?;
         warnings.extend(idle(&settings));
         let seed = *settings.seed.get_or_insert_with(random_seed);
         let cores = || std::thread::available_parallelism().map_or(1, |cores| cores.get());
         Ok(Self {
-            toolchain: toolchain(ctx, flags.solc, &settings)?,
+            toolchain: toolchain(ctx, solc, &settings)?,
             workers: settings.workers.map_or_else(cores, |workers| workers.get()),
             coverage_excludes: cover::excludes(&settings.coverage_excludes)?,
             format: settings.format.unwrap_or(Format::Text),
             may_show_screen: settings.format.is_none(),
-            contract: flags.contract,
+            contract,
             settings: Arc::new(settings),
             path,
             seed,
@@ -76,24 +87,33 @@ impl Plan {
 
 /// What Echidna's file says; without one, what the table of vouch.toml says. They are not mixed: a file that was made for
 /// Echidna means here what it means there.
-fn from_files(ctx: &Context, path: &Path) -> Result<(Settings, Vec<String>)> {
+fn from_files(ctx: &Context, path: &Path, base: Settings) -> Result<(Settings, Vec<String>)> {
     // The flag is that of all commands; what it names tells which file is meant.
     let given = ctx.place.config.as_deref().filter(|file| is_yaml(file));
-    let place = Place {
-        config: ctx.place.config.clone().filter(|file| !is_yaml(file)),
-        root: ctx.place.root.clone(),
-    };
-    let ours = config::load(&place, &ctx.environment, Layer::default()).map_err(wrong_config)?;
+    let ours = config::load(&our_place(ctx), &ctx.environment, Layer::default());
+    let ours = ours.map_err(wrong_config)?.fuzz;
     let Some(file) = given.map(Path::to_owned).or_else(|| beside(path)) else {
-        return Ok((ours.fuzz.unwrap_or_default(), Vec::new()));
+        let settings = match ours {
+            Some(table) => table.over(base),
+            None => base,
+        };
+        return Ok((settings, Vec::new()));
     };
-    let (settings, warnings) = read_echidna(&file)?;
+    let (settings, warnings) = read_echidna(&file, base)?;
     let name = file.display();
     let mut warnings: Vec<_> = warnings.iter().map(|it| format!("{name}: {it}")).collect();
-    if ours.fuzz.is_some() {
+    if ours.is_some() {
         warnings.push(format!("the table [fuzz] of vouch.toml is not used, because {name} is"));
     }
     Ok((settings, warnings))
+}
+
+/// Where vouch.toml is looked for: --config may name a file of Echidna instead.
+pub(crate) fn our_place(ctx: &Context) -> Place {
+    Place {
+        config: ctx.place.config.clone().filter(|file| !is_yaml(file)),
+        root: ctx.place.root.clone(),
+    }
 }
 
 fn is_yaml(path: &Path) -> bool {
@@ -106,16 +126,20 @@ fn beside(path: &Path) -> Option<PathBuf> {
     ECHIDNA.iter().map(|name| folder.join(name)).find(|file| file.is_file())
 }
 
-fn read_echidna(file: &Path) -> Result<(Settings, Vec<echidna_yaml::Warning>)> {
+fn read_echidna(
+    file: &Path,
+    mut settings: Settings,
+) -> Result<(Settings, Vec<echidna_yaml::Warning>)> {
     let usage = |failure: Failure| failure.with_exit(Exit::Usage);
     let text = read(file)
         .explain(format_args!("cannot read {}", file.display()))
         .hint("name another file with --config FILE.yaml, or leave it out")
         .map_err(usage)?;
-    echidna_yaml::read(&text)
+    let warnings = echidna_yaml::read_over(&mut settings, &text)
         .explain(format_args!("{} cannot be used", file.display()))
         .hint("correct it, or name another file with --config FILE.yaml")
-        .map_err(usage)
+        .map_err(usage)?;
+    Ok((settings, warnings))
 }
 
 /// The text of a file, as far as a configuration may be long; the reader says the rest.

@@ -9,7 +9,7 @@ const SOURCE: &str = include_str!("demo/Vault.sol");
 const COMPILED: &str = include_str!("demo/Vault.json");
 
 /// Reads it as any compiler's output, from a folder that is gone afterwards.
-pub(super) fn build() -> Result<Build> {
+pub(crate) fn build() -> Result<Build> {
     let failed = "cannot unpack the demo into the folder for temporary files";
     let folder = tempfile::tempdir().explain(failed)?;
     let compiled = folder.path().join("Vault.json");

@@ -2,7 +2,7 @@
 //
 //     npm install --prefix FOLDER solc@0.8.37
 //     cd crates/cli
-//     node src/commands/fuzz/demo/compile.mjs FOLDER/node_modules/solc src/commands/fuzz/demo/Vault.sol tests/cli/fuzz/*.sol
+//     node src/campaign/demo/compile.mjs FOLDER/node_modules/solc src/campaign/demo/Vault.sol tests/cli/fuzz/*.sol
 //
 // The source carries the hash of its text, by which a test notices that somebody changed it and did not run this.
 
