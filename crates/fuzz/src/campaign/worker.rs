@@ -177,9 +177,11 @@ impl<'a> Worker<'a> {
     }
 
     fn run_rounds(&mut self, corpus: &[Vec<Call>]) -> Ended {
-        self.begin_round();
+        // First of all, since commands begin with the round: only who asked the tests knows what they look at.
         self.restart();
         self.check_open();
+        self.begin_round();
+        self.restart();
         self.replay_corpus(corpus);
         loop {
             self.shared.wait_if_paused();
