@@ -31,7 +31,7 @@ class Schemathesis(unittest.TestCase):
             file = project.root / path
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text("Small steps.\n")
-        base = project.serve(self, token).removesuffix("/mcp")
+        base = project.serve(self, token=token).removesuffix("/mcp")
         command = [
             Path(sys.executable).with_name("schemathesis"),
             "--config-file",

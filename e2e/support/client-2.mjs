@@ -24,4 +24,4 @@ export async function connect(t, transport, answer) {
 }
 
 export const overHttp = (url) => new StreamableHTTPClientTransport(new URL(url));
-export const overStdio = (place) => new StdioClientTransport(stdio(place));
+export const overStdio = (place, flags) => new StdioClientTransport(stdio(place, flags));

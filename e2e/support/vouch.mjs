@@ -55,18 +55,18 @@ export async function project(t) {
 }
 
 /** How a client starts the server by itself and speaks to it over stdio. */
-export function stdio({ root }) {
-  return { command: VOUCH, args: ["serve", "--stdio", "--root", root], stderr: "ignore" };
+export function stdio({ root }, flags = []) {
+  return { command: VOUCH, args: ["serve", "--stdio", "--root", root, ...flags], cwd: root, stderr: "ignore" };
 }
 
 /** The URL of a server for this project on a free port. Ends with the test `t`. */
-export function serve(t, { root }) {
-  return listen(t, VOUCH, ["serve", "--port", "0", "--root", root]);
+export function serve(t, { root }, flags = []) {
+  return listen(t, VOUCH, ["serve", "--port", "0", "--root", root, ...flags], root);
 }
 
 /** Starts a server and waits for the line on stderr that says where it listens. */
-export async function listen(t, command, args) {
-  const child = spawn(command, args, { stdio: ["ignore", "ignore", "pipe"] });
+export async function listen(t, command, args, cwd) {
+  const child = spawn(command, args, { cwd, stdio: ["ignore", "ignore", "pipe"] });
   const ended = new Promise((done) => child.once("close", done));
   atEnd(t, async () => {
     child.kill();

@@ -52,14 +52,15 @@ class Project:
             [VOUCH, *args, "--root", self.root], check=True, capture_output=True, text=True
         ).stdout
 
-    def stdio_arguments(self):
-        return ["serve", "--stdio", "--root", str(self.root)]
+    def stdio_arguments(self, *flags):
+        return ["serve", "--stdio", "--root", str(self.root), *flags]
 
-    def serve(self, test, token=None):
+    def serve(self, test, *flags, token=None):
         """The URL of a server for this project on a free port. Ends with the test."""
         environment = {**os.environ, "VOUCH_TOKEN": token} if token else None
         server = subprocess.Popen(
-            [VOUCH, "serve", "--port", "0", "--root", self.root],
+            [VOUCH, "serve", "--port", "0", "--root", self.root, *flags],
+            cwd=self.root,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
