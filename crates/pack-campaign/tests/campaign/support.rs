@@ -1,7 +1,7 @@
 //! Campaigns that tests look at and steer, and calls of tools as the pipeline makes them.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -56,7 +56,8 @@ impl Default for Setting {
 impl Setting {
     /// A contract of the fuzzer's own targets.
     pub(crate) fn of(contract: &'static str) -> Self {
-        let mut build = load("../fuzz/tests/targets.json");
+        let targets = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fuzz/tests/targets.json");
+        let mut build = load(&targets);
         let path = format!("{contract}.sol");
         build.contracts.retain(|it| it.source == path);
         build.sources.retain(|it| it.path == path);
@@ -85,12 +86,16 @@ impl Setting {
 
 /// A copy of what `vouch fuzz --demo` fuzzes, so that the demo can change without these tests.
 fn vault() -> Build {
-    load("tests/vault/Vault.json")
+    // Unpacked in this order, because a source that is newer than its build would be refused.
+    let folder = tempfile::tempdir().unwrap();
+    let compiled = folder.path().join("Vault.json");
+    fs::write(folder.path().join("Vault.sol"), include_str!("../vault/Vault.sol")).unwrap();
+    fs::write(&compiled, include_str!("../vault/Vault.json")).unwrap();
+    load(&compiled)
 }
 
-fn load(path: &str) -> Build {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(path);
-    solidity::load(&path, &Toolchain::default()).unwrap()
+fn load(path: &Path) -> Build {
+    solidity::load(path, &Toolchain::default()).unwrap()
 }
 
 impl Scene {
