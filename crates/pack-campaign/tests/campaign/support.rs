@@ -84,13 +84,17 @@ impl Setting {
     }
 }
 
-/// A copy of what `vouch fuzz --demo` fuzzes, so that the demo can change without these tests.
+/// What `vouch fuzz --demo` fuzzes.
 fn vault() -> Build {
     // Unpacked in this order, because a source that is newer than its build would be refused.
     let folder = tempfile::tempdir().unwrap();
     let compiled = folder.path().join("Vault.json");
-    fs::write(folder.path().join("Vault.sol"), include_str!("../vault/Vault.sol")).unwrap();
-    fs::write(&compiled, include_str!("../vault/Vault.json")).unwrap();
+    fs::write(
+        folder.path().join("Vault.sol"),
+        include_str!("../../../cli/src/campaign/demo/Vault.sol"),
+    )
+    .unwrap();
+    fs::write(&compiled, include_str!("../../../cli/src/campaign/demo/Vault.json")).unwrap();
     load(&compiled)
 }
 
