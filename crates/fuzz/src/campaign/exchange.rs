@@ -1,8 +1,8 @@
 //! How workers share what they find, so that a run can be repeated.
 //!
-//! Work is cut into rounds, by what was executed and not by time. What a worker finds in a round the others take in at
-//! the beginning of the second round after it, in the order of the workers. So each worker sees the same in each run,
-//! however the system schedules the threads, and waits only for one that has fallen more than a round behind.
+//! Work is cut into rounds, by what was executed and not by time. What a worker finds in a round the others take in
+//! [`LAG`] rounds later, in the order of the workers. So each worker sees the same in each run, however the system
+//! schedules the threads, and waits only for one that has fallen nearly as many rounds behind.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -10,8 +10,9 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use super::check::Site;
 use super::pool::Entry;
 
-/// How many rounds later finds are taken in.
-const LAG: u64 = 2;
+/// How many rounds later finds are taken in: more than the longest stretch of work takes, in which a worker ends no round
+/// (see `worker::STRETCH_WORK`). With two rounds, two workers made a tenth fewer calls, since one waited for the other.
+const LAG: u64 = 8;
 
 /// What a worker found in one round.
 #[derive(Clone, Debug, Default)]
@@ -46,7 +47,7 @@ impl Exchange {
         Self { board: Mutex::new(board), changed: Condvar::new() }
     }
 
-    /// Puts down what was found in the worker's round, and takes what the others found two rounds before the next.
+    /// Puts down what was found in the worker's round, and takes what the others found [`LAG`] rounds before the next.
     ///
     /// None if `is_stopped` says so while it waits.
     pub(super) fn swap(
@@ -128,20 +129,23 @@ mod tests {
     }
 
     #[test]
-    fn finds_arrive_two_rounds_later() {
+    fn finds_arrive_some_rounds_later() {
         let exchange = Exchange::new(2);
-        assert_eq!(tests(exchange.swap(0, failure(10), || false)), Some(vec![]));
-        assert_eq!(tests(exchange.swap(1, failure(20), || false)), Some(vec![]));
-        assert_eq!(tests(exchange.swap(0, failure(11), || false)), Some(vec![20]));
-        assert_eq!(tests(exchange.swap(1, failure(21), || false)), Some(vec![10]));
-        assert_eq!(tests(exchange.swap(0, failure(12), || false)), Some(vec![21]));
+        let lag = usize::try_from(LAG).unwrap();
+        for round in 1..lag {
+            assert_eq!(tests(exchange.swap(0, failure(round), || false)), Some(vec![]));
+            assert_eq!(tests(exchange.swap(1, failure(100 + round), || false)), Some(vec![]));
+        }
+        assert_eq!(tests(exchange.swap(0, failure(lag), || false)), Some(vec![101]));
+        assert_eq!(tests(exchange.swap(1, failure(100 + lag), || false)), Some(vec![1]));
+        assert_eq!(tests(exchange.swap(0, failure(lag + 1), || false)), Some(vec![102]));
     }
 
     #[test]
     fn nobody_waits_for_one_that_left() {
         let exchange = Exchange::new(2);
         exchange.leave(1);
-        for round in 0..5 {
+        for round in 0..2 * usize::try_from(LAG).unwrap() {
             assert_eq!(tests(exchange.swap(0, failure(round), || false)), Some(vec![]));
         }
     }
@@ -149,7 +153,9 @@ mod tests {
     #[test]
     fn a_stop_ends_the_wait() {
         let exchange = Exchange::new(2);
-        assert!(exchange.swap(0, failure(1), || true).is_some());
+        for _ in 1..LAG {
+            assert!(exchange.swap(0, failure(1), || true).is_some());
+        }
         assert!(exchange.swap(0, failure(2), || true).is_none());
     }
 }
