@@ -39,6 +39,7 @@ pub(crate) struct Prepared {
     scene: Scene,
     /// The folder of the corpus.
     output: Option<PathBuf>,
+    is_paused: bool,
 }
 
 impl Prepared {
@@ -65,7 +66,7 @@ impl Prepared {
             commands: Vec::new(),
             recorder,
         };
-        Ok(Self { start, scene, output: settings.corpus_dir.clone() })
+        Ok(Self { start, scene, output: settings.corpus_dir.clone(), is_paused: false })
     }
 
     /// Commands of an earlier run are given again, each in the same round.
@@ -74,9 +75,19 @@ impl Prepared {
         self
     }
 
+    /// Whether it waits for somebody who lets it begin.
+    pub(crate) fn paused(mut self, is_paused: bool) -> Self {
+        self.is_paused = is_paused;
+        self
+    }
+
     /// Starts the workers.
     pub(crate) fn start(self) -> Result<Campaign> {
-        Campaign::start(self.start)
+        let started = match self.is_paused {
+            true => Campaign::start_paused(self.start),
+            false => Campaign::start(self.start),
+        };
+        started
             .explain("cannot start the threads of the campaign")
             .hint("try fewer: vouch fuzz --workers 1")
     }

@@ -77,6 +77,15 @@ pub struct Summary {
 impl Campaign {
     /// Starts the workers.
     pub fn start(start: Start) -> io::Result<Self> {
+        Self::begin(start, false)
+    }
+
+    /// Starts the workers, which make no call before somebody says [`Shared::resume`].
+    pub fn start_paused(start: Start) -> io::Result<Self> {
+        Self::begin(start, true)
+    }
+
+    fn begin(start: Start, is_paused: bool) -> io::Result<Self> {
         let count = start.workers.max(1);
         let shared = Arc::new(Shared::new(
             start.target.clone(),
@@ -85,6 +94,9 @@ impl Campaign {
             start.commands,
             start.recorder,
         ));
+        if is_paused {
+            shared.pause();
+        }
         let corpus = Arc::new(start.corpus);
         let mut workers = Vec::new();
         for id in 0..count {

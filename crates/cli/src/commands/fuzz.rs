@@ -99,7 +99,7 @@ fn fuzz(ctx: &Context, ui: Ui, plan: &Plan, subject: &Subject, flags: &Flags) ->
     let Plan { settings, .. } = plan;
     // Before the folder is opened for this run, which keeps a log of its own there.
     let commands = commands(settings, flags, &subject.target)?;
-    let prepared = Prepared::new(ui, plan, subject)?.with_commands(commands);
+    let prepared = Prepared::new(ui, plan, subject)?.with_commands(commands).paused(flags.paused);
     let project = settings.project_name.as_ref().map(|name| format!("{name}: "));
     let title =
         contract::text::one_line(&format!("{}{}", project.unwrap_or_default(), subject.name));

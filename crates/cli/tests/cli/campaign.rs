@@ -89,6 +89,26 @@ impl Drop for Fuzzing {
 const WITHDRAW: &str = "withdraw(uint256)";
 
 #[test]
+fn a_campaign_that_is_to_wait_makes_no_call_before_an_agent_lets_it() {
+    let project = Project::new();
+    let fuzzing = Fuzzing::start(&project, &["--paused"]);
+    let status = || {
+        let (code, reply) = fuzzing.call("campaign_status", &json!({}));
+        assert_eq!(code, 200, "{reply}");
+        reply
+    };
+    until("it is prepared", || status()["state"] == "paused");
+    assert_eq!(status()["calls"], 0);
+    let (code, reply) =
+        fuzzing.call("prioritize_function", &json!({"functionSignature": WITHDRAW}));
+    assert_eq!(code, 200, "{reply}");
+    assert_eq!(status()["calls"], 0);
+    let (code, reply) = fuzzing.call("resume_campaign", &json!({}));
+    assert_eq!(code, 200, "{reply}");
+    until("it makes calls", || status()["calls"].as_u64().unwrap() > 0);
+}
+
+#[test]
 fn agents_reach_a_campaign_while_it_runs() {
     let project = Project::new();
     let fuzzing = Fuzzing::start(&project, &["--corpus-dir", "corpus"]);

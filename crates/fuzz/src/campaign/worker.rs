@@ -177,6 +177,7 @@ impl<'a> Worker<'a> {
     }
 
     fn run_rounds(&mut self, corpus: &[Vec<Call>]) -> Ended {
+        self.shared.wait_if_paused();
         // First of all, since commands begin with the round: only who asked the tests knows what they look at.
         self.restart();
         self.check_open();

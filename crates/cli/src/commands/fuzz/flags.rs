@@ -107,6 +107,10 @@ pub(crate) struct Flags {
     #[arg(long, value_name = "PORT", conflicts_with = "replay")]
     pub(super) mcp_port: Option<u16>,
 
+    /// Make no call before an agent, or somebody who presses p, lets it go on
+    #[arg(long, requires = "mcp_port")]
+    pub(super) paused: bool,
+
     /// Give the commands again that agents gave in an earlier run [default file: mcp-commands.jsonl of the corpus]
     #[arg(long, value_name = "FILE", num_args = 0..=1, conflicts_with = "replay")]
     pub(super) replay_mcp_commands: Option<Option<PathBuf>>,
