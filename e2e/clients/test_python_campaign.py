@@ -2,7 +2,10 @@
 
 import asyncio
 import json
+import subprocess
+import sys
 import unittest
+from pathlib import Path
 
 from mcp import Client, StdioServerParameters
 
@@ -10,6 +13,9 @@ from support.vouch import VOUCH, Project
 
 FLAGS = ("--packs", "campaign", "--demo", "--corpus-dir", "corpus")
 LIMIT_SECONDS = 60
+E2E = Path(__file__).resolve().parents[1]
+AGENT = E2E.parent / "examples" / "steering-agent" / "agent.py"
+STREAK = E2E.parent / "crates" / "xtask" / "src" / "bench" / "campaign" / "contracts" / "Streak.sol"
 
 
 class Refused(Exception):
@@ -78,6 +84,41 @@ class Behaviour:
         log = (project.root / "corpus" / "mcp-commands.jsonl").read_text().splitlines()
         tools = [json.loads(line)["tool"] for line in log]
         self.assertEqual(tools, ["inject_transaction", "prioritize_function", "clear_priorities"])
+
+
+class ExampleAgent(unittest.TestCase):
+    def test_it_steers_until_the_property_breaks(self):
+        project = Project(self)
+        # The agent reads the lines, so the source lies beside what was made of it.
+        (project.root / STREAK.name).write_text(STREAK.read_text())
+        compiled = project.root / "Streak.json"
+        compiled.write_text(compile_solidity(STREAK))
+        flags = ("--paused", "--mcp-port", "0", "--corpus-dir", "corpus", "--stop-on-fail")
+        # Left alone it would not break the property within this many calls.
+        limits = ("--seed", "1", "--workers", "1", "--test-limit", "500000")
+        url = project.start(self, "fuzz", str(compiled), *flags, *limits)
+        agent = subprocess.run(
+            [sys.executable, AGENT, url, "--every", "0.1"], capture_output=True, text=True, timeout=LIMIT_SECONDS
+        )
+        self.assertEqual(agent.returncode, 0, agent.stderr)
+        said = agent.stdout
+        self.assertTrue(said.startswith("0 calls: prioritised confirm()\n"), said)
+        self.assertRegex(said, "failed: echidna_holds|the server is gone, and the campaign with it")
+        self.assertTrue(list((project.root / "corpus" / "reproducers-unshrunk").glob("*.txt")), said)
+
+
+def compile_solidity(path):
+    """What the npm compiler makes of a source, as standard JSON."""
+    selection = {"*": {"": ["ast"], "*": ["abi", "evm.bytecode", "evm.deployedBytecode"]}}
+    task = {
+        "language": "Solidity",
+        "sources": {path.name: {"content": path.read_text()}},
+        "settings": {"outputSelection": selection},
+    }
+    compiler = E2E / "fuzz" / "solc.mjs"
+    return subprocess.run(
+        ["node", compiler], input=json.dumps(task), check=True, capture_output=True, text=True
+    ).stdout
 
 
 class OverHttp:

@@ -57,9 +57,13 @@ class Project:
 
     def serve(self, test, *flags, token=None):
         """The URL of a server for this project on a free port. Ends with the test."""
+        return self.start(test, "serve", "--port", "0", "--root", self.root, *flags, token=token)
+
+    def start(self, test, *arguments, token=None):
+        """Runs a `vouch` command that serves, and gives the URL that it names. Ends with the test."""
         environment = {**os.environ, "VOUCH_TOKEN": token} if token else None
         server = subprocess.Popen(
-            [VOUCH, "serve", "--port", "0", "--root", self.root, *flags],
+            [VOUCH, *arguments],
             cwd=self.root,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
