@@ -9,12 +9,12 @@ mod daedaluzz;
 mod measured;
 mod memory;
 mod observer;
-mod peers;
-mod prepare;
+pub(super) mod peers;
+pub(super) mod prepare;
 mod rates;
-mod report;
-mod subjects;
-mod tools;
+pub(super) mod report;
+pub(super) mod subjects;
+pub(super) mod tools;
 mod workers;
 
 use std::fs;
@@ -195,7 +195,7 @@ fn join(thread: ScopedJoinHandle<'_, Result<Part>>) -> Result<Part> {
 }
 
 /// Of the last minute.
-fn load_average() -> Result<f64> {
+pub(super) fn load_average() -> Result<f64> {
     let text = fs::read_to_string("/proc/loadavg").context("the load of this machine")?;
     let first = text.split_whitespace().next().context("/proc/loadavg is empty")?;
     Ok(first.parse()?)

@@ -110,6 +110,35 @@ impl<W: Write, R: BufRead> Pipes<W, R> {
     }
 }
 
+/// A connection over which one call after the other is made, in the stateless revision.
+pub(crate) struct Connection {
+    address: String,
+    stream: TcpStream,
+    reader: BufReader<TcpStream>,
+    body: Vec<u8>,
+}
+
+impl Connection {
+    pub(crate) fn open(address: &str) -> Result<Self> {
+        let stream = TcpStream::connect(address)?;
+        stream.set_nodelay(true)?;
+        let reader = BufReader::with_capacity(64 * 1024, stream.try_clone()?);
+        Ok(Self { address: address.to_owned(), stream, reader, body: Vec::new() })
+    }
+
+    /// One call and its structured answer; only the call is on the clock, not the reading of its answer.
+    pub(crate) fn call(&mut self, tool: &str, arguments: &Value) -> Result<(Duration, Value)> {
+        let request = http_request(&self.address, tool, arguments);
+        let before = Instant::now();
+        self.stream.write_all(&request)?;
+        read_response(&mut self.reader, &mut self.body)?;
+        let elapsed = before.elapsed();
+        check(&self.body)?;
+        let mut answer: Value = serde_json::from_slice(&self.body)?;
+        Ok((elapsed, answer["result"]["structuredContent"].take()))
+    }
+}
+
 /// Calls over HTTP in the stateless revision, each connection one call after the other.
 pub(crate) fn http(
     address: &str,

@@ -27,21 +27,21 @@ const PROGRAMS: [(&str, &str); 2] =
     [("solc", include_str!("peers/solc.js")), ("slither", include_str!("peers/slither.py"))];
 
 /// A peer, or why there is none.
-pub(super) type Peer = Result<PathBuf, String>;
+pub(in crate::bench) type Peer = Result<PathBuf, String>;
 
-pub(super) struct Peers {
+pub(in crate::bench) struct Peers {
     /// The folder of the npm package `solc`.
     package: PathBuf,
     /// The folder of our programs.
     programs: PathBuf,
     /// The folder with the programs `crytic-compile` and `python3`, which has slither.
     crytic: PathBuf,
-    pub(super) forge: Peer,
-    pub(super) echidna: Peer,
+    pub(in crate::bench) forge: Peer,
+    pub(in crate::bench) echidna: Peer,
 }
 
 impl Peers {
-    pub(super) fn install() -> Result<Self> {
+    pub(in crate::bench) fn install() -> Result<Self> {
         let folder = root().join("target/bench/peers");
         let package = npm(&folder, SOLC, "solc")
             .context("the compiler is not there, and nothing can be measured without it")?;
@@ -60,12 +60,12 @@ impl Peers {
     }
 
     /// The compiler as a program.
-    pub(super) fn solc(&self) -> PathBuf {
+    pub(in crate::bench) fn solc(&self) -> PathBuf {
         self.programs.join("solc")
     }
 
     /// A command that finds the compiler and the rest on its path.
-    pub(super) fn command(&self, program: &Path) -> Result<Command> {
+    pub(in crate::bench) fn command(&self, program: &Path) -> Result<Command> {
         let mut path = vec![self.programs.clone(), self.crytic.clone()];
         path.extend(env::split_paths(&env::var_os("PATH").unwrap_or_default()));
         let path: OsString = env::join_paths(path).context("a folder that no path can name")?;

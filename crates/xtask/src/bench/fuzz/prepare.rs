@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, ensure};
 
 /// Runs to the end; anything but success is an error.
-pub(super) fn run(mut command: Command) -> Result<()> {
+pub(in crate::bench) fn run(mut command: Command) -> Result<()> {
     let words = std::iter::once(command.get_program()).chain(command.get_args());
     let words: Vec<_> = words.map(|word| word.to_string_lossy().into_owned()).collect();
     let line = words.join(" ");

@@ -6,33 +6,33 @@ use serde::{Serialize, Serializer};
 
 /// Everything that one run measured.
 #[derive(Debug, Serialize)]
-pub(super) struct Report {
-    pub(super) cores: usize,
+pub(in crate::bench) struct Report {
+    pub(in crate::bench) cores: usize,
     /// Peers and data that were not there, with the reason.
-    pub(super) missing: Vec<String>,
-    pub(super) parts: Vec<Part>,
+    pub(in crate::bench) missing: Vec<String>,
+    pub(in crate::bench) parts: Vec<Part>,
 }
 
 #[derive(Debug, Serialize)]
-pub(super) struct Part {
-    pub(super) title: String,
+pub(in crate::bench) struct Part {
+    pub(in crate::bench) title: String,
     /// Of the last minute, when the part began: figures of a busy machine mean less.
-    pub(super) load_average: f64,
-    pub(super) columns: Vec<&'static str>,
-    pub(super) rows: Vec<Vec<Cell>>,
+    pub(in crate::bench) load_average: f64,
+    pub(in crate::bench) columns: Vec<&'static str>,
+    pub(in crate::bench) rows: Vec<Vec<Cell>>,
     /// Peers that did not run here, with the reason.
-    pub(super) failures: Vec<String>,
-    pub(super) goals: Vec<Goal>,
+    pub(in crate::bench) failures: Vec<String>,
+    pub(in crate::bench) goals: Vec<Goal>,
 }
 
 #[derive(Debug, Serialize)]
-pub(super) struct Goal {
-    pub(super) is_met: bool,
-    pub(super) text: String,
+pub(in crate::bench) struct Goal {
+    pub(in crate::bench) is_met: bool,
+    pub(in crate::bench) text: String,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Cell {
+pub(in crate::bench) enum Cell {
     Text(String),
     /// With so many digits after the point.
     Number(f64, usize),
@@ -41,16 +41,16 @@ pub(super) enum Cell {
 }
 
 impl Cell {
-    pub(super) fn text(text: impl Into<String>) -> Self {
+    pub(in crate::bench) fn text(text: impl Into<String>) -> Self {
         Cell::Text(text.into())
     }
 
     /// A whole number.
-    pub(super) fn count(value: f64) -> Self {
+    pub(in crate::bench) fn count(value: f64) -> Self {
         Cell::Number(value, 0)
     }
 
-    pub(super) fn optional(value: Option<f64>, digits: usize) -> Self {
+    pub(in crate::bench) fn optional(value: Option<f64>, digits: usize) -> Self {
         value.map_or(Cell::Empty, |value| Cell::Number(value, digits))
     }
 
@@ -75,7 +75,7 @@ impl Serialize for Cell {
 }
 
 impl Part {
-    pub(super) fn new(title: &str, load_average: f64, columns: &[&'static str]) -> Self {
+    pub(in crate::bench) fn new(title: &str, load_average: f64, columns: &[&'static str]) -> Self {
         Self {
             title: title.to_owned(),
             load_average,
@@ -87,21 +87,21 @@ impl Part {
     }
 
     /// Adds a row, and shows it at once: a run takes long.
-    pub(super) fn row(&mut self, cells: impl Into<Vec<Cell>>) {
+    pub(in crate::bench) fn row(&mut self, cells: impl Into<Vec<Cell>>) {
         let cells = cells.into();
         eprintln!("  {}", line(&cells.iter().map(Cell::shown).collect::<Vec<_>>()));
         self.rows.push(cells);
     }
 
     /// A row that says that there are no figures; a peer that fails does not end the run.
-    pub(super) fn failed(&mut self, subject: &str, tool: &str, why: &str) {
+    pub(in crate::bench) fn failed(&mut self, subject: &str, tool: &str, why: &str) {
         let mut row = vec![Cell::text(subject), Cell::text(tool), Cell::text("not measured")];
         row.resize(self.columns.len(), Cell::Empty);
         self.row(row);
         self.failures.push(format!("{tool} on {subject}: {why}"));
     }
 
-    pub(super) fn goal(&mut self, is_met: bool, text: String) {
+    pub(in crate::bench) fn goal(&mut self, is_met: bool, text: String) {
         self.goals.push(Goal { is_met, text });
     }
 
@@ -131,7 +131,7 @@ impl Part {
 }
 
 impl Report {
-    pub(super) fn markdown(&self) -> String {
+    pub(in crate::bench) fn markdown(&self) -> String {
         let mut out = format!("{} cores\n\n", self.cores);
         for part in &self.parts {
             out.push_str(&part.markdown());
@@ -153,7 +153,7 @@ fn line(cells: &[String]) -> String {
 }
 
 /// The value in the middle; of an even number of values the mean of the two there.
-pub(super) fn median(values: &[f64]) -> Option<f64> {
+pub(in crate::bench) fn median(values: &[f64]) -> Option<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     let middle = sorted.len() / 2;

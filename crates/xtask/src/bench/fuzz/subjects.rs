@@ -20,53 +20,56 @@ use serde_json::{Value, json};
 
 use super::peers::Peers;
 
+/// A contract in a folder of this repository.
 macro_rules! own {
-    ($name:literal, $title:literal) => {
-        Source {
+    ($folder:literal, $name:literal, $title:literal) => {
+        $crate::bench::fuzz::subjects::Source {
             name: $name,
             title: $title,
-            text: include_str!(concat!("contracts/", $name, ".sol")),
+            text: include_str!(concat!($folder, $name, ".sol")),
         }
     };
 }
+pub(in crate::bench) use own;
 
 /// A contract of this repository.
-pub(super) struct Source {
-    pub(super) name: &'static str,
-    pub(super) title: &'static str,
-    text: &'static str,
+pub(in crate::bench) struct Source {
+    pub(in crate::bench) name: &'static str,
+    pub(in crate::bench) title: &'static str,
+    pub(in crate::bench) text: &'static str,
 }
 
 /// Those whose property always holds.
-pub(super) const HOLDING: [Source; 2] = [own!("Setter", "setter"), own!("Erc20", "ERC-20")];
+pub(in crate::bench) const HOLDING: [Source; 2] =
+    [own!("contracts/", "Setter", "setter"), own!("contracts/", "Erc20", "ERC-20")];
 
 /// Those whose property can be broken.
-pub(super) const BREAKABLE: [Source; 6] = [
-    own!("Flags", "two flags"),
-    own!("SelfTransfer", "self-transfer"),
-    own!("Combination", "four dials in order"),
-    own!("Magic", "sum of 20 bytes"),
-    own!("TimeLock", "time lock"),
-    own!("Shares", "rounded shares"),
+pub(in crate::bench) const BREAKABLE: [Source; 6] = [
+    own!("contracts/", "Flags", "two flags"),
+    own!("contracts/", "SelfTransfer", "self-transfer"),
+    own!("contracts/", "Combination", "four dials in order"),
+    own!("contracts/", "Magic", "sum of 20 bytes"),
+    own!("contracts/", "TimeLock", "time lock"),
+    own!("contracts/", "Shares", "rounded shares"),
 ];
 
 /// A contract that is compiled and ready for all tools.
-pub(super) struct Subject {
-    pub(super) title: String,
-    pub(super) contract: String,
-    pub(super) folder: PathBuf,
+pub(in crate::bench) struct Subject {
+    pub(in crate::bench) title: String,
+    pub(in crate::bench) contract: String,
+    pub(in crate::bench) folder: PathBuf,
 }
 
 impl Subject {
     /// Compiles a contract of this repository.
-    pub(super) fn own(peers: &Peers, work: &Path, source: &Source) -> Result<Self> {
+    pub(in crate::bench) fn own(peers: &Peers, work: &Path, source: &Source) -> Result<Self> {
         let place = work.join(source.name);
         Self::prepare(peers, place, source.title, source.name, source.text)
     }
 
     /// A maze with a property, for all tools that want one. Its assertions are left out: forge ends with the first that
     /// fails, in whichever function, and the question is how many calls it makes.
-    pub(super) fn maze_with_property(
+    pub(in crate::bench) fn maze_with_property(
         peers: &Peers,
         work: &Path,
         daedaluzz: &Path,
@@ -80,7 +83,12 @@ impl Subject {
     }
 
     /// A maze as it is.
-    pub(super) fn maze(peers: &Peers, work: &Path, daedaluzz: &Path, number: u32) -> Result<Self> {
+    pub(in crate::bench) fn maze(
+        peers: &Peers,
+        work: &Path,
+        daedaluzz: &Path,
+        number: u32,
+    ) -> Result<Self> {
         let (title, place) = (format!("maze {number}"), work.join(format!("Maze{number}")));
         Self::prepare(peers, place, &title, "Maze", &maze(daedaluzz, number)?)
     }
@@ -99,22 +107,24 @@ impl Subject {
         write(&forge.join("test").join(format!("{contract}.t.sol")), &harness(contract))?;
         write(&echidna.join(&file), text)?;
         write(&echidna.join("peer.yaml"), ECHIDNA_YAML)?;
+        // Beside the build, where vouch looks for the lines that ran.
+        write(&folder.join(&file), text)?;
         let output = compile(peers, &file, text).with_context(|| format!("compiling {title}"))?;
         fs::write(folder.join("build.json"), output)?;
         Ok(Self { title: title.to_owned(), contract: contract.to_owned(), folder })
     }
 
-    pub(super) fn build(&self) -> PathBuf {
+    pub(in crate::bench) fn build(&self) -> PathBuf {
         self.folder.join("build.json")
     }
 
     /// The folder from which forge runs.
-    pub(super) fn forge(&self) -> PathBuf {
+    pub(in crate::bench) fn forge(&self) -> PathBuf {
         self.folder.join("forge")
     }
 
     /// The folder from which Echidna runs, and the source there.
-    pub(super) fn echidna(&self) -> (PathBuf, String) {
+    pub(in crate::bench) fn echidna(&self) -> (PathBuf, String) {
         (self.folder.join("echidna"), format!("{}.sol", self.contract))
     }
 }

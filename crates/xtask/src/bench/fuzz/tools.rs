@@ -16,7 +16,7 @@ use crate::command::root;
 const NO_LIMIT: u64 = 3600;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Tool {
+pub(in crate::bench) enum Tool {
     Vouch,
     /// Random calls on plain revm, which is no fuzzer but what one cannot go below.
     Bare,
@@ -28,23 +28,23 @@ pub(super) enum Tool {
 
 /// What a run is asked for.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Task {
-    pub(super) calls: u64,
-    pub(super) seed: u64,
+pub(in crate::bench) struct Task {
+    pub(in crate::bench) calls: u64,
+    pub(in crate::bench) seed: u64,
     /// Seconds of processor time.
-    pub(super) limit: Option<u64>,
+    pub(in crate::bench) limit: Option<u64>,
 }
 
 /// What a run came to.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Outcome {
-    pub(super) cpu: f64,
+pub(in crate::bench) struct Outcome {
+    pub(in crate::bench) cpu: f64,
     /// None where the tool does not tell.
-    pub(super) calls: Option<u64>,
-    pub(super) reverts: Option<u64>,
-    pub(super) gas: Option<u64>,
-    pub(super) is_broken: bool,
-    pub(super) is_out_of_time: bool,
+    pub(in crate::bench) calls: Option<u64>,
+    pub(in crate::bench) reverts: Option<u64>,
+    pub(in crate::bench) gas: Option<u64>,
+    pub(in crate::bench) is_broken: bool,
+    pub(in crate::bench) is_out_of_time: bool,
 }
 
 /// What the output of a tool tells.
@@ -57,7 +57,7 @@ struct Told {
 }
 
 impl Tool {
-    pub(super) fn name(self) -> &'static str {
+    pub(in crate::bench) fn name(self) -> &'static str {
         match self {
             Self::Vouch => "vouch",
             Self::Bare => "bare revm",
@@ -68,7 +68,7 @@ impl Tool {
     }
 
     /// Why it cannot be run.
-    pub(super) fn absence(self, peers: &Peers) -> Option<&str> {
+    pub(in crate::bench) fn absence(self, peers: &Peers) -> Option<&str> {
         let peer = match self {
             Self::Vouch | Self::Bare => return None,
             Self::Forge | Self::ForgeGuided => &peers.forge,
@@ -78,7 +78,7 @@ impl Tool {
     }
 
     /// Lets a peer compile the contract, which it does once.
-    pub(super) fn prepare(self, peers: &Peers, subject: &Subject) -> Result<()> {
+    pub(in crate::bench) fn prepare(self, peers: &Peers, subject: &Subject) -> Result<()> {
         match self {
             Self::Vouch | Self::Bare => Ok(()),
             Self::Forge | Self::ForgeGuided | Self::Echidna => {
@@ -88,7 +88,12 @@ impl Tool {
     }
 
     /// Runs it on the contract, one worker, sequences of a hundred calls.
-    pub(super) fn run(self, peers: &Peers, subject: &Subject, task: Task) -> Result<Outcome> {
+    pub(in crate::bench) fn run(
+        self,
+        peers: &Peers,
+        subject: &Subject,
+        task: Task,
+    ) -> Result<Outcome> {
         let command = self.command(peers, subject, task)?;
         let ran = measured::run(&command, task.limit.unwrap_or(NO_LIMIT))?;
         let is_out_of_time = ran.end == End::OutOfTime;
@@ -128,12 +133,12 @@ impl Tool {
 }
 
 /// The release binary.
-pub(super) fn vouch_binary() -> PathBuf {
+pub(in crate::bench) fn vouch_binary() -> PathBuf {
     root().join("target/release/vouch")
 }
 
 /// The release example of the fuzzer's crate.
-pub(super) fn bench_binary() -> PathBuf {
+pub(in crate::bench) fn bench_binary() -> PathBuf {
     root().join("target/release/examples/bench")
 }
 
