@@ -23,6 +23,8 @@ pub enum Code {
     /// No such file, module or transaction.
     NotFound,
     TooLarge,
+    /// The tool itself says that it failed; its own words are in `content`.
+    ToolFailed,
     /// Comes with `retryAfterMs`.
     RateLimited,
     /// The caller went away or cancelled; seen in logs, hardly ever by a caller.
@@ -37,7 +39,7 @@ pub enum Code {
 }
 
 impl Code {
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::InvalidInput,
         Self::Unauthenticated,
         Self::AccessDenied,
@@ -46,6 +48,7 @@ impl Code {
         Self::ToolNotFound,
         Self::NotFound,
         Self::TooLarge,
+        Self::ToolFailed,
         Self::RateLimited,
         Self::Cancelled,
         Self::InternalError,
@@ -61,6 +64,7 @@ impl Code {
             Self::AccessDenied | Self::ApprovalRequired | Self::ApprovalDenied => 403,
             Self::ToolNotFound | Self::NotFound => 404,
             Self::TooLarge => 413,
+            Self::ToolFailed => 422,
             Self::RateLimited => 429,
             Self::Cancelled => 499,
             Self::InternalError => 500,
@@ -80,6 +84,7 @@ impl Code {
             Self::ToolNotFound => "TOOL_NOT_FOUND",
             Self::NotFound => "NOT_FOUND",
             Self::TooLarge => "TOO_LARGE",
+            Self::ToolFailed => "TOOL_FAILED",
             Self::RateLimited => "RATE_LIMITED",
             Self::Cancelled => "CANCELLED",
             Self::InternalError => "INTERNAL_ERROR",
@@ -100,6 +105,7 @@ impl Code {
             Self::ToolNotFound => "there is no tool of that name",
             Self::NotFound => "the thing asked for does not exist",
             Self::TooLarge => "the input or the result is over its bound",
+            Self::ToolFailed => "the tool itself reports an error",
             Self::RateLimited => "too many calls in a minute; wait `retryAfterMs`",
             Self::Cancelled => "the caller cancelled the call or went away",
             Self::InternalError => "a defect of the server; its log has the cause",

@@ -31,6 +31,8 @@ pub use rules::{Rule, rule, rules};
 pub use sample::{sample, samples};
 pub use vacuity::{Mutation, MutationKind, Strength, strength};
 
+use serde_json::Value;
+
 use crate::Definition;
 use finding::Report;
 use subject::Subject;
@@ -58,8 +60,26 @@ pub fn lint(definition: &Definition) -> Vec<Finding> {
 /// The findings of one tool stay together, in the order of the list.
 pub fn lint_all(definitions: &[Definition]) -> Vec<Finding> {
     let mut reports: Vec<Report> = definitions.iter().map(report).collect();
-    names::check_list(definitions, &mut reports);
+    let names: Vec<&str> = definitions.iter().map(|definition| definition.name.as_str()).collect();
+    names::check_list(&names, &mut reports);
     reports.into_iter().flat_map(Report::finish).collect()
+}
+
+/// What [`lint_all`] says about the names alone, for each by position: for a list whose definitions were judged before.
+pub fn lint_names(names: &[&str]) -> Vec<Vec<Finding>> {
+    let mut reports: Vec<Report> = names.iter().map(|name| Report::new(name)).collect();
+    names::check_list(names, &mut reports);
+    reports.into_iter().map(Report::finish).collect()
+}
+
+/// Judges every text in any JSON by the rules on hidden and instruction-like text. Paths are pointers into `value`.
+pub fn lint_texts(tool: &str, value: &Value) -> Vec<Finding> {
+    let mut report = Report::new(tool);
+    texts::each_in(value, &mut |text| {
+        hidden::judge(text, &mut report);
+        instructions::judge(text, &mut report);
+    });
+    report.finish()
 }
 
 fn report(definition: &Definition) -> Report {

@@ -4,6 +4,8 @@
 
 use std::fmt::Write;
 
+use serde_json::Value;
+
 /// A character that a reader cannot see or that changes how its neighbours are shown.
 pub fn is_hidden(c: char) -> bool {
     is_invisible(c) || is_bidirectional(c) || (c.is_control() && c != '\n' && c != '\t')
@@ -34,6 +36,25 @@ pub fn one_line(text: &str) -> String {
     escape(text, |c| is_hidden(c) || c == '\n' || c == '\t')
 }
 
+/// Pretty JSON in which nothing hides: hidden characters are JSON escapes, so it means the same and can be reviewed, whether
+/// in a terminal or in the diff of a committed file.
+pub fn json(value: &Value) -> String {
+    let pretty = format!("{value:#}");
+    let mut out = String::with_capacity(pretty.len() + 1);
+    for c in pretty.chars() {
+        // They stand inside strings only: outside there are spaces and line breaks.
+        if is_hidden(c) {
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                write!(out, "\\u{unit:04x}").expect("writing to a string never fails");
+            }
+        } else {
+            out.push(c);
+        }
+    }
+    out.push('\n');
+    out
+}
+
 fn escape(text: &str, hide: impl Fn(char) -> bool) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -52,13 +73,22 @@ fn escape(text: &str, hide: impl Fn(char) -> bool) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{Value, is_hidden, one_line, visible};
     use proptest::prelude::*;
+    use serde_json::json;
 
     #[test]
     fn hidden_characters_show() {
         assert_eq!(visible("a\u{1b}[31mb\r\n\tc"), "a\\u{1b}[31mb\\r\n\tc");
         assert_eq!(one_line("a\n\u{202e}b\u{e0041}"), "a\\n\\u{202e}b\\u{e0041}");
+    }
+
+    #[test]
+    fn nothing_hides_in_json() {
+        let value = json!({"a\u{200b}": "\u{202e}\u{e0041}é\n"});
+        let text = super::json(&value);
+        assert_eq!(text, "{\n  \"a\\u200b\": \"\\u202e\\udb40\\udc41é\\n\"\n}\n");
+        assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), value);
     }
 
     proptest! {

@@ -8,8 +8,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
+use crate::text::one_line;
 use crate::{Code, Contract, ToolError, Violation};
 
 /// Who calls. Limits and approvals are bound to the principal; the rest informs.
@@ -77,6 +78,11 @@ impl CallContext {
         }
     }
 
+    /// Whether anybody looks at what is reported.
+    pub fn wants_progress(&self) -> bool {
+        self.progress.is_some()
+    }
+
     pub fn report(&self, progress: Progress) {
         if let Some(sink) = &self.progress {
             sink(progress);
@@ -92,6 +98,16 @@ pub enum Content {
     Block(Value),
 }
 
+impl Content {
+    /// The block as it goes over the wire.
+    pub fn to_block(&self) -> Value {
+        match self {
+            Self::Text(text) => json!({"type": "text", "text": text}),
+            Self::Block(block) => block.clone(),
+        }
+    }
+}
+
 /// What a tool answers.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Output {
@@ -99,15 +115,48 @@ pub struct Output {
     pub structured: Option<Value>,
     /// What a client shows. Empty means the JSON text of `structured`.
     pub content: Vec<Content>,
+    /// The tool itself says that it failed. Such an answer is no result: the output schema says nothing about it.
+    pub is_error: bool,
+    /// What an upstream server said beside the answer (`_meta`).
+    pub meta: Option<Map<String, Value>>,
+    /// The answer as it came from elsewhere. Kept for people if it breaks its contract, and never passed on.
+    pub raw: Option<Arc<str>>,
 }
 
 impl Output {
+    /// Longer words of a tool are cut in a message; `details` has them whole.
+    const MAX_WORDS: usize = 300;
+
     pub fn structured(value: Value) -> Self {
-        Self { structured: Some(value), content: Vec::new() }
+        Self { structured: Some(value), ..Self::default() }
     }
 
     pub fn text(text: impl Into<String>) -> Self {
-        Self { structured: None, content: vec![Content::Text(text.into())] }
+        Self { content: vec![Content::Text(text.into())], ..Self::default() }
+    }
+
+    /// An answer by which the tool says that it failed, as the error that doors without such answers give.
+    pub fn failure(&self) -> Option<ToolError> {
+        if !self.is_error {
+            return None;
+        }
+        let words = self.content.iter().find_map(|content| match content {
+            Content::Text(text) => Some(text.as_str()),
+            Content::Block(block) => block.get("text").and_then(Value::as_str),
+        });
+        let message = match words {
+            Some(words) => {
+                let words: String = words.chars().take(Self::MAX_WORDS).collect();
+                format!("the tool reports an error: {}", one_line(&words))
+            }
+            None => "the tool reports an error".to_owned(),
+        };
+        let content: Vec<_> = self.content.iter().map(Content::to_block).collect();
+        let mut error = ToolError::new(Code::ToolFailed, message).with("content", content);
+        if let Some(structured) = &self.structured {
+            error = error.with("structuredContent", structured.clone());
+        }
+        Some(error)
     }
 }
 
@@ -181,7 +230,6 @@ pub fn to_output<T: Serialize>(value: &T) -> Result<Output, ToolError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
 
     #[test]
     fn a_whole_number_is_an_integer_however_it_is_written() {
@@ -191,5 +239,22 @@ mod tests {
         for bad in [json!([0.5]), json!([1e300])] {
             assert_eq!(read(bad).unwrap_err().code, Code::InternalError);
         }
+    }
+
+    #[test]
+    fn a_failure_in_the_tools_own_words() {
+        assert_eq!(Output::text("fine").failure(), None);
+        let words = format!("no such\nfile {}", "x".repeat(400));
+        let output = Output {
+            is_error: true,
+            structured: Some(json!({"code": 2})),
+            ..Output::text(words.clone())
+        };
+        let error = output.failure().unwrap();
+        assert_eq!(error.code, Code::ToolFailed);
+        assert!(error.message.starts_with("the tool reports an error: no such\\nfile xxx"));
+        assert!(error.message.len() < 340, "{}", error.message);
+        assert_eq!(error.details["content"], json!([{"type": "text", "text": words}]));
+        assert_eq!(error.details["structuredContent"], json!({"code": 2}));
     }
 }

@@ -5,24 +5,26 @@ use std::fmt::Write;
 use super::finding::Report;
 use super::rules::Id;
 use super::subject::Subject;
-use super::texts;
+use super::texts::{self, Text};
 use crate::text::{is_bidirectional, is_hidden, is_invisible};
 
 pub(super) fn check(subject: &Subject<'_>, report: &mut Report) {
-    texts::each(subject.definition, &mut |text| {
-        let hidden = hidden_in(text.text);
-        let Some(first) = hidden.first() else { return };
-        let mut message = format!("the text has {}", character(*first));
-        if hidden.len() > 1 {
-            write!(message, " and {} more", hidden.len() - 1).expect("a string takes any text");
-        }
-        report.add(
-            Id::HiddenText,
-            text.path(),
-            message,
-            "remove it: what a person cannot see must not reach a model",
-        );
-    });
+    texts::each(subject.definition, &mut |text| judge(text, report));
+}
+
+pub(super) fn judge(text: &Text<'_>, report: &mut Report) {
+    let hidden = hidden_in(text.text);
+    let Some(first) = hidden.first() else { return };
+    let mut message = format!("the text has {}", character(*first));
+    if hidden.len() > 1 {
+        write!(message, " and {} more", hidden.len() - 1).expect("a string takes any text");
+    }
+    report.add(
+        Id::HiddenText,
+        text.path(),
+        message,
+        "remove it: what a person cannot see must not reach a model",
+    );
 }
 
 fn hidden_in(text: &str) -> Vec<char> {

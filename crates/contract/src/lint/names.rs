@@ -6,7 +6,6 @@ use super::finding::{Report, quoted};
 use super::fold;
 use super::rules::Id;
 use super::subject::Subject;
-use crate::Definition;
 
 /// From the MCP specification.
 const MAX_NAME: usize = 128;
@@ -48,12 +47,11 @@ fn problem_of(name: &str) -> Option<String> {
     (name.len() > MAX_NAME).then(|| format!("has {} characters, over {MAX_NAME}", name.len()))
 }
 
-/// `reports` are those of `definitions`, in the same order.
-pub(super) fn check_list(definitions: &[Definition], reports: &mut [Report]) {
+/// The names of one list against each other. `reports` are those of `names`, in the same order.
+pub(super) fn check_list(names: &[&str], reports: &mut [Report]) {
     let mut exact: HashMap<&str, usize> = HashMap::new();
     let mut similar: HashMap<String, usize> = HashMap::new();
-    for (index, definition) in definitions.iter().enumerate() {
-        let name = definition.name.as_str();
+    for (index, name) in names.iter().copied().enumerate() {
         if let Some(first) = exact.get(name) {
             reports[index].add(
                 Id::DuplicateName,
@@ -68,11 +66,7 @@ pub(super) fn check_list(definitions: &[Definition], reports: &mut [Report]) {
             Some(first) => reports[index].add(
                 Id::LookAlikeName,
                 "/name",
-                format!(
-                    "{} is easily taken for {}",
-                    quoted(name),
-                    quoted(&definitions[*first].name)
-                ),
+                format!("{} is easily taken for {}", quoted(name), quoted(names[*first])),
                 "choose names that differ in more than case, separators or look-alike characters",
             ),
             None => {

@@ -79,6 +79,11 @@ pub(super) fn each(definition: &Definition, visit: &mut dyn FnMut(&Text<'_>)) {
     });
 }
 
+/// Visits every string and every key of any JSON.
+pub(super) fn each_in(value: &Value, visit: &mut dyn FnMut(&Text<'_>)) {
+    Walk { parts: Vec::new(), visit }.value(value);
+}
+
 struct Walk<'v> {
     parts: Vec<String>,
     visit: &'v mut dyn FnMut(&Text<'_>),
