@@ -71,6 +71,12 @@ pub enum StoreError {
     #[error("the store would hold more than {limit} discoveries")]
     TooManyDiscoveries { limit: usize },
 
+    #[error("no withheld answer has the id {id}")]
+    UnknownAnswer { id: String },
+
+    #[error("more than one id of a withheld answer begins with {prefix}")]
+    AmbiguousAnswer { prefix: String },
+
     #[error("the operating system gives no random bytes")]
     Random(#[source] getrandom::Error),
 
@@ -119,7 +125,7 @@ impl StoreError {
                 _ => None,
             },
             Self::Corrupt { .. } => Some(
-                "move vouch.db, vouch.db-wal and vouch.db-shm away and start again; approvals, added discoveries and sessions are lost, the audit log is a file of its own",
+                "move vouch.db, vouch.db-wal and vouch.db-shm away and start again; approvals, added discoveries, sessions and withheld answers are lost, the audit log is a file of its own",
             ),
             Self::Newer { .. } => Some("upgrade vouch, or choose another state folder"),
             Self::Database { source, .. } => match source.sqlite_error_code()? {
@@ -133,9 +139,10 @@ impl StoreError {
                 _ => None,
             },
             Self::UnknownApproval { .. } => Some("`vouch approvals list` shows the ids"),
-            Self::AmbiguousApproval { .. } | Self::AmbiguousDiscovery { .. } => {
-                Some("type more characters of the id")
-            }
+            Self::AmbiguousApproval { .. }
+            | Self::AmbiguousDiscovery { .. }
+            | Self::AmbiguousAnswer { .. } => Some("type more characters of the id"),
+            Self::UnknownAnswer { .. } => Some("`vouch calls list` shows the ids"),
             Self::UnknownDiscovery { .. } => Some("`vouch discover list` shows the ids"),
             Self::TooManyDiscoveries { .. } => Some(
                 "remove what no longer holds (`vouch discover remove`), or keep records in files of the project, such as docs/adr",

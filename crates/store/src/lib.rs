@@ -1,8 +1,8 @@
-//! What Vouchsafe keeps: approvals, used nonces, secrets, discoveries, sessions, and the audit log.
+//! What Vouchsafe keeps: approvals, used nonces, secrets, withheld answers, discoveries, sessions, and the audit log.
 //!
 //! ```text
 //! .vouch/              StateDir      0700, ignored by git
-//!   vouch.db           SqliteStore   approvals, nonces, secrets; shared by every vouch process of the project
+//!   vouch.db           SqliteStore   approvals, nonces, secrets, withheld answers; shared by every vouch process of the project
 //!                      ContextStore  discoveries that people added, sessions, file accesses; in the same file
 //!   audit.jsonl        audit         one line for each call, each line bound to the one before
 //!   audit.head         audit         sequence number and hash of the last line
@@ -11,6 +11,7 @@
 //! Start at [`Store`], [`context`] and [`audit`]. This crate knows nothing of tools, MCP or HTTP: a tool is a name, a contract and
 //! a set of arguments are digests.
 
+mod answer;
 mod approval;
 pub mod audit;
 pub mod context;
@@ -26,6 +27,9 @@ mod state_dir;
 use async_trait::async_trait;
 use jiff::Timestamp;
 
+pub use crate::answer::{
+    KeptAnswer, MAX_ANSWER_BYTES, MAX_ANSWERS, MAX_ANSWERS_BYTES, NewAnswer, RawAnswer,
+};
 pub use crate::approval::{Approval, Consent, Decision, NewApproval, State};
 pub use crate::clock::{Clock, system_clock};
 pub use crate::context::ContextStore;
@@ -62,4 +66,14 @@ pub trait Store: Send + Sync {
 
     /// A random key: made on first use, the same for every process from then on.
     async fn secret(&self, name: &str) -> Result<[u8; 32], StoreError>;
+
+    /// Keeps an answer that was withheld from its caller, for people, and gives the id under which they find it. Number,
+    /// size and age of what is kept are bounded.
+    async fn keep_answer(&self, answer: NewAnswer) -> Result<String, StoreError>;
+
+    /// The newest of them, newest first.
+    async fn kept_answers(&self, limit: usize) -> Result<Vec<KeptAnswer>, StoreError>;
+
+    /// The one with this id, or whose id alone begins so.
+    async fn kept_answer(&self, id: &str) -> Result<RawAnswer, StoreError>;
 }

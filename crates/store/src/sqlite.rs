@@ -1,9 +1,10 @@
 //! [`Store`] in one SQLite file that any number of vouch processes share.
 //!
-//! Connecting and the schema are in `connect`, the statements in `approvals` and `keys`. The statements are plain SQL
+//! Connecting and the schema are in `connect`, the statements in `answers`, `approvals` and `keys`. The statements are plain SQL
 //! with numbered parameters, so that they also serve PostgreSQL; SQLite numbers `$n` by first appearance, therefore
 //! they appear in order.
 
+mod answers;
 mod approvals;
 pub(crate) mod connect;
 mod keys;
@@ -18,8 +19,8 @@ use rusqlite::{Connection, Transaction, TransactionBehavior};
 
 use self::worker::Worker;
 use crate::{
-    Approval, Clock, Consent, Decision, NewApproval, State, StateDir, Store, StoreError,
-    system_clock,
+    Approval, Clock, Consent, Decision, KeptAnswer, NewAnswer, NewApproval, RawAnswer, State,
+    StateDir, Store, StoreError, system_clock,
 };
 
 pub struct SqliteStore {
@@ -130,5 +131,18 @@ impl Store for SqliteStore {
     async fn secret(&self, name: &str) -> Result<[u8; 32], StoreError> {
         let name = name.to_owned();
         self.transact(move |tx, _| keys::secret(tx, &name)).await
+    }
+
+    async fn keep_answer(&self, answer: NewAnswer) -> Result<String, StoreError> {
+        self.transact(move |tx, now| answers::keep(tx, now, &answer)).await
+    }
+
+    async fn kept_answers(&self, limit: usize) -> Result<Vec<KeptAnswer>, StoreError> {
+        self.transact(move |tx, _| answers::list(tx, limit)).await
+    }
+
+    async fn kept_answer(&self, id: &str) -> Result<RawAnswer, StoreError> {
+        let id = id.to_owned();
+        self.transact(move |tx, _| answers::find(tx, &id)).await
     }
 }

@@ -10,9 +10,10 @@ use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 use crate::{StateDir, StoreError, private};
 
 /// A step in the schema's history is never edited once released; the next one is added.
-const MIGRATIONS: [&str; 2] = [
+const MIGRATIONS: [&str; 3] = [
     include_str!("../../migrations/0001_approvals.sql"),
     include_str!("../../migrations/0002_context.sql"),
+    include_str!("../../migrations/0003_broken_answers.sql"),
 ];
 
 /// Far longer than any transaction of ours; only a stuck process makes it run out.
