@@ -24,6 +24,8 @@ pub(crate) struct Request<'a> {
     pub(crate) contract: &'a Contract,
     pub(crate) arguments: &'a Value,
     pub(crate) arguments_digest: &'a str,
+    /// The operator's rule that wants it, where the contract does not.
+    pub(crate) rule: Option<&'a str>,
 }
 
 pub(crate) async fn approve(
@@ -32,11 +34,17 @@ pub(crate) async fn approve(
     store: &dyn Store,
     lifetime: Duration,
 ) -> Result<(), Stop> {
+    if inquiry.is_approved() {
+        return Ok(());
+    }
     if inquiry.abilities().elicitation {
         let answers = inquiry.ask_sealed(question(request)).await?;
-        return judge(&answers).map_err(Stop::Fail);
+        judge(&answers)?;
+    } else {
+        queue(request, store, lifetime).await?;
     }
-    queue(request, store, lifetime).await.map_err(Stop::Fail)
+    inquiry.approved();
+    Ok(())
 }
 
 fn question(request: &Request<'_>) -> Question {
@@ -122,13 +130,18 @@ async fn queue(
 
 /// What the person reads: who asks for what, with every argument whole and nothing hidden.
 fn summary(request: &Request<'_>) -> String {
-    let Request { caller, contract, arguments, .. } = request;
+    let Request { caller, contract, arguments, rule, .. } = request;
     let mut out = format!("Allow `{}`?\n", contract.name);
     let client = caller.client.as_deref().map(|client| format!(" ({})", one_line(client)));
     let line = format!("Caller: {}{}\n", one_line(&caller.principal), client.unwrap_or_default());
     out.push_str(&line);
     let title = contract.title.as_deref().unwrap_or(&contract.description);
-    writeln!(out, "It will: {}\n", one_line(title)).expect("writing to a string never fails");
+    writeln!(out, "It will: {}", one_line(title)).expect("writing to a string never fails");
+    if let Some(rule) = rule {
+        writeln!(out, "Asked for by the rule: {}", one_line(rule))
+            .expect("writing to a string never fails");
+    }
+    out.push('\n');
     for (name, value) in arguments.as_object().into_iter().flatten() {
         let text = match value {
             Value::String(text) => visible(text),

@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 use crate::documents::READ;
+use crate::pipeline::json_size;
 
 /// What a call is for. A name that a caller sends can only ever be a tool's.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -92,6 +93,7 @@ impl Reply {
     /// The code of a failure, for logs and metrics.
     pub fn code(&self) -> Option<Code> {
         match self {
+            Self::Done(output) if output.is_error => Some(Code::ToolFailed),
             Self::Done(_) | Self::InputRequired { .. } => None,
             Self::Failed(error) => Some(error.code),
             Self::Refused(_) => Some(Code::InvalidInput),
@@ -103,8 +105,17 @@ impl Reply {
 #[derive(Debug)]
 pub enum Stop {
     Fail(ToolError),
-    /// The answers come with a later round.
-    Ask(Vec<Question>),
+    /// An answer came that nobody may see, because it is no answer or breaks a rule of the one who fetched it. What came is
+    /// kept for people.
+    Broken {
+        error: ToolError,
+        raw: Option<Arc<str>>,
+    },
+    /// The answers come with a later round, which finds what is carried.
+    Ask {
+        questions: Vec<Question>,
+        carry: Option<Value>,
+    },
     Refuse(Refusal),
 }
 
@@ -128,6 +139,9 @@ pub struct Question {
 pub enum QuestionKind {
     /// A form for the person: a message and a flat object schema.
     Form { message: String, schema: Value },
+    /// The same in the words of somebody else, passed on as they are: `elicitation/create` parameters, of a form or of a
+    /// page that the person is to visit.
+    Elicitation(Value),
     /// A completion by the client's model (`sampling/createMessage` parameters).
     Sampling(Value),
     /// The client's root folders.
@@ -138,12 +152,42 @@ impl Question {
     pub fn form(key: impl Into<String>, message: impl Into<String>, schema: Value) -> Self {
         Self { key: key.into(), kind: QuestionKind::Form { message: message.into(), schema } }
     }
+
+    /// Bytes that it takes, roughly.
+    pub(crate) fn size(&self) -> usize {
+        let body = match &self.kind {
+            QuestionKind::Form { message, schema } => message.len() + json_size(schema),
+            QuestionKind::Elicitation(params) | QuestionKind::Sampling(params) => json_size(params),
+            QuestionKind::Roots => 0,
+        };
+        self.key.len() + body
+    }
+
+    /// What kind of ability answering takes.
+    fn needs(&self) -> Ability {
+        match &self.kind {
+            QuestionKind::Elicitation(params) if params["mode"] == "url" => Ability::ElicitationUrl,
+            QuestionKind::Form { .. } | QuestionKind::Elicitation(_) => Ability::Elicitation,
+            QuestionKind::Sampling(_) => Ability::Sampling,
+            QuestionKind::Roots => Ability::Roots,
+        }
+    }
+}
+
+enum Ability {
+    Elicitation,
+    ElicitationUrl,
+    Sampling,
+    Roots,
 }
 
 /// Which kinds of question the client declared that it can answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Abilities {
+    /// Forms.
     pub elicitation: bool,
+    /// Pages to visit.
+    pub elicitation_url: bool,
     pub sampling: bool,
     pub roots: bool,
 }
@@ -151,20 +195,22 @@ pub struct Abilities {
 impl Question {
     /// The client capability that answering takes, by its name in the protocol.
     pub fn ability(&self) -> &'static str {
-        match self.kind {
-            QuestionKind::Form { .. } => "elicitation",
-            QuestionKind::Sampling(_) => "sampling",
-            QuestionKind::Roots => "roots",
+        match self.needs() {
+            Ability::Elicitation => "elicitation",
+            Ability::ElicitationUrl => "elicitation.url",
+            Ability::Sampling => "sampling",
+            Ability::Roots => "roots",
         }
     }
 }
 
 impl Abilities {
     pub fn cover(self, question: &Question) -> bool {
-        match question.kind {
-            QuestionKind::Form { .. } => self.elicitation,
-            QuestionKind::Sampling(_) => self.sampling,
-            QuestionKind::Roots => self.roots,
+        match question.needs() {
+            Ability::Elicitation => self.elicitation,
+            Ability::ElicitationUrl => self.elicitation_url,
+            Ability::Sampling => self.sampling,
+            Ability::Roots => self.roots,
         }
     }
 }

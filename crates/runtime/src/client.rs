@@ -68,10 +68,14 @@ pub async fn call(
             _ => Content::Block(block),
         })
         .collect();
-    Ok(Answer {
-        output: Output { structured: result.structured_content, content },
-        failed: result.is_error.unwrap_or(false),
-    })
+    let failed = result.is_error.unwrap_or(false);
+    let output = Output {
+        structured: result.structured_content,
+        content,
+        is_error: failed,
+        ..Output::default()
+    };
+    Ok(Answer { output, failed })
 }
 
 /// `rustls` wants its cryptography chosen once for the process, before the first HTTP client is made.

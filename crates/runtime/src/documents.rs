@@ -30,7 +30,7 @@ const MAX_URI_LENGTH: usize = 2048;
 /// The documents of all providers.
 pub struct Documents {
     provider: Arc<dyn Resources>,
-    pub(crate) entry: Entry,
+    pub(crate) entry: Arc<Entry>,
 }
 
 impl Documents {
@@ -66,7 +66,7 @@ impl Documents {
     ) -> Result<Self, ContractError> {
         let contract = Contract::new(definition(constraints), &[Code::NotFound])?;
         let invoker = Arc::new(Read { provider: Arc::clone(&provider) });
-        Ok(Self { provider, entry: Entry::new(Arc::new(contract), invoker) })
+        Ok(Self { provider, entry: Arc::new(Entry::new(Arc::new(contract), invoker)) })
     }
 
     /// The limits under which documents are read.

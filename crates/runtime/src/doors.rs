@@ -6,6 +6,7 @@ pub mod openapi;
 pub mod rest;
 mod session;
 pub mod stdio;
+mod verbatim;
 
 use std::time::Duration;
 

@@ -1,10 +1,10 @@
 //! The one way a call goes.
 //!
 //! ```text
-//!  stdio MCP ─┐   ┌──────────────────── Pipeline ────────────────────┐   ┌─ LocalTool ── contract::Tool
-//!  HTTP  MCP ─┼──►│ resolve → validate → rate → approve → time limit │──►┤
-//!  REST      ─┤   │   → run → validate output → size → audit+metrics │   └─ any other Invoker
-//!  `vouch call`┘  └───────────────────────────────────────────────────┘
+//!  stdio MCP ─┐   ┌──────────────────────── Pipeline ────────────────────────┐   ┌─ LocalTool ── contract::Tool
+//!  HTTP  MCP ─┼──►│ resolve → validate → rate → rules → approve → time limit │──►┤
+//!  REST      ─┤   │   → run → validate output → size → rules → audit+metrics │   └─ any other Invoker
+//!  `vouch call`┘  └───────────────────────────────────────────────────────────┘
 //! ```
 //!
 //! This crate owns the [`Catalog`], the [`Pipeline`] and the front doors. It knows no particular tool. Start reading at
@@ -22,6 +22,7 @@ mod limits;
 mod local;
 mod metrics;
 mod pipeline;
+mod policy;
 mod seal;
 mod trace;
 
@@ -29,9 +30,10 @@ pub use call::{
     Abilities, Answers, Ask, Call, Person, Question, QuestionKind, Refusal, Reply, Rounds, Stop,
     Subject,
 };
-pub use catalog::{Catalog, CatalogError, Entry, Invoker};
+pub use catalog::{Catalog, CatalogError, Entry, Invoker, Origin};
 pub use documents::{Documents, READ as READ_RESOURCE};
-pub use inquiry::Inquiry;
+pub use inquiry::{Inquiry, MAX_CARRIED_BYTES, MAX_QUESTIONS_BYTES};
 pub use local::LocalTool;
 pub use metrics::Metrics;
 pub use pipeline::{Approve, Pipeline, PipelineOptions};
+pub use policy::{Judged, Policy, ToolFilter, Verdict};

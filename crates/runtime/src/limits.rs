@@ -1,9 +1,10 @@
 //! Rate limits: so many calls a minute for each caller and tool.
 
+use std::collections::HashMap;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use governor::clock::{Clock, DefaultClock};
 use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
@@ -34,9 +35,59 @@ impl RateLimit {
     }
 }
 
+/// After this long without a call every share is whole again, so a limit that nobody used is like a new one.
+const REFILLED: Duration = Duration::from_secs(60);
+
+/// The limits of the tools that are offered, and of those that were a moment ago: a tool that goes and comes back must
+/// not bring its callers a new share.
+#[derive(Default)]
+pub(crate) struct Limits {
+    known: HashMap<String, Known>,
+}
+
+struct Known {
+    calls: u32,
+    limit: Arc<RateLimit>,
+    gone: Option<Instant>,
+}
+
+impl Limits {
+    /// The limit that this tool had, or a new one where it had none or another rate.
+    pub(crate) fn of(&self, tool: &str, calls: u32) -> Arc<RateLimit> {
+        match self.known.get(tool).filter(|known| known.calls == calls) {
+            Some(known) => Arc::clone(&known.limit),
+            None => Arc::new(RateLimit::per_minute(calls)),
+        }
+    }
+
+    pub(crate) fn hold(&mut self, tool: &str, calls: u32, limit: &Arc<RateLimit>) {
+        let known = Known { calls, limit: Arc::clone(limit), gone: None };
+        self.known.insert(tool.to_owned(), known);
+    }
+
+    /// Lets go of what has not been offered for so long that it does not matter.
+    pub(crate) fn forget(&mut self, is_offered: impl Fn(&str) -> bool) {
+        let now = Instant::now();
+        self.known.retain(|tool, known| {
+            is_offered(tool) || now - *known.gone.get_or_insert(now) < REFILLED
+        });
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_tool_that_comes_back_has_the_limit_it_had() {
+        let mut limits = Limits::default();
+        let first = limits.of("a", 2);
+        limits.hold("a", 2, &first);
+        limits.forget(|_| false);
+        assert!(Arc::ptr_eq(&first, &limits.of("a", 2)));
+        assert!(!Arc::ptr_eq(&first, &limits.of("a", 3)), "another rate is another limit");
+        assert!(!Arc::ptr_eq(&first, &limits.of("b", 2)));
+    }
 
     #[test]
     fn each_caller_has_a_share_of_its_own() {

@@ -1,16 +1,18 @@
 //! The pipeline: every stage that a call passes, in order, whoever calls and whatever runs it.
 
+mod answer;
 mod finish;
+mod live;
 
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use contract::{CallContext, Code, Content, Output, SideEffects, ToolError, sha256_of_value};
+use contract::{CallContext, Code, Output, SideEffects, ToolError, sha256_of_value};
 use serde_json::Value;
 use store::Store;
 use store::audit::AuditLog;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 use tracing::Instrument;
 
 use crate::approval;
@@ -19,9 +21,12 @@ use crate::catalog::{Catalog, Entry};
 use crate::inquiry::Inquiry;
 use crate::limits::RateLimit;
 use crate::metrics::Metrics;
+use crate::policy::{Judged, Policy, ToolFilter, Verdict};
 use crate::seal::{Binding, Round, Seal};
 use crate::trace::TraceParent;
+use answer::{Flaw, Withheld};
 use finish::Ledger;
+use live::Live;
 
 /// Longer limits count as this one: a clock cannot be set to the end of time.
 const LONGEST_LIMIT: Duration = Duration::from_secs(24 * 60 * 60);
@@ -50,6 +55,15 @@ pub struct PipelineOptions {
     pub approval_lifetime: Duration,
     /// How long a connected person may think.
     pub patience: Duration,
+    /// The catalog may change while it is served ([`Pipeline::publish`]): clients are promised to be told.
+    pub live: bool,
+    /// How long a client may keep a listing without asking again.
+    pub list_ttl: Duration,
+    /// Rules on calls of tools and on their results.
+    pub policy: Option<Arc<dyn Policy>>,
+    /// By principal, the tools that a client may call; one that is not in here may call every tool. Resources are not
+    /// concerned.
+    pub clients: HashMap<String, Arc<dyn ToolFilter>>,
 }
 
 impl Default for PipelineOptions {
@@ -58,12 +72,16 @@ impl Default for PipelineOptions {
             approve: HashMap::new(),
             approval_lifetime: Duration::from_secs(15 * 60),
             patience: Duration::from_secs(5 * 60),
+            live: false,
+            list_ttl: Duration::from_secs(60),
+            policy: None,
+            clients: HashMap::new(),
         }
     }
 }
 
 pub struct Pipeline {
-    catalog: Catalog,
+    live: Live,
     options: PipelineOptions,
     store: Arc<dyn Store>,
     audit: AuditLog,
@@ -83,7 +101,7 @@ impl Pipeline {
         let key = store.secret("request-state").await?;
         let seal = Seal::new(key, Arc::clone(&store), options.approval_lifetime);
         Ok(Arc::new(Self {
-            catalog,
+            live: Live::new(catalog),
             options,
             store,
             audit,
@@ -94,8 +112,35 @@ impl Pipeline {
         }))
     }
 
-    pub fn catalog(&self) -> &Catalog {
-        &self.catalog
+    /// The catalog that is served now. Whoever keeps it keeps what it was at this moment.
+    pub fn catalog(&self) -> Arc<Catalog> {
+        self.live.catalog()
+    }
+
+    /// Serves another catalog from now on. Calls in flight end as they began; a tool that keeps its name and its rate
+    /// keeps what its callers have used of it. Who listens is told, if there is something to tell: a catalog with the
+    /// same names and digests is no change.
+    pub fn publish(&self, catalog: Catalog) {
+        self.live.publish(catalog);
+    }
+
+    /// A number that grows with every published change.
+    pub fn catalog_changes(&self) -> watch::Receiver<u64> {
+        self.live.changes()
+    }
+
+    /// Which tools this client may call; None where it may call all.
+    pub fn filter(&self, principal: &str) -> Option<&dyn ToolFilter> {
+        self.options.clients.get(principal).map(|filter| &**filter)
+    }
+
+    /// Whether the tool exists for this client, if it exists at all.
+    pub(crate) fn may_call(&self, principal: &str, tool: &str) -> bool {
+        self.filter(principal).is_none_or(|filter| filter.allows(tool))
+    }
+
+    pub(crate) fn options(&self) -> &PipelineOptions {
+        &self.options
     }
 
     pub fn metrics(&self) -> &Metrics {
@@ -143,9 +188,9 @@ impl Pipeline {
         async {
             let reply = match self.stages(call, &mut ledger).await {
                 Ok(output) => Reply::Done(output),
-                Err(Stop::Fail(error)) => Reply::Failed(error),
+                Err(Stop::Fail(error) | Stop::Broken { error, .. }) => Reply::Failed(error),
                 Err(Stop::Refuse(refusal)) => Reply::Refused(refusal),
-                Err(Stop::Ask(questions)) => ledger.suspended(questions),
+                Err(Stop::Ask { questions, .. }) => ledger.suspended(questions),
             };
             ledger.close(reply).await
         }
@@ -154,9 +199,15 @@ impl Pipeline {
     }
 
     async fn stages(&self, call: Call, ledger: &mut Ledger<'_>) -> Result<Output, Stop> {
-        let Some(entry) = self.catalog.resolve(&call.subject) else {
+        let Some(entry) = self.live.resolve(&call.subject) else {
             return Err(unknown(&call).into());
         };
+        let entry = &*entry;
+        if !self.is_open_to(&call) {
+            // No different from a tool that is not there: its name is none of the caller's business.
+            ledger.refused_as(Code::AccessDenied);
+            return Err(unknown(&call).into());
+        }
         let contract = &entry.contract;
         ledger.resolved(contract);
         let given = Value::Object(call.arguments);
@@ -168,6 +219,14 @@ impl Pipeline {
         if !self.audit.is_healthy() && contract.constraints.side_effects != SideEffects::None {
             return Err(unaudited().into());
         }
+        let policy = self.options.policy.as_deref();
+        let policy = policy.filter(|_| matches!(call.subject, Subject::Tool(_)));
+        let rule = match policy {
+            Some(policy) => judge_call(policy, &judged(entry, &call.caller, &arguments))?,
+            None => None,
+        };
+        // They are gone once the tool has them.
+        let judged_arguments = policy.map(|_| arguments.clone());
 
         let binding = Binding {
             principal: &call.caller.principal,
@@ -176,10 +235,18 @@ impl Pipeline {
             arguments: &arguments_digest,
         };
         let inquiry = self.open_round(call.person, &binding).await?;
+        let _asking = inquiry.until_dropped();
         let ctx = context(&call.caller, call.progress);
         ledger.running(&ctx);
         let work = async {
-            self.approve(entry, &call.caller, &arguments, &arguments_digest, &inquiry).await?;
+            let request = approval::Request {
+                caller: &call.caller,
+                contract,
+                arguments: &arguments,
+                arguments_digest: &arguments_digest,
+                rule: rule.as_deref(),
+            };
+            self.approve(&request, &inquiry).await?;
             ledger.began();
             run_in_time(entry, arguments, &inquiry, &ctx).await
         };
@@ -188,13 +255,24 @@ impl Pipeline {
             () = call.cancel.cancelled() => Err(cancelled().into()),
             output = work => output,
         };
-        match output {
-            Ok(output) => finish_output(entry, output).map_err(Stop::Fail),
-            Err(Stop::Ask(questions)) => {
-                ledger.seal(self.seal.close(&binding, inquiry.next_round(&questions))?);
-                Err(Stop::Ask(questions))
+        let answer = match output {
+            Ok(output) => answer::check(entry, output).and_then(|output| {
+                let (Some(policy), Some(arguments)) = (policy, &judged_arguments) else {
+                    return Ok(output);
+                };
+                answer::judge(policy, &judged(entry, &call.caller, arguments), output)
+            }),
+            Err(Stop::Broken { error, raw }) => Err(Withheld::because(error, raw).into()),
+            Err(Stop::Ask { questions, carry }) => {
+                ledger.seal(self.seal.close(&binding, inquiry.next_round(&questions, carry))?);
+                return Err(Stop::Ask { questions, carry: None });
             }
-            Err(stop) => Err(stop),
+            Err(stop) => return Err(stop),
+        };
+        match answer {
+            Ok(output) => Ok(Output { raw: None, ..output }),
+            Err(Flaw::Failed(error)) => Err(error.into()),
+            Err(Flaw::Withheld(withheld)) => Err(ledger.withhold(*withheld).await.into()),
         }
     }
 
@@ -209,17 +287,20 @@ impl Pipeline {
         Ok(Inquiry::new(person, past, self.options.patience))
     }
 
+    fn is_open_to(&self, call: &Call) -> bool {
+        match &call.subject {
+            Subject::Tool(name) => self.may_call(&call.caller.principal, name),
+            Subject::Resource => true,
+        }
+    }
+
     async fn approve(
         &self,
-        entry: &Entry,
-        caller: &contract::Caller,
-        arguments: &Value,
-        arguments_digest: &str,
+        request: &approval::Request<'_>,
         inquiry: &Inquiry,
     ) -> Result<(), Stop> {
-        let contract = &*entry.contract;
+        let contract = request.contract;
         match self.options.approve.get(&contract.name) {
-            Some(Approve::Always) => return Ok(()),
             Some(Approve::Never) => {
                 return Err(ToolError::new(
                     Code::ApprovalDenied,
@@ -229,11 +310,27 @@ impl Pipeline {
                 .into());
             }
             Some(Approve::Ask) => {}
+            // A rule is about this very call, so it goes before what holds for the tool.
+            _ if request.rule.is_some() => {}
+            Some(Approve::Always) => return Ok(()),
             None if contract.constraints.approval => {}
             None => return Ok(()),
         }
-        let request = approval::Request { caller, contract, arguments, arguments_digest };
-        approval::approve(&request, inquiry, &*self.store, self.options.approval_lifetime).await
+        approval::approve(request, inquiry, &*self.store, self.options.approval_lifetime).await
+    }
+}
+
+fn judged<'a>(entry: &'a Entry, caller: &'a contract::Caller, arguments: &'a Value) -> Judged<'a> {
+    let contract = &entry.contract;
+    Judged { tool: &contract.name, arguments, caller, annotations: &contract.annotations }
+}
+
+/// The rule that wants a person's approval, if one does.
+fn judge_call(policy: &dyn Policy, subject: &Judged<'_>) -> Result<Option<String>, ToolError> {
+    match policy.on_call(subject) {
+        Verdict::Allow => Ok(None),
+        Verdict::Approve { rule } => Ok(Some(rule)),
+        Verdict::Deny { rule, reason } => Err(Verdict::denied("call", rule, &reason)),
     }
 }
 
@@ -262,7 +359,7 @@ fn validate_input(entry: &Entry, mut arguments: Value) -> Result<Value, ToolErro
 }
 
 fn take_rate(entry: &Entry, caller: &contract::Caller) -> Result<(), ToolError> {
-    entry.rate.take(&caller.principal).map_err(|wait| {
+    entry.rate().take(&caller.principal).map_err(|wait| {
         let limit = entry.contract.constraints.rate_per_minute;
         // Rounded up: a caller that waits exactly this long is let in.
         let wait = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX).saturating_add(1);
@@ -322,54 +419,8 @@ fn overdue(entry: &Entry, limit: Duration) -> ToolError {
     ToolError::new(Code::ExecutionTimeout, message).with("limitMs", limit)
 }
 
-/// Checks the answer against the contract and its size, and writes the text that clients show.
-fn finish_output(entry: &Entry, mut output: Output) -> Result<Output, ToolError> {
-    let contract = &entry.contract;
-    if let Some(schema) = &contract.output {
-        let violation = match &output.structured {
-            Some(value) => schema.validate(value).err().map(|violation| violation.message),
-            None => Some("structured content is missing".to_owned()),
-        };
-        if let Some(violation) = violation {
-            // Ours to mend: the caller could do nothing with the details.
-            tracing::error!(
-                tool = contract.name,
-                violation,
-                "a tool broke its own output contract"
-            );
-            return Err(defect());
-        }
-    }
-    if let (Some(value), true) = (&output.structured, output.content.is_empty()) {
-        // Not `to_string`, which goes through the formatter and takes twice as long.
-        let text = serde_json::to_string(value).expect("a JSON value always serialises");
-        output.content.push(Content::Text(text));
-    }
-    let (size, limit) = (output_size(&output), contract.constraints.max_output_bytes);
-    if size > limit {
-        return Err(ToolError::new(
-            Code::TooLarge,
-            format!("the result has {size} bytes, over the limit of {limit}; ask for less"),
-        )
-        .with("limit", limit)
-        .with("size", size));
-    }
-    Ok(output)
-}
-
-fn output_size(output: &Output) -> usize {
-    output
-        .content
-        .iter()
-        .map(|content| match content {
-            Content::Text(text) => text.len(),
-            Content::Block(block) => json_size(block),
-        })
-        .sum()
-}
-
 /// Bytes of a value's JSON text, without writing it.
-fn json_size(value: &Value) -> usize {
+pub(crate) fn json_size(value: &Value) -> usize {
     struct Count(usize);
     impl std::io::Write for Count {
         fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
@@ -405,12 +456,5 @@ fn unaudited() -> ToolError {
     ToolError::new(
         Code::InternalError,
         "the audit log cannot be written, so nothing is changed now",
-    )
-}
-
-fn defect() -> ToolError {
-    ToolError::new(
-        Code::InternalError,
-        "the tool's answer broke its contract; the server's log has the cause",
     )
 }

@@ -10,6 +10,7 @@ use contract::{Code, ToolError};
 use jiff::Timestamp;
 use rmcp::model::{RequestStateCodec, SealOptions};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use store::Store;
 
 use crate::call::{Answers, Refusal, Stop};
@@ -26,6 +27,12 @@ pub(crate) struct Round {
     /// The keys of the questions that were put.
     pub(crate) asked: Vec<String>,
     pub(crate) answers: Answers,
+    /// What an invoker wants to find again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) carried: Option<Value>,
+    /// A person has agreed to the call. An approval of the queue is used up by the first round.
+    #[serde(default)]
+    pub(crate) approved: bool,
 }
 
 pub(crate) struct Seal {

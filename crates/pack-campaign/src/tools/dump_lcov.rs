@@ -66,7 +66,7 @@ fn run(running: &Running, arguments: Value, _: &CallContext) -> Result<Output, T
         }
     }
     let structured = Some(json!({"lcov": text}));
-    Ok(Output { structured, content: vec![Content::Text(text)] })
+    Ok(Output { structured, content: vec![Content::Text(text)], ..Output::default() })
 }
 
 /// Without the files that somebody does not want to see. Patterns that are none were refused when the campaign began.

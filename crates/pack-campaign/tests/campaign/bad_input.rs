@@ -97,9 +97,8 @@ fn functions_that_cannot_be_prioritized() {
 /// Tuples hold a `)` in a signature and in a call, which the contract's patterns do not let through.
 #[test]
 fn tuples_are_written_with_braces() {
-    let mut setting = Setting::of("Structs");
-    setting.settings.test_limit = 1_000_000_000;
-    let scene = Scene::running(setting);
+    // All its tests fail within a second, which would end it.
+    let scene = Scene::running(Setting { is_paused: true, ..Setting::of("Structs") });
     let round = "process((1, [(0x00000000, 2)]))";
     let refusal = scene.refusal("inject_transaction", json!({"sequence": [round]}));
     assert!(refusal.contains("write a tuple as {1, 2}"), "{refusal}");

@@ -39,6 +39,8 @@ pub(crate) struct Setting {
     pub(crate) settings: Settings,
     pub(crate) workers: usize,
     pub(crate) commands: Vec<(u64, Command)>,
+    /// Its workers wait from the first call on, so that it cannot end before it is steered.
+    pub(crate) is_paused: bool,
 }
 
 impl Default for Setting {
@@ -49,6 +51,7 @@ impl Default for Setting {
             settings: Settings { test_limit: NEVER, seed: Some(7), ..Settings::default() },
             workers: 2,
             commands: Vec::new(),
+            is_paused: false,
         }
     }
 }
@@ -71,7 +74,8 @@ impl Setting {
 
     pub(crate) fn start(self) -> Campaign {
         let target = self.target();
-        Campaign::start(Start {
+        let start = if self.is_paused { Campaign::start_paused } else { Campaign::start };
+        start(Start {
             dictionary: Dictionary::of(&target, &self.settings),
             target,
             settings: Arc::new(self.settings),

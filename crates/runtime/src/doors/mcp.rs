@@ -2,6 +2,7 @@
 
 mod ask;
 mod documents;
+mod shelf;
 mod view;
 mod watch;
 
@@ -13,27 +14,28 @@ use futures::future::BoxFuture;
 use rmcp::model::{
     CacheScope, CallToolRequestMethod, CallToolRequestParams, CallToolResponse, CallToolResult,
     CompleteRequestMethod, CompleteRequestParams, CompleteResult, ConstString, CustomRequest,
-    CustomResult, ErrorCode, ErrorData, GetPromptRequestParams, GetPromptResponse, Implementation,
-    InputRequiredResult, JsonObject, ListPromptsResult, ListResourceTemplatesResult,
-    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ProgressNotificationParam,
-    ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse, Reference,
-    ServerCapabilities, ServerConfig, SubscribeRequestMethod, SubscribeRequestParams,
-    SubscriptionFilter, Tool, UnsubscribeRequestMethod, UnsubscribeRequestParams,
+    CustomResult, ErrorCode, ErrorData, Extensions, GetPromptRequestParams, GetPromptResponse,
+    Implementation, InputRequiredResult, JsonObject, ListPromptsResult,
+    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, MetaObject,
+    PaginatedRequestParams, ProgressNotificationParam, ProtocolVersion, ReadResourceRequestParams,
+    ReadResourceResponse, Reference, ServerCapabilities, ServerConfig, SubscribeRequestMethod,
+    SubscribeRequestParams, SubscriptionFilter, Tool, UnsubscribeRequestMethod,
+    UnsubscribeRequestParams,
 };
-use rmcp::service::{RequestContext, SubscriptionContext};
+use rmcp::service::{NotificationContext, Peer, RequestContext, SubscriptionContext};
 use rmcp::{RoleServer, ServerHandler};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::session;
+use super::verbatim::Verbatim;
 use crate::call::{Abilities, Call, Person, Refusal, Reply, Rounds, Subject};
 use crate::documents::Documents;
 use crate::pipeline::Pipeline;
 use ask::PeerAsk;
+use shelf::Shelf;
 use watch::{Line, Watching};
 
-/// How long a client may keep a listing. The catalog of a running server is fixed, so a minute is cautious.
-const LIST_TTL_MS: u64 = 60_000;
 /// Progress that a slow client has not taken yet; more is dropped, the next report says as much.
 const PROGRESS_BACKLOG: usize = 64;
 
@@ -43,6 +45,11 @@ static VERSIONS: LazyLock<Vec<ProtocolVersion>> = LazyLock::new(|| {
     let known = ProtocolVersion::KNOWN_VERSIONS.iter();
     known.filter(|version| version.as_str() >= OLDEST).cloned().collect()
 });
+
+tokio::task_local! {
+    /// Who sent the HTTP request that this task is about, for what the SDK asks without telling.
+    pub(super) static PRINCIPAL: Arc<str>;
+}
 
 /// What a server tells about itself.
 #[derive(Clone, Debug)]
@@ -57,19 +64,23 @@ pub struct Face {
 pub struct McpDoor {
     pipeline: Arc<Pipeline>,
     face: Arc<Face>,
-    tools: Arc<Vec<Tool>>,
+    shelf: Arc<Shelf>,
     /// Who calls when the request itself does not tell (stdio).
     caller: Caller,
     watching: Arc<Watching>,
+    /// Of a connection; a request over HTTP brings its own.
+    verbatim: Arc<Verbatim>,
     /// What never ends by itself ends when this is cancelled.
     closing: CancellationToken,
 }
 
 impl McpDoor {
     pub fn new(pipeline: Arc<Pipeline>, face: Face, caller: Caller) -> Self {
-        let tools = Arc::new(pipeline.catalog().contracts().map(view::tool).collect());
-        let (watching, closing) = (Watching::new(), CancellationToken::new());
-        Self { pipeline, face: Arc::new(face), tools, caller, watching, closing }
+        let (watching, closing) = (Watching::new(&pipeline), CancellationToken::new());
+        let shelf = Arc::new(Shelf::default());
+        shelf.listing(&pipeline);
+        let (face, verbatim) = (Arc::new(face), Arc::default());
+        Self { pipeline, face, shelf, caller, watching, verbatim, closing }
     }
 
     /// On the heap, because the SDK moves a handler's future several times for each request: with the pipeline's inside,
@@ -86,8 +97,20 @@ impl McpDoor {
 
     /// What one client watches is not what another does.
     pub(super) fn for_one_client(mut self) -> Self {
-        self.watching = Watching::new();
+        self.watching = Watching::new(&self.pipeline);
         self
+    }
+
+    /// Results that are to take their place where messages leave.
+    pub(super) fn verbatim_with(mut self, verbatim: Arc<Verbatim>) -> Self {
+        self.verbatim = verbatim;
+        self
+    }
+
+    fn verbatim(&self, context: &RequestContext<RoleServer>) -> Arc<Verbatim> {
+        let parts = context.extensions.get::<http::request::Parts>();
+        let of_request = parts.and_then(|parts| parts.extensions.get::<Arc<Verbatim>>());
+        Arc::clone(of_request.unwrap_or(&self.verbatim))
     }
 
     /// Requests that are open to be told of changes get their answer when `closing` is cancelled.
@@ -125,13 +148,31 @@ impl McpDoor {
         Ok(caller)
     }
 
-    fn documents(&self) -> Option<&Documents> {
-        self.pipeline.catalog().documents()
+    fn documents(&self) -> Option<Arc<Documents>> {
+        self.pipeline.catalog().documents().cloned()
     }
 
     /// The documents, if they can be watched.
-    fn changing_documents(&self) -> Option<&Documents> {
+    fn changing_documents(&self) -> Option<Arc<Documents>> {
         self.documents().filter(|documents| documents.has_changes())
+    }
+
+    fn is_live(&self) -> bool {
+        self.pipeline.options().live
+    }
+
+    /// How long a client may keep a listing.
+    fn list_ttl_ms(&self) -> u64 {
+        u64::try_from(self.pipeline.options().list_ttl.as_millis()).unwrap_or(u64::MAX)
+    }
+
+    fn line(&self, peer: Peer<RoleServer>, extensions: &Extensions) -> Line {
+        Line {
+            pipeline: Arc::clone(&self.pipeline),
+            is_http: extensions.get::<http::request::Parts>().is_some(),
+            peer,
+            closing: self.closing.clone(),
+        }
     }
 }
 
@@ -148,6 +189,9 @@ impl ServerHandler for McpDoor {
             .enable_resources()
             .enable_prompts()
             .build();
+        if let Some(tools) = &mut capabilities.tools {
+            tools.list_changed = self.is_live().then_some(true);
+        }
         if let Some(resources) = &mut capabilities.resources {
             resources.subscribe = self.changing_documents().map(|_| true);
         }
@@ -166,18 +210,29 @@ impl ServerHandler for McpDoor {
 
     /// Asked for every call, to check its headers: the schema is all that it takes.
     fn get_tool(&self, name: &str) -> Option<Tool> {
-        let tool = self.tools.iter().find(|tool| tool.name == name)?;
-        Some(Tool::new_with_raw(tool.name.clone(), None, Arc::clone(&tool.input_schema)))
+        let is_shown = |principal: &Arc<str>| self.pipeline.may_call(principal, name);
+        if !PRINCIPAL.try_with(is_shown).unwrap_or_else(|_| is_shown(&self.caller.principal)) {
+            return None;
+        }
+        let schema = self.shelf.listing(&self.pipeline).input_schema(name)?;
+        Some(Tool::new_with_raw(name.to_owned(), None, schema))
     }
 
     async fn list_tools(
         &self,
         _request: Option<PaginatedRequestParams>,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        Ok(ListToolsResult::with_all_items(self.tools.to_vec())
-            .with_ttl_ms(LIST_TTL_MS)
-            .with_cache_scope(CacheScope::Public))
+        let filter = self.pipeline.filter(&self.caller(&context).principal);
+        let tools = self.shelf.listing(&self.pipeline).tools(filter);
+        // Where clients may call different tools, a listing is nobody else's.
+        let scope = match self.pipeline.options().clients.is_empty() {
+            true => CacheScope::Public,
+            false => CacheScope::Private,
+        };
+        Ok(ListToolsResult::with_all_items(tools)
+            .with_ttl_ms(self.list_ttl_ms())
+            .with_cache_scope(scope))
     }
 
     async fn list_resources(
@@ -191,7 +246,7 @@ impl ServerHandler for McpDoor {
         };
         let views = resources.into_iter().map(documents::resource).collect();
         Ok(ListResourcesResult::with_all_items(views)
-            .with_ttl_ms(LIST_TTL_MS)
+            .with_ttl_ms(self.list_ttl_ms())
             .with_cache_scope(CacheScope::Public))
     }
 
@@ -206,7 +261,7 @@ impl ServerHandler for McpDoor {
         };
         let views = templates.into_iter().map(documents::template).collect();
         Ok(ListResourceTemplatesResult::with_all_items(views)
-            .with_ttl_ms(LIST_TTL_MS)
+            .with_ttl_ms(self.list_ttl_ms())
             .with_cache_scope(CacheScope::Public))
     }
 
@@ -235,12 +290,7 @@ impl ServerHandler for McpDoor {
             self.pipeline.refused_at_door(&self.caller(&context).principal, error.code);
             return Err(documents::failure(&request.uri, &error));
         };
-        let line = Line {
-            pipeline: Arc::clone(&self.pipeline),
-            is_http: context.extensions.get::<http::request::Parts>().is_some(),
-            peer: context.peer,
-            closing: self.closing.clone(),
-        };
+        let line = self.line(context.peer, &context.extensions);
         self.watching.add(request.uri, number, line)
     }
 
@@ -260,12 +310,24 @@ impl ServerHandler for McpDoor {
         &self,
         requested: &SubscriptionFilter,
     ) -> Option<SubscriptionFilter> {
-        Some(self.watching.offer(self.changing_documents()?, requested))
+        let documents = self.changing_documents();
+        if documents.is_none() && !self.is_live() {
+            return None;
+        }
+        let lists = self.is_live().then(|| self.pipeline.catalog_changes());
+        Some(self.watching.offer(documents.as_deref(), lists, requested))
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
-        self.watching.listen(self.documents(), &context, &self.closing).await;
+        self.watching.listen(&self.pipeline, &context, &self.closing).await;
         Ok(())
+    }
+
+    /// A client of the handshake revisions hears of another catalog from here on, without having asked for it.
+    async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
+        if self.is_live() {
+            self.watching.follow(self.line(context.peer, &context.extensions));
+        }
     }
 
     async fn list_prompts(
@@ -274,7 +336,7 @@ impl ServerHandler for McpDoor {
         _context: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
         Ok(ListPromptsResult::default()
-            .with_ttl_ms(LIST_TTL_MS)
+            .with_ttl_ms(self.list_ttl_ms())
             .with_cache_scope(CacheScope::Public))
     }
 
@@ -345,8 +407,9 @@ impl ServerHandler for McpDoor {
             subject: Subject::Tool(request.name.into_owned()),
             arguments: request.arguments.unwrap_or_default(),
         };
+        let verbatim = self.verbatim(&context);
         let Some(token) = token else {
-            return respond(self.enter(call).await);
+            return respond(self.enter(call).await, &verbatim);
         };
         let notify = async |report: Progress| {
             let mut param = ProgressNotificationParam::new(token.clone(), report.done);
@@ -366,7 +429,7 @@ impl ServerHandler for McpDoor {
         while let Ok(report) = progress.try_recv() {
             notify(report).await;
         }
-        respond(reply)
+        respond(reply, &verbatim)
     }
 }
 
@@ -382,6 +445,10 @@ fn person(request: &CallToolRequestParams, context: &RequestContext<RoleServer>)
             .elicitation
             .as_ref()
             .is_some_and(|elicitation| elicitation.form.is_some() || elicitation.url.is_none()),
+        elicitation_url: capabilities
+            .elicitation
+            .as_ref()
+            .is_some_and(|elicitation| elicitation.url.is_some()),
         sampling: capabilities.sampling.is_some(),
         roots: capabilities.roots.is_some(),
     };
@@ -401,13 +468,20 @@ fn person(request: &CallToolRequestParams, context: &RequestContext<RoleServer>)
     }
 }
 
-fn respond(reply: Reply) -> Result<CallToolResponse, ErrorData> {
+fn respond(reply: Reply, verbatim: &Verbatim) -> Result<CallToolResponse, ErrorData> {
+    let stand_in = |result| {
+        let lost = || ErrorData::internal_error("the tool's answer could not be written", None);
+        Ok(verbatim.stand_in(result).ok_or_else(lost)?.into())
+    };
     match reply {
-        Reply::Done(output) => {
+        Reply::Done(output) if view::is_known(&output.content) => {
             let mut result = CallToolResult::success(view::content(output.content)?);
+            result.is_error = Some(output.is_error);
             result.structured_content = output.structured;
+            result.meta = output.meta.map(MetaObject);
             Ok(result.into())
         }
+        Reply::Done(output) => stand_in(view::result(output)),
         // The protocol has its own error for a name that is not in the list.
         Reply::Failed(error) if error.code == Code::ToolNotFound => {
             let name = error.details.get("tool").and_then(|name| name.as_str()).unwrap_or_default();
@@ -420,10 +494,10 @@ fn respond(reply: Reply) -> Result<CallToolResponse, ErrorData> {
             result.structured_content = Some(envelope);
             Ok(result.into())
         }
-        Reply::InputRequired { questions, state } => {
-            let requests = ask::requests(&questions)?;
-            Ok(InputRequiredResult::new(Some(requests), Some(state)).into())
-        }
+        Reply::InputRequired { questions, state } => match ask::requests(&questions) {
+            Some(requests) => Ok(InputRequiredResult::new(Some(requests), Some(state)).into()),
+            None => stand_in(ask::result(&questions, state)),
+        },
         Reply::Refused(Refusal::BadState(message)) => Err(ErrorData::invalid_params(message, None)),
         Reply::Refused(Refusal::MissingAbility(ability)) => {
             Err(ErrorData::missing_required_client_capability(view::capability(ability)))

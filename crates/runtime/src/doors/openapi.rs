@@ -8,12 +8,24 @@ use serde_json::{Map, Value, json};
 use super::mcp::Face;
 use super::session;
 use crate::catalog::Catalog;
+use crate::policy::ToolFilter;
 
 /// The whole document. `secured` says that a bearer token is required.
 pub fn document(catalog: &Catalog, face: &Face, secured: bool) -> Value {
+    document_for(None, catalog, face, secured)
+}
+
+/// What of it a client may call.
+pub(super) fn document_for(
+    filter: Option<&dyn ToolFilter>,
+    catalog: &Catalog,
+    face: &Face,
+    secured: bool,
+) -> Value {
+    let is_shown = |contract: &&Contract| filter.is_none_or(|filter| filter.allows(&contract.name));
     let mut paths = Map::new();
     paths.insert("/v1/tools".into(), json!({"get": list_operation(secured)}));
-    for contract in catalog.contracts() {
+    for contract in catalog.contracts().filter(is_shown) {
         paths.insert(
             format!("/v1/tools/{}", contract.name),
             json!({"get": show_operation(contract, secured), "post": call_operation(contract, secured)}),

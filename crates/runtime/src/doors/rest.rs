@@ -33,14 +33,21 @@ pub fn contract_view(contract: &Contract) -> Value {
     view
 }
 
-async fn list(State(app): State<Arc<App>>) -> Response {
-    let tools: Vec<_> = app.pipeline.catalog().contracts().map(contract_view).collect();
+async fn list(State(app): State<Arc<App>>, Extension(caller): Extension<Caller>) -> Response {
+    let catalog = app.pipeline.catalog();
+    let is_shown = |contract: &&Contract| app.pipeline.may_call(&caller.principal, &contract.name);
+    let tools: Vec<_> = catalog.contracts().filter(is_shown).map(contract_view).collect();
     Json(json!({"tools": tools})).into_response()
 }
 
-async fn show(State(app): State<Arc<App>>, name: Result<Path<String>, PathRejection>) -> Response {
+async fn show(
+    State(app): State<Arc<App>>,
+    Extension(caller): Extension<Caller>,
+    name: Result<Path<String>, PathRejection>,
+) -> Response {
     let Ok(Path(name)) = name else { return error_response(&unreadable_name()) };
-    match app.pipeline.catalog().get(&name) {
+    let entry = app.pipeline.catalog().get(&name).cloned();
+    match entry.filter(|_| app.pipeline.may_call(&caller.principal, &name)) {
         Some(entry) => Json(contract_view(&entry.contract)).into_response(),
         None => error_response(&crate::pipeline::unknown_tool(&name)),
     }
@@ -61,7 +68,7 @@ async fn call(
 }
 
 async fn list_resources(State(app): State<Arc<App>>) -> Response {
-    let (resources, templates) = match app.pipeline.catalog().documents() {
+    let (resources, templates) = match app.pipeline.catalog().documents().cloned() {
         Some(documents) => (documents.list().await, documents.templates().await),
         None => (Ok(Vec::new()), Ok(Vec::new())),
     };
@@ -116,7 +123,10 @@ async fn enter(
     call.traceparent =
         headers.get("traceparent").and_then(|value| value.to_str().ok()).map(str::to_owned);
     match app.pipeline.call(call).await {
-        Reply::Done(output) => success(output),
+        Reply::Done(output) => match output.failure() {
+            Some(error) => error_response(&error),
+            None => success(output),
+        },
         Reply::Failed(error) => error_response(&error),
         // Questions are only put to clients that declared they can answer; REST declares nothing.
         Reply::InputRequired { .. } | Reply::Refused(Refusal::BadState(_)) => error_response(
@@ -172,14 +182,7 @@ fn success(output: Output) -> Response {
     match output.structured {
         Some(value) => Json(value).into_response(),
         None => {
-            let content: Vec<_> = output
-                .content
-                .into_iter()
-                .map(|content| match content {
-                    Content::Text(text) => json!({"type": "text", "text": text}),
-                    Content::Block(block) => block,
-                })
-                .collect();
+            let content: Vec<_> = output.content.iter().map(Content::to_block).collect();
             Json(json!({"content": content})).into_response()
         }
     }

@@ -3,13 +3,18 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use contract::{CallContext, Code, Contract, Output, SideEffects};
+use contract::{CallContext, Code, Contract, Output, SideEffects, ToolError};
 use serde_json::Value;
+use store::NewAnswer;
 use store::audit::{Arguments, Outcome, Record};
 
-use super::{Pipeline, output_size};
+use super::Pipeline;
+use super::answer::{Withheld, output_size};
 use crate::audit::describe;
 use crate::call::{Call, Question, Reply};
+
+/// Characters of what is said of a withheld answer: it holds names that the answer chose.
+const MAX_VIOLATION: usize = 1000;
 
 /// Collects what happens to a call. If the caller goes away the ledger is dropped, which cancels the work and still
 /// leaves the line.
@@ -24,6 +29,10 @@ pub(super) struct Ledger<'a> {
     ctx: Option<CallContext>,
     /// The tool was started: from here on something may have changed, whatever the reply says.
     began: bool,
+    /// The tool was run, and its answer goes no further.
+    withheld: bool,
+    /// What really happened, where the caller is told something else.
+    refused_as: Option<Code>,
     state: String,
     /// The line is with the log; there is no second one, even if the caller goes away while it is written.
     recorded: bool,
@@ -43,6 +52,8 @@ impl<'a> Ledger<'a> {
             arguments: None,
             ctx: None,
             began: false,
+            withheld: false,
+            refused_as: None,
             state: String::new(),
             recorded: false,
             open: true,
@@ -75,8 +86,39 @@ impl<'a> Ledger<'a> {
         self.began = true;
     }
 
+    pub(super) fn refused_as(&mut self, code: Code) {
+        self.refused_as = Some(code);
+    }
+
     pub(super) fn seal(&mut self, state: String) {
         self.state = state;
+    }
+
+    /// Keeps an answer for people, and tells the caller under which name they find it.
+    pub(super) async fn withhold(&mut self, withheld: Withheld) -> ToolError {
+        self.withheld = true;
+        let Withheld { mut error, violation, raw } = withheld;
+        let contract = self.contract.as_ref().map(|contract| contract.digest().to_owned());
+        let arguments = self.arguments.as_ref().map(|arguments| arguments.digest.clone());
+        let answer = NewAnswer {
+            principal: self.caller.principal.to_string(),
+            tool: self.tool.clone(),
+            contract_digest: contract.unwrap_or_default(),
+            arguments_digest: arguments.unwrap_or_default(),
+            violation: violation.chars().take(MAX_VIOLATION).collect(),
+            raw,
+        };
+        error.details.entry("tool").or_insert_with(|| self.tool.as_str().into());
+        match self.pipeline.store.keep_answer(answer).await {
+            Ok(id) => {
+                let hint = format!("a person can look at it with: vouch calls show {id}");
+                error.with("callId", id).with("hint", hint)
+            }
+            Err(cause) => {
+                tracing::error!(%cause, tool = self.tool, "a withheld answer could not be kept");
+                error
+            }
+        }
     }
 
     /// The reply to a call that waits for answers, with the state sealed for it.
@@ -105,17 +147,22 @@ impl<'a> Ledger<'a> {
         effects.is_some_and(|effects| effects != SideEffects::None)
     }
 
+    fn is_uncertain(&self, error: &ToolError) -> bool {
+        self.withheld || matches!(error.code, Code::Cancelled | Code::ExecutionTimeout)
+    }
+
     /// Only now does the call no longer count as in flight: a server that shuts down waits for its line, too.
     fn end(&mut self, code: Option<Code>) {
         self.open = false;
         let known = self.contract.as_ref().map_or("(unknown)", |contract| contract.name.as_str());
+        let code = self.refused_as.or(code);
         self.pipeline.metrics.end(known, code, self.started.elapsed());
         self.pipeline.idle.notify_waiters();
     }
 
     fn record(&mut self, reply: &Reply) -> Record {
         let duration = self.started.elapsed();
-        let code = reply.code();
+        let code = self.refused_as.or_else(|| reply.code());
         if let Some(code) = code {
             tracing::debug!(%code, ?duration, "refused or failed");
         }
@@ -127,13 +174,12 @@ impl<'a> Ledger<'a> {
             contract: self.contract.as_ref().map(|contract| contract.digest().to_owned()),
             arguments: self.arguments.take(),
             outcome: match reply {
+                Reply::Done(output) if output.is_error => Outcome::Error,
                 Reply::Done(_) => Outcome::Ok,
                 Reply::InputRequired { .. } => Outcome::InputRequired,
-                // Nobody waited for the end of it, so nobody knows.
+                // Nobody waited for the end of it, or nobody can tell from the answer: so nobody knows.
                 Reply::Failed(error)
-                    if self.began
-                        && self.changes()
-                        && matches!(error.code, Code::Cancelled | Code::ExecutionTimeout) =>
+                    if self.began && self.changes() && self.is_uncertain(error) =>
                 {
                     Outcome::Unknown
                 }

@@ -8,11 +8,23 @@ use tokio_util::sync::CancellationToken;
 use crate::rig::{BEGUN, Rig, object};
 
 pub(crate) struct Server {
-    rig: Rig,
+    pub(crate) rig: Rig,
     url: String,
     stop: CancellationToken,
     running: tokio::task::JoinHandle<Result<(), HttpError>>,
     client: reqwest::Client,
+}
+
+pub(crate) struct HttpSession {
+    id: reqwest::header::HeaderValue,
+}
+
+impl HttpSession {
+    pub(crate) fn of(&self, request: reqwest::RequestBuilder) -> reqwest::RequestBuilder {
+        request
+            .header("mcp-session-id", self.id.clone())
+            .header("mcp-protocol-version", "2025-11-25")
+    }
 }
 
 fn face() -> Face {
@@ -58,8 +70,28 @@ impl Server {
         self.rpc_of("2026-07-28", method, params)
     }
 
-    /// A request of the stateless revisions.
+    /// Of a client that has declared these capabilities.
+    pub(crate) fn rpc_able(
+        &self,
+        method: &str,
+        params: Value,
+        capabilities: Value,
+    ) -> reqwest::RequestBuilder {
+        self.request("2026-07-28", method, params, capabilities)
+    }
+
     fn rpc_of(&self, version: &str, method: &str, params: Value) -> reqwest::RequestBuilder {
+        self.request(version, method, params, json!({}))
+    }
+
+    /// A request of the stateless revisions.
+    fn request(
+        &self,
+        version: &str,
+        method: &str,
+        params: Value,
+        capabilities: Value,
+    ) -> reqwest::RequestBuilder {
         let mut params = object(params);
         let name = params
             .get("name")
@@ -72,7 +104,7 @@ impl Server {
             json!({
                 "io.modelcontextprotocol/protocolVersion": version,
                 "io.modelcontextprotocol/clientInfo": {"name": "t", "version": "1"},
-                "io.modelcontextprotocol/clientCapabilities": {},
+                "io.modelcontextprotocol/clientCapabilities": capabilities,
                 "traceparent": "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
             }),
         );
@@ -86,6 +118,19 @@ impl Server {
             request = request.header("mcp-name", name);
         }
         request
+    }
+
+    /// The session of a client of the handshake revisions.
+    pub(crate) async fn shake_hands(&self) -> HttpSession {
+        let hello = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
+            "protocolVersion": "2025-11-25", "capabilities": {},
+            "clientInfo": {"name": "t", "version": "1"},
+        }});
+        let reply = self.post("/mcp").body(hello.to_string()).send().await.unwrap();
+        let session = HttpSession { id: reply.headers()["mcp-session-id"].clone() };
+        let greeting = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+        session.of(self.post("/mcp")).body(greeting.to_string()).send().await.unwrap();
+        session
     }
 
     async fn still_works(&self) {

@@ -4,9 +4,13 @@
 
 mod approvals;
 mod http;
+mod live;
 mod pipeline;
+mod relay;
 mod resources;
 mod rig;
+mod rules;
 mod sessions;
 mod stdio;
+mod upstream;
 mod watching;

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use contract::{
     CallContext, Caller, Code, Constraints, Contract, Definition, Output, Progress, SideEffects,
     Tool, ToolError,
 };
-use runtime::{Call, Catalog, Pipeline, PipelineOptions, Reply};
+use runtime::{Call, Catalog, Inquiry, Invoker, Origin, Pipeline, PipelineOptions, Reply, Stop};
 use serde_json::{Map, Value, json};
 use store::audit::AuditLog;
 use store::{SqliteStore, StateDir, Store};
@@ -36,6 +37,60 @@ pub(crate) fn tool(
     constraints: Constraints,
     script: impl Fn(Value, &CallContext) -> Result<Output, ToolError> + Send + Sync + 'static,
 ) -> Arc<dyn Tool> {
+    Arc::new(Scripted { contract: contract(name, constraints), script: Box::new(script) })
+}
+
+/// The same as an upstream server's tool, whose script is run on the connection and may ask.
+pub(crate) struct Upstream<F>(pub(crate) F);
+
+#[async_trait]
+impl<F> Invoker for Upstream<F>
+where
+    F: AsyncScript,
+{
+    fn origin(&self) -> Origin {
+        Origin::Upstream
+    }
+
+    async fn invoke(
+        &self,
+        arguments: Value,
+        inquiry: &Inquiry,
+        _: &CallContext,
+    ) -> Result<Output, Stop> {
+        self.0.run(arguments, inquiry).await
+    }
+}
+
+#[async_trait]
+pub(crate) trait AsyncScript: Send + Sync {
+    async fn run(&self, arguments: Value, inquiry: &Inquiry) -> Result<Output, Stop>;
+}
+
+/// Answers at once.
+#[async_trait]
+impl<F> AsyncScript for F
+where
+    F: Fn(Value) -> Result<Output, Stop> + Send + Sync,
+{
+    async fn run(&self, arguments: Value, _: &Inquiry) -> Result<Output, Stop> {
+        self(arguments)
+    }
+}
+
+/// A catalog of upstream tools, each under the contract of [`contract`].
+pub(crate) fn upstreams<const N: usize>(
+    tools: [(&str, Constraints, Arc<dyn Invoker>); N],
+) -> Catalog {
+    let mut catalog = Catalog::default();
+    for (name, constraints, invoker) in tools {
+        catalog.add(contract(name, constraints), invoker).unwrap();
+    }
+    catalog
+}
+
+/// `{text, times = 1}` to `{text}`.
+pub(crate) fn contract(name: &str, constraints: Constraints) -> Arc<Contract> {
     let definition = Definition {
         name: name.into(),
         title: Some(format!("Run {name}")),
@@ -58,8 +113,7 @@ pub(crate) fn tool(
         constraints: Some(constraints),
         ..Definition::default()
     };
-    let contract = Arc::new(Contract::new(definition, &[]).unwrap());
-    Arc::new(Scripted { contract, script: Box::new(script) })
+    Arc::new(Contract::new(definition, &[]).unwrap())
 }
 
 pub(crate) fn answer(text: &str) -> Result<Output, ToolError> {

@@ -21,7 +21,7 @@ pub(crate) struct Session {
     output: Lines<BufReader<DuplexStream>>,
     stop: CancellationToken,
     running: JoinHandle<Result<(), StdioError>>,
-    _rig: Rig,
+    pub(crate) rig: Rig,
 }
 
 impl Session {
@@ -37,7 +37,7 @@ impl Session {
         let stop = CancellationToken::new();
         let running = tokio::spawn(serve_over(door, server_input, server_output, stop.clone()));
         let output = BufReader::new(output).lines();
-        Self { input: Some(input), output, stop, running, _rig: rig }
+        Self { input: Some(input), output, stop, running, rig }
     }
 
     async fn write(&mut self, bytes: &[u8]) {
@@ -51,6 +51,10 @@ impl Session {
     pub(crate) async fn receive(&mut self) -> Option<Value> {
         let line = self.output.next_line().await.unwrap()?;
         Some(serde_json::from_str(&line).unwrap())
+    }
+
+    pub(crate) async fn receive_line(&mut self) -> String {
+        self.output.next_line().await.unwrap().expect("a line")
     }
 
     pub(crate) async fn shake_hands(&mut self, capabilities: Value) {

@@ -186,7 +186,7 @@ async fn who_listens_is_told_what_it_will_hear_of_and_when_it_is_over() {
 }
 
 /// Reads the stream of events until a message is such as it is looked for.
-async fn next(stream: &mut reqwest::Response, method: &str) -> Value {
+pub(crate) async fn next(stream: &mut reqwest::Response, method: &str) -> Value {
     let mut text = String::new();
     loop {
         let chunk = stream.chunk().await.unwrap().expect("the stream goes on");
@@ -233,19 +233,8 @@ async fn over_http_a_client_that_went_away_is_forgotten() {
 async fn over_http_with_a_handshake() {
     let (tower, rig) = rig().await;
     let server = Server::on(rig, |_| {}).await;
-    let hello = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
-        "protocolVersion": "2025-11-25", "capabilities": {},
-        "clientInfo": {"name": "t", "version": "1"},
-    }});
-    let reply = server.post("/mcp").body(hello.to_string()).send().await.unwrap();
-    let session = reply.headers()["mcp-session-id"].clone();
-    let in_session = |request: reqwest::RequestBuilder| {
-        request
-            .header("mcp-session-id", session.clone())
-            .header("mcp-protocol-version", "2025-11-25")
-    };
-    let greeting = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
-    in_session(server.post("/mcp")).body(greeting.to_string()).send().await.unwrap();
+    let session = server.shake_hands().await;
+    let in_session = |request| session.of(request);
     let stream = in_session(server.get("/mcp")).header("accept", "text/event-stream");
     let mut stream = stream.send().await.unwrap();
     let subscribe = request(1, "resources/subscribe", CLOCK).to_string();

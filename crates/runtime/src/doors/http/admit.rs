@@ -8,7 +8,9 @@ use axum::middleware::Next;
 use axum::response::Response;
 use contract::ToolError;
 
+use super::super::mcp::PRINCIPAL;
 use super::super::rest::error_response;
+use super::super::verbatim::Verbatim;
 use super::{App, HEALTH, MCP, guard, malformed, token};
 
 pub(super) async fn admit(
@@ -30,7 +32,14 @@ pub(super) async fn admit(
     };
     let owed = (request.method() == Method::POST).then(|| app.answers.owe());
     request.extensions_mut().insert(caller.clone());
-    let mut response = next.run(request).await;
+    let mut response = if is_mcp {
+        let verbatim = Arc::<Verbatim>::default();
+        request.extensions_mut().insert(Arc::clone(&verbatim));
+        let principal = Arc::clone(&caller.principal);
+        verbatim.in_response(PRINCIPAL.scope(principal, next.run(request)).await)
+    } else {
+        next.run(request).await
+    };
     if is_mcp && response.status().is_client_error() {
         // The protocol turned it away, so no call was made of it.
         app.pipeline.refused_at_door(&caller.principal, malformed::code(response.status()));

@@ -1,19 +1,15 @@
 //! Questions to the client: over the connection in the handshake revisions, as input requests since 2026-07-28.
 
-#![expect(
-    deprecated,
-    reason = "sampling and roots are on their way out, but a relayed question may still be one"
-)]
-
 use async_trait::async_trait;
 use rmcp::RoleServer;
 use rmcp::model::{
-    CreateMessageRequest, ElicitRequest, ErrorData, InputRequest, InputRequests, ListRootsRequest,
-    ServerRequest,
+    ConstString, CreateMessageRequestMethod, CustomRequest, ElicitationCreateRequestMethod,
+    InputRequest, InputRequests, JsonObject, ListRootsRequestMethod, ServerRequest,
 };
 use rmcp::service::Peer;
 use serde_json::{Value, json};
 
+use super::view;
 use crate::call::{Ask, Question, QuestionKind};
 
 pub(super) struct PeerAsk {
@@ -29,36 +25,58 @@ impl PeerAsk {
 #[async_trait]
 impl Ask for PeerAsk {
     async fn ask(&self, question: &Question) -> Result<Value, String> {
-        let request = match input_request(question).map_err(|error| error.message.to_string())? {
-            InputRequest::Elicitation(request) => ServerRequest::ElicitRequest(request),
-            InputRequest::CreateMessage(request) => ServerRequest::CreateMessageRequest(request),
-            InputRequest::ListRoots(request) => ServerRequest::ListRootsRequest(request),
-            _ => return Err("the client cannot be asked that".into()),
-        };
+        // Not in the SDK's types, which would leave out what they do not know of somebody else's question.
+        let (method, params) = wire(question);
+        let request = ServerRequest::CustomRequest(CustomRequest::new(method, params));
         let result = self.peer.send_request(request).await.map_err(|error| error.to_string())?;
         serde_json::to_value(result).map_err(|error| error.to_string())
     }
 }
 
-pub(super) fn requests(questions: &[Question]) -> Result<InputRequests, ErrorData> {
-    questions.iter().map(|question| Ok((question.key.clone(), input_request(question)?))).collect()
+/// The questions in the SDK's types; None if these do not hold them as they are.
+pub(super) fn requests(questions: &[Question]) -> Option<InputRequests> {
+    questions
+        .iter()
+        .map(|question| {
+            let request = input_request(question);
+            let typed: InputRequest = serde_json::from_value(request.clone()).ok()?;
+            let is_ours = matches!(question.kind, QuestionKind::Form { .. } | QuestionKind::Roots);
+            (is_ours || view::is_same(&typed, &request)).then(|| (question.key.clone(), typed))
+        })
+        .collect()
 }
 
-fn input_request(question: &Question) -> Result<InputRequest, ErrorData> {
-    let unfit = |error: serde_json::Error| {
-        tracing::error!(%error, question = question.key, "a question does not fit the protocol");
-        ErrorData::internal_error("a question could not be put to the client", None)
-    };
-    Ok(match &question.kind {
+/// The result that puts them to the client, as it goes over the wire.
+pub(super) fn result(questions: &[Question], state: String) -> JsonObject {
+    let requests: JsonObject =
+        questions.iter().map(|question| (question.key.clone(), input_request(question))).collect();
+    JsonObject::from_iter([
+        ("resultType".to_owned(), "input_required".into()),
+        ("inputRequests".to_owned(), requests.into()),
+        ("requestState".to_owned(), state.into()),
+    ])
+}
+
+/// The question as a request of the protocol.
+fn wire(question: &Question) -> (&'static str, Option<Value>) {
+    match &question.kind {
         QuestionKind::Form { message, schema } => {
             let params = json!({"mode": "form", "message": message, "requestedSchema": schema});
-            let params = serde_json::from_value(params).map_err(unfit)?;
-            InputRequest::Elicitation(ElicitRequest::new(params))
+            (ElicitationCreateRequestMethod::VALUE, Some(params))
         }
-        QuestionKind::Sampling(params) => {
-            let params = serde_json::from_value(params.clone()).map_err(unfit)?;
-            InputRequest::CreateMessage(CreateMessageRequest::new(params))
+        QuestionKind::Elicitation(params) => {
+            (ElicitationCreateRequestMethod::VALUE, Some(params.clone()))
         }
-        QuestionKind::Roots => InputRequest::ListRoots(ListRootsRequest::default()),
-    })
+        QuestionKind::Sampling(params) => (CreateMessageRequestMethod::VALUE, Some(params.clone())),
+        QuestionKind::Roots => (ListRootsRequestMethod::VALUE, None),
+    }
+}
+
+fn input_request(question: &Question) -> Value {
+    let (method, params) = wire(question);
+    let mut request = json!({"method": method});
+    if let Some(params) = params {
+        request["params"] = params;
+    }
+    request
 }

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use contract::{Content, Contract};
+use contract::{Content, Contract, Output};
 use rmcp::model::{ClientCapabilities, ContentBlock, ErrorData, JsonObject, MetaObject, Tool};
+use serde::Serialize;
 use serde_json::{Value, json};
 
 /// Where the parts of a contract that MCP has no field for are found.
@@ -38,6 +39,34 @@ fn object(schema: &Value) -> Arc<JsonObject> {
     })
 }
 
+/// Whether the SDK's types hold every block as it is, to the last byte.
+pub(super) fn is_known(content: &[Content]) -> bool {
+    content.iter().all(|content| match content {
+        Content::Text(_) => true,
+        Content::Block(block) => serde_json::from_value::<ContentBlock>(block.clone())
+            .is_ok_and(|typed| is_same(&typed, block)),
+    })
+}
+
+pub(super) fn is_same(typed: &impl Serialize, value: &Value) -> bool {
+    let texts = (serde_json::to_string(typed), serde_json::to_string(value));
+    matches!(texts, (Ok(typed), Ok(value)) if typed == value)
+}
+
+/// The result of a call as it goes over the wire.
+pub(super) fn result(output: Output) -> JsonObject {
+    let content: Vec<_> = output.content.iter().map(Content::to_block).collect();
+    let mut result = JsonObject::from_iter([("content".to_owned(), content.into())]);
+    if let Some(structured) = output.structured {
+        result.insert("structuredContent".to_owned(), structured);
+    }
+    result.insert("isError".to_owned(), output.is_error.into());
+    if let Some(meta) = output.meta {
+        result.insert("_meta".to_owned(), meta.into());
+    }
+    result
+}
+
 pub(super) fn content(content: Vec<Content>) -> Result<Vec<ContentBlock>, ErrorData> {
     content
         .into_iter()
@@ -51,6 +80,11 @@ pub(super) fn content(content: Vec<Content>) -> Result<Vec<ContentBlock>, ErrorD
         .collect()
 }
 
+/// A capability, or with a dot one within another.
 pub(super) fn capability(name: &str) -> ClientCapabilities {
-    serde_json::from_value(json!({name: {}})).unwrap_or_default()
+    let capability = match name.split_once('.') {
+        Some((outer, inner)) => json!({outer: {inner: {}}}),
+        None => json!({name: {}}),
+    };
+    serde_json::from_value(capability).unwrap_or_default()
 }
