@@ -1,0 +1,126 @@
+//! A connection on which messages go both ways over one stream: standard input and output, or legacy SSE.
+
+mod pipe;
+
+use std::sync::{Arc, Weak};
+
+use serde_json::value::RawValue;
+use tokio::sync::oneshot;
+
+use crate::context::count;
+use crate::envelope::{self, Message};
+use crate::error::Fail;
+use crate::flight::{Flight, Ticket};
+use crate::session::Request;
+use crate::sse::Post;
+use crate::{LinkError, question};
+
+pub(crate) use pipe::Pipe;
+
+/// The way out. Only the session owns it: when the session goes, a child's standard input closes.
+pub(crate) enum Outlet {
+    Pipe(Pipe),
+    Post(Post),
+}
+
+impl Outlet {
+    pub(crate) async fn send(&self, message: Vec<u8>) -> Result<(), Fail> {
+        match self {
+            Self::Pipe(pipe) => pipe.send(message).await,
+            Self::Post(post) => post.send(message).await,
+        }
+    }
+
+    pub(crate) fn close(&self) {
+        match self {
+            Self::Pipe(pipe) => pipe.close(),
+            Self::Post(post) => post.close(),
+        }
+    }
+}
+
+pub(crate) struct Duplex {
+    pub(crate) flight: Arc<Flight>,
+    pub(crate) outlet: Arc<Outlet>,
+}
+
+impl Duplex {
+    pub(crate) async fn request(&self, request: Request<'_>) -> Result<Box<RawValue>, Fail> {
+        let (reply, answer) = oneshot::channel();
+        let ticket =
+            self.flight.enter(request.id, request.listener, Some(reply)).map_err(Fail::Unsent)?;
+        let mut waiting = Waiting { ticket, outlet: &self.outlet, cancel: request.cancel };
+        let sent = self.outlet.send(request.body).await;
+        if let Err(fail) = sent {
+            waiting.cancel = false;
+            // The reader knows better why a connection ended than the writer.
+            return Err(match (fail, self.flight.closed_by()) {
+                (Fail::Unsent(_), Some(reason)) => Fail::Unsent(reason),
+                (Fail::Final(_), Some(reason)) => Fail::Final(reason),
+                (fail, _) => fail,
+            });
+        }
+        let answer = answer.await;
+        waiting.cancel = false;
+        match answer {
+            Ok(reply) => Ok(reply?),
+            Err(_) => Err(Fail::Final(LinkError::Closed)),
+        }
+    }
+}
+
+/// Dropped while it waits, it tells the server that nobody does any more.
+struct Waiting<'a> {
+    ticket: Ticket,
+    outlet: &'a Arc<Outlet>,
+    cancel: bool,
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        if !self.cancel {
+            return;
+        }
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            let (outlet, id) = (self.outlet.clone(), self.ticket.id);
+            runtime.spawn(async move {
+                let _ = outlet.send(envelope::cancelled(id)).await;
+            });
+        }
+    }
+}
+
+/// One message that came in. The way out is weak, so that a reader keeps no session alive.
+pub(crate) fn receive(flight: &Arc<Flight>, outlet: &Weak<Outlet>, text: &[u8]) {
+    match envelope::read(text) {
+        Some(Message::Answer { id, outcome }) => flight.answer(id, &outcome),
+        Some(Message::Note { method, params }) => flight.note(&method, params),
+        Some(Message::Request { id, method, params }) if flight.may_ask() => {
+            let (call, listener) = flight.only_askable(&method).unzip();
+            let answer = question::answer(
+                flight.context.clone(),
+                listener,
+                method.into_owned(),
+                params.map(RawValue::to_owned),
+            );
+            let (outlet, reply_to) = (outlet.clone(), id.to_owned());
+            let task = tokio::spawn(async move {
+                let reply = envelope::reply(&reply_to, answer.await);
+                if let Some(outlet) = outlet.upgrade() {
+                    let _ = outlet.send(reply).await;
+                }
+            });
+            flight.asking(id, call, task.abort_handle());
+        }
+        Some(Message::Request { .. }) => count(&flight.context.declined),
+        None if text.trim_ascii().is_empty() => {}
+        None => {
+            count(&flight.context.garbage);
+            tracing::debug!(
+                server = flight.context.name,
+                bytes = text.len(),
+                "skipped output that is not JSON-RPC"
+            );
+        }
+    }
+}

@@ -1,0 +1,256 @@
+//! The calls that wait for an answer, and the way from a message to the call it concerns.
+//!
+//! An answer is handed to the call with its id and to no other; what fits no call is counted and dropped.
+
+use std::collections::HashMap;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use contract::Progress;
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+use tokio::sync::{oneshot, watch};
+use tokio::task::AbortHandle;
+
+use crate::context::{Context, count};
+use crate::envelope::{Fault, Outcome};
+use crate::{Abilities, Asker, LinkError, ProgressSink, question, scan};
+
+const SHOWN_MESSAGE: usize = 1000;
+/// Requests of the server that are being answered; more at a time are not questions any more but a flood.
+pub(crate) const MAX_QUESTIONS: usize = 64;
+
+pub(crate) type Reply = Result<Box<RawValue>, LinkError>;
+
+/// What of a call a server can reach while it runs.
+#[derive(Clone, Default)]
+pub(crate) struct Listener {
+    pub(crate) progress: Option<ProgressSink>,
+    pub(crate) asker: Option<Arc<dyn Asker>>,
+    pub(crate) abilities: Abilities,
+}
+
+struct Entry {
+    /// None where the answer comes back another way (over HTTP on the request itself).
+    reply: Option<oneshot::Sender<Reply>>,
+    listener: Listener,
+}
+
+pub(crate) struct Flight {
+    pub(crate) context: Arc<Context>,
+    calls: Mutex<HashMap<u64, Entry>>,
+    /// Questions that are being asked, by the server's id, with the call they are asked for.
+    asks: Mutex<HashMap<String, (Option<u64>, AbortHandle)>>,
+    closed: watch::Sender<Option<LinkError>>,
+}
+
+impl Flight {
+    pub(crate) fn new(context: Arc<Context>) -> Arc<Self> {
+        let closed = watch::channel(None).0;
+        Arc::new(Self { context, calls: Mutex::default(), asks: Mutex::default(), closed })
+    }
+
+    /// Err: the connection is over, nothing was sent.
+    pub(crate) fn enter(
+        self: &Arc<Self>,
+        id: u64,
+        listener: Listener,
+        reply: Option<oneshot::Sender<Reply>>,
+    ) -> Result<Ticket, LinkError> {
+        let mut calls = lock(&self.calls);
+        // Looked at under the lock: `close` empties the map under it.
+        if let Some(reason) = self.closed_by() {
+            return Err(reason);
+        }
+        calls.insert(id, Entry { reply, listener });
+        Ok(Ticket { flight: self.clone(), id })
+    }
+
+    pub(crate) fn closed_by(&self) -> Option<LinkError> {
+        self.closed.borrow().clone()
+    }
+
+    pub(crate) fn watch_closed(&self) -> watch::Receiver<Option<LinkError>> {
+        self.closed.subscribe()
+    }
+
+    /// Ends every call in flight and refuses new ones. The first reason stays.
+    pub(crate) fn close(&self, reason: &LinkError) {
+        let mut calls = lock(&self.calls);
+        self.closed.send_if_modified(|closed| {
+            let first = closed.is_none();
+            if first {
+                *closed = Some(reason.clone());
+            }
+            first
+        });
+        let open = std::mem::take(&mut *calls);
+        drop(calls);
+        for (_, entry) in open {
+            if let Some(reply) = entry.reply {
+                let _ = reply.send(Err(reason.clone()));
+            }
+        }
+        for (_, (_, ask)) in lock(&self.asks).drain() {
+            ask.abort();
+        }
+    }
+
+    /// An answer that came over the shared connection.
+    pub(crate) fn answer(&self, id: Option<u64>, outcome: &Outcome<'_>) {
+        let reply = id.and_then(|id| lock(&self.calls).get_mut(&id)?.reply.take());
+        match reply {
+            Some(reply) => {
+                let _ = reply.send(self.outcome(outcome));
+            }
+            None => {
+                count(&self.context.stray_answers);
+                tracing::debug!(server = self.context.name, "ignored an answer to no open call");
+            }
+        }
+    }
+
+    pub(crate) fn outcome(&self, outcome: &Outcome<'_>) -> Reply {
+        match outcome {
+            Outcome::Result(result) => Ok((*result).to_owned()),
+            Outcome::Error(error) => Err(self.fault(error)),
+            Outcome::Nothing => {
+                Err(LinkError::malformed("an answer needs either a result or an error"))
+            }
+        }
+    }
+
+    fn fault(&self, error: &RawValue) -> LinkError {
+        let parsed = scan::check_depth(error.get(), self.context.bounds.max_depth).and_then(|()| {
+            serde_json::from_str::<Fault>(error.get())
+                .map_err(|_| LinkError::malformed("an error needs a code and a message"))
+        });
+        match parsed {
+            Ok(Fault { code, message }) => {
+                LinkError::Rejected { code, message: self.context.shown(&message, SHOWN_MESSAGE) }
+            }
+            Err(error) => error,
+        }
+    }
+
+    /// A message was over the limit: its call fails, or every call that it could have been for.
+    pub(crate) fn oversized(&self, size: usize, id: Option<u64>) {
+        count(&self.context.oversized);
+        let limit = self.context.bounds.max_message_bytes;
+        tracing::warn!(server = self.context.name, size, limit, "skipped a message over the limit");
+        let mut calls = lock(&self.calls);
+        for (call, entry) in calls.iter_mut() {
+            if id.is_none_or(|id| id == *call)
+                && let Some(reply) = entry.reply.take()
+            {
+                let _ = reply.send(Err(LinkError::TooLarge { size, limit }));
+            }
+        }
+    }
+
+    /// A notification: progress of a call, a changed list, or a question withdrawn.
+    pub(crate) fn note(&self, method: &str, params: Option<&RawValue>) {
+        match method {
+            "notifications/tools/list_changed" => self.context.note_change(),
+            "notifications/progress" => self.progress(params),
+            "notifications/cancelled" => {
+                if let Some(id) = self.parse::<Withdrawn>(params).map(|note| note.request_id)
+                    && let Some((_, ask)) = lock(&self.asks).remove(&id.to_string())
+                {
+                    ask.abort();
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn parse<'a, T: Deserialize<'a>>(&self, params: Option<&'a RawValue>) -> Option<T> {
+        let text = params?.get();
+        scan::check_depth(text, self.context.bounds.max_depth).ok()?;
+        serde_json::from_str(text).ok()
+    }
+
+    fn progress(&self, params: Option<&RawValue>) {
+        let Some(note) = self.parse::<ProgressNote>(params) else { return };
+        let id = match &note.progress_token {
+            Value::Number(number) => number.as_u64(),
+            Value::String(text) => text.parse().ok(),
+            _ => None,
+        };
+        let sink = id.and_then(|id| lock(&self.calls).get(&id)?.listener.progress.clone());
+        if let Some(sink) = sink {
+            let message = note.message.map(|text| self.context.shown(&text, SHOWN_MESSAGE));
+            sink(Progress { done: note.progress, total: note.total, message });
+        }
+    }
+
+    /// The one call that a question on a shared stream can be about. If it could be about several, nobody is asked, and
+    /// from now on such calls run one after another.
+    pub(crate) fn only_askable(&self, method: &str) -> Option<(u64, Listener)> {
+        let calls = lock(&self.calls);
+        let mut askable = calls.iter().filter(|(_, entry)| entry.listener.asker.is_some());
+        let (id, entry) = askable.next()?;
+        if askable.next().is_none() {
+            return Some((*id, entry.listener.clone()));
+        }
+        if question::is_for_callers(method) {
+            self.context.one_at_a_time.store(true, Ordering::Relaxed);
+        }
+        None
+    }
+
+    pub(crate) fn may_ask(&self) -> bool {
+        let mut asks = lock(&self.asks);
+        asks.retain(|_, (_, task)| !task.is_finished());
+        asks.len() < MAX_QUESTIONS
+    }
+
+    /// Remembers a question, so that it ends with its call or when the server withdraws it.
+    pub(crate) fn asking(&self, id: &RawValue, call: Option<u64>, task: AbortHandle) {
+        lock(&self.asks).insert(id.get().to_owned(), (call, task));
+    }
+
+    fn leave(&self, id: u64) {
+        lock(&self.calls).remove(&id);
+        lock(&self.asks).retain(|_, (call, task)| {
+            let over = *call == Some(id);
+            if over {
+                task.abort();
+            }
+            !over
+        });
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ProgressNote {
+    progress_token: Value,
+    progress: f64,
+    total: Option<f64>,
+    message: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Withdrawn {
+    request_id: Value,
+}
+
+/// A call's place among those in flight; dropping it gives the place up.
+pub(crate) struct Ticket {
+    flight: Arc<Flight>,
+    pub(crate) id: u64,
+}
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        self.flight.leave(self.id);
+    }
+}
+
+/// Nothing here panics while it holds a lock; a poisoned one is as good as any.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

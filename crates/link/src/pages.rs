@@ -1,0 +1,96 @@
+//! All pages of a listing of tools, within bounds.
+
+use std::collections::HashSet;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+use crate::{Bounds, LinkError, scan};
+
+/// Stands in a definition that could not be taken as it came, and says why; the rest of the listing is not lost for it.
+pub const DEFECT: &str = "dev.vouchsafe/defect";
+
+/// Deeper than an answer may be: a schema's own bound is for whoever judges definitions, not for us.
+const MAX_DEFINITION_DEPTH: usize = 120;
+
+#[derive(Deserialize)]
+struct Page<'a> {
+    #[serde(borrow)]
+    tools: Vec<&'a RawValue>,
+    #[serde(default, rename = "nextCursor")]
+    next: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Named {
+    #[serde(default)]
+    name: Value,
+}
+
+#[derive(Default)]
+pub(crate) struct Listing {
+    pub(crate) tools: Vec<Value>,
+    seen: HashSet<String>,
+    pages: usize,
+}
+
+impl Listing {
+    /// Takes one page; gives the cursor of the next.
+    pub(crate) fn add(
+        &mut self,
+        page: &RawValue,
+        bounds: &Bounds,
+    ) -> Result<Option<String>, LinkError> {
+        let page: Page<'_> = serde_json::from_str(page.get())
+            .map_err(|_| LinkError::malformed("its listing of tools is no list"))?;
+        self.pages += 1;
+        if self.tools.len() + page.tools.len() > bounds.max_tools {
+            return Err(LinkError::TooMany { what: "tools", limit: bounds.max_tools });
+        }
+        for tool in page.tools {
+            self.tools.push(definition(tool)?);
+        }
+        let Some(next) = page.next else { return Ok(None) };
+        if !self.seen.insert(next.clone()) {
+            return Err(LinkError::malformed(
+                "its listing of tools goes in circles (a cursor came twice)",
+            ));
+        }
+        if self.pages >= bounds.max_pages {
+            return Err(LinkError::TooMany { what: "pages of tools", limit: bounds.max_pages });
+        }
+        Ok(Some(next))
+    }
+}
+
+fn definition(tool: &RawValue) -> Result<Value, LinkError> {
+    let text = tool.get();
+    if scan::check_depth(text, MAX_DEFINITION_DEPTH).is_ok() {
+        return serde_json::from_str(text).map_err(|_| {
+            LinkError::malformed("a definition in its listing of tools cannot be read")
+        });
+    }
+    // Reading only the name skips the rest without following it down.
+    let name = serde_json::from_str::<Named>(text).map_or(Value::Null, |named| named.name);
+    let defect = format!("the definition is nested deeper than {MAX_DEFINITION_DEPTH} levels");
+    Ok(json!({ "name": name, DEFECT: defect }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_definition_that_is_too_deep_costs_only_itself() {
+        let deep = "[".repeat(500) + &"]".repeat(500);
+        let page = format!(r#"{{"tools":[{{"name":"a"}},{{"x":{deep},"name":"b"}},7]}}"#);
+        let mut listing = Listing::default();
+        let page: Box<RawValue> = RawValue::from_string(page).unwrap();
+        assert_eq!(listing.add(&page, &Bounds::default()), Ok(None));
+        assert_eq!(listing.tools[0], json!({ "name": "a" }));
+        assert_eq!(listing.tools[1]["name"], "b");
+        assert!(listing.tools[1][DEFECT].is_string());
+        assert_eq!(listing.tools[2], 7);
+    }
+}

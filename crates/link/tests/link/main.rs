@@ -1,0 +1,11 @@
+//! The link against scripted servers: as children, over streamable HTTP and over legacy SSE, in both eras.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod children;
+mod http;
+mod sandbox;
+mod sse;
+mod stdio;
+mod support;
+mod web;
