@@ -1,0 +1,168 @@
+//! Recognises a quarantined or vanished tool under another name.
+//!
+//! A rename would otherwise defeat every pin: the old name is gone, the new one was never admitted. Two definitions are
+//! taken for one tool if nearly everything that the original says (words and pairs of words of its description, its
+//! parameters and fields with their types) is in the other. That a whole copy is unchanged is no harm: it says what was
+//! admitted. Only rare features lead to a candidate, so a list of thousands of tools costs linear time.
+
+use std::collections::{HashMap, HashSet};
+
+use contract::sha256_of_value;
+use serde_json::Value;
+
+use crate::{Change, Judged, Pin, classify};
+
+/// Per cent of the original's features that a copy has.
+const ENOUGH: usize = 85;
+/// Below this a definition says too little to be told from another.
+const FEWEST: usize = 8;
+const MAX_FEATURES: usize = 1_000;
+/// Features that are kept of an original: those with the smallest hashes, which is as good as drawing them by lot.
+const KEPT: usize = 128;
+/// A feature that more originals have is no trace.
+const COMMON: usize = 16;
+/// Candidates that are looked at closely.
+const MAX_CANDIDATES: usize = 16;
+
+/// One text of an original: what was admitted, or what was seen and blocked.
+struct Original<'a> {
+    name: &'a str,
+    pin: &'a Pin,
+    features: Vec<u64>,
+}
+
+#[derive(Default)]
+pub(crate) struct Originals<'a> {
+    all: Vec<Original<'a>>,
+    by_feature: HashMap<u64, Vec<usize>>,
+    /// By the digest of the whole definition without its name.
+    by_text: HashMap<String, usize>,
+    admitted: HashSet<String>,
+}
+
+impl<'a> Originals<'a> {
+    /// Adds what the pin holds: the baseline, and what waits.
+    pub(crate) fn add(&mut self, name: &'a str, pin: &'a Pin) {
+        if let Some(baseline) = &pin.baseline {
+            self.admitted.insert(nameless(&baseline.definition));
+            self.add_text(name, pin, &baseline.definition);
+        }
+        if let Some(pending) = &pin.pending {
+            self.add_text(name, pin, &pending.definition);
+        }
+    }
+
+    pub(crate) fn add_text(&mut self, name: &'a str, pin: &'a Pin, definition: &Value) {
+        let mut features: Vec<u64> = features_of(definition).into_iter().collect();
+        features.sort_unstable();
+        features.truncate(KEPT);
+        let index = self.all.len();
+        for feature in &features {
+            self.by_feature.entry(*feature).or_default().push(index);
+        }
+        self.by_text.entry(nameless(definition)).or_insert(index);
+        self.all.push(Original { name, pin, features });
+    }
+
+    /// The original of which this tool is a copy that says something else, and what changed. No change is given for an
+    /// original that was never admitted.
+    pub(crate) fn of(&self, tool: &Judged) -> Option<(&'a str, Option<Change>)> {
+        if self.all.is_empty() {
+            return None;
+        }
+        let text = nameless(&tool.upstream);
+        if self.admitted.contains(&text) {
+            return None;
+        }
+        let original = match self.by_text.get(&text) {
+            Some(index) => &self.all[*index],
+            None => {
+                let features = features_of(&tool.upstream);
+                self.candidates(&features)
+                    .into_iter()
+                    .map(|index| &self.all[index])
+                    .find(|original| is_contained(&original.features, &features))?
+            }
+        };
+        let change = original.pin.baseline.as_ref().and_then(|old| {
+            // Compared under the new name, so that the name itself is no change.
+            let mut old = old.definition.clone();
+            if let Value::Object(map) = &mut old {
+                map.insert("name".into(), tool.name.clone().into());
+            }
+            classify(&old, &tool.upstream)
+        });
+        Some((original.name, change))
+    }
+
+    fn candidates(&self, features: &HashSet<u64>) -> Vec<usize> {
+        let mut shared: HashMap<usize, usize> = HashMap::new();
+        for feature in features {
+            let owners = self.by_feature.get(feature).map_or(&[][..], Vec::as_slice);
+            if owners.len() <= COMMON {
+                owners.iter().for_each(|owner| *shared.entry(*owner).or_default() += 1);
+            }
+        }
+        let mut candidates: Vec<(usize, usize)> = shared.into_iter().collect();
+        candidates.sort_unstable_by_key(|(index, count)| (std::cmp::Reverse(*count), *index));
+        candidates.truncate(MAX_CANDIDATES);
+        candidates.into_iter().map(|(index, _)| index).collect()
+    }
+}
+
+fn nameless(definition: &Value) -> String {
+    let mut value = definition.clone();
+    if let Value::Object(map) = &mut value {
+        map.remove("name");
+    }
+    sha256_of_value(&value)
+}
+
+fn is_contained(original: &[u64], other: &HashSet<u64>) -> bool {
+    let shared = original.iter().filter(|feature| other.contains(feature)).count();
+    original.len() >= FEWEST && 100 * shared >= ENOUGH * original.len()
+}
+
+fn features_of(definition: &Value) -> HashSet<u64> {
+    let mut features = HashSet::new();
+    if let Some(text) = definition.get("description").and_then(Value::as_str) {
+        let words: Vec<String> = text
+            .split(|c: char| !c.is_alphanumeric())
+            .filter(|word| !word.is_empty())
+            .take(MAX_FEATURES / 2)
+            .map(str::to_lowercase)
+            .collect();
+        words.iter().for_each(|word| _ = features.insert(hash(&["word", word])));
+        words.windows(2).for_each(|pair| _ = features.insert(hash(&["pair", &pair[0], &pair[1]])));
+    }
+    for side in ["inputSchema", "outputSchema"] {
+        if let Some(schema) = definition.get(side) {
+            fields_of(schema, side, &mut features);
+        }
+    }
+    features
+}
+
+fn fields_of(schema: &Value, path: &str, features: &mut HashSet<u64>) {
+    let Some(properties) = schema.get("properties").and_then(Value::as_object) else { return };
+    for (name, property) in properties {
+        if features.len() >= MAX_FEATURES {
+            return;
+        }
+        let kind = property.get("type").map(ToString::to_string).unwrap_or_default();
+        let path = format!("{path}/{name}");
+        features.insert(hash(&["field", &path, &kind]));
+        fields_of(property, &path, features);
+        if let Some(items) = property.get("items") {
+            fields_of(items, &path, features);
+        }
+    }
+}
+
+/// Only compared within one run.
+fn hash(parts: &[&str]) -> u64 {
+    use std::hash::{DefaultHasher, Hash, Hasher};
+    let mut hasher = DefaultHasher::new();
+    parts.hash(&mut hasher);
+    hasher.finish()
+}
