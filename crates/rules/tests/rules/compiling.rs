@@ -1,0 +1,115 @@
+use proptest::prelude::*;
+use rules::{Effect, MAX_EXPRESSION, On, Rule, Rules};
+
+use crate::{compile, deny, rule, said};
+
+#[test]
+fn what_is_a_rule() {
+    for when in [
+        "true",
+        r#"arguments.path.startsWith("/etc")"#,
+        r#"arguments["path"] == "x" || arguments.n > 3"#,
+        "has(arguments.a) && !arguments.a",
+        "arguments.flag",
+        r#"caller.principal == "token:ci" && has(caller.client)"#,
+        "annotations.readOnlyHint && !annotations.destructiveHint",
+        r#"tool in ["a", "b"] || tool.endsWith("_delete")"#,
+        r#"arguments.items.exists(i, i.path.matches("^/etc(/|$)"))"#,
+        r#"arguments.items.exists_one(i, i == 1) || arguments.items.all(i, i < 2)"#,
+        r#"arguments.items.filter(i, i > 1).size() > 0"#,
+        r#"arguments.items.map(i, i * 2)[0] == 4"#,
+        r#"size(arguments) > 3 && type(arguments.a) == string"#,
+        r#"arguments.?path.orValue("") == "x""#,
+        r#"arguments.?path.optMap(p, p.startsWith("/")).orValue(false)"#,
+        r#"optional.of(1).hasValue()"#,
+        r#""path" in arguments"#,
+        r#"tool == "a" ? arguments.x == 1 : false"#,
+        r#"arguments.keys.exists(k, arguments.by[k] == 2)"#,
+        r#"{"a": 1}["a"] == arguments.n && [1, 2][0] == 1"#,
+        "int(arguments.text) > 3 && double(arguments.n) > 0.5",
+    ] {
+        let compiled = compile(deny(when));
+        assert!(compiled.is_ok(), "{when}: {}", said(&compiled.unwrap_err()));
+    }
+    compile(rule(Effect::Deny, On::Result, "result.rows.size() > 10")).unwrap();
+}
+
+#[test]
+fn what_is_none() {
+    let mut lines = Vec::new();
+    for when in [
+        "",
+        "arguments.path ==",
+        "arguments.path = 1",
+        "(true",
+        "true; false",
+        "argument.path == 1",
+        "result.ok",
+        "args.path == 1",
+        "caller.name == 'x'",
+        "caller['principle'] == 'x'",
+        "caller.principal.name == 'x'",
+        "caller[0] == 'x'",
+        "has(caller.user)",
+        "annotations.readOnly",
+        "annotations.title.short == 'x'",
+        "tool.name == 'x'",
+        "tool[0] == 'x'",
+        "arguments.path.startswith('/etc')",
+        "startsWith(arguments.path, '/etc')",
+        "arguments.path.startsWith('/a', '/b')",
+        "exec('rm')",
+        "optional.maybe(1)",
+        "now() > 3",
+        "arguments.items.exists(i, j.path == 'x')",
+        "arguments.items.exists(i, i.startswith('x'))",
+        "arguments.items.exists(1, true)",
+        "has(arguments)",
+        "Thing{a: 1} == 3",
+        "'text'",
+        "1",
+        "1 + 1",
+        "-arguments.n",
+        "null",
+        "[true]",
+        "{'a': true}",
+        "tool",
+        "arguments",
+        "caller.principal",
+        "size(arguments)",
+        "string(arguments.x)",
+        "arguments.?flag",
+        "true && 'text'",
+        "!tool",
+        "arguments.items.exists(i, 'x')",
+        "arguments.items.map(i, i)",
+        "1 ? true : false",
+        "true ? 1 : false",
+        "arguments.path.matches('(')",
+    ] {
+        let line = match compile(deny(when)) {
+            Ok(_) => "IS FINE".to_owned(),
+            Err(error) => said(&error),
+        };
+        lines.push(format!("{when}\n  {line}"));
+    }
+    insta::assert_snapshot!(lines.join("\n"));
+}
+
+#[test]
+fn what_is_wrong_beside_the_expression() {
+    let long = deny(&format!("tool == \"{}\"", "a".repeat(MAX_EXPRESSION)));
+    let mut errors = vec![said(&compile(long).unwrap_err())];
+    errors.push(said(&compile(Rule { tools: vec!["a[".into()], ..deny("true") }).unwrap_err()));
+    errors.push(said(&Rules::compile(vec![deny("true"), deny("false")]).unwrap_err()));
+    insta::assert_snapshot!(errors.join("\n"));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(256))]
+    /// Whatever is written there: an answer, no panic.
+    #[test]
+    fn any_text_is_a_rule_or_an_error(when in r#"(arguments|tool|caller|result|has|size|exists|[a-z]|[0-9]|[-+*/%<>=!&|?:.,(){}\[\]"' \\]|é|\n){0,24}"#) {
+        let _ = compile(deny(&when));
+    }
+}

@@ -1,0 +1,180 @@
+use contract::Caller;
+use proptest::prelude::*;
+use rules::{Effect, On, Rule, Rules, Subject, Verdict};
+use serde_json::{Map, Value, json};
+
+use crate::{compile, deny, rule};
+
+fn caller() -> Caller {
+    Caller { client: Some("curl/8".into()), ..Caller::new("token:ci") }
+}
+
+fn on_call(rules: &Rules, tool: &str, arguments: &Value) -> Verdict {
+    let (caller, annotations) = (caller(), Map::new());
+    rules.on_call(&Subject { tool, arguments, caller: &caller, annotations: &annotations })
+}
+
+fn word(verdict: Verdict) -> String {
+    match verdict {
+        Verdict::Allow => "allow".to_owned(),
+        Verdict::Approve { rule } => format!("approve by {rule}"),
+        Verdict::Deny { rule, reason: None } => format!("deny by {rule}"),
+        Verdict::Deny { reason: Some(reason), .. } => format!("deny: {reason}"),
+    }
+}
+
+#[test]
+fn conditions() {
+    let arguments = json!({
+        "path": "/etc/passwd", "n": 5, "ratio": 0.5, "whole": 5.0, "big": u64::MAX, "flag": true, "none": null,
+        "items": [{"path": "/a"}, {"path": "/etc"}], "mixed": [{}, {"path": "/etc"}], "bad": [{}, {"path": 3}],
+        "plain": [{}, {"path": "/a"}], "deep": {"a": {"b": 1}}, "list": [1, 2], "text": "a\nb",
+    });
+    let mut lines = Vec::new();
+    for when in [
+        r#"arguments.path.startsWith("/etc")"#,
+        r#"arguments.path.matches("^/etc/[a-z]+$")"#,
+        r#"matches(arguments.path, "^/usr")"#,
+        "arguments.n == 5 && arguments.whole == 5 && arguments.n > 4.5",
+        "arguments.big > 1 && arguments.ratio < 1",
+        "arguments.none == null",
+        "arguments.flag",
+        r#"arguments["deep"].a["b"] == 1"#,
+        r#"tool == "files__read" && caller.principal == "token:ci""#,
+        "has(caller.client) && !has(caller.session)",
+        "!annotations.readOnlyHint && annotations.destructiveHint",
+        "arguments.list[1] == 2",
+        r#"arguments.items.exists(i, i.path == "/etc")"#,
+        r#"arguments.mixed.exists(i, i.path == "/etc")"#,
+        r#"arguments.?missing.orValue("x") == "x""#,
+        r#"arguments.?path.optMap(p, p.endsWith("wd")).orValue(false)"#,
+        // Not there: unknown.
+        r#"arguments.missing == 1"#,
+        r#"!(arguments.missing == 1)"#,
+        r#"arguments["missing"] == 1"#,
+        r#"arguments.deep.x.y == 1"#,
+        "arguments.list[7] == 1",
+        "arguments.missing == 1 || arguments.n == 5",
+        "arguments.missing == 1 && arguments.n == 5",
+        "arguments.missing == 1 && arguments.n == 6",
+        r#"caller.session == "s""#,
+        r#"annotations.title == "x""#,
+        r#"arguments.plain.exists(i, i.path == "/etc")"#,
+        "arguments.missing == 1 ? true : true",
+        // Cannot be judged: denied.
+        r#"arguments.n.startsWith("x")"#,
+        r#"arguments.path > 3"#,
+        "arguments.path",
+        "arguments.n.a == 1",
+        "arguments.none.a == 1",
+        "arguments.n[0] == 1",
+        "arguments.n / 0 == 1",
+        "int(arguments.path) == 1",
+        r#"{"a": 1}[arguments.path] == 1"#,
+        r#"arguments.path.matches(arguments.text + "(")"#,
+        r#"arguments.mixed.filter(i, i.path == "/etc").size() > 0"#,
+        "arguments.missing == 1 || arguments.path > 3",
+        "arguments.path > 3 || arguments.missing == 1",
+        "arguments.missing == 1 || arguments.path > 3 || arguments.other == 1",
+        "arguments.path > 3 || arguments.n == 5",
+        "arguments.path > 3 && arguments.n == 6",
+        r#"arguments.bad.exists(i, i.path.startsWith("/etc"))"#,
+    ] {
+        let rules = compile(deny(when)).unwrap();
+        lines.push(format!("{when}\n  {}", word(on_call(&rules, "files__read", &arguments))));
+    }
+    insta::assert_snapshot!(lines.join("\n"));
+}
+
+fn named(name: &str, effect: Effect, tools: &[&str], when: &str) -> Rule {
+    let tools = tools.iter().map(|glob| (*glob).to_owned()).collect();
+    Rule { name: name.into(), effect, on: On::Call, tools, when: when.into() }
+}
+
+#[test]
+fn the_first_that_matches_decides() {
+    let rules = Rules::compile(vec![
+        named("root", Effect::Allow, &[], r#"caller.principal == "cli""#),
+        named("etc", Effect::Deny, &["files__*"], r#"arguments.path.startsWith("/etc")"#),
+        named("write", Effect::Approve, &["files__write", "files__move_*"], "true"),
+        named("files", Effect::Allow, &["files__*"], "true"),
+        named("rest", Effect::Deny, &[], "true"),
+    ])
+    .unwrap();
+    let check = |tool, arguments: Value| word(on_call(&rules, tool, &arguments));
+    assert_eq!(check("files__read", json!({"path": "/etc/x"})), "deny by etc");
+    assert_eq!(check("files__write", json!({"path": "/etc/x"})), "deny by etc");
+    assert_eq!(check("files__write", json!({"path": "/a"})), "approve by write");
+    assert_eq!(check("files__move_file", json!({})), "approve by write");
+    assert_eq!(check("files__read", json!({"path": "/a"})), "allow");
+    assert_eq!(check("mail__send", json!({})), "deny by rest");
+    // An allowance that cannot be judged does not allow.
+    assert_eq!(
+        check("files__read", json!({"path": 3})),
+        "deny: rule `etc` could not be evaluated: `startsWith` does not apply to (int, string)"
+    );
+    assert_eq!(rules.names().collect::<Vec<_>>(), ["root", "etc", "write", "files", "rest"]);
+    assert!(rules.concerns(On::Call, "x") && !rules.concerns(On::Result, "x"));
+    assert_eq!(on_call(&Rules::default(), "x", &json!({})), Verdict::Allow);
+}
+
+#[test]
+fn results_have_rules_of_their_own() {
+    let rules = Rules::compile(vec![
+        rule(Effect::Deny, On::Result, r#"result.rows.exists(r, r.secret) && arguments.n == 1"#),
+        named("call", Effect::Deny, &[], "arguments.n == 1"),
+    ])
+    .unwrap();
+    let (caller, annotations, arguments) = (caller(), Map::new(), json!({"n": 1}));
+    let subject =
+        Subject { tool: "t", arguments: &arguments, caller: &caller, annotations: &annotations };
+    let check = |result: Value| word(rules.on_result(&subject, &result));
+    assert_eq!(check(json!({"rows": [{"secret": true}]})), "deny by r");
+    assert_eq!(check(json!({"rows": [{"secret": false}]})), "allow");
+    assert_eq!(check(json!({"other": 1})), "allow");
+    let said = check(json!({"rows": [{"secret": "hunter2"}]}));
+    assert!(said.starts_with("deny: rule `r` could not be evaluated"), "{said}");
+    assert!(!said.contains("hunter2"), "{said}");
+    assert_eq!(word(rules.on_call(&subject)), "deny by call");
+}
+
+fn json_value() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        any::<u64>().prop_map(Value::from),
+        any::<f64>().prop_map(Value::from),
+        ".{0,8}".prop_map(Value::from),
+    ];
+    leaf.prop_recursive(4, 24, 4, |inner| {
+        let name = prop_oneof![Just("path".to_owned()), Just("items".to_owned()), ".{0,4}"];
+        prop_oneof![
+            proptest::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+            proptest::collection::vec((name, inner), 0..4)
+                .prop_map(|entries| Value::Object(entries.into_iter().collect())),
+        ]
+    })
+}
+
+proptest! {
+    /// Whatever a call brings, there is a verdict, the same each time, and it is never the silent one.
+    #[test]
+    fn any_arguments_get_a_verdict(arguments in json_value(), path in json_value()) {
+        let rules = Rules::compile(vec![
+            named("a", Effect::Deny, &[], r#"arguments.path.startsWith("/etc") || arguments.items.exists(i, i.path > 3)"#),
+            named("b", Effect::Approve, &[], r#"arguments.items.map(i, i.path + 1).size() % 2 == 1 && arguments.items[0][1] != path_of"#.replace("path_of", "tool").as_str()),
+            named("c", Effect::Allow, &[], r#"arguments == {"a": [1, 2.0, null]} || arguments.path in arguments.items"#),
+            named("d", Effect::Deny, &[], "true"),
+        ]).unwrap();
+        let both = json!({"path": path, "items": arguments});
+        for arguments in [&arguments, &both] {
+            let verdict = on_call(&rules, "t", arguments);
+            prop_assert_eq!(&verdict, &on_call(&rules, "t", arguments));
+            if let Verdict::Deny { reason: Some(reason), rule } = verdict {
+                let begins = format!("rule `{rule}` could not be evaluated: ");
+                prop_assert!(reason.starts_with(&begins));
+            }
+        }
+    }
+}
