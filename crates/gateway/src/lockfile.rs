@@ -1,0 +1,105 @@
+//! The pins on disk: `vouch.lock`, which belongs into version control.
+//!
+//! It is replaced as a whole, so a reader sees the old text or the new one. Whoever changes it holds an advisory lock on
+//! another file meanwhile: a gateway that pins and a person who accepts must not undo each other's change.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use admit::{Pins, PinsError};
+
+/// Ten thousand definitions of the largest size that is admitted would be more; nobody reviews such a file.
+const MAX_FILE_BYTES: u64 = 64 * 1024 * 1024;
+
+#[derive(Debug, thiserror::Error)]
+pub enum LockFileError {
+    #[error("cannot read {file}")]
+    Read { file: String, source: io::Error },
+    #[error("{file} is not a file of pins")]
+    Invalid { file: String, source: PinsError },
+    #[error("{file} has more than {MAX_FILE_BYTES} bytes")]
+    TooLarge { file: String },
+    #[error("cannot write {file}")]
+    Write { file: String, source: io::Error },
+}
+
+/// Where the pins are.
+#[derive(Clone, Debug)]
+pub struct LockFile {
+    path: PathBuf,
+    guard: PathBuf,
+}
+
+/// What tells one text of the file from another without reading it.
+pub(crate) type Stamp = Option<(SystemTime, u64)>;
+
+impl LockFile {
+    pub fn new(path: impl Into<PathBuf>, guard: impl Into<PathBuf>) -> Self {
+        Self { path: path.into(), guard: guard.into() }
+    }
+
+    /// The pins as they stand; none where there is no file yet.
+    pub fn read(&self) -> Result<Pins, LockFileError> {
+        let fail = |source| LockFileError::Read { file: self.shown(), source };
+        match std::fs::metadata(&self.path) {
+            Ok(meta) if meta.len() > MAX_FILE_BYTES => {
+                return Err(LockFileError::TooLarge { file: self.shown() });
+            }
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Pins::default()),
+            Err(error) => return Err(fail(error)),
+        }
+        let text = std::fs::read_to_string(&self.path).map_err(fail)?;
+        Pins::parse(&text).map_err(|source| LockFileError::Invalid { file: self.shown(), source })
+    }
+
+    /// Changes the pins as they stand on disk now. `change` gives None where nothing is to be written.
+    pub fn change<T>(
+        &self,
+        change: impl FnOnce(&Pins) -> (Option<Pins>, T),
+    ) -> Result<T, LockFileError> {
+        let fail = |source| LockFileError::Write { file: self.shown(), source };
+        // Held until the end of this function; the file itself stays, for the next one.
+        let guard = File::options()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .open(&self.guard)
+            .map_err(fail)?;
+        guard.lock().map_err(fail)?;
+        let (pins, told) = change(&self.read()?);
+        if let Some(pins) = pins {
+            self.replace(&pins.to_text()).map_err(fail)?;
+        }
+        Ok(told)
+    }
+
+    pub(crate) fn stamp(&self) -> Stamp {
+        let meta = std::fs::metadata(&self.path).ok()?;
+        Some((meta.modified().ok()?, meta.len()))
+    }
+
+    fn replace(&self, text: &str) -> io::Result<()> {
+        let folder = self.path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let mut file = tempfile::Builder::new()
+            .prefix(".vouch.lock.")
+            .permissions(readable_by_all())
+            .tempfile_in(folder.unwrap_or(Path::new(".")))?;
+        file.write_all(text.as_bytes())?;
+        file.as_file().sync_all()?;
+        file.persist(&self.path)?;
+        Ok(())
+    }
+
+    fn shown(&self) -> String {
+        self.path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+    }
+}
+
+/// The file is committed, so it is not as private as temporary files are.
+fn readable_by_all() -> std::fs::Permissions {
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::Permissions::from_mode(0o644)
+}

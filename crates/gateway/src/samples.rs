@@ -1,0 +1,108 @@
+//! Answers that are kept to learn a contract from: `<folder>/<upstream>/<tool>.jsonl`, one call a line.
+//!
+//! They hold what tools answered, so they lie in the project's state folder, which no tool can read and git ignores.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fs::{DirBuilder, File};
+use std::io::{self, BufRead, BufReader, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use admit::learn::{Sample, Samples};
+use tokio::task::JoinSet;
+
+#[derive(Debug, thiserror::Error)]
+#[error("cannot read the samples in {file}")]
+pub struct SamplesError {
+    file: String,
+    source: io::Error,
+}
+
+/// What was kept of an upstream's tools, by the tool's own name. A line that is torn or not ours is left out.
+pub fn read_samples(
+    folder: &Path,
+    upstream: &str,
+) -> Result<BTreeMap<String, Samples>, SamplesError> {
+    let mut all = BTreeMap::new();
+    let folder = folder.join(upstream);
+    let fail = |source| SamplesError { file: upstream.to_owned(), source };
+    let entries = match std::fs::read_dir(&folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(all),
+        Err(error) => return Err(fail(error)),
+    };
+    for entry in entries {
+        let name = entry.map_err(fail)?.file_name();
+        let Some(tool) = name.to_str().and_then(|name| name.strip_suffix(".jsonl")) else {
+            continue;
+        };
+        all.insert(tool.to_owned(), read(&folder.join(&name)).map_err(fail)?);
+    }
+    Ok(all)
+}
+
+fn read(path: &Path) -> io::Result<Samples> {
+    let mut samples = Samples::default();
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(samples),
+        Err(error) => return Err(error),
+    };
+    for line in BufReader::new(file).lines() {
+        if let Ok(sample) = serde_json::from_str::<Sample>(&line?) {
+            samples.push(sample);
+        }
+    }
+    Ok(samples)
+}
+
+/// Keeps answers as they come. What teaches nothing new is not kept.
+pub(crate) struct Recorder {
+    folder: PathBuf,
+    known: Mutex<HashMap<(String, String), Samples>>,
+    writing: Mutex<JoinSet<()>>,
+}
+
+impl Recorder {
+    pub(crate) fn new(folder: PathBuf) -> Self {
+        Self { folder, known: Mutex::default(), writing: Mutex::default() }
+    }
+
+    /// Off the threads that serve connections. A sample that cannot be kept is no reason to fail the call.
+    pub(crate) fn record(self: &Arc<Self>, upstream: &str, tool: &str, sample: Sample) {
+        let (recorder, upstream, tool) = (Arc::clone(self), upstream.to_owned(), tool.to_owned());
+        let mut writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        while writing.try_join_next().is_some() {}
+        writing.spawn_blocking(move || {
+            if let Err(error) = recorder.keep(&upstream, &tool, sample) {
+                tracing::warn!(upstream, tool, %error, "a sample could not be kept");
+            }
+        });
+    }
+
+    /// Waits until all that was recorded is on disk.
+    pub(crate) async fn flush(&self) {
+        let writing =
+            std::mem::take(&mut *self.writing.lock().unwrap_or_else(PoisonError::into_inner));
+        writing.join_all().await;
+    }
+
+    fn keep(&self, upstream: &str, tool: &str, sample: Sample) -> io::Result<()> {
+        let folder = self.folder.join(upstream);
+        let path = folder.join(format!("{tool}.jsonl"));
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let samples = match known.entry((upstream.to_owned(), tool.to_owned())) {
+            std::collections::hash_map::Entry::Occupied(entry) => entry.into_mut(),
+            std::collections::hash_map::Entry::Vacant(entry) => entry.insert(read(&path)?),
+        };
+        let mut line = serde_json::to_string(&sample)?;
+        if !samples.push(sample) {
+            return Ok(());
+        }
+        line.push('\n');
+        DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
+        let mut file = File::options().append(true).create(true).mode(0o600).open(&path)?;
+        file.write_all(line.as_bytes())
+    }
+}
