@@ -74,7 +74,7 @@ impl Invoker for Behaviour {
         ctx: &CallContext,
     ) -> Result<Output, Stop> {
         match self {
-            Self::Says(content) => Ok(Output { structured: None, content: content.clone() }),
+            Self::Says(content) => Ok(Output { content: content.clone(), ..Output::default() }),
             Self::Fails(message) => Err(ToolError::new(Code::NotFound, *message).into()),
             Self::Progresses => {
                 for done in [0.0, 50.0, 100.0] {
