@@ -74,10 +74,18 @@ pub(crate) enum Command {
     Call(commands::call::Args),
     Contracts(commands::contracts::Args),
     Explain(commands::explain::Args),
+    Ask(commands::ask::Args),
+    Gateway(commands::gateway::Args),
+    Upstream(commands::upstream::Args),
+    Accept(commands::accept::Args),
+    Learn(commands::learn::Args),
+    Calls(commands::calls::Args),
+    Check(Box<commands::check::Args>),
     Fuzz(Box<commands::fuzz::Args>),
     Solc(commands::solc::Args),
     Approvals(commands::approvals::Args),
     Audit(commands::audit::Args),
+    Trace(commands::trace::Args),
     Stats(commands::stats::Args),
     Completions(commands::completions::Args),
     Man(commands::man::Args),
@@ -86,15 +94,17 @@ pub(crate) enum Command {
 /// The commands by what people want to do. A test makes sure that none is forgotten.
 const GROUPS: &[(&str, &[&str])] = &[
     ("Serve a project", &["serve", "connect", "init", "doctor", "index", "discover"]),
-    ("Use tools", &["tools", "call", "contracts", "explain"]),
+    ("Use tools", &["tools", "call", "contracts", "explain", "ask"]),
+    ("Use other servers", &["gateway", "upstream", "accept", "learn", "calls", "check"]),
     ("Fuzz contracts", &["fuzz", "solc"]),
-    ("Decide and look back", &["approvals", "audit", "stats"]),
+    ("Decide and look back", &["approvals", "audit", "trace", "stats"]),
     ("Set up the shell", &["completions", "man"]),
 ];
 
 const EXAMPLES: &str = "  vouch serve                                     serve this folder on http://127.0.0.1:8377/mcp
   vouch connect claude-code --write               connect Claude Code to this folder
   vouch call read_repo_file path=README.md        call a tool from the shell
+  vouch gateway                                   offer the tools of other servers
   vouch fuzz --demo                               break a small smart contract
   vouch approvals list                            what waits for a person
   vouch audit verify                              prove that no line of the record was changed";

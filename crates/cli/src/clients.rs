@@ -4,6 +4,7 @@
 
 pub(crate) mod json;
 mod launch;
+pub(crate) mod servers;
 pub(crate) mod toml;
 
 use std::path::{Path, PathBuf};
@@ -74,6 +75,17 @@ impl Client {
                 Some(home()?.join(folder).join("claude_desktop_config.json"))
             }
         }
+    }
+
+    /// Every file that may list servers: ours to write, and those of the user, which are only read.
+    pub(crate) fn files(self, root: &Path, environment: &Environment) -> Vec<PathBuf> {
+        let home = environment.get(Var::Home).map(PathBuf::from);
+        let own = match self {
+            Self::ClaudeCode => home.map(|home| home.join(".claude.json")),
+            Self::Cursor => home.map(|home| home.join(".cursor/mcp.json")),
+            Self::VsCode | Self::Codex | Self::ClaudeDesktop => None,
+        };
+        self.file(root, environment).into_iter().chain(own).collect()
     }
 
     /// How the client's file names the project, so that a file in version control works for everybody.

@@ -1,8 +1,12 @@
 //! The commands, one file each, and what they share.
 
+pub(crate) mod accept;
 pub(crate) mod approvals;
+pub(crate) mod ask;
 pub(crate) mod audit;
 pub(crate) mod call;
+pub(crate) mod calls;
+pub(crate) mod check;
 pub(crate) mod completions;
 pub(crate) mod connect;
 pub(crate) mod contracts;
@@ -10,13 +14,17 @@ pub(crate) mod discover;
 pub(crate) mod doctor;
 pub(crate) mod explain;
 pub(crate) mod fuzz;
+pub(crate) mod gateway;
 pub(crate) mod index;
 pub(crate) mod init;
+pub(crate) mod learn;
 pub(crate) mod man;
 pub(crate) mod serve;
 pub(crate) mod solc;
 pub(crate) mod stats;
 pub(crate) mod tools;
+pub(crate) mod trace;
+pub(crate) mod upstream;
 
 use std::future::Future;
 
@@ -64,10 +72,18 @@ pub(crate) fn run(ui: Ui, globals: Globals, command: Command) -> Result<Exit> {
         Command::Call(args) => call::run(&ctx, args),
         Command::Contracts(args) => contracts::run(&ctx, &args),
         Command::Explain(args) => explain::run(&ctx, &args),
+        Command::Ask(args) => ask::run(&ctx, &args),
+        Command::Gateway(args) => gateway::run(&ctx, args),
+        Command::Upstream(args) => upstream::run(&ctx, &args),
+        Command::Accept(args) => accept::run(&ctx, &args),
+        Command::Learn(args) => learn::run(&ctx, &args),
+        Command::Calls(args) => calls::run(&ctx, &args),
+        Command::Check(args) => check::run(&ctx, &args),
         Command::Fuzz(args) => fuzz::run(&ctx, *args),
         Command::Solc(args) => solc::run(&ctx, &args),
         Command::Approvals(args) => approvals::run(&ctx, &args),
         Command::Audit(args) => audit::run(&ctx, &args),
+        Command::Trace(args) => trace::run(&ctx, &args),
         Command::Stats(args) => stats::run(&ctx, &args),
         Command::Completions(args) => completions::run(&ctx, &args),
         Command::Man(args) => man::run(&ctx, &args),

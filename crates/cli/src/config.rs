@@ -9,24 +9,37 @@
 //!
 //! A mistake is reported with file and line, and an unknown key with the nearest known one. Start at [`load`].
 
+mod ask;
 mod campaign;
 mod check;
+mod clients;
 mod context;
 mod error;
 mod find;
 mod fuzz;
+mod gateway;
+mod globs;
 mod keys;
 mod layer;
+mod place;
 mod private;
+mod reference;
+mod rule;
 mod settings;
+mod upstream;
 mod values;
 
+pub(crate) use ask::{Planner, Provider};
 pub(crate) use campaign::{Aim, Campaign, pair};
 pub(crate) use context::{EmbeddingEndpoint, Embeddings};
 pub(crate) use error::{ConfigError, nearest, suggest};
 pub(crate) use layer::Layer;
+pub(crate) use reference::Reference;
 pub(crate) use settings::{Pack, Policy, Secret, Settings, TokenSource};
-pub(crate) use values::{Endpoint, Host};
+pub(crate) use upstream::{
+    Change, Connection, Grants, NotResolved, Sandbox, Upstream, UpstreamName, UpstreamPolicy,
+};
+pub(crate) use values::{Address, Endpoint, Host, Variable};
 
 use std::path::{Path, PathBuf};
 
@@ -72,15 +85,35 @@ fn load_from(
     };
     let located =
         find::locate(here, given(&place.root, Var::Root), given(&place.config, Var::Config))?;
+    lower(here, located, environment, flags)
+}
+
+/// What another text of the file would come to: it is asked before the file is changed.
+pub(crate) fn would_be(
+    settings: &Settings,
+    file: &Path,
+    text: String,
+    environment: &Environment,
+) -> Result<Settings, ConfigError> {
+    let source = Source { path: file.to_owned(), text };
+    let located = find::Located { root: settings.root.clone(), source: Some(source) };
+    lower(&settings.root, located, environment, Layer::default())
+}
+
+fn lower(
+    here: &Path,
+    located: find::Located,
+    environment: &Environment,
+    flags: Layer,
+) -> Result<Settings, ConfigError> {
     let file = match &located.source {
         Some(source) => Layer::from_file(source)?,
         None => Layer::default(),
     };
     let defaults = Source { path: "defaults.toml".into(), text: DEFAULTS.to_owned() };
-    let layer = flags
-        .over(Layer::from_environment(here, environment)?)
-        .over(file)
-        .over(Layer::from_file(&defaults)?);
+    let mut defaults = Layer::from_file(&defaults)?;
+    defaults.server.port = flags.default_port.or(defaults.server.port);
+    let layer = flags.over(Layer::from_environment(here, environment)?).over(file).over(defaults);
     Settings::new(located, layer, environment)
 }
 

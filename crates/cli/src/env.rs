@@ -20,6 +20,9 @@ pub(crate) enum Var {
     Embeddings,
     EmbeddingsUrl,
     EmbeddingsModel,
+    LlmBaseUrl,
+    LlmModel,
+    LlmApiKey,
     User,
     Home,
     CacheHome,
@@ -31,7 +34,7 @@ pub(crate) enum Var {
 
 impl Var {
     /// Those that configure `vouch`, in the order of the help text.
-    pub(crate) const OURS: [Self; 13] = [
+    pub(crate) const OURS: [Self; 16] = [
         Self::Root,
         Self::Config,
         Self::Host,
@@ -41,6 +44,9 @@ impl Var {
         Self::Embeddings,
         Self::EmbeddingsUrl,
         Self::EmbeddingsModel,
+        Self::LlmBaseUrl,
+        Self::LlmModel,
+        Self::LlmApiKey,
         Self::Solc,
         Self::Log,
         Self::RustLog,
@@ -71,6 +77,9 @@ impl Var {
             Self::Embeddings => "VOUCH_EMBEDDINGS",
             Self::EmbeddingsUrl => "VOUCH_EMBEDDINGS_URL",
             Self::EmbeddingsModel => "VOUCH_EMBEDDINGS_MODEL",
+            Self::LlmBaseUrl => "LLM_BASE_URL",
+            Self::LlmModel => "LLM_MODEL",
+            Self::LlmApiKey => "LLM_API_KEY",
             Self::Solc => "SOLC",
             Self::User => "USER",
             Self::Home => "HOME",
@@ -96,6 +105,9 @@ impl Var {
             Self::Embeddings => "what makes vectors: `embedded`, `endpoint` or `off`",
             Self::EmbeddingsUrl => "the endpoint, such as http://127.0.0.1:11434/v1",
             Self::EmbeddingsModel => "the endpoint's model",
+            Self::LlmBaseUrl => "the model that plans an ask, such as http://127.0.0.1:11434/v1",
+            Self::LlmModel => "its name there",
+            Self::LlmApiKey => "its key",
             Self::Solc => "as `fuzz --solc`",
             Self::User => "who decides on approvals",
             Self::Home => "where clients keep their configuration",

@@ -34,6 +34,12 @@ pub(crate) fn init(ctx: &Context, format: LogFormat, telemetry: Option<&Telemetr
         .explain("cannot start logging")
 }
 
+/// For a command that tells by itself what went wrong: only where somebody wants more.
+pub(crate) fn init_if_asked(ctx: &Context) -> Result {
+    let named = [Var::Log, Var::RustLog].iter().any(|var| ctx.environment.get(*var).is_some());
+    if ctx.verbose > 0 || named { init(ctx, LogFormat::Text, None) } else { Ok(()) }
+}
+
 fn filter(ctx: &Context) -> Result<EnvFilter> {
     for var in [Var::Log, Var::RustLog] {
         if let Some(directives) = ctx.environment.get(var) {
@@ -48,8 +54,8 @@ fn filter(ctx: &Context) -> Result<EnvFilter> {
     }
     let level = match ctx.verbose {
         0 if ctx.ui.is_quiet() => "error",
-        // The client logs what the command's error says anyway.
-        0 => "warn,rmcp::transport::worker=off,rmcp::transport::common::reqwest=off",
+        // The client logs what the command's error says anyway; so does a link, whose failures the gateway tells once.
+        0 => "warn,link=error,rmcp::transport::worker=off,rmcp::transport::common::reqwest=off",
         1 => "info",
         2 => "debug",
         _ => "trace",

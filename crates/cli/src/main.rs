@@ -14,8 +14,11 @@ mod logging;
 mod project;
 mod prompt;
 mod report;
+mod serving;
 mod telemetry;
+mod traces;
 mod ui;
+mod upstreams;
 
 use std::process::ExitCode;
 
@@ -30,6 +33,10 @@ use crate::ui::Ui;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
+    // Before anything else: the keeper of a child reads no configuration, prints nothing and starts no thread.
+    if std::env::args_os().nth(1).is_some_and(|word| word == upstreams::KEEPER) {
+        return link::keeper::main();
+    }
     let matches = args::command().get_matches();
     let Cli { globals, command } = match Cli::from_arg_matches(&matches) {
         Ok(cli) => cli,

@@ -7,13 +7,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use contract::{Constraints, Resources, Tool};
+use gateway::{Gateway, RulePolicy};
 use guard::DenyList;
 use pack_campaign::{CampaignPack, Seat};
 use pack_context::ContextPack;
 use pack_repo::RepoOptions;
 use runtime::doors::http::HttpOptions;
 use runtime::doors::mcp::Face;
-use runtime::{Catalog, Pipeline, PipelineOptions, READ_RESOURCE};
+use runtime::{Catalog, CatalogError, Pipeline, PipelineOptions, READ_RESOURCE, ToolFilter};
 use store::audit::AuditLog;
 use store::{SqliteStore, StateDir, Store};
 
@@ -21,8 +22,11 @@ use crate::campaign::served;
 use crate::commands::wrong_config;
 use crate::config::{Pack, Policy, Settings};
 use crate::exit::Exit;
-use crate::report::{Explain, Result};
+use crate::report::{Explain, Failure, Result};
 pub(crate) use tokens::{NEW_TOKEN, first_token, tokens};
+
+/// How long a client may keep a listing of what may change at any time.
+const LIVE_TTL: Duration = Duration::from_secs(5);
 
 /// What the server says it is.
 pub(crate) fn face(settings: &Settings) -> Face {
@@ -66,6 +70,11 @@ fn lay_out(settings: &Settings, offer: &Offer) -> Result<Catalog> {
     let names = tools.iter().map(|tool| tool.contract().name.as_str());
     let names: Vec<_> = names.chain(resources.first().map(|_| READ_RESOURCE)).collect();
     settings.check_tools(&names).map_err(wrong_config)?;
+    Ok(assemble(settings, offer)?)
+}
+
+fn assemble(settings: &Settings, offer: &Offer) -> std::result::Result<Catalog, CatalogError> {
+    let Offer { tools, resources, .. } = offer;
     let mut catalog = Catalog::default();
     for tool in tools {
         let name = tool.contract().name.clone();
@@ -85,7 +94,7 @@ fn lay_out(settings: &Settings, offer: &Offer) -> Result<Catalog> {
 }
 
 /// The published contract says what holds here.
-fn limit(settings: &Settings, name: &str, constraints: &mut Constraints) {
+pub(crate) fn limit(settings: &Settings, name: &str, constraints: &mut Constraints) {
     let layer = settings.tool(name);
     if let Some(rate) = layer.rate_per_minute {
         constraints.rate_per_minute = rate.get();
@@ -167,15 +176,66 @@ pub(crate) struct Project {
 pub(crate) async fn project(settings: &Settings) -> Result<Project> {
     let offer = offer(settings)?;
     let catalog = lay_out(settings, &offer)?;
+    let options = pipeline_options(settings, &catalog);
+    let pipeline = pipeline(settings, catalog, options).await?;
+    Ok(Project { pipeline, context: offer.context, seats: offer.seats })
+}
+
+/// The same with the tools of other servers, which come and go: nobody is asked yet.
+pub(crate) async fn with_upstreams(
+    settings: &Arc<Settings>,
+    options: gateway::Options,
+) -> Result<(Arc<Gateway>, Project)> {
+    let mut offer = offer(settings)?;
+    let catalog = lay_out(settings, &offer)?;
+    let mut pipeline_options = pipeline_options(settings, &catalog);
+    pipeline_options.live = true;
+    pipeline_options.list_ttl = LIVE_TTL;
+    pipeline_options.approve.extend(crate::upstreams::approvals(settings)?);
+    let (context, seats) = (offer.context.take(), std::mem::take(&mut offer.seats));
+    let base = {
+        let settings = Arc::clone(settings);
+        Box::new(move || assemble(&settings, &offer))
+    };
+    let gateway = Gateway::new(options, base).map_err(wrong_files)?;
+    let pipeline = pipeline(settings, catalog, pipeline_options).await?;
+    Ok((gateway, Project { pipeline, context, seats }))
+}
+
+/// What an operator wrote beside the configuration is wrong.
+pub(crate) fn wrong_files(error: gateway::GatewayError) -> Failure {
+    Failure::from(error).with_exit(Exit::Usage)
+}
+
+async fn pipeline(
+    settings: &Settings,
+    catalog: Catalog,
+    options: PipelineOptions,
+) -> Result<Arc<Pipeline>> {
     let (state, store) = store(settings)?;
     let audit = AuditLog::open(state.audit_log())?;
+    let store: Arc<dyn Store> = store;
+    Ok(Pipeline::new(catalog, store, audit, options).await?)
+}
+
+/// What the operator decided about calls of tools that are there, and of those that may come.
+fn pipeline_options(settings: &Settings, catalog: &Catalog) -> PipelineOptions {
     let documents = catalog.documents().map(|documents| documents.contract());
     let policies = catalog.contracts().chain(documents).filter_map(|contract| {
         let policy = settings.policy(&contract.name, contract.constraints.approval)?;
         Some((contract.name.clone(), policy.into()))
     });
-    let options = PipelineOptions { approve: policies.collect(), ..PipelineOptions::default() };
-    let store: Arc<dyn Store> = store;
-    let pipeline = Pipeline::new(catalog, store, audit, options).await?;
-    Ok(Project { pipeline, context: offer.context, seats: offer.seats })
+    let policy = (!settings.rules.is_empty())
+        .then(|| Arc::new(RulePolicy(settings.rules.clone())) as Arc<dyn runtime::Policy>);
+    let clients = settings.clients.iter().map(|(principal, globs)| {
+        let globs = globs.clone();
+        let filter: Arc<dyn ToolFilter> = Arc::new(move |tool: &str| globs.is_match(tool));
+        (principal.to_owned(), filter)
+    });
+    PipelineOptions {
+        approve: policies.collect(),
+        policy,
+        clients: clients.collect(),
+        ..PipelineOptions::default()
+    }
 }

@@ -33,12 +33,17 @@ impl Ask for Terminal {
     }
 }
 
-/// Shows a text, whole, and asks whether to approve. Anything but a clear yes is a no, the end of input too.
+/// Shows a text, whole, and asks whether to approve.
 pub(crate) fn ask(ui: Ui, message: &str) -> io::Result<bool> {
+    confirm(ui, message, "Approve?")
+}
+
+/// Shows a text, whole, and asks. Anything but a clear yes is a no, the end of input too.
+pub(crate) fn confirm(ui: Ui, message: &str, question: &str) -> io::Result<bool> {
     let bold = ui::BOLD;
     {
         let mut err = ui.err();
-        write!(err, "{}\n\n{bold}Approve? [y/N]{bold:#} ", message.trim_end())?;
+        write!(err, "{}\n\n{bold}{question} [y/N]{bold:#} ", message.trim_end())?;
         err.flush()?;
     }
     let mut line = String::new();

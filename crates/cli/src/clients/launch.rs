@@ -38,6 +38,8 @@ pub(crate) struct Launch {
     root: PathBuf,
     /// Only where the command line named one.
     config: Option<PathBuf>,
+    /// `serve`, or what else serves on standard input and output.
+    command: &'static str,
 }
 
 impl Launch {
@@ -50,7 +52,13 @@ impl Launch {
             program: program(environment),
             root: settings.root.clone(),
             config: config.map(|path| path.canonicalize().unwrap_or_else(|_| path.to_owned())),
+            command: "serve",
         }
+    }
+
+    /// The same for the tools of other servers.
+    pub(crate) fn of_gateway(self) -> Self {
+        Self { command: "gateway", ..self }
     }
 
     /// `root_word` stands for the project in the client's own file; a file for all projects needs the path.
@@ -64,7 +72,7 @@ impl Launch {
         if let Some(config) = &self.config {
             arguments.extend(["--config".to_owned(), config.display().to_string()]);
         }
-        arguments.extend(["serve".to_owned(), "--stdio".to_owned()]);
+        arguments.extend([self.command.to_owned(), "--stdio".to_owned()]);
         arguments
     }
 

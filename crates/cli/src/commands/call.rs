@@ -8,7 +8,7 @@ use std::sync::Arc;
 use contract::{Caller, Code, Content, Output, ToolError};
 use runtime::client::{self, Answer, ClientError, Target};
 use runtime::doors::http::is_loopback;
-use runtime::{Abilities, Ask, Call, Catalog, Person, Refusal, Reply};
+use runtime::{Abilities, Ask, Call, Catalog, Person, Pipeline, Refusal, Reply};
 use serde_json::{Map, Value, json};
 
 use crate::commands::Context;
@@ -21,6 +21,7 @@ use crate::project::{self, Project};
 use crate::prompt::Terminal;
 use crate::report::{Failure, Result};
 use crate::ui;
+use crate::upstreams;
 
 /// Call a tool
 ///
@@ -32,6 +33,7 @@ Examples:
   vouch call hello
   vouch call read_repo_file path=README.md
   vouch call write_memory_entry --json '{\"file\": \"decisions.jsonl\", \"entry\": \"{}\"}'
+  vouch call files__read_text_file path=README.md
   vouch call hello name=Ada --url http://127.0.0.1:8377/mcp")]
 pub(crate) struct Args {
     /// Which tool
@@ -57,7 +59,8 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(ctx: &Context, args: Args) -> Result<Exit> {
-    let settings = ctx.settings_with(Layer::from_server(None, None, args.token_file.clone()))?;
+    let layer = Layer::from_server(None, None, args.token_file.clone());
+    let settings = Arc::new(ctx.settings_with(layer)?);
     logging::init(ctx, LogFormat::Text, None)?;
     ctx.block_on(async {
         match &args.url {
@@ -67,14 +70,24 @@ pub(crate) fn run(ctx: &Context, args: Args) -> Result<Exit> {
     })
 }
 
-async fn here(ctx: &Context, args: &Args, settings: &Settings) -> Result<Exit> {
+async fn here(ctx: &Context, args: &Args, settings: &Arc<Settings>) -> Result<Exit> {
+    if settings.upstream_of(&args.tool).is_some() {
+        let (gateway, pipeline) = upstreams::of_tool(ctx, settings, &args.tool).await?;
+        let called = through(ctx, args, &pipeline).await;
+        gateway.close().await;
+        return called;
+    }
     let Project { pipeline, seats, .. } = project::project(settings).await?;
     for seat in seats {
         seat.prepare_failed(
             "none runs here; name the server that has it with --url: `vouch fuzz --mcp-port` or `vouch serve` says it",
         );
     }
-    let mut call = Call::new(&args.tool, arguments(args, pipeline.catalog())?, Caller::new("cli"));
+    through(ctx, args, &pipeline).await
+}
+
+async fn through(ctx: &Context, args: &Args, pipeline: &Pipeline) -> Result<Exit> {
+    let mut call = Call::new(&args.tool, arguments(args, &pipeline.catalog())?, Caller::new("cli"));
     if let Some(ask) = terminal(ctx) {
         let abilities = Abilities { elicitation: true, ..Abilities::default() };
         call.person = Person::Connected { abilities, ask };
@@ -88,8 +101,11 @@ async fn here(ctx: &Context, args: &Args, settings: &Settings) -> Result<Exit> {
     let reply = pipeline.call(call).await;
     pipeline.drain().await;
     match reply {
-        Reply::Done(output) => success(ctx, &output),
-        Reply::Failed(error) => failure(ctx, args, &error, pipeline.catalog()),
+        Reply::Done(output) => match output.failure() {
+            Some(error) => failure(ctx, args, &error, &pipeline.catalog()),
+            None => success(ctx, &output),
+        },
+        Reply::Failed(error) => failure(ctx, args, &error, &pipeline.catalog()),
         Reply::Refused(Refusal::BadState(message)) => Err(Failure::new(message)),
         Reply::Refused(Refusal::MissingAbility(ability)) => Err(Failure::new(format!(
             "the tool asks its client for {ability}, which a terminal has not"
@@ -150,7 +166,7 @@ fn may_send_token(ctx: &Context, args: &Args, url: &str) -> bool {
     given || args.token_file.is_some() || is_loopback(host)
 }
 
-fn terminal(ctx: &Context) -> Option<Arc<dyn Ask>> {
+pub(crate) fn terminal(ctx: &Context) -> Option<Arc<dyn Ask>> {
     ui::is_interactive().then(|| Arc::new(Terminal { ui: ctx.ui }) as Arc<dyn Ask>)
 }
 

@@ -3,6 +3,7 @@
 mod checks;
 mod context;
 mod probe;
+mod upstreams;
 
 use std::io::Write;
 

@@ -2,6 +2,7 @@
 
 use std::io::Write;
 
+use admit::{AdmissionRule, admission_rules};
 use contract::Code;
 use contract::lint::{Rule, rule, rules};
 use serde_json::json;
@@ -33,10 +34,14 @@ pub(crate) fn run(ctx: &Context, args: &Args) -> Result<Exit> {
     if let Some(rule) = rule(what) {
         return one_rule(ctx, rule, args.format.json);
     }
+    if let Some(rule) = admission_rule(what) {
+        return one_admission_rule(ctx, rule, args.format.json);
+    }
     if let Some(code) = code(what) {
         return one_code(ctx, code, args.format.json);
     }
     let known = rules().iter().flat_map(|rule| [rule.id, rule.name]);
+    let known = known.chain(admission_rules().iter().flat_map(|rule| [rule.id, rule.name]));
     let known = known.chain(Code::ALL.iter().map(|code| code.as_str()));
     let hint = match nearest(what, known) {
         Some(nearest) => format!("did you mean `vouch explain {nearest}`?"),
@@ -44,6 +49,29 @@ pub(crate) fn run(ctx: &Context, args: &Args) -> Result<Exit> {
     };
     let message = format!("`{what}` is neither a lint rule nor an error code");
     Err(Failure::usage(message).with_hint(hint))
+}
+
+fn admission_rule(text: &str) -> Option<&'static AdmissionRule> {
+    let is_it = |rule: &&AdmissionRule| {
+        rule.id.eq_ignore_ascii_case(text) || rule.name.eq_ignore_ascii_case(text)
+    };
+    admission_rules().iter().find(is_it)
+}
+
+fn one_admission_rule(ctx: &Context, rule: &AdmissionRule, json: bool) -> Result<Exit> {
+    if json {
+        ctx.ui.json(rule)?;
+    } else {
+        let AdmissionRule { id, name, severity, summary } = rule;
+        let mut out = ctx.ui.out();
+        writeln!(out, "{BOLD}{id} {name}{BOLD:#} ({severity}): {summary}\n")?;
+        writeln!(
+            out,
+            "A rule for the tools of other servers, found when they are admitted. `vouch upstream tools` shows for each \
+             tool what was found and what to do about it."
+        )?;
+    }
+    Ok(Exit::Success)
 }
 
 /// In any case, and with `-` for `_`.
@@ -54,11 +82,15 @@ fn code(text: &str) -> Option<Code> {
 
 fn list(ctx: &Context, json: bool) -> Result<Exit> {
     if json {
-        ctx.ui.json(&json!({"rules": rules(), "codes": Code::ALL.map(describe)}))?;
+        ctx.ui.json(&json!({"rules": rules(), "admission": admission_rules(), "codes": Code::ALL.map(describe)}))?;
         return Ok(Exit::Success);
     }
     let mut table = Table::new(["RULE", "SEVERITY", "NAME", "MEANING"]);
     for rule in rules() {
+        let (name, summary) = (rule.name.to_owned(), rule.summary.to_owned());
+        table.row([rule.id.to_owned(), rule.severity.to_string(), name, summary]);
+    }
+    for rule in admission_rules() {
         let (name, summary) = (rule.name.to_owned(), rule.summary.to_owned());
         table.row([rule.id.to_owned(), rule.severity.to_string(), name, summary]);
     }
@@ -132,6 +164,9 @@ fn advice(code: Code) -> &'static str {
             "The details give the limit and the size. Ask for less. Result limits are set with \
              `[tools.<name>] max_output_bytes`."
         }
+        Code::ToolFailed => {
+            "The call was made, and the tool answered that it failed. Its own words are in the details (`content`)."
+        }
         Code::RateLimited => {
             "Wait `retryAfterMs`, then call again. The limit is set with `[tools.<name>] rate_per_minute`."
         }
@@ -141,7 +176,8 @@ fn advice(code: Code) -> &'static str {
              what it depends on."
         }
         Code::ContractViolation => {
-            "The upstream server's tool needs mending; its answer is withheld."
+            "The upstream server's tool needs mending; its answer is withheld. A person can look at it with \
+             `vouch calls show <callId>`."
         }
         Code::UpstreamUnavailable => "Check that the upstream server runs, then call again.",
         Code::ExecutionTimeout => {

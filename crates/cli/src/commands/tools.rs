@@ -1,6 +1,7 @@
 //! `vouch tools`: what is offered here.
 
 use std::io::Write;
+use std::sync::Arc;
 
 use contract::Contract;
 use contract::text::one_line;
@@ -13,6 +14,7 @@ use crate::exit::Exit;
 use crate::project;
 use crate::report::{Failure, Result};
 use crate::ui::Table;
+use crate::upstreams;
 
 /// List the tools, or show one
 #[derive(Debug, clap::Args)]
@@ -24,7 +26,15 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(ctx: &Context, args: &Args) -> Result<Exit> {
-    let catalog = project::catalog(&ctx.settings()?)?;
+    let settings = Arc::new(ctx.settings()?);
+    let catalog = match args.name.as_deref().filter(|name| settings.upstream_of(name).is_some()) {
+        None => Arc::new(project::catalog(&settings)?),
+        Some(name) => ctx.block_on(async {
+            let (gateway, pipeline) = upstreams::of_tool(ctx, &settings, name).await?;
+            gateway.close().await;
+            Ok(pipeline.catalog())
+        })?,
+    };
     if let Some(name) = &args.name {
         let Some(entry) = catalog.get(name) else { return Err(unknown(name, catalog.names())) };
         if args.format.json {
@@ -52,6 +62,9 @@ pub(crate) fn run(ctx: &Context, args: &Args) -> Result<Exit> {
         ]);
     }
     table.print(&mut ctx.ui.out())?;
+    if settings.upstreams.iter().any(|upstream| upstream.enabled) {
+        ctx.ui.note("\nthose of other servers: vouch upstream tools");
+    }
     Ok(Exit::Success)
 }
 

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use toml::de::DeTable;
+use toml::de::{DeTable, DeValue};
 
 use super::error::{ConfigError, Spot, suggest};
 use super::{Layer, Source, keys};
@@ -34,11 +34,11 @@ impl Source {
                     suggestion: suggest(name, known, "keys here"),
                 });
             }
-            if let Some(inner) = value.get_ref().as_table() {
-                path.push(name.to_string());
+            path.push(name.to_string());
+            for inner in tables(value.get_ref()) {
                 self.check_keys(inner, path)?;
-                path.pop();
             }
+            path.pop();
         }
         Ok(())
     }
@@ -46,15 +46,19 @@ impl Source {
     /// Where this key stands, or the innermost table on the way to it.
     pub(super) fn spot_of(&self, path: &[&str]) -> Spot {
         let parsed = DeTable::parse(&self.text).ok();
-        let mut table = parsed.as_ref().map(|table| table.get_ref());
-        let mut span = None;
-        for name in path {
-            let mut entries = table.into_iter().flat_map(DeTable::iter);
-            let Some((key, value)) = entries.find(|(key, _)| key.get_ref() == name) else { break };
-            span = Some(key.span());
-            table = value.get_ref().as_table();
-        }
-        self.spot(span)
+        self.spot(parsed.and_then(|table| key_span(table.get_ref(), path)))
+    }
+
+    /// The same in one of the tables `[[list]]`.
+    pub(super) fn spot_in(&self, list: &str, index: usize, path: &[&str]) -> Spot {
+        let parsed = DeTable::parse(&self.text).ok();
+        let value = parsed.as_ref().and_then(|table| {
+            let value = table.get_ref().get(list)?;
+            value.get_ref().as_array()?.get(index)
+        });
+        let Some(value) = value else { return self.spot_of(&[list]) };
+        let key = value.get_ref().as_table().and_then(|table| key_span(table, path));
+        self.spot(key.or(Some(value.span())))
     }
 
     fn spot(&self, span: Option<Range<usize>>) -> Spot {
@@ -62,6 +66,30 @@ impl Source {
         let before = self.text.as_bytes().iter().take(start);
         let line = 1 + before.filter(|byte| **byte == b'\n').count();
         Spot { file: self.path.clone(), line }
+    }
+}
+
+/// The span of the last key of the path that is there.
+fn key_span(table: &DeTable<'_>, path: &[&str]) -> Option<Range<usize>> {
+    let mut table = Some(table);
+    let mut span = None;
+    for name in path {
+        let mut entries = table.into_iter().flat_map(DeTable::iter);
+        let Some((key, value)) = entries.find(|(key, _)| key.get_ref() == name) else { break };
+        span = Some(key.span());
+        table = value.get_ref().as_table();
+    }
+    span
+}
+
+/// A table, or those of a list.
+fn tables<'t, 'i>(value: &'t DeValue<'i>) -> Vec<&'t DeTable<'i>> {
+    match value {
+        DeValue::Table(table) => vec![table],
+        DeValue::Array(items) => {
+            items.iter().filter_map(|item| item.get_ref().as_table()).collect()
+        }
+        _ => Vec::new(),
     }
 }
 
@@ -83,13 +111,11 @@ fn plain(message: &str) -> String {
 fn key_at(table: &DeTable<'_>, span: Range<usize>, path: &mut Vec<String>) -> String {
     for (key, value) in table {
         let holds = |outer: Range<usize>| outer.start <= span.start && span.start < outer.end;
-        let inner = value.get_ref().as_table();
-        if holds(key.span())
-            || holds(value.span())
-            || inner.is_some_and(|inner| within(inner, &span))
-        {
+        let inner = tables(value.get_ref());
+        let inside = inner.iter().find(|inner| within(inner, &span));
+        if holds(key.span()) || holds(value.span()) || inside.is_some() {
             path.push(key.get_ref().to_string());
-            match inner {
+            match inside {
                 Some(inner) => return key_at(inner, span, path),
                 None => break,
             }
@@ -103,6 +129,6 @@ fn within(table: &DeTable<'_>, span: &Range<usize>) -> bool {
     table.iter().any(|(key, value)| {
         let value_span = value.span();
         (key.span().start <= span.start && span.start < value_span.end.max(key.span().end))
-            || value.get_ref().as_table().is_some_and(|inner| within(inner, span))
+            || tables(value.get_ref()).into_iter().any(|inner| within(inner, span))
     })
 }

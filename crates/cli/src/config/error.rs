@@ -37,6 +37,10 @@ pub(crate) enum ConfigError {
     UnknownTool { spot: Spot, tool: String, suggestion: String },
     #[error("{}`provider = \"endpoint\"` in [context.embeddings] needs `{key}`", at(spot))]
     IncompleteEndpoint { spot: Option<Spot>, key: &'static str },
+    #[error("{spot}: this rule cannot be used")]
+    Rule { spot: Spot, source: Box<rules::RuleError> },
+    #[error("{}[ask] needs `{key}`", at(spot))]
+    IncompleteAsk { spot: Option<Spot>, key: &'static str },
     #[error("bad value in the environment variable {name}: {message}")]
     Variable { name: &'static str, message: String },
     #[error("both VOUCH_TOKEN and VOUCH_TOKEN_FILE are set")]
@@ -74,6 +78,16 @@ impl ConfigError {
             }
             Self::IncompleteEndpoint { .. } => {
                 "the server's name of it, such as model = \"text-embedding-3-small\"".to_owned()
+            }
+            Self::Rule { .. } => {
+                "a rule sees tool, arguments, caller, annotations, and result where on = \"result\""
+                    .to_owned()
+            }
+            Self::IncompleteAsk { key: "base_url", .. } => {
+                "set LLM_BASE_URL, such as http://127.0.0.1:11434/v1, or base_url".to_owned()
+            }
+            Self::IncompleteAsk { .. } => {
+                "set LLM_MODEL to the server's name of it, or model".to_owned()
             }
             Self::Variable { name, .. } => format!("correct it, or drop it: unset {name}"),
             Self::TwoTokens => "keep one of them: unset VOUCH_TOKEN".to_owned(),

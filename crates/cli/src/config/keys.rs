@@ -1,6 +1,6 @@
 //! Every key there is. A test holds this table, the layers and the commented file together.
 
-/// The keys of a table; `*` stands for a name that the operator chooses.
+/// The keys of a table, or of each table in a list; `*` stands for a name that the operator chooses.
 pub(super) const TABLES: &[(&str, &[&str])] = &[
     (
         "",
@@ -15,6 +15,11 @@ pub(super) const TABLES: &[(&str, &[&str])] = &[
             "telemetry",
             "fuzz",
             "campaign",
+            "gateway",
+            "upstream",
+            "rule",
+            "clients",
+            "ask",
         ],
     ),
     (
@@ -34,6 +39,33 @@ pub(super) const TABLES: &[(&str, &[&str])] = &[
     ("telemetry", &["otlp_endpoint"]),
     ("fuzz", super::fuzz::KEYS),
     ("campaign", &["target", "contract", "corpus_dir"]),
+    ("gateway", &["separator", "contracts", "lock"]),
+    (
+        "upstream",
+        &[
+            "name",
+            "command",
+            "args",
+            "env",
+            "cwd",
+            "sandbox",
+            "url",
+            "transport",
+            "headers",
+            "policy",
+            "allow_changes",
+            "tools",
+            "connect_timeout_ms",
+            "enabled",
+        ],
+    ),
+    ("upstream.env", &["*"]),
+    ("upstream.headers", &["*"]),
+    ("upstream.sandbox", &["read", "write", "network"]),
+    ("rule", &["name", "effect", "on", "tools", "when"]),
+    ("clients", &["*"]),
+    ("clients.*", &["tools"]),
+    ("ask", &["forbid", "provider", "base_url", "model", "api_key_env"]),
 ];
 
 /// The keys of a table by its path, if it is one of ours.

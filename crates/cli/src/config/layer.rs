@@ -6,9 +6,14 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
+use super::ask::AskLayer;
 use super::campaign::CampaignLayer;
+use super::clients::ClientLayer;
 use super::context::{ContextLayer, EmbeddingsLayer};
+use super::gateway::GatewayLayer;
+use super::rule::RuleLayer;
 use super::settings::{Pack, Policy, TokenSource};
+use super::upstream::UpstreamLayer;
 use super::values::{Endpoint, Folder, Host, HostName, Origin};
 use super::{ConfigError, Source};
 use crate::env::{Environment, Var};
@@ -20,6 +25,9 @@ pub(crate) struct Layer {
     /// By a flag.
     #[serde(skip)]
     pub(super) are_packs_chosen: bool,
+    /// For a command that is at home elsewhere, where nobody says anything.
+    #[serde(skip)]
+    pub(super) default_port: Option<u16>,
     pub(crate) server: ServerLayer,
     pub(crate) memory: MemoryLayer,
     pub(crate) context: ContextLayer,
@@ -30,6 +38,11 @@ pub(crate) struct Layer {
     /// Checked when it is lowered, by the rules that hold for Echidna's file.
     pub(crate) fuzz: Option<toml::Table>,
     pub(super) campaign: Option<CampaignLayer>,
+    pub(super) gateway: GatewayLayer,
+    pub(super) upstream: Vec<UpstreamLayer>,
+    pub(super) rule: Vec<RuleLayer>,
+    pub(super) clients: BTreeMap<String, ClientLayer>,
+    pub(super) ask: AskLayer,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -97,6 +110,11 @@ impl Layer {
         Self { packs: Some(packs), are_packs_chosen: true, ..self }
     }
 
+    /// Another port than `vouch serve` has, unless somebody chose one.
+    pub(crate) fn with_default_port(self, port: u16) -> Self {
+        Self { default_port: Some(port), ..self }
+    }
+
     /// Relative paths in a file are relative to the file.
     pub(super) fn from_file(source: &Source) -> Result<Self, ConfigError> {
         let mut layer = source.parse()?;
@@ -139,7 +157,12 @@ impl Layer {
             ..EmbeddingsLayer::default()
         };
         let context = ContextLayer { embeddings, ..ContextLayer::default() };
-        Ok(Self { server, context, telemetry, ..Self::default() })
+        let ask = AskLayer {
+            base_url: parsed(environment, Var::LlmBaseUrl)?,
+            model: environment.get(Var::LlmModel).map(str::to_owned),
+            ..AskLayer::default()
+        };
+        Ok(Self { server, context, telemetry, ask, ..Self::default() })
     }
 
     /// This layer where it says something, the lower one where it does not.
@@ -152,6 +175,7 @@ impl Layer {
         Self {
             packs: self.packs.or(lower.packs),
             are_packs_chosen: self.are_packs_chosen || lower.are_packs_chosen,
+            default_port: self.default_port.or(lower.default_port),
             server: ServerLayer {
                 host: server.host.or(lower.server.host),
                 port: server.port.or(lower.server.port),
@@ -171,6 +195,12 @@ impl Layer {
             },
             fuzz: self.fuzz.or(lower.fuzz),
             campaign: self.campaign.or(lower.campaign),
+            gateway: self.gateway.over(lower.gateway),
+            // Only the file has these.
+            upstream: [self.upstream, lower.upstream].concat(),
+            rule: [self.rule, lower.rule].concat(),
+            clients: lower.clients.into_iter().chain(self.clients).collect(),
+            ask: self.ask.over(lower.ask),
         }
     }
 }

@@ -8,14 +8,19 @@ use std::path::{Path, PathBuf};
 use clap::ValueEnum;
 use serde::Deserialize;
 
+use super::ask::Ask;
 use super::campaign::Campaign;
+use super::clients::Clients;
 use super::context::Context;
 use super::error::{Spot, suggest};
 use super::find::Located;
 use super::fuzz::FuzzTable;
+use super::gateway::Gateway;
 use super::layer::{Layer, ToolLayer};
+use super::place::Place;
+use super::upstream::Upstream;
 use super::values::{Folder, HostName, Origin};
-use super::{ConfigError, Source, fuzz, private};
+use super::{ConfigError, Source, clients, fuzz, private, rule, upstream};
 use crate::env::Environment;
 
 #[derive(Debug)]
@@ -41,6 +46,13 @@ pub(crate) struct Settings {
     /// How contracts are fuzzed, where the file says something of it.
     pub(crate) fuzz: Option<FuzzTable>,
     pub(crate) campaign: Campaign,
+    /// How other servers' tools are offered.
+    pub(crate) gateway: Gateway,
+    /// The other servers, in the order of the file.
+    pub(crate) upstreams: Vec<Upstream>,
+    pub(crate) rules: rules::Rules,
+    pub(crate) clients: Clients,
+    pub(crate) ask: Ask,
 }
 
 #[derive(Debug)]
@@ -99,6 +111,12 @@ impl Secret {
     }
 }
 
+impl From<String> for Secret {
+    fn from(text: String) -> Self {
+        Self(text)
+    }
+}
+
 impl From<&str> for Secret {
     fn from(text: &str) -> Self {
         Self(text.to_owned())
@@ -137,7 +155,18 @@ impl Settings {
             (Some(table), Some(source)) => table.lower(source, &root)?,
             _ => Campaign::default(),
         };
+        let place = Place { root: &root, source: source.as_ref() };
+        let gateway = layer.gateway.lower(place)?;
+        let upstreams = upstream::lower(layer.upstream, place)?;
+        let rules = rule::lower(layer.rule, place)?;
+        let clients = clients::lower(layer.clients, place)?;
+        let ask = layer.ask.lower(place, environment)?;
         Ok(Self {
+            gateway,
+            upstreams,
+            rules,
+            clients,
+            ask,
             packs: layer.packs.expect(COMPLETE),
             are_packs_chosen: layer.are_packs_chosen,
             server: Server {
@@ -179,14 +208,28 @@ impl Settings {
         if self.are_packs_chosen {
             return Ok(());
         }
-        let Some(tool) = self.tools.keys().find(|name| !known.contains(&name.as_str())) else {
-            return Ok(());
-        };
+        // Those of other servers are known to the gateway only, once it has asked them.
+        let ours = self.tools.keys().filter(|name| self.upstream_of(name).is_none());
+        match ours.into_iter().find(|name| !known.contains(&name.as_str())) {
+            Some(tool) => Err(self.unknown_tool(tool, known)),
+            None => Ok(()),
+        }
+    }
+
+    /// The upstream that a name in the catalog belongs to, and its tool's own name.
+    pub(crate) fn upstream_of<'n>(&self, tool: &'n str) -> Option<(&Upstream, &'n str)> {
+        self.upstreams.iter().find_map(|upstream| {
+            let rest = tool.strip_prefix(upstream.name.as_str())?;
+            Some((upstream, rest.strip_prefix(self.gateway.separator.as_str())?))
+        })
+    }
+
+    pub(crate) fn unknown_tool(&self, tool: &str, known: &[&str]) -> ConfigError {
         let spot = match &self.source {
             Some(source) => source.spot_of(&["tools", tool]),
             None => Spot { file: super::FILE_NAME.into(), line: 1 },
         };
         let suggestion = suggest(tool, known, "tools");
-        Err(ConfigError::UnknownTool { spot, tool: tool.clone(), suggestion })
+        ConfigError::UnknownTool { spot, tool: tool.to_owned(), suggestion }
     }
 }

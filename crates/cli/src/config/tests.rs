@@ -1,6 +1,7 @@
 use std::collections::BTreeSet;
 
 use super::layer::ToolLayer;
+use super::upstream::Grants;
 use super::*;
 
 /// The template with the `#` before its keys removed; prose has a blank after it.
@@ -12,16 +13,33 @@ fn uncommented() -> String {
     TEMPLATE.lines().map(line).collect::<Vec<_>>().join("\n")
 }
 
+/// The path with `*` where the operator chooses a name.
+fn any_name(path: &str) -> String {
+    for before in ["upstream.env.", "upstream.headers."] {
+        if path.starts_with(before) {
+            return format!("{before}*");
+        }
+    }
+    let named = ["tools.hello", "tools.write_memory_entry", "clients.token:ci"];
+    let found = named.iter().find_map(|name| path.strip_prefix(name).map(|rest| (name, rest)));
+    match found {
+        Some((name, rest)) => format!("{}.*{rest}", name.split('.').next().unwrap_or_default()),
+        None => path.to_owned(),
+    }
+}
+
 fn keys_of(table: &toml::Table, path: &str, found: &mut BTreeSet<String>) {
     for (key, value) in table {
         let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
         match value {
             toml::Value::Table(inner) => keys_of(inner, &path, found),
+            toml::Value::Array(items) if items.iter().any(toml::Value::is_table) => {
+                for item in items.iter().filter_map(toml::Value::as_table) {
+                    keys_of(item, &path, found);
+                }
+            }
             _ => {
-                found.insert(
-                    path.replace("tools.hello", "tools.*")
-                        .replace("tools.write_memory_entry", "tools.*"),
-                );
+                found.insert(any_name(&path));
             }
         }
     }
@@ -117,6 +135,24 @@ fn mistakes_are_named() {
         "fuzz = 3",
         "[fuzz]\ntest_limt = 5",
         "[fuzz]\ntestLimit = 5",
+        "[gateway]\nseperator = \"_\"",
+        "[[upstream]]\nname = \"a\"\n[[upstream]]\nname = \"b\"\ncomand = \"x\"",
+        "[[upstream]]\nname = \"A_b\"",
+        "[[upstream]]\nname = \"a\"\nenv = { K = \"hunter2$x\" }",
+        "[[upstream]]\nname = \"a\"\n\nenv = { K = 3 }",
+        "[[upstream]]\nname = \"a\"\nsandbox = { raed = [\".\"] }",
+        "[[upstream]]\nname = \"a\"\nsandbox = true",
+        "[[upstream]]\nname = \"a\"\npolicy = \"lax\"",
+        "[[upstream]]\nname = \"a\"\nallow_changes = [\"all\"]",
+        "[[upstream]]\nname = \"a\"\ntransport = \"ws\"",
+        "[[upstream]]\nname = \"a\"\nconnect_timeout_ms = 0",
+        "[[upstream]]\nname = \"a\"\nurl = \"example.com\"",
+        "[upstream]\nname = \"a\"",
+        "[[rule]]\nname = \"a\"\neffect = \"forbid\"",
+        "[[rule]]\nname = \"a\"\nif = \"true\"",
+        "[clients.cli]\ntool = []",
+        "[ask]\nprovider = \"gemini\"",
+        "[ask]\napi_key_env = \"sk-123\"",
         "server = 3",
         "[server\nport = 1",
         "[server]\nport = 1\nport = 2",
@@ -201,6 +237,117 @@ fn what_is_fuzzed_behind_a_server() {
     let error = settings("[campaign]\ntarget = [\"a\", \"b\"]\ncontract = \"A\"").unwrap_err();
     let said = "vouch.toml:3: bad value for `campaign.contract`: expected a contract for each";
     assert!(error.to_string().contains(said), "{error}");
+}
+
+#[test]
+fn what_is_wrong_with_other_servers() {
+    let texts = [
+        "[[upstream]]\ncommand = \"x\"",
+        "\n[[upstream]]\nname = \"a\"",
+        "[[upstream]]\nname = \"a\"\ncommand = \"x\"\nurl = \"http://h/mcp\"",
+        "[[upstream]]\nname = \"a\"\ncommand = \"\"",
+        "[[upstream]]\nname = \"a\"\ncommand = \"x\"\ntransport = \"sse\"",
+        "[[upstream]]\nname = \"a\"\ncommand = \"x\"\nheaders = {}",
+        "[[upstream]]\nname = \"a\"\nurl = \"http://h\"\nargs = []",
+        "[[upstream]]\nname = \"a\"\nurl = \"http://h\"\nsandbox = \"off\"",
+        "[[upstream]]\nname = \"a\"\nurl = \"http://h\"\n[upstream.headers]\nA = \"x\"\n\"b c\" = \"x\"",
+        "[[upstream]]\nname = \"a\"\ncommand = \"x\"\nenv = { \"A-B\" = \"x\" }",
+        "[[upstream]]\nname = \"a\"\ncommand = \"x\"\nsandbox = \"on\"",
+        "[[upstream]]\nname = \"a\"\ncommand = \"x\"\ntools = [\"a[\"]",
+        "[[upstream]]\nname = \"a\"\ncommand = \"x\"\n\n[[upstream]]\nname = \"a\"\ncommand = \"y\"",
+        "upstream = [{ name = \"a\", command = \"x\" },\n{ name = \"a\", command = \"y\" }]",
+        "[gateway]\nseparator = \"-\"",
+        "[gateway]\nseparator = \"a\"",
+        "[gateway]\nlock = \"..\"",
+        "[[rule]]\neffect = \"deny\"\nwhen = \"true\"",
+        "[[rule]]\nname = \"a\"\nwhen = \"true\"",
+        "[[rule]]\nname = \"a\"\neffect = \"deny\"",
+        "[[rule]]\nname = \"a\\nb\"\neffect = \"deny\"\nwhen = \"true\"",
+        "[[rule]]\nname = \"a\"\neffect = \"deny\"\nwhen = \"true\"\n[[rule]]\nname = \"b\"\neffect = \"deny\"\nwhen = \"arguments.path ==\"",
+        "[[rule]]\nname = \"a\"\neffect = \"deny\"\nwhen = \"argumens.path == 1\"",
+        "[[rule]]\nname = \"a\"\neffect = \"deny\"\nwhen = \"result.x == 1\"",
+        "[[rule]]\nname = \"a\"\neffect = \"deny\"\ntools = [\"[\"]\nwhen = \"true\"",
+        "[[rule]]\nname = \"a\"\neffect = \"deny\"\nwhen = \"true\"\n[[rule]]\nname = \"a\"\neffect = \"deny\"\nwhen = \"true\"",
+        "[clients.ci]\ntools = []",
+        "[clients.\"token:ci\"]",
+        "[clients.cli]\ntools = [\"{\"]",
+        "[ask]\nforbid = [\"a\", \"(\"]",
+    ];
+    let said = texts.map(|text| {
+        let error = match settings(text) {
+            Ok(_) => return format!("{text:?} is fine"),
+            Err(error) => error,
+        };
+        let cause = std::error::Error::source(&error).map(|cause| format!("\n  why: {cause}"));
+        let said = format!("{error}{}", cause.unwrap_or_default());
+        said[said.find("vouch.toml:").unwrap_or_default()..].to_owned()
+    });
+    insta::assert_snapshot!(said.join("\n"));
+}
+
+#[test]
+fn other_servers() {
+    let settings = settings(
+        "[[upstream]]\nname = \"files\"\ncommand = \"npx\"\nargs = [\"-y\"]\nenv = { K = \"x${NO_SUCH_VARIABLE_7}\" }\nsandbox = { write = [\"out\"], network = true }\ntools = [\"read_*\"]\nallow_changes = [\"additive\"]\nconnect_timeout_ms = 5
+        [[upstream]]\nname = \"old\"\nurl = \"https://h/sse\"\ntransport = \"sse\"\nenabled = false\nheaders = { A = \"b\" }
+        [[upstream]]\nname = \"wild\"\ncommand = \"./w\"\nsandbox = \"off\"\npolicy = \"observe\"\ncwd = \"sub\"
+        [[upstream]]\nname = \"tame\"\ncommand = \"./t\"
+        [clients.\"token:ci\"]\ntools = [\"files__read_*\"]
+        [[rule]]\nname = \"r\"\neffect = \"deny\"\nwhen = \"true\"",
+    )
+    .unwrap();
+    let root = &settings.root;
+    let [files, old, wild, tame] = &settings.upstreams[..] else { panic!("four") };
+    let grants = |upstream: &Upstream| match &upstream.connection {
+        Connection::Stdio { sandbox: Sandbox::Landlock(grants), .. } => grants.clone(),
+        other => panic!("{other:?}"),
+    };
+    let expected =
+        Grants { read: vec![root.clone()], write: vec![root.join("out")], network: true };
+    assert_eq!(grants(files), expected);
+    assert_eq!(grants(tame), Grants { read: vec![root.clone()], write: vec![], network: false });
+    assert!(files.tools.as_ref().unwrap().is_match("read_file"));
+    assert!(!files.tools.as_ref().unwrap().is_match("write_file"));
+    assert_eq!(files.allow_changes.iter().collect::<Vec<_>>(), [&Change::Additive]);
+    assert_eq!(files.connect_timeout.as_millis(), 5);
+    let error = files.resolve(&Environment::default(), root).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "upstream `files` cannot be started, because its env.K has no value"
+    );
+    assert!(!old.enabled && matches!(&old.connection, Connection::Sse { .. }));
+    let values = old.resolve(&Environment::default(), root).unwrap();
+    assert_eq!(values.headers["A"].reveal(), "b");
+    assert!(values.env.is_empty());
+    let Connection::Stdio { sandbox: Sandbox::Off, cwd, .. } = &wild.connection else { panic!() };
+    assert_eq!((cwd, wild.policy), (&root.join("sub"), UpstreamPolicy::Observe));
+    assert_eq!(settings.rules.names().collect::<Vec<_>>(), ["r"]);
+    let clients: Vec<_> = settings.clients.iter().collect();
+    let [("token:ci", globs)] = clients.as_slice() else { panic!("{clients:?}") };
+    assert!(globs.is_match("files__read_file") && !globs.is_match("files__write_file"));
+    assert_eq!(settings.gateway.separator, "__");
+    assert_eq!(settings.gateway.contracts, root.join("contracts"));
+}
+
+#[test]
+fn who_plans() {
+    let planner = |text: &str| settings(text).unwrap().ask.planner();
+    assert!(matches!(planner(""), Ok(Planner::Embedded)));
+    let text =
+        "[ask]\nprovider = \"anthropic\"\nmodel = \"m\"\napi_key_env = \"NO_SUCH_VARIABLE_7\"";
+    let Ok(Planner::Model { provider, base_url, model, api_key, .. }) = planner(text) else {
+        panic!("a model")
+    };
+    assert_eq!((provider, model.as_str()), (Provider::Anthropic, "m"));
+    assert_eq!((base_url.as_str(), api_key), ("https://api.anthropic.com", None));
+    for (text, missing) in
+        [("[ask]\nmodel = \"m\"", "base_url"), ("[ask]\nbase_url = \"http://h/v1\"", "model")]
+    {
+        let error = planner(text).unwrap_err().to_string();
+        assert!(error.ends_with(&format!("vouch.toml:1: [ask] needs `{missing}`")), "{error}");
+    }
+    let ask = settings("[ask]\nforbid = [\"(?i)password\"]").unwrap().ask;
+    assert!(ask.forbid.iter().any(|pattern| pattern.is_match("my PassWord")));
 }
 
 #[test]

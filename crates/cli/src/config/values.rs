@@ -92,6 +92,19 @@ impl FromStr for Endpoint {
     }
 }
 
+/// Where a server is reached, as it is written: a slash at the end may matter to it.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub(crate) struct Address(pub(crate) String);
+from_text!(Address);
+
+impl FromStr for Address {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        text.parse::<Endpoint>().map(|_| Self(text.to_owned()))
+    }
+}
+
 /// A folder: not nothing, and not the root itself.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]

@@ -2,7 +2,7 @@
 
 use crate::support::{Project, with_filters};
 
-const COMMANDS: [&str; 17] = [
+const COMMANDS: [&str; 25] = [
     "serve",
     "connect",
     "init",
@@ -13,10 +13,18 @@ const COMMANDS: [&str; 17] = [
     "call",
     "contracts",
     "explain",
+    "ask",
+    "gateway",
+    "upstream",
+    "accept",
+    "learn",
+    "calls",
+    "check",
     "fuzz",
     "solc",
     "approvals",
     "audit",
+    "trace",
     "stats",
     "completions",
     "man",
@@ -39,9 +47,12 @@ fn each_command() {
     for (command, actions) in [
         ("approvals", &["list", "show", "approve", "deny"][..]),
         ("audit", &["verify", "tail"]),
+        ("calls", &["list", "show"]),
         ("discover", &["add", "list", "show", "remove", "import"]),
         ("index", &["status", "rebuild"]),
         ("solc", &["install"]),
+        ("trace", &["list", "show"]),
+        ("upstream", &["add", "list", "tools", "remove", "import"]),
     ] {
         let texts: Vec<_> =
             actions.iter().map(|action| project.check(&[command, action, "-h"])).collect();

@@ -3,16 +3,23 @@
 #![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 mod approvals;
+mod ask;
 mod calls;
 mod campaign;
+mod check;
 mod discover;
 mod docs;
 mod errors;
 mod fuzz;
 mod fuzz_bad_input;
+mod gateway;
+mod gateway_commands;
+mod gateway_config;
 mod help;
 mod index;
 mod kill;
+mod model;
+mod pty;
 mod record;
 mod serving;
 mod setup;
@@ -20,3 +27,6 @@ mod stdio;
 mod support;
 mod telemetry;
 mod terminal;
+mod trace;
+mod upstream;
+mod upstream_import;

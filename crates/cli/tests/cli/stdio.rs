@@ -49,6 +49,29 @@ impl Session {
         self.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}))
     }
 
+    /// Asks and waits for the answer; what is told meanwhile is left out.
+    pub(crate) fn ask(&mut self, id: u64, method: &str, params: Value) -> Value {
+        self.send(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}))
+            .unwrap();
+        loop {
+            let frame = self.receive().unwrap();
+            if frame["id"] == id {
+                return frame["result"].clone();
+            }
+        }
+    }
+
+    pub(crate) fn call(&mut self, id: u64, tool: &str, arguments: Value) -> Value {
+        self.ask(id, "tools/call", json!({"name": tool, "arguments": arguments}))
+    }
+
+    /// The names of the tools that are offered now.
+    pub(crate) fn tools(&mut self, id: u64) -> Vec<String> {
+        let listed = self.ask(id, "tools/list", json!({}));
+        let names = listed["tools"].as_array().unwrap().iter();
+        names.map(|tool| tool["name"].as_str().unwrap().to_owned()).collect()
+    }
+
     pub(crate) fn close_input(&mut self) {
         self.input = None;
     }

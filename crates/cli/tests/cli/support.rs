@@ -97,11 +97,38 @@ impl Project {
             .replace(VOUCH, "[VOUCH]")
     }
 
+    /// A project whose only upstream, `adv`, is the adversary of the test kit with these switches. It may write here, so
+    /// that a test can change its state.
+    pub(crate) fn with_adversary(self, args: &[&str], more: &str) -> Self {
+        let command = adversary();
+        self.with(
+            "vouch.toml",
+            &format!(
+                "[[upstream]]\nname = \"adv\"\ncommand = {command:?}\nargs = {args:?}\n\
+                 sandbox = {{ read = [\".\"], write = [\".\"] }}\n{more}"
+            ),
+        )
+    }
+
     pub(crate) fn serve(&self, args: &[&str]) -> Server {
         let mut all = vec!["serve", "--port", "0"];
         all.extend(args);
         Server::start(self.command(&all))
     }
+}
+
+/// The scripted server of the test kit, which is built with the workspace.
+pub(crate) fn adversary() -> String {
+    let path = match std::env::var_os("ADVERSARY_BIN") {
+        Some(path) => PathBuf::from(path),
+        None => Path::new(VOUCH).with_file_name("adversary"),
+    };
+    assert!(
+        path.is_file(),
+        "{} is missing: run `cargo build -p testkit --no-default-features --bin adversary`",
+        path.display()
+    );
+    path.display().to_string()
 }
 
 /// Times, ports, ids and digests differ from run to run.

@@ -7,7 +7,7 @@ use std::path::Path;
 use contract::lint::{Severity, lint_all};
 use store::{SqliteStore, StateDir};
 
-use super::{Check, context, probe};
+use super::{Check, context, probe, upstreams};
 use crate::commands::{Context, audit};
 use crate::config::{self, Embeddings, Layer, Settings, TokenSource, suggest};
 use crate::env::Var;
@@ -30,6 +30,7 @@ pub(super) async fn all(ctx: &Context) -> Vec<Check> {
     checks.push(state(&settings));
     checks.push(record(&settings));
     checks.extend(context::all(&settings).await);
+    checks.extend(upstreams::all(&settings, &ctx.environment));
     checks.push(token(&settings));
     checks.push(port(settings.server.address).await);
     checks
@@ -42,9 +43,10 @@ fn config(settings: &Settings) -> Check {
     }
 }
 
-/// Whether the configuration says that the endpoint's key is in there.
+/// Whether the configuration says that a key is in there.
 fn holds_key(settings: &Settings, name: &str) -> bool {
-    matches!(&settings.context.embeddings, Embeddings::Endpoint(it) if it.api_key_env == name)
+    settings.upstreams.iter().any(|upstream| upstream.variables().contains(name))
+        || matches!(&settings.context.embeddings, Embeddings::Endpoint(it) if it.api_key_env == name)
 }
 
 fn variable(name: &str) -> Check {

@@ -11,11 +11,11 @@ use tokio_util::sync::CancellationToken;
 
 use crate::campaign::plan::{Plan, our_place};
 use crate::clients::url;
-use crate::commands::serve::cannot_listen;
 use crate::commands::{Context, wrong_config};
 use crate::config::{self, Aim, Campaign, Host, Layer, Pack};
 use crate::project::{self, Project};
 use crate::report::{Failure, Result};
+use crate::serving::cannot_listen;
 
 /// A door that is bound and not open yet.
 pub(super) struct Agents {

@@ -1,5 +1,6 @@
 //! What `vouch serve` says when it is up: where, what, and how to connect. All on standard error.
 
+use std::fmt::Display;
 use std::io::{self, Write};
 use std::net::SocketAddr;
 
@@ -13,36 +14,77 @@ use crate::commands::tools::title;
 use crate::config::{Aim, Pack, Policy, Settings};
 use crate::ui::{BOLD, DIM, HINT, WARN};
 
-pub(super) fn http(ctx: &Context, settings: &Settings, catalog: &Catalog, address: SocketAddr) {
-    let mcp = url(address);
-    let base = mcp.trim_end_matches("/mcp");
-    let http = Way::Http { url: mcp.clone(), token: settings.server.token.is_some() };
-    let stdio = Way::Stdio(Launch::new(settings, ctx.place.config.as_deref(), &ctx.environment));
+/// At an address, or on standard input and output.
+pub(super) fn print(
+    ctx: &Context,
+    settings: &Settings,
+    catalog: &Catalog,
+    address: Option<SocketAddr>,
+) {
     let write = || -> io::Result<()> {
         let mut out = ctx.ui.err();
-        head(&mut out, settings)?;
-        writeln!(out, "  MCP   {HINT}{mcp}{HINT:#}")?;
-        writeln!(out, "  REST  {HINT}{base}/v1/tools{HINT:#}  (described in {base}/openapi.json)")?;
-        if settings.server.token.is_some() {
-            writeln!(out, "  Requests must bear a token: Authorization: Bearer $VOUCH_TOKEN")?;
-        }
+        let root = settings.root.display();
+        head(&mut out, settings, format_args!("serves {root}"), address)?;
         index(&mut out, settings)?;
         campaigns(&mut out, settings)?;
         tools(&mut out, settings, catalog)?;
-        writeln!(
-            out,
-            "\n{BOLD}Connect{BOLD:#}, over HTTP or by letting the client start vouch (more: vouch connect <client>)"
-        )?;
-        for client in [Client::ClaudeCode, Client::Cursor, Client::VsCode, Client::Codex] {
-            writeln!(out, "  {}", client.title())?;
-            for way in [&http, &stdio] {
-                writeln!(out, "    {HINT}{}{HINT:#}", paste(client, way))?;
-            }
-        }
-        writeln!(out, "\n{DIM}Ctrl-C stops it.{DIM:#}")
+        let stdio = Launch::new(settings, ctx.place.config.as_deref(), &ctx.environment);
+        connect(&mut out, settings, address, stdio)
     };
     // There is nobody left to tell if that fails.
     let _ = write();
+}
+
+/// Who is there, and where.
+pub(crate) fn head(
+    out: &mut impl Write,
+    settings: &Settings,
+    does: impl Display,
+    address: Option<SocketAddr>,
+) -> io::Result<()> {
+    writeln!(out, "{BOLD}vouch {}{BOLD:#} {does}\n", env!("CARGO_PKG_VERSION"))?;
+    let Some(address) = address else {
+        return writeln!(
+            out,
+            "  MCP   on standard input and output: this is for a client, not for typing"
+        );
+    };
+    let mcp = url(address);
+    let base = mcp.trim_end_matches("/mcp");
+    writeln!(out, "  MCP   {HINT}{mcp}{HINT:#}")?;
+    writeln!(out, "  REST  {HINT}{base}/v1/tools{HINT:#}  (described in {base}/openapi.json)")?;
+    if settings.server.token.is_some() {
+        writeln!(out, "  Requests must bear a token: Authorization: Bearer $VOUCH_TOKEN")?;
+    }
+    Ok(())
+}
+
+/// How clients are connected, and how it ends.
+pub(crate) fn connect(
+    out: &mut impl Write,
+    settings: &Settings,
+    address: Option<SocketAddr>,
+    stdio: Launch,
+) -> io::Result<()> {
+    let Some(address) = address else {
+        return writeln!(
+            out,
+            "\n{DIM}Ctrl-D ends it. To connect a client: vouch connect <client>{DIM:#}"
+        );
+    };
+    let http = Way::Http { url: url(address), token: settings.server.token.is_some() };
+    let stdio = Way::Stdio(stdio);
+    writeln!(
+        out,
+        "\n{BOLD}Connect{BOLD:#}, over HTTP or by letting the client start vouch (more: vouch connect <client>)"
+    )?;
+    for client in [Client::ClaudeCode, Client::Cursor, Client::VsCode, Client::Codex] {
+        writeln!(out, "  {}", client.title())?;
+        for way in [&http, &stdio] {
+            writeln!(out, "    {HINT}{}{HINT:#}", paste(client, way))?;
+        }
+    }
+    writeln!(out, "\n{DIM}Ctrl-C stops it.{DIM:#}")
 }
 
 /// A command where the client has one, else the line for its file.
@@ -51,27 +93,6 @@ fn paste(client: Client, way: &Way) -> String {
         let entry = serde_json::json!({"mcpServers": {"vouch": client.entry(way)}});
         format!(".cursor/mcp.json  {entry}")
     })
-}
-
-pub(super) fn stdio(ctx: &Context, settings: &Settings, catalog: &Catalog) {
-    let write = || -> io::Result<()> {
-        let mut out = ctx.ui.err();
-        head(&mut out, settings)?;
-        writeln!(
-            out,
-            "  MCP   on standard input and output: this is for a client, not for typing"
-        )?;
-        index(&mut out, settings)?;
-        campaigns(&mut out, settings)?;
-        tools(&mut out, settings, catalog)?;
-        writeln!(out, "\n{DIM}Ctrl-D ends it. To connect a client: vouch connect <client>{DIM:#}")
-    };
-    let _ = write();
-}
-
-fn head(out: &mut impl Write, settings: &Settings) -> io::Result<()> {
-    let (version, root) = (env!("CARGO_PKG_VERSION"), settings.root.display());
-    writeln!(out, "{BOLD}vouch {version}{BOLD:#} serves {root}\n")
 }
 
 fn index(out: &mut impl Write, settings: &Settings) -> io::Result<()> {

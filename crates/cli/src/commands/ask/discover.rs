@@ -1,0 +1,148 @@
+//! What may be asked for: the tools of this folder and of other servers, each with how it stands.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use admit::{Admission, Judged, Policy, State};
+use async_trait::async_trait;
+use contract::Contract;
+use contract::text::one_line;
+use gateway::{Clash, Gateway, Upstream};
+use host::{Allowlist, Discover, DiscoverError, Listed, Standing};
+use runtime::{Catalog, Pipeline};
+use tokio_util::sync::CancellationToken;
+
+use super::desk::PRINCIPAL;
+use crate::commands::Context;
+use crate::config::Settings;
+use crate::upstreams;
+
+/// The tools of this folder are those of a server of this name.
+const HERE: &str = "vouch";
+/// One server that does not answer must not keep the person waiting for the others.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Reasons that are told of one tool.
+const MAX_REASONS: usize = 3;
+
+/// Looks at all servers, once for each ask: the list is live, and what changed meanwhile is quarantined.
+pub(super) struct Finder<'a> {
+    pub(super) ctx: &'a Context,
+    pub(super) settings: &'a Arc<Settings>,
+    pub(super) pipeline: &'a Arc<Pipeline>,
+    /// None where there are no other servers.
+    pub(super) gateway: Option<&'a Arc<Gateway>>,
+    /// The names of the tools of this folder.
+    pub(super) own: &'a BTreeSet<String>,
+    /// The configuration was held against the tools.
+    pub(super) checked: &'a AtomicBool,
+    pub(super) broke: AtomicBool,
+    pub(super) cancel: CancellationToken,
+}
+
+#[async_trait]
+impl Discover for Finder<'_> {
+    async fn discover(&self) -> Result<Allowlist, DiscoverError> {
+        let listed = self.look().await;
+        self.broke.store(listed.is_err(), Ordering::Relaxed);
+        listed.map(Allowlist::new)
+    }
+}
+
+impl Finder<'_> {
+    async fn look(&self) -> Result<Vec<Listed>, DiscoverError> {
+        let Some(gateway) = self.gateway else { return Ok(self.here(&self.pipeline.catalog())) };
+        tokio::select! {
+            () = self.cancel.cancelled() => return Err(DiscoverError("cancelled".to_owned())),
+            _ = tokio::time::timeout(PATIENCE, gateway.pin()) => {}
+        }
+        gateway.publish(self.pipeline);
+        let catalog = self.pipeline.catalog();
+        if !self.checked.swap(true, Ordering::Relaxed) {
+            upstreams::check(self.ctx, self.settings, gateway, &catalog)
+                .map_err(|failure| DiscoverError(failure.one_line()))?;
+        }
+        let (_, clashes) = gateway.catalog().map_err(|error| DiscoverError(error.to_string()))?;
+        let mut listed = self.here(&catalog);
+        for upstream in gateway.upstreams() {
+            let view = upstream.view();
+            let name = upstream.name();
+            if let Some(admission) = &view.admission {
+                listed.extend(self.of_upstream(upstream, admission, &catalog, &clashes));
+                continue;
+            }
+            // A failure is in the log already.
+            if view.failure.is_none() {
+                self.ctx.ui.note(format_args!(
+                    "warning: the tools of `{name}` are left out: it did not answer within {} s",
+                    PATIENCE.as_secs()
+                ));
+            }
+        }
+        Ok(listed)
+    }
+
+    fn here(&self, catalog: &Catalog) -> Vec<Listed> {
+        let own = self.own.iter().filter_map(|name| catalog.get(name));
+        own.map(|entry| {
+            let name = entry.contract.name.clone();
+            let standing = self.standing(&name, &entry.contract);
+            Listed { server: HERE.to_owned(), tool: name.clone(), name, standing }
+        })
+        .collect()
+    }
+
+    fn of_upstream(
+        &self,
+        upstream: &Upstream,
+        admission: &Admission,
+        catalog: &Catalog,
+        clashes: &[Clash],
+    ) -> Vec<Listed> {
+        let tools = admission.tools.iter().map(|tool| {
+            let name = upstreams::catalog_name(self.settings, upstream.name(), &tool.name);
+            let clash = clashes.iter().find(|clash| clash.name == name);
+            let standing = if !tool.runs() {
+                refused(tool, &upstream.options().policy)
+            } else if let Some(clash) = clash {
+                Standing::Refused(clash.to_string())
+            } else if let Some(entry) = catalog.get(&name) {
+                self.standing(&name, &entry.contract)
+            } else {
+                Standing::NotAllowed("it is switched off in vouch.toml".to_owned())
+            };
+            Listed { server: upstream.name().to_owned(), tool: tool.name.clone(), name, standing }
+        });
+        tools.collect()
+    }
+
+    /// Of a tool that could run.
+    fn standing(&self, name: &str, contract: &Arc<Contract>) -> Standing {
+        if !self.pipeline.filter(PRINCIPAL).is_none_or(|filter| filter.allows(name)) {
+            let reason = format!("[clients.{PRINCIPAL}] in vouch.toml leaves it out");
+            return Standing::NotAllowed(reason);
+        }
+        if contract.output.is_none() {
+            // Only `observe` lets such a tool run at all; nobody could tell a good answer of it from a bad one.
+            return Standing::Refused("it does not say what it answers".to_owned());
+        }
+        Standing::Allowed(Arc::clone(contract))
+    }
+}
+
+fn refused(tool: &Judged, policy: &Policy) -> Standing {
+    let reasons: Vec<_> = tool
+        .blocking(policy)
+        .take(MAX_REASONS)
+        .map(|reason| format!("{} ({})", reason.message, reason.rule))
+        .collect();
+    let reasons = one_line(&reasons.join("; "));
+    match tool.state {
+        State::Quarantined => Standing::Quarantined(reasons),
+        State::NotAllowed => {
+            Standing::NotAllowed("`tools` of its upstream in vouch.toml leaves it out".to_owned())
+        }
+        State::Ready | State::Overlaid | State::Refused => Standing::Refused(reasons),
+    }
+}

@@ -1,0 +1,122 @@
+//! `vouch gateway`: the tools of other servers, those of them that keep their contracts, through every front door.
+
+mod banner;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use gateway::Gateway;
+use runtime::doors::mcp::Face;
+use tokio_util::sync::CancellationToken;
+
+use crate::commands::Context;
+use crate::config::{Pack, Settings};
+use crate::exit::Exit;
+use crate::project::{self, Project};
+use crate::report::{Failure, Result};
+use crate::serving::{self, DoorFlags, Threads, Welcome};
+use crate::upstreams;
+
+const PORT: u16 = 8379;
+/// How long servers are waited for before clients are let in; who comes later joins later.
+const SETTLE: Duration = Duration::from_secs(3);
+
+/// Serve the tools of other servers that keep their contracts
+///
+/// The servers are named in vouch.toml (vouch upstream add). Their tools are called <server>__<tool>. A tool without a
+/// sound contract, or whose definition changed since it was pinned in vouch.lock, is not offered; `vouch upstream tools`
+/// says why. What goes in and what comes out is checked against the contract, each time.
+///
+/// Over HTTP: MCP at /mcp, REST below /v1/tools, /openapi.json, /metrics and /healthz. With --stdio: MCP on standard
+/// input and output, for a client that starts `vouch` itself.
+///
+/// Ctrl-C or SIGTERM finishes the calls in flight; a second one stops at once. The servers that it started end with it.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  vouch gateway
+  vouch gateway --stdio
+  vouch gateway --packs repo,context
+  vouch gateway --learn")]
+pub(crate) struct Args {
+    /// Port to listen on; 0 takes a free one [default: 8379]
+    #[arg(long, value_name = "PORT", conflicts_with = "stdio")]
+    port: Option<u16>,
+
+    #[command(flatten)]
+    door: DoorFlags,
+
+    /// Tools of our own to offer as well; several are separated by commas [default: none]
+    #[arg(long, value_name = "PACK", value_enum, value_delimiter = ',')]
+    packs: Vec<Pack>,
+
+    /// Keep answers to draft contracts from, for `vouch learn`
+    ///
+    /// They lie in the state folder, which no tool can read.
+    #[arg(long)]
+    learn: bool,
+}
+
+pub(crate) fn run(ctx: &Context, args: Args) -> Result<Exit> {
+    let Args { port, door, packs, learn } = args;
+    if packs.contains(&Pack::Campaign) {
+        return Err(Failure::usage("campaigns are served by `vouch serve` and `vouch fuzz`")
+            .with_hint("as an upstream of this gateway: vouch upstream add fuzz -- vouch serve --stdio --packs campaign"));
+    }
+    let layer = door.layer(port).with_packs(packs).with_default_port(PORT);
+    let settings = Arc::new(ctx.settings_with(layer)?);
+    let mut options = upstreams::lower(ctx, &settings, &[])?.complete()?;
+    options.samples = learn.then(|| upstreams::samples(&settings));
+    serving::run(ctx, &settings, &door, Threads::HalfTheCores, async |stop| {
+        serve(ctx, &settings, &door, options, stop).await
+    })
+}
+
+async fn serve(
+    ctx: &Context,
+    settings: &Arc<Settings>,
+    door: &DoorFlags,
+    options: gateway::Options,
+    stop: CancellationToken,
+) -> Result {
+    let (gateway, project) = project::with_upstreams(settings, options).await?;
+    let Project { pipeline, context, .. } = &project;
+    gateway.keep(pipeline);
+    tokio::select! {
+        () = stop.cancelled() => {}
+        () = gateway.settle(SETTLE) => {}
+    }
+    gateway.publish(pipeline);
+    let served = async {
+        upstreams::check(ctx, settings, &gateway, &pipeline.catalog())?;
+        if let Some(pack) = context {
+            pack.start();
+        }
+        let welcome = Welcome {
+            face: face(&gateway, settings),
+            port_flag: "vouch gateway --port",
+            banner: |address| banner::print(ctx, settings, &gateway, &pipeline.catalog(), address),
+        };
+        serving::doors(ctx, settings, door, pipeline, welcome, stop).await
+    };
+    let served = served.await;
+    pipeline.drain().await;
+    gateway.close().await;
+    served
+}
+
+/// What it says it is.
+fn face(gateway: &Gateway, settings: &Settings) -> Face {
+    let names: Vec<_> = gateway.upstreams().iter().map(|upstream| upstream.name()).collect();
+    let separator = &settings.gateway.separator;
+    let face = project::face(settings);
+    Face {
+        instructions: Some(format!(
+            "Tools of several MCP servers ({}), each called <server>{separator}<tool>. Every call and every answer is \
+             checked against the tool's contract; a refused call says which rule it broke and what to change. Some calls \
+             wait for a person's approval.",
+            names.join(", ")
+        )),
+        ..face
+    }
+}

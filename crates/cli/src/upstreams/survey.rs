@@ -1,0 +1,99 @@
+//! Asking upstreams without serving them: for commands that look, pin, or make one call.
+
+use std::sync::Arc;
+
+use gateway::Gateway;
+use runtime::{Catalog, Pipeline};
+
+use super::{Lowered, lower};
+use crate::commands::Context;
+use crate::config::{NotResolved, Settings};
+use crate::exit::Exit;
+use crate::project;
+use crate::report::{Failure, Result};
+
+/// Upstreams that are looked at and not served.
+pub(crate) struct Survey {
+    pub(crate) gateway: Arc<Gateway>,
+    /// Each upstream that could not be asked, with the reason.
+    pub(crate) absent: Vec<(String, String)>,
+}
+
+/// What is done with what is found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Look {
+    /// It is looked at.
+    Only,
+    /// It is pinned, and what changed is pending: as a running gateway does it.
+    AndPin,
+}
+
+/// Asks the enabled upstreams, or those that are named, for their tools. Nobody is left running.
+pub(crate) async fn survey(
+    ctx: &Context,
+    settings: &Arc<Settings>,
+    names: &[String],
+    look: Look,
+) -> Result<Survey> {
+    let Lowered { options, unresolved } = lower(ctx, settings, names)?;
+    let gateway =
+        Gateway::new(options, Box::new(|| Ok(Catalog::default()))).map_err(project::wrong_files)?;
+    match look {
+        Look::Only => gateway.survey().await,
+        Look::AndPin => gateway.pin().await,
+    }
+    gateway.close().await;
+    let unresolved = unresolved.into_iter().map(|error| {
+        let why = Failure::from(error);
+        (
+            why.find::<NotResolved>().map(|why| why.upstream.clone()).unwrap_or_default(),
+            why.one_line(),
+        )
+    });
+    let failed = gateway.upstreams().iter().filter_map(|upstream| {
+        Some((upstream.name().to_owned(), upstream.view().failure.clone()?))
+    });
+    let absent = unresolved.chain(failed).collect();
+    Ok(Survey { gateway, absent })
+}
+
+/// The one upstream that a name in the catalog belongs to, asked and ready to be called. Nothing is pinned.
+pub(crate) async fn of_tool(
+    ctx: &Context,
+    settings: &Arc<Settings>,
+    name: &str,
+) -> Result<(Arc<Gateway>, Arc<Pipeline>)> {
+    let Some((upstream, tool)) = settings.upstream_of(name) else {
+        return Err(Failure::new(format!("`{name}` is no tool of another server")));
+    };
+    let options = lower(ctx, settings, std::slice::from_ref(&upstream.name))?.complete()?;
+    let (gateway, project) = project::with_upstreams(settings, options).await?;
+    gateway.survey().await;
+    gateway.publish(&project.pipeline);
+    let view = gateway.upstreams().first().map(|one| one.view()).unwrap_or_default();
+    let refused = match (&view.admission, &view.failure) {
+        (None, why) => {
+            let why = why.clone().unwrap_or_default();
+            Some(Failure::new(format!("{} could not be asked: {why}", upstream.name)))
+        }
+        (Some(admission), _) => admission.tool(tool).filter(|tool| !tool.runs()).map(|judged| {
+            let mut reasons = judged.reasons.iter().collect::<Vec<_>>();
+            reasons.sort_by_key(|reason| reason.severity);
+            let why = reasons.first().map(|reason| format!(": {}", reason.message));
+            let state = judged.state.as_str();
+            let failure = Failure::new(format!("`{name}` is {state}{}", why.unwrap_or_default()));
+            let failure = reasons
+                .iter()
+                .take(1)
+                .fold(failure, |failure, reason| failure.with_hint(&reason.remedy));
+            failure.with_exit(Exit::No)
+        }),
+    };
+    match refused {
+        Some(failure) => {
+            gateway.close().await;
+            Err(failure)
+        }
+        None => Ok((gateway, project.pipeline)),
+    }
+}

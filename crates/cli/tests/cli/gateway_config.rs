@@ -1,0 +1,96 @@
+//! What vouch.toml says about the tools of other servers, and what is wrong with it.
+
+use serde_json::json;
+
+use crate::stdio::Session;
+use crate::support::Project;
+
+const ONLY_GOOD: &[&str] = &["--only", "good,good_many,instructs,count"];
+
+/// Starts a gateway that must not start.
+fn refused(more: &str) -> String {
+    let project = Project::new().with_adversary(ONLY_GOOD, more);
+    project.check(&["gateway", "--stdio"])
+}
+
+#[test]
+fn mistakes_are_told_before_anything_is_served() {
+    let project = Project::new();
+    let mut all = format!("# no upstream\n{}", project.check(&["gateway"]));
+    for (what, more) in [
+        ("a secret is missing", "env = { KEY = \"${NO_SUCH_KEY}\" }\n"),
+        ("no such tool", "[tools.adv__god]\nrate_per_minute = 1\n"),
+        (
+            "a rule that reads what no tool has",
+            "[[rule]]\nname = \"r\"\neffect = \"deny\"\ntools = [\"adv__good\"]\nwhen = 'arguments.txt == \"x\"'\n",
+        ),
+        ("all are switched off", "enabled = false\n"),
+    ] {
+        all.push_str(&format!("\n# {what}\n{}", refused(more)));
+    }
+    let broken = Project::new().with_adversary(ONLY_GOOD, "").with("contracts/adv/good.json", "[]");
+    all.push_str(&format!("\n# an overlay that is none\n{}", broken.check(&["gateway"])));
+    let broken = Project::new().with_adversary(ONLY_GOOD, "").with("vouch.lock", "{}");
+    all.push_str(&format!("\n# a lock that is none\n{}", broken.check(&["gateway"])));
+    insta::assert_snapshot!(all);
+}
+
+#[test]
+fn the_operators_word_holds() {
+    let project = Project::new().with_adversary(
+        ONLY_GOOD,
+        "tools = [\"good*\", \"instructs\"]\n\
+         [tools.adv__good]\nrate_per_minute = 2\n\
+         [tools.adv__instructs]\napprove = \"never\"\n\
+         [[rule]]\nname = \"quiet\"\neffect = \"deny\"\ntools = [\"adv__good\"]\nwhen = 'arguments.text == \"LOUD\"'\n\
+         [[rule]]\nname = \"later\"\neffect = \"deny\"\ntools = [\"other__*\"]\nwhen = 'true'\n\
+         [clients.stdio]\ntools = [\"adv__good\", \"adv__instructs\", \"adv__count\"]\n",
+    );
+    let mut command = project.command(&["gateway", "--stdio"]);
+    let log = std::fs::File::create(project.root.join("log")).unwrap();
+    let mut session = Session::start({
+        command.stderr(log);
+        command
+    });
+    session.handshake().unwrap();
+    // `good_many` is not for this client, `count` is not on the upstream's own list.
+    assert_eq!(session.tools(1), ["adv__good", "adv__instructs"]);
+    let code = |answer: serde_json::Value| answer["structuredContent"]["error"]["code"].clone();
+    let loud = session.call(2, "adv__good", json!({"text": "LOUD"}));
+    assert_eq!(code(loud), "ACCESS_DENIED", "the rule holds");
+    assert_eq!(session.call(3, "adv__good", json!({"text": "a"}))["isError"], false);
+    let third = session.call(4, "adv__good", json!({"text": "b"}));
+    assert_eq!(code(third), "RATE_LIMITED");
+    let never = session.call(5, "adv__instructs", json!({}));
+    assert_eq!(code(never), "APPROVAL_DENIED");
+    let log = project.read("log");
+    assert!(log.contains("`later` is for `other__*`, and there is no such tool"), "{log}");
+}
+
+#[test]
+fn rules_hold_for_our_own_tools_too() {
+    let rule = |when: &str| {
+        let text = format!(
+            "[[rule]]\nname = \"r\"\neffect = \"deny\"\ntools = [\"hello\"]\nwhen = '{when}'\n"
+        );
+        Project::new().with("vouch.toml", &text)
+    };
+    let denied = rule("arguments.name == \"Ada\"").check(&["call", "hello", "name=Ada"]);
+    assert!(denied.starts_with("exit: 1") && denied.contains("the rule `r` denies"), "{denied}");
+    let wrong = rule("arguments.nam == \"Ada\"").check(&["serve", "--stdio"]);
+    assert!(wrong.starts_with("exit: 2") && wrong.contains("arguments.nam"), "{wrong}");
+}
+
+#[test]
+fn one_call_from_the_shell() {
+    let project = Project::new().with_adversary(&["--only", "good,vacuous"], "");
+    insta::assert_snapshot!(project.transcript(&[
+        &["call", "adv__good", "text=hi"],
+        &["call", "adv__good", "txt=hi"],
+        &["call", "adv__god", "text=hi"],
+        &["call", "adv__vacuous", "text=hi"],
+    ]));
+    let shown = project.check(&["tools", "adv__good"]);
+    assert!(shown.contains("What to say."), "{shown}");
+    assert!(!project.root.join("vouch.lock").exists(), "nothing is pinned by a call");
+}

@@ -1,0 +1,134 @@
+//! `vouch upstream import`: each client's file, as the client writes it.
+
+use crate::support::Project;
+
+/// Recognised by its form alone.
+fn token() -> String {
+    format!("ghp_{}", "a1B2".repeat(9))
+}
+
+fn imported(project: &Project, args: &[&str]) -> String {
+    let mut all = vec!["upstream", "import"];
+    all.extend(args);
+    let said = project.check(&all);
+    let text = format!("{said}\n=====\n{}", project.stable(&project.read("vouch.toml")));
+    for secret in [token().as_str(), "hunter2", "Zm9v"] {
+        assert!(!text.contains(secret), "{text}");
+    }
+    text
+}
+
+#[test]
+fn from_claude_code() {
+    let file = format!(
+        r#"{{"mcpServers": {{
+            "Files": {{"command": "npx", "args": ["-y", "server-filesystem", "."], "env": {{"DEBUG": "1", "PRICE": "5$"}}}},
+            "github": {{"type": "stdio", "command": "docker", "args": ["run", "-i"], "env": {{"GITHUB_TOKEN": "{}"}}}},
+            "remote": {{"type": "http", "url": "https://example.com/mcp", "headers": {{"Authorization": "Bearer hunter2hunter2", "X-Team": "${{TEAM}}", "X-Session-Token": "hunter2-${{TEAM}}"}}}},
+            "legacy": {{"type": "sse", "url": "https://example.com/sse", "headers": {{"X-Api-Key": "${{KEY:-hunter2}}"}}}},
+            "vouch": {{"command": "/usr/local/bin/vouch", "args": ["serve", "--stdio"]}},
+            "self": {{"type": "http", "url": "http://127.0.0.1:8377/mcp"}},
+            "argument": {{"command": "x", "args": ["--root", "${{ROOT}}"]}},
+            "leak": {{"command": "x", "args": ["--token", "{}"]}},
+            "query": {{"url": "https://example.com/mcp?api_key=hunter2"}},
+            "odd": {{"type": "http"}},
+            "taken": {{"command": "y"}}
+        }}}}"#,
+        token(),
+        token()
+    );
+    let project = Project::new()
+        .with(".mcp.json", &file)
+        .with("vouch.toml", "# mine\n[[upstream]]\nname = \"taken\"\ncommand = \"x\"\n");
+    insta::assert_snapshot!(imported(&project, &["--from", "claude-code"]));
+    insta::assert_snapshot!("a_second_time", imported(&project, &["--from", "claude-code"]));
+}
+
+#[test]
+fn from_the_users_own_file() {
+    let project = Project::new();
+    let root = project.root.display();
+    let text = format!(
+        r#"{{"numStartups": 3, "mcpServers": {{"mine": {{"command": "./a"}}}},
+            "projects": {{"{root}": {{"mcpServers": {{"here": {{"command": "./b"}}}}}}, "/other": {{"mcpServers": {{"there": {{"command": "./c"}}}}}}}}}}"#
+    );
+    std::fs::write(project.home.join(".claude.json"), text).unwrap();
+    insta::assert_snapshot!(imported(&project, &[]));
+}
+
+#[test]
+fn from_vscode() {
+    let file = r#"{
+      // asked once
+      "inputs": [{"type": "promptString", "id": "api-key", "description": "Key of the service", "password": true}],
+      "servers": {
+        "svc": {"type": "stdio", "command": "${workspaceFolder}/bin/svc", "args": ["--root", "${workspaceFolder}"],
+                "env": {"API_KEY": "${input:api-key}", "HOMEDIR": "${userHome}/x", "LEVEL": "${env:LEVEL}"}, "cwd": "${workspaceFolder}/sub"},
+        "web": {"type": "http", "url": "https://example.com/mcp", "headers": {"Authorization": "Bearer ${input:api-key}"}},
+        "cmd": {"command": "${command:pick}"},
+      },
+    }"#;
+    let project = Project::new().with(".vscode/mcp.json", file);
+    insta::assert_snapshot!(imported(&project, &["--from", "vscode"]));
+}
+
+#[test]
+fn from_cursor_and_claude_desktop() {
+    let cursor = r#"{"mcpServers": {"db": {"command": "uvx", "args": ["db"], "env": {"DB_PASSWORD": "hunter2"}}}}"#;
+    let desktop = r#"{"mcpServers": {"db": {"command": "uvx", "args": ["db"], "env": {"DB_PASSWORD": "hunter2"}},
+        "mail": {"command": "mail", "env": {"DB_PASSWORD": "hunter2-other"}, "disabled": true}}}"#;
+    let project = Project::new().with(".cursor/mcp.json", cursor);
+    let folder = project.home.join(".config/Claude");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("claude_desktop_config.json"), desktop).unwrap();
+    insta::assert_snapshot!(imported(&project, &[]));
+}
+
+#[test]
+fn from_codex() {
+    let file = r#"
+        model = "x"
+        [mcp_servers.files]
+        command = "npx"
+        args = ["-y", "pkg"]
+        env = { A = "${literal}", TOKEN = "hunter2" }
+        env_vars = ["LANG"]
+        cwd = "sub"
+        startup_timeout_sec = 20
+        enabled_tools = ["read_file"]
+        disabled_tools = ["write_file"]
+
+        [mcp_servers.web]
+        url = "https://example.com/mcp"
+        bearer_token_env_var = "WEB_TOKEN"
+        http_headers = { X-Region = "eu" }
+        env_http_headers = { X-Key = "WEB_KEY" }
+        enabled = false
+    "#;
+    let project = Project::new();
+    std::fs::create_dir(project.home.join(".codex")).unwrap();
+    std::fs::write(project.home.join(".codex/config.toml"), file).unwrap();
+    insta::assert_snapshot!(imported(&project, &["--from", "codex"]));
+}
+
+#[test]
+fn some_of_them_and_none() {
+    let file = r#"{"mcpServers": {"a": {"command": "./a"}, "b": {"command": "./b"}}}"#;
+    let project = Project::new()
+        .with("other.json", file)
+        .with("empty.json", "{\"x\": 1}")
+        .with("bad.json", "{");
+    let said = project.transcript(&[
+        &["upstream", "import", "--from", "cursor"],
+        &["upstream", "import"],
+        &["upstream", "import", "--file", "none.json"],
+        &["upstream", "import", "--file", "empty.json"],
+        &["upstream", "import", "--file", "bad.json"],
+        &["upstream", "import", "--file", "other.json", "c"],
+        &["upstream", "import", "--file", "other.json", "--dry-run"],
+    ]);
+    assert!(!project.root.join("vouch.toml").exists());
+    insta::assert_snapshot!(said);
+    let said = imported(&project, &["--file", "other.json", "b"]);
+    assert!(said.contains("name = \"b\"") && !said.contains("name = \"a\""), "{said}");
+}
