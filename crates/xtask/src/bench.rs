@@ -4,6 +4,7 @@ mod calls;
 mod campaign;
 mod context;
 mod fuzz;
+mod gateway;
 mod load;
 mod peers;
 mod process;
@@ -21,6 +22,8 @@ pub(crate) enum Bench {
     Context(context::Args),
     /// The fuzzer beside forge, Echidna and bare revm: rates, time to break, bugs, workers, memory
     Fuzz(fuzz::Args),
+    /// What a gateway adds to a call, beside mcp-proxy, supergateway and FastMCP's proxy
+    Gateway(gateway::Args),
     /// How good the answers of a search are, on data sets and annotated projects, beside semble
     Search(search::Args),
 }
@@ -31,6 +34,7 @@ pub(crate) fn run(bench: &Bench) -> anyhow::Result<()> {
         Bench::Campaign(args) => campaign::run(args),
         Bench::Context(args) => context::run(args),
         Bench::Fuzz(args) => fuzz::run(args),
+        Bench::Gateway(args) => gateway::run(args),
         Bench::Search(args) => search::run(args),
     }
 }

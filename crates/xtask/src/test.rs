@@ -33,6 +33,8 @@ enum Part {
     Unit,
     /// Real MCP clients against the built binary, over HTTP and stdio
     E2e,
+    /// The reference servers from npm behind `vouch gateway`, used by real MCP clients
+    Gateway,
     /// Where imports lead, against what the compilers and interpreters say
     Imports,
     /// The fuzzer: reproducers under forge, coverage against another EVM and lcov, campaigns that are killed
@@ -103,6 +105,12 @@ impl Part {
                 count += run_counting(python_tests("clients")?)?;
                 Ok(count)
             }
+            Self::Gateway => {
+                build()?;
+                let mut count = run_counting(node_tests("e2e/gateway/*.test.mjs")?)?;
+                count += run_counting(python_tests("gateway")?)?;
+                Ok(count)
+            }
             Self::Imports => {
                 build()?;
                 let mut count = run_counting(node_tests("e2e/imports/*.test.mjs")?)?;
@@ -168,6 +176,7 @@ fn with_binaries(command: &mut Command) -> Result<()> {
     let folder = binaries()?;
     command.env("VOUCH_BIN", folder.join("vouch"));
     command.env("CONFORMANCE_SERVER_BIN", folder.join("conformance_server"));
+    command.env("CONFORMANCE_CLIENT_BIN", folder.join("conformance_client"));
     command.env("IMPORTS_BIN", folder.join("examples/imports"));
     Ok(())
 }

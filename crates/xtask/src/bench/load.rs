@@ -39,11 +39,13 @@ pub(crate) struct Pipes<W, R> {
     input: W,
     output: R,
     line: String,
+    /// Of the last request of [`Self::answer`]; above those of the other ways to call.
+    id: u64,
 }
 
 impl<W: Write, R: BufRead> Pipes<W, R> {
     pub(crate) fn open(input: W, output: R) -> Result<Self> {
-        let mut pipes = Self { input, output, line: String::new() };
+        let mut pipes = Self { input, output, line: String::new(), id: 1 << 32 };
         let hello = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
             "protocolVersion": "2025-11-25", "capabilities": {},
             "clientInfo": {"name": "bench", "version": "1"},
@@ -82,6 +84,47 @@ impl<W: Write, R: BufRead> Pipes<W, R> {
             check(self.line.as_bytes())?;
         }
         Ok(Sample::new(latencies, start.elapsed()))
+    }
+
+    /// One call after the other, for at most so long. Unlike [`Self::run`] it bears other messages between answers.
+    pub(crate) fn run_for(
+        &mut self,
+        tool: &str,
+        arguments: &Value,
+        calls: usize,
+        limit: Duration,
+    ) -> Result<Sample> {
+        let params = json!({"name": tool, "arguments": arguments});
+        let head = format!(r#"{{"jsonrpc":"2.0","method":"tools/call","params":{params},"id":"#);
+        let mut latencies = Vec::with_capacity(calls);
+        let start = Instant::now();
+        while latencies.len() < calls && start.elapsed() < limit {
+            latencies.push(self.answer(&head)?);
+            check(self.line.as_bytes())?;
+        }
+        Ok(Sample::new(latencies, start.elapsed()))
+    }
+
+    /// Any request and its result; only the exchange is on the clock, not the reading of its answer.
+    pub(crate) fn request(&mut self, method: &str, params: &Value) -> Result<(Duration, Value)> {
+        let head = format!(r#"{{"jsonrpc":"2.0","method":"{method}","params":{params},"id":"#);
+        let elapsed = self.answer(&head)?;
+        check(self.line.as_bytes())?;
+        let mut answer: Value = serde_json::from_str(&self.line)?;
+        Ok((elapsed, answer["result"].take()))
+    }
+
+    /// Sends a request with a new id and skips what is not its answer, which is left in the line.
+    fn answer(&mut self, head: &str) -> Result<Duration> {
+        self.id += 1;
+        let message = format!("{head}{}}}\n", self.id);
+        let ids = [format!("\"id\":{},", self.id), format!("\"id\":{}}}", self.id)];
+        let before = Instant::now();
+        self.exchange(message.as_bytes())?;
+        while !ids.iter().any(|id| self.line.contains(id)) {
+            self.receive()?;
+        }
+        Ok(before.elapsed())
     }
 
     /// One call and its structured answer; only the call is on the clock, not the reading of its answer.
@@ -226,7 +269,7 @@ fn read_response(reader: &mut impl BufRead, body: &mut Vec<u8>) -> Result<()> {
 }
 
 /// A benchmark of failures would be fast and worthless. `isError` is looked for, not parsed, to stay cheap.
-fn check(answer: &[u8]) -> Result<()> {
+pub(crate) fn check(answer: &[u8]) -> Result<()> {
     let text = std::str::from_utf8(answer)?;
     ensure!(
         text.contains("\"result\"") && !text.contains("\"isError\":true"),

@@ -1,13 +1,18 @@
 //! A server under load: started, watched through `/proc`, and ended with us.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
+use std::net::TcpStream;
+use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
 /// `/proc/<pid>/stat` counts in these; the kernel's USER_HZ is 100 on every Linux that we build for.
 const TICKS_PER_SECOND: f64 = 100.0;
+/// A Python server takes seconds to import what it needs.
+const START_LIMIT: Duration = Duration::from_secs(60);
 
 pub(crate) struct Server {
     child: Child,
@@ -58,30 +63,72 @@ impl Server {
         bail!("the server ended before it listened; it said:\n{said}")
     }
 
+    /// Starts an HTTP server that does not say where it listens, but was told. What it says goes into `log`.
+    pub(crate) fn listening(command: &mut Command, port: u16, log: &Path) -> Result<Self> {
+        let file = File::create(log)?;
+        let child = command
+            .stdin(Stdio::null())
+            .stdout(file.try_clone()?)
+            .stderr(file)
+            .spawn()
+            .with_context(|| format!("cannot start {command:?}"))?;
+        let address = format!("127.0.0.1:{port}");
+        let mut server = Self { child, address: Some(address.clone()) };
+        let start = Instant::now();
+        while TcpStream::connect(&address).is_err() {
+            let ended = server.child.try_wait()?.is_some();
+            if ended || start.elapsed() > START_LIMIT {
+                let said = fs::read_to_string(log).unwrap_or_default();
+                bail!("nothing listens on {address}; the server said:\n{said}");
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        Ok(server)
+    }
+
+    /// Its process id, for those who look at what it started, too.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Ends it now; a second time does nothing.
+    pub(crate) fn stop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+
     /// Seconds of processor time that all its threads have used.
     pub(crate) fn cpu_seconds(&self) -> Result<f64> {
-        let stat = fs::read_to_string(format!("/proc/{}/stat", self.child.id()))?;
-        // The command name may hold spaces; the fields after it may not.
-        let fields: Vec<_> =
-            stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
-        let ticks = |index: usize| -> Result<f64> {
-            Ok(fields.get(index).context("a field of /proc/pid/stat is missing")?.parse()?)
-        };
-        Ok((ticks(11)? + ticks(12)?) / TICKS_PER_SECOND)
+        cpu_seconds(self.id())
     }
 
     /// Resident memory in megabytes.
     pub(crate) fn resident_mb(&self) -> Result<f64> {
-        let status = fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
-        let line = status.lines().find(|line| line.starts_with("VmRSS:")).context("no VmRSS")?;
-        let kilobytes: f64 = line.split_whitespace().nth(1).context("no figure")?.parse()?;
-        Ok(kilobytes / 1024.0)
+        resident_mb(self.id())
     }
+}
+
+/// Seconds of processor time that all threads of a process have used.
+pub(crate) fn cpu_seconds(pid: u32) -> Result<f64> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat"))?;
+    // The command name may hold spaces; the fields after it may not.
+    let fields: Vec<_> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
+    let ticks = |index: usize| -> Result<f64> {
+        Ok(fields.get(index).context("a field of /proc/pid/stat is missing")?.parse()?)
+    };
+    Ok((ticks(11)? + ticks(12)?) / TICKS_PER_SECOND)
+}
+
+/// Resident memory of a process in megabytes.
+pub(crate) fn resident_mb(pid: u32) -> Result<f64> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
+    let line = status.lines().find(|line| line.starts_with("VmRSS:")).context("no VmRSS")?;
+    let kilobytes: f64 = line.split_whitespace().nth(1).context("no figure")?.parse()?;
+    Ok(kilobytes / 1024.0)
 }
 
 impl Drop for Server {
     fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        self.stop();
     }
 }
