@@ -25,3 +25,6 @@ export async function connect(t, transport, answer) {
 
 export const overHttp = (url) => new StreamableHTTPClientTransport(new URL(url));
 export const overStdio = (place, flags) => new StdioClientTransport(stdio(place, flags));
+
+/** A call whose progress is watched; the two SDKs take the watcher in different places. */
+export const callWatching = (client, params, onprogress) => client.callTool(params, { onprogress });

@@ -54,19 +54,19 @@ export async function project(t) {
   };
 }
 
-/** How a client starts the server by itself and speaks to it over stdio. */
-export function stdio({ root }, flags = []) {
-  return { command: VOUCH, args: ["serve", "--stdio", "--root", root, ...flags], cwd: root, stderr: "ignore" };
+/** How a client starts the server by itself and speaks to it over stdio. `command` is `serve` or `gateway`. */
+export function stdio({ root, command = "serve" }, flags = []) {
+  return { command: VOUCH, args: [command, "--stdio", "--root", root, ...flags], cwd: root, stderr: "ignore" };
 }
 
 /** The URL of a server for this project on a free port. Ends with the test `t`. */
-export function serve(t, { root }, flags = []) {
-  return listen(t, VOUCH, ["serve", "--port", "0", "--root", root, ...flags], root);
+export function serve(t, { root, command = "serve" }, flags = []) {
+  return listen(t, VOUCH, [command, "--port", "0", "--root", root, ...flags], root);
 }
 
 /** Starts a server and waits for the line on stderr that says where it listens. */
-export async function listen(t, command, args, cwd) {
-  const child = spawn(command, args, { cwd, stdio: ["ignore", "ignore", "pipe"] });
+export async function listen(t, command, args, cwd, env = process.env) {
+  const child = spawn(command, args, { cwd, env, stdio: ["ignore", "ignore", "pipe"] });
   const ended = new Promise((done) => child.once("close", done));
   atEnd(t, async () => {
     child.kill();

@@ -33,6 +33,8 @@ FILES = {
 class Project:
     """A project of its own. Ends with the test."""
 
+    command = "serve"
+
     def __init__(self, test):
         self.root = Path(tempfile.mkdtemp(prefix="vouch-e2e-"))
         test.addCleanup(shutil.rmtree, self.root, ignore_errors=True)
@@ -53,11 +55,11 @@ class Project:
         ).stdout
 
     def stdio_arguments(self, *flags):
-        return ["serve", "--stdio", "--root", str(self.root), *flags]
+        return [self.command, "--stdio", "--root", str(self.root), *flags]
 
     def serve(self, test, *flags, token=None):
         """The URL of a server for this project on a free port. Ends with the test."""
-        return self.start(test, "serve", "--port", "0", "--root", self.root, *flags, token=token)
+        return self.start(test, self.command, "--port", "0", "--root", self.root, *flags, token=token)
 
     def start(self, test, *arguments, token=None):
         """Runs a `vouch` command that serves, and gives the URL that it names. Ends with the test."""
