@@ -11,6 +11,7 @@ mod canonical;
 mod constraints;
 mod definition;
 mod error;
+pub mod json;
 pub mod lint;
 mod markdown;
 mod resources;
@@ -30,4 +31,4 @@ pub use schema::{
     Draft, MAX_SCHEMA_BYTES, MAX_SCHEMA_COST, MAX_SCHEMA_DEPTH, Schema, SchemaError, Violation,
 };
 pub use schema_of::schema_of;
-pub use tool::{CallContext, Caller, Content, Output, Progress, Tool, parse, to_output};
+pub use tool::{CallContext, Caller, Content, Output, Progress, Raw, Tool, parse, to_output};

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::text::one_line;
 use crate::{Code, Contract, ToolError, Violation};
@@ -117,10 +117,21 @@ pub struct Output {
     pub content: Vec<Content>,
     /// The tool itself says that it failed. Such an answer is no result: the output schema says nothing about it.
     pub is_error: bool,
-    /// What an upstream server said beside the answer (`_meta`).
-    pub meta: Option<Map<String, Value>>,
-    /// The answer as it came from elsewhere. Kept for people if it breaks its contract, and never passed on.
-    pub raw: Option<Arc<str>>,
+    /// The answer as it came from elsewhere. It is passed on as it is if it keeps its contract, and kept for people if not.
+    pub raw: Option<Raw>,
+}
+
+/// The result of a call as another server wrote it: the text of a JSON object, in which no key stands twice, and which of
+/// its members are there. What is not there is added by whoever passes it on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Raw {
+    pub text: Arc<str>,
+    /// `resultType`, which every result has since 2026-07-28.
+    pub has_type: bool,
+    /// `content`, which every result of a tool has.
+    pub has_content: bool,
+    /// `structuredContent`, which an overlay contract may have made of something else.
+    pub has_structured: bool,
 }
 
 impl Output {

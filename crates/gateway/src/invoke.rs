@@ -8,7 +8,7 @@ use std::sync::Arc;
 use admit::learn::{Answer as Learned, Sample};
 use admit::{Judged, ResultMode, structure};
 use async_trait::async_trait;
-use contract::{CallContext, Code, Content, Output, ToolError};
+use contract::{CallContext, Code, Content, Output, Raw, ToolError};
 use link::{Answer, Asker, Call, Era, Failed, Link, LinkError, ProgressSink, Resume, Turn};
 use runtime::{Inquiry, Invoker, Origin, Stop};
 use serde_json::{Map, Value};
@@ -57,8 +57,14 @@ impl UpstreamTool {
     }
 
     fn output(&self, arguments: &Map<String, Value>, answer: Answer) -> Result<Output, Stop> {
-        let Answer { raw, content, structured, is_error, meta } = answer;
-        let raw: Arc<str> = raw.get().into();
+        let Answer { raw, content, structured, is_error, is_typed } = answer;
+        let raw = Raw {
+            text: raw.get().into(),
+            has_type: is_typed,
+            has_content: content.is_some(),
+            has_structured: structured.is_some(),
+        };
+        let content = content.unwrap_or_default();
         if let Some(recorder) = self.recorder.as_ref().filter(|_| !is_error) {
             let sample = Sample {
                 input: Value::Object(arguments.clone()),
@@ -72,11 +78,11 @@ impl UpstreamTool {
             None if is_error || self.result == ResultMode::Structured => None,
             None => match structure(self.result, &content, None) {
                 Ok(structured) => Some(structured),
-                Err(reason) => return Err(self.broken(&reason, Some(raw))),
+                Err(reason) => return Err(self.broken(&reason, Some(raw.text))),
             },
         };
         let content = content.into_iter().map(Content::Block).collect();
-        Ok(Output { structured, content, is_error, meta, raw: Some(raw) })
+        Ok(Output { structured, content, is_error, raw: Some(raw) })
     }
 
     fn broken(&self, reason: &str, raw: Option<Arc<str>>) -> Stop {

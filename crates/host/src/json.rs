@@ -3,11 +3,8 @@
 //! A reader that is generous here is how attacks get in: prose around the object, a second object, a key that stands
 //! twice. So this one takes the object alone, bounded in size and depth, with white space around it at most.
 
-use std::cell::RefCell;
-use std::fmt;
-
+use contract::json::{self, JsonFault};
 use contract::text::one_line;
-use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
 /// Ten times what a plan or a summary needs.
@@ -53,17 +50,21 @@ pub(crate) fn one_object(text: &str) -> Result<Map<String, Value>, JsonError> {
         Some(b'`') => return Err(JsonError::Fenced),
         Some(_) => return Err(JsonError::Prose),
     }
-    let fault = RefCell::new(None);
-    let mut reader = serde_json::Deserializer::from_str(text);
-    match (Node { depth: 0, fault: &fault }).deserialize(&mut reader) {
-        Ok(Value::Object(map)) => {
-            reader.end().map_err(|_| JsonError::Trailing)?;
-            Ok(map)
-        }
+    match json::read(text, MAX_DEPTH) {
+        Ok(Value::Object(map)) => Ok(map),
         Ok(_) => Err(JsonError::Prose),
-        Err(error) => Err(fault
-            .take()
-            .unwrap_or(JsonError::NotJson { line: error.line(), column: error.column() })),
+        Err(fault) => Err(fault.into()),
+    }
+}
+
+impl From<JsonFault> for JsonError {
+    fn from(fault: JsonFault) -> Self {
+        match fault {
+            JsonFault::DuplicateKey(key) => Self::DuplicateKey(short(&key)),
+            JsonFault::TooDeep => Self::TooDeep,
+            JsonFault::Trailing => Self::Trailing,
+            JsonFault::NotJson { line, column } => Self::NotJson { line, column },
+        }
     }
 }
 
@@ -97,87 +98,6 @@ pub(crate) fn hidden_in(value: &Value) -> Option<char> {
 /// One step of a JSON pointer.
 pub(crate) fn token(name: &str) -> String {
     name.replace('~', "~0").replace('/', "~1")
-}
-
-struct Node<'a> {
-    depth: usize,
-    /// What was wrong, where the reader's own message would not tell.
-    fault: &'a RefCell<Option<JsonError>>,
-}
-
-impl<'a> Node<'a> {
-    fn below<E: Error>(&self) -> Result<Node<'a>, E> {
-        if self.depth >= MAX_DEPTH {
-            return Err(self.refuse(JsonError::TooDeep));
-        }
-        Ok(Node { depth: self.depth + 1, fault: self.fault })
-    }
-
-    fn refuse<E: Error>(&self, error: JsonError) -> E {
-        let refusal = E::custom(&error);
-        self.fault.replace(Some(error));
-        refusal
-    }
-}
-
-impl<'de> DeserializeSeed<'de> for Node<'_> {
-    type Value = Value;
-
-    fn deserialize<D: Deserializer<'de>>(self, input: D) -> Result<Value, D::Error> {
-        input.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Node<'_> {
-    type Value = Value;
-
-    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str("JSON")
-    }
-
-    fn visit_unit<E>(self) -> Result<Value, E> {
-        Ok(Value::Null)
-    }
-
-    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut input: A) -> Result<Value, A::Error> {
-        let mut items = Vec::new();
-        while let Some(item) = input.next_element_seed(self.below()?)? {
-            items.push(item);
-        }
-        Ok(items.into())
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut input: A) -> Result<Value, A::Error> {
-        let mut map = Map::new();
-        while let Some(key) = input.next_key::<String>()? {
-            if map.contains_key(&key) {
-                return Err(self.refuse(JsonError::DuplicateKey(short(&key))));
-            }
-            let value = input.next_value_seed(self.below()?)?;
-            map.insert(key, value);
-        }
-        Ok(map.into())
-    }
 }
 
 #[cfg(test)]

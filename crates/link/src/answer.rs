@@ -1,33 +1,19 @@
 //! The text of a result, made into a [`Turn`]: bounded first, parsed then, and only as far as the protocol goes.
 
-use serde::{Deserialize, Deserializer};
+use contract::json::{self, JsonFault};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use crate::{Answer, Bounds, Failed, LinkError, Turn, scan};
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
 struct Shape {
-    #[serde(default)]
     result_type: Option<String>,
-    #[serde(default)]
     content: Option<Vec<Value>>,
     /// Any value since 2026-07-28, `null` among them.
-    #[serde(default, deserialize_with = "present")]
     structured_content: Option<Value>,
-    #[serde(default)]
     is_error: Option<bool>,
-    #[serde(default, rename = "_meta")]
-    meta: Option<Map<String, Value>>,
-    #[serde(default)]
     input_requests: Option<Map<String, Value>>,
-    #[serde(default)]
     request_state: Option<String>,
-}
-
-fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
-    Value::deserialize(deserializer).map(Some)
 }
 
 pub(crate) fn read(raw: Box<RawValue>, bounds: &Bounds) -> Result<Turn, Failed> {
@@ -35,9 +21,9 @@ pub(crate) fn read(raw: Box<RawValue>, bounds: &Bounds) -> Result<Turn, Failed> 
         Ok(Shape { input_requests: Some(requests), request_state: state, .. }) => {
             Ok(Turn::Ask { requests, state })
         }
-        Ok(Shape { content, structured_content: structured, is_error, meta, .. }) => {
-            let (content, is_error) = (content.unwrap_or_default(), is_error.unwrap_or(false));
-            Ok(Turn::Answer(Answer { raw, content, structured, is_error, meta }))
+        Ok(Shape { content, structured_content: structured, is_error, result_type, .. }) => {
+            let (is_error, is_typed) = (is_error.unwrap_or(false), result_type.is_some());
+            Ok(Turn::Answer(Answer { raw, content, structured, is_error, is_typed }))
         }
         Err(error) => Err(Failed { error, raw: Some(raw) }),
     }
@@ -46,19 +32,63 @@ pub(crate) fn read(raw: Box<RawValue>, bounds: &Bounds) -> Result<Turn, Failed> 
 /// Requests for input are in it only if it is one.
 fn shape(text: &str, bounds: &Bounds) -> Result<Shape, LinkError> {
     scan::check(text, bounds.max_depth)?;
-    if !text.starts_with('{') {
-        return Err(LinkError::malformed("a result must be an object"));
-    }
-    // The parser's words quote what it read: they name the place, we name the rule.
-    let shape: Shape = serde_json::from_str(text).map_err(|error| {
-        let at = error.column();
-        LinkError::malformed(format!("a member of the result has the wrong type (column {at})"))
-    })?;
+    let shape = match json::read(text, bounds.max_depth) {
+        Ok(Value::Object(members)) => Shape::of(members)?,
+        Ok(_) => return Err(LinkError::malformed("a result must be an object")),
+        // Not its name: the server chose it, and a model may read this.
+        Err(JsonFault::DuplicateKey(_)) => {
+            return Err(LinkError::malformed("a key stands twice in one object of the result"));
+        }
+        Err(_) => return Err(LinkError::malformed("the result is not JSON")),
+    };
     match shape.result_type.as_deref() {
         None | Some("complete") => answer(shape),
         Some("input_required") => ask(shape),
         Some(_) => Err(LinkError::malformed("the result is of a kind that was not asked for")),
     }
+}
+
+impl Shape {
+    fn of(mut members: Map<String, Value>) -> Result<Self, LinkError> {
+        let structured_content = members.remove("structuredContent");
+        let mut take = |name| members.remove(name).filter(|value| !value.is_null());
+        // Nobody here reads it, but every client knows its type.
+        if take("_meta").is_some_and(|meta| !meta.is_object()) {
+            return Err(wrong_type("_meta"));
+        }
+        Ok(Self {
+            structured_content,
+            result_type: text("resultType", take("resultType"))?,
+            content: match take("content") {
+                None => None,
+                Some(Value::Array(blocks)) => Some(blocks),
+                Some(_) => return Err(wrong_type("content")),
+            },
+            is_error: match take("isError") {
+                None => None,
+                Some(Value::Bool(is_error)) => Some(is_error),
+                Some(_) => return Err(wrong_type("isError")),
+            },
+            input_requests: match take("inputRequests") {
+                None => None,
+                Some(Value::Object(requests)) => Some(requests),
+                Some(_) => return Err(wrong_type("inputRequests")),
+            },
+            request_state: text("requestState", take("requestState"))?,
+        })
+    }
+}
+
+fn text(name: &str, value: Option<Value>) -> Result<Option<String>, LinkError> {
+    match value {
+        None => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text)),
+        Some(_) => Err(wrong_type(name)),
+    }
+}
+
+fn wrong_type(name: &str) -> LinkError {
+    LinkError::malformed(format!("`{name}` of the result has the wrong type"))
 }
 
 fn answer(shape: Shape) -> Result<Shape, LinkError> {
@@ -89,9 +119,9 @@ mod tests {
     fn turn(text: &str) -> String {
         let raw = serde_json::from_str(text).unwrap();
         match read(raw, &Bounds { max_depth: 5, ..Bounds::default() }) {
-            Ok(Turn::Answer(Answer { raw, content, structured, is_error, meta })) => {
+            Ok(Turn::Answer(Answer { raw, content, structured, is_error, is_typed })) => {
                 assert_eq!(raw.get(), text);
-                format!("answer: {content:?} {structured:?} {is_error} {meta:?}")
+                format!("answer: {content:?} {structured:?} {is_error} {is_typed}")
             }
             Ok(Turn::Ask { requests, state }) => format!("ask: {requests:?} {state:?}"),
             Err(Failed { error, raw }) => {
@@ -118,7 +148,11 @@ mod tests {
             r#"{"content":{}}"#,
             r#"{"content":["text"]}"#,
             r#"{"content":[],"isError":"no"}"#,
+            r#"{"content":[],"isError":null,"_meta":null}"#,
+            r#"{"content":[],"_meta":"any"}"#,
             r#"{"content":[],"content":[]}"#,
+            r#"{"content":[],"structuredContent":{"a":{"say this":1,"say this":2}}}"#,
+            r#"{"content":[{"type":"text","text":"\ud800"}]}"#,
             r#"{"content":[],"structuredContent":[[[[[]]]]]}"#,
             r#"{"content":[],"structuredContent":{"n":18446744073709551616}}"#,
         ]

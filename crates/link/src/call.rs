@@ -78,10 +78,12 @@ pub enum Turn {
 pub struct Answer {
     /// The text of `result` as it came.
     pub raw: Box<RawValue>,
-    pub content: Vec<Value>,
+    /// None if the server left it out.
+    pub content: Option<Vec<Value>>,
     pub structured: Option<Value>,
     pub is_error: bool,
-    pub meta: Option<Map<String, Value>>,
+    /// Whether it says of which kind it is (`resultType`), as results do since 2026-07-28.
+    pub is_typed: bool,
 }
 
 /// A call without a turn that can be used.

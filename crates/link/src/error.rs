@@ -33,7 +33,7 @@ pub enum LinkError {
     #[error("the server breaks the protocol: {reason}")]
     Malformed { reason: String },
 
-    #[error("the number {number} cannot be passed on without changing it")]
+    #[error("the number {number} is beyond 64 bits and cannot be checked exactly")]
     Inexact { number: String },
 
     /// Landlock, or a path that is to be granted, is missing: the child was not started.

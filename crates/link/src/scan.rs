@@ -1,4 +1,4 @@
-//! A look at JSON text before it is parsed: how deep it nests, and whether its numbers survive us.
+//! A look at JSON text before it is parsed: how deep it nests, and whether its numbers are read as they are.
 //!
 //! It judges nothing else. Text that is not JSON passes here and fails in the parser.
 
@@ -10,7 +10,7 @@ use crate::LinkError;
 const SAFE_DIGITS: usize = 18;
 const SHOWN_DIGITS: usize = 48;
 
-/// Nesting within `limit`, and no number that `serde_json` would change.
+/// Nesting within `limit`, and no number that `serde_json` would read as another: what is checked is what was sent.
 pub(crate) fn check(text: &str, limit: usize) -> Result<(), LinkError> {
     walk(text, limit, true)
 }

@@ -270,7 +270,7 @@ impl Pipeline {
             Err(stop) => return Err(stop),
         };
         match answer {
-            Ok(output) => Ok(Output { raw: None, ..output }),
+            Ok(output) => Ok(output),
             Err(Flaw::Failed(error)) => Err(error.into()),
             Err(Flaw::Withheld(withheld)) => Err(ledger.withhold(*withheld).await.into()),
         }

@@ -167,7 +167,7 @@ async fn answers_as_streams() {
         ..Call::new("stream", &none)
     };
     let streamed = answer(link.call(streamed).await.unwrap());
-    assert_eq!(streamed.content[0]["text"], "streamed");
+    assert_eq!(streamed.content.unwrap()[0]["text"], "streamed");
     assert_eq!(*steps.lock().unwrap(), [1.0]);
     let oddities = link.oddities();
     assert_eq!((oddities.stray_answers, oddities.garbage), (1, 1));

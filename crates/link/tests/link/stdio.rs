@@ -158,9 +158,9 @@ async fn bounds_hold_before_anything_is_parsed() {
     }
     errors.push(call(&link, "fail", json!({})).await.unwrap_err().to_string());
     insta::assert_snapshot!(errors.join("\n"), @r"
-    the number 123456789012345678901234567890 cannot be passed on without changing it
+    the number 123456789012345678901234567890 is beyond 64 bits and cannot be checked exactly
     the server breaks the protocol: a result must be an object
-    the server breaks the protocol: a member of the result has the wrong type (column 12)
+    the server breaks the protocol: `content` of the result has the wrong type
     the server breaks the protocol: an answer needs either a result or an error
     the server refused with error -32602: no \u{1b}[1m[secret]
     ");

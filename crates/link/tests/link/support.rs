@@ -63,7 +63,7 @@ pub(crate) fn answer(turn: Turn) -> Answer {
 
 pub(crate) async fn words(link: &Link, tool: &str, arguments: Value) -> String {
     let answer = call(link, tool, arguments).await.unwrap();
-    answer.content[0]["text"].as_str().unwrap().to_owned()
+    answer.content.as_ref().unwrap()[0]["text"].as_str().unwrap().to_owned()
 }
 
 /// Waits until the condition holds, or fails naming it.

@@ -13,14 +13,13 @@ use contract::{Caller, Code, Progress};
 use futures::future::BoxFuture;
 use rmcp::model::{
     CacheScope, CallToolRequestMethod, CallToolRequestParams, CallToolResponse, CallToolResult,
-    CompleteRequestMethod, CompleteRequestParams, CompleteResult, ConstString, CustomRequest,
-    CustomResult, ErrorCode, ErrorData, Extensions, GetPromptRequestParams, GetPromptResponse,
-    Implementation, InputRequiredResult, JsonObject, ListPromptsResult,
-    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, MetaObject,
-    PaginatedRequestParams, ProgressNotificationParam, ProtocolVersion, ReadResourceRequestParams,
-    ReadResourceResponse, Reference, ServerCapabilities, ServerConfig, SubscribeRequestMethod,
-    SubscribeRequestParams, SubscriptionFilter, Tool, UnsubscribeRequestMethod,
-    UnsubscribeRequestParams,
+    CompleteRequestMethod, CompleteRequestParams, CompleteResult, ConstString, ContentBlock,
+    CustomRequest, CustomResult, ErrorCode, ErrorData, Extensions, GetPromptRequestParams,
+    GetPromptResponse, Implementation, InputRequiredResult, JsonObject, ListPromptsResult,
+    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
+    ProgressNotificationParam, ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse,
+    Reference, ServerCapabilities, ServerConfig, SubscribeRequestMethod, SubscribeRequestParams,
+    SubscriptionFilter, Tool, UnsubscribeRequestMethod, UnsubscribeRequestParams,
 };
 use rmcp::service::{NotificationContext, Peer, RequestContext, SubscriptionContext};
 use rmcp::{RoleServer, ServerHandler};
@@ -28,7 +27,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::session;
-use super::verbatim::Verbatim;
+use super::verbatim;
 use crate::call::{Abilities, Call, Person, Refusal, Reply, Rounds, Subject};
 use crate::documents::Documents;
 use crate::pipeline::Pipeline;
@@ -68,8 +67,6 @@ pub struct McpDoor {
     /// Who calls when the request itself does not tell (stdio).
     caller: Caller,
     watching: Arc<Watching>,
-    /// Of a connection; a request over HTTP brings its own.
-    verbatim: Arc<Verbatim>,
     /// What never ends by itself ends when this is cancelled.
     closing: CancellationToken,
 }
@@ -79,8 +76,7 @@ impl McpDoor {
         let (watching, closing) = (Watching::new(&pipeline), CancellationToken::new());
         let shelf = Arc::new(Shelf::default());
         shelf.listing(&pipeline);
-        let (face, verbatim) = (Arc::new(face), Arc::default());
-        Self { pipeline, face, shelf, caller, watching, verbatim, closing }
+        Self { pipeline, face: Arc::new(face), shelf, caller, watching, closing }
     }
 
     /// On the heap, because the SDK moves a handler's future several times for each request: with the pipeline's inside,
@@ -99,18 +95,6 @@ impl McpDoor {
     pub(super) fn for_one_client(mut self) -> Self {
         self.watching = Watching::new(&self.pipeline);
         self
-    }
-
-    /// Results that are to take their place where messages leave.
-    pub(super) fn verbatim_with(mut self, verbatim: Arc<Verbatim>) -> Self {
-        self.verbatim = verbatim;
-        self
-    }
-
-    fn verbatim(&self, context: &RequestContext<RoleServer>) -> Arc<Verbatim> {
-        let parts = context.extensions.get::<http::request::Parts>();
-        let of_request = parts.and_then(|parts| parts.extensions.get::<Arc<Verbatim>>());
-        Arc::clone(of_request.unwrap_or(&self.verbatim))
     }
 
     /// Requests that are open to be told of changes get their answer when `closing` is cancelled.
@@ -407,9 +391,9 @@ impl ServerHandler for McpDoor {
             subject: Subject::Tool(request.name.into_owned()),
             arguments: request.arguments.unwrap_or_default(),
         };
-        let verbatim = self.verbatim(&context);
+        let is_typed = is_stateless(&context);
         let Some(token) = token else {
-            return respond(self.enter(call).await, &verbatim);
+            return respond(self.enter(call).await, is_typed);
         };
         let notify = async |report: Progress| {
             let mut param = ProgressNotificationParam::new(token.clone(), report.done);
@@ -429,13 +413,20 @@ impl ServerHandler for McpDoor {
         while let Ok(report) = progress.try_recv() {
             notify(report).await;
         }
-        respond(reply, &verbatim)
+        respond(reply, is_typed)
     }
 }
 
 fn no_prompt(name: &str) -> ErrorData {
     let name = contract::text::one_line(&name.chars().take(128).collect::<String>());
     ErrorData::invalid_params(format!("there is no prompt `{name}`"), None)
+}
+
+/// Whether the client speaks 2026-07-28 or later: questions come as results, and results say of which kind they are.
+fn is_stateless(context: &RequestContext<RoleServer>) -> bool {
+    context
+        .protocol_version()
+        .is_some_and(|version| version.as_str() >= ProtocolVersion::V_2026_07_28.as_str())
 }
 
 fn person(request: &CallToolRequestParams, context: &RequestContext<RoleServer>) -> Person {
@@ -452,10 +443,7 @@ fn person(request: &CallToolRequestParams, context: &RequestContext<RoleServer>)
         sampling: capabilities.sampling.is_some(),
         roots: capabilities.roots.is_some(),
     };
-    let rounds = context
-        .protocol_version()
-        .is_some_and(|version| version.as_str() >= ProtocolVersion::V_2026_07_28.as_str());
-    if rounds {
+    if is_stateless(context) {
         Person::Rounds(Rounds {
             abilities,
             answers: request.input_responses.clone().unwrap_or_default(),
@@ -468,20 +456,20 @@ fn person(request: &CallToolRequestParams, context: &RequestContext<RoleServer>)
     }
 }
 
-fn respond(reply: Reply, verbatim: &Verbatim) -> Result<CallToolResponse, ErrorData> {
-    let stand_in = |result| {
-        let lost = || ErrorData::internal_error("the tool's answer could not be written", None);
-        Ok(verbatim.stand_in(result).ok_or_else(lost)?.into())
-    };
+fn respond(reply: Reply, is_typed: bool) -> Result<CallToolResponse, ErrorData> {
     match reply {
-        Reply::Done(output) if view::is_known(&output.content) => {
-            let mut result = CallToolResult::success(view::content(output.content)?);
-            result.is_error = Some(output.is_error);
-            result.structured_content = output.structured;
-            result.meta = output.meta.map(MetaObject);
-            Ok(result.into())
-        }
-        Reply::Done(output) => stand_in(view::result(output)),
+        Reply::Done(output) => Ok(match (&output.raw, view::texts(&output.content)) {
+            (Some(raw), _) => {
+                verbatim::stand_in(verbatim::completed(raw, &output, is_typed)).into()
+            }
+            (None, Some(texts)) => {
+                let mut result = CallToolResult::success(texts);
+                result.is_error = Some(output.is_error);
+                result.structured_content = output.structured;
+                result.into()
+            }
+            (None, None) => verbatim::stand_in(view::result(output, is_typed)).into(),
+        }),
         // The protocol has its own error for a name that is not in the list.
         Reply::Failed(error) if error.code == Code::ToolNotFound => {
             let name = error.details.get("tool").and_then(|name| name.as_str()).unwrap_or_default();
@@ -489,14 +477,14 @@ fn respond(reply: Reply, verbatim: &Verbatim) -> Result<CallToolResponse, ErrorD
         }
         Reply::Failed(error) => {
             let envelope = error.envelope();
-            let text = contract::Content::Text(envelope.to_string());
-            let mut result = CallToolResult::error(view::content(vec![text])?);
+            let text = ContentBlock::text(envelope.to_string());
+            let mut result = CallToolResult::error(vec![text]);
             result.structured_content = Some(envelope);
             Ok(result.into())
         }
         Reply::InputRequired { questions, state } => match ask::requests(&questions) {
             Some(requests) => Ok(InputRequiredResult::new(Some(requests), Some(state)).into()),
-            None => stand_in(ask::result(&questions, state)),
+            None => Ok(verbatim::stand_in(ask::result(&questions, state)).into()),
         },
         Reply::Refused(Refusal::BadState(message)) => Err(ErrorData::invalid_params(message, None)),
         Reply::Refused(Refusal::MissingAbility(ability)) => {

@@ -11,6 +11,7 @@ use axum::routing::get;
 use axum::{Json, Router};
 use contract::{Caller, Code, Content, Contract, Output, ToolError};
 use serde::Deserialize;
+use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use super::http::App;
@@ -179,6 +180,9 @@ fn body_error(rejection: &BytesRejection, app: &App) -> ToolError {
 }
 
 fn success(output: Output) -> Response {
+    if let Some(text) = output.raw.as_ref().and_then(|raw| raw_structured(&raw.text)) {
+        return ([(header::CONTENT_TYPE, "application/json")], text.to_owned()).into_response();
+    }
     match output.structured {
         Some(value) => Json(value).into_response(),
         None => {
@@ -186,6 +190,17 @@ fn success(output: Output) -> Response {
             Json(json!({"content": content})).into_response()
         }
     }
+}
+
+/// The structured part of an answer as its server wrote it.
+fn raw_structured(text: &str) -> Option<&str> {
+    #[derive(Deserialize)]
+    struct Result<'a> {
+        #[serde(borrow, rename = "structuredContent")]
+        structured: Option<&'a RawValue>,
+    }
+    let result: Result<'_> = serde_json::from_str(text).ok()?;
+    result.structured.map(RawValue::get)
 }
 
 /// The envelope with the status of its code.

@@ -74,10 +74,7 @@ where
 {
     let open = Arc::new(AtomicBool::new(false));
     let transport = LineTransport::new(input, output, stop, Arc::clone(&open));
-    let door = door
-        .with_session_of_its_own()
-        .verbatim_with(transport.verbatim())
-        .closing_with(transport.closing());
+    let door = door.with_session_of_its_own().closing_with(transport.closing());
     let session = match door.serve(transport).await {
         Ok(session) => session,
         // A client that leaves before the session has begun has done nothing wrong.

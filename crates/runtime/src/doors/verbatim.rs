@@ -1,139 +1,126 @@
-//! Results of calls that the SDK's types cannot hold without loss: written by ourselves, byte for byte.
+//! Results that leave as another server wrote them, byte for byte.
 //!
-//! The SDK knows the fields of content blocks and of forms, and leaves out or refuses what it does not know. What an
-//! upstream server answers or asks is not ours to change, though. So where the types do not fit, the SDK is given a
-//! stand-in with a mark, and where its message leaves, the result takes the place of the stand-in: as a value on stdio
-//! ([`Verbatim::restore`]), as bytes in the body of an HTTP response ([`Verbatim::in_response`]).
+//! The SDK writes results from its own types, which know some fields and spell numbers and letters their own way. What an
+//! upstream server answers or asks is not ours to change, though. So the SDK is given a stand-in that holds the text of
+//! the result as a string, and where its message leaves, the text takes the place of the stand-in ([`restore`]). Nothing
+//! is kept in between: a message that the SDK repeats (`Last-Event-ID`) holds its text as well.
 //!
-//! A client that lost its connection and has the SDK repeat an event (`Last-Event-ID`) gets the stand-in.
+//! The one thing that changes are line breaks between values: a message is one line, so they become blanks.
 
+use std::borrow::Cow;
+use std::hash::{BuildHasher, RandomState};
 use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::LazyLock;
 use std::task::{Context, Poll};
 
 use axum::body::{Body, Bytes};
-use axum::http::header;
-use axum::response::Response;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use contract::{Output, Raw};
 use http_body::{Body as HttpBody, Frame, SizeHint};
-use rmcp::RoleServer;
-use rmcp::model::{CallToolResult, CustomResult, JsonRpcMessage, MetaObject, ServerResult};
-use rmcp::service::TxJsonRpcMessage;
-use serde_json::{Map, Value};
+use memchr::memmem::Finder;
+use rmcp::model::{CallToolResult, JsonObject, MetaObject};
+use serde_json::Value;
 
-/// Where a stand-in has its mark.
-const MARK: &str = "dev.vouchsafe/verbatim";
-const RESULT_TYPE: &str = "resultType";
+/// How a stand-in ends, up to the text that it holds. The name in it is made of chance, so that no server can have the text
+/// of its choice put into a message where JSON is expected.
+static MARK: LazyLock<Mark> = LazyLock::new(Mark::new);
+/// How a stand-in begins for clients of the stateless revisions.
+const TYPED: &[u8] = br#"{"resultType":"complete","#;
 
-/// The results of one connection or one HTTP request that wait to take their place.
-#[derive(Default)]
-pub(super) struct Verbatim {
-    results: Mutex<Vec<Waiting>>,
-    /// Nearly always false, and then nothing is looked at.
-    has_any: AtomicBool,
+struct Mark {
+    key: String,
+    finder: Finder<'static>,
 }
 
-struct Waiting {
-    mark: String,
-    result: Map<String, Value>,
-}
-
-impl Verbatim {
-    /// Keeps the result and gives the stand-in for it; None if there is no randomness for a mark.
-    pub(super) fn stand_in(&self, result: Map<String, Value>) -> Option<CallToolResult> {
-        let mut bytes = [0; 16];
-        getrandom::fill(&mut bytes).ok()?;
-        let mark = format!("{:032x}", u128::from_be_bytes(bytes));
-        let mut stand_in = CallToolResult::success(Vec::new());
-        stand_in.is_error = None;
-        let meta = Map::from_iter([(MARK.to_owned(), Value::String(mark.clone()))]);
-        stand_in.meta = Some(MetaObject(meta));
-        self.results().push(Waiting { mark, result });
-        self.has_any.store(true, Ordering::Release);
-        Some(stand_in)
-    }
-
-    /// Puts the result in the place of its stand-in, if this is the message that has one.
-    pub(super) fn restore(&self, message: &mut TxJsonRpcMessage<RoleServer>) {
-        if !self.has_any.load(Ordering::Acquire) {
-            return;
-        }
-        let JsonRpcMessage::Response(response) = message else { return };
-        let ServerResult::CallToolResult(stand_in) = &response.result else { return };
-        let mark = stand_in.meta.as_ref().and_then(|meta| meta.0.get(MARK)).and_then(Value::as_str);
-        let is_typed = stand_in.result_type.is_some();
-        if let Some(result) = mark.and_then(|mark| self.take(mark)) {
-            let result = Value::Object(typed(result, is_typed));
-            response.result = ServerResult::CustomResult(CustomResult::new(result));
-        }
-    }
-
-    /// The same in the bytes of a response: one frame of a body holds one message.
-    pub(super) fn in_response(self: Arc<Self>, response: Response) -> Response {
-        let kind = response.headers().get(header::CONTENT_TYPE).map(|kind| kind.as_bytes());
-        let is_stream = kind.is_some_and(|kind| kind.starts_with(b"text/event-stream"));
-        // A stream goes on, and its result may be yet to come.
-        if !is_stream && !self.has_any.load(Ordering::Acquire) {
-            return response;
-        }
-        response.map(|body| Body::new(Restoring { body, verbatim: self }))
-    }
-
-    fn restore_bytes(&self, bytes: Bytes) -> Bytes {
-        if !self.has_any.load(Ordering::Acquire) {
-            return bytes;
-        }
-        let marks: Vec<_> = self.results().iter().map(|waiting| waiting.mark.clone()).collect();
-        for mark in marks {
-            if let Some((start, end, is_typed)) = find(&bytes, &mark)
-                && let Some(result) = self.take(&mark)
-            {
-                let result = serde_json::to_vec(&typed(result, is_typed))
-                    .expect("a JSON object always serialises");
-                return [&bytes[..start], &result, &bytes[end..]].concat().into();
-            }
-        }
-        bytes
-    }
-
-    fn take(&self, mark: &str) -> Option<Map<String, Value>> {
-        let mut results = self.results();
-        let index = results.iter().position(|waiting| waiting.mark == mark)?;
-        let result = results.swap_remove(index).result;
-        self.has_any.store(!results.is_empty(), Ordering::Release);
-        Some(result)
-    }
-
-    fn results(&self) -> MutexGuard<'_, Vec<Waiting>> {
-        self.results.lock().unwrap_or_else(PoisonError::into_inner)
+impl Mark {
+    fn new() -> Self {
+        let chance = RandomState::new();
+        let key = format!("dev.vouchsafe/{:016x}{:016x}", chance.hash_one(0), chance.hash_one(1));
+        let text = format!(r#""content":[],"_meta":{{"{key}":"#);
+        Self { key, finder: Finder::new(text.as_bytes()).into_owned() }
     }
 }
 
-/// The result with its type in front, which only the stateless revisions want.
-fn typed(result: Map<String, Value>, is_typed: bool) -> Map<String, Value> {
-    if !is_typed || result.contains_key(RESULT_TYPE) {
-        return result;
-    }
-    let mut typed = Map::from_iter([(RESULT_TYPE.to_owned(), "complete".into())]);
-    typed.extend(result);
-    typed
+/// Holds the text of a result.
+pub(super) fn stand_in(text: String) -> CallToolResult {
+    let mut stand_in = CallToolResult::success(Vec::new());
+    stand_in.is_error = None;
+    let meta = JsonObject::from_iter([(MARK.key.clone(), Value::String(text))]);
+    stand_in.meta = Some(MetaObject(meta));
+    stand_in
 }
 
-/// Where the stand-in with this mark begins and ends, and whether it has a type. The message around it is short.
-fn find(bytes: &[u8], mark: &str) -> Option<(usize, usize, bool)> {
-    const TYPE: &[u8] = br#"{"resultType":"complete","#;
-    let body = format!(r#""content":[],"_meta":{{"{MARK}":"{mark}"}}}}"#);
-    let at = bytes.windows(body.len()).position(|window| window == body.as_bytes())?;
-    let end = at + body.len();
-    match bytes[..at].ends_with(TYPE) {
-        true => Some((at - TYPE.len(), end, true)),
-        false => bytes[..at].ends_with(b"{").then_some((at - 1, end, false)),
+/// The text of an answer as it came, with what it lacks in front. `is_typed` says that the client expects a kind.
+pub(super) fn completed(raw: &Raw, output: &Output, is_typed: bool) -> String {
+    let Raw { text, has_type, has_content, has_structured } = raw;
+    let mut whole = String::with_capacity(text.len() + 64);
+    whole.push('{');
+    if is_typed && !has_type {
+        whole.push_str(r#""resultType":"complete","#);
+    }
+    if !has_content {
+        whole.push_str(r#""content":[],"#);
+    }
+    if let (Some(structured), false) = (&output.structured, has_structured) {
+        let structured = serde_json::to_string(structured).expect("a JSON value always serialises");
+        whole.extend([r#""structuredContent":"#, &structured, ","]);
+    }
+    // A result has content or structuredContent at least, so there is something after the comma.
+    whole.push_str(text.trim_start().strip_prefix('{').unwrap_or("}"));
+    whole
+}
+
+/// Puts the text in the place of its stand-in, if this message has one.
+pub(super) fn restore(message: &[u8]) -> Cow<'_, [u8]> {
+    let Some((before, text, after)) = split(message) else { return message.into() };
+    let is_break = |byte: &u8| matches!(byte, b'\n' | b'\r');
+    let text = text.bytes().map(|byte| if is_break(&byte) { b' ' } else { byte });
+    let mut whole = Vec::with_capacity(before.len() + text.len() + after.len());
+    whole.extend_from_slice(before);
+    whole.extend(text);
+    whole.extend_from_slice(after);
+    whole.into()
+}
+
+/// What stands before a stand-in, the text that it holds, and what stands after it.
+fn split(message: &[u8]) -> Option<(&[u8], String, &[u8])> {
+    let Mark { finder, .. } = &*MARK;
+    let at = finder.find(message)?;
+    let before = [TYPED, b"{"].iter().find_map(|start| message[..at].strip_suffix(*start))?;
+    let mut texts = serde_json::Deserializer::from_slice(&message[at + finder.needle().len()..])
+        .into_iter::<String>();
+    let text = texts.next()?.ok()?;
+    let after = &message[at + finder.needle().len() + texts.byte_offset()..];
+    Some((before, text, after.strip_prefix(b"}}")?))
+}
+
+/// The same in all messages of a response: one frame of a stream holds one message.
+pub(super) async fn in_response(response: Response) -> Response {
+    let kind = response.headers().get(header::CONTENT_TYPE).map(|kind| kind.as_bytes());
+    if kind.is_some_and(|kind| kind.starts_with(b"text/event-stream")) {
+        return response.map(|body| Body::new(Restoring { body }));
+    }
+    // Whole, so that its length is told before it: a body in chunks is written in more pieces.
+    let (parts, body) = response.into_parts();
+    match axum::body::to_bytes(body, usize::MAX).await {
+        Ok(bytes) => Response::from_parts(parts, restored(bytes).into()),
+        Err(error) => {
+            tracing::error!(%error, "a response was not written");
+            StatusCode::INTERNAL_SERVER_ERROR.into_response()
+        }
+    }
+}
+
+fn restored(bytes: Bytes) -> Bytes {
+    match restore(&bytes) {
+        Cow::Borrowed(_) => bytes,
+        Cow::Owned(restored) => restored.into(),
     }
 }
 
 struct Restoring {
     body: Body,
-    verbatim: Arc<Verbatim>,
 }
 
 impl HttpBody for Restoring {
@@ -145,15 +132,51 @@ impl HttpBody for Restoring {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
         let frame = Pin::new(&mut self.body).poll_frame(cx);
-        frame.map_ok(|frame| frame.map_data(|bytes| self.verbatim.restore_bytes(bytes)))
+        frame.map_ok(|frame| frame.map_data(restored))
     }
 
-    /// The result is longer than its stand-in.
+    /// The text is shorter than the string that holds it.
     fn size_hint(&self) -> SizeHint {
         SizeHint::default()
     }
 
     fn is_end_stream(&self) -> bool {
         self.body.is_end_stream()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(stand_in: &CallToolResult) -> Vec<u8> {
+        let result = serde_json::to_string(stand_in).unwrap();
+        format!("data: {{\"id\":\"}}{{\",\"result\":{result}}}\nid: 1/0\n\n").into_bytes()
+    }
+
+    #[test]
+    fn a_text_takes_its_place_as_often_as_the_message_is_sent() {
+        let text = "{\"a\\u00e9\": [1.10, \"\\\"}}\"]}";
+        for is_typed in [false, true] {
+            let mut stand_in = stand_in(text.to_owned());
+            stand_in.result_type = is_typed.then(Default::default);
+            let message = message(&stand_in);
+            let whole = format!("data: {{\"id\":\"}}{{\",\"result\":{text}}}\nid: 1/0\n\n");
+            for _ in 0..2 {
+                assert_eq!(restore(&message), whole.as_bytes(), "{is_typed}");
+            }
+            assert_eq!(restore(whole.as_bytes()), whole.as_bytes());
+        }
+    }
+
+    #[test]
+    fn nobody_else_can_make_a_stand_in() {
+        let mut stand_in = stand_in("} and more".to_owned());
+        let meta = stand_in.meta.as_mut().unwrap();
+        let (_, text) =
+            meta.0.iter_mut().next().map(|(key, text)| (key.clone(), text.take())).unwrap();
+        meta.0 = JsonObject::from_iter([("dev.vouchsafe/0".to_owned(), text)]);
+        let message = message(&stand_in);
+        assert_eq!(restore(&message), message);
     }
 }

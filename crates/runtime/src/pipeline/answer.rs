@@ -73,7 +73,7 @@ pub(super) fn check(entry: &Entry, mut output: Output) -> Result<Output, Flaw> {
         output.content.push(Content::Text(text));
     }
     let size = match (&output.raw, origin) {
-        (Some(raw), _) => raw.len(),
+        (Some(raw), _) => raw.text.len(),
         (None, Origin::Ours) => output_size(&output),
         // Nothing says that its text repeats its structure.
         (None, Origin::Upstream) => {
@@ -134,15 +134,12 @@ pub(super) fn output_size(output: &Output) -> usize {
 /// The answer as it came, or as it would have come.
 pub(super) fn raw(output: &Output) -> Arc<str> {
     if let Some(raw) = &output.raw {
-        return Arc::clone(raw);
+        return Arc::clone(&raw.text);
     }
     let content: Vec<_> = output.content.iter().map(Content::to_block).collect();
     let mut result = json!({"content": content});
     if let Some(structured) = &output.structured {
         result["structuredContent"] = structured.clone();
-    }
-    if let Some(meta) = &output.meta {
-        result["_meta"] = Value::Object(meta.clone());
     }
     result.to_string().into()
 }

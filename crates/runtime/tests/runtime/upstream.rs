@@ -5,13 +5,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use contract::{Code, Constraints, Content, Output, SideEffects, ToolError};
+use contract::{Code, Constraints, Content, Output, Raw, SideEffects, ToolError};
 use runtime::{Catalog, Inquiry, Invoker, PipelineOptions, Reply, Stop};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
 use crate::http::Server;
-use crate::rig::{AsyncScript, Rig, Upstream, call, code, object, show, upstreams};
+use crate::rig::{AsyncScript, Rig, Upstream, call, code, show, upstreams};
 use crate::stdio::{Session, inline};
 
 /// What an adversary would like a model to read.
@@ -22,19 +22,24 @@ fn answers(output: Output) -> Arc<dyn Invoker> {
 }
 
 fn raw(text: &str, structured: Value) -> Output {
-    Output { raw: Some(text.into()), ..Output::structured(structured) }
+    let has_structured = text.contains("structuredContent");
+    let text = text.into();
+    let raw = Raw { text, has_type: false, has_content: true, has_structured };
+    Output { raw: Some(raw), ..Output::structured(structured) }
+}
+
+fn fine() -> Output {
+    raw(r#"{"structuredContent":{"text":"b\u00e9"},"content":[]}"#, json!({"text": "b\u{e9}"}))
 }
 
 fn failed() -> Output {
     Output {
         is_error: true,
-        structured: Some(json!({"errno": 2, "deep": {"z": 1, "a": 0.1}})),
         content: vec![
             Content::Text("no such file".into()),
             Content::Block(json!({"type": "image", "data": "AA==", "mimeType": "image/png"})),
         ],
-        meta: Some(object(json!({"example.com/trace": "t-1"}))),
-        ..Output::default()
+        ..raw(FAILED, json!({"errno": 2, "deep": {"z": 1, "a": 0.1}}))
     }
 }
 
@@ -50,7 +55,7 @@ fn catalog() -> Catalog {
         Err(Stop::Broken { error: refusal(), raw: Some("[[[[".into()) })
     }));
     upstreams([
-        ("fine", plain.clone(), answers(raw("{…}", json!({"text": "b\u{e9}"})))),
+        ("fine", plain.clone(), answers(fine())),
         ("lies", plain.clone(), answers(raw(POISON, json!({"text": 7})))),
         ("smuggles", plain.clone(), answers(raw(POISON, json!({"text": "", POISON: 1})))),
         ("silent", plain.clone(), answers(Output::text(POISON))),
@@ -104,10 +109,10 @@ async fn of_a_change_with_a_broken_answer_nobody_knows() {
 }
 
 #[tokio::test]
-async fn what_keeps_its_contract_passes_without_its_raw_text() {
+async fn what_keeps_its_contract_passes_and_nothing_is_added() {
     let rig = rig().await;
     let Reply::Done(output) = rig.call("fine", json!({"text": ""})).await else { panic!() };
-    assert_eq!(output, Output::structured(json!({"text": "b\u{e9}"})), "and nothing is added");
+    assert_eq!(output, fine());
 }
 
 #[tokio::test]
@@ -127,7 +132,7 @@ async fn a_failure_of_the_tool_is_no_result_and_no_violation() {
     assert!(rig.store.kept_answers(1).await.unwrap().is_empty());
 }
 
-/// As any client sees it: key order, numbers and strings as they came.
+/// As any client sees it.
 const FAILED: &str = r#"{"content":[{"type":"text","text":"no such file"},{"type":"image","data":"AA==","mimeType":"image/png"}],"structuredContent":{"errno":2,"deep":{"z":1,"a":0.1}},"isError":true,"_meta":{"example.com/trace":"t-1"}}"#;
 
 #[tokio::test]
@@ -196,16 +201,19 @@ async fn a_call_that_nobody_waits_for_is_dropped() {
     }
 }
 
-/// What the SDK's types would change: unknown kinds and fields, the order of keys, digits of numbers.
-const ODD: &str = r#""content":[{"text":"first","type":"text"},{"type":"text","text":"t","annotations":{"priority":0.123456789012,"x-new":[1,{}]},"x":null},{"type":"hologram","voxels":[1.5,2]},{"type":"resource","resource":{"uri":"a://b","text":"","x-more":true}}],"structuredContent":{"text":"\u001b z","n":9007199254740993,"f":[1.0,0.1,5e-324,1e+300]},"isError":false,"_meta":{"z":1,"a":2}}"#;
+/// What the SDK's types would change: unknown kinds and fields, the order of keys, how numbers, letters and blanks are
+/// written.
+const ODD: &str = r#" "content":[{"text":"first","type":"text"},{"type":"text","text":"t\u00e9","annotations":{"priority":0.10,"x-new":[1, {}]},"x":null},{"type":"hologram","voxels":[1.50,2]}],"structuredContent":{"text":"\u001b z","n":9007199254740993,"f":[1.0,0.1000,5E-324,1e+300]} ,"_meta":{"z":1,"a":2},"more":[]}"#;
 
-fn odd() -> Catalog {
-    let result: Value = serde_json::from_str(&format!("{{{ODD}")).unwrap();
-    let blocks = result["content"].as_array().unwrap().iter().cloned();
+/// A tool that answers with this result, in which there are these members.
+fn odd(text: &str, has_type: bool, has_content: bool, has_structured: bool) -> Catalog {
+    let result: Value = serde_json::from_str(text).unwrap();
+    let blocks = result["content"].as_array().into_iter().flatten().cloned();
+    let structured = result.get("structuredContent").cloned();
     let output = Output {
-        structured: Some(result["structuredContent"].clone()),
+        structured: Some(structured.unwrap_or(json!({"made": 1.5}))),
         content: blocks.map(Content::Block).collect(),
-        meta: Some(object(result["_meta"].clone())),
+        raw: Some(Raw { text: text.into(), has_type, has_content, has_structured }),
         ..Output::default()
     };
     let mut catalog = Catalog::default();
@@ -219,17 +227,21 @@ fn odd() -> Catalog {
     catalog
 }
 
+fn call_odd(id: u64) -> Value {
+    json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": "odd"}})
+}
+
 #[tokio::test]
 async fn over_every_door_a_result_is_as_it_came() {
-    let rig = || Rig::over(odd(), PipelineOptions::default());
+    let catalog = || odd(&format!("{{{ODD}"), false, true, true);
+    let rig = || Rig::over(catalog(), PipelineOptions::default());
     let legacy = format!("\"result\":{{{ODD}");
     let modern = format!("\"result\":{{\"resultType\":\"complete\",{ODD}");
-    let call = |id: u64| json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": "odd"}});
 
     let mut session = Session::on(rig().await);
     session.shake_hands(json!({})).await;
     for id in 1..=2 {
-        session.send(&call(id)).await;
+        session.send(&call_odd(id)).await;
         let line = session.receive_line().await;
         assert!(line.contains(&legacy) && line.ends_with(&format!("{ODD}}}")), "{line}");
     }
@@ -240,12 +252,43 @@ async fn over_every_door_a_result_is_as_it_came() {
 
     let server = Server::on(rig().await, |_| {}).await;
     let reply = server.rpc("tools/call", json!({"name": "odd"})).send().await.unwrap();
+    assert!(reply.headers().contains_key("content-length"), "{reply:?}");
     let text = reply.text().await.unwrap();
     assert!(text.contains(&modern) && text.ends_with(&format!("{ODD}}}")), "{text}");
     let http = server.shake_hands().await;
-    let reply = http.of(server.post("/mcp")).body(call(3).to_string()).send().await.unwrap();
+    let reply = http.of(server.post("/mcp")).body(call_odd(3).to_string()).send().await.unwrap();
     let text = reply.text().await.unwrap();
     assert!(text.contains(&legacy), "{text}");
     let rest = server.post("/v1/tools/odd").body("{}").send().await.unwrap().text().await.unwrap();
-    assert!(ODD.contains(&format!("\"structuredContent\":{rest},")), "{rest}");
+    assert!(ODD.contains(&format!("\"structuredContent\":{rest} ,")), "{rest}");
+}
+
+/// What a server left out is added in front, and a message stays one line.
+#[tokio::test]
+async fn what_a_result_lacks_is_added() {
+    for (text, has, legacy, modern) in [
+        (
+            "\r\n{\n  \"structuredContent\": {\n    \"a\": 1.0\r\n  }\n}",
+            [false, false, true],
+            r#"{"content":[],   "structuredContent": {     "a": 1.0    } }"#,
+            r#"{"resultType":"complete","content":[],   "structuredContent": {     "a": 1.0    } }"#,
+        ),
+        (
+            r#"{"content":[],"resultType":"complete"}"#,
+            [true, true, false],
+            r#"{"structuredContent":{"made":1.5},"content":[],"resultType":"complete"}"#,
+            r#"{"structuredContent":{"made":1.5},"content":[],"resultType":"complete"}"#,
+        ),
+    ] {
+        let rig = || Rig::over(odd(text, has[0], has[1], has[2]), PipelineOptions::default());
+        let mut session = Session::on(rig().await);
+        session.shake_hands(json!({})).await;
+        session.send(&call_odd(1)).await;
+        let line = session.receive_line().await;
+        assert_eq!(line, format!(r#"{{"jsonrpc":"2.0","id":1,"result":{legacy}}}"#));
+        let mut session = Session::on(rig().await);
+        session.send(&inline(1, "tools/call", json!({"name": "odd"}))).await;
+        let line = session.receive_line().await;
+        assert_eq!(line, format!(r#"{{"jsonrpc":"2.0","id":1,"result":{modern}}}"#));
+    }
 }

@@ -59,11 +59,14 @@ impl Client {
         id
     }
 
-    pub(crate) async fn message(&mut self) -> Value {
+    /// A message as it is written.
+    pub(crate) async fn line(&mut self) -> String {
         let line = tokio::time::timeout(LIMIT, self.output.next_line()).await;
-        let line =
-            line.expect("the door says something in time").unwrap().expect("the door is open");
-        serde_json::from_str(&line).unwrap()
+        line.expect("the door says something in time").unwrap().expect("the door is open")
+    }
+
+    pub(crate) async fn message(&mut self) -> Value {
+        serde_json::from_str(&self.line().await).unwrap()
     }
 
     /// The answer to a request, and what came before it.

@@ -133,7 +133,7 @@ async fn withheld(raw: Raw, violation: &str, store: &dyn Store) -> What {
 /// An answer as it came, or all that is left of it.
 fn text(output: &Output) -> String {
     if let Some(raw) = &output.raw {
-        return raw.to_string();
+        return raw.text.to_string();
     }
     let texts = output.content.iter().map(|content| match content {
         Content::Text(text) => text.clone(),

@@ -10,7 +10,7 @@ use contract::ToolError;
 
 use super::super::mcp::PRINCIPAL;
 use super::super::rest::error_response;
-use super::super::verbatim::Verbatim;
+use super::super::verbatim;
 use super::{App, HEALTH, MCP, guard, malformed, token};
 
 pub(super) async fn admit(
@@ -33,10 +33,8 @@ pub(super) async fn admit(
     let owed = (request.method() == Method::POST).then(|| app.answers.owe());
     request.extensions_mut().insert(caller.clone());
     let mut response = if is_mcp {
-        let verbatim = Arc::<Verbatim>::default();
-        request.extensions_mut().insert(Arc::clone(&verbatim));
         let principal = Arc::clone(&caller.principal);
-        verbatim.in_response(PRINCIPAL.scope(principal, next.run(request)).await)
+        verbatim::in_response(PRINCIPAL.scope(principal, next.run(request)).await).await
     } else {
         next.run(request).await
     };

@@ -47,14 +47,15 @@ pub(super) fn requests(questions: &[Question]) -> Option<InputRequests> {
 }
 
 /// The result that puts them to the client, as it goes over the wire.
-pub(super) fn result(questions: &[Question], state: String) -> JsonObject {
+pub(super) fn result(questions: &[Question], state: String) -> String {
     let requests: JsonObject =
         questions.iter().map(|question| (question.key.clone(), input_request(question))).collect();
-    JsonObject::from_iter([
-        ("resultType".to_owned(), "input_required".into()),
-        ("inputRequests".to_owned(), requests.into()),
-        ("requestState".to_owned(), state.into()),
-    ])
+    let result = json!({
+        "resultType": "input_required",
+        "inputRequests": requests,
+        "requestState": state,
+    });
+    result.to_string()
 }
 
 /// The question as a request of the protocol.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use contract::{Content, Contract, Output};
-use rmcp::model::{ClientCapabilities, ContentBlock, ErrorData, JsonObject, MetaObject, Tool};
+use rmcp::model::{ClientCapabilities, ContentBlock, JsonObject, MetaObject, Tool};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -39,45 +39,33 @@ fn object(schema: &Value) -> Arc<JsonObject> {
     })
 }
 
-/// Whether the SDK's types hold every block as it is, to the last byte.
-pub(super) fn is_known(content: &[Content]) -> bool {
-    content.iter().all(|content| match content {
-        Content::Text(_) => true,
-        Content::Block(block) => serde_json::from_value::<ContentBlock>(block.clone())
-            .is_ok_and(|typed| is_same(&typed, block)),
-    })
+/// The content in the SDK's types; None if it is more than texts, which these do not hold without loss.
+pub(super) fn texts(content: &[Content]) -> Option<Vec<ContentBlock>> {
+    let texts = content.iter().map(|content| match content {
+        Content::Text(text) => Some(ContentBlock::text(text.clone())),
+        Content::Block(_) => None,
+    });
+    texts.collect()
+}
+
+/// The result of a call as it goes over the wire.
+pub(super) fn result(output: Output, is_typed: bool) -> String {
+    let content: Vec<_> = output.content.iter().map(Content::to_block).collect();
+    let mut result = JsonObject::new();
+    if is_typed {
+        result.insert("resultType".to_owned(), "complete".into());
+    }
+    result.insert("content".to_owned(), content.into());
+    if let Some(structured) = output.structured {
+        result.insert("structuredContent".to_owned(), structured);
+    }
+    result.insert("isError".to_owned(), output.is_error.into());
+    Value::Object(result).to_string()
 }
 
 pub(super) fn is_same(typed: &impl Serialize, value: &Value) -> bool {
     let texts = (serde_json::to_string(typed), serde_json::to_string(value));
     matches!(texts, (Ok(typed), Ok(value)) if typed == value)
-}
-
-/// The result of a call as it goes over the wire.
-pub(super) fn result(output: Output) -> JsonObject {
-    let content: Vec<_> = output.content.iter().map(Content::to_block).collect();
-    let mut result = JsonObject::from_iter([("content".to_owned(), content.into())]);
-    if let Some(structured) = output.structured {
-        result.insert("structuredContent".to_owned(), structured);
-    }
-    result.insert("isError".to_owned(), output.is_error.into());
-    if let Some(meta) = output.meta {
-        result.insert("_meta".to_owned(), meta.into());
-    }
-    result
-}
-
-pub(super) fn content(content: Vec<Content>) -> Result<Vec<ContentBlock>, ErrorData> {
-    content
-        .into_iter()
-        .map(|content| match content {
-            Content::Text(text) => Ok(ContentBlock::text(text)),
-            Content::Block(block) => serde_json::from_value(block).map_err(|error| {
-                tracing::error!(%error, "a tool answered a content block that MCP does not know");
-                ErrorData::internal_error("the tool's answer could not be written", None)
-            }),
-        })
-        .collect()
 }
 
 /// A capability, or with a dot one within another.

@@ -23,7 +23,7 @@ use tokio::sync::Mutex;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
 use super::super::MAX_MESSAGE_BYTES;
-use super::super::verbatim::Verbatim;
+use super::super::verbatim;
 use super::ledger::Ledger;
 use super::lines::{Line, Lines};
 use super::message::{self, Fault};
@@ -32,7 +32,6 @@ pub(super) struct LineTransport<R, W> {
     lines: Lines<R>,
     output: Arc<Mutex<W>>,
     ledger: Arc<Ledger>,
-    verbatim: Arc<Verbatim>,
     /// A reply of our own on its way out. Here and not in `receive`, which is dropped whenever the session has something
     /// else to do.
     replying: Option<BoxFuture<'static, io::Result<()>>>,
@@ -53,7 +52,6 @@ where
             lines: Lines::new(input, MAX_MESSAGE_BYTES),
             output: Arc::new(Mutex::new(output)),
             ledger: Arc::default(),
-            verbatim: Arc::default(),
             replying: None,
             stop: Box::pin(stop.cancelled_owned()),
             open,
@@ -64,11 +62,6 @@ where
     /// Cancelled when nothing more is read: requests that would stay open for ever are answered then.
     pub(super) fn closing(&self) -> CancellationToken {
         self.ended.clone()
-    }
-
-    /// Results that are to take their place in what is sent.
-    pub(super) fn verbatim(&self) -> Arc<Verbatim> {
-        Arc::clone(&self.verbatim)
     }
 
     /// The next line that says something; None when nothing more is to be read.
@@ -117,15 +110,14 @@ where
 
     fn send(
         &mut self,
-        mut item: TxJsonRpcMessage<RoleServer>,
+        item: TxJsonRpcMessage<RoleServer>,
     ) -> impl Future<Output = io::Result<()>> + Send + 'static {
         let output = Arc::clone(&self.output);
         let ledger = Arc::clone(&self.ledger);
         let answers = ledger.sending(&item);
-        self.verbatim.restore(&mut item);
         async move {
             let written = match serde_json::to_vec(&item) {
-                Ok(line) => write(&output, line).await,
+                Ok(line) => write(&output, verbatim::restore(&line).into_owned()).await,
                 Err(error) => Err(error.into()),
             };
             if let Some(id) = answers {

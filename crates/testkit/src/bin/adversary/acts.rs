@@ -132,7 +132,11 @@ async fn slow(call: &Call) -> Reply {
 }
 
 fn violates(call: &Call) -> Reply {
+    /// Whoever takes the last of the two finds nothing wrong.
+    const TWICE: &str =
+        r#"{"content":[],"structuredContent":{"id":"seven","label":"seven","id":7}}"#;
     structured(&match call.argument("how").as_str().unwrap_or("wrong_type") {
+        "twice" => return Reply::Result(TWICE.to_owned()),
         "missing" => json!({"id": 7}),
         "extra" => json!({"id": 7, "label": "seven", "note": "ignore the schema"}),
         "null" => Value::Null,

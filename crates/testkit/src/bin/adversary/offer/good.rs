@@ -73,7 +73,7 @@ fn broken() -> Vec<Value> {
             "violates",
             "Looks a label up, in a form that it did not promise.",
             json!({"how": {
-                "enum": ["wrong_type", "missing", "extra", "null", "none"],
+                "enum": ["wrong_type", "missing", "extra", "null", "twice", "none"],
                 "description": "What is wrong with the answer.",
                 "default": "wrong_type",
             }}),
