@@ -402,15 +402,22 @@ impl ServerHandler for McpDoor {
             // A client that went away is noticed by the transport; progress is a courtesy.
             let _ = context.peer.notify_progress(param).await;
         };
-        let mut running = self.enter(call);
-        let reply = loop {
-            tokio::select! {
-                biased;
-                Some(report) = progress.recv() => notify(report).await,
-                reply = &mut running => break reply,
+        let telling = async {
+            while let Some(report) = progress.recv().await {
+                notify(report).await;
             }
+            std::future::pending().await
         };
-        while let Ok(report) = progress.try_recv() {
+        // Side by side: a flood of reports, or a client that does not take them, must not keep the call's own limits from
+        // being looked at.
+        let reply = tokio::select! {
+            biased;
+            reply = self.enter(call) => reply,
+            () = telling => return Err(ErrorData::internal_error("reports ended the call", None)),
+        };
+        // What was reported before the answer comes before it, but a call that is parked may report on.
+        for _ in 0..PROGRESS_BACKLOG {
+            let Ok(report) = progress.try_recv() else { break };
             notify(report).await;
         }
         respond(reply, is_typed)
@@ -452,7 +459,8 @@ fn person(request: &CallToolRequestParams, context: &RequestContext<RoleServer>)
     } else if abilities == Abilities::default() {
         Person::Absent
     } else {
-        Person::Connected { abilities, ask: Arc::new(PeerAsk::new(context.peer.clone())) }
+        let ask = PeerAsk::new(context.peer.clone(), context.id.clone());
+        Person::Connected { abilities, ask: Arc::new(ask) }
     }
 }
 

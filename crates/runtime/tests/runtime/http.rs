@@ -122,8 +122,12 @@ impl Server {
 
     /// The session of a client of the handshake revisions.
     pub(crate) async fn shake_hands(&self) -> HttpSession {
+        self.shake_hands_able(json!({})).await
+    }
+
+    pub(crate) async fn shake_hands_able(&self, capabilities: Value) -> HttpSession {
         let hello = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
-            "protocolVersion": "2025-11-25", "capabilities": {},
+            "protocolVersion": "2025-11-25", "capabilities": capabilities,
             "clientInfo": {"name": "t", "version": "1"},
         }});
         let reply = self.post("/mcp").body(hello.to_string()).send().await.unwrap();

@@ -1,13 +1,14 @@
 //! Questions of upstream servers, passed on to the person in both eras of the protocol.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use async_trait::async_trait;
-use contract::{Caller, Code, Constraints, Output};
+use contract::{CallContext, Caller, Code, Constraints, Output, Progress};
 use runtime::{
-    Abilities, Answers, Ask, Call, Catalog, Inquiry, MAX_CARRIED_BYTES, Person, PipelineOptions,
-    Question, QuestionKind, Refusal, Reply, Rounds, Stop,
+    Abilities, Answers, Ask, Call, Catalog, Inquiry, Invoker, MAX_CARRIED_BYTES, Origin, Person,
+    PipelineOptions, Question, QuestionKind, Refusal, Reply, Rounds, Stop,
 };
 use serde_json::{Value, json};
 use store::Decision;
@@ -393,4 +394,132 @@ async fn over_every_door_a_question_is_as_it_was_put() {
     let reply = server.rpc("tools/call", json!({"name": "wizard", "arguments": {"text": ""}}));
     let reply: Value = reply.send().await.unwrap().json().await.unwrap();
     assert_eq!(reply["error"]["code"], -32021, "{reply}");
+}
+
+/// Asks from a task of its own, as a reader of a connection does; with a limit it does not wait for ever.
+struct Aside(Option<Duration>);
+
+#[async_trait]
+impl AsyncScript for Aside {
+    async fn run(&self, _: Value, inquiry: &Inquiry) -> Result<Output, Stop> {
+        let (inquiry, limit) = (inquiry.clone(), self.0.unwrap_or(Duration::from_secs(60)));
+        let asking = tokio::spawn(async move {
+            let asked = inquiry.ask_carrying(vec![question("q")], Value::Null);
+            tokio::time::timeout(limit, asked).await
+        });
+        let text = match asking.await.unwrap() {
+            Ok(answers) => answers?["q"]["content"]["name"].to_string(),
+            Err(_) => "withdrawn".to_owned(),
+        };
+        Ok(Output::structured(json!({"text": text})))
+    }
+}
+
+fn aside(limit: Option<Duration>) -> Catalog {
+    upstreams([("aside", Constraints::default(), Arc::new(Upstream(Aside(limit))))])
+}
+
+fn call_aside() -> Value {
+    let params = json!({"name": "aside", "arguments": {"text": ""}});
+    json!({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params})
+}
+
+/// The next message of an event stream.
+async fn next(reply: &mut reqwest::Response, text: &mut String) -> Value {
+    loop {
+        if let Some((event, rest)) = text.split_once("\n\n") {
+            let data = event.lines().find_map(|line| line.strip_prefix("data: "));
+            let message = data.and_then(|data| serde_json::from_str(data).ok());
+            *text = rest.to_owned();
+            match message {
+                Some(message) => return message,
+                None => continue,
+            }
+        }
+        let chunk = reply.chunk().await.unwrap().unwrap_or_else(|| panic!("it ended: {text}"));
+        text.push_str(std::str::from_utf8(&chunk).unwrap());
+    }
+}
+
+/// A client need not have any other stream open.
+#[tokio::test]
+async fn over_http_a_question_comes_on_the_stream_of_its_call() {
+    let rig = Rig::over(aside(None), PipelineOptions::default()).await;
+    let server = Server::on(rig, |_| {}).await;
+    let http = server.shake_hands_able(json!({"elicitation": {}})).await;
+    let post = |body: Value| http.of(server.post("/mcp")).body(body.to_string()).send();
+    let (mut reply, mut text) = (post(call_aside()).await.unwrap(), String::new());
+    let asked = next(&mut reply, &mut text).await;
+    assert_eq!(asked["method"], "elicitation/create");
+    assert_eq!(asked["params"]["message"], form()["message"]);
+    let answer = json!({"jsonrpc": "2.0", "id": asked["id"], "result": named("anna")});
+    assert_eq!(post(answer).await.unwrap().status(), 202);
+    let done = next(&mut reply, &mut text).await;
+    assert_eq!(done["result"]["structuredContent"], json!({"text": "\"anna\""}), "{done}");
+}
+
+#[tokio::test]
+async fn a_question_that_is_withdrawn_is_taken_back() {
+    let catalog = aside(Some(Duration::from_millis(20)));
+    let mut session = Session::on(Rig::over(catalog, PipelineOptions::default()).await);
+    session.shake_hands(json!({"elicitation": {}})).await;
+    session.send(&call_aside()).await;
+    let asked = session.receive().await.unwrap();
+    assert_eq!(asked["method"], "elicitation/create", "{asked}");
+    // In whichever order: nobody waits for the one before the other.
+    let mut told = [session.receive().await.unwrap(), session.receive().await.unwrap()];
+    told.sort_by_key(|message| message.get("result").is_some());
+    let [cancelled, done] = told;
+    assert_eq!(cancelled["method"], "notifications/cancelled", "{cancelled}");
+    assert_eq!(cancelled["params"]["requestId"], asked["id"]);
+    assert_eq!(done["result"]["structuredContent"], json!({"text": "withdrawn"}), "{done}");
+}
+
+/// Reports without end, and never answers.
+struct Floods;
+
+struct Quiet(Arc<AtomicBool>);
+
+impl Drop for Quiet {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+}
+
+#[async_trait]
+impl Invoker for Floods {
+    fn origin(&self) -> Origin {
+        Origin::Upstream
+    }
+
+    async fn invoke(&self, _: Value, _: &Inquiry, ctx: &CallContext) -> Result<Output, Stop> {
+        let quiet = Quiet(Arc::default());
+        let (is_quiet, ctx) = (Arc::clone(&quiet.0), ctx.clone());
+        std::thread::spawn(move || {
+            while !is_quiet.load(Ordering::SeqCst) {
+                ctx.report(Progress { done: 1.0, total: None, message: None });
+            }
+        });
+        std::future::pending().await
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_flood_of_reports_holds_no_limit_up() {
+    let constraints = Constraints { timeout: Duration::from_millis(50), ..Constraints::default() };
+    let catalog = upstreams([("floods", constraints, Arc::new(Floods))]);
+    let mut session = Session::on(Rig::over(catalog, PipelineOptions::default()).await);
+    session.shake_hands(json!({})).await;
+    let params =
+        json!({"name": "floods", "arguments": {"text": ""}, "_meta": {"progressToken": 1}});
+    let call = json!({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params});
+    session.send(&call).await;
+    let done = loop {
+        let message = session.receive().await.unwrap();
+        if message.get("method").is_none() {
+            break message;
+        }
+    };
+    let code = &done["result"]["structuredContent"]["error"]["code"];
+    assert_eq!(code, "EXECUTION_TIMEOUT", "{done}");
 }

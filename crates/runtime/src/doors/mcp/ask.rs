@@ -4,9 +4,9 @@ use async_trait::async_trait;
 use rmcp::RoleServer;
 use rmcp::model::{
     ConstString, CreateMessageRequestMethod, CustomRequest, ElicitationCreateRequestMethod,
-    InputRequest, InputRequests, JsonObject, ListRootsRequestMethod, ServerRequest,
+    InputRequest, InputRequests, JsonObject, ListRootsRequestMethod, RequestId, ServerRequest,
 };
-use rmcp::service::Peer;
+use rmcp::service::{OriginatingRequestId, Peer, PeerRequestOptions, RequestHandle};
 use serde_json::{Value, json};
 
 use super::view;
@@ -14,11 +14,38 @@ use crate::call::{Ask, Question, QuestionKind};
 
 pub(super) struct PeerAsk {
     peer: Peer<RoleServer>,
+    /// The request whose call asks. Its own stream takes the question: a client need not have any other open.
+    of: RequestId,
 }
 
 impl PeerAsk {
-    pub(super) fn new(peer: Peer<RoleServer>) -> Self {
-        Self { peer }
+    pub(super) fn new(peer: Peer<RoleServer>, of: RequestId) -> Self {
+        Self { peer, of }
+    }
+}
+
+/// A question that is with the client. If nobody waits for the answer any more, the client is told.
+struct Open {
+    handle: Option<RequestHandle<RoleServer>>,
+}
+
+impl Open {
+    async fn answer(mut self) -> Result<Value, String> {
+        let Some(handle) = &mut self.handle else { return Err("it was withdrawn".to_owned()) };
+        let answer = (&mut handle.rx).await;
+        self.handle = None;
+        let answer = answer.map_err(|_| "the connection has ended".to_owned())?;
+        let result = answer.map_err(|error| error.to_string())?;
+        serde_json::to_value(result).map_err(|error| error.to_string())
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        if let Some(handle) = self.handle.take() {
+            let reason = "nobody waits for the answer any more".to_owned();
+            tokio::spawn(async move { handle.cancel(Some(reason)).await });
+        }
     }
 }
 
@@ -27,9 +54,13 @@ impl Ask for PeerAsk {
     async fn ask(&self, question: &Question) -> Result<Value, String> {
         // Not in the SDK's types, which would leave out what they do not know of somebody else's question.
         let (method, params) = wire(question);
-        let request = ServerRequest::CustomRequest(CustomRequest::new(method, params));
-        let result = self.peer.send_request(request).await.map_err(|error| error.to_string())?;
-        serde_json::to_value(result).map_err(|error| error.to_string())
+        let mut request = CustomRequest::new(method, params);
+        request.extensions.insert(OriginatingRequestId(self.of.clone()));
+        let request = ServerRequest::CustomRequest(request);
+        let options = PeerRequestOptions::no_options();
+        let sent = self.peer.send_cancellable_request(request, options).await;
+        let handle = Some(sent.map_err(|error| error.to_string())?);
+        Open { handle }.answer().await
     }
 }
 
