@@ -45,13 +45,15 @@ type ProgressSink = Arc<dyn Fn(Progress) + Send + Sync>;
 #[derive(Clone)]
 pub struct CallContext {
     pub caller: Caller,
+    /// The caller's W3C trace context, for tools that call others.
+    pub traceparent: Option<Arc<str>>,
     cancelled: Arc<AtomicBool>,
     progress: Option<ProgressSink>,
 }
 
 impl CallContext {
     pub fn new(caller: Caller) -> Self {
-        Self { caller, cancelled: Arc::default(), progress: None }
+        Self { caller, traceparent: None, cancelled: Arc::default(), progress: None }
     }
 
     #[must_use]

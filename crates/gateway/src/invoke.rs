@@ -105,6 +105,7 @@ impl UpstreamTool {
             )
             .with("limit", limit)
             .with("size", size)
+            .with("mayHaveRun", true)
             .into(),
             LinkError::TooDeep { .. } | LinkError::Malformed { .. } | LinkError::Inexact { .. } => {
                 self.broken(&error.to_string(), raw.map(|raw| raw.get().into()))
@@ -190,7 +191,7 @@ impl UpstreamTool {
         &'a self,
         arguments: &'a Map<String, Value>,
         inquiry: &Inquiry,
-        ctx: &CallContext,
+        ctx: &'a CallContext,
         resume: Option<Resume>,
         asker: Arc<dyn Asker>,
     ) -> Call<'a> {
@@ -201,6 +202,7 @@ impl UpstreamTool {
         });
         Call {
             input_schema: self.input_schema.as_deref(),
+            traceparent: ctx.traceparent.as_deref(),
             progress: sink,
             abilities: relay::abilities(inquiry),
             asker: Some(asker),

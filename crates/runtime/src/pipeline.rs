@@ -236,7 +236,7 @@ impl Pipeline {
         };
         let inquiry = self.open_round(call.person, &binding).await?;
         let _asking = inquiry.until_dropped();
-        let ctx = context(&call.caller, call.progress);
+        let ctx = context(&call.caller, call.progress, call.traceparent);
         ledger.running(&ctx);
         let work = async {
             let request = approval::Request {
@@ -255,6 +255,9 @@ impl Pipeline {
             () = call.cancel.cancelled() => Err(cancelled().into()),
             output = work => output,
         };
+        if matches!(output, Ok(_) | Err(Stop::Broken { .. })) {
+            ledger.answered();
+        }
         let answer = match output {
             Ok(output) => answer::check(entry, output).and_then(|output| {
                 let (Some(policy), Some(arguments)) = (policy, &judged_arguments) else {
@@ -375,8 +378,10 @@ fn take_rate(entry: &Entry, caller: &contract::Caller) -> Result<(), ToolError> 
 fn context(
     caller: &contract::Caller,
     progress: Option<Arc<dyn Fn(contract::Progress) + Send + Sync>>,
+    traceparent: Option<String>,
 ) -> CallContext {
-    let ctx = CallContext::new(caller.clone());
+    let mut ctx = CallContext::new(caller.clone());
+    ctx.traceparent = traceparent.filter(|text| TraceParent::parse(text).is_some()).map(Into::into);
     match progress {
         Some(sink) => ctx.with_progress(move |progress| sink(progress)),
         None => ctx,

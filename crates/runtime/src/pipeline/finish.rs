@@ -29,8 +29,8 @@ pub(super) struct Ledger<'a> {
     ctx: Option<CallContext>,
     /// The tool was started: from here on something may have changed, whatever the reply says.
     began: bool,
-    /// The tool was run, and its answer goes no further.
-    withheld: bool,
+    /// The tool has run; what came of it may go no further.
+    answered: bool,
     /// What really happened, where the caller is told something else.
     refused_as: Option<Code>,
     state: String,
@@ -52,7 +52,7 @@ impl<'a> Ledger<'a> {
             arguments: None,
             ctx: None,
             began: false,
-            withheld: false,
+            answered: false,
             refused_as: None,
             state: String::new(),
             recorded: false,
@@ -82,6 +82,11 @@ impl<'a> Ledger<'a> {
         self.ctx = Some(ctx.clone());
     }
 
+    /// An answer came, whatever becomes of it: so the tool has run.
+    pub(super) fn answered(&mut self) {
+        self.answered = true;
+    }
+
     pub(super) fn began(&mut self) {
         self.began = true;
     }
@@ -96,7 +101,6 @@ impl<'a> Ledger<'a> {
 
     /// Keeps an answer for people, and tells the caller under which name they find it.
     pub(super) async fn withhold(&mut self, withheld: Withheld) -> ToolError {
-        self.withheld = true;
         let Withheld { mut error, violation, raw } = withheld;
         let contract = self.contract.as_ref().map(|contract| contract.digest().to_owned());
         let arguments = self.arguments.as_ref().map(|arguments| arguments.digest.clone());
@@ -148,7 +152,9 @@ impl<'a> Ledger<'a> {
     }
 
     fn is_uncertain(&self, error: &ToolError) -> bool {
-        self.withheld || matches!(error.code, Code::Cancelled | Code::ExecutionTimeout)
+        let may_have_run = error.details.get("mayHaveRun") == Some(&true.into());
+        let nobody_waited = matches!(error.code, Code::Cancelled | Code::ExecutionTimeout);
+        self.answered || may_have_run || nobody_waited
     }
 
     /// Only now does the call no longer count as in flight: a server that shuts down waits for its line, too.

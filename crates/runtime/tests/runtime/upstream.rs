@@ -108,6 +108,31 @@ async fn of_a_change_with_a_broken_answer_nobody_knows() {
     );
 }
 
+/// A change whose answer did not come, or was too long, may have been made.
+#[tokio::test]
+async fn of_a_change_without_an_answer_nobody_knows_either() {
+    let write = Constraints { side_effects: SideEffects::Write, ..Constraints::default() };
+    let small = Constraints { max_output_bytes: 10, ..write.clone() };
+    let gone = |may_have_run: bool| -> Arc<dyn Invoker> {
+        Arc::new(Upstream(move |_: Value| {
+            let error = ToolError::new(Code::UpstreamUnavailable, "it went away");
+            Err(error.with("mayHaveRun", may_have_run).into())
+        }))
+    };
+    let catalog = upstreams([
+        ("long", small, answers(fine())),
+        ("died", write.clone(), gone(true)),
+        ("absent", write, gone(false)),
+    ]);
+    let rig = Rig::over(catalog, PipelineOptions::default()).await;
+    for tool in ["long", "died", "absent"] {
+        rig.call(tool, json!({"text": ""})).await;
+    }
+    let outcomes: Vec<Value> =
+        rig.audit().await.iter().map(|line| line["outcome"].clone()).collect();
+    assert_eq!(outcomes, ["unknown", "unknown", "error"]);
+}
+
 #[tokio::test]
 async fn what_keeps_its_contract_passes_and_nothing_is_added() {
     let rig = rig().await;
