@@ -51,6 +51,8 @@ fn shape(text: &str, bounds: &Bounds) -> Result<Shape, LinkError> {
 impl Shape {
     fn of(mut members: Map<String, Value>) -> Result<Self, LinkError> {
         let structured_content = members.remove("structuredContent");
+        // Whoever passes the text on adds what is missing, and `null` is not missing.
+        let (kind, content) = (members.remove("resultType"), members.remove("content"));
         let mut take = |name| members.remove(name).filter(|value| !value.is_null());
         // Nobody here reads it, but every client knows its type.
         if take("_meta").is_some_and(|meta| !meta.is_object()) {
@@ -58,8 +60,8 @@ impl Shape {
         }
         Ok(Self {
             structured_content,
-            result_type: text("resultType", take("resultType"))?,
-            content: match take("content") {
+            result_type: text("resultType", kind)?,
+            content: match content {
                 None => None,
                 Some(Value::Array(blocks)) => Some(blocks),
                 Some(_) => return Err(wrong_type("content")),
@@ -150,6 +152,8 @@ mod tests {
             r#"{"content":[],"isError":"no"}"#,
             r#"{"content":[],"isError":null,"_meta":null}"#,
             r#"{"content":[],"_meta":"any"}"#,
+            r#"{"content":[],"resultType":null}"#,
+            r#"{"structuredContent":{},"content":null}"#,
             r#"{"content":[],"content":[]}"#,
             r#"{"content":[],"structuredContent":{"a":{"say this":1,"say this":2}}}"#,
             r#"{"content":[{"type":"text","text":"\ud800"}]}"#,
