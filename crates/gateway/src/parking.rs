@@ -1,7 +1,7 @@
 //! Calls that wait between two rounds: a server of the handshake revisions asks in the middle of its call, and the client
 //! answers with another request.
 //!
-//! The server's call goes on in a task of its own. When it asks, the task is parked here under a number that the client
+//! The server's call goes on in a task of its own. When it asks, the task is parked here under a ticket that the client
 //! carries, sealed, to its next round, which hands the answer in and waits on. A parked call is of this process: after a
 //! restart, or at another instance, the client is told to call again.
 
@@ -23,23 +23,39 @@ use crate::relay;
 const PATIENCE: Duration = Duration::from_secs(15 * 60);
 /// Each is an open call at a server.
 const MAX_PARKED: usize = 1000;
-/// Where the number is in what is carried.
+/// Where the ticket is in what is carried.
 const PARKED: &str = "parked";
 /// The key of the one question of a round.
 const KEY: &str = "question";
 
 type AnswerTo = oneshot::Sender<Result<Value, String>>;
 
-/// The parked calls of one upstream.
+/// The parked calls of one tool.
 #[derive(Default)]
 pub(crate) struct Lot {
     state: Mutex<State>,
 }
 
-#[derive(Default)]
-struct State {
-    last: u64,
-    parked: HashMap<u64, (Running, AnswerTo)>,
+type State = HashMap<Ticket, Parked>;
+
+struct Parked {
+    running: Running,
+    /// What was asked for, and who waits for it.
+    method: String,
+    answer: AnswerTo,
+}
+
+/// Made of chance: what a client carries may outlive the process, and must not open the call of another one.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Ticket(String);
+
+impl Ticket {
+    fn new() -> Result<Self, String> {
+        let mut bytes = [0; 16];
+        getrandom::fill(&mut bytes)
+            .map_err(|_| "there is no randomness for a ticket".to_owned())?;
+        Ok(Self(format!("{:032x}", u128::from_be_bytes(bytes))))
+    }
 }
 
 /// A call in a task of its own. Dropping it ends the call.
@@ -52,6 +68,14 @@ struct Asked {
     method: String,
     params: Value,
     answer: AnswerTo,
+}
+
+/// What the server hears if the client brings no answer: of a person, that they declined.
+fn unanswered(method: &str) -> Result<Value, String> {
+    match method {
+        "elicitation/create" => Ok(json!({"action": "decline"})),
+        _ => Err("the client gave no answer".to_owned()),
+    }
 }
 
 /// Takes the server's questions to whoever waits for the call.
@@ -88,19 +112,19 @@ impl Drop for Running {
 impl Lot {
     /// The call that this round goes on with; None if it is the first one.
     pub(crate) fn resume(&self, inquiry: &Inquiry) -> Result<Option<Running>, ToolError> {
-        let Some(number) = inquiry.carried().and_then(|carried| carried.get(PARKED)) else {
+        let Some(ticket) = inquiry.carried().and_then(|carried| carried.get(PARKED)) else {
             return Ok(None);
         };
-        let parked = number.as_u64().and_then(|number| self.state().parked.remove(&number));
-        let Some((running, answer)) = parked else {
+        let ticket = ticket.as_str().map(|ticket| Ticket(ticket.to_owned()));
+        let parked = ticket.and_then(|ticket| self.state().remove(&ticket));
+        let Some(Parked { running, method, answer }) = parked else {
             return Err(ToolError::new(
                 Code::UpstreamUnavailable,
                 "the call that asked has ended meanwhile; call again without requestState",
             ));
         };
         let given = inquiry.answers().remove(KEY);
-        // A client need not answer; a server then hears that its person declined.
-        let _ = answer.send(Ok(given.unwrap_or_else(|| json!({"action": "decline"}))));
+        let _ = answer.send(given.map_or_else(|| unanswered(&method), Ok));
         Ok(Some(running))
     }
 
@@ -122,8 +146,8 @@ impl Lot {
             };
             let Asked { method, params, answer } = asked;
             match self.put(inquiry, &method, params).await {
-                Ok((number, stop)) => {
-                    self.park(number, running, answer);
+                Ok((ticket, stop)) => {
+                    self.park(ticket, Parked { running, method, answer });
                     return Err(stop);
                 }
                 Err(reason) => drop(answer.send(Err(reason))),
@@ -137,31 +161,27 @@ impl Lot {
         inquiry: &Inquiry,
         method: &str,
         params: Value,
-    ) -> Result<(u64, Stop), String> {
-        let number = {
-            let mut state = self.state();
-            if state.parked.len() >= MAX_PARKED {
-                return Err("too many calls wait for an answer".to_owned());
-            }
-            state.last += 1;
-            state.last
-        };
+    ) -> Result<(Ticket, Stop), String> {
+        if self.state().len() >= MAX_PARKED {
+            return Err("too many calls wait for an answer".to_owned());
+        }
+        let ticket = Ticket::new()?;
         let question =
             relay::question(KEY.to_owned(), method, params).map_err(|error| error.message)?;
-        match inquiry.ask_carrying(vec![question], json!({PARKED: number})).await {
-            Err(stop @ Stop::Ask { .. }) => Ok((number, stop)),
+        match inquiry.ask_carrying(vec![question], json!({PARKED: ticket.0})).await {
+            Err(stop @ Stop::Ask { .. }) => Ok((ticket, stop)),
             Err(Stop::Fail(error)) => Err(error.message),
             _ => Err("the client cannot be asked that".to_owned()),
         }
     }
 
-    fn park(self: &Arc<Self>, number: u64, running: Running, answer: AnswerTo) {
-        self.state().parked.insert(number, (running, answer));
+    fn park(self: &Arc<Self>, ticket: Ticket, parked: Parked) {
+        self.state().insert(ticket.clone(), parked);
         let lot = Arc::downgrade(self);
         tokio::spawn(async move {
             tokio::time::sleep(PATIENCE).await;
             if let Some(lot) = lot.upgrade() {
-                lot.state().parked.remove(&number);
+                lot.state().remove(&ticket);
             }
         });
     }

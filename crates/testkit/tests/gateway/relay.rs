@@ -169,3 +169,28 @@ async fn without_anybody_to_ask_a_question_is_declined_or_refused() {
     }
     assert_snapshot!(told);
 }
+
+/// What a client carries to its next round may outlive the gateway that parked its call, and opens no other one.
+#[tokio::test]
+async fn a_parked_call_is_of_its_gateway_alone() {
+    let site = Site::new();
+    let call = json!({"name": "up__elicit", "arguments": {"rounds": 1}});
+    let mut states = Vec::new();
+    for _ in 0..2 {
+        let setup = Setup::on(&site).child("up", &["--only", "elicit", "--era", "handshake"]);
+        let rig = setup.start().await;
+        let mut client = Client::connect(&rig, "stateless").await;
+        let asked = client.request("tools/call", call.clone()).await;
+        let result = &asked["result"];
+        assert_eq!(result["resultType"], "input_required", "{asked}");
+        for state in &states {
+            let mut params = call.clone();
+            params["requestState"] = Value::clone(state);
+            let answer = client.request("tools/call", params).await;
+            let code = &answer["result"]["structuredContent"]["error"]["code"];
+            assert_eq!(code, "UPSTREAM_UNAVAILABLE", "{answer}");
+        }
+        states.push(result["requestState"].clone());
+        rig.close().await;
+    }
+}
