@@ -140,7 +140,7 @@ impl<'a> Decider<'a> {
             );
             return (Verdict::Quarantined(Found::new(Id::Copy, "", message)), change);
         }
-        if self.policy.mode == Mode::Strict {
+        if self.policy.mode == Mode::Strict || self.policy.hold_new {
             return (Verdict::Quarantined(self.waiting(tool)), None);
         }
         (Verdict::Admitted(None), None)

@@ -56,6 +56,9 @@ pub struct Policy {
     /// effect: new orders to the model are always shown to a person.
     pub allow_changes: BTreeSet<ChangeClass>,
     pub allowed: Allowlist,
+    /// A tool that came after the upstream was pinned waits for a person, as under [`Mode::Strict`]: for whoever cannot
+    /// pin it, because a tool that runs unpinned may become another one unseen.
+    pub hold_new: bool,
 }
 
 impl Policy {

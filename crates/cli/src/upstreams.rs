@@ -179,6 +179,7 @@ fn policy(upstream: &Upstream) -> Result<Policy> {
             Some(globs) => Allowlist::globs(globs.texts())?,
             None => Allowlist::all(),
         },
+        ..Policy::default()
     })
 }
 

@@ -114,6 +114,10 @@ impl Gateway {
         }
     }
 
+    pub(crate) fn lock_is_ours(&self, stamp: &lockfile::Stamp) -> bool {
+        self.lock.is_ours(stamp)
+    }
+
     pub(crate) fn stamp(&self) -> Stamp {
         let overlays = self.upstreams.iter().map(|upstream| upstream.overlays_stamp()).collect();
         (self.lock.stamp(), overlays)

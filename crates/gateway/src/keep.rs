@@ -15,6 +15,8 @@ use crate::upstream::{Pinning, Upstream};
 
 /// How often the operator's files are looked at: after `vouch accept` a tool is back within this time.
 const FILES_PACE: Duration = Duration::from_secs(1);
+/// Between two looks at one server, however often it says that its list has changed.
+const LEAST_PAUSE: Duration = Duration::from_millis(250);
 /// Between two tries to list the tools of a server that does not answer.
 const FIRST_RETRY: Duration = Duration::from_millis(500);
 const LAST_RETRY: Duration = Duration::from_secs(30);
@@ -53,8 +55,10 @@ async fn watch_files(gateway: Arc<Gateway>, mut seen: Stamp, files: watch::Sende
         let looking = Arc::clone(&gateway);
         // There may be many, on a slow disk.
         let Ok(now) = tokio::task::spawn_blocking(move || looking.stamp()).await else { return };
-        if now != seen {
-            seen = now;
+        // What we pinned ourselves we have seen: a server whose definitions change all the time bothers no other.
+        let is_news = now.1 != seen.1 || (now.0 != seen.0 && !gateway.lock_is_ours(&now.0));
+        seen = now;
+        if is_news {
             files.send_modify(|changes| *changes += 1);
         }
     }
@@ -72,6 +76,7 @@ async fn follow(
         // Seen before the look: what changes meanwhile is looked at again.
         lists.mark_unchanged();
         files.mark_unchanged();
+        let rested = tokio::time::Instant::now() + LEAST_PAUSE;
         upstream.look(Pinning::Write).await;
         gateway.publish(&pipeline);
         let pause = if upstream.view().failure.is_some() {
@@ -87,5 +92,6 @@ async fn follow(
             changed = files.changed() => if changed.is_err() { return },
             () = tokio::time::sleep(pause) => {}
         }
+        tokio::time::sleep_until(rested).await;
     }
 }

@@ -6,6 +6,7 @@
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
 use admit::{Pins, PinsError};
@@ -19,7 +20,10 @@ pub enum LockFileError {
     Read { file: String, source: io::Error },
     #[error("{file} is not a file of pins")]
     Invalid { file: String, source: PinsError },
-    #[error("{file} has more than {MAX_FILE_BYTES} bytes")]
+    #[error(
+        "{file} has or would have more than {MAX_FILE_BYTES} bytes; remove the upstreams from it that fill it, or name \
+         the tools that are wanted with `tools` in vouch.toml"
+    )]
     TooLarge { file: String },
     #[error("cannot write {file}")]
     Write { file: String, source: io::Error },
@@ -30,6 +34,8 @@ pub enum LockFileError {
 pub struct LockFile {
     path: PathBuf,
     guard: PathBuf,
+    /// The file after our own last change of it.
+    written: Arc<Mutex<Stamp>>,
 }
 
 /// What tells one text of the file from another without reading it.
@@ -37,7 +43,7 @@ pub(crate) type Stamp = Option<(SystemTime, u64)>;
 
 impl LockFile {
     pub fn new(path: impl Into<PathBuf>, guard: impl Into<PathBuf>) -> Self {
-        Self { path: path.into(), guard: guard.into() }
+        Self { path: path.into(), guard: guard.into(), written: Arc::default() }
     }
 
     /// The pins as they stand; none where there is no file yet.
@@ -71,9 +77,24 @@ impl LockFile {
         guard.lock().map_err(fail)?;
         let (pins, told) = change(&self.read()?);
         if let Some(pins) = pins {
-            self.replace(&pins.to_text()).map_err(fail)?;
+            let text = pins.to_text();
+            // What nobody could read any more would stop every other upstream, too.
+            if text.len() as u64 > MAX_FILE_BYTES {
+                return Err(LockFileError::TooLarge { file: self.shown() });
+            }
+            self.replace(&text).map_err(fail)?;
+            *self.written() = self.stamp();
         }
         Ok(told)
+    }
+
+    /// Whether the file is as this process left it.
+    pub(crate) fn is_ours(&self, stamp: &Stamp) -> bool {
+        stamp.is_some() && *stamp == *self.written()
+    }
+
+    fn written(&self) -> MutexGuard<'_, Stamp> {
+        self.written.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn stamp(&self) -> Stamp {
@@ -102,4 +123,20 @@ impl LockFile {
 fn readable_by_all() -> std::fs::Permissions {
     use std::os::unix::fs::PermissionsExt;
     std::fs::Permissions::from_mode(0o644)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_we_wrote_is_told_from_what_others_wrote() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = || LockFile::new(folder.path().join("vouch.lock"), folder.path().join("guard"));
+        let (ours, theirs) = (file(), file());
+        assert!(!ours.is_ours(&ours.stamp()));
+        ours.change(|pins| (Some(pins.clone()), ())).expect("it can be written");
+        assert!(ours.is_ours(&ours.stamp()) && ours.clone().is_ours(&ours.stamp()));
+        assert!(!theirs.is_ours(&ours.stamp()));
+    }
 }

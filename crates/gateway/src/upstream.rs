@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
-use admit::{Admission, Judged, Overlay, Pins};
+use admit::{Admission, Judged, Pins, Policy};
 use contract::{Code, Contract, Definition};
 use jiff::Timestamp;
 use link::{Link, LinkError, Server, Status};
@@ -178,27 +178,32 @@ fn judge(
     let name = options.name();
     let overlays = read_overlays(&site.contracts, &site.contracts_shown, name)?;
     let upstream = admit::Upstream::new(name).with_contracts(&site.contracts_shown);
-    let judge = |pins: &Pins, overlays: &BTreeMap<String, Overlay>| match before {
-        Some(before) => admit::readmit(before, &upstream, tools, overlays, pins, &options.policy),
-        None => admit::admit(&upstream, tools, overlays, pins, &options.policy),
+    let pins = site.lock.read()?;
+    let judged = match before {
+        Some(before) => admit::readmit(before, &upstream, tools, &overlays, &pins, &options.policy),
+        None => admit::admit(&upstream, tools, &overlays, &pins, &options.policy),
     };
     if pinning == Pinning::ReadOnly {
-        return Ok(judge(&site.lock.read()?, &overlays));
+        return Ok(judged);
     }
+    // The rules have been asked; only the pins may be others by now. Nobody waits for a long list while the file is held.
+    let again = |pins: &Pins, policy: &Policy| {
+        admit::readmit(&judged, &upstream, tools, &overlays, pins, policy)
+    };
     let pinned = site.lock.change(|pins| {
-        let admission = judge(pins, &overlays);
+        let admission = again(pins, &options.policy);
         (pins.update(&admission, Timestamp::now()), admission)
     });
     match pinned {
         Ok(admission) => Ok(admission),
-        // What was pinned before still holds, so nothing new is trusted; only what was seen now is not remembered.
+        // What was pinned before still holds. What is new could become something else unseen, so it waits.
         Err(error) => {
             let pins = site.lock.read()?;
             if pins.upstream(name).is_none() {
                 return Err(error.into());
             }
             tracing::warn!(upstream = name, error = in_one_line(&error), "pins are not written");
-            Ok(judge(&pins, &overlays))
+            Ok(again(&pins, &Policy { hold_new: true, ..options.policy.clone() }))
         }
     }
 }

@@ -242,8 +242,6 @@ async fn under_observe_a_change_runs_marked_until_it_is_accepted() {
 async fn an_overlay_that_is_written_while_we_run_is_heard() {
     let rig = Setup::new().child("up", &["--only", "good,no_description"]).start().await;
     assert_eq!(rig.names(), ["up__good"]);
-    // What we pinned ourselves is looked at once more, and that must not be what this test sees.
-    until("the second list", || rig.site.counted("up")["lists"] == 2).await;
     rig.site.overlay("up", "no_description", &json!({"description": "Says the text again."}));
     rig.until_offered("up__no_description", true).await;
     assert_eq!(rig.state("up", "no_description"), "overlaid");
@@ -258,5 +256,21 @@ async fn an_overlay_that_is_written_while_we_run_is_heard() {
         )
     );
     assert_eq!(rig.names(), ["up__good", "up__no_description"]);
+    rig.close().await;
+}
+
+/// A tool that runs unpinned could become another one unseen.
+#[tokio::test]
+async fn what_cannot_be_pinned_waits_if_it_is_new() {
+    let site = Site::new();
+    started(&site).await.close().await;
+    // Where the guard is a folder, nobody can write the pins: as in a checkout that is read only.
+    let guard = site.path(".lock-guard");
+    std::fs::remove_file(&guard).unwrap();
+    std::fs::create_dir(&guard).unwrap();
+    let rig = Setup::on(&site).child("up", &["--only", &format!("{TOOLS},twice")]).start().await;
+    assert_eq!(rig.state("up", "good"), "ready");
+    assert_eq!(rig.state("up", "twice"), "quarantined: A006");
+    assert!(rig.offers("up__good") && !rig.offers("up__twice"));
     rig.close().await;
 }
