@@ -120,6 +120,28 @@ impl Contract {
         })
     }
 
+    /// The same agreement as another offers it: under another name, with other limits. The compiled schemas are shared.
+    #[must_use]
+    pub fn offered_as(&self, name: String, constraints: Constraints, errors: &[Code]) -> Self {
+        let definition = Definition {
+            name: name.clone(),
+            constraints: Some(constraints.clone()),
+            ..self.definition()
+        };
+        Self {
+            title: self.title.clone(),
+            description: self.description.clone(),
+            input: self.input.clone(),
+            output: self.output.clone(),
+            annotations: self.annotations.clone(),
+            constraints,
+            examples: self.examples.clone(),
+            errors: errors.to_vec(),
+            digest: definition.digest(),
+            name,
+        }
+    }
+
     /// The digest of the definition this contract was made from.
     pub fn digest(&self) -> &str {
         &self.digest
@@ -151,6 +173,16 @@ mod tests {
             input_schema: Some(json!({"type": "object"})),
             ..Definition::default()
         }
+    }
+
+    #[test]
+    fn what_is_offered_again_is_what_the_same_definition_would_be() {
+        let contract = Contract::new(definition(), &[]).unwrap();
+        let constraints = Constraints { rate_per_minute: 7, ..Constraints::default() };
+        let again = contract.offered_as("up__echo".into(), constraints, &[Code::ToolFailed]);
+        let anew = Contract::new(again.definition(), &[]).unwrap();
+        assert_eq!(again.digest(), anew.digest());
+        assert_ne!(again.digest(), contract.digest());
     }
 
     #[test]

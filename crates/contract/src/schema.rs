@@ -8,6 +8,8 @@ mod defaults;
 pub(crate) mod keywords;
 mod violation;
 
+use std::sync::Arc;
+
 use jsonschema::error::ValidationErrorKind as Kind;
 use jsonschema::{PatternOptions, ValidationError, Validator};
 use serde_json::Value;
@@ -52,11 +54,11 @@ pub enum SchemaError {
     Invalid { path: String, reason: String },
 }
 
-/// A schema with its compiled validator.
-#[derive(Debug)]
+/// A schema with its compiled validator. Cheap to clone: a validator may take a hundred kilobytes.
+#[derive(Clone, Debug)]
 pub struct Schema {
-    value: Value,
-    validator: Validator,
+    value: Arc<Value>,
+    validator: Arc<Validator>,
     has_defaults: bool,
     cost: cost::Cost,
 }
@@ -92,7 +94,7 @@ impl Schema {
             .build(&value)
             .map_err(|error| invalid(&error))?;
         let has_defaults = defaults::mentions_default(&value);
-        Ok(Self { value, validator, has_defaults, cost })
+        Ok(Self { value: Arc::new(value), validator: Arc::new(validator), has_defaults, cost })
     }
 
     pub fn as_value(&self) -> &Value {

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use futures::future::join_all;
 use runtime::{Catalog, CatalogError, Pipeline};
+use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -17,6 +18,10 @@ use crate::{keep, lockfile, overlays};
 
 /// The tools that are offered beside those of the upstreams.
 pub type Base = Box<dyn Fn() -> Result<Catalog, CatalogError> + Send + Sync>;
+
+/// Lists that are judged at once. Each thread keeps the memory that a list took; with more than one, a server whose list
+/// takes long holds nobody up.
+const JUDGES: usize = 4;
 
 /// What tells one state of the operator's files from another: the pins, and the overlays of each upstream.
 pub(crate) type Stamp = (lockfile::Stamp, Vec<overlays::Stamp>);
@@ -46,6 +51,7 @@ impl Gateway {
             lock: lock.clone(),
             adjust: options.adjust,
             recorder: options.samples.map(|folder| Arc::new(Recorder::new(folder))),
+            judging: Arc::new(Semaphore::new(JUDGES)),
         };
         let mut upstreams = Vec::new();
         for upstream in options.upstreams {

@@ -5,11 +5,11 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use admit::{Admission, Judged, Pins, Policy};
-use contract::{Code, Contract, Definition};
+use contract::{Code, Contract};
 use jiff::Timestamp;
 use link::{Link, LinkError, Server, Status};
 use serde_json::Value;
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 
 use crate::invoke::UpstreamTool;
 use crate::overlays;
@@ -41,6 +41,8 @@ pub(crate) struct Site {
     pub(crate) lock: LockFile,
     pub(crate) adjust: Option<Adjust>,
     pub(crate) recorder: Option<Arc<Recorder>>,
+    /// Turns to judge a list.
+    pub(crate) judging: Arc<Semaphore>,
 }
 
 /// What is known of an upstream now.
@@ -141,6 +143,9 @@ impl Upstream {
         };
         let (site, options) = (self.site.clone(), self.options.clone());
         let (link, before) = (Arc::clone(&self.link), Arc::clone(before));
+        let Ok(_turn) = self.site.judging.acquire().await else {
+            return Err("the gateway is closing".to_owned());
+        };
         // Judging thousands of tools takes a while, and reads and writes files.
         let judged = tokio::task::spawn_blocking(move || {
             let admission = judge(&site, &options, &tools, before.admission.as_deref(), pinning)?;
@@ -229,21 +234,14 @@ fn offers(
         if let Some(known) = before.get(&name).filter(|known| known.made_from == made_from) {
             return Some((name, Arc::clone(known)));
         }
-        let mut definition = Definition { name: name.clone(), ..admitted.definition() };
-        let constraints = definition.constraints.get_or_insert_default();
+        let mut constraints = admitted.constraints.clone();
         constraints.rules.extend(mark);
         if let Some(adjust) = &site.adjust
-            && !adjust.apply(&name, constraints)
+            && !adjust.apply(&name, &mut constraints)
         {
             return None;
         }
-        let contract = match Contract::new(definition, ERRORS) {
-            Ok(contract) => Arc::new(contract),
-            Err(error) => {
-                tracing::error!(tool = name, %error, "an admitted definition does not compile");
-                return None;
-            }
-        };
+        let contract = Arc::new(admitted.offered_as(name.clone(), constraints, ERRORS));
         let invoker = Arc::new(UpstreamTool::new(
             Arc::clone(link),
             options.name(),
