@@ -6,6 +6,7 @@
 mod admit;
 mod closing;
 mod guard;
+mod leaving;
 mod malformed;
 mod token;
 

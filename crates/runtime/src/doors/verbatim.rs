@@ -9,15 +9,10 @@
 
 use std::borrow::Cow;
 use std::hash::{BuildHasher, RandomState};
-use std::pin::Pin;
 use std::sync::LazyLock;
-use std::task::{Context, Poll};
 
-use axum::body::{Body, Bytes};
-use axum::http::{StatusCode, header};
-use axum::response::{IntoResponse, Response};
+use axum::body::Bytes;
 use contract::{Output, Raw};
-use http_body::{Body as HttpBody, Frame, SizeHint};
 use memchr::memmem::Finder;
 use rmcp::model::{CallToolResult, JsonObject, MetaObject};
 use serde_json::Value;
@@ -95,53 +90,11 @@ fn split(message: &[u8]) -> Option<(&[u8], String, &[u8])> {
     Some((before, text, after.strip_prefix(b"}}")?))
 }
 
-/// The same in all messages of a response: one frame of a stream holds one message.
-pub(super) async fn in_response(response: Response) -> Response {
-    let kind = response.headers().get(header::CONTENT_TYPE).map(|kind| kind.as_bytes());
-    if kind.is_some_and(|kind| kind.starts_with(b"text/event-stream")) {
-        return response.map(|body| Body::new(Restoring { body }));
-    }
-    // Whole, so that its length is told before it: a body in chunks is written in more pieces.
-    let (parts, body) = response.into_parts();
-    match axum::body::to_bytes(body, usize::MAX).await {
-        Ok(bytes) => Response::from_parts(parts, restored(bytes).into()),
-        Err(error) => {
-            tracing::error!(%error, "a response was not written");
-            StatusCode::INTERNAL_SERVER_ERROR.into_response()
-        }
-    }
-}
-
-fn restored(bytes: Bytes) -> Bytes {
-    match restore(&bytes) {
-        Cow::Borrowed(_) => bytes,
+/// The same in bytes that may be shared.
+pub(super) fn restored(message: Bytes) -> Bytes {
+    match restore(&message) {
+        Cow::Borrowed(_) => message,
         Cow::Owned(restored) => restored.into(),
-    }
-}
-
-struct Restoring {
-    body: Body,
-}
-
-impl HttpBody for Restoring {
-    type Data = Bytes;
-    type Error = axum::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        let frame = Pin::new(&mut self.body).poll_frame(cx);
-        frame.map_ok(|frame| frame.map_data(restored))
-    }
-
-    /// The text is shorter than the string that holds it.
-    fn size_hint(&self) -> SizeHint {
-        SizeHint::default()
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
     }
 }
 

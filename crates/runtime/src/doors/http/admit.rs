@@ -10,7 +10,7 @@ use contract::ToolError;
 
 use super::super::mcp::PRINCIPAL;
 use super::super::rest::error_response;
-use super::super::verbatim;
+use super::leaving::leaving;
 use super::{App, HEALTH, MCP, guard, malformed, token};
 
 pub(super) async fn admit(
@@ -34,7 +34,7 @@ pub(super) async fn admit(
     request.extensions_mut().insert(caller.clone());
     let mut response = if is_mcp {
         let principal = Arc::clone(&caller.principal);
-        verbatim::in_response(PRINCIPAL.scope(principal, next.run(request)).await).await
+        leaving(PRINCIPAL.scope(principal, next.run(request)).await).await
     } else {
         next.run(request).await
     };
