@@ -50,7 +50,7 @@ pub(crate) struct Path {
 }
 
 impl Path {
-    fn then(mut self, step: Step, tested: bool) -> Self {
+    pub(crate) fn then(mut self, step: Step, tested: bool) -> Self {
         // After a step that is only asked for, nothing is required any more.
         if !tested && self.required == self.steps.len() {
             self.required += 1;
@@ -77,28 +77,73 @@ impl std::fmt::Display for Path {
 /// Something that an expression uses.
 #[derive(Debug)]
 pub(crate) enum Use<'e> {
-    Path(Path),
+    Path {
+        path: Path,
+        /// In a loop, or in `&&` and `||`: there CEL reports one error where several happened.
+        folded: bool,
+    },
     /// A name that is neither a variable nor bound by a macro.
     Name(&'e str),
     Call(&'e CallExpr),
     Struct(&'e str),
 }
 
-/// Tells `found` of everything that an expression uses.
-pub(crate) fn visit<'e>(expr: &'e IdedExpr, found: &mut dyn FnMut(Use<'e>)) {
-    Visit { bound: Vec::new(), found }.expression(expr);
+/// What macros bind, innermost last, with the path that it stands for where that is one.
+pub(crate) type Bound<'e> = Vec<(&'e str, Option<Path>)>;
+
+/// Tells `found` of everything that an expression uses, where macros around it have bound `bound`.
+pub(crate) fn visit<'e>(expr: &'e IdedExpr, bound: Bound<'e>, found: &mut dyn FnMut(Use<'e>)) {
+    Visit { bound, folded: false, found }.expression(expr);
+}
+
+/// The path that an expression spells, if it spells one.
+pub(crate) fn path<'e>(expr: &'e IdedExpr, bound: Bound<'e>) -> Option<Path> {
+    Visit { bound, folded: false, found: &mut |_| {} }.path(expr)
+}
+
+/// An `exists` or `all`: an `||` or `&&` over elements.
+pub(crate) struct Fold<'e> {
+    pub(crate) range: &'e IdedExpr,
+    /// What an element is called in the condition.
+    pub(crate) element: &'e str,
+    pub(crate) condition: &'e IdedExpr,
+    /// What one element needs to be for it to decide alone: true for `exists`, false for `all`.
+    pub(crate) decisive: bool,
+}
+
+impl<'e> Fold<'e> {
+    pub(crate) fn of(expr: &'e IdedExpr) -> Option<Self> {
+        let Expr::Comprehension(inner) = &expr.expr else { return None };
+        let Expr::Call(step) = &inner.loop_step.expr else { return None };
+        let decisive = match step.func_name.as_str() {
+            operators::LOGICAL_OR => true,
+            operators::LOGICAL_AND => false,
+            _ => return None,
+        };
+        let is_result =
+            |expr: &IdedExpr| matches!(&expr.expr, Expr::Ident(name) if *name == inner.accu_var);
+        match &step.args[..] {
+            [so_far, condition]
+                if is_result(so_far) && is_result(&inner.result) && inner.iter_var2.is_none() =>
+            {
+                let (range, element) = (&inner.iter_range, inner.iter_var.as_str());
+                Some(Self { range, element, condition, decisive })
+            }
+            _ => None,
+        }
+    }
 }
 
 struct Visit<'e, 'f> {
-    /// What macros bind, innermost last, with the path that it stands for where that is one.
-    bound: Vec<(&'e str, Option<Path>)>,
+    bound: Bound<'e>,
+    folded: bool,
     found: &'f mut dyn FnMut(Use<'e>),
 }
 
 impl<'e> Visit<'e, '_> {
     fn expression(&mut self, expr: &'e IdedExpr) {
         if let Some(path) = self.path(expr) {
-            (self.found)(Use::Path(path));
+            (self.found)(Use::Path { path, folded: self.folded });
             self.indices(expr);
             return;
         }
@@ -118,8 +163,10 @@ impl<'e> Visit<'e, '_> {
                 self.bound.push((&inner.iter_var, element));
                 self.bound.extend(inner.iter_var2.as_deref().map(|name| (name, None)));
                 self.bound.push((&inner.accu_var, start));
-                self.expression(&inner.loop_cond);
-                self.expression(&inner.loop_step);
+                self.in_fold(|this| {
+                    this.expression(&inner.loop_cond);
+                    this.expression(&inner.loop_step);
+                });
                 self.expression(&inner.result);
                 self.bound.truncate(depth);
             }
@@ -141,14 +188,24 @@ impl<'e> Visit<'e, '_> {
             && let [key, container] = &call.args[..]
             && let (Some(key), Some(path)) = (text(key), self.path(container))
         {
-            (self.found)(Use::Path(path.then(Step::Field(key.to_owned()), true)));
+            let path = path.then(Step::Field(key.to_owned()), true);
+            (self.found)(Use::Path { path, folded: self.folded });
             self.indices(container);
             return;
         }
-        call.args.iter().for_each(|argument| self.expression(argument));
+        if matches!(call.func_name.as_str(), operators::LOGICAL_AND | operators::LOGICAL_OR) {
+            self.in_fold(|this| call.args.iter().for_each(|argument| this.expression(argument)));
+        } else {
+            call.args.iter().for_each(|argument| self.expression(argument));
+        }
     }
 
-    /// The path that an expression spells, if it spells one.
+    fn in_fold(&mut self, visit: impl FnOnce(&mut Self)) {
+        let before = std::mem::replace(&mut self.folded, true);
+        visit(self);
+        self.folded = before;
+    }
+
     fn path(&self, expr: &'e IdedExpr) -> Option<Path> {
         match &expr.expr {
             Expr::Ident(name) => match self.bound.iter().rev().find(|(bound, _)| bound == name) {

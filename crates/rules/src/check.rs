@@ -41,9 +41,9 @@ const OPTIONAL: [(&str, usize); 3] = [("none", 0), ("of", 1), ("ofNonZeroValue",
 pub(crate) fn check(rule: &str, on: On, condition: &IdedExpr) -> Result<Vec<Path>, RuleError> {
     let mut paths = Vec::new();
     let mut wrong = None;
-    ast::visit(condition, &mut |used| {
+    ast::visit(condition, Vec::new(), &mut |used| {
         let judged = match used {
-            Use::Path(path) => judge(rule, on, &path).map(|()| paths.push(path)),
+            Use::Path { path, .. } => judge(rule, on, &path).map(|()| paths.push(path)),
             Use::Name(name) if TYPES.contains(&name) => Ok(()),
             Use::Name(name) | Use::Struct(name) => Err(unknown(rule, on, name)),
             Use::Call(call) => function(rule, call),

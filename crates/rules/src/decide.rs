@@ -1,8 +1,8 @@
 //! The verdict on one call or one result.
 //!
-//! Globs are looked at before anything is converted: a call that no rule is for costs no allocation. `&&`, `||`, `!` and
-//! `?:` are taken apart here rather than by CEL, which reports one error where several happened: an argument that is
-//! absent must not hide another that cannot be judged.
+//! Globs are looked at before anything is converted: a call that no rule is for costs no allocation. `&&`, `||`, `!`,
+//! `?:`, `exists` and `all` are taken apart here rather than by CEL, which reports one error where several happened: an
+//! argument that is absent must not hide another that cannot be judged.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use cel::{Context, ExecutionError, Value as Cel};
 use contract::Caller;
 use serde_json::{Map, Value};
 
-use crate::ast::Root;
+use crate::ast::{self, Bound, Fold, Root, Step};
 use crate::{Compiled, Effect, On, Rules, absent, value};
 
 /// What is judged.
@@ -96,6 +96,23 @@ impl From<bool> for Truth {
     }
 }
 
+impl Truth {
+    /// Of two conditions in `&&` or `||`, neither of which decides alone.
+    fn undecided(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Broken(why), _) | (_, Self::Broken(why)) => Self::Broken(why),
+            (Self::Unknown, _) | (_, Self::Unknown) => Self::Unknown,
+            (_, other) => other,
+        }
+    }
+}
+
+/// What names stand for at some place in a condition.
+struct Scope<'s, 'e, 'v> {
+    context: &'s Context<'s, 'v>,
+    bound: Bound<'e>,
+}
+
 /// One call, with its values as far as rules have asked for them.
 struct Scene<'a> {
     context: Context<'a, 'a>,
@@ -111,7 +128,8 @@ impl<'a> Scene<'a> {
                 self.bind(root);
             }
         }
-        self.truth(&rule.condition)
+        let scope = Scope { context: &self.context, bound: Vec::new() };
+        self.truth(&rule.condition, &scope)
     }
 
     fn bind(&mut self, root: Root) {
@@ -128,44 +146,75 @@ impl<'a> Scene<'a> {
         self.bound.push(root);
     }
 
-    fn truth(&self, expr: &IdedExpr) -> Truth {
-        use Truth::{Broken, False, True, Unknown};
-        let Expr::Call(call) = &expr.expr else { return self.leaf(expr) };
+    fn truth<'e>(&self, expr: &'e IdedExpr, scope: &Scope<'_, 'e, 'a>) -> Truth {
+        use Truth::{False, True};
+        if let Some(fold) = Fold::of(expr) {
+            return self.fold(&fold, scope);
+        }
+        let Expr::Call(call) = &expr.expr else { return self.leaf(expr, scope) };
         match (call.func_name.as_str(), &call.args[..]) {
-            (operators::LOGICAL_NOT, [operand]) => match self.truth(operand) {
+            (operators::LOGICAL_NOT, [operand]) => match self.truth(operand, scope) {
                 True => False,
                 False => True,
                 other => other,
             },
-            (operators::LOGICAL_AND, [left, right]) => match (self.truth(left), right) {
-                (False, _) => False,
-                (True, right) => self.truth(right),
-                (left, right) => match (left, self.truth(right)) {
-                    (_, False) => False,
-                    (Broken(why), _) | (_, Broken(why)) => Broken(why),
-                    _ => Unknown,
+            (operators::LOGICAL_AND, [left, right]) => match self.truth(left, scope) {
+                False => False,
+                left => match self.truth(right, scope) {
+                    False => False,
+                    right => left.undecided(right),
                 },
             },
-            (operators::LOGICAL_OR, [left, right]) => match (self.truth(left), right) {
-                (True, _) => True,
-                (False, right) => self.truth(right),
-                (left, right) => match (left, self.truth(right)) {
-                    (_, True) => True,
-                    (Broken(why), _) | (_, Broken(why)) => Broken(why),
-                    _ => Unknown,
+            (operators::LOGICAL_OR, [left, right]) => match self.truth(left, scope) {
+                True => True,
+                left => match self.truth(right, scope) {
+                    True => True,
+                    right => left.undecided(right),
                 },
             },
-            (operators::CONDITIONAL, [condition, then, otherwise]) => match self.truth(condition) {
-                True => self.truth(then),
-                False => self.truth(otherwise),
-                other => other,
-            },
-            _ => self.leaf(expr),
+            (operators::CONDITIONAL, [condition, then, otherwise]) => {
+                match self.truth(condition, scope) {
+                    True => self.truth(then, scope),
+                    False => self.truth(otherwise, scope),
+                    other => other,
+                }
+            }
+            _ => self.leaf(expr, scope),
         }
     }
 
-    fn leaf(&self, expr: &IdedExpr) -> Truth {
-        match Cel::resolve_val(expr, &self.context) {
+    fn fold<'e>(&self, fold: &Fold<'e>, scope: &Scope<'_, 'e, 'a>) -> Truth {
+        let range = match Cel::resolve_val(fold.range, scope.context) {
+            Ok(range) => range,
+            Err(error) => return self.failed(fold.range, &error, scope),
+        };
+        let Some(elements) = range.as_iterable() else {
+            return Truth::Broken(format!("expected a list, found {}", range.get_type().name()));
+        };
+        let path = ast::path(fold.range, scope.bound.clone());
+        let mut elements = elements.iter();
+        let mut truth = Truth::from(!fold.decisive);
+        let mut number = 0;
+        while let Some(element) = elements.next() {
+            let mut context = scope.context.new_inner_scope();
+            context.add_variable_as_val(fold.element, element.clone_as_boxed());
+            let mut bound = scope.bound.clone();
+            bound.push((
+                fold.element,
+                path.clone().map(|path| path.then(Step::Index(number), false)),
+            ));
+            match self.truth(fold.condition, &Scope { context: &context, bound }) {
+                Truth::True if fold.decisive => return Truth::True,
+                Truth::False if !fold.decisive => return Truth::False,
+                other => truth = truth.undecided(other),
+            }
+            number += 1;
+        }
+        truth
+    }
+
+    fn leaf<'e>(&self, expr: &'e IdedExpr, scope: &Scope<'_, 'e, 'a>) -> Truth {
+        match Cel::resolve_val(expr, scope.context) {
             Ok(value) => match value.downcast_ref::<CelBool>() {
                 Some(truth) => (*truth.inner()).into(),
                 None => Truth::Broken(format!(
@@ -173,12 +222,23 @@ impl<'a> Scene<'a> {
                     value.get_type().name()
                 )),
             },
-            Err(ExecutionError::NoSuchKey(_) | ExecutionError::IndexOutOfBounds(_))
-                if absent::explains(expr, self.subject, self.result) =>
+            Err(error) => self.failed(expr, &error, scope),
+        }
+    }
+
+    fn failed<'e>(
+        &self,
+        expr: &'e IdedExpr,
+        error: &ExecutionError,
+        scope: &Scope<'_, 'e, 'a>,
+    ) -> Truth {
+        match error {
+            ExecutionError::NoSuchKey(_) | ExecutionError::IndexOutOfBounds(_)
+                if absent::explains(expr, &scope.bound, self.subject, self.result) =>
             {
                 Truth::Unknown
             }
-            Err(error) => Truth::Broken(reason(&error)),
+            error => Truth::Broken(reason(error)),
         }
     }
 }

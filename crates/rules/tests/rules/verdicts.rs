@@ -86,6 +86,59 @@ fn conditions() {
     insta::assert_snapshot!(lines.join("\n"));
 }
 
+/// What is absent in one element hides nothing that cannot be judged in another, nor in the same one.
+#[test]
+fn one_error_does_not_hide_another() {
+    let exists = r#"arguments.items.exists(i, i.path.startsWith("/etc"))"#;
+    let all = r#"!arguments.items.all(i, i.path.startsWith("/home"))"#;
+    let either = r#"arguments.items.exists(i, i.path.startsWith("/etc") || i.name == "x")"#;
+    let turned = r#"arguments.items.exists(i, i.name == "x" || i.path.startsWith("/etc"))"#;
+    let inner = "arguments.items.exists(x, x.b.filter(y, y.c == 1).size() > 0)";
+    let one = "arguments.items.exists(x, x.b.exists_one(y, y.c == 1))";
+    let mapped = "arguments.items.all(x, x.b.map(y, y.c)[0] != 1)";
+    let nested = "arguments.items.exists(x, x.b.exists(y, y.c > 1))";
+    let outer = "arguments.items.exists(x, x.b == 1 || arguments.base > 1)";
+    let compared = r#"(arguments.n > 3 || arguments.missing == 1) == true"#;
+    let mut lines = Vec::new();
+    for (when, items) in [
+        (exists, json!([{"path": ["/etc/x"]}, {}])),
+        (exists, json!([{}, {"path": ["/etc/x"]}])),
+        (exists, json!([{}, {"path": 3}, {"path": "/etc/x"}])),
+        (exists, json!([{}, {"path": "/a"}])),
+        (exists, json!([{}])),
+        (exists, json!([])),
+        (exists, json!({"path": 1})),
+        (exists, json!(3)),
+        (all, json!([{"path": 3}, {}])),
+        (all, json!([{}, {"path": 3}])),
+        (all, json!([{}, {"path": "/etc"}])),
+        (all, json!([{}, {"path": "/home"}])),
+        (either, json!([{"path": 3}])),
+        (turned, json!([{"path": 3}])),
+        (either, json!([{"path": 3, "name": "x"}])),
+        (either, json!([{"name": "y"}, {}])),
+        (inner, json!([{"b": [{}, {"c": 1}]}])),
+        (inner, json!([{"b": [{"c": 1}, {}]}])),
+        (inner, json!([{}, {"b": []}])),
+        (one, json!([{"b": [{}, {"c": 1}]}])),
+        (one, json!([{"b": [{"c": 1}, {}]}])),
+        (mapped, json!([{"b": [{}, {"c": 1}]}])),
+        (nested, json!([{"b": [{}, {"c": "x"}]}, {}])),
+        (nested, json!([{"b": [{"c": "x"}, {}]}])),
+        (nested, json!([{}, {"b": [{}, {"c": 1}]}])),
+        (nested, json!([{"b": [{}, {"c": 2}]}])),
+        (outer, json!([{"b": 2}])),
+        (outer, json!([{"b": 1}])),
+        (compared, json!([])),
+    ] {
+        let arguments = json!({"items": items, "n": "text"});
+        let rules = compile(deny(when)).unwrap();
+        let said = word(on_call(&rules, "t", &arguments));
+        lines.push(format!("{when} with {items}\n  {said}"));
+    }
+    insta::assert_snapshot!(lines.join("\n"));
+}
+
 fn named(name: &str, effect: Effect, tools: &[&str], when: &str) -> Rule {
     let tools = tools.iter().map(|glob| (*glob).to_owned()).collect();
     Rule { name: name.into(), effect, on: On::Call, tools, when: when.into() }
