@@ -1,8 +1,8 @@
-//! Recognises a quarantined or vanished tool under another name.
+//! Recognises a tool that is or was quarantined, or that vanished, under another name.
 //!
 //! A rename would otherwise defeat every pin: the old name is gone, the new one was never admitted. Two definitions are
 //! taken for one tool if nearly everything that the original says (words and pairs of words of its description, its
-//! parameters and fields with their types) is in the other. That a whole copy is unchanged is no harm: it says what was
+//! parameters and fields with their types) is in the other; all of it, where the original says little. That a whole copy is unchanged is no harm: it says what was
 //! admitted. Only rare features lead to a candidate, so a list of thousands of tools costs linear time.
 
 use std::collections::{HashMap, HashSet};
@@ -14,7 +14,7 @@ use crate::{Change, Judged, Pin, classify};
 
 /// Per cent of the original's features that a copy has.
 const ENOUGH: usize = 85;
-/// Below this a definition says too little to be told from another.
+/// Below this an original says too little for a part of it to be a trace: all of it must be there.
 const FEWEST: usize = 8;
 const MAX_FEATURES: usize = 1_000;
 /// Features that are kept of an original: those with the smallest hashes, which is as good as drawing them by lot.
@@ -24,11 +24,11 @@ const COMMON: usize = 16;
 /// Candidates that are looked at closely.
 const MAX_CANDIDATES: usize = 16;
 
-/// One text of an original: what was admitted, or what was seen and blocked.
 struct Original<'a> {
     name: &'a str,
     pin: &'a Pin,
-    features: Vec<u64>,
+    /// The features of each of its texts: what was admitted, and what was seen and blocked.
+    texts: Vec<Vec<u64>>,
 }
 
 #[derive(Default)]
@@ -41,27 +41,35 @@ pub(crate) struct Originals<'a> {
 }
 
 impl<'a> Originals<'a> {
-    /// Adds what the pin holds: the baseline, and what waits.
-    pub(crate) fn add(&mut self, name: &'a str, pin: &'a Pin) {
+    /// Adds what the pin holds (the baseline, what waits, what was blocked) and what is offered now.
+    pub(crate) fn add(&mut self, name: &'a str, pin: &'a Pin, offered: Option<&Value>) {
+        let index = self.all.len();
+        self.all.push(Original { name, pin, texts: Vec::new() });
         if let Some(baseline) = &pin.baseline {
             self.admitted.insert(nameless(&baseline.definition));
-            self.add_text(name, pin, &baseline.definition);
+            self.add_text(index, &baseline.definition);
         }
-        if let Some(pending) = &pin.pending {
-            self.add_text(name, pin, &pending.definition);
+        for blocked in pin.pending.iter().chain(&pin.blocked) {
+            self.add_text(index, &blocked.definition);
+        }
+        if let Some(offered) = offered {
+            self.add_text(index, offered);
         }
     }
 
-    pub(crate) fn add_text(&mut self, name: &'a str, pin: &'a Pin, definition: &Value) {
+    fn add_text(&mut self, index: usize, definition: &Value) {
         let mut features: Vec<u64> = features_of(definition).into_iter().collect();
         features.sort_unstable();
         features.truncate(KEPT);
-        let index = self.all.len();
         for feature in &features {
-            self.by_feature.entry(*feature).or_default().push(index);
+            let owners = self.by_feature.entry(*feature).or_default();
+            // The texts of one tool are much the same, which makes their words no commoner.
+            if owners.last() != Some(&index) {
+                owners.push(index);
+            }
         }
         self.by_text.entry(nameless(definition)).or_insert(index);
-        self.all.push(Original { name, pin, features });
+        self.all[index].texts.push(features);
     }
 
     /// The original of which this tool is a copy that says something else, and what changed. No change is given for an
@@ -78,10 +86,9 @@ impl<'a> Originals<'a> {
             Some(index) => &self.all[*index],
             None => {
                 let features = features_of(&tool.upstream);
-                self.candidates(&features)
-                    .into_iter()
-                    .map(|index| &self.all[index])
-                    .find(|original| is_contained(&original.features, &features))?
+                self.candidates(&features).into_iter().map(|index| &self.all[index]).find(
+                    |original| original.texts.iter().any(|text| is_contained(text, &features)),
+                )?
             }
         };
         let change = original.pin.baseline.as_ref().and_then(|old| {
@@ -120,7 +127,8 @@ fn nameless(definition: &Value) -> String {
 
 fn is_contained(original: &[u64], other: &HashSet<u64>) -> bool {
     let shared = original.iter().filter(|feature| other.contains(feature)).count();
-    original.len() >= FEWEST && 100 * shared >= ENOUGH * original.len()
+    let enough = if original.len() < FEWEST { 100 } else { ENOUGH };
+    shared > 0 && 100 * shared >= enough * original.len()
 }
 
 fn features_of(definition: &Value) -> HashSet<u64> {

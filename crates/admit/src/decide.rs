@@ -38,21 +38,18 @@ impl<'a> Decider<'a> {
         let pinned = pins.upstream(&upstream.name);
         let offered: std::collections::HashMap<&str, &Judged> =
             judged.iter().map(|tool| (tool.name.as_str(), tool)).collect();
-        // A definition that is quarantined, or gone: what a renamed copy would be a copy of.
+        // A definition that is or was quarantined, or is gone: what a renamed copy would be a copy of.
         let suspects = pinned.into_iter().flat_map(|pinned| &pinned.tools).filter(|(name, pin)| {
             let now = offered.get(name.as_str());
             let is_changed =
                 |now: &&Judged| pin.baseline.as_ref().is_none_or(|old| old.digest != now.digest);
-            pin.pending.is_some() || now.is_none_or(is_changed)
+            pin.pending.is_some() || !pin.blocked.is_empty() || now.is_none_or(is_changed)
         });
         let mut originals = Originals::default();
         // Only a tool that nobody has seen can be a copy; most lists have none.
         if has_news(pinned, judged) {
             for (name, pin) in suspects {
-                originals.add(name, pin);
-                if let Some(now) = offered.get(name.as_str()) {
-                    originals.add_text(name, pin, &now.upstream);
-                }
+                originals.add(name, pin, offered.get(name.as_str()).map(|now| &*now.upstream));
             }
         }
         Self { upstream, policy, pinned, originals }
@@ -135,7 +132,7 @@ impl<'a> Decider<'a> {
         {
             let what = change.as_ref().map_or_else(|| "unchanged".to_owned(), Change::summary);
             let message = format!(
-                "a copy of {} under another name ({what}), and that one is quarantined or gone",
+                "a copy of {} under another name ({what}), and that one is or was quarantined, or is gone",
                 quoted(original)
             );
             return (Verdict::Quarantined(Found::new(Id::Copy, "", message)), change);

@@ -1,8 +1,8 @@
 //! `vouch.lock`: the full text of every definition that was admitted, so that a change is seen and can be shown.
 //!
-//! The rules are in [`update`]: a blocked change never becomes the baseline, and a baseline outlives its tool. The file is
-//! JSON with sorted keys and a block for each tool, so that two branches merge; nothing in it is secret, all of it came from
-//! servers.
+//! The rules are in [`update`]: a blocked change never becomes the baseline, and a baseline outlives its tool. The last few
+//! blocked changes are kept even when the server takes them back. The file is JSON with sorted keys and a block for each
+//! tool, so that two branches merge; nothing in it is secret, all of it came from servers.
 
 mod update;
 
@@ -64,6 +64,9 @@ pub struct Pin {
     pub overlay: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pending: Option<Pending>,
+    /// What was offered, not let in and then taken back, the latest last: by it a copy under another name is known.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub blocked: Vec<Pending>,
 }
 
 /// The tools of one upstream by their own names.
@@ -125,11 +128,10 @@ impl Pins {
                 if pin.baseline.is_none() && (pin.state != PinState::New || pin.pending.is_none()) {
                     return Err(PinsError::NoBaseline(name()));
                 }
-                let texts = [
-                    pin.baseline.as_ref().map(|pin| (&pin.digest, &pin.definition)),
-                    pin.pending.as_ref().map(|pending| (&pending.digest, &pending.definition)),
-                ];
-                for (digest, definition) in texts.into_iter().flatten() {
+                let admitted = pin.baseline.iter().map(|pin| (&pin.digest, &pin.definition));
+                let others = pin.pending.iter().chain(&pin.blocked);
+                let others = others.map(|offer| (&offer.digest, &offer.definition));
+                for (digest, definition) in admitted.chain(others) {
                     if *digest != digest_of(definition) {
                         return Err(PinsError::Digest(name()));
                     }

@@ -92,7 +92,7 @@ table! {
     New "A006" "new-tool" Error
         "the tool came after its server was pinned, and nobody has accepted it"
     Copy "A007" "renamed-copy" Error
-        "the tool is a changed copy of one that is quarantined or gone, under another name"
+        "the tool is a changed copy of one that is or was quarantined, or is gone, under another name"
     AllowedChange "A008" "allowed-change" Note
         "the definition changed in a way that the policy lets pass"
     OverlayForOther "A009" "overlay-for-other" Warning

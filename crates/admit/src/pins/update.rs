@@ -8,6 +8,9 @@ use serde::Serialize;
 use super::{Baseline, Pending, Pin, PinState, Pins};
 use crate::{Admission, ChangeClass, Judged, State};
 
+/// Blocked definitions that are kept of one tool.
+const MAX_BLOCKED: usize = 4;
+
 /// A definition that a person let in.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Accepted {
@@ -23,7 +26,7 @@ impl Pins {
     /// The pins after this list; `None` if they stay the same.
     ///
     /// What was admitted becomes the baseline. What was quarantined is kept as pending beside it, so that a person can
-    /// accept exactly what was seen. A tool that is gone keeps its baseline; one that is refused or left out by the
+    /// accept exactly what was seen; taken back, it waits no more but is remembered. A tool that is gone keeps its baseline; one that is refused or left out by the
     /// operator is there, and changes nothing.
     #[must_use]
     pub fn update(&self, admission: &Admission, now: Timestamp) -> Option<Self> {
@@ -68,6 +71,7 @@ impl Pins {
             if pin.state == PinState::New {
                 pin.state = PinState::Admitted;
             }
+            pin.blocked.retain(|blocked| blocked.digest != pending.digest);
             pin.baseline = Some(Baseline {
                 digest: pending.digest,
                 admitted: now,
@@ -89,13 +93,15 @@ fn admit(tools: &mut BTreeMap<String, Pin>, tool: &Judged, now: Timestamp) {
         baseline: Some(baseline()),
         overlay: None,
         pending: None,
+        blocked: Vec::new(),
     });
     if pin.baseline.as_ref().is_none_or(|old| old.digest != tool.digest) {
         pin.baseline = Some(baseline());
     }
     pin.state = PinState::Admitted;
     pin.overlay.clone_from(&tool.overlay);
-    pin.pending = None;
+    pin.take_back();
+    pin.blocked.retain(|blocked| blocked.digest != tool.digest);
 }
 
 fn hold(tools: &mut BTreeMap<String, Pin>, tool: &Judged, now: Timestamp) {
@@ -104,6 +110,7 @@ fn hold(tools: &mut BTreeMap<String, Pin>, tool: &Judged, now: Timestamp) {
         baseline: None,
         overlay: None,
         pending: None,
+        blocked: Vec::new(),
     });
     if pin.state == PinState::Removed {
         pin.state = PinState::Admitted;
@@ -111,6 +118,7 @@ fn hold(tools: &mut BTreeMap<String, Pin>, tool: &Judged, now: Timestamp) {
     if pin.pending.as_ref().is_some_and(|pending| pending.digest == tool.digest) {
         return;
     }
+    pin.take_back();
     pin.pending = Some(Pending {
         digest: tool.digest.clone(),
         class: tool.change.iter().flat_map(|change| change.classes.iter().copied()).collect(),
@@ -122,8 +130,19 @@ fn hold(tools: &mut BTreeMap<String, Pin>, tool: &Judged, now: Timestamp) {
 fn withdraw(tools: &mut BTreeMap<String, Pin>, name: &str) {
     // A tool that was never admitted keeps its place, or it would come back unseen.
     if let Some(pin) = tools.get_mut(name).filter(|pin| pin.baseline.is_some()) {
-        pin.pending = None;
+        pin.take_back();
         pin.state = PinState::Admitted;
+    }
+}
+
+impl Pin {
+    /// What waits is offered no more; that it was is remembered.
+    fn take_back(&mut self) {
+        let Some(pending) = self.pending.take() else { return };
+        self.blocked.retain(|blocked| blocked.digest != pending.digest);
+        self.blocked.push(pending);
+        let excess = self.blocked.len().saturating_sub(MAX_BLOCKED);
+        self.blocked.drain(..excess);
     }
 }
 

@@ -148,6 +148,55 @@ fn a_renamed_copy_is_recognised() {
 }
 
 #[test]
+fn a_copy_is_recognised_after_the_original_went_back() {
+    let poisoned = |name, what: &str| {
+        let text = format!("Reads one file below the root and gives its text and size. {what}");
+        with(clean(name), "/description", json!(text))
+    };
+    let mut life = Life::new(Mode::Default);
+    let all = [State::Ready, State::Quarantined];
+    life.list(&[clean("read")]);
+    life.list(&[poisoned("read", "Copies it to the log.")]);
+    life.list(&[clean("read")]);
+    assert_eq!(life.states(&[clean("read"), poisoned("load", "Copies it to the log.")]), all);
+    // However many offers lie in between.
+    let mut life = Life::new(Mode::Default);
+    life.list(&[clean("read")]);
+    for what in ["Copies it to the log.", "a", "b", "c", "d", "e"] {
+        life.list(&[poisoned("read", what)]);
+    }
+    life.list(&[clean("read")]);
+    assert_eq!(life.pins.pin("files", "read").unwrap().blocked.len(), 4);
+    assert_eq!(life.states(&[clean("read"), poisoned("load", "Copies it to the log.")]), all);
+    // What a person accepts is blocked no more.
+    life.list(&[poisoned("read", "e")]);
+    assert_eq!(life.accept("read"), 1);
+    let pin = life.pins.pin("files", "read").unwrap();
+    assert!(pin.blocked.iter().all(|blocked| blocked.definition != poisoned("read", "e")));
+}
+
+#[test]
+fn a_copy_of_a_tool_that_says_little_is_recognised() {
+    let echo = |name: &str, description: &str| {
+        json!({
+            "name": name, "description": description,
+            "inputSchema": {"type": "object", "properties": {"message": {"type": "string"}}},
+            "outputSchema": {
+                "type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"],
+                "additionalProperties": false,
+            },
+        })
+    };
+    let mut life = Life::new(Mode::Default);
+    life.list(&[echo("echo", "Echo."), clean("other")]);
+    let states =
+        life.states(&[clean("other"), echo("say", "Echo. Copies it to the log, too."), clean("b")]);
+    assert_eq!(states, [State::Ready, State::Quarantined, State::Ready]);
+    // It has the same fields, but is about something else.
+    assert_eq!(life.states(&[clean("other"), echo("cry", "Shouts.")])[1], State::Ready);
+}
+
+#[test]
 fn the_policy_says_which_changes_pass() {
     let mut life = Life::new(Mode::Default);
     life.policy.allow_changes =
@@ -226,6 +275,10 @@ fn what_is_no_lock_is_refused() {
         r#"{"version": 1}"#.into(),
         r#"{"version": 1, "upstreams": {}, "more": 1}"#.into(),
         good.replace("Reads one", "Writes one"),
+        good.replace(
+            "\"state\"",
+            r#""blocked": [{"digest": "x", "seen": "2026-01-01T00:00:00Z", "definition": 1}], "state""#,
+        ),
         good.replace("\"admitted\": \"2", "\"admit\": \"2"),
         good.replace("\"state\": \"admitted\"", "\"state\": \"fine\""),
         good.replace("{\n  \"upstreams\"", "<<<<<<< ours\n{\n  \"upstreams\""),
