@@ -16,6 +16,7 @@ use crate::{Change, Judged, Pin, classify};
 const ENOUGH: usize = 85;
 /// Below this an original says too little for a part of it to be a trace: all of it must be there.
 const FEWEST: usize = 8;
+/// Of an original.
 const MAX_FEATURES: usize = 1_000;
 /// Features that are kept of an original: those with the smallest hashes, which is as good as drawing them by lot.
 const KEPT: usize = 128;
@@ -58,7 +59,7 @@ impl<'a> Originals<'a> {
     }
 
     fn add_text(&mut self, index: usize, definition: &Value) {
-        let mut features: Vec<u64> = features_of(definition).into_iter().collect();
+        let mut features: Vec<u64> = features_of(definition, MAX_FEATURES).into_iter().collect();
         features.sort_unstable();
         features.truncate(KEPT);
         for feature in &features {
@@ -85,7 +86,8 @@ impl<'a> Originals<'a> {
         let original = match self.by_text.get(&text) {
             Some(index) => &self.all[*index],
             None => {
-                let features = features_of(&tool.upstream);
+                // All of them: no padding around a copy may hide it.
+                let features = features_of(&tool.upstream, usize::MAX);
                 self.candidates(&features).into_iter().map(|index| &self.all[index]).find(
                     |original| original.texts.iter().any(|text| is_contained(text, &features)),
                 )?
@@ -131,13 +133,13 @@ fn is_contained(original: &[u64], other: &HashSet<u64>) -> bool {
     shared > 0 && 100 * shared >= enough * original.len()
 }
 
-fn features_of(definition: &Value) -> HashSet<u64> {
+fn features_of(definition: &Value, most: usize) -> HashSet<u64> {
     let mut features = HashSet::new();
     if let Some(text) = definition.get("description").and_then(Value::as_str) {
         let words: Vec<String> = text
             .split(|c: char| !c.is_alphanumeric())
             .filter(|word| !word.is_empty())
-            .take(MAX_FEATURES / 2)
+            .take(most / 2)
             .map(str::to_lowercase)
             .collect();
         words.iter().for_each(|word| _ = features.insert(hash(&["word", word])));
@@ -145,24 +147,25 @@ fn features_of(definition: &Value) -> HashSet<u64> {
     }
     for side in ["inputSchema", "outputSchema"] {
         if let Some(schema) = definition.get(side) {
-            fields_of(schema, side, &mut features);
+            fields_of(schema, hash(&[side]), most, &mut features);
         }
     }
     features
 }
 
-fn fields_of(schema: &Value, path: &str, features: &mut HashSet<u64>) {
+/// `path` is the hash of where the schema is: the names on the way may be long.
+fn fields_of(schema: &Value, path: u64, most: usize, features: &mut HashSet<u64>) {
     let Some(properties) = schema.get("properties").and_then(Value::as_object) else { return };
     for (name, property) in properties {
-        if features.len() >= MAX_FEATURES {
+        if features.len() >= most {
             return;
         }
         let kind = property.get("type").map(ToString::to_string).unwrap_or_default();
-        let path = format!("{path}/{name}");
-        features.insert(hash(&["field", &path, &kind]));
-        fields_of(property, &path, features);
+        let path = hash(&[&path.to_string(), name]);
+        features.insert(hash(&["field", &path.to_string(), &kind]));
+        fields_of(property, path, most, features);
         if let Some(items) = property.get("items") {
-            fields_of(items, &path, features);
+            fields_of(items, path, most, features);
         }
     }
 }

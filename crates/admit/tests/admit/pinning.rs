@@ -133,6 +133,12 @@ fn a_renamed_copy_is_recognised() {
     life.list(&[clean("read"), clean("other")]);
     assert_eq!(life.states(&[clean("other"), poisoned("load")])[1], State::Quarantined);
 
+    // Behind any amount of other words.
+    let padding: String = (0..2_000).map(|n| format!("word{n} ")).collect();
+    let text = format!("{padding} {}", poisoned("x")["description"].as_str().unwrap());
+    let padded = with(clean("late"), "/description", json!(text));
+    assert_eq!(life.states(&[clean("other"), padded])[1], State::Quarantined);
+
     // An unchanged copy says what was admitted, and another tool is another tool.
     let mut life = Life::new(Mode::Default);
     life.list(&[clean("read")]);
