@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::assess::{Assessed, Case};
 use crate::decide::Decider;
-use crate::read::{MAX_DEFINITION_BYTES, definition_of};
+use crate::read::{MAX_DEFINITION_BYTES, defect_of, definition_of};
 use crate::reason::{Found, Id, Reason, quoted};
 use crate::{Change, Overlay, Pins, Policy, ResultMode, Upstream};
 
@@ -228,6 +228,10 @@ fn look_at(
             quoted(name),
             text.len()
         );
+        return judged.refused(Found::new(Id::Oversized, "", message), upstream);
+    }
+    if let Some(why) = defect_of(entry) {
+        let message = format!("the definition of {} could not be taken: {why}", quoted(name));
         return judged.refused(Found::new(Id::Oversized, "", message), upstream);
     }
     if !policy.allowed.allows(name) {

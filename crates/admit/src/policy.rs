@@ -43,7 +43,7 @@ pub enum Mode {
     ///
     /// What cannot run: an entry without a usable name, two entries of one name (nobody can tell which one answers), an
     /// input schema that does not compile or describes no object (clients drop the whole list for it), a definition
-    /// beyond the size limit. A tool without any input schema takes every object; an output schema that does not compile
+    /// beyond the limits of size and depth. A tool without any input schema takes every object; an output schema that does not compile
     /// is left out, so answers pass unchecked.
     Observe,
 }

@@ -11,9 +11,18 @@ use crate::reason::{Found, Id};
 /// A longer definition is refused unread: two schemas at their limits and every text a model could want stay far below.
 pub const MAX_DEFINITION_BYTES: usize = 1024 * 1024;
 
+/// What `link` puts in place of a definition that it could not take as it came, with the reason (`link::DEFECT`). It is
+/// repeated here because admission knows no connections.
+const DEFECT: &str = "dev.vouchsafe/defect";
+
 /// Names this exact entry, whatever the order of its keys: what pins and an overlay's `for` hold.
 pub fn digest_of(tool: &Value) -> String {
     sha256_of(canonical_json(tool).as_bytes())
+}
+
+/// Why there is only a stand-in for this entry, if there is. A server can write one itself, so the words are a stranger's.
+pub(crate) fn defect_of(entry: &Map<String, Value>) -> Option<&str> {
+    entry.get(DEFECT).map(|why| why.as_str().unwrap_or("nobody says why"))
 }
 
 /// The entry's fields, those of the wrong type left out and reported.

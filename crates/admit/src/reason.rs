@@ -82,7 +82,7 @@ table! {
     NoEntry "A001" "no-tool" Error
         "an entry of the list is not an object with a name"
     Oversized "A002" "oversized-definition" Error
-        "a definition is too large to be judged"
+        "a definition is too large or too deep to be judged"
     WrongType "A003" "wrong-type" Warning
         "a field of the definition has the wrong type and is ignored"
     NotAllowed "A004" "not-allowed" Note

@@ -66,6 +66,29 @@ fn observing_refuses_only_what_cannot_run() {
     assert!(vacuous.contract.as_ref().unwrap().output.is_some());
 }
 
+/// What `link` makes of a definition that is too deep.
+#[test]
+fn a_definition_that_could_not_be_taken_is_refused_with_the_reason() {
+    let stand_in = |name: &str, why: Value| json!({"name": name, "dev.vouchsafe/defect": why});
+    let deep = "the definition is nested deeper than 120 levels";
+    let list = [
+        stand_in("deep", json!(deep)),
+        stand_in("odd", json!(7)),
+        stand_in("long", json!("x\n".repeat(999))),
+    ];
+    insta::assert_snapshot!(brief(&judge(&list)));
+    let before = Pins::default().update(&judge(&[clean("deep")]), crate::at(0)).unwrap();
+    for mode in [Mode::Default, Mode::Strict, Mode::Observe] {
+        for pins in [&Pins::default(), &before] {
+            let admission = judge_as(mode, &list, pins);
+            assert_eq!(admission.running().count(), 0);
+            let after = pins.update(&admission, crate::at(1)).unwrap_or_else(|| pins.clone());
+            assert_eq!(after.pin("files", "deep"), pins.pin("files", "deep"));
+            assert!(after.pin("files", "odd").is_none());
+        }
+    }
+}
+
 #[test]
 fn thousands_of_tools_of_one_name_are_one_problem_each() {
     let list: Vec<Value> = (0..2_000).map(|_| json!({"name": "same"})).collect();
