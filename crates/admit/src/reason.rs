@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 
 use contract::lint::{Finding, Severity};
-use contract::text::one_line;
+use contract::text::shortened;
 use serde::Serialize;
 
 use crate::{Mode, Upstream};
@@ -146,29 +146,16 @@ impl Found {
             name: rule.name,
             severity: rule.severity,
             path: self.path.into_owned(),
-            message: bounded(&self.message),
-            remedy: bounded(&self.id.remedy(upstream, tool)),
+            message: shortened(&self.message, MAX_MESSAGE),
+            remedy: shortened(&self.id.remedy(upstream, tool), MAX_MESSAGE),
             only_shown: self.id == Id::OverlayForOther,
         }
     }
 }
 
-/// On one line, and not endless.
-pub(crate) fn bounded(text: &str) -> String {
-    let mut short: String = text.chars().take(MAX_MESSAGE).collect();
-    if short.len() < text.len() {
-        short.push('…');
-    }
-    one_line(&short)
-}
-
 /// A name in a message.
 pub(crate) fn quoted(name: &str) -> String {
-    let mut short: String = name.chars().take(64).collect();
-    if short.len() < name.len() {
-        short.push('…');
-    }
-    format!("`{}`", one_line(&short))
+    format!("`{}`", shortened(name, 64))
 }
 
 /// A name that MCP allows, and so a file or an argument of ours may have.

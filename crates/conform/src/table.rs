@@ -2,7 +2,7 @@
 
 use admit::State;
 use contract::lint::Severity;
-use contract::text::one_line;
+use contract::text::shortened;
 
 use crate::Report;
 
@@ -60,17 +60,9 @@ impl Report {
 }
 
 pub(crate) fn shown_name(name: &str) -> String {
-    shown(name, MAX_NAME)
+    shortened(name, MAX_NAME)
 }
 
 pub(crate) fn shown_place(path: &str) -> String {
-    shown(path, MAX_PLACE)
-}
-
-fn shown(text: &str, most: usize) -> String {
-    let mut short: String = text.chars().take(most).collect();
-    if short.len() < text.len() {
-        short.push('…');
-    }
-    one_line(&short)
+    shortened(path, MAX_PLACE)
 }

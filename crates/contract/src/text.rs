@@ -36,6 +36,14 @@ pub fn one_line(text: &str) -> String {
     escape(text, |c| is_hidden(c) || c == '\n' || c == '\t')
 }
 
+/// On one line and not endless: the first `limit` characters, and an ellipsis where there are more.
+pub fn shortened(text: &str, limit: usize) -> String {
+    match text.char_indices().nth(limit) {
+        Some((end, _)) => one_line(&text[..end]) + "…",
+        None => one_line(text),
+    }
+}
+
 /// Pretty JSON in which nothing hides: hidden characters are JSON escapes, so it means the same and can be reviewed, whether
 /// in a terminal or in the diff of a committed file.
 pub fn json(value: &Value) -> String {
@@ -73,7 +81,7 @@ fn escape(text: &str, hide: impl Fn(char) -> bool) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Value, is_hidden, one_line, visible};
+    use super::{Value, is_hidden, one_line, shortened, visible};
     use proptest::prelude::*;
     use serde_json::json;
 
@@ -81,6 +89,12 @@ mod tests {
     fn hidden_characters_show() {
         assert_eq!(visible("a\u{1b}[31mb\r\n\tc"), "a\\u{1b}[31mb\\r\n\tc");
         assert_eq!(one_line("a\n\u{202e}b\u{e0041}"), "a\\n\\u{202e}b\\u{e0041}");
+    }
+
+    #[test]
+    fn long_texts_are_shortened() {
+        let shown = [0, 2, 3, 4].map(|limit| shortened("aé\n", limit));
+        assert_eq!(shown, ["…", "aé…", "aé\\n", "aé\\n"]);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::fmt;
 use serde::ser::{Serialize, SerializeStruct, Serializer};
 
 use super::rules::{Id, Rule};
-use crate::text::one_line;
+use crate::text::{one_line, shortened};
 
 /// A list with ten thousand undescribed properties is one problem, not ten thousand.
 const MAX_PER_RULE: usize = 25;
@@ -100,7 +100,7 @@ impl Report {
                 rule,
                 tool: self.tool.clone(),
                 path: path.into(),
-                message: one_line(&shortened(&message.into(), MAX_MESSAGE)),
+                message: shortened(&message.into(), MAX_MESSAGE),
                 hint: hint.into(),
             });
         }
@@ -131,13 +131,5 @@ impl Report {
 
 /// A name in a message: one line, in backticks, not endless.
 pub(super) fn quoted(name: &str) -> String {
-    format!("`{}`", one_line(&shortened(name, 64)))
-}
-
-fn shortened(text: &str, most: usize) -> String {
-    let mut short: String = text.chars().take(most).collect();
-    if short.len() < text.len() {
-        short.push('…');
-    }
-    short
+    format!("`{}`", shortened(name, 64))
 }
