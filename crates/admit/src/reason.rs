@@ -191,7 +191,9 @@ impl Id {
                 "make sure that you know why the server says so before you rely on the tool".into()
             }
             Self::TooMany => {
-                format!("remove the upstream `{name}` and add it again, if you still trust it")
+                format!(
+                    "if you still trust it, delete `{name}` under `upstreams` in vouch.lock and run: vouch accept {name}"
+                )
             }
         }
     }

@@ -297,6 +297,24 @@ fn what_is_no_lock_is_refused() {
 }
 
 #[test]
+fn a_full_lock_takes_no_new_tool_until_its_upstream_is_deleted() {
+    let definition = json!(1);
+    let pin = json!({
+        "state": "removed", "admitted": "2026-01-01T00:00:00Z",
+        "digest": admit::digest_of(&definition), "definition": definition,
+    });
+    let tools: serde_json::Map<String, Value> =
+        (0..20_000).map(|n| (format!("gone{n}"), pin.clone())).collect();
+    let mut lock = json!({"version": 1, "upstreams": {"files": {"tools": tools}}});
+    let full = Pins::parse(&lock.to_string()).unwrap();
+    insta::assert_snapshot!(brief(&judge_as(Mode::Default, &[clean("late")], &full)));
+    // What the remedy says.
+    lock["upstreams"].as_object_mut().unwrap().remove("files");
+    let empty = Pins::parse(&lock.to_string()).unwrap();
+    assert!(judge_as(Mode::Default, &[clean("late")], &empty).tools[0].runs());
+}
+
+#[test]
 fn a_list_of_thousands_that_all_change_their_names_is_compared_in_time() {
     // Broken ones cost nothing to judge; what is measured is the search for originals.
     let tool = |prefix: &str, n: usize| {
