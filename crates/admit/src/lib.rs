@@ -27,6 +27,6 @@ pub use allowlist::{Allowlist, AllowlistError};
 pub use change::{Change, ChangeClass, classify};
 pub use overlay::{Limits, Overlay, OverlayError, ResultMode, structure};
 pub use pins::{Accepted, Baseline, Pending, Pin, PinState, Pins, PinsError, UpstreamPins};
-pub use policy::{Mode, Policy, Upstream};
+pub use policy::{Mode, Policy, Upstream, is_file_name};
 pub use read::{MAX_DEFINITION_BYTES, digest_of};
 pub use reason::{AdmissionRule, Reason, admission_rules};

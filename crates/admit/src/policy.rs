@@ -30,6 +30,12 @@ impl Upstream {
     }
 }
 
+/// Whether an overlay's file can have the name of this tool: one that MCP allows, and that hides no file.
+pub fn is_file_name(tool: &str) -> bool {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+    (1..=128).contains(&tool.len()) && tool.chars().all(is_plain) && !tool.starts_with('.')
+}
+
 /// How much an upstream may leave out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

@@ -9,7 +9,7 @@ use contract::lint::{Finding, Severity};
 use contract::text::shortened;
 use serde::Serialize;
 
-use crate::{Mode, Upstream};
+use crate::{Mode, Upstream, is_file_name};
 
 /// A message may repeat names and digests of strangers, and those have no bound.
 const MAX_MESSAGE: usize = 400;
@@ -158,17 +158,11 @@ pub(crate) fn quoted(name: &str) -> String {
     format!("`{}`", shortened(name, 64))
 }
 
-/// A name that MCP allows, and so a file or an argument of ours may have.
-fn is_plain(tool: &str) -> bool {
-    (1..=128).contains(&tool.len())
-        && tool.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.'))
-}
-
 impl Id {
     fn remedy(self, upstream: &Upstream, tool: &str) -> String {
         let name = &upstream.name;
         let file =
-            || if is_plain(tool) { upstream.overlay_file(tool) } else { "its overlay".into() };
+            || if is_file_name(tool) { upstream.overlay_file(tool) } else { "its overlay".into() };
         match self {
             Self::TaskRequired => "expect its calls to be refused by the server".into(),
             Self::NoEntry | Self::Oversized => "only the server's author can mend it".into(),
@@ -205,7 +199,7 @@ const OVERLAID: &[&str] =
 
 /// What the operator can do about a finding of the linter, whose hint speaks to the server's author.
 fn remedy(finding: &Finding, upstream: &Upstream) -> String {
-    if !is_plain(&finding.tool) {
+    if !is_file_name(&finding.tool) {
         return "only the server's author can give it another name".into();
     }
     let file = upstream.overlay_file(&finding.tool);
