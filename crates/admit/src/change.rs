@@ -1,6 +1,7 @@
 //! What changed between two definitions of one tool, by what it means for those who call it.
 
 mod diff;
+mod outline;
 pub(crate) mod schema;
 
 use std::collections::{BTreeSet, HashSet};
@@ -48,7 +49,8 @@ impl fmt::Display for ChangeClass {
 pub struct Change {
     /// In the order of [`ChangeClass`], each once.
     pub classes: Vec<ChangeClass>,
-    /// Unified lines over the two definitions; every hidden character shows.
+    /// Unified lines over the two definitions, or the places that differ where those are too long; every hidden
+    /// character shows.
     pub diff: String,
 }
 

@@ -6,7 +6,8 @@
 //! overlay from real answers.
 //!
 //! Everything here is pure: no file, no clock, no connection. Whoever holds those passes values in and writes values
-//! out. Any JSON is judged without a panic and in linear time. Start reading at [`admit`].
+//! out. Any JSON is judged without a panic and in time that grows with its size and no faster: what would cost more, such as
+//! comparing lines, has a bound. Start reading at [`admit`].
 
 mod admission;
 mod allowlist;

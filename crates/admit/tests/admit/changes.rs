@@ -1,6 +1,6 @@
 //! What a change means: a table of changes with their classes, and the laws they keep.
 
-use admit::{ChangeClass, classify};
+use admit::{Change, ChangeClass, classify};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -88,11 +88,44 @@ fn the_diff_shows_what_a_reader_would_not_see() {
 }
 
 #[test]
-fn a_very_long_definition_is_not_laid_side_by_side() {
-    let long: Vec<Value> = (0..6_000).map(Value::from).collect();
-    let new = with(clean("read"), "/inputSchema/properties/path/enum", long.into());
-    let change = classify(&clean("read"), &new).unwrap();
-    assert_eq!(change.diff, "(too long to compare: 41 lines became 6043)\n");
+fn padding_does_not_hide_what_changed() {
+    let padding = |seed: usize, count: usize| -> Value {
+        let fields = (0..count).map(|n| (format!("{seed}-{n}"), json!({"of": [n, seed]})));
+        fields.collect::<serde_json::Map<_, _>>().into()
+    };
+    let padded = |seed| with(clean("read"), "/_meta", padding(seed, 2_000));
+    let hide = |tool| {
+        let tool = with(tool, "/description", json!("Reads a file, and something else."));
+        let tool = with(tool, "/inputSchema/properties/path/description", json!("A path\u{200b}"));
+        let tool = with(tool, "/inputSchema/properties/a~b\n", json!({"type": "string"}));
+        with(tool, "/outputSchema/properties/size/minimum", Value::Null)
+    };
+    // In what was there before, in what comes, and in fields of its own.
+    let same = classify(&padded(1), &hide(padded(1))).unwrap();
+    let other = classify(&padded(1), &hide(padded(2))).unwrap();
+    let mut fields = hide(clean("read"));
+    fields.as_object_mut().unwrap().extend(padding(3, 2_000).as_object().unwrap().clone());
+    let fields = classify(&clean("read"), &fields).unwrap();
+    let show = |change: &Change| change.diff.lines().take(20).collect::<Vec<_>>().join("\n");
+    insta::assert_snapshot!([&same, &other, &fields].map(show).join("\n\n"));
+    for change in [same, other, fields] {
+        assert!(change.diff.lines().count() < 1_000, "{}", change.diff.len());
+        assert!(!change.diff.contains(contract::text::is_hidden));
+    }
+}
+
+#[test]
+fn lines_that_all_differ_are_not_laid_side_by_side() {
+    let list =
+        |seed: usize| -> Value { (0..2_000).map(|n| n * 2 + seed).collect::<Vec<_>>().into() };
+    let old = with(clean("read"), "/inputSchema/properties/path/enum", list(0));
+    let new = with(clean("read"), "/inputSchema/properties/path/enum", list(1));
+    let diff = classify(&old, &new).unwrap().diff;
+    assert!(diff.starts_with("(too long"), "{diff}");
+    // As many lines, but few that changed.
+    let mut new = old.clone();
+    new["inputSchema"]["properties"]["path"]["enum"][1000] = json!(1);
+    insta::assert_snapshot!(classify(&old, &new).unwrap().diff);
 }
 
 /// Small schemas with the keywords that are compared.
