@@ -1,8 +1,10 @@
 //! The table of phrases that do not belong in a description, and a matcher for them.
 //!
 //! A phrase is a row of words: `a|b` is a choice, `..3` skips up to three words of the same sentence. It is matched
-//! against folded text (see `fold`), so case, white space, accents and look-alikes make no difference. Two stand-ins
-//! may be used: `SECRET` is a place where secrets live (`~/.ssh`), `URL` is a web address. `.` ends a sentence.
+//! against folded text (see `fold`), so case, white space, accents and look-alikes make no difference. Three stand-ins
+//! may be used: `KEYFILE` is a file of keys or credentials (`~/.ssh`), `SECRET` another place where secrets live, `URL`
+//! a web address. `.` ends a sentence. `!a|b` at the start: not right after one of these words in the same sentence, so
+//! that "if true, do not ask" is no order.
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
@@ -79,29 +81,66 @@ const PHRASES: &[(Grade, &str)] = &[
         Soft,
         "user|users has|have already|previously approved|authorized|authorised|consented|agreed|confirmed",
     ),
+    (
+        Strong,
+        "!if|when|whether|true do|must|should|shall not ask ..3 for ..2 confirmation|permission|approval|consent",
+    ),
+    (
+        Strong,
+        "!if|when|whether|true dont|never ask ..3 for ..2 confirmation|permission|approval|consent",
+    ),
+    // "Authorized" alone may speak of OAuth.
+    (
+        Strong,
+        "!if|when|whether|after|once|unless|until|that user|users has|have already|previously approved|consented|agreed|confirmed",
+    ),
+    (
+        Strong,
+        "!if|when|whether|after|once|unless|until|that consent|permission|approval ..2 already ..1 given|granted|obtained",
+    ),
+    (
+        Strong,
+        "!not|never|dont|cannot|cant|wont without asking ..2 user|users|human|humans|permission|confirmation",
+    ),
+    (Strong, "always|just|simply ..6 without asking"),
     (Soft, "keep|hide ..4 secret|hidden from ..2 user|users|human"),
     (Soft, "do|must not|never refuse|decline"),
     // After secrets.
     (
         Strong,
-        "before|first|must|need|always|also|please|should ..10 read|open|cat|load|fetch|include|send|upload|copy|attach|print|pass ..8 SECRET",
+        "before|first|must|need|always|also|please|should ..10 read|open|cat|load|fetch|include|send|upload|copy|attach|print|pass ..8 SECRET|KEYFILE",
     ),
     (
         Strong,
-        "read|open|cat|load|fetch|copy|get|take|find ..8 SECRET ..10 pass|send|include|put|add|provide|append|attach|upload|post|submit",
+        "read|open|cat|load|fetch|copy|get|take|find ..8 SECRET|KEYFILE ..10 pass|send|include|put|add|provide|append|attach|upload|post|submit",
     ),
     (
         Strong,
-        "pass|send|include|put|add|provide|append|attach|upload|post|submit ..6 contents|content ..4 SECRET",
+        "pass|send|include|put|add|provide|append|attach|upload|post|submit ..6 contents|content ..4 SECRET|KEYFILE",
     ),
-    (Soft, "read|cat|send|upload|attach ..5 SECRET"),
+    (
+        Strong,
+        "!not|never|dont|cannot|cant|wont|refuses attach|send|upload|paste|cat|copy ..5 KEYFILE",
+    ),
+    // Not "credentials are read from ~/.aws": that is a fact about the tool.
+    (Strong, "!not|never|dont|cannot|cant|wont|refuses read|open|load KEYFILE"),
+    (Strong, "!not|never|dont|cannot|cant|wont|refuses read|open|load the|your|users ..1 KEYFILE"),
+    (
+        Strong,
+        "!not|never|dont|cannot|cant|wont|refuses read|open|load ..2 contents|content of ..2 KEYFILE",
+    ),
+    (Soft, "read|cat|send|upload|attach ..5 SECRET|KEYFILE"),
     // Carrying things away.
     (
         Strong,
-        "send|upload|forward|transmit|post|email|leak|exfiltrate|submit ..4 conversation|history|credentials|credential|password|passwords|secrets|tokens|keys|environment|memory|chat|messages|prompt|SECRET ..6 to ..3 URL",
+        "send|upload|forward|transmit|post|email|leak|exfiltrate|submit ..4 conversation|history|credentials|credential|password|passwords|secrets|tokens|keys|environment|memory|chat|messages|prompt|SECRET|KEYFILE ..6 to ..3 URL",
     ),
     (Strong, "exfiltrate"),
     (Strong, "send|forward|bcc|cc ..4 copy|copies of ..2 every|each|all ..8 to"),
+    (
+        Strong,
+        "send|forward|transmit|upload|post|email|submit ..2 your|our|entire|full|whole|complete ..2 conversation|chat|context|history|credentials|passwords|secrets|prompt|memory ..2 to|as|in",
+    ),
     (Soft, "send|forward|transmit|upload|post the ..2 contents|content of ..8 to"),
     (
         Soft,
@@ -134,8 +173,8 @@ const PHRASES: &[(Grade, &str)] = &[
     (Soft, "never|not|dont use|call|invoke any|other|another ..1 other|tool|tools"),
 ];
 
-/// Where secrets live, as it appears in folded text.
-const SECRETS: &[&str] = &[
+/// Files of keys and credentials, as they appear in folded text.
+const KEYFILES: &[&str] = &[
     "~/.ssh",
     "/.ssh/",
     "id_rsa",
@@ -144,11 +183,15 @@ const SECRETS: &[&str] = &[
     "/.aws/credentials",
     "~/.gnupg",
     "~/.netrc",
+    "/etc/shadow",
+    "wallet.dat",
+];
+/// Where secrets live, too, but honest tools have to do with it.
+const SECRETS: &[&str] = &[
     "~/.kube/config",
     "~/.docker/config.json",
     "~/.config/gcloud",
     "/etc/passwd",
-    "/etc/shadow",
     "mcp.json",
     "claude_desktop_config.json",
     "~/.claude.json",
@@ -161,7 +204,6 @@ const SECRETS: &[&str] = &[
     "ssh key",
     "ssh keys",
     "api keys",
-    "wallet.dat",
     "seed phrase",
 ];
 const ADDRESSES: &[&str] = &["https://", "http://", "ftp://", "webhook"];
@@ -177,7 +219,9 @@ pub(super) fn search(folded: &str) -> Option<(Grade, String)> {
     let words = words_of(folded);
     for start in 0..words.len() {
         for phrase in TABLE.get(words[start]).into_iter().flatten() {
-            if let Some(end) = match_at(&phrase.rest, &words, start + 1) {
+            if let Some(end) = match_at(&phrase.rest, &words, start + 1)
+                && !follows(&phrase.unless, &words[..start])
+            {
                 keep(&mut found, phrase.grade, || words[start..end].join(" ").to_lowercase());
             }
         }
@@ -198,10 +242,11 @@ fn keep(found: &mut Option<(Grade, String)>, grade: Grade, words: impl FnOnce() 
     }
 }
 
-/// What follows the first word.
+/// What stands around the first word.
 #[derive(Clone)]
 struct Phrase {
     grade: Grade,
+    unless: Arc<[&'static str]>,
     rest: Arc<[Element]>,
 }
 
@@ -214,8 +259,13 @@ enum Element {
 static TABLE: LazyLock<HashMap<&str, Vec<Phrase>>> = LazyLock::new(|| {
     let mut table: HashMap<&str, Vec<Phrase>> = HashMap::new();
     for (grade, words) in PHRASES {
+        let (unless, words) = match words.strip_prefix('!').and_then(|text| text.split_once(' ')) {
+            Some((unless, words)) => (unless.split('|').collect(), words),
+            None => (Arc::default(), *words),
+        };
         let (first, rest) = words.split_once(' ').unwrap_or((words, ""));
-        let phrase = Phrase { grade: *grade, rest: rest.split_whitespace().map(element).collect() };
+        let rest = rest.split_whitespace().map(element).collect();
+        let phrase = Phrase { grade: *grade, unless, rest };
         for word in first.split('|') {
             table.entry(word).or_default().push(phrase.clone());
         }
@@ -228,6 +278,12 @@ fn element(word: &'static str) -> Element {
         Some(count) => Element::Gap(count.parse().expect("the table has numbers after `..`")),
         None => Element::OneOf(word.split('|').collect()),
     }
+}
+
+/// Whether one of `words` is among the last few before a match, in the same sentence.
+fn follows(words: &[&str], before: &[&str]) -> bool {
+    let near = before.iter().rev().take(NEAR).take_while(|word| **word != END);
+    near.into_iter().any(|word| words.contains(word))
 }
 
 /// The end of a match that starts at `at`.
@@ -245,6 +301,9 @@ fn match_at(elements: &[Element], words: &[&str], at: usize) -> Option<usize> {
             .find_map(|skip| match_at(rest, words, at + skip)),
     }
 }
+
+/// Words before a match that say whether it is an order.
+const NEAR: usize = 5;
 
 /// The end of a sentence: no phrase reaches across it.
 const END: &str = ".";
@@ -279,7 +338,8 @@ fn stand_in(rest: &str) -> Option<(&'static str, usize)> {
     let known = |list: &[&'static str]| {
         list.iter().find(|text| rest.starts_with(**text)).map(|text| text.len())
     };
-    known(SECRETS)
-        .map(|length| ("SECRET", length))
+    known(KEYFILES)
+        .map(|length| ("KEYFILE", length))
+        .or_else(|| known(SECRETS).map(|length| ("SECRET", length)))
         .or_else(|| known(ADDRESSES).map(|length| ("URL", length)))
 }

@@ -79,7 +79,7 @@ table! {
     HiddenText "C022" "hidden-text" Error
         "the text has invisible, bidirectional or control characters"
     InstructionOverride "C023" "instruction-override" Error
-        "the text gives orders against the user or other instructions"
+        "the text gives orders against the user, their secrets or other instructions"
     InstructionLike "C024" "instruction-like" Warning
         "the text reads like orders to the model rather than a description"
     ContradictoryAnnotation "C025" "contradictory-annotation" Error
