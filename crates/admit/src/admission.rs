@@ -70,8 +70,6 @@ pub struct Judged {
     pub overlay: Option<String>,
     /// Against the definition that was admitted; for a renamed copy, against that of the original.
     pub change: Option<Change>,
-    /// Nobody but the server says what the tool changes.
-    pub effects_claimed: bool,
     assessed: Option<Arc<Assessed>>,
 }
 
@@ -210,7 +208,6 @@ fn look_at(
         digest: sha256_of(text.as_bytes()),
         overlay: None,
         change: None,
-        effects_claimed: true,
         assessed: None,
     };
     let Some(entry) = tool.as_object() else {
@@ -257,7 +254,6 @@ fn look_at(
     judged.contract.clone_from(&assessed.contract);
     judged.result = assessed.result;
     judged.overlay.clone_from(&assessed.overlay);
-    judged.effects_claimed = assessed.effects_claimed;
     judged.assessed = Some(assessed);
     judged
 }

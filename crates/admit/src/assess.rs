@@ -28,7 +28,6 @@ pub(crate) struct Assessed {
     /// Under which it could run, if nothing else were against it.
     pub(crate) contract: Option<Arc<Contract>>,
     pub(crate) result: ResultMode,
-    pub(crate) effects_claimed: bool,
 }
 
 /// What is judged, and by whose word.
@@ -76,7 +75,6 @@ impl Case<'_> {
             reasons,
             contract: contract.map(Arc::new),
             result: overlay.map(|overlay| overlay.result).unwrap_or_default(),
-            effects_claimed: !overlay.is_some_and(decides_effects),
         }
     }
 
@@ -113,13 +111,4 @@ impl Case<'_> {
                 .ok()
         })
     }
-}
-
-fn decides_effects(overlay: &Overlay) -> bool {
-    let by_constraint =
-        overlay.constraints.as_ref().is_some_and(|limits| limits.side_effects.is_some());
-    by_constraint
-        || overlay.annotations.as_ref().is_some_and(|hints| {
-            hints.contains_key("readOnlyHint") || hints.contains_key("destructiveHint")
-        })
 }

@@ -94,8 +94,4 @@ impl Samples {
     pub fn is_empty(&self) -> bool {
         self.all.is_empty()
     }
-
-    pub fn is_full(&self) -> bool {
-        self.all.len() >= MAX_SAMPLES || self.bytes >= MAX_BYTES
-    }
 }

@@ -3,7 +3,7 @@
 //! Hints come from a server that nobody has to trust, so they never lift a limit: rate, time, sizes and approval are
 //! the same whatever they say. They do decide what clients are told, and whether an audit line is awaited before the
 //! answer (it is for tools that change something). Whoever cannot accept a server's word for that sets `sideEffects` in
-//! the overlay; [`crate::Judged::effects_claimed`] says where only the server's word stands.
+//! the overlay.
 
 use std::time::Duration;
 
