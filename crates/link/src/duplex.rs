@@ -69,6 +69,14 @@ impl Duplex {
     }
 }
 
+impl Drop for Duplex {
+    /// A reply that a server does not read holds the way out; it must not outlive an attempt that was given up.
+    fn drop(&mut self) {
+        self.flight.close(&LinkError::Closed);
+        self.outlet.close();
+    }
+}
+
 /// Dropped while it waits, it tells the server that nobody does any more.
 struct Waiting<'a> {
     ticket: Ticket,

@@ -80,10 +80,11 @@ pub(crate) async fn start(
     let outlet = Arc::new(Outlet::Pipe(pipe));
     let reader = Reader { flight: flight.clone(), outlet: Arc::downgrade(&outlet), tail };
     tokio::spawn(reader.run(stdout, is_over.clone()));
-    let Outlet::Pipe(pipe) = &*outlet else { unreachable!("made above") };
+    let duplex = Duplex { flight, outlet };
+    let Outlet::Pipe(pipe) = &*duplex.outlet else { unreachable!("made above") };
     let sent = pipe.send_bytes(spec).await;
     sent.map_err(|_| LinkError::Program { reason: "its keeper ended at once".to_owned() })?;
-    Ok((Duplex { flight, outlet }, Child { over: is_over, kill }))
+    Ok((duplex, Child { over: is_over, kill }))
 }
 
 fn describe(status: ExitStatus) -> String {

@@ -134,12 +134,8 @@ impl Shared {
         let known =
             if matches!(self.options.reach, Reach::Sse(_)) { Some(Era::Handshake) } else { known };
         let limit = self.options.connect_timeout;
-        let agreed = negotiate(&wire, &self.context, known, limit).await;
-        let Agreed { server, list_changed, has_tools } = agreed.inspect_err(|_| {
-            if let Wire::Duplex(duplex) = &wire {
-                duplex.outlet.close();
-            }
-        })?;
+        let agreed = negotiate(&wire, &self.context, known, limit).await?;
+        let Agreed { server, list_changed, has_tools } = agreed;
         let session = Session { wire, server, has_tools, child };
         let (protocol, era) = session.protocol();
         match (&session.wire, era) {

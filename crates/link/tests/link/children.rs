@@ -80,6 +80,21 @@ async fn after_an_attempt_that_took_too_long() {
     check_gone(&[pid]).await;
 }
 
+/// It asks something whose answer no pipe holds, reads nothing, and answers nothing.
+#[tokio::test]
+async fn after_an_attempt_that_left_a_reply_unread() {
+    let mut deaf = program("handshake");
+    deaf.command = "sh".to_owned();
+    let ping = r#"printf '{"jsonrpc":"2.0","id":"%0100000d","method":"ping"}\n' 0"#;
+    deaf.args = vec!["-c".into(), format!("echo $$ >&2; {ping}; exec sleep 1000 < /dev/null")];
+    let connect_timeout = std::time::Duration::from_millis(400);
+    let link = Link::new(Options { connect_timeout, ..options(deaf) });
+    link.connect().await.unwrap_err();
+    let pid: Value = link.stderr().trim().parse::<u64>().unwrap().into();
+    drop(link);
+    check_gone(&[pid]).await;
+}
+
 /// Not a test of its own: the process that the next test kills.
 #[tokio::test]
 #[ignore = "run by after_the_owner_was_killed"]
