@@ -7,13 +7,13 @@ use std::sync::{Arc, Weak};
 use serde_json::value::RawValue;
 use tokio::sync::oneshot;
 
+use crate::LinkError;
 use crate::context::count;
 use crate::envelope::{self, Message};
 use crate::error::Fail;
 use crate::flight::{Flight, Ticket};
 use crate::session::Request;
 use crate::sse::Post;
-use crate::{LinkError, question};
 
 pub(crate) use pipe::Pipe;
 
@@ -102,25 +102,15 @@ impl Drop for Waiting<'_> {
 pub(crate) fn receive(flight: &Arc<Flight>, outlet: &Weak<Outlet>, text: &[u8]) {
     match envelope::read(text) {
         Some(Message::Answer { id, outcome }) => flight.answer(id, &outcome),
-        Some(Message::Note { method, params }) => flight.note(&method, params),
-        Some(Message::Request { id, method, params }) if flight.may_ask() => {
-            let (call, listener) = flight.only_askable(&method).unzip();
-            let answer = question::answer(
-                flight.context.clone(),
-                listener,
-                method.into_owned(),
-                params.map(RawValue::to_owned),
-            );
-            let (outlet, reply_to) = (outlet.clone(), id.to_owned());
-            let task = tokio::spawn(async move {
-                let reply = envelope::reply(&reply_to, answer.await);
+        Some(Message::Note { method, params }) => flight.note(&method, params, None),
+        Some(Message::Request(question)) => {
+            let outlet = outlet.clone();
+            flight.ask(question, None, async move |reply| {
                 if let Some(outlet) = outlet.upgrade() {
                     let _ = outlet.send(reply).await;
                 }
             });
-            flight.asking(id, call, task.abort_handle());
         }
-        Some(Message::Request { .. }) => count(&flight.context.declined),
         None if text.trim_ascii().is_empty() => {}
         None => {
             count(&flight.context.garbage);

@@ -30,15 +30,18 @@ pub(crate) enum Message<'a> {
         id: Option<u64>,
         outcome: Outcome<'a>,
     },
-    Request {
-        id: &'a RawValue,
-        method: Cow<'a, str>,
-        params: Option<&'a RawValue>,
-    },
+    Request(Question<'a>),
     Note {
         method: Cow<'a, str>,
         params: Option<&'a RawValue>,
     },
+}
+
+/// A request of the server.
+pub(crate) struct Question<'a> {
+    pub(crate) id: &'a RawValue,
+    pub(crate) method: Cow<'a, str>,
+    pub(crate) params: Option<&'a RawValue>,
 }
 
 pub(crate) enum Outcome<'a> {
@@ -56,7 +59,7 @@ pub(crate) fn read(text: &[u8]) -> Option<Message<'_>> {
     }
     let Members { id, method, params, result, error, .. } = members;
     match (method, id) {
-        (Some(method), Some(id)) => Some(Message::Request { id, method, params }),
+        (Some(method), Some(id)) => Some(Message::Request(Question { id, method, params })),
         (Some(method), None) => Some(Message::Note { method, params }),
         (None, id) => {
             let outcome = match (result, error) {
@@ -148,7 +151,9 @@ mod tests {
                 format!("error {id:?} {}", error.get())
             }
             Some(Message::Answer { id, outcome: Outcome::Nothing }) => format!("nothing {id:?}"),
-            Some(Message::Request { id, method, .. }) => format!("request {} {method}", id.get()),
+            Some(Message::Request(Question { id, method, .. })) => {
+                format!("request {} {method}", id.get())
+            }
             Some(Message::Note { method, .. }) => format!("note {method}"),
         }
     }

@@ -2,8 +2,9 @@
 //!
 //! An answer is handed to the call with its id and to no other; what fits no call is counted and dropped.
 
+mod asks;
+
 use std::collections::HashMap;
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use contract::Progress;
@@ -11,15 +12,14 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio::sync::{oneshot, watch};
-use tokio::task::AbortHandle;
 
 use crate::context::{Context, count};
 use crate::envelope::{Fault, Outcome};
-use crate::{Abilities, Asker, LinkError, ProgressSink, question, scan};
+use crate::{Abilities, Asker, LinkError, ProgressSink, scan};
+
+use asks::Ask;
 
 const SHOWN_MESSAGE: usize = 1000;
-/// Requests of the server that are being answered; more at a time are not questions any more but a flood.
-pub(crate) const MAX_QUESTIONS: usize = 64;
 
 pub(crate) type Reply = Result<Box<RawValue>, LinkError>;
 
@@ -40,8 +40,8 @@ struct Entry {
 pub(crate) struct Flight {
     pub(crate) context: Arc<Context>,
     calls: Mutex<HashMap<u64, Entry>>,
-    /// Questions that are being asked, by the server's id, with the call they are asked for.
-    asks: Mutex<HashMap<String, (Option<u64>, AbortHandle)>>,
+    /// Locked before `calls`, where both are.
+    asks: Mutex<Vec<Ask>>,
     closed: watch::Sender<Option<LinkError>>,
 }
 
@@ -65,6 +65,10 @@ impl Flight {
         }
         calls.insert(id, Entry { reply, listener });
         Ok(Ticket { flight: self.clone(), id })
+    }
+
+    fn is_closed(&self) -> bool {
+        self.closed.borrow().is_some()
     }
 
     pub(crate) fn closed_by(&self) -> Option<LinkError> {
@@ -92,9 +96,7 @@ impl Flight {
                 let _ = reply.send(Err(reason.clone()));
             }
         }
-        for (_, (_, ask)) in lock(&self.asks).drain() {
-            ask.abort();
-        }
+        self.end_all_asks();
     }
 
     /// An answer that came over the shared connection.
@@ -149,16 +151,14 @@ impl Flight {
         }
     }
 
-    /// A notification: progress of a call, a changed list, or a question withdrawn.
-    pub(crate) fn note(&self, method: &str, params: Option<&RawValue>) {
+    /// A notification: progress of a call, a changed list, or a question withdrawn. `stream_of` as in [`Flight::ask`].
+    pub(crate) fn note(&self, method: &str, params: Option<&RawValue>, stream_of: Option<u64>) {
         match method {
             "notifications/tools/list_changed" => self.context.note_change(),
             "notifications/progress" => self.progress(params),
             "notifications/cancelled" => {
-                if let Some(id) = self.parse::<Withdrawn>(params).map(|note| note.request_id)
-                    && let Some((_, ask)) = lock(&self.asks).remove(&id.to_string())
-                {
-                    ask.abort();
+                if let Some(note) = self.parse::<Withdrawn>(params) {
+                    self.withdraw(&note.request_id.to_string(), stream_of);
                 }
             }
             _ => {}
@@ -185,41 +185,9 @@ impl Flight {
         }
     }
 
-    /// The one call that a question on a shared stream can be about. If it could be about several, nobody is asked, and
-    /// from now on such calls run one after another.
-    pub(crate) fn only_askable(&self, method: &str) -> Option<(u64, Listener)> {
-        let calls = lock(&self.calls);
-        let mut askable = calls.iter().filter(|(_, entry)| entry.listener.asker.is_some());
-        let (id, entry) = askable.next()?;
-        if askable.next().is_none() {
-            return Some((*id, entry.listener.clone()));
-        }
-        if question::is_for_callers(method) {
-            self.context.one_at_a_time.store(true, Ordering::Relaxed);
-        }
-        None
-    }
-
-    pub(crate) fn may_ask(&self) -> bool {
-        let mut asks = lock(&self.asks);
-        asks.retain(|_, (_, task)| !task.is_finished());
-        asks.len() < MAX_QUESTIONS
-    }
-
-    /// Remembers a question, so that it ends with its call or when the server withdraws it.
-    pub(crate) fn asking(&self, id: &RawValue, call: Option<u64>, task: AbortHandle) {
-        lock(&self.asks).insert(id.get().to_owned(), (call, task));
-    }
-
     fn leave(&self, id: u64) {
         lock(&self.calls).remove(&id);
-        lock(&self.asks).retain(|_, (call, task)| {
-            let over = *call == Some(id);
-            if over {
-                task.abort();
-            }
-            !over
-        });
+        self.end_asks_of(id);
     }
 }
 

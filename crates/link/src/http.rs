@@ -14,7 +14,7 @@ use serde_json::value::RawValue;
 use tokio::task::AbortHandle;
 
 use crate::error::Fail;
-use crate::flight::{Flight, Listener, lock};
+use crate::flight::{Flight, lock};
 use crate::session::Request;
 use crate::{Endpoint, Era, LinkError, envelope, headers};
 
@@ -60,7 +60,7 @@ impl Http {
     pub(crate) async fn request(&self, request: Request<'_>) -> Result<Box<RawValue>, Fail> {
         let Request { id, method, body, protocol, name, headers: extra, listener, cancel } =
             request;
-        let ticket = self.flight.enter(id, listener.clone(), None).map_err(Fail::Unsent)?;
+        let ticket = self.flight.enter(id, listener, None).map_err(Fail::Unsent)?;
         let era = protocol.map_or(Era::Handshake, |(_, era)| era);
         // In the stateless era closing the request is how it is cancelled.
         let cancel = cancel && era == Era::Handshake;
@@ -76,7 +76,7 @@ impl Http {
                 headers.insert(name, value);
             }
         }
-        let reply = self.exchange(id, headers, body, &listener, version).await;
+        let reply = self.exchange(id, headers, body, version).await;
         waiting.cancel = false;
         drop(ticket);
         reply
@@ -87,7 +87,6 @@ impl Http {
         id: u64,
         headers: HeaderMap,
         body: Vec<u8>,
-        listener: &Listener,
         version: Option<&str>,
     ) -> Result<Box<RawValue>, Fail> {
         let response = self.line.post(headers, body, &self.flight).await?;
@@ -98,7 +97,7 @@ impl Http {
             session.set_sensitive(true);
             let _ = self.line.session.set(session);
         }
-        answer::read(self, response, id, listener, version).await
+        answer::read(self, response, id, version).await
     }
 
     pub(crate) async fn notify(&self, text: Vec<u8>, protocol: &str) -> Result<(), Fail> {
@@ -171,9 +170,18 @@ impl Line {
         Err(fail)
     }
 
-    /// Sends what nobody waits for an answer to.
-    async fn tell(&self, text: Vec<u8>, protocol: Option<&str>, flight: &Flight) {
-        let _ = self.post(self.headers(protocol), text, flight).await;
+    /// Has a question answered; `stream_of` as in [`Flight::ask`].
+    fn ask(
+        self: &Arc<Self>,
+        question: envelope::Question<'_>,
+        stream_of: Option<u64>,
+        protocol: Option<&str>,
+        flight: &Arc<Flight>,
+    ) {
+        let (line, headers, flight_too) = (self.clone(), self.headers(protocol), flight.clone());
+        flight.ask(question, stream_of, async move |reply| {
+            let _ = line.post(headers, reply, &flight_too).await;
+        });
     }
 }
 

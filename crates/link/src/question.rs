@@ -70,6 +70,10 @@ pub(crate) async fn answer(
         .map_err(|reason| refuse(NOBODY, &context.shown(&reason, SHOWN_REASON)))
 }
 
+pub(crate) fn too_large(limit: usize) -> Refusal {
+    refuse(BAD_PARAMS, &format!("the question has over {limit} bytes"))
+}
+
 fn refuse(code: i64, message: &str) -> Refusal {
     Refusal { code, message: message.to_owned() }
 }

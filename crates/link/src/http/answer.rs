@@ -6,15 +6,13 @@ use futures::FutureExt;
 use http::header::CONTENT_TYPE;
 use reqwest::Response;
 use serde_json::value::RawValue;
-use tokio::task::JoinSet;
 
 use super::{Http, describe};
+use crate::LinkError;
 use crate::context::count;
 use crate::envelope::{self, Message};
 use crate::error::Fail;
 use crate::events::{Event, Events};
-use crate::flight::{Listener, MAX_QUESTIONS};
-use crate::{LinkError, question};
 
 /// A stream that breaks before the answer is taken up again this often, where the server numbers its events.
 const MAX_RESUMES: usize = 5;
@@ -26,14 +24,11 @@ pub(super) async fn read(
     http: &Http,
     response: Response,
     id: u64,
-    listener: &Listener,
     version: Option<&str>,
 ) -> Result<Box<RawValue>, Fail> {
     let limit = http.flight.context.bounds.max_message_bytes;
     if is_stream(&response) {
-        return Stream { http, id, listener, version, questions: JoinSet::new() }
-            .run(response)
-            .await;
+        return Stream { http, id, version }.run(response).await;
     }
     let body = read_bounded(response, limit).await.inspect_err(|error| {
         if matches!(error, LinkError::TooLarge { .. }) {
@@ -85,14 +80,11 @@ pub(crate) async fn read_bounded(
 struct Stream<'a> {
     http: &'a Http,
     id: u64,
-    listener: &'a Listener,
     version: Option<&'a str>,
-    /// Ends with the call.
-    questions: JoinSet<()>,
 }
 
 impl Stream<'_> {
-    async fn run(mut self, mut response: Response) -> Result<Box<RawValue>, Fail> {
+    async fn run(self, mut response: Response) -> Result<Box<RawValue>, Fail> {
         let limit = self.http.flight.context.bounds.max_message_bytes;
         let mut events = Events::new(limit);
         let mut ready = Vec::new();
@@ -127,7 +119,7 @@ impl Stream<'_> {
         }
     }
 
-    fn take(&mut self, event: &Event) -> Option<Result<Box<RawValue>, LinkError>> {
+    fn take(&self, event: &Event) -> Option<Result<Box<RawValue>, LinkError>> {
         let flight = &self.http.flight;
         match envelope::read(&event.data) {
             Some(Message::Answer { id: Some(id), outcome }) if id == self.id => {
@@ -137,25 +129,11 @@ impl Stream<'_> {
                 return Some(flight.outcome(&error));
             }
             Some(Message::Answer { .. }) => count(&flight.context.stray_answers),
-            Some(Message::Note { method, params }) => flight.note(&method, params),
-            Some(Message::Request { id, method, params }) => {
-                while self.questions.try_join_next().is_some() {}
-                if self.questions.len() >= MAX_QUESTIONS {
-                    count(&flight.context.declined);
-                    return None;
-                }
-                let answer = question::answer(
-                    flight.context.clone(),
-                    Some(self.listener.clone()),
-                    method.into_owned(),
-                    params.map(RawValue::to_owned),
-                );
-                let (line, flight) = (self.http.line.clone(), flight.clone());
-                let (reply_to, version) = (id.to_owned(), self.version.map(str::to_owned));
-                self.questions.spawn(async move {
-                    let reply = envelope::reply(&reply_to, answer.await);
-                    line.tell(reply, version.as_deref(), &flight).await;
-                });
+            Some(Message::Note { method, params }) => {
+                flight.note(&method, params, Some(self.id));
+            }
+            Some(Message::Request(question)) => {
+                self.http.line.ask(question, Some(self.id), self.version, flight);
             }
             None if event.data.is_empty() => {}
             None => count(&flight.context.garbage),

@@ -7,7 +7,6 @@ use http::header::ACCEPT;
 use http::{HeaderValue, StatusCode};
 use reqwest::Response;
 use serde_json::json;
-use serde_json::value::RawValue;
 
 use super::answer::is_stream;
 use super::{Http, Line, describe, refusal};
@@ -16,7 +15,7 @@ use crate::error::Fail;
 use crate::events::Events;
 use crate::flight::{Flight, lock};
 use crate::session::Meta;
-use crate::{Abilities, Era, LinkError, headers, question};
+use crate::{Abilities, Era, LinkError, headers};
 use tokio::time::Instant;
 
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
@@ -124,21 +123,11 @@ async fn follow(line: &Arc<Line>, flight: &Arc<Flight>, protocol: &str, mut resp
         }
         for event in ready.drain(..) {
             match envelope::read(&event.data) {
-                Some(Message::Note { method, params }) => flight.note(&method, params),
-                Some(Message::Request { id, method, params }) if flight.may_ask() => {
-                    let (call, listener) = flight.only_askable(&method).unzip();
-                    let context = flight.context.clone();
-                    let params = params.map(RawValue::to_owned);
-                    let answer = question::answer(context, listener, method.into_owned(), params);
-                    let (line, inner) = (line.clone(), flight.clone());
-                    let (reply_to, protocol) = (id.to_owned(), protocol.to_owned());
-                    let task = tokio::spawn(async move {
-                        let reply = envelope::reply(&reply_to, answer.await);
-                        line.tell(reply, Some(&protocol), &inner).await;
-                    });
-                    flight.asking(id, call, task.abort_handle());
+                Some(Message::Note { method, params }) => flight.note(&method, params, None),
+                Some(Message::Request(question)) => {
+                    line.ask(question, None, Some(protocol), flight)
                 }
-                Some(Message::Answer { .. } | Message::Request { .. }) | None => {}
+                Some(Message::Answer { .. }) | None => {}
             }
         }
     }

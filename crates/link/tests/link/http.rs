@@ -7,7 +7,7 @@ use std::time::Duration;
 use link::{Bounds, Call, Endpoint, Era, Link, LinkError, Options, Reach, Resume, Status, Turn};
 use serde_json::{Map, json};
 
-use crate::support::{answer, askable, call, object, turn, until, words};
+use crate::support::{Thinker, answer, askable, call, object, turn, until, words};
 use crate::web::{Kind, SOON, Script, Web};
 
 const LIST_CHANGED: &str =
@@ -224,6 +224,26 @@ async fn questions() {
     let resumed = Call { resume: Some(Resume { state, answers }), ..askable("ask", &none) };
     let reply = answer(link.call(resumed).await.unwrap());
     assert_eq!(reply.structured, Some(json!({ "q": { "action": "decline" } })));
+}
+
+#[tokio::test]
+async fn a_question_on_a_calls_own_stream_can_be_withdrawn() {
+    let web = Web::start(&Script::new(Kind::Handshake));
+    let link = web.link();
+    let asker = Arc::new(Thinker::default());
+    let under_way = tokio::spawn({
+        let asker = asker.clone();
+        async move {
+            let none = Map::new();
+            link.call(Call { asker: Some(asker), ..askable("withdraw", &none) }).await
+        }
+    });
+    until("somebody is asked", async || asker.open.load(Ordering::SeqCst) == 1).await;
+    web.script.answers.send(json!("withdraw")).unwrap();
+    until("the question is withdrawn", async || asker.open.load(Ordering::SeqCst) == 0).await;
+    web.script.answers.send(json!("end")).unwrap();
+    let ended = answer(under_way.await.unwrap().unwrap());
+    assert_eq!(ended.content.unwrap()[0]["text"], "ok");
 }
 
 #[tokio::test]

@@ -103,6 +103,10 @@ def call(id, params):
         send({"id": "q%d" % id, "method": arguments.get("method", "elicitation/create"),
               "params": {**arguments.get("more", {}), "message": "sure?", "requestedSchema": {"type": "object", "properties": {}}}})
         return None
+    if name == "flood":
+        for number in range(arguments["times"]):
+            send({"id": "q" if arguments["same"] else number, "method": "elicitation/create", "params": {}})
+        return text("ok")
     if name == "ask":
         if params.get("requestState") == "state":
             return text("ok", structuredContent={"answers": params["inputResponses"]})

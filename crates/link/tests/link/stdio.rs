@@ -1,12 +1,15 @@
 //! Both eras over standard input and output, and everything a server can do wrong there.
 
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use link::{Bounds, Call, Era, Link, LinkError, Options, Resume, Status, Turn};
 use serde_json::{Map, Value, json};
 
-use crate::support::{answer, askable, call, child, object, options, program, turn, until, words};
+use crate::support::{
+    Thinker, answer, askable, call, child, object, options, program, turn, until, words,
+};
 
 #[tokio::test]
 async fn both_eras_and_every_fallback() {
@@ -292,6 +295,27 @@ async fn questions_of_the_handshake_era_go_to_the_call_or_to_nobody() {
     let ping = object(json!({ "method": "ping" }));
     assert_eq!(asked(Call::new("elicit", &ping)).await, json!({ "result": {} }));
     assert_eq!(asked(Call::new("elicit", &none)).await["error"]["code"], -32603);
+}
+
+#[tokio::test]
+async fn a_flood_of_questions_is_declined() {
+    for (same, declined) in [(true, 199), (false, 136)] {
+        let link = child("handshake");
+        let arguments = object(json!({ "same": same, "times": 200 }));
+        let asker = Arc::new(Thinker::default());
+        let flood = Call { asker: Some(asker.clone()), ..askable("flood", &arguments) };
+        link.call(flood).await.unwrap();
+        assert_eq!(link.oddities().declined, declined);
+        assert!(asker.asked.load(Ordering::SeqCst) <= 200 - declined as usize);
+        until("nobody is asked any more", async || asker.open.load(Ordering::SeqCst) == 0).await;
+    }
+    let link = child("handshake");
+    let large = object(json!({ "more": { "padding": "x".repeat(300_000) } }));
+    let asked = answer(link.call(askable("elicit", &large)).await.unwrap()).structured.unwrap();
+    assert_eq!(
+        asked["error"],
+        json!({ "code": -32602, "message": "the question has over 262144 bytes" })
+    );
 }
 
 #[tokio::test]

@@ -3,6 +3,7 @@
 use std::future::Future;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -10,6 +11,7 @@ use link::{
     Abilities, Answer, Asker, Call, Link, LinkError, Options, Program, Reach, Sandbox, Turn,
 };
 use serde_json::{Map, Value, json};
+use tokio::sync::Notify;
 
 pub(crate) const LIMIT: Duration = Duration::from_secs(10);
 
@@ -84,6 +86,32 @@ impl Asker for Echo {
         Ok(
             json!({ "action": "accept", "content": { "method": method, "message": params["message"] } }),
         )
+    }
+}
+
+/// Somebody who thinks until told to answer, or for ever.
+#[derive(Default)]
+pub(crate) struct Thinker {
+    pub(crate) asked: AtomicUsize,
+    /// Questions that are neither answered nor withdrawn.
+    pub(crate) open: AtomicUsize,
+    pub(crate) answer: Notify,
+}
+
+#[async_trait]
+impl Asker for Thinker {
+    async fn ask(&self, method: &str, params: Value) -> Result<Value, String> {
+        struct Open<'a>(&'a AtomicUsize);
+        impl Drop for Open<'_> {
+            fn drop(&mut self) {
+                self.0.fetch_sub(1, Ordering::SeqCst);
+            }
+        }
+        self.asked.fetch_add(1, Ordering::SeqCst);
+        self.open.fetch_add(1, Ordering::SeqCst);
+        let _open = Open(&self.open);
+        self.answer.notified().await;
+        Echo.ask(method, params).await
     }
 }
 

@@ -51,7 +51,7 @@ pub(crate) struct Script {
     next_session: AtomicUsize,
     pub(crate) peers: Mutex<HashSet<SocketAddr>>,
     pub(crate) hanging: Arc<AtomicUsize>,
-    answers: broadcast::Sender<Value>,
+    pub(crate) answers: broadcast::Sender<Value>,
     pub(crate) stream: broadcast::Sender<String>,
     /// Where the redirecting tool sends its callers; where SSE messages go.
     pub(crate) elsewhere: Mutex<Option<String>>,
@@ -317,6 +317,25 @@ async fn call(script: &Arc<Script>, body: &Value) -> Response {
                 let reply = answers.recv().await.unwrap();
                 let result = json!({ "content": [], "structuredContent": { "answer": reply } });
                 let _ = send.send(event(&answer(&id, result)));
+            });
+            stream(receive)
+        }
+        // Asks, and takes the next two answers, whoever sends them, as signs to withdraw the question and to end.
+        "withdraw" => {
+            let (send, receive) = mpsc::unbounded_channel();
+            let mut answers = script.answers.subscribe();
+            let id = id.clone();
+            tokio::spawn(async move {
+                let asked = question(&id);
+                let withdrawn = json!({
+                    "jsonrpc": "2.0", "method": "notifications/cancelled",
+                    "params": { "requestId": asked["id"] },
+                });
+                let _ = send.send(event(&asked));
+                answers.recv().await.unwrap();
+                let _ = send.send(event(&withdrawn));
+                answers.recv().await.unwrap();
+                let _ = send.send(event(&answer(&id, text("ok"))));
             });
             stream(receive)
         }
