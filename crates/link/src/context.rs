@@ -18,7 +18,8 @@ pub(crate) struct Context {
     secrets: Vec<String>,
     ids: AtomicU64,
     pub(crate) changed: watch::Sender<u64>,
-    /// A question came that fitted no single call: from now on calls that may be asked run one after another.
+    /// A question came that fitted no single call: calls that may be asked run one after another while this connection
+    /// lasts.
     pub(crate) one_at_a_time: AtomicBool,
     pub(crate) stray_answers: AtomicU64,
     pub(crate) garbage: AtomicU64,

@@ -1,5 +1,6 @@
 //! The state behind a link: which connection there is, who is making one, and when to try again.
 
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::Duration;
 
@@ -9,6 +10,7 @@ use jiff::Timestamp;
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
+use super::turns::Turns;
 use crate::context::Context;
 use crate::duplex::Duplex;
 use crate::flight::{Flight, lock};
@@ -33,8 +35,8 @@ pub(super) struct Shared {
     options: Options,
     pub(super) context: Arc<Context>,
     pub(super) tail: Arc<Tail>,
-    /// Held by a call that may be asked, once calls have to take turns.
-    pub(super) turn: tokio::sync::Mutex<()>,
+    /// Of calls that may be asked, once they have to take turns.
+    pub(super) turns: Turns,
     client: OnceLock<reqwest::Client>,
     state: Mutex<State>,
 }
@@ -72,7 +74,7 @@ impl Shared {
             context: Arc::new(Context::new(&options)),
             options,
             tail: Arc::default(),
-            turn: tokio::sync::Mutex::new(()),
+            turns: Turns::default(),
             client: OnceLock::new(),
             state: Mutex::default(),
         })
@@ -192,6 +194,7 @@ impl Shared {
                 state.era = Some(server.era);
                 state.connected_at = Some(Instant::now());
                 state.last_failure = None;
+                self.context.one_at_a_time.store(false, Ordering::Relaxed);
                 if let Some(healer) = state.healer.take() {
                     healer.abort();
                 }

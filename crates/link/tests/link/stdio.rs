@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use link::{Bounds, Call, Era, Link, LinkError, Options, Resume, Status, Turn};
 use serde_json::{Map, Value, json};
+use tokio::task::JoinHandle;
 
 use crate::support::{
-    Thinker, answer, askable, call, child, object, options, program, turn, until, words,
+    LIMIT, Thinker, answer, askable, call, child, object, options, program, turn, until, words,
 };
 
 #[tokio::test]
@@ -318,30 +319,71 @@ async fn a_flood_of_questions_is_declined() {
     );
 }
 
-#[tokio::test]
-async fn a_question_that_two_calls_could_mean_makes_them_take_turns() {
-    let link = child("handshake");
-    let none = Map::new();
-    let asked =
-        async || answer(link.call(askable("elicit", &none)).await.unwrap()).structured.unwrap();
-    let other = {
+/// Has a call under way that is never answered, until it is aborted.
+async fn hanging(link: &Arc<Link>) -> JoinHandle<()> {
+    let hanging = tokio::spawn({
         let link = link.clone();
-        tokio::spawn(async move {
-            let none = Map::new();
-            link.call(askable("hang", &none)).await.map(drop)
-        })
-    };
+        async move {
+            let _ = link.call(askable("hang", &Map::new())).await;
+        }
+    });
     until("the other call is under way", async || {
-        let seen = call(&link, "seen", json!({})).await.unwrap().structured.unwrap();
+        let seen = call(link, "seen", json!({})).await.unwrap().structured.unwrap();
         seen["requests"].to_string().contains("\"hang\"")
     })
     .await;
-    assert_eq!(asked().await["error"]["code"], -32603);
+    hanging
+}
+
+async fn asked(link: &Link) -> Value {
+    let none = Map::new();
+    let asked = tokio::time::timeout(LIMIT, link.call(askable("elicit", &none))).await;
+    answer(asked.expect("an answer in time").unwrap()).structured.unwrap()
+}
+
+/// A question comes that could be about two calls.
+async fn confused(link: &Arc<Link>) {
+    let other = hanging(link).await;
+    assert_eq!(asked(link).await["error"]["code"], -32603);
     assert_eq!(link.oddities().declined, 1);
     other.abort();
     let _ = other.await;
-    let (first, second) = tokio::join!(asked(), asked());
+}
+
+#[tokio::test]
+async fn a_question_that_two_calls_could_mean_makes_them_take_turns() {
+    let link = child("handshake");
+    confused(&link).await;
+    let (first, second) = tokio::join!(asked(&link), asked(&link));
     assert!(first["result"].is_object() && second["result"].is_object(), "{first} {second}");
+    assert_eq!(link.oddities().declined, 1);
+    // A new connection begins anew: nobody waits for a turn.
+    call(&link, "die", json!({})).await.unwrap_err();
+    let other = hanging(&link).await;
+    assert_eq!(asked(&link).await["error"]["code"], -32603);
+    other.abort();
+}
+
+#[tokio::test]
+async fn others_have_their_turn_while_somebody_thinks() {
+    let link = child("handshake");
+    confused(&link).await;
+    let asker = Arc::new(Thinker::default());
+    let thinking = tokio::spawn({
+        let (link, asker) = (link.clone(), asker.clone());
+        async move {
+            let none = Map::new();
+            let call = Call { asker: Some(asker), ..askable("elicit", &none) };
+            answer(link.call(call).await.unwrap()).structured.unwrap()
+        }
+    });
+    until("somebody thinks", async || asker.open.load(Ordering::SeqCst) == 1).await;
+    for _ in 0..3 {
+        assert!(asked(&link).await["result"].is_object());
+    }
+    assert_eq!(asker.asked.load(Ordering::SeqCst), 1);
+    asker.answer.notify_one();
+    assert!(thinking.await.unwrap()["result"].is_object());
     assert_eq!(link.oddities().declined, 1);
 }
 
