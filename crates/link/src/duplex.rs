@@ -56,7 +56,7 @@ impl Duplex {
             // The reader knows better why a connection ended than the writer.
             return Err(match (fail, self.flight.closed_by()) {
                 (Fail::Unsent(_), Some(reason)) => Fail::Unsent(reason),
-                (Fail::Final(_), Some(reason)) => Fail::Final(reason),
+                (Fail::Final(_), Some(reason)) => Fail::Final(reason.after_sending()),
                 (fail, _) => fail,
             });
         }
@@ -64,7 +64,7 @@ impl Duplex {
         waiting.cancel = false;
         match answer {
             Ok(reply) => Ok(reply?),
-            Err(_) => Err(Fail::Final(LinkError::Closed)),
+            Err(_) => Err(Fail::Final(LinkError::Closed.after_sending())),
         }
     }
 }

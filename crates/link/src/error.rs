@@ -65,6 +65,15 @@ impl LinkError {
         Self::Unavailable { reason: reason.into(), may_have_run: true }
     }
 
+    /// The end of a connection, as it is for a request that had left us.
+    pub(crate) fn after_sending(&self) -> Self {
+        match self {
+            Self::Unavailable { reason, .. } => Self::lost(reason),
+            Self::Closed => Self::lost(self.to_string()),
+            other => other.clone(),
+        }
+    }
+
     pub(crate) fn malformed(reason: impl Into<String>) -> Self {
         Self::Malformed { reason: reason.into() }
     }

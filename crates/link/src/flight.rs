@@ -79,7 +79,8 @@ impl Flight {
         self.closed.subscribe()
     }
 
-    /// Ends every call in flight and refuses new ones. The first reason stays.
+    /// Ends every call in flight and refuses new ones. The first reason stays. Whoever waits for a reply has sent its
+    /// request: why the connection ended says nothing of whether that ran.
     pub(crate) fn close(&self, reason: &LinkError) {
         let mut calls = lock(&self.calls);
         self.closed.send_if_modified(|closed| {
@@ -93,7 +94,7 @@ impl Flight {
         drop(calls);
         for (_, entry) in open {
             if let Some(reply) = entry.reply {
-                let _ = reply.send(Err(reason.clone()));
+                let _ = reply.send(Err(reason.after_sending()));
             }
         }
         self.end_all_asks();

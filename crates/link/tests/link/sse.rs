@@ -40,6 +40,21 @@ async fn a_restart_heals() {
 }
 
 #[tokio::test]
+async fn a_call_under_way_may_have_run_when_another_finds_the_session_gone() {
+    let web = Web::start(&Script::new(Kind::Sse));
+    let link = web.link();
+    let under_way = tokio::spawn({
+        let link = link.clone();
+        async move { call(&link, "hang", json!({})).await }
+    });
+    until("it is under way", async || web.script.count("tools/call") == 1).await;
+    let error = call(&link, "forgotten", json!({})).await.unwrap_err();
+    assert!(matches!(error, LinkError::Unavailable { may_have_run: false, .. }), "{error}");
+    let error = under_way.await.unwrap().unwrap_err();
+    assert!(matches!(error, LinkError::Unavailable { may_have_run: true, .. }), "{error}");
+}
+
+#[tokio::test]
 async fn messages_go_to_the_same_origin_only() {
     let other = Web::start(&Script::new(Kind::Sse));
     let web = Web::start(&Script::new(Kind::Sse));

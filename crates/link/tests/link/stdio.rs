@@ -218,6 +218,28 @@ async fn a_call_whose_server_dies_fails_at_once_and_the_next_heals() {
 }
 
 #[tokio::test]
+async fn a_call_under_way_may_have_run_when_we_close() {
+    let link = child("handshake");
+    let under_way = tokio::spawn({
+        let link = link.clone();
+        async move { call(&link, "hang", json!({})).await }
+    });
+    until("it is under way", async || {
+        let seen = call(&link, "seen", json!({})).await.unwrap().structured.unwrap();
+        seen["requests"].to_string().contains("\"hang\"")
+    })
+    .await;
+    link.close().await;
+    assert_eq!(
+        under_way.await.unwrap().unwrap_err(),
+        LinkError::Unavailable {
+            reason: "the connection was closed by us".to_owned(),
+            may_have_run: true,
+        }
+    );
+}
+
+#[tokio::test]
 async fn listings_end() {
     let listed = async |pages: &str| {
         let mut program = program("handshake");

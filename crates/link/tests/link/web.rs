@@ -275,6 +275,7 @@ fn handle_sse(
         "initialize" => Some(answer(id, greeting())),
         "tools/call" => match body["params"]["name"].as_str() {
             Some("hang") => None,
+            Some("forgotten") => return StatusCode::NOT_FOUND.into_response(),
             Some("elicit") => Some(question(id)),
             Some("big") => Some(answer(id, text(&"x".repeat(2000)))),
             _ => Some(answer(id, text("ok"))),
