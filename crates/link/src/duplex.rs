@@ -12,7 +12,7 @@ use crate::context::count;
 use crate::envelope::{self, Message};
 use crate::error::Fail;
 use crate::flight::{Flight, Ticket};
-use crate::session::Request;
+use crate::session::{Request, aside};
 use crate::sse::Post;
 
 pub(crate) use pipe::Pipe;
@@ -86,14 +86,9 @@ struct Waiting<'a> {
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
-        if !self.cancel {
-            return;
-        }
-        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+        if self.cancel {
             let (outlet, id) = (self.outlet.clone(), self.ticket.id);
-            runtime.spawn(async move {
-                let _ = outlet.send(envelope::cancelled(id)).await;
-            });
+            aside(async move { outlet.send(envelope::cancelled(id)).await });
         }
     }
 }

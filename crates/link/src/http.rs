@@ -15,7 +15,7 @@ use tokio::task::AbortHandle;
 
 use crate::error::Fail;
 use crate::flight::{Flight, lock};
-use crate::session::Request;
+use crate::session::{Request, aside};
 use crate::{Endpoint, Era, LinkError, envelope, headers};
 
 pub(crate) use answer::read_bounded;
@@ -125,16 +125,12 @@ impl Http {
 impl Drop for Http {
     /// A link that is dropped rather than closed still frees the server's session, if anything still runs us.
     fn drop(&mut self) {
-        let line = self.line.clone();
+        let line = &self.line;
         if line.session.get().is_none() || line.forgotten.swap(true, Ordering::Relaxed) {
             return;
         }
-        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            runtime.spawn(async move {
-                let headers = line.headers(None);
-                let _ = line.client.delete(line.url.clone()).headers(headers).send().await;
-            });
-        }
+        let delete = line.client.delete(line.url.clone()).headers(line.headers(None));
+        aside(delete.send());
     }
 }
 
@@ -221,7 +217,7 @@ fn is_about_sessions(body: &[u8]) -> bool {
 
 /// Dropped while it waits, it tells a server of the handshake era, to which a closed request says nothing.
 struct Waiting<'a> {
-    line: &'a Arc<Line>,
+    line: &'a Line,
     id: u64,
     protocol: Option<&'a str>,
     cancel: bool,
@@ -229,16 +225,10 @@ struct Waiting<'a> {
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
-        if !self.cancel {
-            return;
-        }
-        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            let (line, id) = (self.line.clone(), self.id);
-            let headers = line.headers(self.protocol);
-            runtime.spawn(async move {
-                let text = envelope::cancelled(id);
-                let _ = line.client.post(line.url.clone()).headers(headers).body(text).send().await;
-            });
+        if self.cancel {
+            let line = self.line;
+            let note = line.client.post(line.url.clone()).headers(line.headers(self.protocol));
+            aside(note.body(envelope::cancelled(self.id)).send());
         }
     }
 }

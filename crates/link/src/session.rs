@@ -125,6 +125,16 @@ impl Drop for Session {
     }
 }
 
+/// Sends what nobody waits for, if anything still runs us; a server that does not take it is left alone.
+pub(crate) fn aside<T>(sending: impl Future<Output = T> + Send + 'static) {
+    const PATIENCE: Duration = Duration::from_secs(5);
+    if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+        runtime.spawn(async move {
+            let _ = tokio::time::timeout(PATIENCE, sending).await;
+        });
+    }
+}
+
 /// `_meta` of a request.
 #[derive(Default, Serialize)]
 pub(crate) struct Meta {

@@ -264,6 +264,31 @@ async fn a_dropped_call_closes_the_request_or_says_so() {
 }
 
 #[tokio::test]
+async fn a_server_that_does_not_take_what_nobody_waits_for_is_left_alone() {
+    for kind in [Kind::Handshake, Kind::Sse] {
+        let web = Web::start(&Script::new(kind));
+        web.script.is_deaf.store(true, Ordering::SeqCst);
+        let hanging = async || web.script.hanging.load(Ordering::SeqCst);
+        let check_given_up = async |what: &str| {
+            until(what, async || web.script.count(what) == 1 && hanging().await == 1).await;
+            tokio::time::pause();
+            tokio::time::advance(Duration::from_secs(5)).await;
+            tokio::time::resume();
+            until("it is given up", async || hanging().await == 0).await;
+        };
+        let link = web.link();
+        link.connect().await.unwrap();
+        let dropped = tokio::time::timeout(SOON, turn(&link, "hang", json!({}))).await;
+        assert!(dropped.is_err());
+        check_given_up("notifications/cancelled").await;
+        drop(link);
+        if kind == Kind::Handshake {
+            check_given_up("DELETE").await;
+        }
+    }
+}
+
+#[tokio::test]
 async fn bad_answers() {
     let web = Web::start(&Script::new(Kind::Stateless));
     let bounds = Bounds { max_message_bytes: 2_000_000, ..Bounds::default() };

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::convert::Infallible;
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -51,6 +51,8 @@ pub(crate) struct Script {
     next_session: AtomicUsize,
     pub(crate) peers: Mutex<HashSet<SocketAddr>>,
     pub(crate) hanging: Arc<AtomicUsize>,
+    /// Takes what nobody waits for, and never answers it.
+    pub(crate) is_deaf: AtomicBool,
     pub(crate) answers: broadcast::Sender<Value>,
     pub(crate) stream: broadcast::Sender<String>,
     /// Where the redirecting tool sends its callers; where SSE messages go.
@@ -66,6 +68,7 @@ impl Script {
             next_session: AtomicUsize::new(1),
             peers: Mutex::default(),
             hanging: Arc::default(),
+            is_deaf: AtomicBool::new(false),
             answers: broadcast::channel(16).0,
             stream: broadcast::channel(64).0,
             elsewhere: Mutex::default(),
@@ -180,6 +183,10 @@ async fn handle(
     }
     if headers["authorization"] != "Bearer tok-secret" {
         return StatusCode::UNAUTHORIZED.into_response();
+    }
+    let is_aside = matches!(what.as_str(), "DELETE" | "notifications/cancelled");
+    if is_aside && script.is_deaf.load(Ordering::SeqCst) {
+        return hang(&script).await;
     }
     if script.kind == Kind::Sse {
         return handle_sse(&script, &method, &uri, &what, &body);
@@ -342,17 +349,7 @@ async fn call(script: &Arc<Script>, body: &Value) -> Response {
         }
         "broken" => stream_of(vec![format!("id: call-{id}\nretry: 10\ndata:\n\n")]),
         "cut" => stream_of(vec![]),
-        "hang" => {
-            struct Guard(Arc<AtomicUsize>);
-            impl Drop for Guard {
-                fn drop(&mut self) {
-                    self.0.fetch_sub(1, Ordering::SeqCst);
-                }
-            }
-            script.hanging.fetch_add(1, Ordering::SeqCst);
-            let _guard = Guard(script.hanging.clone());
-            std::future::pending().await
-        }
+        "hang" => hang(script).await,
         "big" => axum::Json(answer(id, text(&"x".repeat(3_000_000)))).into_response(),
         "big chunks" => {
             let message = answer(id, text(&"x".repeat(3_000_000))).to_string();
@@ -401,6 +398,19 @@ async fn call(script: &Arc<Script>, body: &Value) -> Response {
             axum::Json(answer(id, result)).into_response()
         }
     }
+}
+
+/// Until the other side lets go.
+async fn hang(script: &Script) -> Response {
+    struct Guard(Arc<AtomicUsize>);
+    impl Drop for Guard {
+        fn drop(&mut self) {
+            self.0.fetch_sub(1, Ordering::SeqCst);
+        }
+    }
+    script.hanging.fetch_add(1, Ordering::SeqCst);
+    let _guard = Guard(script.hanging.clone());
+    std::future::pending().await
 }
 
 fn text(words: &str) -> Value {
