@@ -14,6 +14,9 @@ pub const DEFECT: &str = "dev.vouchsafe/defect";
 /// Deeper than an answer may be: a schema's own bound is for whoever judges definitions, not for us.
 const MAX_DEFINITION_DEPTH: usize = 120;
 
+/// Of all pages together; the bounds on pages and tools alone would let in gigabytes.
+const MAX_LISTING_BYTES: usize = 32 * 1024 * 1024;
+
 #[derive(Deserialize)]
 struct Page<'a> {
     #[serde(borrow)]
@@ -33,6 +36,7 @@ pub(crate) struct Listing {
     pub(crate) tools: Vec<Value>,
     seen: HashSet<String>,
     pages: usize,
+    bytes: usize,
 }
 
 impl Listing {
@@ -42,6 +46,10 @@ impl Listing {
         page: &RawValue,
         bounds: &Bounds,
     ) -> Result<Option<String>, LinkError> {
+        self.bytes += page.get().len();
+        if self.bytes > MAX_LISTING_BYTES {
+            return Err(LinkError::TooMany { what: "bytes of tools", limit: MAX_LISTING_BYTES });
+        }
         let page: Page<'_> = serde_json::from_str(page.get())
             .map_err(|_| LinkError::malformed("its listing of tools is no list"))?;
         self.pages += 1;
@@ -92,5 +100,18 @@ mod tests {
         assert_eq!(listing.tools[1]["name"], "b");
         assert!(listing.tools[1][DEFECT].is_string());
         assert_eq!(listing.tools[2], 7);
+    }
+
+    #[test]
+    fn all_pages_together_have_a_limit() {
+        let mut listing = Listing::default();
+        let mut pages = (0..).map(|number| {
+            let padding = "x".repeat(10_000_000);
+            let page = format!(r#"{{"tools":[{{"x":"{padding}"}}],"nextCursor":"{number}"}}"#);
+            listing.add(&RawValue::from_string(page).unwrap(), &Bounds::default())
+        });
+        let refused = pages.find_map(Result::err).unwrap();
+        assert_eq!(refused.to_string(), "the server offers more than 33554432 bytes of tools");
+        assert_eq!(listing.tools.len(), 3);
     }
 }
