@@ -109,10 +109,12 @@ impl Stream {
         loop {
             self.fill().await?;
             if let Some(at) = self.ready.iter().position(|event| event.name == "endpoint") {
-                let event = self.ready.remove(at);
+                let event = self.ready.drain(..=at).next_back().unwrap_or_default();
                 return String::from_utf8(event.data)
                     .map_err(|_| LinkError::malformed("the address for messages cannot be read"));
             }
+            // Nobody has been sent anything yet, so these answer nobody.
+            self.ready.clear();
         }
     }
 

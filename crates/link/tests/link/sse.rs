@@ -13,6 +13,7 @@ async fn calls_questions_and_cancelling() {
     assert_eq!(link.connect().await.unwrap().era, Era::Handshake);
     assert_eq!(link.tools().await.unwrap(), [json!({ "name": "echo" })]);
     assert_eq!(words(&link, "echo", json!({})).await, "ok");
+    assert_eq!(link.oddities().garbage, 0, "what came before the address was dropped");
     let none = Map::new();
     let asked = answer(link.call(askable("elicit", &none)).await.unwrap()).structured.unwrap();
     assert_eq!(asked["answer"]["content"]["method"], "elicitation/create");

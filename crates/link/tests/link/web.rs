@@ -274,7 +274,8 @@ fn handle_sse(
     if method == Method::GET {
         let place = script.elsewhere.lock().unwrap().clone();
         let place = place.unwrap_or_else(|| "/messages?session=1".to_owned());
-        return stream_from(script, Some(format!("event: endpoint\ndata: {place}\n\n")));
+        let early = "data: too early\n\n";
+        return stream_from(script, Some(format!("{early}event: endpoint\ndata: {place}\n\n")));
     }
     assert_eq!(uri.path(), "/messages");
     let id = &body["id"];
