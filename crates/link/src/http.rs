@@ -158,9 +158,8 @@ impl Line {
         if response.status().is_success() {
             return Ok(response);
         }
-        let with_session = self.session.get().is_some();
-        let fail = refusal(response, with_session, flight).await;
-        if with_session && matches!(fail, Fail::Forgotten) {
+        let fail = refusal(response, self.session.get().is_some(), flight).await;
+        if matches!(fail, Fail::Forgotten) {
             self.forgotten.store(true, Ordering::Relaxed);
         }
         Err(fail)
@@ -192,7 +191,7 @@ pub(crate) async fn refusal(response: Response, with_session: bool, flight: &Fli
         return Fail::Forgotten;
     }
     let body = read_bounded(response, MAX_ERROR_BODY).await.unwrap_or_default();
-    if status == StatusCode::BAD_REQUEST && is_about_sessions(&body) {
+    if with_session && status == StatusCode::BAD_REQUEST && is_about_sessions(&body) {
         return Fail::Forgotten;
     }
     if let Some(envelope::Message::Answer { outcome: error @ envelope::Outcome::Error(_), .. }) =
@@ -209,8 +208,12 @@ pub(crate) async fn refusal(response: Response, with_session: bool, flight: &Fli
     LinkError::Unavailable { reason, may_have_run }.into()
 }
 
-/// Servers that lost a session say so with 404; some of the oldest and most used with 400 and these words.
+/// Servers that lost a session say so with 404; some of the oldest and most used with 400 and these words. Whoever
+/// answers a request by its id has read it, and speaks of other sessions.
 fn is_about_sessions(body: &[u8]) -> bool {
+    if let Some(envelope::Message::Answer { id: Some(_), .. }) = envelope::read(body) {
+        return false;
+    }
     let text = String::from_utf8_lossy(body).to_ascii_lowercase();
     text.contains("session") && (text.contains("valid") || text.contains("not found"))
 }

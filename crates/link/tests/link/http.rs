@@ -110,6 +110,24 @@ async fn a_forgotten_session_heals_within_the_call() {
 }
 
 #[tokio::test]
+async fn not_every_word_of_sessions_is_about_ours() {
+    for (kind, tool, expected) in [
+        (
+            Kind::Handshake,
+            "payment",
+            "the server refused with error -32000: no valid payment session",
+        ),
+        (Kind::Stateless, "session", "the server breaks the protocol: it answers with HTTP 400"),
+    ] {
+        let web = Web::start(&Script::new(kind));
+        let link = web.link();
+        assert_eq!(call(&link, tool, json!({})).await.unwrap_err().to_string(), expected);
+        assert_eq!(web.script.count("tools/call"), 1, "it is not repeated");
+        assert!(matches!(link.status(), Status::Connected(_)));
+    }
+}
+
+#[tokio::test]
 async fn a_restart_heals_and_until_then_fails_fast() {
     for kind in [Kind::Stateless, Kind::Handshake] {
         let web = Web::start(&Script::new(kind));

@@ -372,6 +372,12 @@ async fn call(script: &Arc<Script>, body: &Value) -> Response {
             let body = json!({ "jsonrpc": "2.0", "id": id, "error": error });
             (StatusCode::BAD_REQUEST, axum::Json(body)).into_response()
         }
+        "payment" => {
+            let error = json!({ "code": -32000, "message": "no valid payment session" });
+            let body = json!({ "jsonrpc": "2.0", "id": id, "error": error });
+            (StatusCode::BAD_REQUEST, axum::Json(body)).into_response()
+        }
+        "session" => (StatusCode::BAD_REQUEST, "session not found").into_response(),
         "redirect" => {
             let place = script.elsewhere.lock().unwrap().clone().unwrap();
             (StatusCode::TEMPORARY_REDIRECT, [("location", place)]).into_response()
