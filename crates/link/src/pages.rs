@@ -56,9 +56,7 @@ impl Listing {
         if self.tools.len() + page.tools.len() > bounds.max_tools {
             return Err(LinkError::TooMany { what: "tools", limit: bounds.max_tools });
         }
-        for tool in page.tools {
-            self.tools.push(definition(tool)?);
-        }
+        self.tools.extend(page.tools.into_iter().map(definition));
         let Some(next) = page.next else { return Ok(None) };
         if !self.seen.insert(next.clone()) {
             return Err(LinkError::malformed(
@@ -72,17 +70,18 @@ impl Listing {
     }
 }
 
-fn definition(tool: &RawValue) -> Result<Value, LinkError> {
+fn definition(tool: &RawValue) -> Value {
     let text = tool.get();
-    if scan::check_depth(text, MAX_DEFINITION_DEPTH).is_ok() {
-        return serde_json::from_str(text).map_err(|_| {
-            LinkError::malformed("a definition in its listing of tools cannot be read")
-        });
-    }
+    let defect = if scan::check_depth(text, MAX_DEFINITION_DEPTH).is_err() {
+        format!("the definition is nested deeper than {MAX_DEFINITION_DEPTH} levels")
+    } else if let Ok(tool) = serde_json::from_str(text) {
+        return tool;
+    } else {
+        "the definition holds a number or a text that cannot be read".to_owned()
+    };
     // Reading only the name skips the rest without following it down.
     let name = serde_json::from_str::<Named>(text).map_or(Value::Null, |named| named.name);
-    let defect = format!("the definition is nested deeper than {MAX_DEFINITION_DEPTH} levels");
-    Ok(json!({ "name": name, DEFECT: defect }))
+    json!({ "name": name, DEFECT: defect })
 }
 
 #[cfg(test)]
@@ -100,6 +99,26 @@ mod tests {
         assert_eq!(listing.tools[1]["name"], "b");
         assert!(listing.tools[1][DEFECT].is_string());
         assert_eq!(listing.tools[2], 7);
+    }
+
+    #[test]
+    fn a_definition_that_cannot_be_read_costs_only_itself() {
+        let page = r#"{"tools":[
+            {"name":"a","x":1e400},{"name":"b","x":"\ud800"},{"name":"\udfff"},{"name":"d"}
+        ]}"#;
+        let mut listing = Listing::default();
+        let page: Box<RawValue> = RawValue::from_string(page.to_owned()).unwrap();
+        assert_eq!(listing.add(&page, &Bounds::default()), Ok(None));
+        let defect = "the definition holds a number or a text that cannot be read";
+        assert_eq!(
+            listing.tools,
+            [
+                json!({ "name": "a", DEFECT: defect }),
+                json!({ "name": "b", DEFECT: defect }),
+                json!({ "name": null, DEFECT: defect }),
+                json!({ "name": "d" }),
+            ]
+        );
     }
 
     #[test]
