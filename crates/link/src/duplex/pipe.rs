@@ -65,6 +65,7 @@ impl Pipe {
             }
             start
         };
+        let _closing = Closing(self);
         let mut end = self.end.lock().await;
         loop {
             if end.at == end.current.len() {
@@ -106,8 +107,23 @@ impl Pipe {
     /// The child reads to the end of what was written, then the end of input. A sender that still waits gives up.
     pub(crate) fn close(&self) {
         self.closing.cancel();
+        self.close_unless_busy();
+    }
+
+    fn close_unless_busy(&self) {
         if let Ok(mut end) = self.end.try_lock() {
             end.stdin = None;
+        }
+    }
+}
+
+/// Outlives a sender's hold on the end: if `close` came while that lasted, the sender closes, even one that is dropped.
+struct Closing<'a>(&'a Pipe);
+
+impl Drop for Closing<'_> {
+    fn drop(&mut self) {
+        if self.0.closing.is_cancelled() {
+            self.0.close_unless_busy();
         }
     }
 }

@@ -3,9 +3,11 @@
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use link::{Link, Options, Secret};
-use serde_json::{Value, json};
+use link::{Call, Link, Options, ProgressSink, Secret};
+use serde_json::{Map, Value, json};
 
 use crate::support::{call, child, options, program, until};
 
@@ -36,6 +38,26 @@ async fn after_close() {
     assert!(!pids.iter().any(lives));
     let zombies = fs::read_to_string(format!("/proc/{}/stat", pids[1])).unwrap_or_default();
     assert_eq!(zombies, "");
+}
+
+/// A keeper that had to be killed, because its lifeline stayed open, would leave grandchildren.
+#[tokio::test]
+async fn after_close_with_a_reply_unread() {
+    let link = child("handshake");
+    let pids = family(&link).await;
+    let clogged = Arc::new(AtomicBool::new(false));
+    let clog = tokio::spawn({
+        let (link, clogged) = (link.clone(), clogged.clone());
+        async move {
+            let none = Map::new();
+            let progress: ProgressSink = Arc::new(move |_| clogged.store(true, Ordering::SeqCst));
+            link.call(Call { progress: Some(progress), ..Call::new("clog", &none) }).await.map(drop)
+        }
+    });
+    until("it is asked", async || clogged.load(Ordering::SeqCst)).await;
+    link.close().await;
+    clog.await.unwrap().unwrap_err();
+    check_gone(&pids).await;
 }
 
 #[tokio::test]

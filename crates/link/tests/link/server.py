@@ -107,6 +107,10 @@ def call(id, params):
         for number in range(arguments["times"]):
             send({"id": "q" if arguments["same"] else number, "method": "elicitation/create", "params": {}})
         return text("ok")
+    if name == "clog":
+        send({"id": "x" * 100_000, "method": "ping"})
+        send({"method": "notifications/progress", "params": {"progressToken": token, "progress": 1}})
+        time.sleep(1000)
     if name == "ask":
         if params.get("requestState") == "state":
             return text("ok", structuredContent={"answers": params["inputResponses"]})
