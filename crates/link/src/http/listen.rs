@@ -28,6 +28,7 @@ impl Http {
             (self.line.clone(), self.flight.clone(), protocol.to_owned());
         let task = tokio::spawn(async move {
             let mut pause = FIRST_PAUSE;
+            let mut was_deaf = false;
             loop {
                 let opened = match era {
                     Era::Handshake => line.open_stream(None, &protocol, &flight).await,
@@ -35,6 +36,10 @@ impl Http {
                 };
                 match opened {
                     Ok(Some(response)) => {
+                        // What was said in between was said to nobody.
+                        if was_deaf {
+                            flight.context.note_change();
+                        }
                         let opened = Instant::now();
                         follow(&line, &flight, &protocol, response).await;
                         // A server that ends each stream at once is asked ever less often.
@@ -50,6 +55,7 @@ impl Http {
                     }
                     Err(Fail::Final(_)) => {}
                 }
+                was_deaf = true;
                 tokio::time::sleep(pause).await;
                 pause = (pause * 2).min(MAX_PAUSE);
             }

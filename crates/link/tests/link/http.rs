@@ -8,7 +8,7 @@ use link::{Bounds, Call, Endpoint, Era, Link, LinkError, Options, Reach, Resume,
 use serde_json::{Map, json};
 
 use crate::support::{Thinker, answer, askable, call, object, turn, until, words};
-use crate::web::{Kind, SOON, Script, Web};
+use crate::web::{END, Kind, SOON, Script, Web};
 
 const LIST_CHANGED: &str =
     "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\"}\n\n";
@@ -37,6 +37,21 @@ async fn both_eras() {
             web.script.count("notifications/initialized"),
             usize::from(era == Era::Handshake)
         );
+    }
+}
+
+#[tokio::test]
+async fn what_may_have_changed_between_two_streams_counts_as_changed() {
+    for (kind, opens) in [(Kind::Stateless, "subscriptions/listen"), (Kind::Handshake, "GET")] {
+        let web = Web::start(&Script::new(kind));
+        let link = web.link();
+        let changed = link.list_changed();
+        link.connect().await.unwrap();
+        until("it listens", async || web.script.stream.receiver_count() == 1).await;
+        assert!(!changed.has_changed().unwrap());
+        web.script.stream.send(END.to_owned()).unwrap();
+        until("it listens again", async || changed.has_changed().unwrap()).await;
+        assert_eq!(web.script.count(opens), 2);
     }
 }
 

@@ -447,6 +447,9 @@ fn stream_of(events: Vec<String>) -> Response {
     stream(receive)
 }
 
+/// Broadcast by the script, it ends the streams.
+pub(crate) const END: &str = "end";
+
 /// What the script broadcasts, after a first event.
 fn stream_from(script: &Script, first: Option<String>) -> Response {
     let (send, receive) = mpsc::unbounded_channel();
@@ -454,7 +457,7 @@ fn stream_from(script: &Script, first: Option<String>) -> Response {
     let _ = first.map(|first| send.send(first));
     tokio::spawn(async move {
         while let Ok(event) = broadcast.recv().await {
-            if send.send(event).is_err() {
+            if event == END || send.send(event).is_err() {
                 return;
             }
         }
