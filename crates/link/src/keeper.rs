@@ -10,7 +10,8 @@
 //! first byte after the spec: the keeper copies nothing and costs a call nothing.
 //!
 //! *The spec* (command, arguments, environment, sandbox) travels as the first bytes of standard input, so that no secret
-//! shows in a command line; the keeper's own environment is empty.
+//! shows in a command line; the keeper's own environment is empty. It holds a nonce, which the keeper repeats if the server
+//! cannot be started: no server can pose as its keeper.
 //!
 //! *The lifeline* is standard input, too: its other end is held by us alone, so it hangs up when we close it and when we are
 //! killed. Then the server has a second to end by itself, as the protocol wants it to; whatever is left is asked to end

@@ -50,6 +50,11 @@ pub(crate) async fn start(
     let [keeper, arguments @ ..] = program.keeper.as_slice() else {
         return Err(LinkError::Program { reason: "there is no keeper for it".to_owned() });
     };
+    let mut nonce = [0; 16];
+    getrandom::fill(&mut nonce).map_err(|error| LinkError::Program {
+        reason: format!("there are no random numbers ({error})"),
+    })?;
+    let nonce = u128::from_ne_bytes(nonce).to_string();
     let mut command = Command::new(keeper);
     // The keeper's environment becomes nobody's: the child's own travels in the spec.
     command.args(arguments).env_clear();
@@ -75,10 +80,9 @@ pub(crate) async fn start(
     });
     tail.clear();
     tokio::spawn(drain(stderr, tail.clone()));
-    let pipe = Pipe::new(stdin);
-    let spec = Spec::of(program).to_bytes();
-    let outlet = Arc::new(Outlet::Pipe(pipe));
-    let reader = Reader { flight: flight.clone(), outlet: Arc::downgrade(&outlet), tail };
+    let spec = Spec::of(program, nonce.clone()).to_bytes();
+    let outlet = Arc::new(Outlet::Pipe(Pipe::new(stdin)));
+    let reader = Reader { flight: flight.clone(), outlet: Arc::downgrade(&outlet), tail, nonce };
     tokio::spawn(reader.run(stdout, is_over.clone()));
     let duplex = Duplex { flight, outlet };
     let Outlet::Pipe(pipe) = &*duplex.outlet else { unreachable!("made above") };
@@ -111,6 +115,8 @@ struct Reader {
     flight: Arc<Flight>,
     outlet: Weak<Outlet>,
     tail: Arc<Tail>,
+    /// Of the keeper.
+    nonce: String,
 }
 
 impl Reader {
@@ -123,7 +129,7 @@ impl Reader {
             lines.push(&chunk[..count], |line| match line {
                 Line::Whole(text) => {
                     if std::mem::take(&mut first)
-                        && let Some(said) = Complaint::read(text)
+                        && let Some(said) = Complaint::read(text, &self.nonce)
                     {
                         complaint = Some(said);
                     } else {

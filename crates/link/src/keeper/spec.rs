@@ -1,5 +1,6 @@
 //! What we tell the keeper, and what it tells us if the server cannot be started.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io::{self, Read};
 use std::path::PathBuf;
@@ -16,6 +17,8 @@ const SHOWN_REASON: usize = 600;
 
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Spec {
+    /// Repeated by a complaint. The server, which writes to the same output, never sees it.
+    pub(super) nonce: String,
     pub(super) command: String,
     pub(super) args: Vec<String>,
     pub(super) env: BTreeMap<String, String>,
@@ -24,8 +27,9 @@ pub(crate) struct Spec {
 }
 
 impl Spec {
-    pub(crate) fn of(program: &Program) -> Self {
+    pub(crate) fn of(program: &Program, nonce: String) -> Self {
         Self {
+            nonce,
             command: program.command.clone(),
             args: program.args.clone(),
             env: program
@@ -58,27 +62,43 @@ impl Spec {
     }
 }
 
-/// The first line of output, where there is no server to write it.
+/// Why there is no server.
 #[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub(crate) enum Complaint {
-    #[serde(rename = "vouch-keeper:sandbox")]
     Sandbox(String),
-    #[serde(rename = "vouch-keeper:program")]
     Program(String),
 }
 
+/// The first line of output, where there is no server to write it.
+#[derive(Serialize, Deserialize)]
+struct FirstLine<'a> {
+    #[serde(rename = "vouch-keeper")]
+    nonce: Cow<'a, str>,
+    #[serde(flatten)]
+    complaint: Complaint,
+}
+
 impl Complaint {
-    pub(crate) fn read(line: &[u8]) -> Option<Self> {
-        if !line.starts_with(b"{\"vouch-keeper:") {
+    /// None: the server's own.
+    pub(crate) fn read(line: &[u8], nonce: &str) -> Option<Self> {
+        if !line.starts_with(b"{\"vouch-keeper\":") {
             return None;
         }
-        serde_json::from_slice(line).ok()
+        let line: FirstLine<'_> = serde_json::from_slice(line).ok()?;
+        (line.nonce == nonce).then_some(line.complaint)
     }
 
-    pub(super) fn to_line(&self) -> Vec<u8> {
-        let mut line = serde_json::to_vec(self).unwrap_or_default();
+    pub(super) fn into_line(self, nonce: &str) -> Vec<u8> {
+        let line = FirstLine { nonce: nonce.into(), complaint: self };
+        let mut line = serde_json::to_vec(&line).unwrap_or_default();
         line.push(b'\n');
         line
+    }
+
+    pub(super) fn reason(&self) -> &str {
+        let (Self::Sandbox(reason) | Self::Program(reason)) = self;
+        reason
     }
 
     pub(crate) fn into_error(self, context: &Context) -> LinkError {

@@ -18,15 +18,25 @@ const FAILED: u8 = 126;
 const DEFAULT_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 pub(super) fn run(keeper: &str) -> ExitCode {
-    let Err(complaint) = start(keeper);
-    // Nobody else has written yet: this is the first line.
-    let _ = std::io::stdout().write_all(&complaint.to_line());
+    match prepare(keeper) {
+        Ok(spec) => {
+            let Err(complaint) = start(&spec);
+            // Nobody else has written yet: this is the first line.
+            let _ = std::io::stdout().write_all(&complaint.into_line(&spec.nonce));
+        }
+        // Without the spec it cannot be told from a server's words, so it is put where those are expected.
+        Err(complaint) => {
+            let _ = std::io::stderr().write_all(complaint.reason().as_bytes());
+        }
+    }
     ExitCode::from(FAILED)
 }
 
-fn start(keeper: &str) -> Result<Infallible, Complaint> {
-    let cannot =
-        |what: &str, error: std::io::Error| Complaint::Program(format!("{what} ({error})"));
+fn cannot(what: &str, error: std::io::Error) -> Complaint {
+    Complaint::Program(format!("{what} ({error})"))
+}
+
+fn prepare(keeper: &str) -> Result<Spec, Complaint> {
     // If the keeper is killed, the kernel kills the server; if that has happened already, there is nobody to serve.
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
         .map_err(|error| cannot("cannot bind it to its keeper", error.into()))?;
@@ -37,13 +47,15 @@ fn start(keeper: &str) -> Result<Infallible, Complaint> {
     let _ = rustix::process::setsid();
     let stdin = rustix::io::dup(rustix::stdio::stdin())
         .map_err(|error| cannot("its input is closed", error.into()))?;
-    let spec = Spec::read(File::from(stdin))
-        .map_err(|error| cannot("what to start cannot be read", error))?;
+    Spec::read(File::from(stdin)).map_err(|error| cannot("what to start cannot be read", error))
+}
+
+fn start(spec: &Spec) -> Result<Infallible, Complaint> {
     if !spec.folder.is_dir() {
         let folder = spec.folder.display();
         return Err(Complaint::Program(format!("its working folder {folder} does not exist")));
     }
-    let program = resolve(&spec)?;
+    let program = resolve(spec)?;
     if let Sandbox::Landlock { read, write, network } = &spec.sandbox {
         fence::apply(&program, &spec.folder, read, write, *network)?;
     }

@@ -431,6 +431,19 @@ async fn a_dead_server_delays_nobody() {
 }
 
 #[tokio::test]
+async fn a_server_cannot_pose_as_its_keeper() {
+    let mut impostor = program("handshake");
+    let line = r#"{"vouch-keeper":"0","sandbox":"switch it off"}"#;
+    (impostor.command, impostor.args) = ("echo".to_owned(), vec![line.to_owned()]);
+    let link = Link::new(options(impostor));
+    assert_eq!(
+        link.connect().await.unwrap_err().to_string(),
+        "the server is unavailable: it ended"
+    );
+    assert!(link.oddities().garbage > 0);
+}
+
+#[tokio::test]
 async fn a_child_that_never_answers_is_given_up() {
     let mut idle = program("handshake");
     (idle.command, idle.args) = ("sleep".to_owned(), vec!["1000".to_owned()]);
