@@ -52,11 +52,6 @@ pub enum LinkError {
 }
 
 impl LinkError {
-    /// The same call may succeed later, and cannot have run yet.
-    pub fn is_retryable(&self) -> bool {
-        matches!(self, Self::Unavailable { may_have_run: false, .. })
-    }
-
     pub(crate) fn unreachable(reason: impl Into<String>) -> Self {
         Self::Unavailable { reason: reason.into(), may_have_run: false }
     }

@@ -21,7 +21,6 @@ const MAX_PROBE: Duration = Duration::from_secs(3);
 const UNSUPPORTED_VERSION: i64 = -32022;
 
 const SHOWN_NAME: usize = 128;
-const MAX_INSTRUCTIONS: usize = 64 * 1024;
 
 pub(crate) struct Agreed {
     pub(crate) server: Server,
@@ -88,14 +87,7 @@ async fn discover(wire: &Wire, context: &Context) -> Result<Option<Agreed>, Link
     }
     let info = found.meta.get("io.modelcontextprotocol/serverInfo").cloned();
     let info = info.and_then(|info| serde_json::from_value(info).ok()).unwrap_or_default();
-    Ok(Some(agree(
-        context,
-        info,
-        STATELESS,
-        Era::Stateless,
-        found.instructions,
-        &found.capabilities,
-    )))
+    Ok(Some(agree(context, info, STATELESS, Era::Stateless, &found.capabilities)))
 }
 
 async fn ask_to_discover(wire: &Wire, context: &Context) -> Result<Box<RawValue>, Fail> {
@@ -123,28 +115,15 @@ async fn initialize(wire: &Wire, context: &Context) -> Result<Agreed, LinkError>
     };
     let initialized = envelope::note("notifications/initialized", json!({}));
     wire.notify(initialized, protocol).await.map_err(Fail::into_error)?;
-    let Initialized { server_info, instructions, capabilities, .. } = found;
-    Ok(agree(context, server_info, protocol, Era::Handshake, instructions, &capabilities))
+    Ok(agree(context, found.server_info, protocol, Era::Handshake, &found.capabilities))
 }
 
-fn agree(
-    context: &Context,
-    info: Info,
-    protocol: &str,
-    era: Era,
-    instructions: Option<String>,
-    capabilities: &Value,
-) -> Agreed {
-    let instructions = instructions.map(|mut text| {
-        text.truncate(text.floor_char_boundary(MAX_INSTRUCTIONS));
-        text
-    });
+fn agree(context: &Context, info: Info, protocol: &str, era: Era, capabilities: &Value) -> Agreed {
     let server = Server {
         name: context.shown(&info.name, SHOWN_NAME),
         version: context.shown(&info.version, SHOWN_NAME),
         protocol: protocol.to_owned(),
         era,
-        instructions,
     };
     let tools = &capabilities["tools"];
     Agreed { server, list_changed: tools["listChanged"] == true, has_tools: tools.is_object() }
@@ -162,8 +141,6 @@ struct Discovered {
     supported_versions: Vec<String>,
     #[serde(default)]
     capabilities: Value,
-    #[serde(default)]
-    instructions: Option<String>,
     #[serde(default, rename = "_meta")]
     meta: Map<String, Value>,
 }
@@ -176,8 +153,6 @@ struct Initialized {
     capabilities: Value,
     #[serde(default)]
     server_info: Info,
-    #[serde(default)]
-    instructions: Option<String>,
 }
 
 #[derive(Default, Deserialize)]

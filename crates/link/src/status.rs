@@ -19,7 +19,6 @@ pub struct Server {
     /// The protocol revision that is spoken.
     pub protocol: String,
     pub era: Era,
-    pub instructions: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

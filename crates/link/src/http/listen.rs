@@ -31,7 +31,7 @@ impl Http {
             let mut was_deaf = false;
             loop {
                 let opened = match era {
-                    Era::Handshake => line.open_stream(None, &protocol, &flight).await,
+                    Era::Handshake => line.open_stream(&protocol, &flight).await,
                     Era::Stateless => line.subscribe(&protocol, &flight).await,
                 };
                 match opened {
@@ -66,17 +66,9 @@ impl Http {
 
 impl Line {
     /// None: the server has no such stream.
-    async fn open_stream(
-        &self,
-        last: Option<&str>,
-        protocol: &str,
-        flight: &Flight,
-    ) -> Result<Option<Response>, Fail> {
+    async fn open_stream(&self, protocol: &str, flight: &Flight) -> Result<Option<Response>, Fail> {
         let mut headers = self.headers(Some(protocol));
         headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
-        if let Some(last) = last {
-            headers.insert("last-event-id", headers::value(last));
-        }
         let sent = self.client.get(self.url.clone()).headers(headers).send().await;
         let response = sent.map_err(|error| describe(&error))?;
         match response.status() {

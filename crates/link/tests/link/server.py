@@ -165,7 +165,7 @@ for line in sys.stdin:
         if mode == "stateless":
             send({"id": id, "result": {
                 "resultType": "complete", "supportedVersions": ["2026-07-28"], "ttlMs": 0, "cacheScope": "private",
-                "capabilities": {"tools": {"listChanged": True}}, "instructions": "be kind",
+                "capabilities": {"tools": {"listChanged": True}},
                 "_meta": {"io.modelcontextprotocol/serverInfo": {"name": "scripted", "version": "2"}}}})
         elif mode == "dies-at-first":
             sys.exit(1)
