@@ -3,6 +3,7 @@
 mod pipe;
 
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use serde_json::value::RawValue;
 use tokio::sync::oneshot;
@@ -16,6 +17,9 @@ use crate::session::{Request, aside};
 use crate::sse::Post;
 
 pub(crate) use pipe::Pipe;
+
+/// A reader that has not noticed by then is not about to.
+const READER_LIMIT: Duration = Duration::from_secs(1);
 
 /// The way out. Only the session owns it: when the session goes, a child's standard input closes.
 pub(crate) enum Outlet {
@@ -53,8 +57,7 @@ impl Duplex {
         let sent = self.outlet.send(request.body).await;
         if let Err(fail) = sent {
             waiting.cancel = false;
-            // The reader knows better why a connection ended than the writer.
-            return Err(match (fail, self.flight.closed_by()) {
+            return Err(match (fail, self.reason().await) {
                 (Fail::Unsent(_), Some(reason)) => Fail::Unsent(reason),
                 (Fail::Final(_), Some(reason)) => Fail::Final(reason.after_sending()),
                 (fail, _) => fail,
@@ -66,6 +69,17 @@ impl Duplex {
             Ok(reply) => Ok(reply?),
             Err(_) => Err(Fail::Final(LinkError::Closed.after_sending())),
         }
+    }
+}
+
+impl Duplex {
+    /// Why the connection ended, which the reader knows better than the writer: a child that is gone has left last words.
+    async fn reason(&self) -> Option<LinkError> {
+        if matches!(&*self.outlet, Outlet::Pipe(_)) {
+            let mut closed = self.flight.watch_closed();
+            let _ = tokio::time::timeout(READER_LIMIT, closed.wait_for(Option::is_some)).await;
+        }
+        self.flight.closed_by()
     }
 }
 
