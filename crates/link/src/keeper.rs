@@ -23,6 +23,7 @@
 //! can be read, executed and, with `write`, changed; signals to processes outside are refused since 6.12.
 
 mod fence;
+mod hidden;
 mod spec;
 mod start;
 mod watch;

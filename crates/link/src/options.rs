@@ -59,6 +59,9 @@ pub enum Sandbox {
     Landlock {
         read: Vec<PathBuf>,
         write: Vec<PathBuf>,
+        /// What it may not read, whatever else would let it. Names can be listed, and what is made or replaced right
+        /// beside a hidden path is not to be read until the next start.
+        hidden: Vec<PathBuf>,
         network: bool,
     },
 }

@@ -7,6 +7,7 @@ use landlock::{
     Ruleset, RulesetAttr, RulesetCreated, RulesetCreatedAttr, RulesetStatus, Scope,
 };
 
+use super::hidden::Hidden;
 use super::spec::Complaint;
 
 /// Without these (truncating included) the fence would have holes in files; since Linux 6.2.
@@ -45,6 +46,7 @@ pub(super) fn apply(
     folder: &Path,
     read: &[PathBuf],
     write: &[PathBuf],
+    hidden: &[PathBuf],
     network: bool,
 ) -> Result<(), Complaint> {
     let mut rules = create(network).map_err(|error| {
@@ -58,35 +60,33 @@ pub(super) fn apply(
     let device = read_only | AccessFs::WriteFile | AccessFs::IoctlDev | AccessFs::Truncate;
     // Devices are made by nobody, whatever is granted.
     let everything = AccessFs::from_all(NEWEST) & !(AccessFs::MakeChar | AccessFs::MakeBlock);
-    let always = (SYSTEM.iter().map(|path| (Path::new(path), execute)))
-        .chain(FACTS.iter().map(|path| (Path::new(path), read_only)))
-        .chain(DEVICES.iter().map(|path| (Path::new(path), device)));
-    for (path, access) in always {
-        // Not every system has all of them.
-        if path.exists() {
-            rules = grant(rules, path, access)?;
-        }
-    }
+    let always = (SYSTEM.iter().map(|path| (PathBuf::from(path), execute)))
+        .chain(FACTS.iter().map(|path| (PathBuf::from(path), read_only)))
+        .chain(DEVICES.iter().map(|path| (PathBuf::from(path), device)));
+    // Not every system has all of them.
+    let mut grants: Vec<_> = always.filter(|(path, _)| path.exists()).collect();
     if network {
         // Often a link to a place that nothing else of this needs.
-        for path in
-            ["/etc/resolv.conf", "/etc/hosts"].map(std::fs::canonicalize).into_iter().flatten()
-        {
-            rules = grant(rules, &path, read_only)?;
+        let names = ["/etc/resolv.conf", "/etc/hosts"].map(std::fs::canonicalize);
+        grants.extend(names.into_iter().flatten().map(|path| (path, read_only)));
+    }
+    grants.extend(homes(program).into_iter().map(|path| (path, execute)));
+    let hidden = Hidden::new(folder, hidden);
+    grants.extend(named(folder, read, "read")?.into_iter().map(|path| (path, execute)));
+    for path in named(folder, write, "write")? {
+        if let Some(hidden) = hidden.touched(&path) {
+            return Err(Complaint::Sandbox(format!(
+                "{} cannot be granted, because no server may write {}: take it out of the sandbox's `write`",
+                path.display(),
+                hidden.display()
+            )));
         }
+        grants.push((path, everything));
     }
-    for path in homes(program) {
-        rules = grant(rules, &path, execute)?;
-    }
-    for (paths, access, key) in [(read, execute, "read"), (write, everything, "write")] {
-        for path in paths {
-            let path = folder.join(path);
-            if !path.exists() {
-                return Err(Complaint::Sandbox(format!(
-                    "{} does not exist: create it, or take it out of the sandbox's `{key}`",
-                    path.display()
-                )));
-            }
+    for (path, access) in grants {
+        // A piece may be gone since it was listed.
+        let pieces = hidden.around(path, access)?.into_iter();
+        for (path, access) in pieces.filter(|(path, _)| path.exists()) {
             rules = grant(rules, &path, access)?;
         }
     }
@@ -95,6 +95,18 @@ pub(super) fn apply(
         return Err(Complaint::Sandbox("the kernel does not enforce Landlock".to_owned()));
     }
     Ok(())
+}
+
+/// The paths of one key, which must exist: a rule belongs to a file.
+fn named(folder: &Path, paths: &[PathBuf], key: &str) -> Result<Vec<PathBuf>, Complaint> {
+    let paths: Vec<_> = paths.iter().map(|path| folder.join(path)).collect();
+    match paths.iter().find(|path| !path.exists()) {
+        Some(path) => Err(Complaint::Sandbox(format!(
+            "{} does not exist: create it, or take it out of the sandbox's `{key}`",
+            path.display()
+        ))),
+        None => Ok(paths),
+    }
 }
 
 fn create(network: bool) -> Result<RulesetCreated, landlock::RulesetError> {

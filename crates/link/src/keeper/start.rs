@@ -56,8 +56,8 @@ fn start(spec: &Spec) -> Result<Infallible, Complaint> {
         return Err(Complaint::Program(format!("its working folder {folder} does not exist")));
     }
     let program = resolve(spec)?;
-    if let Sandbox::Landlock { read, write, network } = &spec.sandbox {
-        fence::apply(&program, &spec.folder, read, write, *network)?;
+    if let Sandbox::Landlock { read, write, hidden, network } = &spec.sandbox {
+        fence::apply(&program, &spec.folder, read, write, hidden, *network)?;
     }
     let mut command = Command::new(&program);
     command

@@ -10,11 +10,19 @@ use tempfile::TempDir;
 use crate::support::{options, program, script, words};
 
 fn fenced(read: Vec<PathBuf>, write: Vec<PathBuf>, network: bool) -> std::sync::Arc<Link> {
+    around(vec![], read, write, network)
+}
+
+fn around(
+    hidden: Vec<PathBuf>,
+    mut read: Vec<PathBuf>,
+    write: Vec<PathBuf>,
+    network: bool,
+) -> std::sync::Arc<Link> {
     let mut program = program("handshake");
-    let mut read = read;
     read.push(script());
     program.folder = "/".into();
-    program.sandbox = Sandbox::Landlock { read, write, network };
+    program.sandbox = Sandbox::Landlock { read, write, hidden, network };
     Link::new(options(program))
 }
 
@@ -70,6 +78,47 @@ async fn only_what_is_granted() {
     ));
     let signal = words(&link, "kill", json!({ "pid": std::process::id() })).await;
     seen.push(format!("signal us: {signal}"));
+    insta::assert_snapshot!(seen.join("\n"));
+}
+
+#[tokio::test]
+async fn what_is_hidden_is_in_no_grant() {
+    let folders = Folders::new();
+    std::fs::write(folders.path("open/.keep"), "1").unwrap();
+    std::fs::create_dir(folders.path("open/sub")).unwrap();
+    std::fs::write(folders.path("open/sub/file"), "1").unwrap();
+    symlink(folders.path("closed"), folders.path("open/out")).unwrap();
+    let state = folders.path("open/state");
+    std::fs::create_dir_all(state.join("samples")).unwrap();
+    std::fs::write(state.join("tokens"), "secret").unwrap();
+    let read = || vec![folders.path("link")];
+    // By whatever name, and beside one that is not there.
+    let hidden = vec![folders.path("link/state"), folders.path("none")];
+    let link = around(hidden.clone(), read(), vec![folders.path("out")], false);
+    let mut seen = Vec::new();
+    for (tool, name) in [
+        ("list", "open"),
+        ("read", "open/file"),
+        ("read", "open/.keep"),
+        ("read", "open/sub/file"),
+        ("read", "open/state/tokens"),
+        ("read", "open/out/file"),
+        ("write", "open/state/tokens"),
+        ("write", "out/new"),
+    ] {
+        let did = words(&link, tool, json!({ "path": folders.path(name) })).await;
+        seen.push(format!("{tool} {name}: {did}"));
+    }
+    for write in ["open", "open/state", "open/state/samples"] {
+        let link = around(hidden.clone(), read(), vec![folders.path(write)], false);
+        let error = link.connect().await.unwrap_err().to_string();
+        seen.push(error.replace(&*folders.root.path().to_string_lossy(), "ROOT"));
+    }
+    for name in 0..2_000 {
+        std::fs::write(folders.path("open").join(format!("{name}")), "").unwrap();
+    }
+    let error = around(hidden, read(), vec![], false).connect().await.unwrap_err().to_string();
+    seen.push(error.replace(&*folders.root.path().to_string_lossy(), "ROOT"));
     insta::assert_snapshot!(seen.join("\n"));
 }
 

@@ -124,6 +124,8 @@ def call(id, params):
         orphan = subprocess.Popen(["sh", "-c", "sleep 1001 & echo $!"], stdout=subprocess.PIPE)
         line = int(orphan.stdout.readline())
         return text("ok", structuredContent={"pids": [os.getpid(), os.getppid(), loose.pid, line]})
+    if name == "list":
+        return attempt(lambda: " ".join(sorted(os.listdir(arguments["path"]))))
     if name == "read":
         return attempt(lambda: len(open(arguments["path"]).read()))
     if name == "write":

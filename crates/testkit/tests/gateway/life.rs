@@ -42,6 +42,7 @@ async fn a_fenced_child_reaches_only_what_it_is_granted() {
     program.sandbox = Sandbox::Landlock {
         read: vec![binary, site.path("")],
         write: vec![site.path("")],
+        hidden: vec![],
         network: false,
     };
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
