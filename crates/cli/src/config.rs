@@ -19,6 +19,7 @@ mod find;
 mod fuzz;
 mod gateway;
 mod globs;
+mod kept;
 mod keys;
 mod layer;
 mod place;

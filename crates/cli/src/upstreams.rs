@@ -147,7 +147,7 @@ fn reach(
                 Sandbox::Landlock(grants) => link::Sandbox::Landlock {
                     read: grants.read.clone(),
                     write: grants.write.clone(),
-                    hidden: Vec::new(),
+                    hidden: settings.hidden(),
                     network: grants.network,
                 },
             },

@@ -52,7 +52,7 @@ pub(crate) struct Args {
 
     /// Keep answers to draft contracts from, for `vouch learn`
     ///
-    /// They lie in the state folder, which no tool can read.
+    /// They lie in the state folder, which no tool and no server in its sandbox can read.
     #[arg(long)]
     learn: bool,
 }
@@ -61,7 +61,7 @@ pub(crate) fn run(ctx: &Context, args: Args) -> Result<Exit> {
     let Args { port, door, packs, learn } = args;
     if packs.contains(&Pack::Campaign) {
         return Err(Failure::usage("campaigns are served by `vouch serve` and `vouch fuzz`")
-            .with_hint("as an upstream of this gateway: vouch upstream add fuzz -- vouch serve --stdio --packs campaign"));
+            .with_hint("as an upstream of this gateway: vouch upstream add fuzz --no-sandbox -- vouch serve --stdio --packs campaign"));
     }
     let layer = door.layer(port).with_packs(packs).with_default_port(PORT);
     let settings = Arc::new(ctx.settings_with(layer)?);

@@ -92,7 +92,8 @@ impl ConfigError {
             Self::Variable { name, .. } => format!("correct it, or drop it: unset {name}"),
             Self::TwoTokens => "keep one of them: unset VOUCH_TOKEN".to_owned(),
             Self::TokenFile { .. } => {
-                "move it to .vouch/tokens, which no tool can read, or out of the project".to_owned()
+                "move it to .vouch/tokens, which no tool and no server in its sandbox can read, or out of the project"
+                    .to_owned()
             }
             Self::StateIsRoot => "name a folder of its own; the default is `.vouch`".to_owned(),
             Self::Read { .. } => {

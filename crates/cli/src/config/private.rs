@@ -23,6 +23,11 @@ pub(super) fn names(root: &Path, state_folder: &Path) -> Result<Vec<String>, Con
     Ok(names)
 }
 
+/// The folders that other servers cannot read either, where they are.
+pub(super) fn folders(root: &Path, state_folder: &Path) -> Vec<PathBuf> {
+    vec![state_folder.to_owned(), root.join(ALWAYS)]
+}
+
 pub(super) fn check_token(
     root: &Path,
     private: &[String],
@@ -39,7 +44,7 @@ pub(super) fn check_token(
 }
 
 /// The path without links and `..`, also where the end of it does not exist yet: what is missing is no link.
-fn real(path: &Path) -> PathBuf {
+pub(super) fn real(path: &Path) -> PathBuf {
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let found = path.ancestors().find_map(|above| Some((above, above.canonicalize().ok()?)));
     let Some((above, mut real)) = found else { return path };

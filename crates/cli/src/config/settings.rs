@@ -16,6 +16,7 @@ use super::error::{Spot, suggest};
 use super::find::Located;
 use super::fuzz::FuzzTable;
 use super::gateway::Gateway;
+use super::kept::Kept;
 use super::layer::{Layer, ToolLayer};
 use super::place::Place;
 use super::upstream::Upstream;
@@ -48,6 +49,8 @@ pub(crate) struct Settings {
     pub(crate) campaign: Campaign,
     /// How other servers' tools are offered.
     pub(crate) gateway: Gateway,
+    /// What the other servers may not write.
+    pub(crate) kept: Kept,
     /// The other servers, in the order of the file.
     pub(crate) upstreams: Vec<Upstream>,
     pub(crate) rules: rules::Rules,
@@ -157,12 +160,14 @@ impl Settings {
         };
         let place = Place { root: &root, source: source.as_ref() };
         let gateway = layer.gateway.lower(place)?;
-        let upstreams = upstream::lower(layer.upstream, place)?;
+        let kept = Kept::new(place, &gateway, &state_folder);
+        let upstreams = upstream::lower(layer.upstream, place, &kept)?;
         let rules = rule::lower(layer.rule, place)?;
         let clients = clients::lower(layer.clients, place)?;
         let ask = layer.ask.lower(place, environment)?;
         Ok(Self {
             gateway,
+            kept,
             upstreams,
             rules,
             clients,
@@ -192,6 +197,11 @@ impl Settings {
 
     pub(crate) fn config_file(&self) -> Option<&Path> {
         self.source.as_ref().map(|source| source.path.as_path())
+    }
+
+    /// Folders that no other server may read.
+    pub(crate) fn hidden(&self) -> Vec<PathBuf> {
+        private::folders(&self.root, &self.state_folder)
     }
 
     pub(crate) fn tool(&self, name: &str) -> ToolLayer {

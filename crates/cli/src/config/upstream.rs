@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::ConfigError;
 use super::globs::Globs;
+use super::kept::Kept;
 use super::place::{Entry, Place};
 use super::reference::{Reference, Unresolved};
 use super::settings::Secret;
@@ -228,11 +229,12 @@ impl Upstream {
 pub(super) fn lower(
     layers: Vec<UpstreamLayer>,
     place: Place<'_>,
+    kept: &Kept,
 ) -> Result<Vec<Upstream>, ConfigError> {
     let mut upstreams: Vec<Upstream> = Vec::new();
     for (index, layer) in layers.into_iter().enumerate() {
         let entry = place.entry(TABLE, index);
-        let upstream = layer.lower(entry)?;
+        let upstream = layer.lower(entry, kept)?;
         if upstreams.iter().any(|other| other.name == upstream.name) {
             let message = format!("there is an upstream `{}` above", upstream.name);
             return Err(entry.wrong(&["name"], message));
@@ -243,12 +245,12 @@ pub(super) fn lower(
 }
 
 impl UpstreamLayer {
-    fn lower(mut self, entry: Entry<'_>) -> Result<Upstream, ConfigError> {
+    fn lower(mut self, entry: Entry<'_>, kept: &Kept) -> Result<Upstream, ConfigError> {
         let Some(UpstreamName(name)) = self.name.take() else {
             return Err(entry.wrong(&["name"], "every upstream needs one"));
         };
         let connection = match (self.command.take(), self.url.take()) {
-            (Some(command), None) => self.stdio(command, entry)?,
+            (Some(command), None) => self.stdio(command, entry, kept)?,
             (None, Some(url)) => self.http(url, entry)?,
             (Some(_), Some(_)) => {
                 let message = format!("`{name}` has a command already; keep one of them");
@@ -273,7 +275,12 @@ impl UpstreamLayer {
         })
     }
 
-    fn stdio(&mut self, command: String, entry: Entry<'_>) -> Result<Connection, ConfigError> {
+    fn stdio(
+        &mut self,
+        command: String,
+        entry: Entry<'_>,
+        kept: &Kept,
+    ) -> Result<Connection, ConfigError> {
         let only = "only for an upstream with a url";
         if self.transport.is_some() {
             return Err(entry.wrong(&["transport"], only));
@@ -297,7 +304,7 @@ impl UpstreamLayer {
         }
         let root = entry.place.root;
         let cwd = self.cwd.take().map_or_else(|| root.to_owned(), |cwd| root.join(cwd));
-        let sandbox = sandbox(self.sandbox.take(), entry)?;
+        let sandbox = sandbox(self.sandbox.take(), entry, kept)?;
         Ok(Connection::Stdio { command, args, env, cwd, sandbox })
     }
 
@@ -324,7 +331,11 @@ impl UpstreamLayer {
     }
 }
 
-fn sandbox(layer: Option<SandboxLayer>, entry: Entry<'_>) -> Result<Sandbox, ConfigError> {
+fn sandbox(
+    layer: Option<SandboxLayer>,
+    entry: Entry<'_>,
+    kept: &Kept,
+) -> Result<Sandbox, ConfigError> {
     let root = entry.place.root;
     let grants = match layer {
         None => GrantsLayer::default(),
@@ -335,10 +346,22 @@ fn sandbox(layer: Option<SandboxLayer>, entry: Entry<'_>) -> Result<Sandbox, Con
             return Err(entry.wrong(&["sandbox"], message));
         }
     };
-    let below = |paths: Vec<PathBuf>| paths.iter().map(|path| root.join(path)).collect();
+    let below = |key, paths: Vec<PathBuf>, refused: fn(&Kept, &Path) -> Option<String>| {
+        let below = |path: &PathBuf| match refused(kept, &root.join(path)) {
+            Some(why) => {
+                let message = format!("`{}` cannot be granted: {why}", path.display());
+                Err(entry.wrong(&["sandbox", key], message))
+            }
+            None => Ok(root.join(path)),
+        };
+        paths.iter().map(below).collect::<Result<Vec<_>, _>>()
+    };
     Ok(Sandbox::Landlock(Grants {
-        read: grants.read.map_or_else(|| vec![root.to_owned()], below),
-        write: grants.write.map(below).unwrap_or_default(),
+        read: match grants.read {
+            Some(paths) => below("read", paths, Kept::no_reading)?,
+            None => vec![root.to_owned()],
+        },
+        write: below("write", grants.write.unwrap_or_default(), Kept::no_writing)?,
         network: grants.network.unwrap_or_default(),
     }))
 }

@@ -24,12 +24,13 @@ fn run(project: &Project, flags: &[&str], switches: &[&str]) -> (i32, Value) {
 
 #[test]
 fn our_own_server() {
-    let project = Project::new();
+    // Its state is its own: ours is hidden from it.
+    let project = Project::new().with("inner/a.txt", "a\n");
     let mut said = None;
     for deny in ["error", "warning", "note"] {
-        let args =
-            ["check", "--json", "--write", ".", "--deny", deny, "--", VOUCH, "serve", "--stdio"];
-        let output = project.run(&args);
+        let args = ["check", "--json", "--write", "inner", "--deny", deny];
+        let server = ["--", VOUCH, "--root", "inner", "serve", "--stdio"];
+        let output = project.run(&[&args[..], &server[..]].concat());
         let report: Value = serde_json::from_slice(&output.stdout)
             .unwrap_or_else(|_| panic!("{}", project.show(&output)));
         let summary = &report["summary"];

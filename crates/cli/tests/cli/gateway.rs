@@ -58,6 +58,25 @@ fn only_kept_contracts_pass() {
     assert!(project.check(&["audit", "verify"]).starts_with("exit: 0"));
 }
 
+/// The default grant is the project, with our tokens and what was withheld in it.
+#[test]
+fn the_state_is_not_read_by_servers() {
+    let project = Project::new().with_adversary(&["--only", "read_path"], "").with("a.txt", "a");
+    project.write(".vouch/tokens", "secret");
+    let mut session = start(&project);
+    for (path, done) in [
+        (".", true),
+        ("a.txt", true),
+        ("vouch.toml", true),
+        (".vouch/tokens", false),
+        (".vouch/vouch.db", false),
+    ] {
+        let path = project.root.join(path);
+        let answer = session.call(1, "adv__read_path", json!({"path": path}));
+        assert_eq!(answer["structuredContent"]["done"], done, "{}: {answer}", path.display());
+    }
+}
+
 /// Our own server behind our own gateway, over HTTP, beside one that is not there.
 #[test]
 fn a_server_of_ours_behind_it() {
@@ -83,14 +102,14 @@ fn a_server_of_ours_behind_it() {
 
 #[test]
 fn a_change_waits_for_a_person() {
-    let args = ["--only", "good,count", "--state", "state.json"];
+    let args = ["--only", "good,count", "--state", "adv/state.json"];
     let project = Project::new().with_adversary(&args, "");
     let mut session = start(&project);
     assert_eq!(session.tools(1), ["adv__count", "adv__good"]);
     // As if another process of the same server had changed its mind; the next list has it.
-    let state: Value = serde_json::from_str(&project.read("state.json")).unwrap();
+    let state: Value = serde_json::from_str(&project.read("adv/state.json")).unwrap();
     let mutated = json!({"starts": state["starts"], "mutation": "instruction"});
-    project.write("state.json", &mutated.to_string());
+    project.write("adv/state.json", &mutated.to_string());
     drop(session);
 
     let mut session = start(&project);
@@ -103,7 +122,7 @@ fn a_change_waits_for_a_person() {
     assert!(refused.starts_with("exit: 2") && refused.contains("IMPORTANT"), "{refused}");
     // With new orders to the model in its description no acceptance helps: that is refused for itself.
     let mutated = json!({"starts": 1, "mutation": "additive"});
-    project.write("state.json", &mutated.to_string());
+    project.write("adv/state.json", &mutated.to_string());
     let accepted = project.json(&["accept", "adv", "good", "--yes", "--json"]);
     assert_eq!(accepted["accepted"][0]["class"], json!(["additive"]), "{accepted:#}");
     let mut id = 10;

@@ -49,7 +49,7 @@ fn exit_codes() {
 
 #[test]
 fn pins_and_changes() {
-    let args = ["--only", "good,count", "--state", "state.json"];
+    let args = ["--only", "good,count", "--state", "adv/state.json"];
     let project = Project::new().with_adversary(&args, "");
     let mut all = project.transcript(&[&["accept"], &["accept"]]);
     let lock = project.read("vouch.lock");
@@ -59,7 +59,7 @@ fn pins_and_changes() {
         ("breaking", &["accept", "adv", "good", "--yes"]),
         ("removal", &["accept"]),
     ] {
-        project.write("state.json", &json!({"mutation": mutation}).to_string());
+        project.write("adv/state.json", &json!({"mutation": mutation}).to_string());
         all.push_str(&format!("\n# {mutation}\n{}", project.transcript(&[words])));
     }
     with_filters(|| insta::assert_snapshot!(all));

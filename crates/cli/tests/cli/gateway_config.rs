@@ -58,7 +58,8 @@ fn the_operators_word_holds() {
     let code = |answer: serde_json::Value| answer["structuredContent"]["error"]["code"].clone();
     let loud = session.call(2, "adv__good", json!({"text": "LOUD"}));
     assert_eq!(code(loud), "ACCESS_DENIED", "the rule holds");
-    assert_eq!(session.call(3, "adv__good", json!({"text": "a"}))["isError"], false);
+    let said = session.call(3, "adv__good", json!({"text": "a"}));
+    assert_eq!(said["structuredContent"], json!({"text": "a"}), "{said}");
     let third = session.call(4, "adv__good", json!({"text": "b"}));
     assert_eq!(code(third), "RATE_LIMITED");
     let never = session.call(5, "adv__instructs", json!({}));

@@ -97,15 +97,16 @@ impl Project {
             .replace(VOUCH, "[VOUCH]")
     }
 
-    /// A project whose only upstream, `adv`, is the adversary of the test kit with these switches. It may write here, so
-    /// that a test can change its state.
+    /// A project whose only upstream, `adv`, is the adversary of the test kit with these switches. It may write the
+    /// folder `adv`, where its state is.
     pub(crate) fn with_adversary(self, args: &[&str], more: &str) -> Self {
         let command = adversary();
+        std::fs::create_dir(self.root.join("adv")).unwrap();
         self.with(
             "vouch.toml",
             &format!(
                 "[[upstream]]\nname = \"adv\"\ncommand = {command:?}\nargs = {args:?}\n\
-                 sandbox = {{ read = [\".\"], write = [\".\"] }}\n{more}"
+                 sandbox = {{ read = [\".\"], write = [\"adv\"] }}\n{more}"
             ),
         )
     }

@@ -101,6 +101,10 @@ fn what_cannot_be_added() {
         &["upstream", "add", "b", "--env", "A=c$d", "--", "y"],
         &["upstream", "add", "b", "--no-sandbox", "--network", "--", "y"],
         &["upstream", "add", "b", "--url", "http://h", "--header", "no header"],
+        &["upstream", "add", "b", "--write", ".", "--", "y"],
+        &["upstream", "add", "b", "--write", "contracts", "--", "y"],
+        &["upstream", "add", "b", "--read", ".vouch", "--", "y"],
+        &["check", "--write", ".", "--", "y"],
     ]);
     insta::assert_snapshot!(said);
     let said = project.check(&["upstream", "add", "b", "--env", &secret, "--", "y"]);

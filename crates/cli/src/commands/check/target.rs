@@ -189,6 +189,13 @@ fn program(args: &Args, settings: &Settings) -> Result<Upstream> {
     });
     let here = std::env::current_dir()?;
     let absolute = |paths: &[PathBuf]| paths.iter().map(|path| here.join(path)).collect();
+    // A folder without a configuration has no pins either.
+    let kept = settings.config_file().map(|_| &settings.kept);
+    for path in &args.write {
+        if let Some(why) = kept.and_then(|kept| kept.no_writing(&here.join(path))) {
+            return Err(Failure::usage(format!("--write {}: {why}", path.display())));
+        }
+    }
     let sandbox = if args.no_sandbox {
         Sandbox::Off
     } else {
