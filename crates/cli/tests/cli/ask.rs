@@ -243,6 +243,25 @@ fn a_broken_answer_is_for_the_person_only() {
     assert!(received.iter().all(|body| !body.to_string().contains(secret)));
 }
 
+/// `observe` is for a team that looks first; a question is answered by what is admitted, or not at all.
+#[test]
+fn what_is_only_observed_is_not_asked() {
+    let project = with_adversary("");
+    let table = project.read("vouch.toml") + "policy = \"observe\"\n";
+    project.write("vouch.toml", &table);
+    let stopped = |tool: &str, arguments: Value| {
+        let model = Model::saying(&[call("adv", tool, arguments)]);
+        let (code, said) = check(&project, Some(&model), &["do it"]);
+        (code, said["outcome"].clone(), said["gate"]["number"].clone())
+    };
+    assert_eq!(stopped("good", json!({"text": "hi"})).0, 0);
+    let gate = (1, "stopped".into(), 3.into());
+    assert_eq!(stopped("poisoned", json!({"text": "hi"})), gate, "refused");
+    project.write("counts", &json!({"mutation": "additive"}).to_string());
+    assert_eq!(stopped("good", json!({"text": "hi"})), gate, "quarantined");
+    assert_eq!(calls(&project), json!({}));
+}
+
 #[test]
 fn an_answer_gives_no_orders() {
     let project = with_adversary("");

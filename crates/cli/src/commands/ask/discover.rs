@@ -103,7 +103,8 @@ impl Finder<'_> {
         let tools = admission.tools.iter().map(|tool| {
             let name = upstreams::catalog_name(self.settings, upstream.name(), &tool.name);
             let clash = clashes.iter().find(|clash| clash.name == name);
-            let standing = if !tool.runs() {
+            // `observe` lets calls through that somebody else answers for; here nobody does.
+            let standing = if !tool.runs() || tool.observed {
                 refused(tool, &upstream.options().policy)
             } else if let Some(clash) = clash {
                 Standing::Refused(clash.to_string())
@@ -124,7 +125,7 @@ impl Finder<'_> {
             return Standing::NotAllowed(reason);
         }
         if contract.output.is_none() {
-            // Only `observe` lets such a tool run at all; nobody could tell a good answer of it from a bad one.
+            // Nobody could tell a good answer of it from a bad one.
             return Standing::Refused("it does not say what it answers".to_owned());
         }
         Standing::Allowed(Arc::clone(contract))
