@@ -78,6 +78,7 @@ async fn here(ctx: &Context, args: &Args, settings: &Arc<Settings>) -> Result<Ex
         return called;
     }
     let Project { pipeline, seats, .. } = project::project(settings).await?;
+    upstreams::rules(ctx, settings, &pipeline.catalog(), &upstreams::absent(settings, None))?;
     for seat in seats {
         seat.prepare_failed(
             "none runs here; name the server that has it with --url: `vouch fuzz --mcp-port` or `vouch serve` says it",

@@ -2,10 +2,12 @@
 
 mod banner;
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use gateway::Gateway;
+use runtime::Pipeline;
 use runtime::doors::mcp::Face;
 use tokio_util::sync::CancellationToken;
 
@@ -20,6 +22,8 @@ use crate::upstreams;
 const PORT: u16 = 8379;
 /// How long servers are waited for before clients are let in; who comes later joins later.
 const SETTLE: Duration = Duration::from_secs(3);
+/// How often it is seen who came later.
+const PACE: Duration = Duration::from_millis(500);
 
 /// Serve the tools of other servers that keep their contracts
 ///
@@ -89,6 +93,7 @@ async fn serve(
     gateway.publish(pipeline);
     let served = async {
         upstreams::check(ctx, settings, &gateway, &pipeline.catalog())?;
+        let missing = upstreams::absent(settings, Some(&gateway));
         if let Some(pack) = context {
             pack.start();
         }
@@ -97,12 +102,45 @@ async fn serve(
             port_flag: "vouch gateway --port",
             banner: |address| banner::print(ctx, settings, &gateway, &pipeline.catalog(), address),
         };
-        serving::doors(ctx, settings, door, pipeline, welcome, stop).await
+        let mut served = pin!(serving::doors(ctx, settings, door, pipeline, welcome, stop.clone()));
+        tokio::select! {
+            served = &mut served => served,
+            wrong = latecomers(ctx, settings, &gateway, pipeline, missing) => {
+                // Who is in the middle of a call gets an answer.
+                stop.cancel();
+                served.await.and(Err(wrong))
+            }
+        }
     };
     let served = served.await;
     pipeline.drain().await;
     gateway.close().await;
     served
+}
+
+/// Holds the configuration against servers that come after clients were let in. What would have stopped the start stops
+/// it now: a rule that reads what no tool has would deny calls, or let them pass, and nobody would know why.
+async fn latecomers(
+    ctx: &Context,
+    settings: &Settings,
+    gateway: &Gateway,
+    pipeline: &Pipeline,
+    mut missing: Vec<&str>,
+) -> Failure {
+    while !missing.is_empty() {
+        tokio::time::sleep(PACE).await;
+        let still = upstreams::absent(settings, Some(gateway));
+        if still == missing {
+            continue;
+        }
+        missing = still;
+        gateway.publish(pipeline);
+        if let Err(wrong) = upstreams::check(ctx, settings, gateway, &pipeline.catalog()) {
+            tracing::error!("{}; it stops here", wrong.one_line());
+            return wrong;
+        }
+    }
+    std::future::pending().await
 }
 
 /// What it says it is.

@@ -70,7 +70,7 @@ async fn serve(
     let Project { pipeline, context, seats } = project::project(settings).await?;
     // Rules may be about tools of other servers and of other packs, which are not here to tell.
     if settings.upstreams.is_empty() && !settings.are_packs_chosen {
-        upstreams::rules(ctx, settings, &pipeline.catalog(), true)?;
+        upstreams::rules(ctx, settings, &pipeline.catalog(), &[])?;
     }
     let campaigns = Campaigns::begin(ctx, &settings.campaign, &seats)?;
     if let Some(pack) = &context {

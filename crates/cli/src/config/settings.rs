@@ -54,6 +54,8 @@ pub(crate) struct Settings {
     /// The other servers, in the order of the file.
     pub(crate) upstreams: Vec<Upstream>,
     pub(crate) rules: rules::Rules,
+    /// Which tools they are for.
+    pub(crate) reach: rule::Reach,
     pub(crate) clients: Clients,
     pub(crate) ask: Ask,
 }
@@ -162,7 +164,7 @@ impl Settings {
         let gateway = layer.gateway.lower(place)?;
         let kept = Kept::new(place, &gateway, &state_folder);
         let upstreams = upstream::lower(layer.upstream, place, &kept)?;
-        let rules = rule::lower(layer.rule, place)?;
+        let (rules, reach) = rule::lower(layer.rule, place)?;
         let clients = clients::lower(layer.clients, place)?;
         let ask = layer.ask.lower(place, environment)?;
         Ok(Self {
@@ -170,6 +172,7 @@ impl Settings {
             kept,
             upstreams,
             rules,
+            reach,
             clients,
             ask,
             packs: layer.packs.expect(COMPLETE),

@@ -31,26 +31,42 @@ pub(crate) fn check(
             return Err(wrong_config(settings.unknown_tool(name, &names)));
         }
     }
-    let all_there = gateway.upstreams().iter().all(|one| one.view().admission.is_some());
-    rules(ctx, settings, catalog, all_there)
+    rules(ctx, settings, catalog, &absent(settings, Some(gateway)))
 }
 
-/// Rules against the tools that there are. A field that none of them has is a mistake, if `all_there`.
+/// The upstreams whose tools are not known: not looked at, or not reached.
+pub(crate) fn absent<'s>(settings: &'s Settings, gateway: Option<&Gateway>) -> Vec<&'s str> {
+    let upstreams = gateway.map(Gateway::upstreams).unwrap_or_default();
+    let is_known = |name: &str| {
+        upstreams.iter().any(|one| one.name() == name && one.view().admission.is_some())
+    };
+    let enabled = settings.upstreams.iter().filter(|upstream| upstream.enabled);
+    enabled.map(|upstream| upstream.name.as_str()).filter(|name| !is_known(name)).collect()
+}
+
+/// Rules against the tools that there are. A field that none of them has is a mistake, unless the rule may be for tools
+/// of an upstream that is `absent`.
 pub(crate) fn rules(
     ctx: &Context,
     settings: &Settings,
     catalog: &Catalog,
-    all_there: bool,
+    absent: &[&str],
 ) -> Result {
     let contracts: Vec<_> =
         catalog.contracts().map(|contract| (contract.name.as_str(), contract)).collect();
     for error in settings.rules.check_against(&contracts) {
-        if all_there && !error.is_warning() {
+        let is_open = absent.iter().any(|upstream| {
+            settings.reach.may_be_for(error.rule(), &catalog_name(settings, upstream, ""))
+        });
+        if !is_open && !error.is_warning() {
             return Err(Failure::from(error)
                 .with_hint("correct it in vouch.toml; what a tool takes: vouch tools <name>")
                 .with_exit(Exit::Usage));
         }
-        ctx.ui.note(format_args!("warning: {error}"));
+        // That there is no tool for it yet is no news while some are missing.
+        if !(is_open && error.is_warning()) {
+            ctx.ui.note(format_args!("warning: {error}"));
+        }
     }
     Ok(())
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use gateway::Gateway;
 use runtime::{Catalog, Pipeline};
 
-use super::{Lowered, lower};
+use super::{Lowered, check, lower};
 use crate::commands::Context;
 use crate::config::{NotResolved, Settings};
 use crate::exit::Exit;
@@ -89,11 +89,15 @@ pub(crate) async fn of_tool(
             failure.with_exit(Exit::No)
         }),
     };
-    match refused {
-        Some(failure) => {
+    let fine = match refused {
+        Some(failure) => Err(failure),
+        None => check(ctx, settings, &gateway, &project.pipeline.catalog()),
+    };
+    match fine {
+        Ok(()) => Ok((gateway, project.pipeline)),
+        Err(failure) => {
             gateway.close().await;
             Err(failure)
         }
-        None => Ok((gateway, project.pipeline)),
     }
 }

@@ -263,6 +263,41 @@ fn what_is_only_observed_is_not_asked() {
 }
 
 #[test]
+fn a_rule_about_nothing_is_told_each_time() {
+    let rule = |tools: &str| {
+        format!(
+            "[[rule]]\nname = \"typo\"\neffect = \"deny\"\ntools = [\"{tools}\"]\nwhen = 'arguments.txt == \"x\"'\n"
+        )
+    };
+    let own = project().with("vouch.toml", &rule("hello"));
+    for args in [["ask", "hello"], ["call", "hello"]] {
+        let said = own.check(&args);
+        assert!(said.starts_with("exit: 2") && said.contains("arguments.txt"), "{said}");
+    }
+    let project = with_adversary(&rule("adv__good"));
+    // Another server that is not there has no say in it.
+    let table =
+        project.read("vouch.toml") + "\n[[upstream]]\nname = \"gone\"\ncommand = \"./none\"\n";
+    project.write("vouch.toml", &table);
+    for args in [&["call", "adv__good", "text=hi"][..], &["learn", "adv", "--call", "good {}"]] {
+        let said = project.check(args);
+        assert!(said.starts_with("exit: 2") && said.contains("arguments.txt"), "{said}");
+    }
+    let mut command = project.command(&["--color", "never", "ask"]);
+    command.env("TERM", "xterm");
+    let mut pty = Pty::start(command);
+    for _ in 0..2 {
+        pty.until("ask> ");
+        pty.types("adv good text=hi\r");
+        pty.until("arguments.txt");
+        pty.until("how it went");
+    }
+    pty.types("exit\r");
+    pty.end();
+    assert_eq!(calls(&project), json!({}));
+}
+
+#[test]
 fn an_answer_gives_no_orders() {
     let project = with_adversary("");
     let evil = call("adv", "write_path", json!({"path": "/tmp/owned"}));

@@ -1,9 +1,11 @@
 //! What vouch.toml says about the tools of other servers, and what is wrong with it.
 
+use std::os::unix::fs::PermissionsExt;
+
 use serde_json::json;
 
 use crate::stdio::Session;
-use crate::support::Project;
+use crate::support::{Project, adversary, wait};
 
 const ONLY_GOOD: &[&str] = &["--only", "good,good_many,instructs,count"];
 
@@ -66,6 +68,28 @@ fn the_operators_word_holds() {
     assert_eq!(code(never), "APPROVAL_DENIED");
     let log = project.read("log");
     assert!(log.contains("`later` is for `other__*`, and there is no such tool"), "{log}");
+}
+
+/// One that comes later is held against the rules as well.
+#[test]
+fn a_late_server_and_a_rule_about_nothing() {
+    let project = Project::new().with(
+        "vouch.toml",
+        "[[upstream]]\nname = \"late\"\ncommand = \"./late\"\nsandbox = \"off\"\n\
+         [[rule]]\nname = \"typo\"\neffect = \"deny\"\ntools = [\"late__*\"]\nwhen = 'arguments.txt == \"x\"'\n",
+    );
+    let mut command = project.command(&["gateway", "--stdio"]);
+    command.stderr(std::fs::File::create(project.root.join("log")).unwrap());
+    let mut session = Session::start(command);
+    session.handshake().unwrap();
+    assert_eq!(session.tools(1), [""; 0]);
+    let script = project.root.join("new");
+    std::fs::write(&script, format!("#!/bin/sh\nexec {} --only good\n", adversary())).unwrap();
+    std::fs::set_permissions(&script, PermissionsExt::from_mode(0o700)).unwrap();
+    std::fs::rename(&script, project.root.join("late")).unwrap();
+    assert_eq!(wait(&mut session.child).code(), Some(2));
+    let log = project.read("log");
+    assert!(log.contains("arguments.txt") && log.contains("`typo`"), "{log}");
 }
 
 #[test]

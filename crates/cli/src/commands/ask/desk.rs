@@ -57,7 +57,11 @@ impl<'a> Office<'a> {
                 let (gateway, project) = project::with_upstreams(settings, options).await?;
                 (Some(gateway), project)
             }
-            None => (None, project::project(settings).await?),
+            None => {
+                let project = project::project(settings).await?;
+                upstreams::rules(ctx, settings, &project.pipeline.catalog(), &[])?;
+                (None, project)
+            }
         };
         let Project { pipeline, seats, .. } = project;
         for seat in seats {

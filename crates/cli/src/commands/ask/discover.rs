@@ -35,7 +35,7 @@ pub(super) struct Finder<'a> {
     pub(super) gateway: Option<&'a Arc<Gateway>>,
     /// The names of the tools of this folder.
     pub(super) own: &'a BTreeSet<String>,
-    /// The configuration was held against the tools.
+    /// The configuration was held against all tools, and is fine.
     pub(super) checked: &'a AtomicBool,
     pub(super) broke: AtomicBool,
     pub(super) cancel: CancellationToken,
@@ -59,9 +59,12 @@ impl Finder<'_> {
         }
         gateway.publish(self.pipeline);
         let catalog = self.pipeline.catalog();
-        if !self.checked.swap(true, Ordering::Relaxed) {
+        if !self.checked.load(Ordering::Relaxed) {
             upstreams::check(self.ctx, self.settings, gateway, &catalog)
                 .map_err(|failure| DiscoverError(failure.one_line()))?;
+            // A server that comes later has not been held against it yet.
+            let all_there = upstreams::absent(self.settings, Some(gateway)).is_empty();
+            self.checked.store(all_there, Ordering::Relaxed);
         }
         let (_, clashes) = gateway.catalog().map_err(|error| DiscoverError(error.to_string()))?;
         let mut listed = self.here(&catalog);

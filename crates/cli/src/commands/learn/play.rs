@@ -14,7 +14,7 @@ use crate::commands::call::terminal;
 use crate::config::Settings;
 use crate::project::{self, Project};
 use crate::report::{Failure, Result};
-use crate::upstreams::catalog_name;
+use crate::upstreams::{self, catalog_name};
 
 /// Calls with examples, for one tool.
 const MAX_EXAMPLES: usize = 8;
@@ -39,6 +39,7 @@ pub(super) async fn play(
         })?;
         check(&admission)?;
         gateway.publish(&pipeline);
+        upstreams::check(ctx, settings, &gateway, &pipeline.catalog())?;
         let examples = examples(&admission, tools, calls);
         let mut failed = false;
         for planned in calls.iter().chain(&examples) {
