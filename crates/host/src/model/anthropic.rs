@@ -34,7 +34,6 @@ impl Chat for Anthropic {
         let body = json!({
             "model": self.model,
             "max_tokens": MAX_TOKENS,
-            "temperature": 0,
             "system": system,
             "messages": [{"role": "user", "content": user}],
         });

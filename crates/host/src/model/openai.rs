@@ -26,7 +26,6 @@ impl Chat for OpenAi {
     async fn complete(&self, system: &str, user: &str) -> Result<String, ModelError> {
         let mut body = json!({
             "model": self.model,
-            "temperature": 0,
             "messages": [
                 {"role": "system", "content": system},
                 {"role": "user", "content": user},
