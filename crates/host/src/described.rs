@@ -5,8 +5,11 @@
 //! `properties`, `patternProperties` or a schema for further properties speaks of it; `additionalProperties: true` and
 //! `{}` describe nothing. The instance is known to be valid, so all branches of a choice are looked at alike.
 
-use std::collections::{HashSet, VecDeque};
+use std::cell::RefCell;
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::rc::Rc;
 
+use regex::Regex;
 use serde_json::{Map, Value};
 
 use crate::json::{short, token};
@@ -16,18 +19,25 @@ const MAX_SCHEMAS: usize = 256;
 
 /// All schemas that speak of one place of an instance.
 pub(crate) struct Described<'a> {
-    root: &'a Value,
+    document: Rc<Document<'a>>,
     here: Vec<&'a Map<String, Value>>,
     /// Those of them that hold whatever the instance is: no branch of a choice, no condition.
     always: Vec<&'a Map<String, Value>>,
 }
 
+/// A schema as a whole, with the patterns in it that were asked for: an instance may have a million names.
+struct Document<'a> {
+    root: &'a Value,
+    patterns: RefCell<HashMap<&'a str, Option<Regex>>>,
+}
+
 impl<'a> Described<'a> {
     pub(crate) fn whole(root: &'a Value) -> Self {
-        Self::of(root, [root])
+        let document = Document { root, patterns: RefCell::default() };
+        Self::of(Rc::new(document), [root])
     }
 
-    fn of(root: &'a Value, schemas: impl IntoIterator<Item = &'a Value>) -> Self {
+    fn of(document: Rc<Document<'a>>, schemas: impl IntoIterator<Item = &'a Value>) -> Self {
         let mut here: Vec<&'a Map<String, Value>> = Vec::new();
         let mut always = Vec::new();
         let mut queue: VecDeque<(&'a Value, bool)> =
@@ -44,7 +54,7 @@ impl<'a> Described<'a> {
             for (keyword, value) in map {
                 match (keyword.as_str(), value) {
                     ("$ref" | "$dynamicRef", Value::String(target)) => {
-                        queue.extend(resolved(root, target).map(|schema| (schema, holds)));
+                        queue.extend(resolved(document.root, target).map(|schema| (schema, holds)));
                     }
                     ("allOf", Value::Array(parts)) => {
                         queue.extend(parts.iter().map(|part| (part, holds)));
@@ -60,7 +70,7 @@ impl<'a> Described<'a> {
                 }
             }
         }
-        Self { root, here, always }
+        Self { document, here, always }
     }
 
     /// The declared names with what is said of each, in the order of the document.
@@ -83,8 +93,10 @@ impl<'a> Described<'a> {
             found.extend(named);
             let patterns = map.get("patternProperties").and_then(Value::as_object);
             let patterns = patterns.into_iter().flatten();
-            let patterns: Vec<_> =
-                patterns.filter(|(pattern, _)| matches(pattern, name)).map(|(_, s)| s).collect();
+            let patterns: Vec<_> = patterns
+                .filter(|(pattern, _)| self.document.matches(pattern, name))
+                .map(|(_, s)| s)
+                .collect();
             if named.is_none() && patterns.is_empty() {
                 let rest = ["additionalProperties", "unevaluatedProperties"];
                 found.extend(
@@ -93,7 +105,7 @@ impl<'a> Described<'a> {
             }
             found.extend(patterns);
         }
-        (!found.is_empty()).then(|| Self::of(self.root, found))
+        (!found.is_empty()).then(|| Self::of(Rc::clone(&self.document), found))
     }
 
     /// What is said of the element of an array; `None` if nothing is.
@@ -112,7 +124,7 @@ impl<'a> Described<'a> {
                 ),
             }
         }
-        (!found.is_empty()).then(|| Self::of(self.root, found))
+        (!found.is_empty()).then(|| Self::of(Rc::clone(&self.document), found))
     }
 
     /// The first value of a keyword among the schemas of this place.
@@ -135,6 +147,17 @@ impl<'a> Described<'a> {
             .iter()
             .filter_map(|map| map.get("required")?.as_array())
             .any(|names| names.iter().any(|required| required == name))
+    }
+}
+
+impl<'a> Document<'a> {
+    /// A pattern that this engine does not know matches nothing, so that what it allows counts as undescribed.
+    fn matches(&self, pattern: &'a str, name: &str) -> bool {
+        let mut patterns = self.patterns.borrow_mut();
+        let compiled = patterns
+            .entry(pattern)
+            .or_insert_with(|| regex::RegexBuilder::new(pattern).size_limit(1 << 20).build().ok());
+        compiled.as_ref().is_some_and(|pattern| pattern.is_match(name))
     }
 }
 
@@ -182,14 +205,6 @@ fn says(schema: &Value) -> bool {
 /// Only what stands in the document; what cannot be found describes nothing.
 fn resolved<'a>(root: &'a Value, target: &str) -> Option<&'a Value> {
     root.pointer(target.strip_prefix('#')?)
-}
-
-/// A pattern that this engine does not know matches nothing, so that what it allows counts as undescribed.
-fn matches(pattern: &str, name: &str) -> bool {
-    regex::RegexBuilder::new(pattern)
-        .size_limit(1 << 20)
-        .build()
-        .is_ok_and(|pattern| pattern.is_match(name))
 }
 
 #[cfg(test)]

@@ -13,13 +13,12 @@ const MAX_REASON: usize = 200;
 
 /// The pointer and the reason of the first place that does not fit the type.
 pub(super) fn fault<T: DeserializeOwned>(value: &Value) -> (String, String) {
-    let mut page = Page { text: String::new(), lines: vec![String::new()] };
-    page.write(value, "");
-    match serde_json::from_str::<T>(&page.text) {
+    match serde_json::from_str::<T>(&Page::of(value, None).text) {
         Ok(_) => (String::new(), "it cannot be read".to_owned()),
         Err(error) => {
-            let path = page.lines.get(error.line().saturating_sub(1)).cloned().unwrap_or_default();
-            (path, reason(&error.to_string()))
+            // Written once more for its pointer: to keep one for each line would cost far more than the answer.
+            let found = Page::of(value, Some(error.line())).found;
+            (found.unwrap_or_default(), reason(&error.to_string()))
         }
     }
 }
@@ -39,29 +38,34 @@ fn reason(said: &str) -> String {
 
 struct Page {
     text: String,
-    /// The pointer of each line.
-    lines: Vec<String>,
+    line: usize,
+    /// The line whose pointer is looked for, and the pointer.
+    wanted: Option<usize>,
+    found: Option<String>,
 }
 
 impl Page {
-    fn line(&mut self, path: &str) {
-        self.text.push('\n');
-        self.lines.push(path.to_owned());
+    fn of(value: &Value, wanted: Option<usize>) -> Self {
+        let mut page = Self { text: String::new(), line: 1, wanted, found: None };
+        page.write(value, &mut String::new());
+        page
     }
 
-    fn write(&mut self, value: &Value, path: &str) {
+    fn line(&mut self, path: &str) {
+        self.text.push('\n');
+        self.line += 1;
+        if self.wanted == Some(self.line) {
+            self.found = Some(path.to_owned());
+        }
+    }
+
+    fn write(&mut self, value: &Value, path: &mut String) {
         match value {
             Value::Object(map) => {
                 self.text.push('{');
                 for (index, (name, value)) in map.iter().enumerate() {
-                    if index > 0 {
-                        self.text.push(',');
-                    }
-                    let path = format!("{path}/{}", token(name));
-                    self.line(&path);
-                    self.text.push_str(&Value::from(name.as_str()).to_string());
-                    self.text.push(':');
-                    self.write(value, &path);
+                    let key = format!("{}:", Value::from(name.as_str()));
+                    self.below(index, &token(name), &key, value, path);
                 }
                 self.line(path);
                 self.text.push('}');
@@ -69,12 +73,7 @@ impl Page {
             Value::Array(items) => {
                 self.text.push('[');
                 for (index, item) in items.iter().enumerate() {
-                    if index > 0 {
-                        self.text.push(',');
-                    }
-                    let path = format!("{path}/{index}");
-                    self.line(&path);
-                    self.write(item, &path);
+                    self.below(index, &index.to_string(), "", item, path);
                 }
                 self.line(path);
                 self.text.push(']');
@@ -82,5 +81,19 @@ impl Page {
             // Writes `7.0` as the integer that it is.
             scalar => self.text.push_str(&contract::canonical_json(scalar)),
         }
+    }
+
+    /// A name or an element, on a line of its own.
+    fn below(&mut self, index: usize, step: &str, key: &str, value: &Value, path: &mut String) {
+        let length = path.len();
+        if index > 0 {
+            self.text.push(',');
+        }
+        path.push('/');
+        path.push_str(step);
+        self.line(path);
+        self.text.push_str(key);
+        self.write(value, path);
+        path.truncate(length);
     }
 }

@@ -25,7 +25,7 @@ pub enum Shape {
 impl Shape {
     /// Reads a value that satisfies the schema. A name or element that the schema does not describe is refused.
     pub fn read(schema: &Value, value: &Value) -> Result<Self, TypedError> {
-        at(Some(Described::whole(schema)), value, "")
+        at(&Described::whole(schema), value, &mut String::new())
     }
 
     /// The field of a record.
@@ -53,9 +53,18 @@ impl Shape {
     }
 }
 
-fn at(place: Option<Described<'_>>, value: &Value, path: &str) -> Result<Shape, TypedError> {
-    let Some(place) = place else {
-        return Err(TypedError::Undescribed { path: path.to_owned() });
+fn at(place: &Described<'_>, value: &Value, path: &mut String) -> Result<Shape, TypedError> {
+    // One buffer for all places: names are as long as an upstream likes.
+    let length = path.len();
+    let mut below = |step: &str, inner: Option<Described<'_>>, value: &Value| {
+        path.push('/');
+        path.push_str(&token(step));
+        let Some(inner) = inner else {
+            return Err(TypedError::Undescribed { path: path.clone() });
+        };
+        let shape = at(&inner, value, path)?;
+        path.truncate(length);
+        Ok(shape)
     };
     Ok(match value {
         Value::Null => Shape::Nothing,
@@ -75,17 +84,15 @@ fn at(place: Option<Described<'_>>, value: &Value, path: &str) -> Result<Shape, 
             }
         }
         Value::Array(items) => {
-            let items = items
-                .iter()
-                .enumerate()
-                .map(|(index, item)| at(place.item(index), item, &format!("{path}/{index}")));
+            let items = items.iter().enumerate();
+            let items =
+                items.map(|(index, item)| below(&index.to_string(), place.item(index), item));
             Shape::List(items.collect::<Result<_, _>>()?)
         }
         Value::Object(map) => {
-            let fields = map.iter().map(|(name, value)| {
-                let path = format!("{path}/{}", token(name));
-                Ok((name.clone(), at(place.property(name), value, &path)?))
-            });
+            let fields = map
+                .iter()
+                .map(|(name, value)| Ok((name.clone(), below(name, place.property(name), value)?)));
             Shape::Record(fields.collect::<Result<_, TypedError>>()?)
         }
     })

@@ -185,3 +185,32 @@ proptest! {
         }
     }
 }
+
+/// An answer may have one name of a megabyte above a hundred thousand elements, and names without end below a pattern. What is
+/// done for each of them must not cost what the whole does: this test would not end.
+#[test]
+fn long_names_and_many_elements() {
+    let name = "k".repeat(1 << 20);
+    let many = |last: u32| {
+        let mut items = vec![json!(0); 100_000];
+        items.push(json!(last));
+        json!({ name.as_str(): items })
+    };
+    let schema = json!({
+        "type": "object",
+        "additionalProperties": {"type": "array", "items": {"type": "integer"}},
+    });
+    let shape = Shape::read(&schema, &many(7)).unwrap();
+    assert!(matches!(shape.field(&name), Some(Shape::List(items)) if items.len() == 100_001));
+    type Bytes = std::collections::BTreeMap<String, Vec<u8>>;
+    let error = typed::<Bytes>(&many(256)).unwrap_err();
+    let TypedError::Mismatch { path, reason, .. } = error else { panic!("{error}") };
+    assert!(path.ends_with("k/100000"), "{}", path.len());
+    assert_eq!(reason, "expected u8");
+
+    let row = |index: usize| json!({ format!("x{index}"): index });
+    let rows = json!({"rows": (0..20_000).map(row).collect::<Vec<_>>()});
+    let pattern = json!({"patternProperties": {"^\\w{1,9}$": {"type": "integer"}}});
+    let schema = json!({"properties": {"rows": {"type": "array", "items": pattern}}});
+    assert_eq!(Shape::read(&schema, &rows).unwrap().to_value(), rows);
+}
