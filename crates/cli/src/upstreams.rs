@@ -21,7 +21,7 @@ use crate::exit::Exit;
 use crate::project;
 use crate::report::{Explain, Failure, Result};
 pub(crate) use check::{absent, check, rules};
-pub(crate) use survey::{Look, Survey, of_tool, survey};
+pub(crate) use survey::{Look, Survey, last_words, of_tool, survey};
 
 /// The word by which this program is called as the keeper of a child. It is no command: nobody types it.
 pub(crate) const KEEPER: &str = "__keeper";

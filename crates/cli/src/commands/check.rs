@@ -184,7 +184,7 @@ async fn listing(ctx: &Context, target: &Target) -> Result<(Server, Vec<Value>)>
     let (said, oddities) = (link.stderr(), link.oddities());
     link.close().await;
     if listed.is_err() && !said.is_empty() {
-        ctx.ui.note(format_args!("the last that it said:\n{}\n", indented(&said)));
+        ctx.ui.note(format_args!("the last that it said:\n{}\n", upstreams::last_words(&said)));
     }
     let Oddities { garbage, .. } = oddities;
     if garbage > 0 {
@@ -193,13 +193,6 @@ async fn listing(ctx: &Context, target: &Target) -> Result<(Server, Vec<Value>)>
         ));
     }
     listed
-}
-
-fn indented(text: &str) -> String {
-    const SHOWN: usize = 12;
-    let lines: Vec<_> = text.lines().collect();
-    let last = &lines[lines.len().saturating_sub(SHOWN)..];
-    last.iter().map(|line| format!("  {line}")).collect::<Vec<_>>().join("\n")
 }
 
 /// The report, and the name that its remedies and overlays go by.

@@ -1,5 +1,6 @@
 //! Asking upstreams without serving them: for commands that look, pin, or make one call.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use gateway::Gateway;
@@ -17,6 +18,8 @@ pub(crate) struct Survey {
     pub(crate) gateway: Arc<Gateway>,
     /// Each upstream that could not be asked, with the reason.
     pub(crate) absent: Vec<(String, String)>,
+    /// What those of them that are programs said last, by their names.
+    pub(crate) last_words: BTreeMap<String, String>,
 }
 
 /// What is done with what is found.
@@ -42,6 +45,9 @@ pub(crate) async fn survey(
         Look::Only => gateway.survey().await,
         Look::AndPin => gateway.pin().await,
     }
+    let failed = gateway.upstreams().iter().filter(|upstream| upstream.view().failure.is_some());
+    let last_words = failed.map(|one| (one.name().to_owned(), last_words(&one.link().stderr())));
+    let last_words = last_words.filter(|(_, said)| !said.is_empty()).collect();
     gateway.close().await;
     let unresolved = unresolved.into_iter().map(|error| {
         let why = Failure::from(error);
@@ -54,7 +60,17 @@ pub(crate) async fn survey(
         Some((upstream.name().to_owned(), upstream.view().failure.clone()?))
     });
     let absent = unresolved.chain(failed).collect();
-    Ok(Survey { gateway, absent })
+    Ok(Survey { gateway, absent, last_words })
+}
+
+/// The end of what a program said, for a person to read.
+pub(crate) fn last_words(said: &str) -> String {
+    const LINES: usize = 12;
+    const WIDTH: usize = 300;
+    let lines: Vec<_> = said.lines().collect();
+    let last = &lines[lines.len().saturating_sub(LINES)..];
+    let line = |line: &&str| format!("  {}", line.chars().take(WIDTH).collect::<String>());
+    last.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
 /// The one upstream that a name in the catalog belongs to, asked and ready to be called. Nothing is pinned.

@@ -1,5 +1,7 @@
 //! `vouch upstream tools`, `vouch accept` and `vouch learn`.
 
+use std::os::unix::fs::PermissionsExt;
+
 use serde_json::json;
 
 use crate::stdio::Session;
@@ -27,6 +29,26 @@ fn each_tool_with_its_reasons() {
     let sarif = project.json(&["upstream", "tools", "--sarif"]);
     assert_eq!(sarif["runs"].as_array().unwrap().len(), 1);
     assert_eq!(sarif["runs"][0]["properties"]["server"]["name"], "adversary", "{sarif:#}");
+}
+
+/// A server that its sandbox stops: what it said, and what may help.
+#[test]
+fn what_a_server_said_before_it_failed() {
+    let project = Project::new().with(
+        "vouch.toml",
+        "[[upstream]]\nname = \"npm\"\ncommand = \"./npx\"\n\n\
+         [[upstream]]\nname = \"own\"\ncommand = \"./server\"\n\n\
+         [[upstream]]\nname = \"free\"\ncommand = \"./server\"\nsandbox = \"off\"\n\n\
+         [[upstream]]\nname = \"poor\"\ncommand = \"./server\"\nenv = { A = \"${NO_SUCH}\" }\n",
+    );
+    for name in ["npx", "server"] {
+        let said =
+            "for line in 1 2 3 4 5 6 7 8 9 10 11 12 13; do echo \"\u{1b}[2J no $line\" >&2; done";
+        project.write(name, &format!("#!/bin/sh\n{said}\nexit 1\n"));
+        let path = project.root.join(name);
+        std::fs::set_permissions(path, PermissionsExt::from_mode(0o700)).unwrap();
+    }
+    with_filters(|| insta::assert_snapshot!(project.check(&["upstream", "tools"])));
 }
 
 #[test]

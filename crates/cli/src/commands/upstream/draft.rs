@@ -68,26 +68,28 @@ pub(in crate::commands) fn surroundings(command: &str, env: &mut Vec<(String, St
 pub(super) fn launcher_note(draft: &Draft, home: Option<&str>) -> Option<(String, String)> {
     let Way::Stdio { command, sandbox: None, .. } = &draft.way else { return None };
     let launcher = launcher(command)?;
-    let home = home.unwrap_or("/home/you");
-    let cache = match launcher {
-        "npx" | "npm" => format!("{home}/.npm"),
-        "uvx" | "uv" => format!("{home}/.cache/uv"),
-        _ => format!("{home}/.cache"),
-    };
-    let remedy = match launcher {
-        "docker" | "podman" => {
-            "sandbox = \"off\", because a container is one of its own".to_owned()
-        }
-        _ => format!(
-            "sandbox = {{ read = [\".\", \"{cache}\"], write = [\"{cache}\"], network = true }}"
-        ),
-    };
     let note = format!(
         "`{}` runs {launcher} under Landlock, where it may read the project, write nothing and use no network; what it \
-         fetches it cannot keep. To let it, set in its table: {remedy}",
-        draft.name
+         fetches it cannot keep. To let it, set in its table: {}",
+        draft.name,
+        remedy(Some(launcher), home)
     );
     Some((launcher.to_owned(), note))
+}
+
+/// What a table may say so that its program can work.
+pub(super) fn remedy(launcher: Option<&str>, home: Option<&str>) -> String {
+    let home = home.unwrap_or("/home/you");
+    let cache = match launcher {
+        None => return "sandbox = { read = […], write = […], network = true }".to_owned(),
+        Some("docker" | "podman") => {
+            return "sandbox = \"off\", because a container is one of its own".to_owned();
+        }
+        Some("npx" | "npm") => format!("{home}/.npm"),
+        Some("uvx" | "uv") => format!("{home}/.cache/uv"),
+        Some(_) => format!("{home}/.cache"),
+    };
+    format!("sandbox = {{ read = [\".\", \"{cache}\"], write = [\"{cache}\"], network = true }}")
 }
 
 impl Draft {

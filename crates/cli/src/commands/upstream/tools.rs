@@ -9,9 +9,11 @@ use contract::lint::Severity;
 use contract::text::one_line;
 use serde_json::{Value, json};
 
+use super::draft::{launcher, remedy};
 use super::list::place;
 use crate::commands::{Context, Format};
-use crate::config::Settings;
+use crate::config::{Connection, Sandbox, Settings};
+use crate::env::Var;
 use crate::exit::Exit;
 use crate::logging;
 use crate::report::Result;
@@ -63,7 +65,29 @@ pub(super) fn run(ctx: &Context, args: &Args) -> Result<Exit> {
             )?;
         }
     }
+    advise(ctx, &settings, &survey);
     Ok(exit(&survey))
+}
+
+/// What a program said before it failed, and what may have stopped it.
+fn advise(ctx: &Context, settings: &Settings, survey: &Survey) {
+    for (name, _) in &survey.absent {
+        if let Some(said) = survey.last_words.get(name) {
+            ctx.ui.note(format_args!("\nthe last that `{name}` said:\n{said}"));
+        }
+        // One whose secrets are missing was not started.
+        let started = survey.gateway.upstreams().iter().any(|one| one.name() == name);
+        let upstream = settings.upstreams.iter().find(|one| started && one.name == *name);
+        let Some(Connection::Stdio { command, sandbox: Sandbox::Landlock(_), .. }) =
+            upstream.map(|one| &one.connection)
+        else {
+            continue;
+        };
+        ctx.ui.note(format_args!(
+            "\n`{name}` runs under Landlock, which may be what stops it. To grant what it needs, set in its table: {}",
+            remedy(launcher(command), ctx.environment.get(Var::Home))
+        ));
+    }
 }
 
 /// Every tool of every server that answered.
