@@ -112,6 +112,17 @@ fn from_codex() {
 }
 
 #[test]
+fn names_of_secrets() {
+    let file = r#"{"mcpServers": {
+        "db": {"command": "./db", "env": {"DB_PASS": "hunter2", "PGPASS": "hunter2a", "MYSQL_PWD": "hunter2b",
+            "GITHUB_PAT": "hunter2c", "SSH_PASSPHRASE": "hunter2d", "AUTHOR": "ada", "PATTERN": "x", "PATHS": "y"}},
+        "web": {"url": "https://example.com/mcp", "headers": {"X-Auth": "hunter2", "Proxy-Authorization": "Basic hunter2"}}
+    }}"#;
+    let project = Project::new().with("servers.json", file);
+    insta::assert_snapshot!(imported(&project, &["--file", "servers.json"]));
+}
+
+#[test]
 fn some_of_them_and_none() {
     let file = r#"{"mcpServers": {"a": {"command": "./a"}, "b": {"command": "./b"}}}"#;
     let project = Project::new()

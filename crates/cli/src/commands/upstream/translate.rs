@@ -276,10 +276,15 @@ pub(super) fn variable_name(text: &str) -> String {
     if name.starts_with(|c: char| c.is_ascii_digit()) { format!("_{name}") } else { name }
 }
 
+/// By its words: `DB_PASS` and `X-Auth` are, `PATH` and `AUTHOR` are not.
 fn is_secret_name(name: &str) -> bool {
+    const WORDS: [&str; 5] = ["PWD", "AUTH", "AUTHORIZATION", "PAT", "PASSPHRASE"];
+    const PARTS: [&str; 7] =
+        ["KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL", "COOKIE"];
     let name = name.to_ascii_uppercase();
-    let words = ["KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL", "COOKIE"];
-    name == "AUTHORIZATION" || words.iter().any(|word| name.contains(word))
+    // People write `PGPASS` and `DBPASS` as one word.
+    let is_secret = |word: &str| WORDS.contains(&word) || word.ends_with("PASS");
+    PARTS.iter().any(|part| name.contains(part)) || name.split(['_', '-']).any(is_secret)
 }
 
 fn valid_name(name: &str) -> Option<String> {
