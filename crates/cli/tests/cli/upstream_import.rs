@@ -111,6 +111,35 @@ fn from_codex() {
     insta::assert_snapshot!(imported(&project, &["--from", "codex"]));
 }
 
+/// One that does not fit keeps no other out.
+#[test]
+fn entries_that_do_not_fit() {
+    let file = r#"
+        [mcp_servers.variables]
+        command = "x"
+        env_vars = ["A-B"]
+
+        [mcp_servers.headers]
+        url = "https://example.com/mcp"
+        http_headers = { "b c" = "x" }
+
+        [mcp_servers.named]
+        url = "https://example.com/mcp"
+        bearer_token_env_var = "not a name"
+
+        [mcp_servers.patterns]
+        command = "x"
+        enabled_tools = ["a["]
+
+        [mcp_servers.good]
+        command = "./good"
+    "#;
+    let project = Project::new();
+    std::fs::create_dir(project.home.join(".codex")).unwrap();
+    std::fs::write(project.home.join(".codex/config.toml"), file).unwrap();
+    insta::assert_snapshot!(imported(&project, &["--from", "codex"]));
+}
+
 #[test]
 fn names_of_secrets() {
     let file = r#"{"mcpServers": {

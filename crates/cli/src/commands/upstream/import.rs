@@ -8,11 +8,11 @@ use clap::ValueEnum;
 
 use super::draft::{Draft, launcher_note};
 use super::file::ConfigFile;
-use super::translate::Translate;
+use super::translate::{Answer, Translate};
 use crate::clients::servers::{self, Listed, ReadError};
 use crate::clients::{Client, url};
 use crate::commands::Context;
-use crate::config::{Settings, suggest};
+use crate::config::{ConfigError, Settings, suggest};
 use crate::env::Var;
 use crate::exit::Exit;
 use crate::report::{Explain, Failure, Result};
@@ -52,7 +52,7 @@ pub(super) fn run(ctx: &Context, args: &Args) -> Result<Exit> {
     let (mut drafts, mut notes) = (Vec::<Draft>::new(), Vec::new());
     for server in &listed {
         let from = shown(&server.file, &settings.root, home);
-        match translate.one(server) {
+        match translate.one(server, |draft| fits(ctx, &settings, draft)) {
             Ok((draft, said)) => {
                 let verb = if args.dry_run { "would import" } else { "imported" };
                 notes.push(format!("{verb} `{}` from {from}", draft.name));
@@ -86,6 +86,22 @@ pub(super) fn run(ctx: &Context, args: &Args) -> Result<Exit> {
         ctx.ui.note("Nothing to import.");
     }
     Ok(Exit::Success)
+}
+
+/// Whether the file would load with this table.
+fn fits(ctx: &Context, settings: &Settings, draft: &Draft) -> Answer<()> {
+    let loaded = ConfigFile::of(settings).and_then(|mut file| {
+        file.add(std::slice::from_ref(draft))?;
+        file.check(ctx, settings)
+    });
+    loaded.map(drop).map_err(|failure| match failure.find() {
+        // The line is one of a file that is never written.
+        Some(ConfigError::Value { key, message, .. }) => {
+            let key = key.strip_prefix("upstream.").unwrap_or(key);
+            contract::text::one_line(&format!("its {key} does not fit: {message}"))
+        }
+        _ => failure.one_line(),
+    })
 }
 
 /// Variables that are not set and that nothing was said about.

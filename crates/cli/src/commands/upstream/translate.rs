@@ -11,7 +11,7 @@ use super::draft::{Draft, Way, surroundings};
 use crate::clients::servers::{Listed, Piece, pieces};
 use crate::config::{Address, UpstreamName, Variable};
 
-type Answer<T> = std::result::Result<T, String>;
+pub(super) type Answer<T> = std::result::Result<T, String>;
 
 /// Schemes of `Authorization`, which are no secret.
 const SCHEMES: [&str; 4] = ["Bearer ", "Basic ", "Token ", "token "];
@@ -34,8 +34,13 @@ impl Translate {
         Self { taken, done: Vec::new(), own, home, variables: BTreeMap::new() }
     }
 
-    /// The upstream and what to tell about it, or why it is left out.
-    pub(super) fn one(&mut self, server: &Listed) -> Answer<(Draft, Vec<String>)> {
+    /// The upstream and what to tell about it, or why it is left out. What does not fit our file is: one entry must not
+    /// keep the others out.
+    pub(super) fn one(
+        &mut self,
+        server: &Listed,
+        fits: impl Fn(&Draft) -> Answer<()>,
+    ) -> Answer<(Draft, Vec<String>)> {
         let name = valid_name(&server.name).ok_or("its name has no letter or digit")?;
         let mut notes = Vec::new();
         if name != server.name {
@@ -49,6 +54,7 @@ impl Translate {
         if self.taken.contains(&name) {
             return Err(format!("there is an upstream `{name}` already, and it stays as it is"));
         }
+        fits(&draft)?;
         self.taken.insert(name);
         self.done.push(draft.clone());
         Ok((draft, notes))
@@ -120,6 +126,9 @@ impl Translate {
         }
         // Codex: passed on from its own environment.
         for key in texts(entry.get("env_vars")) {
+            if key.parse::<Variable>().is_err() {
+                return Err("its env_vars has a name that no variable has".to_owned());
+            }
             env.push((key.clone(), format!("${{{key}}}")));
         }
         if entry.contains_key("envFile") {
@@ -164,6 +173,9 @@ impl Translate {
             headers.push((key.clone(), format!("${{{}}}", scalar(value))));
         }
         if let Some(variable) = entry.get("bearer_token_env_var").and_then(Value::as_str) {
+            if variable.parse::<Variable>().is_err() {
+                return Err("its bearer_token_env_var is no name of a variable".to_owned());
+            }
             headers.push(("Authorization".to_owned(), format!("Bearer ${{{variable}}}")));
         }
         let sse = entry.get("type").and_then(Value::as_str) == Some("sse");
