@@ -10,6 +10,7 @@ mod commands;
 mod config;
 mod env;
 mod exit;
+mod files;
 mod logging;
 mod project;
 mod prompt;

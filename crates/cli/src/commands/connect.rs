@@ -5,9 +5,9 @@ use std::path::Path;
 
 use crate::clients::{Client, Launch, Shape, Way, json, toml};
 use crate::commands::Context;
-use crate::commands::init::write_whole;
 use crate::config::Settings;
 use crate::exit::Exit;
+use crate::files::write_whole;
 use crate::report::{Explain, Failure, Result};
 
 /// Connect a client to this project

@@ -7,6 +7,7 @@ use crate::commands::Context;
 use crate::config::{FILE_NAME, TEMPLATE};
 use crate::env::Var;
 use crate::exit::Exit;
+use crate::files::write_whole;
 use crate::report::{Explain, Failure, Result};
 
 /// Write a commented vouch.toml
@@ -42,25 +43,4 @@ pub(crate) fn run(ctx: &Context, args: &Args) -> Result<Exit> {
         path.display()
     ));
     Ok(Exit::Success)
-}
-
-/// All of it or nothing: written beside the file and moved into place.
-pub(crate) fn write_whole(path: &Path, text: &str) -> std::io::Result<()> {
-    // A link is the owner's way to keep the file elsewhere: the target is replaced, not the link.
-    let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    let folder = match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    };
-    let mut file = tempfile::Builder::new().prefix(".vouch-").tempfile_in(folder)?;
-    file.write_all(text.as_bytes())?;
-    // Temporary files are private; what replaces a file keeps its permissions, a new one gets the usual.
-    let permissions = match std::fs::metadata(&path) {
-        Ok(metadata) => metadata.permissions(),
-        Err(_) => std::os::unix::fs::PermissionsExt::from_mode(0o644),
-    };
-    file.as_file().set_permissions(permissions)?;
-    file.as_file().sync_all()?;
-    file.persist(&path)?;
-    Ok(())
 }

@@ -1,12 +1,11 @@
 //! Draft overlays on disk. What is there already is a person's work and stays, unless somebody says otherwise.
 
-use std::io::{self, Write};
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use conform::{Fix, Report, fix_overlays};
 use serde::Serialize;
 
+use crate::files::{write_new, write_whole};
 use crate::report::{Explain, Result};
 
 /// What was drafted, tool by tool.
@@ -40,28 +39,14 @@ impl Drafts {
                 .explain(format!("cannot make the folder {}", folder.display()))?;
             let path = folder.join(format!("{tool}.json"));
             let file = path.display().to_string();
-            let written = put(&path, &folder, overlay.to_pretty_json().as_bytes(), force)
-                .explain(format!("cannot write {file}"))?;
+            let text = overlay.to_pretty_json();
+            let written = match force {
+                true => write_whole(&path, &text).map(|()| true),
+                false => write_new(&path, &text),
+            };
+            let written = written.explain(format!("cannot write {file}"))?;
             drafts.push(Draft { tool, file, written, todo });
         }
         Ok(Self(drafts))
-    }
-}
-
-/// Whole or not at all; never through a link. False where something is there that must stay.
-fn put(path: &Path, folder: &Path, text: &[u8], force: bool) -> io::Result<bool> {
-    // It is committed, so it is not as private as temporary files are.
-    let mode = std::fs::Permissions::from_mode(0o644);
-    let mut file =
-        tempfile::Builder::new().prefix(".draft.").permissions(mode).tempfile_in(folder)?;
-    file.write_all(text)?;
-    if force {
-        file.persist(path)?;
-        return Ok(true);
-    }
-    match file.persist_noclobber(path) {
-        Ok(_) => Ok(true),
-        Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
-        Err(error) => Err(error.error),
     }
 }

@@ -4,8 +4,8 @@ use admit::Judged;
 use admit::learn::{Draft, Samples, draft};
 use serde_json::{Value, json};
 
-use crate::commands::init::write_whole;
 use crate::config::Settings;
+use crate::files::write_whole;
 use crate::report::{Explain, Result};
 use crate::upstreams::shown;
 

@@ -8,9 +8,9 @@ use toml::de::{DeTable, DeValue};
 use toml_edit::DocumentMut;
 
 use super::draft::Draft;
-use crate::commands::init::write_whole;
 use crate::commands::{Context, wrong_config};
 use crate::config::{self, FILE_NAME, Settings};
+use crate::files::write_whole;
 use crate::report::{Explain, Result};
 
 const TABLE: &str = "upstream";
