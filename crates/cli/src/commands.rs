@@ -19,6 +19,7 @@ pub(crate) mod index;
 pub(crate) mod init;
 pub(crate) mod learn;
 pub(crate) mod man;
+mod pairs;
 pub(crate) mod serve;
 pub(crate) mod solc;
 pub(crate) mod stats;

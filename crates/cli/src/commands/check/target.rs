@@ -9,10 +9,10 @@ use link::LinkError;
 
 use super::Args;
 use crate::commands::Context;
+use crate::commands::pairs::{header, variable};
 use crate::commands::upstream::{launcher, place, surroundings};
 use crate::config::{
-    Address, Connection, Grants, Reference, Sandbox, Settings, Upstream, UpstreamPolicy, Variable,
-    suggest,
+    Address, Connection, Grants, Reference, Sandbox, Settings, Upstream, UpstreamPolicy, suggest,
 };
 use crate::env::Var;
 use crate::exit::Exit;
@@ -166,7 +166,13 @@ fn at_url(args: &Args, url: &str) -> Result<Upstream> {
         // It may hold a password.
         Failure::usage("this is not an http:// or https:// address with a host")
     })?;
-    let headers = args.header.iter().map(|text| header(text)).collect::<Result<_>>()?;
+    let headers = args.header.iter().map(|text| {
+        let (name, value) = header(text)?;
+        let value = value.parse::<Reference>();
+        let value = value.map_err(|why| Failure::usage(format!("--header {name}: {why}")))?;
+        Ok((name, value))
+    });
+    let headers = headers.collect::<Result<_>>()?;
     Ok(upstream(match args.sse {
         true => Connection::Sse { url, headers },
         false => Connection::Http { url, headers },
@@ -180,7 +186,9 @@ fn program(args: &Args, settings: &Settings) -> Result<Upstream> {
     // clap lets no empty one through.
     let (command, rest) =
         args.command.split_first().map_or(("", &[][..]), |(c, r)| (c.as_str(), r));
-    let mut env = args.env.iter().map(|text| variable(text)).collect::<Result<Vec<_>>>()?;
+    let env = args.env.iter().map(|text| variable(text));
+    let env = env.map(|pair| pair.map(|(name, value)| (name, value.to_owned())));
+    let mut env = env.collect::<Result<Vec<_>>>()?;
     surroundings(command, &mut env);
     let env = env.into_iter().map(|(name, text)| {
         let value: Reference =
@@ -224,23 +232,4 @@ fn upstream(connection: Connection) -> Upstream {
         connect_timeout: CONNECT_TIMEOUT,
         enabled: true,
     }
-}
-
-// What is wrong here may be a secret, so it is not repeated.
-fn variable(text: &str) -> Result<(String, String)> {
-    let parts = text.split_once('=');
-    let parts = parts.and_then(|(name, value)| Some((name.parse::<Variable>().ok()?, value)));
-    let (Variable(name), value) =
-        parts.ok_or_else(|| Failure::usage("a value of --env is not of the form NAME=VALUE"))?;
-    Ok((name, value.to_owned()))
-}
-
-fn header(text: &str) -> Result<(String, Reference)> {
-    let parts = text.split_once(':').map(|(name, value)| (name.trim(), value.trim()));
-    let (name, value) = parts
-        .filter(|(name, _)| name.parse::<http::HeaderName>().is_ok())
-        .ok_or_else(|| Failure::usage("a value of --header is not of the form 'Name: value'"))?;
-    let value =
-        value.parse().map_err(|message| Failure::usage(format!("--header {name}: {message}")))?;
-    Ok((name.to_owned(), value))
 }

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use super::draft::{Draft, Sandbox, Way, launcher_note, surroundings};
 use super::file::ConfigFile;
 use crate::commands::Context;
-use crate::config::{Address, Reference, Settings, UpstreamName, UpstreamPolicy, Variable};
+use crate::commands::pairs::{header, variable};
+use crate::config::{Address, Reference, Settings, UpstreamName, UpstreamPolicy};
 use crate::env::Var;
 use crate::exit::Exit;
 use crate::report::{Failure, Result};
@@ -69,25 +70,8 @@ pub(super) struct Args {
     command: Vec<String>,
 }
 
-// Not parsers of clap, which repeats what it refuses: that may be a secret.
-fn variable(text: &str) -> Result<(String, String)> {
-    let parts = text.split_once('=');
-    let parts = parts.and_then(|(name, value)| Some((name.parse::<Variable>().ok()?, value)));
-    let (Variable(name), value) =
-        parts.ok_or_else(|| Failure::usage("a value of --env is not of the form NAME=VALUE"))?;
-    checked("--env", name, value)
-}
-
-fn header(text: &str) -> Result<(String, String)> {
-    let parts = text.split_once(':').map(|(name, value)| (name.trim(), value.trim()));
-    let (name, value) = parts
-        .filter(|(name, _)| name.parse::<http::HeaderName>().is_ok())
-        .ok_or_else(|| Failure::usage("a value of --header is not of the form 'Name: value'"))?;
-    checked("--header", name.to_owned(), value)
-}
-
 /// The file is shared and kept; so no secret that is recognised as one goes into it.
-fn checked(flag: &str, name: String, value: &str) -> Result<(String, String)> {
+fn checked(flag: &str, (name, value): (String, &str)) -> Result<(String, String)> {
     value
         .parse::<Reference>()
         .map_err(|message| Failure::usage(format!("{flag} {name}: {message}")))?;
@@ -139,13 +123,21 @@ fn draft(args: &Args, settings: &Settings) -> Result<Draft> {
     }
     let way = match (&args.url, args.command.split_first()) {
         (Some(Address(url)), _) => {
-            let headers = args.header.iter().map(|text| header(text)).collect::<Result<_>>()?;
+            let headers = args
+                .header
+                .iter()
+                .map(|text| checked("--header", header(text)?))
+                .collect::<Result<_>>()?;
             Way::Url { url: url.clone(), sse: args.sse, headers }
         }
         // clap lets neither through.
         (None, command) => {
             let (command, rest) = command.map_or(("", &[][..]), |(first, rest)| (first, rest));
-            let mut env = args.env.iter().map(|text| variable(text)).collect::<Result<Vec<_>>>()?;
+            let mut env = args
+                .env
+                .iter()
+                .map(|text| checked("--env", variable(text)?))
+                .collect::<Result<Vec<_>>>()?;
             surroundings(command, &mut env);
             Way::Stdio {
                 command: command.to_owned(),
