@@ -1,6 +1,6 @@
 //! The `[ask]` table: what `vouch ask` stops at, and which model plans.
 
-use regex::Regex;
+use host::InputPolicy;
 use serde::Deserialize;
 
 use super::ConfigError;
@@ -36,8 +36,8 @@ pub(crate) enum Provider {
 /// The table as commands use it.
 #[derive(Clone, Debug)]
 pub(crate) struct Ask {
-    /// A query that one of these matches goes nowhere.
-    pub(crate) forbid: Vec<Regex>,
+    /// What a query must pass to go anywhere.
+    pub(crate) policy: InputPolicy,
     provider: Option<Provider>,
     base_url: Option<String>,
     model: Option<String>,
@@ -75,14 +75,13 @@ impl AskLayer {
         environment: &Environment,
     ) -> Result<Ask, ConfigError> {
         const COMPLETE: &str = "defaults.toml sets it";
-        let compile = |pattern: &String| {
-            Regex::new(pattern).map_err(|_| {
-                place.wrong(&[TABLE, "forbid"], format!("`{pattern}` is not a regular expression"))
-            })
-        };
+        let policy = InputPolicy::new(&self.forbid.expect(COMPLETE)).map_err(|error| {
+            let message = format!("`{}` is not a regular expression, or too large", error.pattern);
+            place.wrong(&[TABLE, "forbid"], message)
+        })?;
         let Variable(api_key_env) = self.api_key_env.expect(COMPLETE);
         Ok(Ask {
-            forbid: self.forbid.expect(COMPLETE).iter().map(compile).collect::<Result<_, _>>()?,
+            policy,
             provider: self.provider,
             base_url: self.base_url.map(|Endpoint(url)| url),
             model: self.model,

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use contract::Caller;
 use gateway::Gateway;
-use host::{Desk, InputPolicy, Parsers, ask};
+use host::{Desk, Parsers, ask};
 use runtime::{Abilities, Person, Pipeline};
 use store::Store;
 use tokio_util::sync::CancellationToken;
@@ -29,7 +29,6 @@ pub(super) const PRINCIPAL: &str = "cli";
 pub(super) struct Office<'a> {
     pub(super) ctx: &'a Context,
     pub(super) settings: &'a Arc<Settings>,
-    pub(super) policy: InputPolicy,
     pipeline: Arc<Pipeline>,
     gateway: Option<Arc<Gateway>>,
     own: BTreeSet<String>,
@@ -48,10 +47,6 @@ impl<'a> Office<'a> {
         minds: Minds,
         summarize: bool,
     ) -> Result<Self> {
-        let patterns: Vec<_> =
-            settings.ask.forbid.iter().map(|pattern| pattern.as_str().to_owned()).collect();
-        let policy = InputPolicy::new(&patterns)
-            .map_err(|error| crate::report::Failure::from(error).with_exit(Exit::Usage))?;
         let (gateway, project) = match others(ctx, settings)? {
             Some(options) => {
                 let (gateway, project) = project::with_upstreams(settings, options).await?;
@@ -74,7 +69,6 @@ impl<'a> Office<'a> {
         Ok(Self {
             ctx,
             settings,
-            policy,
             pipeline,
             gateway,
             own,
@@ -101,7 +95,7 @@ impl<'a> Office<'a> {
             cancel: cancel.clone(),
         };
         let desk = Desk {
-            policy: self.policy.clone(),
+            policy: self.settings.ask.policy.clone(),
             discover: &finder,
             planner: &self.minds.planner,
             pipeline: &self.pipeline,

@@ -41,7 +41,7 @@ pub(super) async fn run(office: &Office<'_>, as_json: bool) -> Result<Exit> {
             _ => {}
         }
         // What may not be asked is not kept, either.
-        if office.policy.judge(query).is_ok() {
+        if office.settings.ask.policy.judge(query).is_ok() {
             keep(&mut editor, query, &path);
         }
         if let Err(failure) = office.answer(query, as_json).await {
