@@ -30,11 +30,12 @@ pub(super) async fn admit(
         Ok(caller) => caller,
         Err(error) => return token::challenge(refuse(&app, "(unauthenticated)", &error)),
     };
-    let owed = (request.method() == Method::POST).then(|| app.answers.owe());
+    let is_post = request.method() == Method::POST;
+    let owed = is_post.then(|| app.answers.owe());
     request.extensions_mut().insert(caller.clone());
     let mut response = if is_mcp {
         let principal = Arc::clone(&caller.principal);
-        leaving(PRINCIPAL.scope(principal, next.run(request)).await).await
+        leaving(PRINCIPAL.scope(principal, next.run(request)).await, is_post).await
     } else {
         next.run(request).await
     };

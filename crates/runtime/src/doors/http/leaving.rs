@@ -6,19 +6,24 @@ use std::time::Duration;
 use axum::body::{Body, Bytes};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use futures::{StreamExt, TryStreamExt, stream};
+use futures::{FutureExt, Stream, StreamExt, TryStreamExt, stream};
 
 use super::super::verbatim;
 
-/// How long an event stream is gathered before it begins to leave. Most calls are over by then, and head, events and end
-/// leave together; who waits longer for an answer does not notice.
-const GATHER: Duration = Duration::from_millis(20);
+/// How long the head of an event stream waits for the first message. Most calls are over by then, and head, message and
+/// end leave together. Whoever loses the connection before has missed nothing that could be resumed.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// An event that only says where to resume from.
+const MARKER: &[u8] = b"data: \n";
 
-pub(super) async fn leaving(response: Response) -> Response {
+/// `is_answer` says that somebody waits for it; a stream that only listens may have nothing to say for hours.
+pub(super) async fn leaving(response: Response, is_answer: bool) -> Response {
     let (parts, body) = response.into_parts();
     let kind = parts.headers.get(header::CONTENT_TYPE).map(|kind| kind.as_bytes());
     if kind.is_some_and(|kind| kind.starts_with(b"text/event-stream")) {
-        return Response::from_parts(parts, events(body).await);
+        let events = body.into_data_stream().map_ok(verbatim::restored);
+        let body = if is_answer { together(events).await } else { Body::from_stream(events) };
+        return Response::from_parts(parts, body);
     }
     // Whole, so that its length is told before it: a body in chunks is written in more pieces.
     match axum::body::to_bytes(body, usize::MAX).await {
@@ -30,20 +35,26 @@ pub(super) async fn leaving(response: Response) -> Response {
     }
 }
 
-/// One piece of the stream holds one message.
-async fn events(body: Body) -> Body {
-    let mut events = body.into_data_stream().map_ok(verbatim::restored);
-    let mut gathered = Vec::new();
-    let all = async {
+/// One piece of the stream holds one event.
+async fn together(
+    events: impl Stream<Item = Result<Bytes, axum::Error>> + Send + Unpin + 'static,
+) -> Body {
+    let (mut events, mut gathered) = (events.fuse(), Vec::new());
+    let first = async {
         while let Some(event) = events.next().await {
+            let is_marker = event.as_ref().is_ok_and(|event| event.starts_with(MARKER));
             gathered.push(event);
+            if !is_marker {
+                return;
+            }
         }
     };
-    if tokio::time::timeout(GATHER, all).await.is_err() {
-        return Body::from_stream(stream::iter(gathered).chain(events));
+    let _ = tokio::time::timeout(PATIENCE, first).await;
+    let next = events.next().now_or_never();
+    // Nothing more comes, so its length is known.
+    if matches!(next, Some(None)) && gathered.iter().all(Result::is_ok) {
+        return Body::from(gathered.into_iter().flatten().collect::<Vec<_>>().concat());
     }
-    match gathered.into_iter().collect::<Result<Vec<Bytes>, _>>() {
-        Ok(pieces) => Body::from(pieces.concat()),
-        Err(error) => Body::from_stream(stream::iter([Err::<Bytes, _>(error)])),
-    }
+    gathered.extend(next.flatten());
+    Body::from_stream(stream::iter(gathered).chain(events))
 }
