@@ -67,11 +67,14 @@ pub(crate) enum Threads {
 
 impl Threads {
     fn builder(self) -> Builder {
-        let mut builder = Builder::new_multi_thread();
-        if self == Self::HalfTheCores {
-            let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
-            builder.worker_threads((cores / 2).max(1));
+        let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+        let threads = if self == Self::HalfTheCores { (cores / 2).max(1) } else { cores };
+        // With one, the thread that we are on will do.
+        if threads == 1 {
+            return Builder::new_current_thread();
         }
+        let mut builder = Builder::new_multi_thread();
+        builder.worker_threads(threads);
         builder
     }
 }
