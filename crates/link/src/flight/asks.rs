@@ -69,8 +69,9 @@ impl Flight {
         asks.push(Ask { id, call, task, is_answered });
     }
 
-    /// The one call that a question on a shared stream can be about: of several, the one that does not wait for an answer
-    /// already. If it could still be about several, nobody is asked, and from now on such calls run one after another.
+    /// The one call that a question on a shared stream can be about. If it could be about several, nobody is asked, and from
+    /// now on such calls run one after another: then it is about the one that does not wait for an answer already. Not
+    /// before, because the question of one caller must not be put to another.
     fn only_askable(&self, method: &str, asks: &[Ask]) -> Option<u64> {
         if !question::is_for_callers(method) {
             return None;
@@ -86,13 +87,13 @@ impl Flight {
             [only] => return Some(only),
             _ => {}
         }
+        if !self.context.one_at_a_time.swap(true, Ordering::Relaxed) {
+            return None;
+        }
         let mut free = askable.into_iter().filter(|call| !waits(*call));
         match (free.next(), free.next()) {
             (Some(only), None) => Some(only),
-            _ => {
-                self.context.one_at_a_time.store(true, Ordering::Relaxed);
-                None
-            }
+            _ => None,
         }
     }
 
