@@ -75,7 +75,7 @@ impl Duplex {
 impl Duplex {
     /// Why the connection ended, which the reader knows better than the writer: a child that is gone has left last words.
     async fn reason(&self) -> Option<LinkError> {
-        if matches!(&*self.outlet, Outlet::Pipe(_)) {
+        if matches!(&*self.outlet, Outlet::Pipe(pipe) if pipe.is_closed()) {
             let mut closed = self.flight.watch_closed();
             let _ = tokio::time::timeout(READER_LIMIT, closed.wait_for(Option::is_some)).await;
         }

@@ -95,13 +95,10 @@ impl Link {
     }
 
     /// As [`Link::call`], but an answer that cannot be used comes along, for whoever keeps it for people.
-    pub async fn call_keeping(&self, mut call: Call<'_>) -> Result<Turn, Failed> {
+    pub async fn call_keeping(&self, call: Call<'_>) -> Result<Turn, Failed> {
         let context = &self.shared.context;
-        if context.one_at_a_time.load(Ordering::Relaxed)
-            && let Some(asker) = call.asker.take()
-        {
-            call.asker = Some(self.shared.turns.take(asker).await);
-        }
+        let in_turn = call.asker.is_some() && context.one_at_a_time.load(Ordering::Relaxed);
+        let _turn = if in_turn { self.shared.turns.take().await } else { None };
         let raw = self.exchange(|session, id| request_of(&call, session, id)).await?;
         let turn = answer::read(raw, &context.bounds)?;
         if let Turn::Ask { requests, .. } = &turn {

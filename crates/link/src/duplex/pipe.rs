@@ -42,6 +42,11 @@ impl Pipe {
         Self { queue: Mutex::default(), end, closing: CancellationToken::new() }
     }
 
+    /// Whether nobody reads at the other end, or nobody shall. False while somebody writes.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.end.try_lock().is_ok_and(|end| end.stdin.is_none())
+    }
+
     /// Writes one line.
     pub(crate) async fn send(&self, mut message: Vec<u8>) -> Result<(), Fail> {
         message.push(b'\n');

@@ -1,8 +1,7 @@
 //! What a server asks of us, from its arrival to the reply: each question in a task of its own, and never too many.
 
 use std::future::Future;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 
 use serde_json::value::RawValue;
 use tokio::task::AbortHandle;
@@ -23,8 +22,6 @@ pub(super) struct Ask {
     /// The call that is asked.
     call: Option<u64>,
     task: AbortHandle,
-    /// All that is left is to tell the server.
-    is_answered: Arc<AtomicBool>,
 }
 
 impl Flight {
@@ -39,7 +36,7 @@ impl Flight {
         let Question { id, method, params } = asked;
         let mut asks = lock(&self.asks);
         asks.retain(|ask| !ask.task.is_finished());
-        let call = stream_of.or_else(|| self.only_askable(&method, &asks));
+        let call = stream_of.or_else(|| self.only_askable(&method));
         let mut of_call = asks.iter().filter(|ask| ask.call == call);
         // A second question with the id of an open one could be told apart by nobody.
         let is_repeated = of_call.clone().any(|ask| ask.id == id.get());
@@ -55,45 +52,33 @@ impl Flight {
             let params = params.map(RawValue::to_owned);
             question::answer(self.context.clone(), listener, method.into_owned(), params)
         });
-        let (reply_to, is_answered) = (id.to_owned(), Arc::new(AtomicBool::new(false)));
-        let answered = is_answered.clone();
+        let reply_to = id.to_owned();
         let task = tokio::spawn(async move {
             let answer = match answer {
                 Some(answer) => answer.await,
                 None => Err(question::too_large(MAX_QUESTION_BYTES)),
             };
-            answered.store(true, Ordering::SeqCst);
             tell(envelope::reply(&reply_to, answer)).await;
         });
         let (id, task) = (id.get().to_owned(), task.abort_handle());
-        asks.push(Ask { id, call, task, is_answered });
+        asks.push(Ask { id, call, task });
     }
 
-    /// The one call that a question on a shared stream can be about. If it could be about several, nobody is asked, and from
-    /// now on such calls run one after another: then it is about the one that does not wait for an answer already. Not
-    /// before, because the question of one caller must not be put to another.
-    fn only_askable(&self, method: &str, asks: &[Ask]) -> Option<u64> {
+    /// The one call that a question on a shared stream can be about. If it could be about several, nobody is asked: what one
+    /// caller is asked must not be put to another. From then on such calls run one after another.
+    fn only_askable(&self, method: &str) -> Option<u64> {
         if !question::is_for_callers(method) {
             return None;
         }
         let calls = lock(&self.calls);
-        let askable = calls.iter().filter(|(_, entry)| entry.listener.asker.is_some());
-        let askable: Vec<u64> = askable.map(|(id, _)| *id).collect();
-        let waits = |call: u64| {
-            asks.iter().any(|ask| ask.call == Some(call) && !ask.is_answered.load(Ordering::SeqCst))
-        };
-        match *askable {
-            [] => return None,
-            [only] => return Some(only),
-            _ => {}
-        }
-        if !self.context.one_at_a_time.swap(true, Ordering::Relaxed) {
-            return None;
-        }
-        let mut free = askable.into_iter().filter(|call| !waits(*call));
-        match (free.next(), free.next()) {
-            (Some(only), None) => Some(only),
-            _ => None,
+        let mut askable = calls.iter().filter(|(_, entry)| entry.listener.asker.is_some());
+        match (askable.next(), askable.next()) {
+            (Some((only, _)), None) => Some(*only),
+            (None, _) => None,
+            (Some(_), Some(_)) => {
+                self.context.one_at_a_time.store(true, Ordering::Relaxed);
+                None
+            }
         }
     }
 
