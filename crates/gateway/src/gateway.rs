@@ -14,7 +14,7 @@ use crate::catalog::{Clash, lay_out};
 use crate::samples::Recorder;
 use crate::upstream::{Pinning, Site, Upstream};
 use crate::{GatewayError, LockFile, Options, read_overlays};
-use crate::{keep, lockfile, overlays};
+use crate::{keep, overlays};
 
 /// The tools that are offered beside those of the upstreams.
 pub type Base = Box<dyn Fn() -> Result<Catalog, CatalogError> + Send + Sync>;
@@ -23,8 +23,8 @@ pub type Base = Box<dyn Fn() -> Result<Catalog, CatalogError> + Send + Sync>;
 /// takes long holds nobody up.
 const JUDGES: usize = 4;
 
-/// What tells one state of the operator's files from another: the pins, and the overlays of each upstream.
-pub(crate) type Stamp = (lockfile::Stamp, Vec<overlays::Stamp>);
+/// What tells one state of the overlays from another, by upstream.
+pub(crate) type Stamp = Vec<overlays::Stamp>;
 
 /// The upstreams of one project.
 pub struct Gateway {
@@ -120,13 +120,13 @@ impl Gateway {
         }
     }
 
-    pub(crate) fn lock_is_ours(&self, stamp: &lockfile::Stamp) -> bool {
-        self.lock.is_ours(stamp)
+    /// Whether others have changed the pins since this was asked last.
+    pub(crate) fn lock_has_news(&self) -> bool {
+        self.lock.has_news()
     }
 
     pub(crate) fn stamp(&self) -> Stamp {
-        let overlays = self.upstreams.iter().map(|upstream| upstream.overlays_stamp()).collect();
-        (self.lock.stamp(), overlays)
+        self.upstreams.iter().map(|upstream| upstream.overlays_stamp()).collect()
     }
 
     /// Ends every connection and every child. What was recorded of answers is on disk then.

@@ -29,6 +29,7 @@ pub(crate) fn start(
 ) {
     let (files, changes) = watch::channel(0_u64);
     // Before anybody reads them: what changes from now on is seen.
+    gateway.lock_has_news();
     let seen = gateway.stamp();
     tasks.spawn(until(stop.clone(), watch_files(Arc::clone(gateway), seen, files)));
     for upstream in gateway.upstreams() {
@@ -54,11 +55,11 @@ async fn watch_files(gateway: Arc<Gateway>, mut seen: Stamp, files: watch::Sende
         tokio::time::sleep(FILES_PACE).await;
         let looking = Arc::clone(&gateway);
         // There may be many, on a slow disk.
-        let Ok(now) = tokio::task::spawn_blocking(move || looking.stamp()).await else { return };
-        // What we pinned ourselves we have seen: a server whose definitions change all the time bothers no other.
-        let is_news = now.1 != seen.1 || (now.0 != seen.0 && !gateway.lock_is_ours(&now.0));
-        seen = now;
-        if is_news {
+        let look = move || (looking.lock_has_news(), looking.stamp());
+        // What we pinned ourselves is no news: a server whose definitions change all the time bothers no other.
+        let Ok((has_news, now)) = tokio::task::spawn_blocking(look).await else { return };
+        if has_news || now != seen {
+            seen = now;
             files.send_modify(|changes| *changes += 1);
         }
     }

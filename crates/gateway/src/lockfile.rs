@@ -34,16 +34,16 @@ pub enum LockFileError {
 pub struct LockFile {
     path: PathBuf,
     guard: PathBuf,
-    /// The file after our own last change of it.
-    written: Arc<Mutex<Stamp>>,
+    /// The file whose text this process has taken in.
+    known: Arc<Mutex<Stamp>>,
 }
 
 /// What tells one text of the file from another without reading it.
-pub(crate) type Stamp = Option<(SystemTime, u64)>;
+type Stamp = Option<(SystemTime, u64)>;
 
 impl LockFile {
     pub fn new(path: impl Into<PathBuf>, guard: impl Into<PathBuf>) -> Self {
-        Self { path: path.into(), guard: guard.into(), written: Arc::default() }
+        Self { path: path.into(), guard: guard.into(), known: Arc::default() }
     }
 
     /// The pins as they stand; none where there is no file yet.
@@ -82,22 +82,28 @@ impl LockFile {
             if text.len() as u64 > MAX_FILE_BYTES {
                 return Err(LockFileError::TooLarge { file: self.shown() });
             }
+            let before = self.stamp();
             self.replace(&text).map_err(fail)?;
-            *self.written() = self.stamp();
+            let mut known = self.known();
+            // What others wrote before us is still news.
+            if *known == before {
+                *known = self.stamp();
+            }
         }
         Ok(told)
     }
 
-    /// Whether the file is as this process left it.
-    pub(crate) fn is_ours(&self, stamp: &Stamp) -> bool {
-        stamp.is_some() && *stamp == *self.written()
+    /// Whether others have changed the file since we last knew what is in it.
+    pub(crate) fn has_news(&self) -> bool {
+        let now = self.stamp();
+        now != std::mem::replace(&mut *self.known(), now)
     }
 
-    fn written(&self) -> MutexGuard<'_, Stamp> {
-        self.written.lock().unwrap_or_else(PoisonError::into_inner)
+    fn known(&self) -> MutexGuard<'_, Stamp> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn stamp(&self) -> Stamp {
+    fn stamp(&self) -> Stamp {
         let meta = std::fs::metadata(&self.path).ok()?;
         Some((meta.modified().ok()?, meta.len()))
     }
@@ -130,13 +136,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_we_wrote_is_told_from_what_others_wrote() {
+    fn what_others_wrote_is_news_once_and_what_we_wrote_is_not() {
         let folder = tempfile::tempdir().expect("a folder");
         let file = || LockFile::new(folder.path().join("vouch.lock"), folder.path().join("guard"));
         let (ours, theirs) = (file(), file());
-        assert!(!ours.is_ours(&ours.stamp()));
-        ours.change(|pins| (Some(pins.clone()), ())).expect("it can be written");
-        assert!(ours.is_ours(&ours.stamp()) && ours.clone().is_ours(&ours.stamp()));
-        assert!(!theirs.is_ours(&ours.stamp()));
+        let write = |file: &LockFile| {
+            // A file of the same size within one tick of the clock would be the same file to us.
+            let stamp = file.stamp();
+            while file.stamp() == stamp {
+                file.change(|pins| (Some(pins.clone()), ())).expect("it can be written");
+            }
+        };
+        assert!(!ours.has_news());
+        write(&ours);
+        assert!(!ours.has_news() && !ours.clone().has_news());
+        write(&theirs);
+        write(&ours);
+        assert!(ours.has_news(), "although we wrote last");
+        assert!(!ours.has_news());
+        write(&ours);
+        assert!(!ours.has_news());
     }
 }
