@@ -16,6 +16,8 @@ use crate::{Change, Judged, Pin, classify};
 const ENOUGH: usize = 85;
 /// Below this an original says too little for a part of it to be a trace: all of it must be there.
 const FEWEST: usize = 8;
+/// Below that there is no telling.
+const LEAST: usize = 3;
 /// Of an original.
 const MAX_FEATURES: usize = 1_000;
 /// Features that are kept of an original: those with the smallest hashes, which is as good as drawing them by lot.
@@ -113,7 +115,14 @@ impl<'a> Originals<'a> {
             }
         }
         let mut candidates: Vec<(usize, usize)> = shared.into_iter().collect();
-        candidates.sort_unstable_by_key(|(index, count)| (std::cmp::Reverse(*count), *index));
+        // By the share of the original that is found again: long texts that have some of everything come last.
+        let share = |index: usize, count: usize| {
+            let length = self.all[index].texts.iter().map(Vec::len).min().unwrap_or(1);
+            1000 * count / length.max(1)
+        };
+        candidates.sort_unstable_by_key(|&(index, count)| {
+            (std::cmp::Reverse(share(index, count)), index)
+        });
         candidates.truncate(MAX_CANDIDATES);
         candidates.into_iter().map(|(index, _)| index).collect()
     }
@@ -130,7 +139,8 @@ fn nameless(definition: &Value) -> String {
 fn is_contained(original: &[u64], other: &HashSet<u64>) -> bool {
     let shared = original.iter().filter(|feature| other.contains(feature)).count();
     let enough = if original.len() < FEWEST { 100 } else { ENOUGH };
-    shared > 0 && 100 * shared >= enough * original.len()
+    // A word or two are in many texts.
+    original.len() >= LEAST && 100 * shared >= enough * original.len()
 }
 
 fn features_of(definition: &Value, most: usize) -> HashSet<u64> {

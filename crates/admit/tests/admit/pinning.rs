@@ -200,6 +200,30 @@ fn a_copy_of_a_tool_that_says_little_is_recognised() {
     assert_eq!(states, [State::Ready, State::Quarantined, State::Ready]);
     // It has the same fields, but is about something else.
     assert_eq!(life.states(&[clean("other"), echo("cry", "Shouts.")])[1], State::Ready);
+    // One word is in many texts.
+    let said = |name: &str, text: &str| with(clean(name), "/description", json!(text));
+    let bare = |tool: Value| with(tool, "/inputSchema/properties", json!({}));
+    let mut life = Life::new(Mode::Default);
+    life.list(&[bare(said("ping", "Ping.")), clean("other")]);
+    let host = said("host", "Looks whether a host answers a ping.");
+    assert_eq!(life.states(&[clean("other"), host])[1], State::Ready);
+}
+
+/// Long texts that have some of everything do not stand before the one that was copied.
+#[test]
+fn a_copy_among_decoys_is_recognised() {
+    let words = |from: usize, count: usize| {
+        (from..from + count).map(|n| format!("w{n}")).collect::<Vec<_>>().join(" ")
+    };
+    let said = |name: &str, text: &str| with(clean(name), "/description", json!(text));
+    let decoys: Vec<Value> =
+        (0..16).map(|n| said(&format!("decoy{n}"), &words(1000 + 60 * n, 60))).collect();
+    let original = said("read", &words(0, 20));
+    let mut life = Life::new(Mode::Default);
+    life.list(&[&[original, clean("other")][..], &decoys].concat());
+    let padding: String = (0..16).map(|n| words(1000 + 60 * n, 25) + ". ").collect();
+    let copy = said("load", &format!("{}. {padding}", words(0, 20)));
+    assert_eq!(life.states(&[clean("other"), copy])[1], State::Quarantined);
 }
 
 #[test]
