@@ -193,11 +193,15 @@ impl<'e> Visit<'e, '_> {
             self.indices(container);
             return;
         }
-        if matches!(call.func_name.as_str(), operators::LOGICAL_AND | operators::LOGICAL_OR) {
-            self.in_fold(|this| call.args.iter().for_each(|argument| this.expression(argument)));
-        } else {
-            call.args.iter().for_each(|argument| self.expression(argument));
-        }
+        // What may be left unread, or be one of several errors.
+        let folded = match call.func_name.as_str() {
+            operators::LOGICAL_AND | operators::LOGICAL_OR => 0,
+            operators::CONDITIONAL => 1,
+            _ => call.args.len(),
+        };
+        let (read, folded) = call.args.split_at(folded.min(call.args.len()));
+        read.iter().for_each(|argument| self.expression(argument));
+        self.in_fold(|this| folded.iter().for_each(|argument| this.expression(argument)));
     }
 
     fn in_fold(&mut self, visit: impl FnOnce(&mut Self)) {

@@ -99,6 +99,8 @@ fn one_error_does_not_hide_another() {
     let nested = "arguments.items.exists(x, x.b.exists(y, y.c > 1))";
     let outer = "arguments.items.exists(x, x.b == 1 || arguments.base > 1)";
     let compared = r#"(arguments.n > 3 || arguments.missing == 1) == true"#;
+    let chosen =
+        r#"(has(arguments.missing) ? arguments.missing : arguments.items[arguments.n]) == "x""#;
     let mut lines = Vec::new();
     for (when, items) in [
         (exists, json!([{"path": ["/etc/x"]}, {}])),
@@ -130,6 +132,7 @@ fn one_error_does_not_hide_another() {
         (outer, json!([{"b": 2}])),
         (outer, json!([{"b": 1}])),
         (compared, json!([])),
+        (chosen, json!({"a": 1})),
     ] {
         let arguments = json!({"items": items, "n": "text"});
         let rules = compile(deny(when)).unwrap();
