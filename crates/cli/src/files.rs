@@ -19,6 +19,12 @@ pub(crate) fn write_whole(path: &Path, text: &str) -> io::Result<()> {
     Ok(())
 }
 
+/// The same where strangers may have put a link: it is replaced, and not what it leads to.
+pub(crate) fn replace(path: &Path, text: &str) -> io::Result<()> {
+    staged(path, text, None)?.persist(path)?;
+    Ok(())
+}
+
 /// Writes a new file; false where something is there already, which stays.
 pub(crate) fn write_new(path: &Path, text: &str) -> io::Result<bool> {
     match staged(path, text, None)?.persist_noclobber(path) {

@@ -5,7 +5,7 @@ use std::path::Path;
 use conform::{Fix, Report, fix_overlays};
 use serde::Serialize;
 
-use crate::files::{write_new, write_whole};
+use crate::files::{replace, write_new};
 use crate::report::{Explain, Result};
 
 /// What was drafted, tool by tool.
@@ -41,7 +41,7 @@ impl Drafts {
             let file = path.display().to_string();
             let text = overlay.to_pretty_json();
             let written = match force {
-                true => write_whole(&path, &text).map(|()| true),
+                true => replace(&path, &text).map(|()| true),
                 false => write_new(&path, &text),
             };
             let written = written.explain(format!("cannot write {file}"))?;

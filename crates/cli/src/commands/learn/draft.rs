@@ -5,7 +5,7 @@ use admit::learn::{Draft, Samples, draft};
 use serde_json::{Value, json};
 
 use crate::config::Settings;
-use crate::files::write_whole;
+use crate::files::replace;
 use crate::report::{Explain, Result};
 use crate::upstreams::shown;
 
@@ -63,7 +63,7 @@ impl Drafted {
             None => {
                 let failed = format!("cannot write {}", self.file);
                 std::fs::create_dir_all(&folder).explain(&failed)?;
-                write_whole(&path, &self.text()).explain(&failed)?;
+                replace(&path, &self.text()).explain(&failed)?;
                 Ok(())
             }
         });
