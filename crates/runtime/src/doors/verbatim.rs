@@ -5,7 +5,8 @@
 //! the result as a string, and where its message leaves, the text takes the place of the stand-in ([`restore`]). Nothing
 //! is kept in between: a message that the SDK repeats (`Last-Event-ID`) holds its text as well.
 //!
-//! The one thing that changes are line breaks between values: a message is one line, so they become blanks.
+//! What changes: line breaks between values become blanks, because a message is one line, and what a client may rely on
+//! is added in front where the server left it out ([`completed`]).
 
 use std::borrow::Cow;
 use std::hash::{BuildHasher, RandomState};

@@ -11,7 +11,7 @@ use futures::{FutureExt, Stream, StreamExt, TryStreamExt, stream};
 use super::super::verbatim;
 
 /// How long the head of an event stream waits for the first message. Most calls are over by then, and head, message and
-/// end leave together. Whoever loses the connection before has missed nothing that could be resumed.
+/// end leave together. A call whose connection breaks before cannot be resumed: the client has not heard from where.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// An event that only says where to resume from.
 const MARKER: &[u8] = b"data: \n";
