@@ -2,6 +2,7 @@
 
 mod ask;
 mod documents;
+mod reports;
 mod shelf;
 mod view;
 mod watch;
@@ -376,14 +377,14 @@ impl ServerHandler for McpDoor {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let (reports, mut progress) = mpsc::channel::<Progress>(PROGRESS_BACKLOG);
+        let (sender, progress) = mpsc::channel::<Progress>(PROGRESS_BACKLOG);
         let token = context.meta.get_progress_token();
         let call = Call {
             caller: self.caller_in_session(&context)?,
             person: person(&request, &context),
             progress: token.is_some().then(|| {
                 let sink: Arc<dyn Fn(Progress) + Send + Sync> =
-                    Arc::new(move |report| drop(reports.try_send(report)));
+                    Arc::new(move |report| drop(sender.try_send(report)));
                 sink
             }),
             cancel: context.ct.clone(),
@@ -395,32 +396,15 @@ impl ServerHandler for McpDoor {
         let Some(token) = token else {
             return respond(self.enter(call).await, is_typed);
         };
-        let notify = async |report: Progress| {
+        let peer = &context.peer;
+        let tell = |report: Progress| {
             let mut param = ProgressNotificationParam::new(token.clone(), report.done);
             param.total = report.total;
             param.message = report.message;
             // A client that went away is noticed by the transport; progress is a courtesy.
-            let _ = context.peer.notify_progress(param).await;
+            async move { _ = peer.notify_progress(param).await }
         };
-        let telling = async {
-            while let Some(report) = progress.recv().await {
-                notify(report).await;
-            }
-            std::future::pending().await
-        };
-        // Side by side: a flood of reports, or a client that does not take them, must not keep the call's own limits from
-        // being looked at.
-        let reply = tokio::select! {
-            biased;
-            reply = self.enter(call) => reply,
-            () = telling => return Err(ErrorData::internal_error("reports ended the call", None)),
-        };
-        // What was reported before the answer comes before it, but a call that is parked may report on.
-        for _ in 0..PROGRESS_BACKLOG {
-            let Ok(report) = progress.try_recv() else { break };
-            notify(report).await;
-        }
-        respond(reply, is_typed)
+        respond(reports::beside(self.enter(call), progress, tell).await, is_typed)
     }
 }
 
