@@ -7,7 +7,8 @@ use std::cell::RefCell;
 use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
-use serde_json::{Map, Value};
+use serde_json::Value;
+use serde_json::map::{Entry, Map};
 
 /// Why a text is not one JSON value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -109,11 +110,14 @@ impl<'de> Visitor<'de> for Node<'_> {
         let below = self.below()?;
         let mut map = Map::new();
         while let Some(key) = input.next_key::<String>()? {
-            if map.contains_key(&key) {
-                return Err(self.refuse(JsonFault::DuplicateKey(key)));
+            match map.entry(key) {
+                Entry::Vacant(place) => {
+                    place.insert(input.next_value_seed(self.at(below))?);
+                }
+                Entry::Occupied(there) => {
+                    return Err(self.refuse(JsonFault::DuplicateKey(there.key().clone())));
+                }
             }
-            let value = input.next_value_seed(self.at(below))?;
-            map.insert(key, value);
         }
         Ok(map.into())
     }

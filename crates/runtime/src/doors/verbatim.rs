@@ -14,6 +14,7 @@ use std::sync::LazyLock;
 
 use axum::body::Bytes;
 use contract::{Output, Raw};
+use memchr::memchr2;
 use memchr::memmem::Finder;
 use rmcp::model::{CallToolResult, JsonObject, MetaObject};
 use serde_json::Value;
@@ -70,13 +71,13 @@ pub(super) fn completed(raw: &Raw, output: &Output, is_typed: bool) -> String {
 /// Puts the text in the place of its stand-in, if this message has one.
 pub(super) fn restore(message: &[u8]) -> Cow<'_, [u8]> {
     let Some((before, text, after)) = split(message) else { return message.into() };
-    let is_break = |byte: &u8| matches!(byte, b'\n' | b'\r');
-    let text = text.bytes().map(|byte| if is_break(&byte) { b' ' } else { byte });
-    let mut whole = Vec::with_capacity(before.len() + text.len() + after.len());
-    whole.extend_from_slice(before);
-    whole.extend(text);
-    whole.extend_from_slice(after);
-    whole.into()
+    let mut text = text.into_bytes();
+    let mut start = 0;
+    while let Some(found) = memchr2(b'\n', b'\r', &text[start..]) {
+        start += found;
+        text[start] = b' ';
+    }
+    [before, &text, after].concat().into()
 }
 
 /// What stands before a stand-in, the text that it holds, and what stands after it.
