@@ -22,5 +22,20 @@ export async function connect(t, transport, answer) {
 export const overHttp = (url) => new StreamableHTTPClientTransport(new URL(url));
 export const overStdio = (place, flags) => new StdioClientTransport(stdio(place, flags));
 
-/** A call whose progress is watched; the two SDKs take the watcher in different places. */
-export const callWatching = (client, params, onprogress) => client.callTool(params, undefined, { onprogress });
+/**
+ * A call whose progress is watched; the two SDKs take the watcher in different places. This one forgets its watcher with the
+ * answer, even for a report that came before it in the same piece of the stream. So the reports are taken where they arrive.
+ */
+export async function callWatching(client, params, watch) {
+  const { transport } = client;
+  const { onmessage } = transport;
+  transport.onmessage = (message, extra) => {
+    if (message.method === "notifications/progress") watch(message.params);
+    return onmessage.call(transport, message, extra);
+  };
+  try {
+    return await client.callTool(params, undefined, { onprogress: () => {} });
+  } finally {
+    transport.onmessage = onmessage;
+  }
+}
