@@ -2,11 +2,11 @@
 
 use std::path::PathBuf;
 
+use app::env::Var;
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{ArgAction, Args, CommandFactory, Parser, Subcommand};
 
 use crate::commands;
-use crate::env::Var;
 use crate::exit::Exit;
 use crate::ui::Color;
 

@@ -19,7 +19,6 @@ pub(crate) mod index;
 pub(crate) mod init;
 pub(crate) mod learn;
 pub(crate) mod man;
-mod pairs;
 pub(crate) mod serve;
 pub(crate) mod solc;
 pub(crate) mod stats;
@@ -28,14 +27,16 @@ pub(crate) mod trace;
 pub(crate) mod upstream;
 
 use std::future::Future;
+use std::sync::Arc;
 
+use app::config::{Place, wrong_config};
+use app::context::AppContext;
+use app::env::Environment;
 use clap::ArgAction;
 
 use crate::args::{Command, Globals};
-use crate::config::{self, Layer, Place, Settings};
-use crate::env::Environment;
 use crate::exit::Exit;
-use crate::report::{Explain, Failure, Result};
+use crate::report::{Explain, Result};
 use crate::ui::Ui;
 
 /// For a server beside something else that needs the cores.
@@ -45,8 +46,7 @@ const SERVING_THREADS: usize = 2;
 #[derive(Debug)]
 pub(crate) struct Context {
     pub(crate) ui: Ui,
-    pub(crate) environment: Environment,
-    pub(crate) place: Place,
+    pub(crate) app: AppContext,
     pub(crate) verbose: u8,
 }
 
@@ -61,7 +61,9 @@ pub(crate) struct Format {
 pub(crate) fn run(ui: Ui, globals: Globals, command: Command) -> Result<Exit> {
     let Globals { root, config, verbose, .. } = globals;
     let environment = Environment::read().map_err(wrong_config)?;
-    let ctx = Context { ui, environment, place: Place { root, config }, verbose };
+    let place = Place { root, config };
+    let app = AppContext { environment, place, notices: Arc::new(ui) };
+    let ctx = Context { ui, app, verbose };
     match command {
         Command::Serve(args) => serve::run(&ctx, args),
         Command::Connect(args) => connect::run(&ctx, &args),
@@ -92,14 +94,6 @@ pub(crate) fn run(ui: Ui, globals: Globals, command: Command) -> Result<Exit> {
 }
 
 impl Context {
-    pub(crate) fn settings(&self) -> Result<Settings> {
-        self.settings_with(Layer::default())
-    }
-
-    pub(crate) fn settings_with(&self, flags: Layer) -> Result<Settings> {
-        config::load(&self.place, &self.environment, flags).map_err(wrong_config)
-    }
-
     /// Runs what is asynchronous in a command that otherwise is not.
     pub(crate) fn block_on<T>(&self, work: impl Future<Output = Result<T>>) -> Result<T> {
         let runtime = tokio::runtime::Builder::new_current_thread()
@@ -118,9 +112,4 @@ impl Context {
             .explain("cannot start the asynchronous runtime")?;
         runtime.block_on(work)
     }
-}
-
-pub(crate) fn wrong_config(error: config::ConfigError) -> Failure {
-    let hint = error.hint();
-    Failure::from(error).with_hint(hint).with_exit(Exit::Usage)
 }

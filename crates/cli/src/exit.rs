@@ -2,6 +2,8 @@
 
 use std::process::ExitCode;
 
+use app::failure::FailureKind;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
     Success,
@@ -43,5 +45,16 @@ impl Exit {
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
         Self::from(exit.code())
+    }
+}
+
+impl From<FailureKind> for Exit {
+    fn from(kind: FailureKind) -> Self {
+        match kind {
+            FailureKind::Negative => Self::No,
+            FailureKind::Usage => Self::Usage,
+            FailureKind::Operation => Self::Failed,
+            FailureKind::Interrupted => Self::Interrupted,
+        }
     }
 }

@@ -1,15 +1,14 @@
 //! Logs, to standard error. Standard output belongs to results and protocol frames.
 
+use app::env::Var;
+use app::telemetry::Telemetry;
 use clap::ValueEnum;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, Layer};
 
 use crate::commands::Context;
-use crate::env::Var;
-use crate::exit::Exit;
-use crate::report::{Explain, Result};
-use crate::telemetry::Telemetry;
+use crate::report::{Explain, FailureKind, Result};
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum LogFormat {
@@ -36,20 +35,20 @@ pub(crate) fn init(ctx: &Context, format: LogFormat, telemetry: Option<&Telemetr
 
 /// For a command that tells by itself what went wrong: only where somebody wants more.
 pub(crate) fn init_if_asked(ctx: &Context) -> Result {
-    let named = [Var::Log, Var::RustLog].iter().any(|var| ctx.environment.get(*var).is_some());
+    let named = [Var::Log, Var::RustLog].iter().any(|var| ctx.app.environment.get(*var).is_some());
     if ctx.verbose > 0 || named { init(ctx, LogFormat::Text, None) } else { Ok(()) }
 }
 
 fn filter(ctx: &Context) -> Result<EnvFilter> {
     for var in [Var::Log, Var::RustLog] {
-        if let Some(directives) = ctx.environment.get(var) {
+        if let Some(directives) = ctx.app.environment.get(var) {
             return EnvFilter::try_new(directives)
                 .explain(format!("cannot use {}", var.name()))
                 .hint(format!(
                     "give a level, or levels by module: {}=info,runtime=debug",
                     var.name()
                 ))
-                .map_err(|failure| failure.with_exit(Exit::Usage));
+                .map_err(|failure| failure.with_kind(FailureKind::Usage));
         }
     }
     let level = match ctx.verbose {

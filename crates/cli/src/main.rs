@@ -1,25 +1,17 @@
-//! The binary `vouch`: flags, configuration, environment, printing and exit codes. Everything else is in the crates
-//! below, which read no environment and print nothing.
+//! The binary `vouch`: flags, prompts, printing, the terminal screen and exit codes. Configuration, assembly and serving
+//! are in `app`; only `app` and this crate read the environment, and only this crate prints.
 //!
 //! Start at [`commands::run`]; there is one file for each command.
 
 mod args;
-mod campaign;
-mod clients;
 mod commands;
-mod config;
-mod env;
 mod exit;
-mod files;
 mod logging;
-mod project;
 mod prompt;
 mod report;
 mod serving;
-mod telemetry;
-mod traces;
 mod ui;
-mod upstreams;
+mod values;
 
 use std::process::ExitCode;
 
@@ -35,7 +27,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     // Before anything else: the keeper of a child reads no configuration, prints nothing and starts no thread.
-    if std::env::args_os().nth(1).is_some_and(|word| word == upstreams::KEEPER) {
+    if std::env::args_os().nth(1).is_some_and(|word| word == app::upstreams::KEEPER) {
         return link::keeper::main();
     }
     let matches = args::command().get_matches();
@@ -46,10 +38,10 @@ fn main() -> ExitCode {
     let ui = Ui::new(globals.color, globals.quiet);
     match commands::run(ui, globals, command) {
         Ok(exit) => exit.into(),
-        Err(failure) if failure.is_broken_pipe() => Exit::Success.into(),
+        Err(failure) if report::is_broken_pipe(&failure) => Exit::Success.into(),
         Err(failure) => {
-            failure.print(&ui);
-            failure.exit().into()
+            report::print_failure(ui, &failure);
+            Exit::from(failure.kind()).into()
         }
     }
 }

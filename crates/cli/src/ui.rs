@@ -2,12 +2,17 @@
 //!
 //! Standard output carries results, standard error everything else. Colour adds nothing that the words do not say.
 
+use std::fmt;
 use std::io::{self, IsTerminal, Write};
 
 use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
+use app::context::NoticeSink;
+use app::failure::Failure;
 use clap::ValueEnum;
 use serde::Serialize;
+
+use crate::report::print_failure;
 
 pub(crate) const BOLD: Style = Style::new().bold();
 pub(crate) const DIM: Style = Style::new().dimmed();
@@ -88,6 +93,26 @@ impl Ui {
         let text = serde_json::to_string_pretty(value).map_err(io::Error::other)?;
         writeln!(self.out(), "{text}")
     }
+}
+
+impl NoticeSink for Ui {
+    fn note(&self, text: fmt::Arguments<'_>) {
+        Ui::note(*self, text);
+    }
+
+    fn warn(&self, text: fmt::Arguments<'_>) {
+        warn(*self, text);
+    }
+
+    fn report(&self, failure: &Failure) {
+        print_failure(*self, failure);
+    }
+}
+
+/// Something that a person should know and that stops nothing.
+pub(crate) fn warn(ui: Ui, text: impl fmt::Display) {
+    let text = contract::text::visible(&text.to_string());
+    ui.note(format_args!("{WARN}warning:{WARN:#} {text}"));
 }
 
 pub(crate) fn out_is_terminal() -> bool {

@@ -6,19 +6,19 @@ use std::io::Write;
 use std::sync::Arc;
 
 use admit::{Accepted, Pins};
+use app::config::{Settings, suggest};
+use app::upstreams::{self, Look, Survey, shown};
 use contract::text::one_line;
 use gateway::LockFile;
 use jiff::Timestamp;
 use serde_json::json;
 
 use crate::commands::{Context, Format};
-use crate::config::{Settings, suggest};
 use crate::exit::Exit;
 use crate::logging;
 use crate::prompt;
-use crate::report::{Failure, Result};
+use crate::report::{Failure, FailureKind, Result};
 use crate::ui::{self, GOOD, WARN};
-use crate::upstreams::{self, Look, Survey, shown};
 use pending::Change;
 
 /// Let in what changed: tools that are not what vouch.lock pinned
@@ -49,12 +49,12 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(ctx: &Context, args: &Args) -> Result<Exit> {
-    let settings = Arc::new(ctx.settings()?);
+    let settings = Arc::new(ctx.app.settings()?);
     logging::init_if_asked(ctx)?;
     let lock = upstreams::lock_file(&settings)?;
     let before = lock.read().map_err(project_files)?;
     let names: Vec<String> = args.upstream.iter().cloned().collect();
-    let survey = ctx.block_on(upstreams::survey(ctx, &settings, &names, Look::AndPin))?;
+    let survey = ctx.block_on(upstreams::survey(&ctx.app, &settings, &names, Look::AndPin))?;
     let now = lock.read().map_err(project_files)?;
     let new = newly_pinned(&before, &now);
     let changes = chosen(args, &now)?;
@@ -86,7 +86,7 @@ pub(crate) fn run(ctx: &Context, args: &Args) -> Result<Exit> {
 }
 
 fn project_files(error: gateway::LockFileError) -> Failure {
-    Failure::from(error).with_exit(Exit::Usage)
+    Failure::from(error).with_kind(FailureKind::Usage)
 }
 
 /// Tools that came into the lock by this look: upstream and how many.
@@ -110,7 +110,7 @@ fn chosen(args: &Args, pins: &Pins) -> Result<Vec<Change>> {
         let known: Vec<&str> = known.map(String::as_str).collect();
         return Err(Failure::new(format!("there is no tool `{tool}` of {upstream} in the lock"))
             .with_hint(suggest(tool, &known, "tools"))
-            .with_exit(Exit::No));
+            .with_kind(FailureKind::Negative));
     }
     let is_named = |(upstream, tool, _): &(&str, &str, &admit::Pin)| {
         args.upstream.as_deref().is_none_or(|name| name == *upstream)
@@ -148,7 +148,7 @@ fn accept(lock: &LockFile, change: &Change) -> Result<Vec<Accepted>> {
         let name = one_line(&format!("{}/{}", change.upstream, change.tool));
         Failure::new(format!("{name} changed once more while you looked at it"))
             .with_hint("look again: vouch accept")
-            .with_exit(Exit::No)
+            .with_kind(FailureKind::Negative)
     })
 }
 

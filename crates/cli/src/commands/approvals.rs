@@ -2,17 +2,18 @@
 
 use std::io::Write;
 
+use app::env::Var;
+use app::project;
 use clap::Subcommand;
 use contract::text::{one_line, visible};
 use jiff::Timestamp;
 use store::{Approval, Decision, State, Store, StoreError};
 
 use crate::commands::{Context, Format};
-use crate::env::Var;
 use crate::exit::Exit;
-use crate::report::{Failure, Result};
+use crate::prompt;
+use crate::report::{Failure, FailureKind, Result};
 use crate::ui::{self, BOLD, Table};
-use crate::{project, prompt};
 
 /// See and answer what waits for a person
 #[derive(Debug, clap::Args)]
@@ -65,7 +66,7 @@ enum Action {
 }
 
 pub(crate) fn run(ctx: &Context, args: &Args) -> Result<Exit> {
-    let settings = ctx.settings()?;
+    let settings = ctx.app.settings()?;
     // Looking must not make a state folder.
     let store = match settings.state_folder.join("vouch.db").exists() {
         true => Some(project::store(&settings)?.1),
@@ -112,13 +113,13 @@ pub(crate) fn run(ctx: &Context, args: &Args) -> Result<Exit> {
             | StoreError::AlreadyDecided { .. }
             | StoreError::AlreadyUsed { .. }
             | StoreError::Expired { .. },
-        ) => failure.with_exit(Exit::No),
+        ) => failure.with_kind(FailureKind::Negative),
         _ => failure,
     })
 }
 
 pub(super) fn who(ctx: &Context) -> String {
-    ctx.environment.get(Var::User).map_or("cli".to_owned(), |user| format!("cli:{user}"))
+    ctx.app.environment.get(Var::User).map_or("cli".to_owned(), |user| format!("cli:{user}"))
 }
 
 fn list(ctx: &Context, approvals: &[Approval], all: bool, json: bool) -> Result<Exit> {

@@ -67,7 +67,7 @@ enum Choice {
 }
 
 pub(crate) fn run(ctx: &Context, args: &Args) -> Result<Exit> {
-    let settings = Arc::new(ctx.settings()?);
+    let settings = Arc::new(ctx.app.settings()?);
     let planner = planner::choose(&settings, args.planner)?;
     let is_prompt = args.query.is_none();
     if is_prompt && !ui::is_interactive() {

@@ -4,12 +4,12 @@ use std::io::Write;
 use std::path::Path;
 use std::time::Duration;
 
+use app::config::Settings;
 use clap::Subcommand;
 use contract::text::one_line;
 use store::audit::{Entry, Finding, Line, Outcome, Report, tail, verify};
 
 use crate::commands::{Context, Format};
-use crate::config::Settings;
 use crate::exit::Exit;
 use crate::report::Result;
 use crate::ui::{DIM, ERROR, GOOD, WARN};
@@ -48,7 +48,7 @@ enum Action {
 }
 
 pub(crate) fn run(ctx: &Context, args: &Args) -> Result<Exit> {
-    let log = log(&ctx.settings()?);
+    let log = log(&ctx.app.settings()?);
     match &args.action {
         Action::Verify { format } => {
             let report = verify(&log)?;

@@ -1,10 +1,13 @@
 //! `vouch call`: one call through the same pipeline as every other door, or to a running server.
 
-mod arguments;
-
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use app::call_arguments;
+use app::config::{Endpoint, Layer, Settings, nearest};
+use app::env::Var;
+use app::project::{self, Project};
+use app::upstreams;
 use contract::{Caller, Code, Content, Output, ToolError};
 use runtime::client::{self, Answer, ClientError, Target};
 use runtime::doors::http::is_loopback;
@@ -13,15 +16,11 @@ use serde_json::{Map, Value, json};
 
 use crate::commands::Context;
 use crate::commands::tools::unknown;
-use crate::config::{Endpoint, Layer, Settings, nearest};
-use crate::env::Var;
 use crate::exit::Exit;
 use crate::logging::{self, LogFormat};
-use crate::project::{self, Project};
 use crate::prompt::Terminal;
-use crate::report::{Failure, Result};
+use crate::report::{Failure, FailureKind, Result};
 use crate::ui;
-use crate::upstreams;
 
 /// Call a tool
 ///
@@ -60,7 +59,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(ctx: &Context, args: Args) -> Result<Exit> {
     let layer = Layer::from_server(None, None, args.token_file.clone());
-    let settings = Arc::new(ctx.settings_with(layer)?);
+    let settings = Arc::new(ctx.app.settings_with(layer)?);
     logging::init(ctx, LogFormat::Text, None)?;
     ctx.block_on(async {
         match &args.url {
@@ -72,13 +71,13 @@ pub(crate) fn run(ctx: &Context, args: Args) -> Result<Exit> {
 
 async fn here(ctx: &Context, args: &Args, settings: &Arc<Settings>) -> Result<Exit> {
     if settings.upstream_of(&args.tool).is_some() {
-        let (gateway, pipeline) = upstreams::of_tool(ctx, settings, &args.tool).await?;
+        let (gateway, pipeline) = upstreams::of_tool(&ctx.app, settings, &args.tool).await?;
         let called = through(ctx, args, &pipeline).await;
         gateway.close().await;
         return called;
     }
     let Project { pipeline, seats, .. } = project::project(settings).await?;
-    upstreams::rules(ctx, settings, &pipeline.catalog(), &upstreams::absent(settings, None))?;
+    upstreams::rules(&ctx.app, settings, &pipeline.catalog(), &upstreams::absent(settings, None))?;
     for seat in seats {
         seat.prepare_failed(
             "none runs here; name the server that has it with --url: `vouch fuzz --mcp-port` or `vouch serve` says it",
@@ -135,33 +134,34 @@ async fn at_server(ctx: &Context, args: &Args, settings: &Settings, url: &str) -
     let code = envelope.pointer("/error/code").and_then(Value::as_str).unwrap_or("the call failed");
     print_envelope(ctx, args, &envelope)?;
     Err(Failure::new(format!("{code}: {}", message.unwrap_or_else(|| texts(&output))))
-        .with_exit(Exit::No))
+        .with_kind(FailureKind::Negative))
 }
 
 fn no_answer(error: ClientError) -> Failure {
-    let (hint, exit) = match &error {
+    let (hint, kind) = match &error {
         ClientError::Unreachable { .. } => {
-            ("start it with `vouch serve`, and use the URL that it prints", Exit::Failed)
+            ("start it with `vouch serve`, and use the URL that it prints", FailureKind::Operation)
         }
         ClientError::Unauthenticated { .. } => {
-            ("give the server's token: --token-file <FILE>, or VOUCH_TOKEN", Exit::Failed)
+            ("give the server's token: --token-file <FILE>, or VOUCH_TOKEN", FailureKind::Operation)
         }
         ClientError::NotMcp { .. } => {
-            ("use the URL that `vouch serve` prints; it ends in /mcp", Exit::Failed)
+            ("use the URL that `vouch serve` prints; it ends in /mcp", FailureKind::Operation)
         }
         ClientError::Refused { .. } => {
-            ("what it offers: run `vouch tools` in the server's folder", Exit::No)
+            ("what it offers: run `vouch tools` in the server's folder", FailureKind::Negative)
         }
         ClientError::Connect { .. } | ClientError::Call { .. } => {
-            ("what was said in detail: add -v", Exit::Failed)
+            ("what was said in detail: add -v", FailureKind::Operation)
         }
     };
-    Failure::from(error).with_hint(hint).with_exit(exit)
+    Failure::from(error).with_hint(hint).with_kind(kind)
 }
 
 /// The project's own token goes to servers on this machine; any other gets one only if it was given for this call.
 fn may_send_token(ctx: &Context, args: &Args, url: &str) -> bool {
-    let given = [Var::Token, Var::TokenFile].iter().any(|var| ctx.environment.get(*var).is_some());
+    let given =
+        [Var::Token, Var::TokenFile].iter().any(|var| ctx.app.environment.get(*var).is_some());
     let uri: Option<http::Uri> = url.parse().ok();
     let host = uri.as_ref().and_then(http::Uri::host).unwrap_or_default().trim_matches(['[', ']']);
     given || args.token_file.is_some() || is_loopback(host)
@@ -174,8 +174,8 @@ pub(crate) fn terminal(ctx: &Context) -> Option<Arc<dyn Ask>> {
 fn arguments(args: &Args, catalog: &Catalog) -> Result<Map<String, Value>> {
     let schema = catalog.get(&args.tool).map(|entry| entry.contract.input.as_value());
     match &args.json {
-        Some(text) => arguments::from_json(text),
-        None => arguments::from_pairs(&args.arguments, schema.unwrap_or(&Value::Null)),
+        Some(text) => call_arguments::from_json(text),
+        None => call_arguments::from_pairs(&args.arguments, schema.unwrap_or(&Value::Null)),
     }
     .map_err(|message| {
         Failure::usage(message).with_hint(format!("what it takes: vouch tools {}", args.tool))
@@ -203,7 +203,7 @@ fn failure(ctx: &Context, args: &Args, error: &ToolError, catalog: &Catalog) -> 
     if error.code == Code::ToolNotFound {
         return Err(unknown(&args.tool, catalog.names()));
     }
-    let failure = Failure::new(error).with_exit(Exit::No);
+    let failure = Failure::new(error).with_kind(FailureKind::Negative);
     let approval = error.details.get("approvalId").and_then(Value::as_str);
     Err(match (error.code, approval) {
         (Code::ApprovalRequired, Some(id)) => {

@@ -2,6 +2,7 @@
 
 use std::io::Write;
 
+use app::project;
 use clap::Subcommand;
 use contract::text::{one_line, visible};
 use serde_json::Value;
@@ -9,8 +10,7 @@ use store::{KeptAnswer, RawAnswer, Store, StoreError};
 
 use crate::commands::{Context, Format};
 use crate::exit::Exit;
-use crate::project;
-use crate::report::{Failure, Result};
+use crate::report::{Failure, FailureKind, Result};
 use crate::ui::{self, BOLD, Table};
 
 /// Look at answers that broke their contract and were withheld
@@ -51,7 +51,7 @@ enum Action {
 }
 
 pub(crate) fn run(ctx: &Context, args: &Args) -> Result<Exit> {
-    let settings = ctx.settings()?;
+    let settings = ctx.app.settings()?;
     // Looking must not make a state folder.
     let store = match settings.state_folder.join("vouch.db").exists() {
         true => Some(project::store(&settings)?.1),
@@ -75,7 +75,7 @@ pub(crate) fn run(ctx: &Context, args: &Args) -> Result<Exit> {
     });
     done.map_err(|failure| match failure.find::<StoreError>() {
         Some(StoreError::UnknownAnswer { .. } | StoreError::AmbiguousAnswer { .. }) => {
-            failure.with_hint("which there are: vouch calls list").with_exit(Exit::No)
+            failure.with_hint("which there are: vouch calls list").with_kind(FailureKind::Negative)
         }
         _ => failure,
     })

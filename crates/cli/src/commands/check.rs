@@ -1,12 +1,14 @@
 //! `vouch check`: the linter for anybody's server. It lists the tools and calls none of them.
 
-mod drafts;
 mod print;
-mod target;
 
 use std::path::PathBuf;
 use std::time::Duration;
 
+use app::check::drafts::Drafts;
+use app::check::target::{Target, TargetOptions};
+use app::config::Settings;
+use app::upstreams;
 use clap::ValueEnum;
 use conform::{Report, ServerId, upstream_name};
 use contract::lint::Severity;
@@ -14,13 +16,9 @@ use link::{Link, Oddities, Server};
 use serde_json::Value;
 
 use crate::commands::Context;
-use crate::config::Settings;
 use crate::exit::Exit;
 use crate::logging;
 use crate::report::{Failure, Result};
-use crate::upstreams;
-use drafts::Drafts;
-use target::Target;
 
 /// For a listing, on top of the time to connect.
 const LISTING_LIMIT: Duration = Duration::from_secs(30);
@@ -122,6 +120,24 @@ pub(crate) struct Args {
     command: Vec<String>,
 }
 
+impl Args {
+    /// The server that the flags name.
+    fn target(&self) -> TargetOptions {
+        TargetOptions {
+            server: self.server.clone(),
+            sse: self.sse,
+            header: self.header.clone(),
+            env: self.env.clone(),
+            read: self.read.clone(),
+            write: self.write.clone(),
+            network: self.network,
+            no_sandbox: self.no_sandbox,
+            timeout: self.timeout,
+            command: self.command.clone(),
+        }
+    }
+}
+
 /// Findings as bad as this fail the check.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 enum Deny {
@@ -145,9 +161,9 @@ impl Deny {
 }
 
 pub(crate) fn run(ctx: &Context, args: &Args) -> Result<Exit> {
-    let settings = ctx.settings()?;
+    let settings = ctx.app.settings()?;
     logging::init_if_asked(ctx)?;
-    let target = Target::of(ctx, args, settings)?;
+    let target = Target::of(&ctx.app, &args.target(), settings)?;
     let settings = &*target.settings;
     let (server, tools) = ctx.block_on(listing(ctx, &target))?;
     let (report, upstream) = report(args, &target, server, &tools);

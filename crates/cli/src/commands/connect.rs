@@ -3,12 +3,14 @@
 use std::io::Write;
 use std::path::Path;
 
-use crate::clients::{Client, Launch, Shape, Way, json, toml};
+use app::clients::{Client, Launch, Shape, Way, json, toml};
+use app::config::Settings;
+use app::files::write_whole;
+
 use crate::commands::Context;
-use crate::config::Settings;
 use crate::exit::Exit;
-use crate::files::write_whole;
 use crate::report::{Explain, Failure, Result};
+use crate::values;
 
 /// Connect a client to this project
 ///
@@ -22,7 +24,7 @@ Examples:
   vouch connect codex --http")]
 pub(crate) struct Args {
     /// Which client
-    #[arg(value_enum)]
+    #[arg(value_parser = values::client())]
     client: Client,
 
     /// Let the client start `vouch serve --stdio` itself (the default)
@@ -53,10 +55,10 @@ fn server_name(text: &str) -> std::result::Result<String, String> {
 }
 
 pub(crate) fn run(ctx: &Context, args: &Args) -> Result<Exit> {
-    let settings = ctx.settings()?;
+    let settings = ctx.app.settings()?;
     let client = args.client;
     let way = way(ctx, args, &settings)?;
-    let file = client.file(&settings.root, &ctx.environment).ok_or_else(|| {
+    let file = client.file(&settings.root, &ctx.app.environment).ok_or_else(|| {
         Failure::new(format!(
             "{} keeps its configuration in the home folder, and HOME is not set",
             client.title()
@@ -78,8 +80,8 @@ pub(crate) fn run(ctx: &Context, args: &Args) -> Result<Exit> {
 
 fn way(ctx: &Context, args: &Args, settings: &Settings) -> Result<Way> {
     if !args.http {
-        let config = ctx.place.config.as_deref();
-        return Ok(Way::Stdio(Launch::new(settings, config, &ctx.environment)));
+        let config = ctx.app.place.config.as_deref();
+        return Ok(Way::Stdio(Launch::new(settings, config, &ctx.app.environment)));
     }
     if !args.client.speaks_http() {
         return Err(Failure::usage(format!("{} reads no URLs from its file", args.client.title()))
@@ -132,11 +134,9 @@ fn write(ctx: &Context, args: &Args, way: &Way, file: &Path) -> Result<Exit> {
 
 /// The arguments that lead to the same entry.
 fn typed(args: &Args) -> String {
-    use clap::ValueEnum;
-    let client = args.client.to_possible_value().map(|value| value.get_name().to_owned());
     let http = if args.http { " --http" } else { "" };
     let name = if args.name == "vouch" { String::new() } else { format!(" --name {}", args.name) };
-    format!("{}{http}{name}", client.unwrap_or_default())
+    format!("{}{http}{name}", args.client.name())
 }
 
 fn remind_of_token(ctx: &Context, way: &Way) {

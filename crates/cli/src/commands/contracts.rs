@@ -2,6 +2,7 @@
 
 use std::io::Write;
 
+use app::project;
 use clap::ValueEnum;
 use runtime::doors::openapi;
 use runtime::doors::rest::contract_view;
@@ -9,7 +10,6 @@ use serde_json::json;
 
 use crate::commands::Context;
 use crate::exit::Exit;
-use crate::project;
 use crate::report::Result;
 
 /// Print the contracts as Markdown, JSON or OpenAPI
@@ -36,7 +36,7 @@ enum Form {
 }
 
 pub(crate) fn run(ctx: &Context, args: &Args) -> Result<Exit> {
-    let settings = ctx.settings()?;
+    let settings = ctx.app.settings()?;
     let catalog = project::catalog(&settings)?;
     match args.format {
         Form::Md => write!(ctx.ui.out(), "{}", contract::to_markdown(catalog.contracts()))?,

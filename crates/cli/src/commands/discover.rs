@@ -6,6 +6,8 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
+use app::config::Settings;
+use app::project;
 use clap::Subcommand;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use jiff::Timestamp;
@@ -14,10 +16,8 @@ use store::{ContextStore, StateDir, StoreError};
 
 use crate::commands::approvals::who;
 use crate::commands::{Context, Format};
-use crate::config::Settings;
 use crate::exit::Exit;
-use crate::project;
-use crate::report::{Explain, Failure, Result};
+use crate::report::{Explain, Failure, FailureKind, Result};
 use crate::ui;
 
 /// What is typed or piped in, and what is imported, is text by people.
@@ -110,7 +110,7 @@ fn kinds() -> impl TypedValueParser<Value = Kind> {
 }
 
 pub(crate) fn run(ctx: &Context, args: &Args) -> Result<Exit> {
-    let settings = ctx.settings()?;
+    let settings = ctx.app.settings()?;
     match &args.action {
         Action::Add { text, kind, module, title, tags, format } => {
             let new = NewDiscovery {
@@ -150,7 +150,7 @@ pub(crate) fn run(ctx: &Context, args: &Args) -> Result<Exit> {
                 Err(StoreError::UnknownDiscovery { .. }) => {
                     Err(not_ours(&find(&all(ctx, &settings)?, id)?))
                 }
-                Err(error) => Err(Failure::from(error).with_exit(Exit::No)),
+                Err(error) => Err(Failure::from(error).with_kind(FailureKind::Negative)),
             }
         }
         Action::Import { file, dry_run, format } => {
@@ -199,7 +199,7 @@ fn all(ctx: &Context, settings: &Settings) -> Result<Vec<Discovery>> {
 fn find(all: &[Discovery], id: &str) -> Result<Discovery> {
     let prefix = id.trim().to_ascii_lowercase();
     let mut found = all.iter().filter(|discovery| discovery.id.starts_with(&prefix));
-    let no = |message: String| Failure::new(message).with_exit(Exit::No);
+    let no = |message: String| Failure::new(message).with_kind(FailureKind::Negative);
     match (found.next(), found.next()) {
         (Some(discovery), None) if !prefix.is_empty() => Ok(discovery.clone()),
         (Some(_), Some(_)) if !prefix.is_empty() => {
@@ -220,7 +220,7 @@ fn not_ours(discovery: &Discovery) -> Failure {
         }
         Source::Store { .. } => "it was removed meanwhile".to_owned(),
     };
-    Failure::new(what).with_hint(hint).with_exit(Exit::No)
+    Failure::new(what).with_hint(hint).with_kind(FailureKind::Negative)
 }
 
 fn from_stdin() -> Result<String> {
@@ -236,7 +236,7 @@ fn read(path: &Path) -> Result<String> {
     let file = File::open(path)
         .explain(format_args!("cannot read {what}"))
         .hint("give the path of a .json, .jsonl or .md file")
-        .map_err(|failure| failure.with_exit(Exit::Usage))?;
+        .map_err(|failure| failure.with_kind(FailureKind::Usage))?;
     bounded(file, MAX_FILE_BYTES, &what)
 }
 
@@ -257,7 +257,7 @@ fn refused(refused: Refused) -> Failure {
         Refused::NoKind => "say it: --type pattern, rule, decision or issue",
         _ => refused.hint(),
     };
-    Failure::from(refused).with_hint(hint).with_exit(Exit::Usage)
+    Failure::from(refused).with_hint(hint).with_kind(FailureKind::Usage)
 }
 
 fn not_importable(file: &Path, problems: &[Problem]) -> Failure {

@@ -2,7 +2,6 @@
 
 mod checks;
 mod context;
-mod probe;
 mod upstreams;
 
 use std::io::Write;

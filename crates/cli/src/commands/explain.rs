@@ -3,12 +3,12 @@
 use std::io::Write;
 
 use admit::{AdmissionRule, admission_rules};
+use app::config::nearest;
 use contract::Code;
 use contract::lint::{Rule, rule, rules};
 use serde_json::json;
 
 use crate::commands::{Context, Format};
-use crate::config::nearest;
 use crate::exit::Exit;
 use crate::report::{Failure, Result};
 use crate::ui::{BOLD, Table};

@@ -6,9 +6,8 @@
 //!                     └──► replay   └── agents, by --mcp-port
 //! ```
 //!
-//! How a campaign comes about is in `crate::campaign`. Here is what a person sees of it.
+//! How a campaign comes about is in `app::campaign`. Here is what a person sees of it.
 
-mod agents;
 mod flags;
 mod front;
 mod json;
@@ -27,17 +26,18 @@ use std::sync::Arc;
 use ::fuzz::campaign::{Command, Shared};
 use ::fuzz::config::{Format, Settings};
 use ::fuzz::target::Target;
+use app::campaign::Prepared;
+use app::campaign::agents::Agents;
+use app::campaign::cover::Cover;
+use app::campaign::plan::{Plan, Wanted};
+use app::campaign::subject::Subject;
 use pack_campaign::{LOG_NAME, read_commands};
 
-use crate::campaign::cover::Cover;
-use crate::campaign::plan::{Plan, Wanted};
-use crate::campaign::subject::Subject;
-use crate::campaign::{Prepared, warn};
 use crate::commands::Context;
 use crate::exit::Exit;
-use crate::report::{Explain, Failure, Result};
+use crate::report::{Explain, Failure, FailureKind, Result};
+use crate::ui::warn;
 use crate::ui::{HINT, Ui};
-use agents::Agents;
 use flags::Flags;
 use front::Front;
 use results::Results;
@@ -80,7 +80,7 @@ pub(crate) fn run(ctx: &Context, args: Args) -> Result<Exit> {
         contract: flags.contract.clone(),
         solc: flags.solc.clone(),
     };
-    let plan = Plan::new(ctx, wanted, Settings::default(), |settings| flags.apply(settings))?;
+    let plan = Plan::new(&ctx.app, wanted, Settings::default(), |settings| flags.apply(settings))?;
     let ui = ctx.ui.quieter(plan.settings.quiet);
     for warning in &plan.warnings {
         warn(ui, warning);
@@ -99,7 +99,7 @@ fn fuzz(ctx: &Context, ui: Ui, plan: &Plan, subject: &Subject, flags: &Flags) ->
     let Plan { settings, .. } = plan;
     // Before the folder is opened for this run, which keeps a log of its own there.
     let commands = commands(settings, flags, &subject.target)?;
-    let prepared = Prepared::new(ui, plan, subject)?.with_commands(commands).paused(flags.paused);
+    let prepared = Prepared::new(&ui, plan, subject)?.with_commands(commands).paused(flags.paused);
     let project = settings.project_name.as_ref().map(|name| format!("{name}: "));
     let title =
         contract::text::one_line(&format!("{}{}", project.unwrap_or_default(), subject.name));
@@ -111,7 +111,7 @@ fn fuzz(ctx: &Context, ui: Ui, plan: &Plan, subject: &Subject, flags: &Flags) ->
         // Whoever draws the screen must not keep agents waiting.
         Some(port) => ctx.block_on_threads(async {
             let signals = Signals::listen()?;
-            let agents = Agents::open(ctx, plan, port).await?;
+            let agents = Agents::open(&ctx.app, plan, port).await?;
             run_served(ui, front, prepared, agents, signals).await
         })?,
     };
@@ -168,7 +168,7 @@ fn commands(settings: &Settings, flags: &Flags, target: &Target) -> Result<Vec<(
     read_commands(&file, target)
         .explain("the commands cannot be given again")
         .hint(format!("give the {LOG_NAME} of a run with the same contracts"))
-        .map_err(|failure| failure.with_exit(Exit::Usage))
+        .map_err(|failure| failure.with_kind(FailureKind::Usage))
 }
 
 fn print(ui: Ui, plan: &Plan, results: &Results) -> Result {
@@ -216,18 +216,19 @@ fn finish(
     let refused = results.unsupported.as_ref();
     let refused = refused.map(|cheat| unsupported("the campaign was given up", cheat));
     let lost = refused.or(lost).or(reports.err());
-    let exit = if results.has_crashed() {
-        Exit::Failed
+    let failure = if results.has_crashed() {
+        Some(FailureKind::Operation)
     } else if results.has_failed() {
-        Exit::No
+        Some(FailureKind::Negative)
     } else if is_interrupted {
-        Exit::Interrupted
+        Some(FailureKind::Interrupted)
     } else {
-        Exit::Success
+        None
     };
-    match lost {
-        None => Ok(exit),
-        Some(failure) if exit == Exit::Success => Err(failure),
-        Some(failure) => Err(failure.with_exit(exit)),
+    match (lost, failure) {
+        (None, None) => Ok(Exit::Success),
+        (None, Some(kind)) => Ok(kind.into()),
+        (Some(lost), None) => Err(lost),
+        (Some(lost), Some(kind)) => Err(lost.with_kind(kind)),
     }
 }

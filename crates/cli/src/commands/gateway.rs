@@ -6,18 +6,20 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use app::config::{Pack, Settings};
+use app::project::{self, Project};
+use app::serving::{Threads, Welcome, doors};
+use app::upstreams;
 use gateway::Gateway;
 use runtime::Pipeline;
 use runtime::doors::mcp::Face;
 use tokio_util::sync::CancellationToken;
 
 use crate::commands::Context;
-use crate::config::{Pack, Settings};
 use crate::exit::Exit;
-use crate::project::{self, Project};
 use crate::report::{Failure, Result};
-use crate::serving::{self, DoorFlags, Threads, Welcome};
-use crate::upstreams;
+use crate::serving::{self, DoorFlags, show_banner};
+use crate::values;
 
 const PORT: u16 = 8379;
 /// How long servers are waited for before clients are let in; who comes later joins later.
@@ -51,7 +53,7 @@ pub(crate) struct Args {
     door: DoorFlags,
 
     /// Tools of our own to offer as well; several are separated by commas [default: none]
-    #[arg(long, value_name = "PACK", value_enum, value_delimiter = ',')]
+    #[arg(long, value_name = "PACK", value_parser = values::pack(), value_delimiter = ',')]
     packs: Vec<Pack>,
 
     /// Keep answers to draft contracts from, for `vouch learn`
@@ -68,8 +70,8 @@ pub(crate) fn run(ctx: &Context, args: Args) -> Result<Exit> {
             .with_hint("as an upstream of this gateway: vouch upstream add fuzz --no-sandbox -- vouch serve --stdio --packs campaign"));
     }
     let layer = door.layer(port).with_packs(packs).with_default_port(PORT);
-    let settings = Arc::new(ctx.settings_with(layer)?);
-    let mut options = upstreams::lower(ctx, &settings, &[])?.complete()?;
+    let settings = Arc::new(ctx.app.settings_with(layer)?);
+    let mut options = upstreams::lower(&ctx.app, &settings, &[])?.complete()?;
     options.samples = learn.then(|| upstreams::samples(&settings));
     serving::run(ctx, &settings, &door, Threads::HalfTheCores, async |stop| {
         serve(ctx, &settings, &door, options, stop).await
@@ -92,7 +94,7 @@ async fn serve(
     }
     gateway.publish(pipeline);
     let served = async {
-        upstreams::check(ctx, settings, &gateway, &pipeline.catalog())?;
+        upstreams::check(&ctx.app, settings, &gateway, &pipeline.catalog())?;
         let missing = upstreams::absent(settings, Some(&gateway));
         if let Some(pack) = context {
             pack.start();
@@ -100,9 +102,13 @@ async fn serve(
         let welcome = Welcome {
             face: face(&gateway, settings),
             port_flag: "vouch gateway --port",
-            banner: |address| banner::print(ctx, settings, &gateway, &pipeline.catalog(), address),
+            banner: |address| {
+                show_banner(ctx, address, |address| {
+                    banner::print(ctx, settings, &gateway, &pipeline.catalog(), address);
+                });
+            },
         };
-        let mut served = pin!(serving::doors(ctx, settings, door, pipeline, welcome, stop.clone()));
+        let mut served = pin!(doors(settings, door.stdio, pipeline, welcome, stop.clone()));
         tokio::select! {
             served = &mut served => served,
             wrong = latecomers(ctx, settings, &gateway, pipeline, missing) => {
@@ -135,7 +141,7 @@ async fn latecomers(
         }
         missing = still;
         gateway.publish(pipeline);
-        if let Err(wrong) = upstreams::check(ctx, settings, gateway, &pipeline.catalog()) {
+        if let Err(wrong) = upstreams::check(&ctx.app, settings, gateway, &pipeline.catalog()) {
             tracing::error!("{}; it stops here", wrong.one_line());
             return wrong;
         }

@@ -1,6 +1,5 @@
 //! `vouch index`: the index behind context_search and grep_codebase, built to its end, looked at, or made anew.
 
-pub(super) mod look;
 mod progress;
 
 use std::io::Write;
@@ -8,6 +7,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use app::config::{Pack, Settings};
+use app::project;
+use app::project::look;
 use clap::Subcommand;
 use pack_context::{Status, Vectors};
 use store::StateDir;
@@ -15,11 +17,9 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
 
 use crate::commands::{Context, Format};
-use crate::config::{Pack, Settings};
 use crate::exit::Exit;
 use crate::logging::{self, LogFormat};
-use crate::project;
-use crate::report::{Explain, Failure, Result};
+use crate::report::{Explain, Failure, FailureKind, Result};
 use crate::ui::BOLD;
 use progress::Reporter;
 
@@ -71,7 +71,7 @@ enum Action {
 }
 
 pub(crate) fn run(ctx: &Context, args: &Args) -> Result<Exit> {
-    let settings = ctx.settings()?;
+    let settings = ctx.app.settings()?;
     logging::init(ctx, LogFormat::Text, None)?;
     if !settings.packs.contains(&Pack::Context) {
         return Err(Failure::usage("the context pack is not offered here, so there is no index")
@@ -165,7 +165,7 @@ fn status(ctx: &Context, settings: &Settings, format: &Format) -> Result<Exit> {
         // Looking must not make a state folder.
         return Err(Failure::new("there is no index here yet")
             .with_hint("build it: vouch index")
-            .with_exit(Exit::No));
+            .with_kind(FailureKind::Negative));
     }
     let status = look::status(settings, PATIENCE)?;
     if format.json {

@@ -3,11 +3,12 @@
 use std::io::Write;
 use std::path::Path;
 
+use app::config::{FILE_NAME, TEMPLATE};
+use app::env::Var;
+use app::files::write_whole;
+
 use crate::commands::Context;
-use crate::config::{FILE_NAME, TEMPLATE};
-use crate::env::Var;
 use crate::exit::Exit;
-use crate::files::write_whole;
 use crate::report::{Explain, Failure, Result};
 
 /// Write a commented vouch.toml
@@ -29,10 +30,10 @@ pub(crate) fn run(ctx: &Context, args: &Args) -> Result<Exit> {
         return Ok(Exit::Success);
     }
     // Not the root that is found upwards: here is where a new project begins.
-    let root = ctx.place.root.as_deref();
+    let root = ctx.app.place.root.as_deref();
     let root =
-        root.or_else(|| ctx.environment.get(Var::Root).map(Path::new)).unwrap_or(Path::new(""));
-    let path = ctx.place.config.clone().unwrap_or_else(|| root.join(FILE_NAME));
+        root.or_else(|| ctx.app.environment.get(Var::Root).map(Path::new)).unwrap_or(Path::new(""));
+    let path = ctx.app.place.config.clone().unwrap_or_else(|| root.join(FILE_NAME));
     if path.exists() && !args.force {
         return Err(Failure::usage(format!("{} is there already", path.display()))
             .with_hint("to replace it: vouch init --force"));

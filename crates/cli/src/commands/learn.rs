@@ -7,17 +7,17 @@ use std::io::Write;
 use std::sync::Arc;
 
 use admit::{Admission, Judged, Mode, State};
+use app::config::{Layer, suggest};
+use app::upstreams;
 use contract::text::one_line;
 use gateway::read_samples;
 use serde_json::{Map, Value};
 
 use crate::commands::{Context, Format};
-use crate::config::{Layer, suggest};
 use crate::exit::Exit;
 use crate::logging;
-use crate::report::{Failure, Result};
+use crate::report::{Failure, FailureKind, Result};
 use crate::ui::{BOLD, GOOD, HINT, WARN};
-use crate::upstreams;
 use draft::Drafted;
 
 /// Draft contracts for another server's tools from what they answer
@@ -61,11 +61,11 @@ struct Planned {
 
 pub(crate) fn run(ctx: &Context, args: &Args) -> Result<Exit> {
     let layer = Layer::default().with_packs(Vec::new());
-    let settings = Arc::new(ctx.settings_with(layer)?);
+    let settings = Arc::new(ctx.app.settings_with(layer)?);
     logging::init_if_asked(ctx)?;
     let calls = args.calls.iter().map(|text| planned(text)).collect::<Result<Vec<_>>>()?;
     let names = [args.upstream.clone()];
-    let mut options = upstreams::lower(ctx, &settings, &names)?.complete()?;
+    let mut options = upstreams::lower(&ctx.app, &settings, &names)?.complete()?;
     let folder = upstreams::samples(&settings);
     options.samples = Some(folder.clone());
     for upstream in &mut options.upstreams {
@@ -119,7 +119,7 @@ fn names_exist(args: &Args, calls: &[Planned], admission: &Admission) -> Result 
         None => Ok(()),
         Some(name) => Err(Failure::new(format!("{} has no tool `{name}`", args.upstream))
             .with_hint(suggest(name, &known, "tools"))
-            .with_exit(Exit::No)),
+            .with_kind(FailureKind::Negative)),
     }
 }
 

@@ -3,16 +3,18 @@
 mod banner;
 mod campaign;
 
+use app::campaign::served::Campaigns;
+use app::config::{Pack, Settings};
+use app::project::{self, Project};
+use app::serving::{Threads, Welcome, doors};
+use app::upstreams;
 use tokio_util::sync::CancellationToken;
 
-use crate::campaign::served::Campaigns;
 use crate::commands::Context;
-use crate::config::{Pack, Settings};
 use crate::exit::Exit;
-use crate::project::{self, Project};
 use crate::report::Result;
-use crate::serving::{self, DoorFlags, Threads, Welcome};
-use crate::upstreams;
+use crate::serving::{self, DoorFlags, show_banner};
+use crate::values;
 pub(crate) use banner::{connect, head};
 use campaign::CampaignFlags;
 
@@ -41,7 +43,7 @@ pub(crate) struct Args {
     door: DoorFlags,
 
     /// Which tools to offer, whatever the configuration says; several are separated by commas
-    #[arg(long, value_name = "PACK", value_enum, value_delimiter = ',')]
+    #[arg(long, value_name = "PACK", value_parser = values::pack(), value_delimiter = ',')]
     packs: Vec<Pack>,
 
     #[command(flatten)]
@@ -54,7 +56,7 @@ pub(crate) fn run(ctx: &Context, args: Args) -> Result<Exit> {
     if !packs.is_empty() {
         layer = layer.with_packs(packs);
     }
-    let mut settings = ctx.settings_with(layer)?;
+    let mut settings = ctx.app.settings_with(layer)?;
     campaign.apply(&mut settings)?;
     serving::run(ctx, &settings, &door, Threads::EveryCore, async |stop| {
         serve(ctx, &settings, &door, stop).await
@@ -70,18 +72,22 @@ async fn serve(
     let Project { pipeline, context, seats } = project::project(settings).await?;
     // Rules may be about tools of other servers and of other packs, which are not here to tell.
     if settings.upstreams.is_empty() && !settings.are_packs_chosen {
-        upstreams::rules(ctx, settings, &pipeline.catalog(), &[])?;
+        upstreams::rules(&ctx.app, settings, &pipeline.catalog(), &[])?;
     }
-    let campaigns = Campaigns::begin(ctx, &settings.campaign, &seats)?;
+    let campaigns = Campaigns::begin(&ctx.app, &settings.campaign, &seats)?;
     if let Some(pack) = &context {
         pack.start();
     }
     let welcome = Welcome {
         face: project::face(settings),
         port_flag: "vouch serve --port",
-        banner: |address| banner::print(ctx, settings, &pipeline.catalog(), address),
+        banner: |address| {
+            show_banner(ctx, address, |address| {
+                banner::print(ctx, settings, &pipeline.catalog(), address);
+            });
+        },
     };
-    let served = serving::doors(ctx, settings, door, &pipeline, welcome, stop).await;
+    let served = doors(settings, door.stdio, &pipeline, welcome, stop).await;
     campaigns.end().await;
     pipeline.drain().await;
     served

@@ -3,15 +3,14 @@
 //! Nothing else fetches a compiler: who wants one asks for it here, and is told what is run.
 
 use std::io::Write;
-use std::path::PathBuf;
 
+use app::solc::{cache, search_path};
 use clap::Subcommand;
 use solidity::{DEFAULT_SOLC, InstallError, Toolchain};
 
 use crate::commands::Context;
-use crate::env::{Environment, Var};
 use crate::exit::Exit;
-use crate::report::{Failure, Result};
+use crate::report::{Failure, FailureKind, Result};
 
 /// Install a Solidity compiler for `vouch fuzz`
 #[derive(Debug, clap::Args)]
@@ -39,11 +38,11 @@ enum Action {
 
 pub(crate) fn run(ctx: &Context, args: &Args) -> Result<Exit> {
     let Action::Install { version } = &args.action;
-    let cache = cache(&ctx.environment).ok_or_else(|| {
+    let cache = cache(&ctx.app.environment).ok_or_else(|| {
         Failure::new("there is no folder for the cache: neither HOME nor XDG_CACHE_HOME is set")
             .with_hint("say where: XDG_CACHE_HOME=/tmp/cache vouch solc install")
     })?;
-    let path = search_path(&ctx.environment);
+    let path = search_path(&ctx.app.environment);
     let npm = Toolchain { path, ..Toolchain::default() }.program("npm").ok_or_else(|| {
         Failure::new("there is no `npm` on the PATH")
             .with_hint("install Node.js, or name a compiler that is there: vouch fuzz --solc PATH")
@@ -67,23 +66,14 @@ fn version(text: &str) -> std::result::Result<String, String> {
 }
 
 fn not_installed(error: InstallError) -> Failure {
-    let (exit, hint) = match &error {
-        InstallError::NotAVersion(_) => (Exit::Usage, "write it as `vouch solc install 0.8.37`"),
-        InstallError::Cache { .. } => (Exit::Failed, "name another folder in XDG_CACHE_HOME"),
-        _ => (Exit::Failed, "check the version and the network: npm view solc versions"),
+    let (kind, hint) = match &error {
+        InstallError::NotAVersion(_) => {
+            (FailureKind::Usage, "write it as `vouch solc install 0.8.37`")
+        }
+        InstallError::Cache { .. } => {
+            (FailureKind::Operation, "name another folder in XDG_CACHE_HOME")
+        }
+        _ => (FailureKind::Operation, "check the version and the network: npm view solc versions"),
     };
-    Failure::from(error).with_hint(hint).with_exit(exit)
-}
-
-/// The folder below which compilers are kept.
-pub(crate) fn cache(environment: &Environment) -> Option<PathBuf> {
-    // A relative path is none, says the XDG specification.
-    let named = environment.get(Var::CacheHome).map(PathBuf::from).filter(|it| it.is_absolute());
-    let home = || environment.get(Var::Home).map(|home| PathBuf::from(home).join(".cache"));
-    Some(named.or_else(home)?.join("vouch"))
-}
-
-/// The folders in which programs are looked for.
-pub(crate) fn search_path(environment: &Environment) -> Vec<PathBuf> {
-    environment.get(Var::Path).map(|path| std::env::split_paths(path).collect()).unwrap_or_default()
+    Failure::from(error).with_hint(hint).with_kind(kind)
 }

@@ -38,7 +38,7 @@ fn when(text: &str) -> std::result::Result<Timestamp, String> {
 }
 
 pub(crate) fn run(ctx: &Context, args: &Args) -> Result<Exit> {
-    let stats = store::audit::stats(log(&ctx.settings()?), args.since)?;
+    let stats = store::audit::stats(log(&ctx.app.settings()?), args.since)?;
     if args.format.json {
         ctx.ui.json(&stats)?;
         return Ok(Exit::Success);

@@ -3,18 +3,18 @@
 use std::io::Write;
 use std::sync::Arc;
 
+use app::config::suggest;
+use app::project;
+use app::upstreams;
 use contract::Contract;
 use contract::text::one_line;
 use runtime::doors::rest::contract_view;
 use serde_json::json;
 
 use crate::commands::{Context, Format};
-use crate::config::suggest;
 use crate::exit::Exit;
-use crate::project;
-use crate::report::{Failure, Result};
+use crate::report::{Failure, FailureKind, Result};
 use crate::ui::Table;
-use crate::upstreams;
 
 /// List the tools, or show one
 #[derive(Debug, clap::Args)]
@@ -26,11 +26,11 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(ctx: &Context, args: &Args) -> Result<Exit> {
-    let settings = Arc::new(ctx.settings()?);
+    let settings = Arc::new(ctx.app.settings()?);
     let catalog = match args.name.as_deref().filter(|name| settings.upstream_of(name).is_some()) {
         None => Arc::new(project::catalog(&settings)?),
         Some(name) => ctx.block_on(async {
-            let (gateway, pipeline) = upstreams::of_tool(ctx, &settings, name).await?;
+            let (gateway, pipeline) = upstreams::of_tool(&ctx.app, &settings, name).await?;
             gateway.close().await;
             Ok(pipeline.catalog())
         })?,
@@ -77,5 +77,5 @@ pub(crate) fn unknown<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> F
     let known: Vec<_> = known.collect();
     Failure::new(format!("there is no tool `{name}`"))
         .with_hint(suggest(name, &known, "tools"))
-        .with_exit(Exit::No)
+        .with_kind(FailureKind::Negative)
 }

@@ -2,6 +2,7 @@
 
 use std::io::Write;
 
+use app::traces::{Traces, by_ask};
 use clap::Subcommand;
 use contract::text::one_line;
 use host::trace::{Line, Verdict, render};
@@ -10,8 +11,7 @@ use serde_json::{Value, json};
 use crate::commands::audit::duration;
 use crate::commands::{Context, Format};
 use crate::exit::Exit;
-use crate::report::{Failure, Result};
-use crate::traces::{Traces, by_ask};
+use crate::report::{Failure, FailureKind, Result};
 use crate::ui::Table;
 
 /// See how asks went, gate by gate
@@ -50,7 +50,7 @@ enum Action {
 }
 
 pub(crate) fn run(ctx: &Context, args: &Args) -> Result<Exit> {
-    let kept = Traces::of(&ctx.settings()?).read()?;
+    let kept = Traces::of(&ctx.app.settings()?).read()?;
     if kept.unreadable > 0 {
         ctx.ui.note(format_args!("{} lines could not be read", kept.unreadable));
     }
@@ -72,7 +72,7 @@ pub(crate) fn run(ctx: &Context, args: &Args) -> Result<Exit> {
 }
 
 fn find<'a>(asks: &'a [Vec<Line>], id: &str) -> Result<&'a [Line]> {
-    let fail = |message: String| Failure::new(message).with_exit(Exit::No);
+    let fail = |message: String| Failure::new(message).with_kind(FailureKind::Negative);
     if id == "last" {
         let last = asks.last().map(Vec::as_slice);
         return last.ok_or_else(|| {

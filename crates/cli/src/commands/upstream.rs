@@ -1,21 +1,16 @@
 //! `vouch upstream`: which other servers there are, and what became of their tools. Only `tools` starts them.
 
 mod add;
-mod draft;
-mod file;
 mod import;
 mod list;
 mod remove;
 mod tools;
-mod translate;
 
 use clap::Subcommand;
 
 use crate::commands::{Context, Format};
 use crate::exit::Exit;
 use crate::report::Result;
-pub(super) use draft::{launcher, surroundings};
-pub(super) use list::place;
 
 /// Name the other servers whose tools are offered
 #[derive(Debug, clap::Args)]

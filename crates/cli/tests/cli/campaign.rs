@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 use crate::stdio::Session;
 use crate::support::{Project, answer, send_signal, until, wait};
 
-const SOURCE: &str = include_str!("../../src/campaign/demo/Vault.sol");
-const COMPILED: &str = include_str!("../../src/campaign/demo/Vault.json");
+const SOURCE: &str = include_str!("../../../app/src/campaign/demo/Vault.sol");
+const COMPILED: &str = include_str!("../../../app/src/campaign/demo/Vault.json");
 
 /// A `vouch fuzz` that goes on until it is told to stop; killed when dropped.
 struct Fuzzing {

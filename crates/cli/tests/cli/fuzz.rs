@@ -12,8 +12,8 @@ use serde_json::Value;
 
 use crate::support::{Project, files_below, send_signal, until, wait};
 
-const SOURCE: &str = include_str!("../../src/campaign/demo/Vault.sol");
-const COMPILED: &str = include_str!("../../src/campaign/demo/Vault.json");
+const SOURCE: &str = include_str!("../../../app/src/campaign/demo/Vault.sol");
+const COMPILED: &str = include_str!("../../../app/src/campaign/demo/Vault.json");
 
 /// The vault and what was compiled from it.
 fn project() -> Project {
@@ -56,7 +56,7 @@ fn what_was_compiled_is_what_is_there() {
     ] {
         let compiled: Value = serde_json::from_str(compiled).unwrap();
         let hash = alloy_primitives::hex::encode(alloy_primitives::keccak256(source));
-        let command = "run src/campaign/demo/compile.mjs, as it says at its top";
+        let command = "run crates/app/src/campaign/demo/compile.mjs, as it says at its top";
         assert_eq!(compiled["sources"][name]["keccak256"], hash, "{command}");
     }
 }

@@ -8,7 +8,7 @@ use crate::support::{Project, files_below, with_filters};
 fn init_writes_a_file_once() {
     let project = Project::new();
     insta::assert_snapshot!(project.check(&["init"]));
-    assert_eq!(project.read("vouch.toml"), include_str!("../../src/config/template.toml"));
+    assert_eq!(project.read("vouch.toml"), include_str!("../../../app/src/config/template.toml"));
     project.write("vouch.toml", "packs = []\n");
     insta::assert_snapshot!(project.check(&["init"]));
     assert_eq!(project.read("vouch.toml"), "packs = []\n");

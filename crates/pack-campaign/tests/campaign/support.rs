@@ -95,10 +95,10 @@ fn vault() -> Build {
     let compiled = folder.path().join("Vault.json");
     fs::write(
         folder.path().join("Vault.sol"),
-        include_str!("../../../cli/src/campaign/demo/Vault.sol"),
+        include_str!("../../../app/src/campaign/demo/Vault.sol"),
     )
     .unwrap();
-    fs::write(&compiled, include_str!("../../../cli/src/campaign/demo/Vault.json")).unwrap();
+    fs::write(&compiled, include_str!("../../../app/src/campaign/demo/Vault.json")).unwrap();
     load(&compiled)
 }
 

@@ -4,6 +4,10 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use app::config::Settings;
+use app::project::{self, Project};
+use app::traces::Traces;
+use app::upstreams::{self, Lowered};
 use contract::Caller;
 use gateway::Gateway;
 use host::{Desk, Parsers, ask};
@@ -16,12 +20,8 @@ use super::outcome::Told;
 use super::planner::Minds;
 use super::{json, print};
 use crate::commands::{Context, call};
-use crate::config::Settings;
 use crate::exit::Exit;
-use crate::project::{self, Project};
-use crate::report::Result;
-use crate::traces::Traces;
-use crate::upstreams::{self, Lowered};
+use crate::report::{Result, print_failure};
 
 /// Who asks here, as rules and allowlists name them.
 pub(super) const PRINCIPAL: &str = "cli";
@@ -54,7 +54,7 @@ impl<'a> Office<'a> {
             }
             None => {
                 let project = project::project(settings).await?;
-                upstreams::rules(ctx, settings, &project.pipeline.catalog(), &[])?;
+                upstreams::rules(&ctx.app, settings, &project.pipeline.catalog(), &[])?;
                 (None, project)
             }
         };
@@ -110,7 +110,7 @@ impl<'a> Office<'a> {
         let broke = finder.broke.load(Ordering::Relaxed) | self.minds.planner.broke();
         if let Err(failure) = Traces::of(self.settings).append(&asked.trace) {
             // The answer is there; what became of it is worth more than the trace.
-            failure.print(&self.ctx.ui);
+            print_failure(self.ctx.ui, &failure);
         }
         let told = Told::of(asked, broke, &*self.store).await;
         let exit = if cancel.is_cancelled() { Exit::Interrupted } else { told.exit() };
@@ -136,7 +136,7 @@ fn others(ctx: &Context, settings: &Arc<Settings>) -> Result<Option<gateway::Opt
     if !settings.upstreams.iter().any(|upstream| upstream.enabled) {
         return Ok(None);
     }
-    let Lowered { options, unresolved } = upstreams::lower(ctx, settings, &[])?;
+    let Lowered { options, unresolved } = upstreams::lower(&ctx.app, settings, &[])?;
     for error in unresolved {
         // One server that lacks its key stops nobody from asking the others.
         ctx.ui.note(format_args!("warning: {error}: {}", error.source));

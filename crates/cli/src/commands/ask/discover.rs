@@ -6,6 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use admit::{Admission, Judged, Policy, State};
+use app::config::Settings;
+use app::upstreams;
 use async_trait::async_trait;
 use contract::Contract;
 use contract::text::one_line;
@@ -16,8 +18,6 @@ use tokio_util::sync::CancellationToken;
 
 use super::desk::PRINCIPAL;
 use crate::commands::Context;
-use crate::config::Settings;
-use crate::upstreams;
 
 /// The tools of this folder are those of a server of this name.
 const HERE: &str = "vouch";
@@ -60,7 +60,7 @@ impl Finder<'_> {
         gateway.publish(self.pipeline);
         let catalog = self.pipeline.catalog();
         if !self.checked.load(Ordering::Relaxed) {
-            upstreams::check(self.ctx, self.settings, gateway, &catalog)
+            upstreams::check(&self.ctx.app, self.settings, gateway, &catalog)
                 .map_err(|failure| DiscoverError(failure.one_line()))?;
             // A server that comes later has not been held against it yet.
             let all_there = upstreams::absent(self.settings, Some(gateway)).is_empty();

@@ -8,7 +8,7 @@ use rustyline::{Config, Editor};
 
 use super::desk::Office;
 use crate::exit::Exit;
-use crate::report::{Explain, Result};
+use crate::report::{Explain, Result, is_broken_pipe, print_failure};
 
 const HISTORY: &str = "ask_history";
 const MAX_HISTORY: usize = 1_000;
@@ -45,10 +45,10 @@ pub(super) async fn run(office: &Office<'_>, as_json: bool) -> Result<Exit> {
             keep(&mut editor, query, &path);
         }
         if let Err(failure) = office.answer(query, as_json).await {
-            if failure.is_broken_pipe() {
+            if is_broken_pipe(&failure) {
                 return Err(failure);
             }
-            failure.print(&ui);
+            print_failure(ui, &failure);
         }
     }
     Ok(Exit::Success)

@@ -2,16 +2,15 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use app::config::wrong_config;
+use app::config::{self, Provider, Settings};
 use async_trait::async_trait;
 use host::{
     Anthropic, Embedded, Endpoint, Extractive, Offer, OpenAi, PlanError, Planner, Summarizer,
 };
 
 use super::Choice;
-use crate::commands::wrong_config;
-use crate::config::{self, Provider, Settings};
-use crate::exit::Exit;
-use crate::report::{Failure, Result};
+use crate::report::{Failure, FailureKind, Result};
 
 /// A planner and a summariser that belong together: what one may see, the other may.
 pub(super) struct Minds {
@@ -57,7 +56,7 @@ pub(super) fn choose(settings: &Settings, choice: Option<Choice>) -> Result<Mind
             (provider, Endpoint::new(base_url, model).with_key(key))
         }
     };
-    let wrong = |error| Failure::from(error).with_exit(Exit::Usage);
+    let wrong = |error| Failure::from(error).with_kind(FailureKind::Usage);
     Ok(match model {
         (Provider::OpenAi, at) => {
             minds(OpenAi::new(&at).map_err(wrong)?, OpenAi::new(&at).map_err(wrong)?)

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use super::outcome::{Told, What};
 use crate::commands::Context;
-use crate::report::{Failure, Result};
+use crate::report::{Failure, Result, print_failure};
 use crate::ui::{self, BOLD, DIM, WARN};
 
 /// Of a withheld answer; more is no look but a flood.
@@ -31,7 +31,8 @@ pub(super) fn put(ctx: &Context, told: &Told) -> Result {
         }
         What::NeedsMoreInfo { question } => writeln!(out, "{}", visible(question))?,
         What::NoTool { reason } => {
-            Failure::new(format_args!("no tool fits: {}", one_line(reason))).print(&ctx.ui);
+            let failure = Failure::new(format_args!("no tool fits: {}", one_line(reason)));
+            print_failure(ctx.ui, &failure);
         }
         What::Stopped { gate, name, reason, broke } => {
             let said = if *broke {
@@ -39,9 +40,9 @@ pub(super) fn put(ctx: &Context, told: &Told) -> Result {
             } else {
                 format!("stopped at gate {gate}, {name}: {reason}")
             };
-            Failure::new(one_line(&said)).print(&ctx.ui);
+            print_failure(ctx.ui, &Failure::new(one_line(&said)));
         }
-        What::Failed { error } => failed(told, error).print(&ctx.ui),
+        What::Failed { error } => print_failure(ctx.ui, &failed(told, error)),
         What::Withheld { violation, raw, kept } => {
             withheld(ctx, told, violation, raw.as_deref(), kept.as_deref())?;
         }
@@ -107,7 +108,7 @@ fn withheld(
     if let Some(id) = kept {
         failure = failure.with_hint(format!("what came is kept: vouch calls show {id}"));
     }
-    failure.print(&ctx.ui);
+    print_failure(ctx.ui, &failure);
     let Some(raw) = raw else { return Ok(()) };
     // A script or a model may read what is not a terminal.
     if !ui::out_is_terminal() {

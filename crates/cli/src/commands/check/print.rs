@@ -3,12 +3,12 @@
 use std::fmt::Write as _;
 use std::io::Write;
 
+use app::check::drafts::{Draft, Drafts};
 use conform::{Report, Row};
 use contract::lint::Severity;
 use contract::text::one_line;
 use serde_json::Value;
 
-use super::drafts::{Draft, Drafts};
 use crate::commands::Context;
 use crate::report::Result;
 use crate::ui::{BOLD, Table};

@@ -4,17 +4,18 @@ use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
+use app::config::{self, Embeddings, Layer, Settings, TokenSource, suggest};
+use app::env::Var;
+use app::probe;
+use app::project;
 use contract::lint::{Severity, lint_all};
 use store::{SqliteStore, StateDir};
 
-use super::{Check, context, probe, upstreams};
+use super::{Check, context, upstreams};
 use crate::commands::{Context, audit};
-use crate::config::{self, Embeddings, Layer, Settings, TokenSource, suggest};
-use crate::env::Var;
-use crate::project;
 
 pub(super) async fn all(ctx: &Context) -> Vec<Check> {
-    let settings = match config::load(&ctx.place, &ctx.environment, Layer::default()) {
+    let settings = match config::load(&ctx.app.place, &ctx.app.environment, Layer::default()) {
         Ok(settings) => settings,
         Err(error) => {
             let fix = error.hint();
@@ -22,15 +23,15 @@ pub(super) async fn all(ctx: &Context) -> Vec<Check> {
         }
     };
     let mut checks = vec![config(&settings)];
-    let unknown = ctx.environment.unknown.iter().filter(|name| !holds_key(&settings, name));
+    let unknown = ctx.app.environment.unknown.iter().filter(|name| !holds_key(&settings, name));
     checks.extend(unknown.map(|name| variable(name)));
-    checks.push(root(&settings, ctx.environment.get(Var::Home)));
+    checks.push(root(&settings, ctx.app.environment.get(Var::Home)));
     checks.push(tools(&settings));
     checks.push(memory(&settings));
     checks.push(state(&settings));
     checks.push(record(&settings));
     checks.extend(context::all(&settings).await);
-    checks.extend(upstreams::all(&settings, &ctx.environment));
+    checks.extend(upstreams::all(&settings, &ctx.app.environment));
     checks.push(token(&settings));
     checks.push(port(settings.server.address).await);
     checks

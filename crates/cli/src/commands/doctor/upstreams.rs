@@ -1,8 +1,9 @@
 //! Whether other servers have what they need to be started. None is started.
 
+use app::config::Settings;
+use app::env::Environment;
+
 use super::Check;
-use crate::config::Settings;
-use crate::env::Environment;
 
 pub(super) fn all(settings: &Settings, environment: &Environment) -> Vec<Check> {
     let enabled = settings.upstreams.iter().filter(|upstream| upstream.enabled);

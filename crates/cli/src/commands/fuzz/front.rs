@@ -3,14 +3,14 @@
 use std::io::Write;
 
 use ::fuzz::campaign::Shared;
+use app::campaign::plan::Plan;
+use app::env::Var;
 use contract::text::visible;
 
 use super::progress::Reporter;
 use super::screen::{Screen, Wish};
-use crate::campaign::plan::Plan;
-use crate::campaign::warn;
 use crate::commands::Context;
-use crate::env::Var;
+use crate::ui::warn;
 use crate::ui::{self, Ui};
 
 pub(super) struct Front {
@@ -84,7 +84,7 @@ impl Front {
 
 /// Somebody sits at a terminal that can show more than lines.
 fn is_for_people(ctx: &Context) -> bool {
-    let is_ci = ctx.environment.get(Var::Ci).is_some_and(|it| !matches!(it, "0" | "false"));
-    let is_able = ctx.environment.get(Var::Term).is_some_and(|it| it != "dumb");
+    let is_ci = ctx.app.environment.get(Var::Ci).is_some_and(|it| !matches!(it, "0" | "false"));
+    let is_able = ctx.app.environment.get(Var::Term).is_some_and(|it| it != "dumb");
     is_able && !is_ci && ui::out_is_terminal() && ui::is_interactive() && ui::is_in_foreground()
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use ::fuzz::campaign::{Shared, Site, cover};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::campaign::warn;
+use crate::ui::warn;
 use crate::ui::{self, ERROR, Ui};
 
 /// Between two states of the line: counting branches costs the workers a little.

@@ -15,11 +15,11 @@ use ::fuzz::config::Format;
 use ::fuzz::corpus::folder::MAX_FILE_BYTES;
 use ::fuzz::corpus::format;
 use ::fuzz::trace::{CALL_TIME, Traced, Tracer};
+use app::campaign::plan::Plan;
+use app::campaign::subject::Subject;
 
-use crate::campaign::plan::Plan;
-use crate::campaign::subject::Subject;
 use crate::exit::Exit;
-use crate::report::{Explain, Failure, Result};
+use crate::report::{Explain, Failure, FailureKind, Result};
 use crate::ui::Ui;
 use judge::{Judged, judge};
 
@@ -56,7 +56,7 @@ fn replay(calls: &[Call], mut tracer: Tracer<'_>, judged: Option<&mut Judged>) -
 
 fn read(file: &Path, subject: &Subject) -> Result<Vec<Call>> {
     let name = file.display();
-    let usage = |failure: Failure| failure.with_exit(Exit::Usage);
+    let usage = |failure: Failure| failure.with_kind(FailureKind::Usage);
     let hint = "give a file of the corpus, such as corpus/reproducers/1234.txt";
     let mut text = String::new();
     let opened = File::open(file).explain(format_args!("cannot read {name}"));

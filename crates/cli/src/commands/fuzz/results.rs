@@ -5,13 +5,13 @@ use std::time::Duration;
 use ::fuzz::campaign::{Ended, Failure, Shared, Statistics, Summary};
 use ::fuzz::target::{Target, TestKind};
 use alloy_primitives::I256;
+use app::campaign::cover::Cover;
+use app::campaign::plan::Plan;
+use app::campaign::subject::Subject;
 use coverage::Report;
 
 use super::site;
 use super::watch::Watched;
-use crate::campaign::cover::Cover;
-use crate::campaign::plan::Plan;
-use crate::campaign::subject::Subject;
 
 pub(super) struct Results {
     pub(super) contract: String,

@@ -4,13 +4,13 @@ use std::io::{self, Write};
 use std::net::SocketAddr;
 
 use admit::State;
+use app::clients::Launch;
+use app::config::Settings;
 use gateway::{Gateway, Upstream};
 use runtime::Catalog;
 
-use crate::clients::Launch;
 use crate::commands::Context;
 use crate::commands::serve::{connect, head};
-use crate::config::Settings;
 use crate::ui::{BOLD, GOOD, HINT, WARN};
 
 pub(super) fn print(
@@ -45,7 +45,7 @@ pub(super) fn print(
         if gateway.upstreams().iter().any(|upstream| count_of(upstream, State::Quarantined) > 0) {
             writeln!(out, "  what changed, and to let it in: {HINT}vouch accept{HINT:#}")?;
         }
-        let stdio = Launch::new(settings, ctx.place.config.as_deref(), &ctx.environment);
+        let stdio = Launch::new(settings, ctx.app.place.config.as_deref(), &ctx.app.environment);
         connect(&mut out, settings, address, stdio.of_gateway())
     };
     // There is nobody left to tell if that fails.

@@ -2,12 +2,12 @@
 
 use admit::Judged;
 use admit::learn::{Draft, Samples, draft};
+use app::config::Settings;
+use app::files::replace;
+use app::upstreams::shown;
 use serde_json::{Value, json};
 
-use crate::config::Settings;
-use crate::files::replace;
 use crate::report::{Explain, Result};
-use crate::upstreams::shown;
 
 pub(super) struct Drafted {
     upstream: String,

@@ -3,6 +3,9 @@
 use std::sync::Arc;
 
 use admit::{Admission, Judged, State};
+use app::config::Settings;
+use app::project::{self, Project};
+use app::upstreams::{self, catalog_name};
 use contract::text::one_line;
 use contract::{Caller, SideEffects};
 use runtime::{Abilities, Call, Person, Reply};
@@ -11,10 +14,7 @@ use serde_json::{Map, Value};
 use super::{Planned, lacks_contract};
 use crate::commands::Context;
 use crate::commands::call::terminal;
-use crate::config::Settings;
-use crate::project::{self, Project};
 use crate::report::{Failure, Result};
-use crate::upstreams::{self, catalog_name};
 
 /// Calls with examples, for one tool.
 const MAX_EXAMPLES: usize = 8;
@@ -39,7 +39,7 @@ pub(super) async fn play(
         })?;
         check(&admission)?;
         gateway.publish(&pipeline);
-        upstreams::check(ctx, settings, &gateway, &pipeline.catalog())?;
+        upstreams::check(&ctx.app, settings, &gateway, &pipeline.catalog())?;
         let examples = examples(&admission, tools, calls);
         let mut failed = false;
         for planned in calls.iter().chain(&examples) {

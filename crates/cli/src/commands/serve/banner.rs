@@ -4,14 +4,14 @@ use std::fmt::Display;
 use std::io::{self, Write};
 use std::net::SocketAddr;
 
+use app::clients::{Client, Launch, Way, url};
+use app::config::{Aim, Pack, Policy, Settings};
 use contract::SideEffects;
 use contract::text::one_line;
 use runtime::Catalog;
 
-use crate::clients::{Client, Launch, Way, url};
 use crate::commands::Context;
 use crate::commands::tools::title;
-use crate::config::{Aim, Pack, Policy, Settings};
 use crate::ui::{BOLD, DIM, HINT, WARN};
 
 /// At an address, or on standard input and output.
@@ -28,7 +28,7 @@ pub(super) fn print(
         index(&mut out, settings)?;
         campaigns(&mut out, settings)?;
         tools(&mut out, settings, catalog)?;
-        let stdio = Launch::new(settings, ctx.place.config.as_deref(), &ctx.environment);
+        let stdio = Launch::new(settings, ctx.app.place.config.as_deref(), &ctx.app.environment);
         connect(&mut out, settings, address, stdio)
     };
     // There is nobody left to tell if that fails.

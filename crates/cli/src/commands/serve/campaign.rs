@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use crate::config::{Aim, Campaign, Pack, Settings, pair};
+use app::config::{Aim, Campaign, Pack, Settings, pair};
+
 use crate::report::{Failure, Result};
 
 #[derive(Debug, clap::Args)]

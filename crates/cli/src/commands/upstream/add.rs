@@ -2,14 +2,16 @@
 
 use std::path::{Path, PathBuf};
 
-use super::draft::{Draft, Sandbox, Way, launcher_note, surroundings};
-use super::file::ConfigFile;
+use app::config::{Address, Reference, Settings, UpstreamName, UpstreamPolicy};
+use app::env::Var;
+use app::pairs::{header, variable};
+use app::upstreams::draft::{Draft, Sandbox, Way, launcher_note, surroundings};
+use app::upstreams::file::ConfigFile;
+
 use crate::commands::Context;
-use crate::commands::pairs::{header, variable};
-use crate::config::{Address, Reference, Settings, UpstreamName, UpstreamPolicy};
-use crate::env::Var;
 use crate::exit::Exit;
 use crate::report::{Failure, Result};
+use crate::values;
 
 /// Add a server to vouch.toml
 ///
@@ -57,7 +59,7 @@ pub(super) struct Args {
     no_sandbox: bool,
 
     /// What happens to tools that do not conform
-    #[arg(long, value_enum)]
+    #[arg(long, value_parser = values::upstream_policy())]
     policy: Option<UpstreamPolicy>,
 
     /// The program and its arguments
@@ -77,7 +79,7 @@ fn checked(flag: &str, (name, value): (String, &str)) -> Result<(String, String)
         .map_err(|message| Failure::usage(format!("{flag} {name}: {message}")))?;
     match guard::secrets::find(&format!("{name}={value}")) {
         Some(rule) => {
-            let variable = super::translate::variable_name(&name);
+            let variable = app::upstreams::translate::variable_name(&name);
             let message = format!(
                 "{flag} {name}: the value looks like {}, and vouch.toml is no place for it",
                 rule.what
@@ -90,7 +92,7 @@ fn checked(flag: &str, (name, value): (String, &str)) -> Result<(String, String)
 }
 
 pub(super) fn run(ctx: &Context, args: &Args) -> Result<Exit> {
-    let settings = ctx.settings()?;
+    let settings = ctx.app.settings()?;
     let UpstreamName(name) = &args.name;
     if settings.upstreams.iter().any(|upstream| upstream.name == *name) {
         return Err(Failure::usage(format!("there is an upstream `{name}` already"))
@@ -99,18 +101,18 @@ pub(super) fn run(ctx: &Context, args: &Args) -> Result<Exit> {
     let draft = draft(args, &settings)?;
     let mut file = ConfigFile::of(&settings)?;
     file.add(std::slice::from_ref(&draft))?;
-    let would_be = file.check(ctx, &settings)?;
+    let would_be = file.check(&ctx.app, &settings)?;
     file.write()?;
     ctx.ui.note(format_args!("added `{name}` to {}", file.shown(&settings.root)));
     if args.no_sandbox {
         ctx.ui.note("It runs without a sandbox: it may do everything that you may.");
     }
-    if let Some((_, note)) = launcher_note(&draft, ctx.environment.get(Var::Home)) {
+    if let Some((_, note)) = launcher_note(&draft, ctx.app.environment.get(Var::Home)) {
         ctx.ui.note(note);
     }
     let upstream = would_be.upstreams.iter().find(|upstream| upstream.name == *name);
     let missing = upstream.into_iter().flat_map(|upstream| upstream.variables());
-    for name in missing.filter(|name| ctx.environment.secret(name).is_none()) {
+    for name in missing.filter(|name| ctx.app.environment.secret(name).is_none()) {
         ctx.ui.note(format_args!("set {name} before it is started"));
     }
     Ok(Exit::Success)

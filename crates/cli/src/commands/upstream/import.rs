@@ -4,18 +4,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use clap::ValueEnum;
+use app::clients::servers::{self, Listed, ReadError};
+use app::clients::{Client, url};
+use app::config::{ConfigError, Settings, suggest};
+use app::env::Var;
+use app::upstreams::draft::{Draft, launcher_note};
+use app::upstreams::file::ConfigFile;
+use app::upstreams::translate::{Answer, Translate};
 
-use super::draft::{Draft, launcher_note};
-use super::file::ConfigFile;
-use super::translate::{Answer, Translate};
-use crate::clients::servers::{self, Listed, ReadError};
-use crate::clients::{Client, url};
 use crate::commands::Context;
-use crate::config::{ConfigError, Settings, suggest};
-use crate::env::Var;
 use crate::exit::Exit;
 use crate::report::{Explain, Failure, Result};
+use crate::values;
 
 /// Take over the servers of an MCP client
 ///
@@ -31,7 +31,7 @@ pub(super) struct Args {
     /// Only these servers, by the names in the client's file
     names: Vec<String>,
     /// Only from this client
-    #[arg(long, value_enum, value_name = "CLIENT")]
+    #[arg(long, value_parser = values::client(), value_name = "CLIENT")]
     from: Option<Client>,
     /// From this file, which is in the format of one of the clients
     #[arg(long, value_name = "FILE")]
@@ -42,12 +42,12 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(ctx: &Context, args: &Args) -> Result<Exit> {
-    let settings = ctx.settings()?;
+    let settings = ctx.app.settings()?;
     let listed = listed(ctx, args, &settings)?;
     let listed = chosen(listed, &args.names)?;
     let taken: BTreeSet<_> = settings.upstreams.iter().map(|one| one.name.clone()).collect();
     let own = url(settings.server.address);
-    let home = ctx.environment.get(Var::Home);
+    let home = ctx.app.environment.get(Var::Home);
     let mut translate = Translate::new(taken, own, home);
     let (mut drafts, mut notes) = (Vec::<Draft>::new(), Vec::new());
     for server in &listed {
@@ -71,7 +71,7 @@ pub(super) fn run(ctx: &Context, args: &Args) -> Result<Exit> {
     if !drafts.is_empty() {
         let mut file = ConfigFile::of(&settings)?;
         file.add(&drafts)?;
-        let would_be = file.check(ctx, &settings)?;
+        let would_be = file.check(&ctx.app, &settings)?;
         notes.extend(missing(ctx, &would_be, &drafts, &notes));
         if args.dry_run {
             let text: Vec<_> = drafts.iter().map(Draft::text).collect();
@@ -92,7 +92,7 @@ pub(super) fn run(ctx: &Context, args: &Args) -> Result<Exit> {
 fn fits(ctx: &Context, settings: &Settings, draft: &Draft) -> Answer<()> {
     let loaded = ConfigFile::of(settings).and_then(|mut file| {
         file.add(std::slice::from_ref(draft))?;
-        file.check(ctx, settings)
+        file.check(&ctx.app, settings)
     });
     loaded.map(drop).map_err(|failure| match failure.find() {
         // The line is one of a file that is never written.
@@ -112,7 +112,7 @@ fn missing(ctx: &Context, would_be: &Settings, drafts: &[Draft], notes: &[String
     let said = |name: &str| notes.iter().any(|note| note.contains(&format!("set {name} ")));
     variables
         .into_iter()
-        .filter(|name| ctx.environment.secret(name).is_none() && !said(name))
+        .filter(|name| ctx.app.environment.secret(name).is_none() && !said(name))
         .map(|name| format!("set {name} before it is started"))
         .collect()
 }
@@ -125,12 +125,12 @@ fn listed(ctx: &Context, args: &Args, settings: &Settings) -> Result<Vec<Listed>
     }
     let clients = match args.from {
         Some(client) => vec![client],
-        None => Client::value_variants().to_vec(),
+        None => Client::ALL.to_vec(),
     };
     let mut all = Vec::new();
     let mut files = Vec::new();
     for client in clients {
-        for path in client.files(&settings.root, &ctx.environment) {
+        for path in client.files(&settings.root, &ctx.app.environment) {
             if path.exists() {
                 let read = servers::read(&path, &settings.root);
                 let what = format!("cannot read the servers in {}", path.display());

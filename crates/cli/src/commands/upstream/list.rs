@@ -2,17 +2,18 @@
 
 use std::path::Path;
 
+use app::config::{Connection, Sandbox, Settings, Upstream};
+use app::upstreams::{place, shown_args, shown_url};
 use contract::text::one_line;
 use serde_json::{Value, json};
 
 use crate::commands::{Context, Format};
-use crate::config::{Connection, Sandbox, Settings, Upstream};
 use crate::exit::Exit;
 use crate::report::Result;
 use crate::ui::Table;
 
 pub(super) fn run(ctx: &Context, format: &Format) -> Result<Exit> {
-    let settings = ctx.settings()?;
+    let settings = ctx.app.settings()?;
     if format.json {
         let all: Vec<_> = settings.upstreams.iter().map(|one| view(one, &settings)).collect();
         ctx.ui.json(&json!({ "upstreams": all }))?;
@@ -35,36 +36,6 @@ pub(super) fn run(ctx: &Context, format: &Format) -> Result<Exit> {
     }
     table.print(&mut ctx.ui.out())?;
     Ok(Exit::Success)
-}
-
-/// Where it is. An argument that is recognised as a secret should not be in the file, but if it is, it stays there.
-pub(in crate::commands) fn place(upstream: &Upstream) -> String {
-    match &upstream.connection {
-        Connection::Stdio { command, args, .. } => {
-            let shown = std::iter::once(command.as_str()).chain(shown_args(args));
-            shown.collect::<Vec<_>>().join(" ")
-        }
-        Connection::Http { url, .. } => shown_url(url),
-        Connection::Sse { url, .. } => format!("{} (sse)", shown_url(url)),
-    }
-}
-
-fn shown_args(args: &[String]) -> impl Iterator<Item = &str> {
-    // `--token x` is recognised only as a whole.
-    let all_plain = guard::secrets::find(&args.join(" ")).is_none();
-    args.iter().map(move |arg| match all_plain && guard::secrets::find(arg).is_none() {
-        true => arg.as_str(),
-        false => "…",
-    })
-}
-
-/// Without what may be a key: who logs in, and what is asked.
-fn shown_url(url: &str) -> String {
-    let (address, query) = url.split_once('?').map_or((url, ""), |(address, _)| (address, "?…"));
-    let (scheme, rest) = address.split_once("://").unwrap_or(("", address));
-    let (host, path) = rest.find('/').map_or((rest, ""), |at| rest.split_at(at));
-    let host = host.rsplit_once('@').map_or(host, |(_, host)| host);
-    format!("{scheme}://{host}{path}{query}")
 }
 
 fn sandbox(upstream: &Upstream, root: &Path) -> String {

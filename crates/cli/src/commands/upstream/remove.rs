@@ -1,10 +1,11 @@
 //! `vouch upstream remove`.
 
-use super::file::ConfigFile;
+use app::config::suggest;
+use app::upstreams::file::ConfigFile;
+
 use crate::commands::Context;
-use crate::config::suggest;
 use crate::exit::Exit;
-use crate::report::{Failure, Result};
+use crate::report::{Failure, FailureKind, Result};
 use crate::{prompt, ui};
 
 /// Remove a server from vouch.toml
@@ -21,18 +22,19 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(ctx: &Context, args: &Args) -> Result<Exit> {
-    let settings = ctx.settings()?;
+    let settings = ctx.app.settings()?;
     let name = &args.name;
     let known: Vec<_> = settings.upstreams.iter().map(|one| one.name.as_str()).collect();
     let mut file = ConfigFile::of(&settings)?;
     if !known.contains(&name.as_str()) || !file.remove(name)? {
-        let failure = Failure::new(format!("there is no upstream `{name}`")).with_exit(Exit::No);
+        let failure =
+            Failure::new(format!("there is no upstream `{name}`")).with_kind(FailureKind::Negative);
         return Err(match known.is_empty() {
             true => failure,
             false => failure.with_hint(suggest(name, &known, "upstreams")),
         });
     }
-    file.check(ctx, &settings)?;
+    file.check(&ctx.app, &settings)?;
     let shown = file.shown(&settings.root);
     if !args.yes {
         if !ui::is_interactive() {

@@ -4,21 +4,21 @@ use std::io::Write;
 use std::sync::Arc;
 
 use admit::{Judged, Reason, State};
+use app::config::{Connection, Sandbox, Settings};
+use app::env::Var;
+use app::upstreams::draft::{launcher, remedy};
+use app::upstreams::place;
+use app::upstreams::{self, Look, Survey, catalog_name, shown};
 use conform::{Report, ServerId};
 use contract::lint::Severity;
 use contract::text::one_line;
 use serde_json::{Value, json};
 
-use super::draft::{launcher, remedy};
-use super::list::place;
 use crate::commands::{Context, Format};
-use crate::config::{Connection, Sandbox, Settings};
-use crate::env::Var;
 use crate::exit::Exit;
 use crate::logging;
 use crate::report::Result;
 use crate::ui::{BOLD, Table, WARN};
-use crate::upstreams::{self, Look, Survey, catalog_name, shown};
 
 /// A name that fills a terminal hides the rest of its line.
 const MAX_NAME: usize = 64;
@@ -42,9 +42,9 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(ctx: &Context, args: &Args) -> Result<Exit> {
-    let settings = Arc::new(ctx.settings()?);
+    let settings = Arc::new(ctx.app.settings()?);
     logging::init_if_asked(ctx)?;
-    let survey = ctx.block_on(upstreams::survey(ctx, &settings, &args.names, Look::Only))?;
+    let survey = ctx.block_on(upstreams::survey(&ctx.app, &settings, &args.names, Look::Only))?;
     let mut out = ctx.ui.out();
     if args.format.json {
         let tools: Vec<Value> =
@@ -85,7 +85,7 @@ fn advise(ctx: &Context, settings: &Settings, survey: &Survey) {
         };
         ctx.ui.note(format_args!(
             "\n`{name}` runs under Landlock, which may be what stops it. To grant what it needs, set in its table: {}",
-            remedy(launcher(command), ctx.environment.get(Var::Home))
+            remedy(launcher(command), ctx.app.environment.get(Var::Home))
         ));
     }
 }

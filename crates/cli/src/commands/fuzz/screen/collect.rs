@@ -154,8 +154,8 @@ mod tests {
     use alloy_primitives::U256;
 
     use super::*;
-    use crate::campaign::demo;
     use crate::commands::fuzz::screen::model::Outcome;
+    use app::campaign::demo;
 
     /// A campaign on the demo that was told something and is over.
     fn over() -> Arc<Shared> {
