@@ -7,12 +7,14 @@
 mod draft;
 mod infer;
 mod shape;
+mod trial;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub use draft::{Draft, draft};
 pub use infer::{Inferred, infer};
+pub use trial::{TrialCall, TrialScope, lacks_contract, may_call_unasked, plan_trial_calls};
 
 /// Calls that one tool is learned from; more teach nothing new.
 const MAX_SAMPLES: usize = 64;

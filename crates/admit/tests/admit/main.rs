@@ -6,6 +6,7 @@ mod learning;
 mod overlays;
 mod pinning;
 mod reference;
+mod trials;
 
 use std::collections::BTreeMap;
 use std::fmt::Write;

@@ -6,7 +6,8 @@ mod play;
 use std::io::Write;
 use std::sync::Arc;
 
-use admit::{Admission, Judged, Mode, State};
+use admit::learn::lacks_contract;
+use admit::{Admission, Judged, Mode};
 use app::config::{Layer, suggest};
 use app::upstreams;
 use contract::text::one_line;
@@ -121,12 +122,6 @@ fn names_exist(args: &Args, calls: &[Planned], admission: &Admission) -> Result 
             .with_hint(suggest(name, &known, "tools"))
             .with_kind(FailureKind::Negative)),
     }
-}
-
-/// Refused for something that an overlay can supply.
-fn lacks_contract(tool: &Judged) -> bool {
-    let is_hopeless = |rule| ["A001", "A002", "C002", "C003"].contains(&rule);
-    tool.state == State::Refused && !tool.reasons.iter().any(|reason| is_hopeless(reason.rule))
 }
 
 fn print(ctx: &Context, args: &Args, drafts: &[Drafted]) -> Result {

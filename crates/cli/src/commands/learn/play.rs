@@ -2,22 +2,19 @@
 
 use std::sync::Arc;
 
-use admit::{Admission, Judged, State};
+use admit::Admission;
+use admit::learn::{TrialCall, TrialScope, plan_trial_calls};
 use app::config::Settings;
 use app::project::{self, Project};
 use app::upstreams::{self, catalog_name};
+use contract::Caller;
 use contract::text::one_line;
-use contract::{Caller, SideEffects};
 use runtime::{Abilities, Call, Person, Reply};
-use serde_json::{Map, Value};
 
-use super::{Planned, lacks_contract};
+use super::Planned;
 use crate::commands::Context;
 use crate::commands::call::terminal;
 use crate::report::{Failure, Result};
-
-/// Calls with examples, for one tool.
-const MAX_EXAMPLES: usize = 8;
 
 /// Makes the calls; gives what was admitted, and whether a call that somebody asked for failed. Answers are recorded.
 pub(super) async fn play(
@@ -75,52 +72,15 @@ fn failure(reply: &Reply) -> Option<String> {
     }
 }
 
-/// Examples of tools that only read, where nothing else is wrong with them than a missing contract.
+/// The calls that need nobody's word: those of the named tools, else of all that lack a contract.
 fn examples(admission: &Admission, tools: &[String], calls: &[Planned]) -> Vec<Planned> {
-    let is_wanted = |tool: &&Judged| match (tools.is_empty(), calls.is_empty()) {
-        (false, _) => tools.contains(&tool.name),
-        (true, false) => false,
-        (true, true) => lacks_contract(tool),
+    let scope = match (tools.is_empty(), calls.is_empty()) {
+        (false, _) => TrialScope::Named(tools),
+        (true, false) => TrialScope::None,
+        (true, true) => TrialScope::LackingContract,
     };
-    admission
-        .tools
-        .iter()
-        .filter(|tool| is_harmless(tool))
-        .filter(is_wanted)
-        .flat_map(|tool| {
-            inputs(tool).into_iter().map(|arguments| Planned {
-                tool: tool.name.clone(),
-                arguments,
-                is_asked_for: false,
-            })
-        })
+    let calls = plan_trial_calls(admission, scope).into_iter();
+    calls
+        .map(|TrialCall { tool, arguments }| Planned { tool, arguments, is_asked_for: false })
         .collect()
-}
-
-fn is_harmless(tool: &Judged) -> bool {
-    let reads = tool.definition.constraints.as_ref();
-    let reads = reads.is_some_and(|limits| limits.side_effects == SideEffects::None);
-    // A tool whose words hide something or give orders, or that is not what it was, is called by a person or not at all.
-    let is_suspect = |rule| ["C022", "C023", "C024"].contains(&rule);
-    let is_suspect = tool.reasons.iter().any(|reason| is_suspect(reason.rule));
-    reads && tool.runs() && tool.state != State::Quarantined && !is_suspect
-}
-
-/// What its author or the operator gave as an example, and nothing at all where nothing is required.
-fn inputs(tool: &Judged) -> Vec<Map<String, Value>> {
-    let schema = tool.definition.input_schema.as_ref();
-    let of_schema = schema.and_then(|schema| schema.get("examples")).and_then(Value::as_array);
-    let given = tool.definition.examples.iter().map(|example| &example.input);
-    let given = given.chain(of_schema.into_iter().flatten()).filter_map(Value::as_object);
-    let mut inputs: Vec<Map<String, Value>> = Vec::new();
-    for input in given.take(MAX_EXAMPLES) {
-        if !inputs.contains(input) {
-            inputs.push(input.clone());
-        }
-    }
-    let required = schema.and_then(|schema| schema.get("required")).and_then(Value::as_array);
-    if inputs.is_empty() && required.is_none_or(Vec::is_empty) {
-        inputs.push(Map::new());
-    }
-    inputs
 }
