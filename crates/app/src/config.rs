@@ -19,7 +19,6 @@ mod find;
 mod fuzz;
 mod gateway;
 mod globs;
-mod kept;
 mod keys;
 mod layer;
 mod place;

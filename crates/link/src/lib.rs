@@ -16,6 +16,7 @@ mod envelope;
 mod error;
 mod events;
 mod flight;
+mod grants;
 mod headers;
 mod http;
 pub mod keeper;
@@ -34,6 +35,7 @@ mod stdio;
 
 pub use call::{Abilities, Answer, Asker, Call, Failed, ProgressSink, Resume, Turn};
 pub use error::LinkError;
+pub use grants::{GrantError, ProtectedPaths, real_path};
 pub use headers::header_defect;
 pub use link::Link;
 pub use options::{Bounds, Endpoint, Options, Program, Reach, Sandbox};

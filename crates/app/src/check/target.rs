@@ -224,9 +224,9 @@ fn program(args: &TargetOptions, settings: &Settings) -> Result<Upstream> {
     let here = std::env::current_dir()?;
     let absolute = |paths: &[PathBuf]| paths.iter().map(|path| here.join(path)).collect();
     // A folder without a configuration has no pins either.
-    let kept = settings.config_file().map(|_| &settings.kept);
+    let protected = settings.config_file().map(|_| &settings.protected);
     for path in &args.write {
-        if let Some(why) = kept.and_then(|kept| kept.no_writing(&here.join(path))) {
+        if let Some(Err(why)) = protected.map(|paths| paths.check_write(&here.join(path))) {
             return Err(Failure::usage(format!("--write {}: {why}", path.display())));
         }
     }

@@ -4,7 +4,9 @@
 //! ones. A flag is known to one process only; so a token file is not given a rule of its own, but must lie where the
 //! rules are already, or out of the tools' reach.
 
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
+
+use link::real_path;
 
 use super::{ConfigError, TokenSource};
 
@@ -14,7 +16,7 @@ const ALWAYS: &str = ".vouch";
 /// The names that tools are kept from. A state folder outside the root is out of their reach anyway.
 pub(super) fn names(root: &Path, state_folder: &Path) -> Result<Vec<String>, ConfigError> {
     let mut names = vec![ALWAYS.to_owned()];
-    if let Ok(below) = real(state_folder).strip_prefix(root) {
+    if let Ok(below) = real_path(state_folder).strip_prefix(root) {
         let name = below.file_name().ok_or(ConfigError::StateIsRoot)?.to_string_lossy();
         if name != ALWAYS {
             names.push(name.into_owned());
@@ -34,29 +36,13 @@ pub(super) fn check_token(
     token: Option<&TokenSource>,
 ) -> Result<(), ConfigError> {
     let Some(TokenSource::File(path)) = token else { return Ok(()) };
-    let file = real(path);
+    let file = real_path(path);
     let Ok(below) = file.strip_prefix(root) else { return Ok(()) };
     let mut folders = below.parent().into_iter().flat_map(Path::components);
     if folders.any(|folder| private.iter().any(|name| folder.as_os_str() == name.as_str())) {
         return Ok(());
     }
     Err(ConfigError::TokenFile { path: below.to_owned() })
-}
-
-/// The path without links and `..`, also where the end of it does not exist yet: what is missing is no link.
-pub(super) fn real(path: &Path) -> PathBuf {
-    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    let found = path.ancestors().find_map(|above| Some((above, above.canonicalize().ok()?)));
-    let Some((above, mut real)) = found else { return path };
-    for part in path.strip_prefix(above).into_iter().flat_map(Path::components) {
-        match part {
-            Component::ParentDir => {
-                real.pop();
-            }
-            part => real.push(part),
-        }
-    }
-    real
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use link::ProtectedPaths;
 use serde::Deserialize;
 
 use super::ask::Ask;
@@ -16,12 +17,11 @@ use super::error::{Spot, suggest};
 use super::find::Located;
 use super::fuzz::FuzzTable;
 use super::gateway::Gateway;
-use super::kept::Kept;
 use super::layer::{Layer, ToolLayer};
 use super::place::Place;
 use super::upstream::Upstream;
 use super::values::{Folder, HostName, Origin};
-use super::{ConfigError, Source, clients, fuzz, private, rule, upstream};
+use super::{ConfigError, FILE_NAME, Source, clients, fuzz, private, rule, upstream};
 use crate::env::Environment;
 
 /// The validated configuration that commands use.
@@ -51,7 +51,7 @@ pub struct Settings {
     /// How other servers' tools are offered.
     pub gateway: Gateway,
     /// What the other servers may not write.
-    pub kept: Kept,
+    pub protected: ProtectedPaths,
     /// The other servers, in the order of the file.
     pub upstreams: Vec<Upstream>,
     pub rules: rules::Rules,
@@ -188,14 +188,17 @@ impl Settings {
         };
         let place = Place { root: &root, source: source.as_ref() };
         let gateway = layer.gateway.lower(place)?;
-        let kept = Kept::new(place, &gateway, &state_folder);
-        let upstreams = upstream::lower(layer.upstream, place, &kept)?;
+        let config = place.source.map_or_else(|| root.join(FILE_NAME), |file| file.path.clone());
+        // Who can write these decides what is admitted.
+        let read_only = [&*config, &*gateway.lock, &*gateway.contracts];
+        let protected = ProtectedPaths::new(place.root, read_only, &state_folder);
+        let upstreams = upstream::lower(layer.upstream, place, &protected)?;
         let (rules, reach) = rule::lower(layer.rule, place)?;
         let clients = clients::lower(layer.clients, place)?;
         let ask = layer.ask.lower(place, environment)?;
         Ok(Self {
             gateway,
-            kept,
+            protected,
             upstreams,
             rules,
             reach,

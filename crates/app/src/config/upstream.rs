@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
 
+use link::{GrantError, ProtectedPaths};
 use serde::{Deserialize, Serialize};
 
 use super::ConfigError;
 use super::globs::Globs;
-use super::kept::Kept;
 use super::place::{Entry, Place};
 use super::reference::{Reference, Unresolved};
 use super::settings::Secret;
@@ -246,12 +246,12 @@ impl Upstream {
 pub(super) fn lower(
     layers: Vec<UpstreamLayer>,
     place: Place<'_>,
-    kept: &Kept,
+    protected: &ProtectedPaths,
 ) -> Result<Vec<Upstream>, ConfigError> {
     let mut upstreams: Vec<Upstream> = Vec::new();
     for (index, layer) in layers.into_iter().enumerate() {
         let entry = place.entry(TABLE, index);
-        let upstream = layer.lower(entry, kept)?;
+        let upstream = layer.lower(entry, protected)?;
         if upstreams.iter().any(|other| other.name == upstream.name) {
             let message = format!("there is an upstream `{}` above", upstream.name);
             return Err(entry.wrong(&["name"], message));
@@ -262,12 +262,16 @@ pub(super) fn lower(
 }
 
 impl UpstreamLayer {
-    fn lower(mut self, entry: Entry<'_>, kept: &Kept) -> Result<Upstream, ConfigError> {
+    fn lower(
+        mut self,
+        entry: Entry<'_>,
+        protected: &ProtectedPaths,
+    ) -> Result<Upstream, ConfigError> {
         let Some(UpstreamName(name)) = self.name.take() else {
             return Err(entry.wrong(&["name"], "every upstream needs one"));
         };
         let connection = match (self.command.take(), self.url.take()) {
-            (Some(command), None) => self.stdio(command, entry, kept)?,
+            (Some(command), None) => self.stdio(command, entry, protected)?,
             (None, Some(url)) => self.http(url, entry)?,
             (Some(_), Some(_)) => {
                 let message = format!("`{name}` has a command already; keep one of them");
@@ -296,7 +300,7 @@ impl UpstreamLayer {
         &mut self,
         command: String,
         entry: Entry<'_>,
-        kept: &Kept,
+        protected: &ProtectedPaths,
     ) -> Result<Connection, ConfigError> {
         let only = "only for an upstream with a url";
         if self.transport.is_some() {
@@ -321,7 +325,7 @@ impl UpstreamLayer {
         }
         let root = entry.place.root;
         let cwd = self.cwd.take().map_or_else(|| root.to_owned(), |cwd| root.join(cwd));
-        let sandbox = sandbox(self.sandbox.take(), entry, kept)?;
+        let sandbox = sandbox(self.sandbox.take(), entry, protected)?;
         Ok(Connection::Stdio { command, args, env, cwd, sandbox })
     }
 
@@ -351,7 +355,7 @@ impl UpstreamLayer {
 fn sandbox(
     layer: Option<SandboxLayer>,
     entry: Entry<'_>,
-    kept: &Kept,
+    protected: &ProtectedPaths,
 ) -> Result<Sandbox, ConfigError> {
     let root = entry.place.root;
     let grants = match layer {
@@ -363,22 +367,23 @@ fn sandbox(
             return Err(entry.wrong(&["sandbox"], message));
         }
     };
-    let below = |key, paths: Vec<PathBuf>, refused: fn(&Kept, &Path) -> Option<String>| {
-        let below = |path: &PathBuf| match refused(kept, &root.join(path)) {
-            Some(why) => {
-                let message = format!("`{}` cannot be granted: {why}", path.display());
-                Err(entry.wrong(&["sandbox", key], message))
-            }
-            None => Ok(root.join(path)),
+    let below =
+        |key, paths: Vec<PathBuf>, check: fn(&ProtectedPaths, &Path) -> Result<(), GrantError>| {
+            let below = |path: &PathBuf| match check(protected, &root.join(path)) {
+                Err(why) => {
+                    let message = format!("`{}` cannot be granted: {why}", path.display());
+                    Err(entry.wrong(&["sandbox", key], message))
+                }
+                Ok(()) => Ok(root.join(path)),
+            };
+            paths.iter().map(below).collect::<Result<Vec<_>, _>>()
         };
-        paths.iter().map(below).collect::<Result<Vec<_>, _>>()
-    };
     Ok(Sandbox::Landlock(Grants {
         read: match grants.read {
-            Some(paths) => below("read", paths, Kept::no_reading)?,
+            Some(paths) => below("read", paths, ProtectedPaths::check_read)?,
             None => vec![root.to_owned()],
         },
-        write: below("write", grants.write.unwrap_or_default(), Kept::no_writing)?,
+        write: below("write", grants.write.unwrap_or_default(), ProtectedPaths::check_write)?,
         network: grants.network.unwrap_or_default(),
     }))
 }
