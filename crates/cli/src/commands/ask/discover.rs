@@ -5,14 +5,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use admit::{Admission, Judged, Policy, State};
+use admit::Admission;
 use app::config::Settings;
 use app::upstreams;
 use async_trait::async_trait;
-use contract::Contract;
-use contract::text::one_line;
 use gateway::{Clash, Gateway, Upstream};
-use host::{Allowlist, Discover, DiscoverError, Listed, Standing};
+use host::{Allowlist, Discover, DiscoverError, Listed, StandingPolicy, UpstreamCandidate};
 use runtime::{Catalog, Pipeline};
 use tokio_util::sync::CancellationToken;
 
@@ -23,8 +21,6 @@ use crate::commands::Context;
 const HERE: &str = "vouch";
 /// One server that does not answer must not keep the person waiting for the others.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Reasons that are told of one tool.
-const MAX_REASONS: usize = 3;
 
 /// Looks at all servers, once for each ask: the list is live, and what changed meanwhile is quarantined.
 pub(super) struct Finder<'a> {
@@ -90,7 +86,7 @@ impl Finder<'_> {
         let own = self.own.iter().filter_map(|name| catalog.get(name));
         own.map(|entry| {
             let name = entry.contract.name.clone();
-            let standing = self.standing(&name, &entry.contract);
+            let standing = self.policy().judge_own(&name, &entry.contract);
             Listed { server: HERE.to_owned(), tool: name.clone(), name, standing }
         })
         .collect()
@@ -105,48 +101,21 @@ impl Finder<'_> {
     ) -> Vec<Listed> {
         let tools = admission.tools.iter().map(|tool| {
             let name = upstreams::catalog_name(self.settings, upstream.name(), &tool.name);
-            let clash = clashes.iter().find(|clash| clash.name == name);
-            // `observe` lets calls through that somebody else answers for; here nobody does.
-            let standing = if !tool.runs() || tool.observed {
-                refused(tool, &upstream.options().policy)
-            } else if let Some(clash) = clash {
-                Standing::Refused(clash.to_string())
-            } else if let Some(entry) = catalog.get(&name) {
-                self.standing(&name, &entry.contract)
-            } else {
-                Standing::NotAllowed("it is switched off in vouch.toml".to_owned())
-            };
+            let clash = clashes.iter().find(|clash| clash.name == name).map(ToString::to_string);
+            let entry = catalog.get(&name);
+            let standing = self.policy().judge_upstream(UpstreamCandidate {
+                name: &name,
+                judged: tool,
+                policy: &upstream.options().policy,
+                clash: clash.as_deref(),
+                contract: entry.as_ref().map(|entry| &entry.contract),
+            });
             Listed { server: upstream.name().to_owned(), tool: tool.name.clone(), name, standing }
         });
         tools.collect()
     }
 
-    /// Of a tool that could run.
-    fn standing(&self, name: &str, contract: &Arc<Contract>) -> Standing {
-        if !self.pipeline.filter(PRINCIPAL).is_none_or(|filter| filter.allows(name)) {
-            let reason = format!("[clients.{PRINCIPAL}] in vouch.toml leaves it out");
-            return Standing::NotAllowed(reason);
-        }
-        if contract.output.is_none() {
-            // Nobody could tell a good answer of it from a bad one.
-            return Standing::Refused("it does not say what it answers".to_owned());
-        }
-        Standing::Allowed(Arc::clone(contract))
-    }
-}
-
-fn refused(tool: &Judged, policy: &Policy) -> Standing {
-    let reasons: Vec<_> = tool
-        .blocking(policy)
-        .take(MAX_REASONS)
-        .map(|reason| format!("{} ({})", reason.message, reason.rule))
-        .collect();
-    let reasons = one_line(&reasons.join("; "));
-    match tool.state {
-        State::Quarantined => Standing::Quarantined(reasons),
-        State::NotAllowed => {
-            Standing::NotAllowed("`tools` of its upstream in vouch.toml leaves it out".to_owned())
-        }
-        State::Ready | State::Overlaid | State::Refused => Standing::Refused(reasons),
+    fn policy(&self) -> StandingPolicy<'_> {
+        StandingPolicy { principal: PRINCIPAL, filter: self.pipeline.filter(PRINCIPAL) }
     }
 }
