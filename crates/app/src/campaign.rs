@@ -13,9 +13,7 @@ pub mod agents;
 mod corpus;
 pub mod cover;
 pub mod demo;
-mod keep;
 pub mod plan;
-mod scene;
 pub mod served;
 pub mod subject;
 
@@ -23,14 +21,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use ::fuzz::campaign::{Campaign, Command, Recorder, Start};
+use ::fuzz::corpus::CorpusRecorder;
 use ::fuzz::generate::Dictionary;
-use ::fuzz::reproducer::foundry::Scene;
+use ::fuzz::reproducer::foundry::{Scene, SceneSource};
 use pack_campaign::{CommandLog, Live, Seat};
 
 use crate::context::NoticeSink;
 use crate::failure::{Explain, Result};
 use corpus::Corpus;
-use keep::Keeper;
 use plan::Plan;
 use subject::Subject;
 
@@ -53,9 +51,16 @@ impl Prepared {
             Some(corpus) => corpus.load(notices, &subject.target)?,
             None => Vec::new(),
         };
-        let scene = scene::of(subject, settings);
+        let scene = Scene::from_source(
+            SceneSource {
+                target: &subject.target,
+                contract: subject.contract,
+                is_bundled: subject.is_bundled,
+            },
+            settings,
+        );
         let recorder: Box<dyn Recorder> = match corpus {
-            Some(Corpus { folder }) => Box::new(Keeper::new(folder, scene.clone())),
+            Some(Corpus { folder }) => Box::new(CorpusRecorder::new(folder, scene.clone())),
             None => Box::new(()),
         };
         let start = Start {

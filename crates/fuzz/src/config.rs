@@ -3,6 +3,7 @@
 //! Files, flags and tools all end in one [`Settings`]; [`echidna_yaml`] reads Echidna's own file. Whether a setting makes
 //! sense for a particular contract is found out where it is used.
 
+mod bounds;
 pub mod echidna_yaml;
 mod field;
 pub mod number;
@@ -16,6 +17,8 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use alloy_primitives::{Address, U256, address};
+
+pub use bounds::{BoundError, MAX_WORKERS};
 
 /// Everything that can be set. Each field names the key of Echidna that it comes from.
 #[derive(Clone, Debug, PartialEq)]

@@ -16,7 +16,9 @@
 pub mod folder;
 pub mod format;
 mod haskell;
+mod recorder;
 mod value;
 
 pub use folder::{Folder, FolderError, Kind, Loaded, Reason, Saved, Unused};
 pub use format::{FormatError, Problem};
+pub use recorder::{CorpusRecorder, with_causes};

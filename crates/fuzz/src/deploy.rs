@@ -4,6 +4,7 @@
 //! is on the chain then, and was compiled, is part of the target. [`place`] puts contracts on the chain, [`find`] says what
 //! of them is called and what is a test.
 
+mod choose;
 mod find;
 mod place;
 
@@ -15,6 +16,7 @@ use alloy_dyn_abi::DynSolType;
 use alloy_primitives::Address;
 use solidity::{Build, Unchecked};
 
+pub use self::choose::{ChooseError, choose_contract, find_contract};
 pub use self::place::arguments;
 use self::place::{Chain, Placed};
 use crate::abi::UnknownType;

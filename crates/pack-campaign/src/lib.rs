@@ -11,6 +11,7 @@
 mod corpus;
 mod cover;
 mod events;
+mod handles;
 mod log;
 mod output;
 mod pace;
@@ -26,6 +27,7 @@ use std::sync::Arc;
 
 use contract::{ContractError, Resources, Tool};
 
+pub use crate::handles::{HandleSource, assign_handles};
 pub use crate::log::{CommandLog, LOG_NAME, ReplayError, read_commands};
 pub use crate::resources::{COVERAGE, EVENTS};
 pub use crate::seat::{Live, Seat};

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use ::fuzz::call::Call;
-use ::fuzz::corpus::{Folder, FolderError, Unused};
+use ::fuzz::corpus::{Folder, FolderError, Unused, with_causes};
 use ::fuzz::target::Target;
 
 use crate::context::NoticeSink;
@@ -43,17 +43,6 @@ fn tell(notices: &dyn NoticeSink, files: &[Unused], what: &str) {
     if files.len() > MAX_NAMED {
         notices.warn(format_args!("{what}: {} more", files.len() - MAX_NAMED));
     }
-}
-
-/// An error with all that it comes from, on one line.
-pub(crate) fn with_causes(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text.push_str(&format!(": {error}"));
-        cause = error.source();
-    }
-    text
 }
 
 fn unusable(error: FolderError) -> Failure {

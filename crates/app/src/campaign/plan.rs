@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ::fuzz::config::{Format, Settings, echidna_yaml};
-use ::fuzz::corpus::format::MAX_CALLS;
 use globset::GlobSet;
 use solidity::Toolchain;
 
@@ -18,9 +17,6 @@ use crate::env::Var;
 use crate::failure::FailureKind;
 use crate::failure::{Explain, Failure, Result};
 use crate::solc;
-
-/// Each worker has a thread and a chain of its own; more than this is a slip.
-const MAX_WORKERS: usize = 1024;
 
 /// Names under which Echidna's configuration is looked for.
 const ECHIDNA: [&str; 2] = ["echidna.yaml", "echidna.yml"];
@@ -67,8 +63,12 @@ impl Plan {
             None => (base, Vec::new()),
         };
         apply(&mut settings)?;
-        check(&settings)?;
-        warnings.extend(idle(&settings));
+        settings.check_bounds().map_err(|error| {
+            Failure::from(error)
+                .with_kind(FailureKind::Usage)
+                .with_hint("the defaults are enough for most contracts: leave it out")
+        })?;
+        warnings.extend(settings.ineffective());
         let seed = *settings.seed.get_or_insert_with(random_seed);
         let cores = || std::thread::available_parallelism().map_or(1, |cores| cores.get());
         Ok(Self {
@@ -148,29 +148,6 @@ fn read(file: &Path) -> io::Result<String> {
     let mut text = String::new();
     File::open(file)?.take(echidna_yaml::MAX_BYTES as u64 + 1).read_to_string(&mut text)?;
     Ok(text)
-}
-
-/// Bounds that hold whoever says the number.
-fn check(settings: &Settings) -> Result {
-    let bounds = [
-        ("workers", settings.workers.map_or(1, |workers| workers.get()), MAX_WORKERS),
-        // A longer sequence could be kept, but never read again.
-        ("seqLen", settings.sequence_length.get(), MAX_CALLS),
-    ];
-    for (key, value, most) in bounds {
-        if value > most {
-            return Err(Failure::usage(format!("`{key}` must be at most {most}, not {value}"))
-                .with_hint("the defaults are enough for most contracts: leave it out"));
-        }
-    }
-    Ok(())
-}
-
-/// Settings that are read and change nothing.
-fn idle(settings: &Settings) -> impl Iterator<Item = String> {
-    let asked = [("allEvents", settings.all_events, "--replay shows the events of all calls")];
-    let asked = asked.into_iter().filter(|(_, is_asked, _)| *is_asked);
-    asked.map(|(key, _, why)| format!("`{key}` has no effect: {why}"))
 }
 
 /// It is started in the folder of the project, so that a path must not depend on ours; a bare name is looked for.

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use ::fuzz::campaign::Campaign;
 use ::fuzz::config::Settings;
 use contract::text::one_line;
-use pack_campaign::Seat;
+use pack_campaign::{HandleSource, Seat, assign_handles};
 
 use super::Prepared;
 use super::cover::Cover;
@@ -27,44 +27,14 @@ const GRACE: Duration = Duration::from_secs(2);
 const LAST_WORDS: Duration = Duration::from_secs(2);
 /// Between two looks whether workers have ended.
 const TICK: Duration = Duration::from_millis(20);
-/// Letters of a handle.
-const MAX_HANDLE: usize = 64;
 
 /// The places of the campaigns. Where nothing is named there is one all the same, so that its tools can be looked at.
-pub fn seats(served: &Served) -> Vec<Arc<Seat>> {
-    let mut taken = HashSet::new();
-    let mut handles: Vec<_> =
-        served.aims.iter().map(|aim| unique(handle(aim), &mut taken)).collect();
-    if handles.is_empty() {
-        handles.push("campaign".to_owned());
-    }
-    handles.into_iter().map(|handle| Arc::new(Seat::new(handle))).collect()
-}
-
-/// What people call it: the contract, else the file or the folder.
-fn handle(aim: &Aim) -> String {
-    let file = aim.path.as_deref().map(|path| {
-        let whole = path.canonicalize();
-        let stem = whole.as_deref().unwrap_or(path).file_stem();
-        stem.map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default()
-    });
-    // A contract may be named with its file: `src/Token.sol:Token`.
-    let contract = aim.contract.as_deref().and_then(|name| name.rsplit(':').next());
-    let name = contract.map(str::to_owned).or(file).unwrap_or_else(|| "demo".to_owned());
-    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "_-".contains(letter);
-    let plain = name.chars().map(|letter| if is_plain(letter) { letter } else { '-' });
-    let plain: String = plain.take(MAX_HANDLE).collect();
-    if plain.is_empty() { "campaign".to_owned() } else { plain }
-}
-
-fn unique(name: String, taken: &mut HashSet<String>) -> String {
-    let mut numbered = name.clone();
-    let mut number = 1;
-    while !taken.insert(numbered.clone()) {
-        number += 1;
-        numbered = format!("{name}-{number}");
-    }
-    numbered
+pub(crate) fn seats(served: &Served) -> Vec<Arc<Seat>> {
+    let sources = served
+        .aims
+        .iter()
+        .map(|aim| HandleSource { path: aim.path.as_deref(), contract: aim.contract.as_deref() });
+    assign_handles(sources).into_iter().map(|handle| Arc::new(Seat::new(handle))).collect()
 }
 
 /// Those of one server.
@@ -209,27 +179,4 @@ fn begin(
     let name = one_line(&subject.name);
     notices.note(format_args!("fuzzing {name} as `{}` with seed {}", seat.handle(), plan.seed));
     Ok(Some(campaign))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_campaign_has_a_name_of_its_own() {
-        let aim = |path: &str, contract: Option<&str>| Aim {
-            path: Some(path.into()),
-            contract: contract.map(str::to_owned),
-        };
-        let aims = vec![
-            aim("src/Token.sol", None),
-            aim("lib/Token.sol", None),
-            aim("src/Token.sol", Some("src/Token.sol:Vault")),
-            aim("a b\u{1b}/ü", None),
-            Aim { path: None, contract: None },
-        ];
-        let seats = seats(&Served { aims, corpus_dir: None });
-        let handles: Vec<_> = seats.iter().map(|seat| seat.handle()).collect();
-        assert_eq!(handles, ["Token", "Token-2", "Vault", "-", "demo"]);
-    }
 }

@@ -1,13 +1,10 @@
 //! What is fuzzed: compiled or read, the contract chosen, deployed.
 
-use std::ffi::OsStr;
-use std::path::Path;
 use std::sync::Arc;
 
-use ::fuzz::config::{Settings, TestMode};
-use ::fuzz::deploy::{DeployError, deploy};
+use ::fuzz::deploy::{ChooseError, DeployError, choose_contract, deploy, find_contract};
 use ::fuzz::target::Target;
-use solidity::{Build, Contract, LoadError};
+use solidity::LoadError;
 
 use super::demo;
 use super::plan::Plan;
@@ -36,9 +33,10 @@ impl Subject {
             None => demo::build()?,
         };
         let contract = match &plan.contract {
-            Some(name) => named(&build, name)?,
-            None => obvious(&build, plan.path.as_deref(), &plan.settings)?,
+            Some(name) => find_contract(&build, name),
+            None => choose_contract(&build, plan.path.as_deref(), &plan.settings),
         };
+        let contract = contract.map_err(not_chosen)?;
         let name = build.contracts[contract].name.clone();
         let target = deploy(Arc::new(build), contract, &plan.settings)
             .map_err(|it| not_deployed(it, plan))?;
@@ -68,80 +66,32 @@ fn not_loaded(error: LoadError) -> Failure {
     Failure::from(error).with_hint(hint).with_kind(exit)
 }
 
-/// The contract of this name, which may say its file as well.
-fn named(build: &Build, name: &str) -> Result<usize> {
-    let is_meant = |contract: &Contract| contract.name == name || contract.qualified_name() == name;
-    let found: Vec<_> = places(build, is_meant).collect();
-    match found[..] {
-        [only] => Ok(only),
-        [] => {
-            let names: Vec<_> = build.contracts.iter().map(|it| it.name.as_str()).collect();
-            let names = &names[..names.len().min(MAX_NAMES)];
-            Err(Failure::usage(format!("there is no contract `{name}`")).with_hint(suggest(
-                name,
-                names,
-                "contracts",
-            )))
+fn not_chosen(error: ChooseError) -> Failure {
+    let hint = match &error {
+        ChooseError::Unknown { name, known } => {
+            let known: Vec<_> = known.iter().take(MAX_NAMES).map(String::as_str).collect();
+            suggest(name, &known, "contracts")
         }
-        _ => Err(Failure::usage(format!("there are {} contracts `{name}`", found.len()))
-            .with_hint(format!("say the file as well: {}", choices(build, &found)))),
-    }
-}
-
-/// The contract that a person means who names none: the only one with tests, or the one that is called as its file, or the
-/// only one that there is.
-fn obvious(build: &Build, path: Option<&Path>, settings: &Settings) -> Result<usize> {
-    let file = path.filter(|path| path.extension() == Some(OsStr::new("sol")));
-    // What a file imports is not what it is about.
-    let is_own = |contract: &Contract| {
-        let name = |path: &Path| path.file_name().map(OsStr::to_owned);
-        contract.is_deployable()
-            && file.is_none_or(|file| name(file) == name(Path::new(&contract.source)))
-    };
-    let all: Vec<_> = places(build, is_own).collect();
-    let tested: Vec<_> =
-        all.iter().copied().filter(|place| has_tests(&build.contracts[*place], settings)).collect();
-    let stem = file.and_then(Path::file_stem);
-    let same = all.iter().find(|place| stem == Some(OsStr::new(&build.contracts[**place].name)));
-    match (&tested[..], same, &all[..]) {
-        ([only], _, _) | ([], _, [only]) => Ok(*only),
-        (_, Some(same), _) => Ok(*same),
-        (_, _, []) => Err(Failure::usage("there is no contract that could be deployed").with_hint(
-            "interfaces and abstract contracts cannot be fuzzed: write a contract that inherits",
-        )),
-        (tested, _, all) => {
-            let list = if tested.is_empty() { all } else { tested };
-            Err(Failure::usage(format!("there are {} contracts to choose from", list.len()))
-                .with_hint(format!("choose one with --contract: {}", choices(build, list))))
+        ChooseError::Ambiguous { choices, .. } => {
+            format!("say the file as well: {}", list(choices))
         }
-    }
-}
-
-fn places<'a>(
-    build: &'a Build,
-    is_meant: impl Fn(&Contract) -> bool + 'a,
-) -> impl Iterator<Item = usize> + 'a {
-    (0..build.contracts.len()).filter(move |place| is_meant(&build.contracts[*place]))
-}
-
-/// True if a name says so. Assertions can stand anywhere, so no name tells of them.
-fn has_tests(contract: &Contract, settings: &Settings) -> bool {
-    let prefixes: &[&str] = match settings.test_mode {
-        TestMode::Property => &[&settings.prefix, "invariant"],
-        TestMode::Foundry => &[&settings.prefix, "invariant", "test"],
-        TestMode::Optimization => &[&settings.prefix],
-        TestMode::Assertion | TestMode::Overflow | TestMode::Exploration => return false,
+        ChooseError::NotDeployable => {
+            "interfaces and abstract contracts cannot be fuzzed: write a contract that inherits"
+                .to_owned()
+        }
+        ChooseError::Unclear { choices } => {
+            format!("choose one with --contract: {}", list(choices))
+        }
     };
-    contract.abi.functions().any(|it| prefixes.iter().any(|prefix| it.name.starts_with(prefix)))
+    Failure::from(error).with_kind(FailureKind::Usage).with_hint(hint)
 }
 
-fn choices(build: &Build, places: &[usize]) -> String {
-    let name = |place: &usize| build.contracts[*place].qualified_name();
-    let mut names: Vec<_> = places.iter().take(MAX_NAMES).map(name).collect();
-    if places.len() > MAX_NAMES {
-        names.push(format!("and {} more", places.len() - MAX_NAMES));
+fn list(names: &[String]) -> String {
+    let mut shown: Vec<_> = names.iter().take(MAX_NAMES).cloned().collect();
+    if names.len() > MAX_NAMES {
+        shown.push(format!("and {} more", names.len() - MAX_NAMES));
     }
-    names.join(", ")
+    shown.join(", ")
 }
 
 fn not_deployed(error: DeployError, plan: &Plan) -> Failure {

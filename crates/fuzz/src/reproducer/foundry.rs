@@ -10,6 +10,7 @@
 mod check;
 mod frame;
 mod names;
+mod scene;
 
 use std::fmt::Write as _;
 
@@ -20,6 +21,7 @@ use crate::call::{Call, What};
 use crate::target::{Target, Test, TestKind, assertion_topics};
 use check::Check;
 use names::Names;
+pub use scene::SceneSource;
 
 /// What a comment shows of a call; arguments can be of any length, and the step below has all of them.
 const SHOWN: usize = 160;

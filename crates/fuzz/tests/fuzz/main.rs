@@ -4,11 +4,13 @@
 
 mod any;
 mod campaign;
+mod choose;
 mod config;
 mod corpus;
 mod deploy;
 mod docs;
 mod reproducer;
+mod scene;
 mod script;
 mod steer;
 mod suite;

@@ -1,20 +1,20 @@
-//! Keeps what a campaign finds, at the moment it is found.
+//! Records the finds of a campaign in the folder of its corpus, at the moment they are made.
 
-use ::fuzz::call::Call;
-use ::fuzz::campaign::{Best, Failure, Recorder};
-use ::fuzz::corpus::{Folder, FolderError, Kind};
-use ::fuzz::reproducer::foundry::{self, Finding, Scene};
-use ::fuzz::target::Target;
+use crate::call::Call;
+use crate::campaign::{Best, Failure, Recorder};
+use crate::corpus::{Folder, FolderError, Kind};
+use crate::reproducer::foundry::{self, Finding, Scene};
+use crate::target::Target;
 
-use super::corpus::with_causes;
-
-pub(crate) struct Keeper {
+/// Writes entries, reproducers and Foundry tests to a folder.
+pub struct CorpusRecorder {
     folder: Folder,
     scene: Scene,
 }
 
-impl Keeper {
-    pub(crate) fn new(folder: Folder, scene: Scene) -> Self {
+impl CorpusRecorder {
+    /// Creates a recorder; `scene` is what Foundry tests have to make again.
+    pub fn new(folder: Folder, scene: Scene) -> Self {
         Self { folder, scene }
     }
 
@@ -37,7 +37,7 @@ fn not_written(error: &FolderError) -> String {
     with_causes(error)
 }
 
-impl Recorder for Keeper {
+impl Recorder for CorpusRecorder {
     fn keep_entry(&self, target: &Target, calls: &[Call]) -> Result<(), String> {
         self.save(Kind::Coverage, target, calls)
     }
@@ -59,4 +59,15 @@ impl Recorder for Keeper {
         let test = &target.tests[best.test];
         self.save_test(target, &Finding { test, calls: &best.calls, best: Some(best.value) })
     }
+}
+
+/// Returns an error with all its causes, on one line.
+pub fn with_causes(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text.push_str(&format!(": {error}"));
+        cause = error.source();
+    }
+    text
 }

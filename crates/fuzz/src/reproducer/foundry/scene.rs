@@ -1,41 +1,52 @@
 //! What was on the chain before a sequence, as a Foundry test has to make it again.
 
-use ::fuzz::chain::{Limits, Machine, Part};
-use ::fuzz::config::Settings;
-use ::fuzz::reproducer::foundry::{Code, Deployment, Scene};
-use ::fuzz::target::Target;
+use crate::chain::{Limits, Machine, Part};
+use crate::config::Settings;
+use crate::reproducer::foundry::{Code, Deployment, Scene};
+use crate::target::Target;
 use alloy_primitives::{Address, U256};
 use solidity::Contract;
-
-use super::subject::Subject;
 
 /// Ethereum's, which the fuzzer's chain has too.
 const CHAIN_ID: u64 = 1;
 
-pub(crate) fn of(subject: &Subject, settings: &Settings) -> Scene {
-    let target = &subject.target;
-    let main = &target.build.contracts[subject.contract];
-    let limits = Limits { gas: settings.call_gas, time: std::time::Duration::ZERO };
-    let machine = Machine::new(target.state.clone(), target.codes.clone(), Vec::new(), limits);
-    let (timestamp, block) = machine.now();
-    let has_set_up = main.abi.functions().any(|it| it.signature() == "setUp()");
-    Scene {
-        deployments: deployments(subject, settings),
-        deployer: settings.deployer,
-        senders: settings.senders.clone(),
-        sender_balance: settings.sender_balance,
-        property_sender: settings.property_sender,
-        call_gas: settings.call_gas,
-        property_gas: settings.property_gas,
-        timestamp,
-        block,
-        chain_id: CHAIN_ID,
-        set_up: has_set_up.then_some(settings.contract_address),
+/// The contract under test on its chain.
+#[derive(Clone, Copy)]
+pub struct SceneSource<'a> {
+    pub target: &'a Target,
+    /// The index of the contract under test in the build.
+    pub contract: usize,
+    /// True if its source is on no disk, so that a test needs its code.
+    pub is_bundled: bool,
+}
+
+impl Scene {
+    /// Returns the scene of a target that was deployed with these settings.
+    pub fn from_source(subject: SceneSource<'_>, settings: &Settings) -> Self {
+        let target = subject.target;
+        let main = &target.build.contracts[subject.contract];
+        let limits = Limits { gas: settings.call_gas, time: std::time::Duration::ZERO };
+        let machine = Machine::new(target.state.clone(), target.codes.clone(), Vec::new(), limits);
+        let (timestamp, block) = machine.now();
+        let has_set_up = main.abi.functions().any(|it| it.signature() == "setUp()");
+        Scene {
+            deployments: deployments(subject, settings),
+            deployer: settings.deployer,
+            senders: settings.senders.clone(),
+            sender_balance: settings.sender_balance,
+            property_sender: settings.property_sender,
+            call_gas: settings.call_gas,
+            property_gas: settings.property_gas,
+            timestamp,
+            block,
+            chain_id: CHAIN_ID,
+            set_up: has_set_up.then_some(settings.contract_address),
+        }
     }
 }
 
-/// In the order of [`::fuzz::deploy`]. Libraries are left out: `forge` links what it compiles.
-fn deployments(subject: &Subject, settings: &Settings) -> Vec<Deployment> {
+/// In the order of [`crate::deploy`]. Libraries are left out: `forge` links what it compiles.
+fn deployments(subject: SceneSource<'_>, settings: &Settings) -> Vec<Deployment> {
     let contracts = &subject.target.build.contracts;
     let args = &settings.constructor_args;
     let mut deployments = Vec::new();
@@ -62,7 +73,7 @@ fn deployments(subject: &Subject, settings: &Settings) -> Vec<Deployment> {
 }
 
 fn deployment(
-    subject: &Subject,
+    subject: SceneSource<'_>,
     place: usize,
     address: Address,
     arguments: Vec<u8>,
@@ -70,7 +81,7 @@ fn deployment(
 ) -> Deployment {
     let Contract { name, source, .. } = &subject.target.build.contracts[place];
     let code = match subject.is_bundled {
-        true => Code::Bytes(creation(&subject.target, place)),
+        true => Code::Bytes(creation(subject.target, place)),
         // From the root of the project, as Foundry resolves it.
         false => Code::Source { import: source.clone(), name: name.clone() },
     };
@@ -85,5 +96,5 @@ fn creation(target: &Target, place: usize) -> Vec<u8> {
 
 /// The constructor's arguments, encoded. They were understood when the contract was deployed.
 fn arguments(contract: &Contract, written: &[String]) -> Vec<u8> {
-    ::fuzz::deploy::arguments(contract, written).unwrap_or_default()
+    crate::deploy::arguments(contract, written).unwrap_or_default()
 }
