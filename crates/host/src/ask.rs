@@ -21,6 +21,7 @@ use crate::gate::resolve::resolve;
 use crate::gate::vetted::Vetted;
 use crate::offer::{Allowlist, Discover, Offer};
 use crate::planner::Planner;
+use crate::reason::{Breakdown, StopReason};
 use crate::summary::{self, NoSummary, SummarizeError, Summarizer, Summary};
 use crate::trace::Trace;
 use crate::typed::{Parsed, Parsers, Validated};
@@ -75,10 +76,9 @@ pub struct Asked {
 #[derive(Debug)]
 pub enum Outcome {
     /// A gate before the call said no; nothing was called.
-    Stopped {
-        gate: Gate,
-        reason: String,
-    },
+    Stopped(StopReason),
+    /// The planner or the servers failed; nothing was called, and no gate had a say.
+    BrokeDown(Breakdown),
     /// The planner wants to know something first; untrusted text, without hidden characters.
     NeedsMoreInfo {
         question: String,
@@ -139,14 +139,11 @@ async fn through_the_gates(
     let size = query.chars().count();
     match desk.policy.judge(query) {
         Ok(()) => trace.pass(Gate::Input, &format!("a query of {size} characters")),
-        Err(error) => return Err(stopped(trace, Gate::Input, &error.to_string())),
+        Err(error) => return Err(stopped(trace, error)),
     }
     let allowlist = match desk.discover.discover().await {
         Ok(allowlist) => allowlist,
-        Err(error) => {
-            let reason = format!("there is no list of tools: {error}");
-            return Err(stopped(trace, Gate::Resolve, &reason));
-        }
+        Err(error) => return Err(broke_down(trace, Breakdown::Discovery(error))),
     };
     let planned = planned(query, desk, allowlist.offers(), trace).await?;
     let vetted = vetted(&allowlist, planned, trace)?;
@@ -187,18 +184,16 @@ async fn planned(
     trace: &mut Trace,
 ) -> Result<PlannedCall, Box<Outcome>> {
     if offers.is_empty() {
-        return Err(stopped(trace, Gate::Plan, "there is no allowed tool to plan with"));
+        return Err(stopped(trace, StopReason::NothingAllowed));
     }
     let text = tokio::select! {
         biased;
-        () = desk.cancel.cancelled() => return Err(stopped(trace, Gate::Plan, "cancelled")),
+        () = desk.cancel.cancelled() => return Err(stopped(trace, StopReason::Cancelled)),
         text = desk.planner.plan(query, offers) => text,
     };
     let text = match text {
         Ok(text) => text,
-        Err(error) => {
-            return Err(stopped(trace, Gate::Plan, &format!("there is no plan: {error}")));
-        }
+        Err(error) => return Err(broke_down(trace, Breakdown::Planner(error))),
     };
     match plan::read(&text) {
         Ok(Plan::Call(call)) => {
@@ -214,7 +209,7 @@ async fn planned(
             trace.pass(Gate::Plan, "the planner says that no tool fits");
             Err(Box::new(Outcome::NoTool { reason }))
         }
-        Err(fault) => Err(stopped(trace, Gate::Plan, &format!("this is no plan: {fault}"))),
+        Err(fault) => Err(stopped(trace, fault)),
     }
 }
 
@@ -227,7 +222,7 @@ fn vetted(
     trace.about(&call.server, &call.tool);
     let resolved = match resolve(allowlist, call) {
         Ok(resolved) => resolved,
-        Err(error) => return Err(stopped(trace, Gate::Resolve, &error.to_string())),
+        Err(error) => return Err(stopped(trace, error)),
     };
     match resolved.contract() {
         Some(contract) => {
@@ -242,7 +237,7 @@ fn vetted(
             trace.pass(Gate::Allow, &format!("allowed under the contract {digest}"));
             Ok(vetted)
         }
-        Err(error) => Err(stopped(trace, Gate::Allow, &error.to_string())),
+        Err(error) => Err(stopped(trace, error)),
     }
 }
 
@@ -270,9 +265,15 @@ async fn summarised(
     checked
 }
 
-fn stopped(trace: &mut Trace, gate: Gate, reason: &str) -> Box<Outcome> {
-    trace.stop(gate, reason);
-    Box::new(Outcome::Stopped { gate, reason: contract::text::one_line(reason) })
+fn stopped(trace: &mut Trace, reason: impl Into<StopReason>) -> Box<Outcome> {
+    let reason = reason.into();
+    trace.stop(reason.gate(), &reason.to_string());
+    Box::new(Outcome::Stopped(reason))
+}
+
+fn broke_down(trace: &mut Trace, breakdown: Breakdown) -> Box<Outcome> {
+    trace.stop(breakdown.gate(), &breakdown.to_string());
+    Box::new(Outcome::BrokeDown(breakdown))
 }
 
 fn how(parsed: &Parsed) -> String {

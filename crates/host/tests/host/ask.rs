@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use contract::text::one_line;
 use contract::{CallContext, Code, Constraints, Output, ToolError};
 use host::{Asked, Desk, Gate, InputPolicy, Outcome, Parsers, Raw, ask};
 use runtime::{Catalog, Inquiry, Invoker, Origin, Stop};
@@ -13,7 +14,13 @@ use crate::world::{Discovery, Says, World, allowed, note, plan};
 /// What an ask came to, in a line.
 fn show(asked: &Asked) -> String {
     match &asked.outcome {
-        Outcome::Stopped { gate, reason } => format!("gate {}: {reason}", gate.number()),
+        Outcome::Stopped(reason) => {
+            format!("gate {}: {}", reason.gate().number(), one_line(&reason.to_string()))
+        }
+        Outcome::BrokeDown(breakdown) => {
+            let gate = breakdown.gate().number();
+            format!("gate {gate}: {}", one_line(&breakdown.to_string()))
+        }
         Outcome::NeedsMoreInfo { question } => format!("asks: {question}"),
         Outcome::NoTool { reason } => format!("no tool: {reason}"),
         Outcome::Failed { error, .. } => format!("failed: {error}"),

@@ -6,6 +6,7 @@ mod ask;
 mod embedded;
 mod models;
 mod once;
+mod reasons;
 mod summary;
 mod trace;
 mod typed;

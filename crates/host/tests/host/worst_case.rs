@@ -73,7 +73,8 @@ async fn through_the_host(world: &World, case: &Case) -> (Harm, String) {
     assert!(*planner.asked.lock().unwrap() <= 1, "a planner is asked once");
     let mut evidence = Vec::new();
     let ended = match &asked.outcome {
-        Outcome::Stopped { gate, .. } => format!("gate {}", gate.number()),
+        Outcome::Stopped(reason) => format!("gate {}", reason.gate().number()),
+        Outcome::BrokeDown(breakdown) => format!("gate {}", breakdown.gate().number()),
         Outcome::Answered(answered) => match answered.summary.as_ref().unwrap() {
             Ok(summary) => {
                 evidence.extend(summary.bullets.iter().map(|bullet| bullet.evidence.clone()));

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 
 use app::config::Settings;
 use app::project::{self, Project};
@@ -91,13 +91,12 @@ impl<'a> Office<'a> {
             gateway: self.gateway.as_ref(),
             own: &self.own,
             checked: &self.checked,
-            broke: AtomicBool::new(false),
             cancel: cancel.clone(),
         };
         let desk = Desk {
             policy: self.settings.ask.policy.clone(),
             discover: &finder,
-            planner: &self.minds.planner,
+            planner: &*self.minds.planner,
             pipeline: &self.pipeline,
             parsers: &self.parsers,
             summarizer: self.summarize.then_some(&*self.minds.summarizer),
@@ -107,12 +106,11 @@ impl<'a> Office<'a> {
         };
         let asked = ask(query, &desk).await;
         waiting.abort();
-        let broke = finder.broke.load(Ordering::Relaxed) | self.minds.planner.broke();
         if let Err(failure) = Traces::of(self.settings).append(&asked.trace) {
             // The answer is there; what became of it is worth more than the trace.
             print_failure(self.ctx.ui, &failure);
         }
-        let told = Told::of(asked, broke, &*self.store).await;
+        let told = Told::of(asked, &*self.store).await;
         let exit = if cancel.is_cancelled() { Exit::Interrupted } else { told.exit() };
         if as_json {
             json::put(self.ctx, &told)?;

@@ -33,16 +33,13 @@ pub(super) struct Finder<'a> {
     pub(super) own: &'a BTreeSet<String>,
     /// The configuration was held against all tools, and is fine.
     pub(super) checked: &'a AtomicBool,
-    pub(super) broke: AtomicBool,
     pub(super) cancel: CancellationToken,
 }
 
 #[async_trait]
 impl Discover for Finder<'_> {
     async fn discover(&self) -> Result<Allowlist, DiscoverError> {
-        let listed = self.look().await;
-        self.broke.store(listed.is_err(), Ordering::Relaxed);
-        listed.map(Allowlist::new)
+        self.look().await.map(Allowlist::new)
     }
 }
 

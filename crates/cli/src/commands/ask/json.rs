@@ -36,8 +36,8 @@ fn view(told: &Told) -> Value {
         }
         What::NeedsMoreInfo { question } => json!({"question": question}),
         What::NoTool { reason } => json!({"reason": reason}),
-        What::Stopped { gate, name, reason, .. } => {
-            json!({"gate": {"number": gate, "name": name}, "reason": reason})
+        What::Stopped { gate, reason } | What::BrokeDown { gate, reason } => {
+            json!({"gate": {"number": gate.number(), "name": gate.name()}, "reason": reason})
         }
         What::Failed { error } => json!({"error": error.envelope()["error"]}),
         What::Withheld { violation, kept, .. } => json!({"reason": violation, "callId": kept}),

@@ -1,8 +1,9 @@
 //! What came of an ask, in the words of people and of scripts.
 
+use contract::text::one_line;
 use contract::{Code, Content, Output, ToolError};
 use host::summary::Summary;
-use host::{Answered, Asked, Outcome, Raw};
+use host::{Answered, Asked, Gate, Outcome, Raw};
 use serde_json::{Map, Value};
 use store::Store;
 
@@ -30,11 +31,13 @@ pub(super) enum What {
         reason: String,
     },
     Stopped {
-        gate: u8,
-        name: &'static str,
+        gate: Gate,
         reason: String,
-        /// The planner or the servers broke down; no gate had a say.
-        broke: bool,
+    },
+    /// The planner or the servers failed; no gate had a say.
+    BrokeDown {
+        gate: Gate,
+        reason: String,
     },
     Failed {
         error: ToolError,
@@ -50,7 +53,7 @@ pub(super) enum What {
 }
 
 impl Told {
-    pub(super) async fn of(asked: Asked, broke: bool, store: &dyn Store) -> Self {
+    pub(super) async fn of(asked: Asked, store: &dyn Store) -> Self {
         let ask = asked.trace.id().to_owned();
         let name = |offer: &host::Offer| Some((offer.server.clone(), offer.tool.clone()));
         let (tool, what) = match asked.outcome {
@@ -60,9 +63,13 @@ impl Told {
             }
             Outcome::NeedsMoreInfo { question } => (None, What::NeedsMoreInfo { question }),
             Outcome::NoTool { reason } => (None, What::NoTool { reason }),
-            Outcome::Stopped { gate, reason } => {
-                let (gate, name) = (gate.number(), gate.name());
-                (None, What::Stopped { gate, name, reason, broke })
+            Outcome::Stopped(reason) => {
+                let (gate, reason) = (reason.gate(), one_line(&reason.to_string()));
+                (None, What::Stopped { gate, reason })
+            }
+            Outcome::BrokeDown(breakdown) => {
+                let (gate, reason) = (breakdown.gate(), one_line(&breakdown.to_string()));
+                (None, What::BrokeDown { gate, reason })
             }
             Outcome::Failed { offer, error } => (name(&offer), What::Failed { error }),
             Outcome::Withheld { offer, raw, violation } => {
@@ -77,8 +84,8 @@ impl Told {
             What::Answered { .. } => "answered",
             What::NeedsMoreInfo { .. } => "needs_more_info",
             What::NoTool { .. } => "no_tool",
-            What::Stopped { broke: false, .. } => "stopped",
-            What::Stopped { broke: true, .. } | What::Failed { .. } => "failed",
+            What::Stopped { .. } => "stopped",
+            What::BrokeDown { .. } | What::Failed { .. } => "failed",
             What::Withheld { .. } => "withheld",
         }
     }
@@ -86,7 +93,7 @@ impl Told {
     pub(super) fn exit(&self) -> Exit {
         match &self.what {
             What::Answered { .. } => Exit::Success,
-            What::Stopped { broke: true, .. } => Exit::Failed,
+            What::BrokeDown { .. } => Exit::Failed,
             What::Failed { error } => match error.code {
                 Code::UpstreamUnavailable | Code::ExecutionTimeout | Code::InternalError => {
                     Exit::Failed

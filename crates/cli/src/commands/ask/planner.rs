@@ -1,43 +1,16 @@
 //! Who plans and who summarises: a model, or what is in this program.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-
 use app::config::wrong_config;
 use app::config::{self, Provider, Settings};
-use async_trait::async_trait;
-use host::{
-    Anthropic, Embedded, Endpoint, Extractive, Offer, OpenAi, PlanError, Planner, Summarizer,
-};
+use host::{Anthropic, Embedded, Endpoint, Extractive, OpenAi, Planner, Summarizer};
 
 use super::Choice;
 use crate::report::{Failure, FailureKind, Result};
 
 /// A planner and a summariser that belong together: what one may see, the other may.
 pub(super) struct Minds {
-    pub(super) planner: Watched,
+    pub(super) planner: Box<dyn Planner>,
     pub(super) summarizer: Box<dyn Summarizer>,
-}
-
-/// A planner that remembers whether it broke down: that is no answer to the question, and not the asker's fault.
-pub(super) struct Watched {
-    planner: Box<dyn Planner>,
-    broke: AtomicBool,
-}
-
-impl Watched {
-    /// Whether it broke down since somebody asked last.
-    pub(super) fn broke(&self) -> bool {
-        self.broke.swap(false, Ordering::Relaxed)
-    }
-}
-
-#[async_trait]
-impl Planner for Watched {
-    async fn plan(&self, query: &str, offers: &[Offer]) -> std::result::Result<String, PlanError> {
-        let plan = self.planner.plan(query, offers).await;
-        self.broke.store(plan.is_err(), Ordering::Relaxed);
-        plan
-    }
 }
 
 pub(super) fn choose(settings: &Settings, choice: Option<Choice>) -> Result<Minds> {
@@ -68,6 +41,5 @@ pub(super) fn choose(settings: &Settings, choice: Option<Choice>) -> Result<Mind
 }
 
 fn minds(planner: impl Planner + 'static, summarizer: impl Summarizer + 'static) -> Minds {
-    let planner = Watched { planner: Box::new(planner), broke: AtomicBool::new(false) };
-    Minds { planner, summarizer: Box::new(summarizer) }
+    Minds { planner: Box::new(planner), summarizer: Box::new(summarizer) }
 }

@@ -34,14 +34,11 @@ pub(super) fn put(ctx: &Context, told: &Told) -> Result {
             let failure = Failure::new(format_args!("no tool fits: {}", one_line(reason)));
             print_failure(ctx.ui, &failure);
         }
-        What::Stopped { gate, name, reason, broke } => {
-            let said = if *broke {
-                reason.clone()
-            } else {
-                format!("stopped at gate {gate}, {name}: {reason}")
-            };
+        What::Stopped { gate, reason } => {
+            let said = format!("stopped at gate {}, {}: {reason}", gate.number(), gate.name());
             print_failure(ctx.ui, &Failure::new(one_line(&said)));
         }
+        What::BrokeDown { reason, .. } => print_failure(ctx.ui, &Failure::new(one_line(reason))),
         What::Failed { error } => print_failure(ctx.ui, &failed(told, error)),
         What::Withheld { violation, raw, kept } => {
             withheld(ctx, told, violation, raw.as_deref(), kept.as_deref())?;
