@@ -15,7 +15,7 @@ FLAGS = ("--packs", "campaign", "--demo", "--corpus-dir", "corpus")
 LIMIT_SECONDS = 60
 E2E = Path(__file__).resolve().parents[1]
 AGENT = E2E.parent / "examples" / "steering-agent" / "agent.py"
-STREAK = E2E.parent / "crates" / "xtask" / "src" / "bench" / "campaign" / "contracts" / "Streak.sol"
+STREAK = E2E.parent / "crates" / "bench" / "src" / "campaign" / "contracts" / "Streak.sol"
 
 
 class Refused(Exception):

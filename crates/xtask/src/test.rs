@@ -5,9 +5,9 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 use clap::ValueEnum;
 
-use crate::command::{binaries, command, run as run_command, run_counting};
-use crate::count::Count;
-use crate::install;
+use xtask::command::{binaries, command, run as run_command, run_counting};
+use xtask::count::Count;
+use xtask::install;
 
 /// Against hanging only: a run of the whole conformance suite is one test, and takes a minute or two.
 const TEST_LIMIT_MS: u32 = 600_000;

@@ -1,0 +1,142 @@
+//! How quick the context tools are on a middle-sized and on a big tree, beside ripgrep, semble and probe.
+//!
+//! vouch is measured as its users meet it: the release binary behind stdio, every stage of the pipeline on.
+
+mod grep;
+mod questions;
+mod read;
+mod search;
+mod trees;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{ChildStdin, ChildStdout, Command};
+use std::time::Duration;
+
+use anyhow::Result;
+use serde_json::Value;
+
+use self::trees::Tree;
+use super::load::Pipes;
+use super::peers::Peers;
+use super::process::Server;
+use xtask::command::{command, root, run as run_command};
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Rounds of each measurement; the median counts
+    #[arg(long, default_value_t = 7)]
+    rounds: usize,
+    /// Only the middle-sized tree
+    #[arg(long)]
+    middle: bool,
+    /// Embed every piece of the middle-sized tree with the embedded model, which takes many minutes
+    #[arg(long)]
+    complete: bool,
+    /// Take the release binaries that are there
+    #[arg(long)]
+    no_build: bool,
+}
+
+pub(crate) fn run(args: &Args) -> Result<()> {
+    if !args.no_build {
+        let build = ["build", "--release", "-p", "cli", "-p", "testkit", "--bins"];
+        run_command(command("cargo", &build))?;
+    }
+    let peers = Peers::install()?;
+    let mut report = Report::default();
+    let middle = trees::middle()?;
+    let big = (!args.middle).then(trees::big).transpose()?;
+    for tree in std::iter::once(&middle).chain(&big) {
+        eprintln!("{}: {}", tree.name, tree.path.display());
+        search::run(&peers, tree, args, &mut report)?;
+        grep::run(&peers, tree, args, &mut report)?;
+        read::run(tree, &mut report)?;
+    }
+    println!("\n{}\n{}", report.rows.join("\n"), report.goals.join("\n"));
+    Ok(())
+}
+
+/// What is printed at the end: tables, then the goals with the figures that meet or miss them.
+#[derive(Default)]
+struct Report {
+    rows: Vec<String>,
+    goals: Vec<String>,
+}
+
+impl Report {
+    fn table(&mut self, title: &str, head: &str) {
+        let columns = head.matches('|').count() - 1;
+        self.rows.push(format!("\n{title}\n\n{head}\n|{}", "---|".repeat(columns)));
+    }
+
+    fn row(&mut self, row: String) {
+        eprintln!("  {row}");
+        self.rows.push(row);
+    }
+
+    fn goal(&mut self, met: bool, text: &str) {
+        self.goals.push(format!("{} {text}", if met { "met   " } else { "MISSED" }));
+    }
+}
+
+/// `vouch serve --stdio` on a tree, after the handshake.
+struct Vouch {
+    server: Server,
+    pipes: Pipes<ChildStdin, std::io::BufReader<ChildStdout>>,
+}
+
+impl Vouch {
+    /// Starts on the tree with settings of its own, given as lines for the `[context]` section.
+    fn start(tree: &Tree, settings: &str) -> Result<Self> {
+        let config = tree.path.join("vouch.toml");
+        // Every stage stays on; only the numbers are raised, or the limits would be what is measured.
+        let limits = ["context_search", "grep_codebase", "read_file"]
+            .map(|tool| {
+                format!("[tools.{tool}]\nrate_per_minute = 4000000000\ntimeout_ms = 60000\n")
+            })
+            .join("\n");
+        fs::write(&config, format!("{limits}\n[context]\n{settings}\n"))?;
+        let mut command = Command::new(root().join("target/release/vouch"));
+        command.args(["serve", "--stdio"]).current_dir(&tree.path);
+        let (server, input, output) = Server::stdio(&mut command)?;
+        Ok(Self { server, pipes: Pipes::open(input, output)? })
+    }
+
+    fn call(&mut self, tool: &str, arguments: &Value) -> Result<(Duration, Value)> {
+        self.pipes.call(tool, arguments)
+    }
+}
+
+/// Forgets whatever was kept about a tree.
+fn forget(tree: &Tree) -> Result<()> {
+    match fs::remove_dir_all(tree.path.join(".vouch")) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error.into()),
+        _ => Ok(()),
+    }
+}
+
+fn median(values: impl IntoIterator<Item = Duration>) -> Duration {
+    let mut values: Vec<_> = values.into_iter().collect();
+    values.sort_unstable();
+    values[values.len() / 2]
+}
+
+fn ms(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e3
+}
+
+fn folder_mb(folder: &Path) -> f64 {
+    let mut folders: Vec<PathBuf> = vec![folder.to_owned()];
+    let mut bytes = 0;
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            match entry.metadata() {
+                Ok(metadata) if metadata.is_dir() => folders.push(entry.path()),
+                Ok(metadata) => bytes += metadata.len(),
+                Err(_) => {}
+            }
+        }
+    }
+    bytes as f64 / 1e6
+}

@@ -1,0 +1,80 @@
+//! The gateways that ours is measured against, from their registry packages, under `target/bench-peers`.
+//!
+//! Deleting that folder is always safe. A peer that cannot be had is left out, and a line says so.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+
+use xtask::command::{command, root, run};
+
+const MCP_PROXY: &str = "0.6.0";
+const SUPERGATEWAY: &str = "supergateway@4.0.0";
+/// FastMCP 4.1.0 and all it needs, made by `pip freeze`.
+const REQUIREMENTS: &str = "crates/bench/src/gateway/requirements.txt";
+
+pub(super) struct Peers {
+    /// The program.
+    pub(super) mcp_proxy: Option<PathBuf>,
+    /// Its script, for node.
+    pub(super) supergateway: Option<PathBuf>,
+    /// The interpreter that has FastMCP.
+    pub(super) fastmcp: Option<PathBuf>,
+}
+
+impl Peers {
+    pub(super) fn install() -> Result<Self> {
+        let folder = root().join("target/bench-peers");
+        fs::create_dir_all(&folder)?;
+        Ok(Self {
+            mcp_proxy: obtained("mcp-proxy", mcp_proxy(&folder)),
+            supergateway: obtained("supergateway", supergateway(&folder)),
+            fastmcp: obtained("FastMCP", fastmcp(&folder)),
+        })
+    }
+}
+
+fn obtained(name: &str, result: Result<PathBuf>) -> Option<PathBuf> {
+    result.inspect_err(|error| println!("    left out: {name}: {error:#}")).ok()
+}
+
+fn mcp_proxy(folder: &Path) -> Result<PathBuf> {
+    let program = folder.join("bin/mcp-proxy");
+    if !program.exists() {
+        let mut install = command("cargo", &["install", "mcp-proxy", "--locked", "--version"]);
+        install.arg(MCP_PROXY).arg("--root").arg(folder);
+        // Not among our own artefacts: it wants other versions of the same crates.
+        install.env("CARGO_TARGET_DIR", folder.join("build"));
+        run(install)?;
+    }
+    Ok(program)
+}
+
+fn supergateway(folder: &Path) -> Result<PathBuf> {
+    let script = folder.join("node_modules/supergateway/dist/index.js");
+    if !script.exists() {
+        let mut install = command("npm", &["install", "--ignore-scripts", "--no-save"]);
+        install.arg("--loglevel=error").arg("--prefix").arg(folder).arg(SUPERGATEWAY);
+        run(install)?;
+    }
+    Ok(script)
+}
+
+fn fastmcp(folder: &Path) -> Result<PathBuf> {
+    let wanted = fs::read(root().join(REQUIREMENTS))?;
+    let venv = folder.join("venv");
+    let python = venv.join("bin/python");
+    let stamp = venv.join(".installed");
+    if !fs::read(&stamp).is_ok_and(|installed| installed == wanted) {
+        let mut make = command("python3", &["-m", "venv", "--clear"]);
+        make.arg(&venv);
+        run(make)?;
+        let pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"];
+        let mut install = command(&python, &pip);
+        install.args(["-r", REQUIREMENTS]);
+        run(install)?;
+        fs::write(stamp, wanted)?;
+    }
+    Ok(python)
+}

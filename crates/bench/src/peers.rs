@@ -1,0 +1,90 @@
+//! The peers that search is measured against, from their registry packages, under `target/bench/peers`.
+//!
+//! Deleting that folder is always safe.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, ensure};
+
+use xtask::command::{command, root, run};
+
+const REQUIREMENTS: &str = "crates/bench/src/peers/requirements.txt";
+const SEMBLE_MODEL: &str = "crates/bench/src/peers/semble_model.py";
+/// The package's own installer wants a dependency from a git host; the binary inside needs none.
+const PROBE: (&str, &str) = ("@probelabs/probe", "0.6.0-rc325");
+
+pub(crate) struct Peers {
+    folder: PathBuf,
+}
+
+impl Peers {
+    pub(crate) fn install() -> Result<Self> {
+        let folder = root().join("target/bench/peers");
+        fs::create_dir_all(&folder)?;
+        let peers = Self { folder };
+        peers.install_python()?;
+        Ok(peers)
+    }
+
+    pub(crate) fn ripgrep(&self) -> PathBuf {
+        self.folder.join("venv/bin/rg")
+    }
+
+    /// The interpreter that has semble.
+    pub(crate) fn python(&self) -> PathBuf {
+        self.folder.join("venv/bin/python")
+    }
+
+    /// A folder with the static model that semble loads instead of the one that it would download.
+    pub(crate) fn semble_model(&self) -> Result<PathBuf> {
+        let model = self.folder.join("wordllama");
+        if !model.join("config.json").exists() {
+            let mut make = command(self.python(), &[SEMBLE_MODEL]);
+            make.arg(&model);
+            run(make)?;
+        }
+        Ok(model)
+    }
+
+    pub(crate) fn probe(&self) -> Result<PathBuf> {
+        let (package, version) = PROBE;
+        let name = format!("probe-v{version}-{}-unknown-linux-musl", std::env::consts::ARCH);
+        let binary = self.folder.join(&name).join("probe");
+        if !binary.exists() {
+            let folder = self.folder.to_string_lossy();
+            let wanted = format!("{package}@{version}");
+            run(command("npm", &["pack", "--silent", "--pack-destination", &folder, &wanted]))?;
+            let inner = format!("package/bin/binaries/{name}.tar.gz");
+            let archive = self.folder.join(format!("probelabs-probe-{version}.tgz"));
+            unpack(&archive, &self.folder, Some(&inner))?;
+            unpack(&self.folder.join(inner), &self.folder, None)?;
+        }
+        Ok(binary)
+    }
+
+    fn install_python(&self) -> Result<()> {
+        let wanted = fs::read(root().join(REQUIREMENTS))?;
+        let stamp = self.folder.join("venv/.installed");
+        if fs::read(&stamp).is_ok_and(|installed| installed == wanted) {
+            return Ok(());
+        }
+        let mut venv = command("python3", &["-m", "venv", "--clear"]);
+        venv.arg(self.folder.join("venv"));
+        run(venv)?;
+        let pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"];
+        let mut install = command(self.python(), &pip);
+        install.args(["-r", REQUIREMENTS]);
+        run(install)?;
+        fs::write(stamp, wanted)?;
+        Ok(())
+    }
+}
+
+/// Unpacks an archive, or one file of it.
+pub(crate) fn unpack(archive: &Path, into: &Path, member: Option<&str>) -> Result<()> {
+    ensure!(archive.exists(), "{} is missing", archive.display());
+    let mut tar = command("tar", &["xzf"]);
+    tar.arg(archive).arg("-C").arg(into).args(member);
+    run(tar)
+}

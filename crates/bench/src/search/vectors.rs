@@ -1,0 +1,83 @@
+//! Vectors of the embedded model, kept under `target/bench/vectors` by what they are vectors of.
+
+use std::collections::HashMap;
+use std::fs::{self, File, OpenOptions};
+use std::io::{BufReader, Read, Write};
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+use embed::{Embedder, MiniLm};
+use rank::vectors::Vectors;
+use sha2::{Digest, Sha256};
+
+use xtask::command::root;
+
+/// Texts that are embedded before they are written down.
+const BATCH: usize = 256;
+
+const DIMENSIONS: usize = 384;
+
+type Key = [u8; 32];
+
+pub(crate) struct Embeddings {
+    model: MiniLm,
+    folder: PathBuf,
+}
+
+impl Embeddings {
+    pub(crate) fn new() -> Result<Self> {
+        let folder = root().join("target/bench/vectors");
+        fs::create_dir_all(&folder).context("making the folder for the vectors")?;
+        let threads = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+        Ok(Self { model: MiniLm::new(threads), folder })
+    }
+
+    /// The vectors of some texts; document `n` is text `n`.
+    pub(crate) fn of(&self, name: &str, texts: &[String]) -> Result<Vectors> {
+        let path = self.folder.join(name);
+        let mut known = self.read(&path)?;
+        let keys: Vec<Key> = texts.iter().map(|text| self.key(text)).collect();
+        let new = |index: &usize| !known.contains_key(&keys[*index]);
+        let missing: Vec<usize> = (0..texts.len()).filter(new).collect();
+        let mut file = OpenOptions::new().create(true).append(true).open(&path)?;
+        for (done, batch) in missing.chunks(BATCH).enumerate() {
+            println!("    embedding {name}: {} of {}", done * BATCH, missing.len());
+            let these: Vec<&str> = batch.iter().map(|&index| texts[index].as_str()).collect();
+            for (&index, vector) in batch.iter().zip(self.model.embed(&these)?) {
+                let row = Vectors::row(&vector);
+                file.write_all(&keys[index])?;
+                file.write_all(&u32::try_from(row.len())?.to_le_bytes())?;
+                file.write_all(&row)?;
+                known.insert(keys[index], row);
+            }
+        }
+        let mut vectors = Vectors::new(DIMENSIONS);
+        for (id, key) in keys.iter().enumerate() {
+            vectors.insert_row(u32::try_from(id)?, &known[key]);
+        }
+        Ok(vectors)
+    }
+
+    fn key(&self, text: &str) -> Key {
+        Sha256::new().chain_update(&self.model.model().hash).chain_update(text).finalize().into()
+    }
+
+    /// Rows that were written whole; a run that was stopped leaves at most one that is not.
+    fn read(&self, path: &PathBuf) -> Result<HashMap<Key, Vec<u8>>> {
+        let mut known = HashMap::new();
+        let Ok(file) = File::open(path) else { return Ok(known) };
+        let mut rest = BufReader::new(file);
+        let (mut key, mut length, mut whole) = (Key::default(), [0; 4], 0);
+        while rest.read_exact(&mut key).and_then(|()| rest.read_exact(&mut length)).is_ok() {
+            let mut row = vec![0; u32::from_le_bytes(length) as usize];
+            if rest.read_exact(&mut row).is_err() {
+                break;
+            }
+            whole += (key.len() + length.len() + row.len()) as u64;
+            known.insert(key, row);
+        }
+        OpenOptions::new().write(true).open(path)?.set_len(whole)?;
+        Ok(known)
+    }
+}
