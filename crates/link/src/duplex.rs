@@ -28,10 +28,11 @@ pub(crate) enum Outlet {
 }
 
 impl Outlet {
-    pub(crate) async fn send(&self, message: Vec<u8>) -> Result<(), Fail> {
+    /// Sends one message. Returns its offset if it went into a pipe.
+    pub(crate) async fn send(&self, message: Vec<u8>) -> Result<Option<u64>, Fail> {
         match self {
-            Self::Pipe(pipe) => pipe.send(message).await,
-            Self::Post(post) => post.send(message).await,
+            Self::Pipe(pipe) => pipe.send(message).await.map(Some),
+            Self::Post(post) => post.send(message).await.map(|()| None),
         }
     }
 
@@ -55,19 +56,39 @@ impl Duplex {
             self.flight.enter(request.id, request.listener, Some(reply)).map_err(Fail::Unsent)?;
         let mut waiting = Waiting { ticket, outlet: &self.outlet, cancel: request.cancel };
         let sent = self.outlet.send(request.body).await;
-        if let Err(fail) = sent {
-            waiting.cancel = false;
-            return Err(match (fail, self.reason().await) {
-                (Fail::Unsent(_), Some(reason)) => Fail::Unsent(reason),
-                (Fail::Final(_), Some(reason)) => Fail::Final(reason.after_sending()),
-                (fail, _) => fail,
-            });
-        }
+        let start = match sent {
+            Ok(start) => start,
+            Err(fail) => {
+                waiting.cancel = false;
+                return Err(match (fail, self.reason().await) {
+                    (Fail::Unsent(_), Some(reason)) => Fail::Unsent(reason),
+                    (Fail::Final(_), Some(reason)) => Fail::Final(reason.after_sending()),
+                    (fail, _) => fail,
+                });
+            }
+        };
         let answer = answer.await;
         waiting.cancel = false;
-        match answer {
-            Ok(reply) => Ok(reply?),
-            Err(_) => Err(Fail::Final(LinkError::Closed.after_sending())),
+        let error = match answer {
+            Ok(Ok(reply)) => return Ok(reply),
+            Ok(Err(error)) => error,
+            Err(_) => LinkError::Closed.after_sending(),
+        };
+        Err(if self.is_unread(&error, start).await {
+            Fail::Unsent(error)
+        } else {
+            Fail::Final(error)
+        })
+    }
+
+    /// Returns whether the connection ended and the request at `start` stayed unread in the child's pipe. That is the case if
+    /// the child had exited before the request was written, whenever we noticed.
+    async fn is_unread(&self, error: &LinkError, start: Option<u64>) -> bool {
+        match (&*self.outlet, start, error) {
+            (Outlet::Pipe(pipe), Some(start), LinkError::Unavailable { .. }) => {
+                pipe.is_unread(start).await
+            }
+            _ => false,
         }
     }
 }

@@ -61,7 +61,7 @@ impl Wire {
     /// A notification; `protocol` as agreed.
     pub(crate) async fn notify(&self, text: Vec<u8>, protocol: &str) -> Result<(), Fail> {
         match self {
-            Self::Duplex(duplex) => duplex.outlet.send(text).await,
+            Self::Duplex(duplex) => duplex.outlet.send(text).await.map(drop),
             Self::Http(http) => http.notify(text, protocol).await,
         }
     }

@@ -220,7 +220,10 @@ impl Shared {
 
     /// The connection is of no use any more; whoever needs one next makes a new one.
     pub(super) fn lose(&self, session: &Arc<Session>, reason: &LinkError) {
-        session.shut(reason);
+        // The pipe of a connection that has ended stays open for the calls that still ask it what the child has read.
+        if session.is_open() {
+            session.shut(reason);
+        }
         let mut state = lock(&self.state);
         if matches!(&state.phase, Phase::Up(current) if Arc::ptr_eq(current, session)) {
             state.lost(reason);

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod children;
+mod exits;
 mod http;
 mod sandbox;
 mod sse;

@@ -42,6 +42,11 @@ def raw(id, result):
 def call(id, params):
     name, arguments = params["name"], params.get("arguments") or {}
     token = (params.get("_meta") or {}).get("progressToken")
+    if "LOG" in os.environ:
+        with open(os.environ["LOG"], "a") as log:
+            log.write(name + "\n")
+    if name == "pids":
+        return text("ok", structuredContent={"server": os.getpid(), "supervisor": os.getppid()})
     if name == "echo":
         return text("ok", structuredContent=arguments)
     if name == "seen":
