@@ -237,6 +237,8 @@ impl Index {
         progress(Progress::Listing { files: 0 });
         self.keeper.settle();
         let all = self.core.work.len();
+        // Reported before the work starts, so that the first report does not depend on how fast the work is.
+        progress(Progress::Analysing { done: 0, all });
         thread::scope(|scope| {
             let work = scope.spawn(|| self.keeper.catch_up(cancelled));
             while !work.is_finished() {

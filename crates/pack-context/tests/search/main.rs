@@ -12,5 +12,6 @@ mod contract;
 mod found;
 mod noted;
 mod processes;
+mod progress;
 mod support;
 mod vectors;
