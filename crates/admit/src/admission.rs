@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
-use contract::lint::{Finding, Severity, lint_names};
 use contract::{Contract, Definition, canonical_json, sha256_of};
+use lint::{Finding, Severity, lint_names};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -282,7 +282,7 @@ fn compare_names(upstream: &Upstream, judged: &mut [Judged]) {
     // The linter blames the later ones; the first is as ambiguous.
     for (first, count) in by_name.into_values().filter(|(_, count)| *count > 1) {
         findings[first].push(Finding {
-            rule: contract::lint::rule(DUPLICATE).expect("the linter has this rule"),
+            rule: lint::rule(DUPLICATE).expect("the linter has this rule"),
             tool: judged[first].name.clone(),
             path: "/name".into(),
             message: format!("{count} tools of this list have this name"),

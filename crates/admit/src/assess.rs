@@ -5,8 +5,8 @@
 
 use std::sync::Arc;
 
-use contract::lint::{lint, lint_texts};
 use contract::{Contract, Definition};
+use lint::{lint, lint_texts};
 use serde_json::{Map, Value, json};
 
 use crate::overlay::apply::apply;
@@ -79,11 +79,7 @@ impl Case<'_> {
     }
 
     /// The server's own words may be bad where the overlay's are good. Nobody should forget that.
-    fn replaced_text(
-        &self,
-        name: &str,
-        findings: &[contract::lint::Finding],
-    ) -> impl Iterator<Item = Found> {
+    fn replaced_text(&self, name: &str, findings: &[lint::Finding]) -> impl Iterator<Item = Found> {
         let raw = Value::Object(self.entry.clone());
         let left: Vec<String> = findings.iter().map(|finding| finding.path.clone()).collect();
         lint_texts(name, &raw).into_iter().filter(move |finding| !left.contains(&finding.path)).map(

@@ -8,7 +8,7 @@ use std::collections::{BTreeSet, HashSet};
 use std::fmt;
 
 use contract::canonical_json;
-use contract::lint::lint_texts;
+use lint::lint_texts;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 

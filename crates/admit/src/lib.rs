@@ -1,7 +1,7 @@
 //! Which tools of an upstream server may run, and under which contract.
 //!
 //! A server says what its tools are; nobody has to believe it. [`admit`] judges each entry of a `tools/list` by the
-//! rules of [`contract::lint`], puts the operator's [`Overlay`] over it, compares it with the definition that was
+//! rules of [`lint`], puts the operator's [`Overlay`] over it, compares it with the definition that was
 //! admitted before ([`Pins`]) and says for each tool whether it runs, and why not ([`Judged`]). [`learn`] drafts an
 //! overlay from real answers.
 //!
@@ -13,6 +13,7 @@ mod admission;
 mod allowlist;
 mod assess;
 mod change;
+pub mod conformance;
 mod copies;
 mod decide;
 pub mod learn;

@@ -1,12 +1,12 @@
 //! Why a tool is in the state it is in, and what to do about it.
 //!
-//! Reasons are the findings of [`contract::lint`] (`C…`) and those of admission itself (`A…`), each with a remedy for the
+//! Reasons are the findings of [`lint`] (`C…`) and those of admission itself (`A…`), each with a remedy for the
 //! operator, who can rarely change the server. Messages are safe to show: hidden characters are escaped.
 
 use std::borrow::Cow;
 
-use contract::lint::{Finding, Severity};
 use contract::text::shortened;
+use lint::{Finding, Severity};
 use serde::Serialize;
 
 use crate::{Mode, Upstream, is_file_name};

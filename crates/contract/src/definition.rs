@@ -74,7 +74,7 @@ pub struct Contract {
     pub title: Option<String>,
     pub description: String,
     pub input: Schema,
-    /// None only where an operator lets a tool without one through; [`crate::lint`] reports it.
+    /// None only where an operator lets a tool without one through; the crate `lint` reports it.
     pub output: Option<Schema>,
     pub annotations: Map<String, Value>,
     pub constraints: Constraints,

@@ -2,7 +2,7 @@
 //!
 //! This crate owns the words of the agreement between the one who offers a tool and the one who calls it: the
 //! [`Contract`] with its schemas and [`Constraints`], the error [`Code`]s, the [`Tool`] and [`Resources`] traits that an
-//! outsider implements, the digest that names a definition, and the [`lint`] rules that judge one.
+//! outsider implements, and the digest that names a definition. The rules that judge a definition are in the crate `lint`.
 //!
 //! It knows no async runtime, no I/O and no MCP SDK: whoever runs a tool brings those. Start reading at
 //! [`Contract`], then [`Tool`].
@@ -12,7 +12,6 @@ mod constraints;
 mod definition;
 mod error;
 pub mod json;
-pub mod lint;
 mod markdown;
 mod resources;
 mod schema;
@@ -27,6 +26,8 @@ pub use definition::{Contract, ContractError, Definition, Example};
 pub use error::{Code, ToolError};
 pub use markdown::to_markdown;
 pub use resources::{Resource, ResourceBody, ResourceContent, ResourceTemplate, Resources};
+pub use schema::cost::BACKTRACKING_COST;
+pub use schema::keywords;
 pub use schema::{
     Draft, MAX_SCHEMA_BYTES, MAX_SCHEMA_COST, MAX_SCHEMA_DEPTH, Schema, SchemaError, Violation,
 };

@@ -5,7 +5,7 @@
 
 pub(crate) mod cost;
 mod defaults;
-pub(crate) mod keywords;
+pub mod keywords;
 mod violation;
 
 use std::sync::Arc;
@@ -106,7 +106,7 @@ impl Schema {
     }
 
     /// Evaluations that one part of an instance may need, at most [`MAX_SCHEMA_COST`].
-    pub(crate) fn cost(&self) -> u64 {
+    pub fn cost(&self) -> u64 {
         self.cost.steps
     }
 

@@ -1,4 +1,4 @@
-//! The path guard: opens files below one folder, and nothing else. Beside it, [`secrets`]: what no kept text may hold.
+//! The path guard: opens files below one folder, and nothing else.
 //!
 //! Access goes through a directory handle that cannot be left (`cap-std`; `openat2` with `RESOLVE_BENEATH` on Linux).
 //! A path is walked one component at a time, each opened without following a link; a link is read and its target
@@ -17,7 +17,6 @@ mod deny;
 mod listed;
 mod look;
 mod refusal;
-pub mod secrets;
 mod walk;
 
 use std::fs::{File, Metadata};

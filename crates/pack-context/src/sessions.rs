@@ -76,7 +76,7 @@ impl Sessions {
 
     /// A query that holds a recognisable secret is not kept.
     pub(crate) fn record_search(&self, caller: &Caller, query: &str, results: usize) {
-        if guard::secrets::find(query).is_some() {
+        if secrets::find(query).is_some() {
             return;
         }
         let at = (self.clock)();

@@ -1,8 +1,8 @@
 //! An overlay from what a server declares and what it really answered.
 
-use contract::lint::{lint, samples as valid_samples, strength};
 use contract::text::one_line;
 use contract::{Definition, Example, Schema};
+use lint::{lint, samples as valid_samples, strength};
 use serde_json::Value;
 
 use super::{Answer, Sample, Samples, infer};

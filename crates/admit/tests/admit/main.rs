@@ -1,6 +1,7 @@
 //! Admission at its boundary: lists, overlays, pins and policies in, judgements and pins out.
 
 mod changes;
+mod conformance;
 mod hostile;
 mod learning;
 mod overlays;
@@ -85,7 +86,7 @@ fn brief(admission: &Admission) -> String {
         let observed = if tool.observed { " observed" } else { "" };
         writeln!(text, "{name}: {:?}{observed}{runs}", tool.state).expect("a string takes text");
         for reason in &tool.reasons {
-            if reason.severity != contract::lint::Severity::Note || reason.rule.starts_with('A') {
+            if reason.severity != lint::Severity::Note || reason.rule.starts_with('A') {
                 writeln!(text, "  {} {}: {}", reason.severity, reason.rule, reason.message)
                     .expect("a string takes text");
                 writeln!(text, "    → {}", reason.remedy).expect("a string takes text");

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use conform::{Fix, Report, fix_overlays};
+use admit::conformance::{Fix, Report, fix_overlays};
 use serde::Serialize;
 
 use crate::failure::{Explain, Result};

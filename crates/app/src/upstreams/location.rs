@@ -17,8 +17,8 @@ pub fn place(upstream: &Upstream) -> String {
 /// The arguments of a program, with `…` in place of each that may be a secret.
 pub fn shown_args(args: &[String]) -> impl Iterator<Item = &str> {
     // `--token x` is recognised only as a whole.
-    let all_plain = guard::secrets::find(&args.join(" ")).is_none();
-    args.iter().map(move |arg| match all_plain && guard::secrets::find(arg).is_none() {
+    let all_plain = secrets::find(&args.join(" ")).is_none();
+    args.iter().map(move |arg| match all_plain && secrets::find(arg).is_none() {
         true => arg.as_str(),
         false => "…",
     })

@@ -113,7 +113,7 @@ impl Translate {
             return Err("it is vouch itself".to_owned());
         }
         // `--token x` is recognised only as a whole.
-        if let Some(rule) = guard::secrets::find(&args.join(" ")) {
+        if let Some(rule) = secrets::find(&args.join(" ")) {
             return Err(format!(
                 "an argument looks like {}, and vouch.toml must not hold it; pass it by env, if the server reads one",
                 rule.what
@@ -162,7 +162,7 @@ impl Translate {
         let asked = url.split_once('?').is_some_and(|(_, query)| {
             query.split('&').any(|part| is_secret_name(part.split('=').next().unwrap_or_default()))
         });
-        if login || asked || guard::secrets::find(&url).is_some() {
+        if login || asked || secrets::find(&url).is_some() {
             return Err("its url holds a key, and vouch.toml must not; use a header".to_owned());
         }
         let mut headers = Vec::new();
@@ -219,7 +219,7 @@ impl Translate {
         let literal =
             |piece: &Piece<'_>| matches!(piece, Piece::Text(text) if !SCHEMES.contains(text));
         if pieces.iter().any(literal)
-            && (is_secret_name(key) || guard::secrets::find(&format!("{key}={text}")).is_some())
+            && (is_secret_name(key) || secrets::find(&format!("{key}={text}")).is_some())
         {
             return self.hidden(upstream, key, text, notes);
         }

@@ -5,14 +5,14 @@ mod print;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use admit::conformance::{Report, ServerId, upstream_name};
 use app::check::drafts::Drafts;
 use app::check::target::{Target, TargetOptions};
 use app::config::Settings;
 use app::upstreams;
 use clap::ValueEnum;
-use conform::{Report, ServerId, upstream_name};
-use contract::lint::Severity;
 use link::{Link, Oddities, Server};
+use lint::Severity;
 use serde_json::Value;
 
 use crate::commands::Context;

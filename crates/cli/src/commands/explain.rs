@@ -5,7 +5,7 @@ use std::io::Write;
 use admit::{AdmissionRule, admission_rules};
 use app::config::nearest;
 use contract::Code;
-use contract::lint::{Rule, rule, rules};
+use lint::{Rule, rule, rules};
 use serde_json::json;
 
 use crate::commands::{Context, Format};

@@ -177,7 +177,7 @@ fn contracts() {
 fn explanations() {
     let project = project();
     let list = project.check(&["explain"]);
-    let rules = contract::lint::rules().iter().map(|rule| rule.id);
+    let rules = lint::rules().iter().map(|rule| rule.id);
     for name in rules.chain(contract::Code::ALL.iter().map(|code| code.as_str())) {
         assert!(list.lines().any(|line| line.starts_with(name)), "{name}\n{list}");
         assert!(project.check(&["explain", name]).starts_with("exit: 0"), "{name}");

@@ -17,7 +17,7 @@ const MAX_CHAIN: usize = 256;
 /// A pattern walks its text, other keywords look at it once.
 const PATTERN: u64 = 10;
 /// A pattern that may backtrack does so until its limit.
-pub(crate) const BACKTRACKING: u64 = 1_000;
+pub const BACKTRACKING_COST: u64 = 1_000;
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cost {
@@ -186,7 +186,7 @@ fn pattern_cost(pattern: &str) -> u64 {
         .as_bytes()
         .windows(2)
         .any(|pair| pair[0] == b'\\' && matches!(pair[1], b'1'..=b'9'));
-    if looks_around || refers_back { BACKTRACKING } else { PATTERN }
+    if looks_around || refers_back { BACKTRACKING_COST } else { PATTERN }
 }
 
 #[cfg(test)]

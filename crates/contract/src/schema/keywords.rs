@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 /// What a subschema is applied to, seen from the schema that holds it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub enum Place {
     /// A named property of the instance.
     Property,
     /// An element of the instance.
@@ -22,29 +22,29 @@ pub(crate) enum Place {
 }
 
 impl Place {
-    pub(crate) fn same_instance(self) -> bool {
+    pub fn same_instance(self) -> bool {
         matches!(self, Self::Also | Self::Choice | Self::Condition)
     }
 }
 
 /// One step down: `properties` → `name`, `allOf` → `0`, or a keyword alone.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Step<'a> {
-    pub(crate) place: Place,
-    pub(crate) keyword: &'a str,
-    pub(crate) key: Key<'a>,
-    pub(crate) schema: &'a Value,
+pub struct Step<'a> {
+    pub place: Place,
+    pub keyword: &'a str,
+    pub key: Key<'a>,
+    pub schema: &'a Value,
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Key<'a> {
+pub enum Key<'a> {
     None,
     Name(&'a str),
     Index(usize),
 }
 
 /// The direct subschemas of a schema, in document order. Instance data (`default`, `enum` …) is not entered.
-pub(crate) fn subschemas(schema: &Map<String, Value>) -> Vec<Step<'_>> {
+pub fn subschemas(schema: &Map<String, Value>) -> Vec<Step<'_>> {
     let mut steps = Vec::new();
     for (keyword, value) in schema {
         let Some(place) = place_of(keyword) else { continue };
@@ -98,7 +98,7 @@ fn holds_names(keyword: &str) -> bool {
 }
 
 /// What a reference inside the document points at: `#`, `#/pointer` or `#anchor`.
-pub(crate) fn resolve<'a>(root: &'a Value, reference: &str) -> Option<&'a Value> {
+pub fn resolve<'a>(root: &'a Value, reference: &str) -> Option<&'a Value> {
     let fragment = percent_decoded(reference.strip_prefix('#')?)?;
     if fragment.is_empty() || fragment.starts_with('/') {
         root.pointer(&fragment)

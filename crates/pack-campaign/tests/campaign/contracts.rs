@@ -94,10 +94,10 @@ fn examples_hold() {
 fn the_linter_finds_no_error() {
     let scene = Scene::ended();
     let definitions: Vec<_> = scene.tools.iter().map(|tool| tool.contract().definition()).collect();
-    let findings = contract::lint::lint_all(&definitions);
+    let findings = lint::lint_all(&definitions);
     let errors: Vec<String> = findings
         .iter()
-        .filter(|finding| finding.rule.severity == contract::lint::Severity::Error)
+        .filter(|finding| finding.rule.severity == lint::Severity::Error)
         .map(ToString::to_string)
         .collect();
     assert!(errors.is_empty(), "{}", errors.join("\n"));

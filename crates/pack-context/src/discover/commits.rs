@@ -116,7 +116,7 @@ fn fix(repository: &gix::Repository, commit: &gix::Commit<'_>, prefix: &BStr) ->
     let (subject, body) = message.trim().split_once('\n').unwrap_or((message.trim(), ""));
     let body = without_trailers(body);
     let fixes = FIXES.is_match(subject) || CLOSES.is_match(subject) || CLOSES.is_match(body);
-    if !fixes || TRIVIAL.is_match(subject) || guard::secrets::find(&message).is_some() {
+    if !fixes || TRIVIAL.is_match(subject) || secrets::find(&message).is_some() {
         return None;
     }
     let files = touched(repository, commit, parents.first().map(|id| id.detach()), prefix)?;

@@ -82,7 +82,7 @@ impl NewDiscovery {
         tags.iter().try_for_each(|tag| bounded("tag", tag, MAX_NAME))?;
         let all = [title.as_deref(), module.as_deref(), session.as_deref(), Some(&content)];
         let all = all.into_iter().flatten().chain(tags.iter().map(String::as_str));
-        if let Some(rule) = all.into_iter().find_map(guard::secrets::find) {
+        if let Some(rule) = all.into_iter().find_map(secrets::find) {
             return Err(Refused::Secret { what: rule.what, rule: rule.id });
         }
         let kind = self.kind.or_else(|| classify::by_wording(&content)).ok_or(Refused::NoKind)?;

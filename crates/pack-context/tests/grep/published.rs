@@ -72,7 +72,7 @@ fn the_examples_hold() {
 #[test]
 fn the_linter_notes_only_what_is_meant() {
     let tool = tool(&Project::new().open());
-    let findings = contract::lint::lint_all(&[tool.contract().definition()]);
+    let findings = lint::lint_all(&[tool.contract().definition()]);
     let findings: Vec<_> = findings.iter().map(|finding| finding.message.as_str()).collect();
     assert_eq!(
         findings,

@@ -80,7 +80,7 @@ fn examples_hold() {
 fn the_contract_passes_the_linter() {
     let project = Project::new(&[]);
     let definitions = [project.tool.contract().definition()];
-    let findings: Vec<_> = contract::lint::lint_all(&definitions)
+    let findings: Vec<_> = lint::lint_all(&definitions)
         .iter()
         .map(|finding| {
             format!("{:?} {}: {}", finding.rule.severity, finding.rule.name, finding.message)

@@ -97,7 +97,7 @@ fn the_linter_finds_what_the_seed_brings() {
     let project = Project::new();
     let session = project.open();
     let definition = session.tool("context_search").contract().definition();
-    let findings: Vec<_> = contract::lint::lint_all(&[definition])
+    let findings: Vec<_> = lint::lint_all(&[definition])
         .iter()
         .map(|finding| format!("{} {}: {}", finding.rule.id, finding.path, finding.message))
         .collect();

@@ -1,7 +1,6 @@
 //! What may be an entry, and the line it becomes. Pure: runs before a person is asked, and again before the write.
 
 use contract::{Code, ToolError};
-use guard::secrets;
 
 use super::MemoryFile;
 use super::json::{self, JsonError};

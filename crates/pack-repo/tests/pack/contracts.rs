@@ -103,10 +103,8 @@ fn examples_hold() {
 fn contracts_pass_the_linter() {
     let repo = Repo::new();
     let definitions = NAMES.map(|name| repo.tool(name).contract().definition());
-    let findings: Vec<_> = contract::lint::lint_all(&definitions)
-        .iter()
-        .map(|finding| format!("{finding:?}"))
-        .collect();
+    let findings: Vec<_> =
+        lint::lint_all(&definitions).iter().map(|finding| format!("{finding:?}")).collect();
     assert!(findings.is_empty(), "{}", findings.join("\n"));
 }
 

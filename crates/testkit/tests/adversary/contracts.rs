@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use contract::Definition;
-use contract::lint::lint_all;
 use insta::assert_snapshot;
+use lint::lint_all;
 
 use super::{greeted, list};
 

@@ -3,10 +3,11 @@
 use std::fmt::Write as _;
 use std::io::Write;
 
+use admit::conformance::{Report, Row};
 use app::check::drafts::{Draft, Drafts};
-use conform::{Report, Row};
-use contract::lint::Severity;
+use lint::Severity;
 use contract::text::one_line;
+use lint::Severity;
 use serde_json::Value;
 
 use crate::commands::Context;

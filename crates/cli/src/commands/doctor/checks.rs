@@ -8,7 +8,7 @@ use app::config::{self, Embeddings, Layer, Settings, TokenSource, suggest};
 use app::env::Var;
 use app::probe;
 use app::project;
-use contract::lint::{Severity, lint_all};
+use lint::{Severity, lint_all};
 use store::{SqliteStore, StateDir};
 
 use super::{Check, context, upstreams};

@@ -77,7 +77,7 @@ fn checked(flag: &str, (name, value): (String, &str)) -> Result<(String, String)
     value
         .parse::<Reference>()
         .map_err(|message| Failure::usage(format!("{flag} {name}: {message}")))?;
-    match guard::secrets::find(&format!("{name}={value}")) {
+    match secrets::find(&format!("{name}={value}")) {
         Some(rule) => {
             let variable = app::upstreams::translate::variable_name(&name);
             let message = format!(

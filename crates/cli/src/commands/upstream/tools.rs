@@ -3,15 +3,15 @@
 use std::io::Write;
 use std::sync::Arc;
 
+use admit::conformance::{Report, ServerId};
 use admit::{Judged, Reason, State};
 use app::config::{Connection, Sandbox, Settings};
 use app::env::Var;
 use app::upstreams::draft::{launcher, remedy};
 use app::upstreams::place;
 use app::upstreams::{self, Look, Survey, catalog_name, shown};
-use conform::{Report, ServerId};
-use contract::lint::Severity;
 use contract::text::one_line;
+use lint::Severity;
 use serde_json::{Value, json};
 
 use crate::commands::{Context, Format};

@@ -11,8 +11,8 @@ use std::error::Error;
 use std::sync::Arc;
 
 use contract::Definition;
-use contract::lint::lint;
 use link::{Abilities, Answer, Call, Endpoint, Link, Options, Reach, Resume, Turn};
+use lint::lint;
 use serde_json::{Map, Value, json};
 
 use asked::{AsItStands, accept};
