@@ -1,10 +1,11 @@
 //! All upstreams together: opened at once, kept current, published as one catalog.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::join_all;
+use parking_lot::Mutex;
 use runtime::{Catalog, CatalogError, Pipeline};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
@@ -89,7 +90,7 @@ impl Gateway {
 
     /// Looks at all upstreams now and whenever they change, and publishes what may be called, until it is closed.
     pub fn keep(self: &Arc<Self>, pipeline: &Arc<Pipeline>) {
-        let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut tasks = self.tasks.lock();
         keep::start(self, pipeline, &mut tasks, &self.stop);
     }
 
@@ -107,7 +108,7 @@ impl Gateway {
     /// Serves what may be called now. [`Gateway::keep`] does it after every look; whoever waited for the first one does
     /// it once more, to be sure that it is served.
     pub fn publish(&self, pipeline: &Pipeline) {
-        let mut known = self.publishing.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.publishing.lock();
         match self.catalog() {
             Ok((catalog, clashes)) => {
                 for clash in clashes.iter().filter(|clash| !known.contains(clash)) {
@@ -132,7 +133,7 @@ impl Gateway {
     /// Ends every connection and every child. What was recorded of answers is on disk then.
     pub async fn close(&self) {
         self.stop.cancel();
-        let tasks = std::mem::take(&mut *self.tasks.lock().unwrap_or_else(PoisonError::into_inner));
+        let tasks = std::mem::take(&mut *self.tasks.lock());
         tasks.join_all().await;
         join_all(self.upstreams.iter().map(|upstream| upstream.link().close())).await;
         if let Some(recorder) = &self.recorder {

@@ -6,10 +6,11 @@
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use admit::{Pins, PinsError};
+use parking_lot::Mutex;
 
 /// Ten thousand definitions of the largest size that is admitted would be more; nobody reviews such a file.
 const MAX_FILE_BYTES: u64 = 64 * 1024 * 1024;
@@ -84,7 +85,7 @@ impl LockFile {
             }
             let before = self.stamp();
             self.replace(&text).map_err(fail)?;
-            let mut known = self.known();
+            let mut known = self.known.lock();
             // What others wrote before us is still news.
             if *known == before {
                 *known = self.stamp();
@@ -96,11 +97,7 @@ impl LockFile {
     /// Whether others have changed the file since we last knew what is in it.
     pub(crate) fn has_news(&self) -> bool {
         let now = self.stamp();
-        now != std::mem::replace(&mut *self.known(), now)
-    }
-
-    fn known(&self) -> MutexGuard<'_, Stamp> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+        now != std::mem::replace(&mut *self.known.lock(), now)
     }
 
     fn stamp(&self) -> Stamp {

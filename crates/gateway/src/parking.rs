@@ -6,12 +6,13 @@
 //! restart, or at another instance, the client is told to call again.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use contract::{Code, ToolError};
 use link::{Asker, Failed, Turn};
+use parking_lot::Mutex;
 use runtime::{Inquiry, Stop};
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
@@ -116,7 +117,7 @@ impl Lot {
             return Ok(None);
         };
         let ticket = ticket.as_str().map(|ticket| Ticket(ticket.to_owned()));
-        let parked = ticket.and_then(|ticket| self.state().remove(&ticket));
+        let parked = ticket.and_then(|ticket| self.state.lock().remove(&ticket));
         let Some(Parked { running, method, answer }) = parked else {
             return Err(ToolError::new(
                 Code::UpstreamUnavailable,
@@ -162,7 +163,7 @@ impl Lot {
         method: &str,
         params: Value,
     ) -> Result<(Ticket, Stop), String> {
-        if self.state().len() >= MAX_PARKED {
+        if self.state.lock().len() >= MAX_PARKED {
             return Err("too many calls wait for an answer".to_owned());
         }
         let ticket = Ticket::new()?;
@@ -176,18 +177,13 @@ impl Lot {
     }
 
     fn park(self: &Arc<Self>, ticket: Ticket, parked: Parked) {
-        self.state().insert(ticket.clone(), parked);
+        self.state.lock().insert(ticket.clone(), parked);
         let lot = Arc::downgrade(self);
         tokio::spawn(async move {
             tokio::time::sleep(PATIENCE).await;
             if let Some(lot) = lot.upgrade() {
-                lot.state().remove(&ticket);
+                lot.state.lock().remove(&ticket);
             }
         });
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        // Each step leaves it whole.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -7,9 +7,10 @@ use std::fs::{DirBuilder, File};
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use admit::learn::{Sample, Samples};
+use parking_lot::Mutex;
 use tokio::task::JoinSet;
 
 #[derive(Debug, thiserror::Error)]
@@ -72,7 +73,7 @@ impl Recorder {
     /// Off the threads that serve connections. A sample that cannot be kept is no reason to fail the call.
     pub(crate) fn record(self: &Arc<Self>, upstream: &str, tool: &str, sample: Sample) {
         let (recorder, upstream, tool) = (Arc::clone(self), upstream.to_owned(), tool.to_owned());
-        let mut writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut writing = self.writing.lock();
         while writing.try_join_next().is_some() {}
         writing.spawn_blocking(move || {
             if let Err(error) = recorder.keep(&upstream, &tool, sample) {
@@ -83,15 +84,14 @@ impl Recorder {
 
     /// Waits until all that was recorded is on disk.
     pub(crate) async fn flush(&self) {
-        let writing =
-            std::mem::take(&mut *self.writing.lock().unwrap_or_else(PoisonError::into_inner));
+        let writing = std::mem::take(&mut *self.writing.lock());
         writing.join_all().await;
     }
 
     fn keep(&self, upstream: &str, tool: &str, sample: Sample) -> io::Result<()> {
         let folder = self.folder.join(upstream);
         let path = folder.join(format!("{tool}.jsonl"));
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.lock();
         let samples = match known.entry((upstream.to_owned(), tool.to_owned())) {
             std::collections::hash_map::Entry::Occupied(entry) => entry.into_mut(),
             std::collections::hash_map::Entry::Vacant(entry) => entry.insert(read(&path)?),

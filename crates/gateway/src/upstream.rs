@@ -1,13 +1,14 @@
 //! One upstream: its connection, and what the last look at its tools found.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use admit::{Admission, Judged, Pins, Policy};
 use contract::{Code, Contract};
 use jiff::Timestamp;
 use link::{Link, LinkError, Server, Status};
+use parking_lot::RwLock;
 use serde_json::Value;
 use tokio::sync::{Semaphore, watch};
 
@@ -91,7 +92,7 @@ impl Upstream {
     }
 
     pub fn view(&self) -> Arc<View> {
-        Arc::clone(&self.view.read().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&self.view.read())
     }
 
     /// Lists and judges the tools. A failure is in the view, and leaves the last judgement as it was.
@@ -113,7 +114,7 @@ impl Upstream {
                 View { failure: Some(failure), ..(*before).clone() }
             }
         };
-        *self.view.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(view);
+        *self.view.write() = Arc::new(view);
         self.looks.send_modify(|looks| *looks += 1);
     }
 

@@ -5,9 +5,10 @@
 mod asks;
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use contract::Progress;
+use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -58,7 +59,7 @@ impl Flight {
         listener: Listener,
         reply: Option<oneshot::Sender<Reply>>,
     ) -> Result<Ticket, LinkError> {
-        let mut calls = lock(&self.calls);
+        let mut calls = self.calls.lock();
         // Looked at under the lock: `close` empties the map under it.
         if let Some(reason) = self.closed_by() {
             return Err(reason);
@@ -82,7 +83,7 @@ impl Flight {
     /// Ends every call in flight and refuses new ones. The first reason stays. Whoever waits for a reply has sent its
     /// request: why the connection ended says nothing of whether that ran.
     pub(crate) fn close(&self, reason: &LinkError) {
-        let mut calls = lock(&self.calls);
+        let mut calls = self.calls.lock();
         self.closed.send_if_modified(|closed| {
             let first = closed.is_none();
             if first {
@@ -102,7 +103,7 @@ impl Flight {
 
     /// An answer that came over the shared connection.
     pub(crate) fn answer(&self, id: Option<u64>, outcome: &Outcome<'_>) {
-        let reply = id.and_then(|id| lock(&self.calls).get_mut(&id)?.reply.take());
+        let reply = id.and_then(|id| self.calls.lock().get_mut(&id)?.reply.take());
         match reply {
             Some(reply) => {
                 let _ = reply.send(self.outcome(outcome));
@@ -142,7 +143,7 @@ impl Flight {
         count(&self.context.oversized);
         let limit = self.context.bounds.max_message_bytes;
         tracing::warn!(server = self.context.name, size, limit, "skipped a message over the limit");
-        let mut calls = lock(&self.calls);
+        let mut calls = self.calls.lock();
         for (call, entry) in calls.iter_mut() {
             if id.is_none_or(|id| id == *call)
                 && let Some(reply) = entry.reply.take()
@@ -179,7 +180,7 @@ impl Flight {
             Value::String(text) => text.parse().ok(),
             _ => None,
         };
-        let sink = id.and_then(|id| lock(&self.calls).get(&id)?.listener.progress.clone());
+        let sink = id.and_then(|id| self.calls.lock().get(&id)?.listener.progress.clone());
         if let Some(sink) = sink {
             let message = note.message.map(|text| self.context.shown(&text, SHOWN_MESSAGE));
             sink(Progress { done: note.progress, total: note.total, message });
@@ -187,7 +188,7 @@ impl Flight {
     }
 
     fn leave(&self, id: u64) {
-        lock(&self.calls).remove(&id);
+        self.calls.lock().remove(&id);
         self.end_asks_of(id);
     }
 }
@@ -217,9 +218,4 @@ impl Drop for Ticket {
     fn drop(&mut self) {
         self.flight.leave(self.id);
     }
-}
-
-/// Nothing here panics while it holds a lock; a poisoned one is as good as any.
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

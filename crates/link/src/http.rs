@@ -5,16 +5,17 @@ mod dial;
 mod listen;
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, OnceLock};
 
 use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue, StatusCode};
+use parking_lot::Mutex;
 use reqwest::{Client, Response, Url};
 use serde_json::value::RawValue;
 use tokio::task::AbortHandle;
 
 use crate::error::Fail;
-use crate::flight::{Flight, lock};
+use crate::flight::Flight;
 use crate::session::{Request, aside};
 use crate::{Endpoint, Era, LinkError, envelope, headers};
 
@@ -116,7 +117,7 @@ impl Http {
     }
 
     pub(crate) fn shut(&self) {
-        for task in lock(&self.tasks).drain(..) {
+        for task in self.tasks.lock().drain(..) {
             task.abort();
         }
     }

@@ -3,10 +3,11 @@
 //! A corpus only grows. What is new is taken in when somebody asks, so that the campaign's own list is held no longer than
 //! a copy of a few pointers takes.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use fuzz::call::Call;
 use fuzz::campaign::{Entry, Shared};
+use parking_lot::Mutex;
 
 #[derive(Default)]
 pub(crate) struct Corpus {
@@ -31,7 +32,7 @@ pub(crate) struct Transaction<'a> {
 
 impl Corpus {
     pub(crate) fn now(&self, shared: &Shared) -> Arc<Transactions> {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.lock();
         let (new, _) = shared.corpus_page(known.entries.len(), usize::MAX);
         if !new.is_empty() {
             Arc::make_mut(&mut known).add(new);

@@ -4,11 +4,12 @@
 //! reports are made in the background, one at a time and with rests that keep the cost for the campaign below a part
 //! in [`REST`]; until the next is there the last one is told. Once the campaign has ended the report is exact.
 
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use coverage::Report;
 use fuzz::campaign::{Hits, Shared, cover};
+use parking_lot::{Condvar, Mutex, MutexGuard};
 
 /// How long a call waits for a newer report if there is an older one.
 const PATIENCE: Duration = Duration::from_millis(5);
@@ -49,20 +50,20 @@ impl Cover {
     pub(crate) fn new(shared: Arc<Shared>) -> Self {
         let desk = Desk { shared, state: Mutex::default(), changed: Condvar::new() };
         let cover = Self { desk: Arc::new(desk) };
-        let state = cover.desk.lock();
+        let state = cover.desk.state.lock();
         drop(cover.desk.begin(state));
         cover
     }
 
     /// Some report, for what is the same in all: which lines can run.
     pub(crate) fn any(&self) -> Arc<Covered> {
-        self.desk.exact(self.desk.lock(), &[], false)
+        self.desk.exact(self.desk.state.lock(), &[], false)
     }
 
     /// Another number once more is covered. It waits for nothing, but has a newer report made if there can be one.
     pub(crate) fn version(&self) -> u64 {
         let hits = self.desk.shared.hits();
-        let state = self.desk.lock();
+        let state = self.desk.state.lock();
         let version = state.version;
         if state.is_stale(&hits) && !state.is_busy && !state.rests() {
             drop(self.desk.begin(state));
@@ -75,7 +76,7 @@ impl Cover {
         let desk = &self.desk;
         let has_ended = desk.shared.has_ended();
         let hits = desk.shared.hits();
-        let mut state = desk.lock();
+        let mut state = desk.state.lock();
         if let Some(latest) = state.latest.as_ref().filter(|it| it.is_of(&hits)) {
             return Arc::clone(latest);
         }
@@ -83,10 +84,10 @@ impl Cover {
             state = desk.begin(state);
         }
         if let Some(older) = state.latest.clone().filter(|_| !has_ended) {
-            let waited = desk.changed.wait_timeout_while(state, PATIENCE, |state| {
+            let is_older = |state: &mut State| {
                 state.is_busy && state.latest.as_ref().is_some_and(|it| Arc::ptr_eq(it, &older))
-            });
-            let (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+            };
+            desk.changed.wait_while_for(&mut state, is_older, PATIENCE);
             return state.latest.clone().unwrap_or(older);
         }
         desk.exact(state, &hits, has_ended)
@@ -108,8 +109,7 @@ impl Desk {
             if !state.is_busy {
                 state = self.begin(state);
             }
-            let waited = self.changed.wait_while(state, |state| state.is_busy);
-            state = waited.unwrap_or_else(PoisonError::into_inner);
+            self.changed.wait_while(&mut state, |state| state.is_busy);
         }
     }
 
@@ -123,7 +123,7 @@ impl Desk {
         }
         drop(state);
         self.make();
-        self.lock()
+        self.state.lock()
     }
 
     fn make(&self) {
@@ -133,15 +133,11 @@ impl Desk {
         let report = cover::report(&self.shared.target, &hits);
         let covered = Arc::new(Covered { hits, report });
         let rest = (begun.elapsed() * REST).min(MAX_REST);
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let is_other = |old: &Arc<Covered>| old.report.contracts != covered.report.contracts;
         state.version += u64::from(state.latest.as_ref().is_none_or(is_other));
         state.latest = Some(covered);
         state.rests_until = Some(Instant::now() + rest);
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -160,7 +156,7 @@ struct Busy<'a>(&'a Desk);
 
 impl Drop for Busy<'_> {
     fn drop(&mut self) {
-        self.0.lock().is_busy = false;
+        self.0.state.lock().is_busy = false;
         self.0.changed.notify_all();
     }
 }

@@ -15,11 +15,11 @@ mod read;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
 
 use contract::time;
 use fuzz::campaign::Command;
 use fuzz::target::Target;
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -82,7 +82,7 @@ impl CommandLog {
         let line = Line { time, round, calls, tool: tool.to_owned(), arguments };
         let mut line = serde_json::to_vec(&line)?;
         line.push(b'\n');
-        file.lock().unwrap_or_else(PoisonError::into_inner).write_all(&line)
+        file.lock().write_all(&line)
     }
 
     /// Writes down commands of an earlier run that are given again, so that this run can be repeated as well.

@@ -1,8 +1,9 @@
 //! How fast calls are made just now.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
 
 /// What counts as now.
 const WINDOW: Duration = Duration::from_secs(10);
@@ -23,7 +24,7 @@ impl Pace {
 
     /// Calls in a second, since the oldest look that is no older than ten seconds or, without one, since the last.
     pub(crate) fn per_second(&self, calls: u64) -> u64 {
-        let mut looks = self.looks.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut looks = self.looks.lock();
         let now = Instant::now();
         // One look always stays, to compare with.
         while looks.len() > 1 && (now - looks[0].0 > WINDOW || looks.len() >= MAX_LOOKS) {

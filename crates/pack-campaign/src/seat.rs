@@ -1,11 +1,12 @@
 //! One campaign by its handle, from before it begins until after its end.
 
 use std::path::PathBuf;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
 use contract::{Code, ToolError};
 use fuzz::campaign::Shared;
 use fuzz::reproducer::foundry::Scene;
+use parking_lot::RwLock;
 
 use crate::log::CommandLog;
 use crate::running::Running;
@@ -56,7 +57,7 @@ impl Seat {
     }
 
     fn set(&self, state: State) {
-        *self.state.write().unwrap_or_else(PoisonError::into_inner) = state;
+        *self.state.write() = state;
     }
 
     /// The campaign, if it has begun.
@@ -65,7 +66,7 @@ impl Seat {
     /// 503 means to every client. NOT_FOUND would say that the caller named a wrong thing.
     pub(crate) fn running(&self) -> Result<Arc<Running>, ToolError> {
         let handle = &self.handle;
-        match &*self.state.read().unwrap_or_else(PoisonError::into_inner) {
+        match &*self.state.read() {
             State::Live(running) => Ok(Arc::clone(running)),
             State::Preparing => Err(ToolError::new(
                 Code::UpstreamUnavailable,

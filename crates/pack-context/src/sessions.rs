@@ -15,10 +15,11 @@ mod text;
 mod warmth;
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use contract::Caller;
 use jiff::{SignedDuration, Timestamp};
+use parking_lot::Mutex;
 use store::context::{Event, Session, SessionKey, What};
 use store::{Clock, system_clock};
 
@@ -147,7 +148,7 @@ impl Sessions {
             format!("{UNNAMED}{}", id_of(&["unnamed session", principal, client, &time]))
         };
         let goes_on = |seen: Timestamp| now.duration_since(seen) < IDLE;
-        let mut unnamed = lock(&self.unnamed);
+        let mut unnamed = self.unnamed.lock();
         if unnamed.len() > MAX_IDLE_CLIENTS {
             unnamed.clear();
         }
@@ -165,10 +166,6 @@ impl Sessions {
         unnamed.insert(key, Running { id: id.clone(), seen: now });
         id
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

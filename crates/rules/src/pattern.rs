@@ -5,12 +5,13 @@
 //! process. Only rules add to it, so it stays as small as the configurations that were read.
 
 use std::collections::HashMap;
-use std::sync::{LazyLock, PoisonError, RwLock};
+use std::sync::LazyLock;
 
 use cel::common::ast::{EntryExpr, Expr, IdedExpr};
 use cel::common::types::{CelBool, CelString, STRING_TYPE};
 use cel::common::value::CowVal;
 use cel::{Env, ExecutionError};
+use parking_lot::RwLock;
 use regex::{Regex, RegexBuilder};
 
 use crate::RuleError;
@@ -99,7 +100,7 @@ fn compile(pattern: &str) -> Result<Regex, regex::Error> {
 fn remember(pattern: &str) -> Result<(), regex::Error> {
     let compiled = compile(pattern)?;
     // Nothing can be half done in there, so a panic elsewhere does not spoil it.
-    let mut known = KNOWN.write().unwrap_or_else(PoisonError::into_inner);
+    let mut known = KNOWN.write();
     known.insert(pattern.to_owned(), compiled);
     Ok(())
 }
@@ -109,7 +110,7 @@ fn matches<'b, 'v>(args: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, Executio
     let (Some(of), Some(pattern)) = (text(0), text(1)) else {
         return Err(ExecutionError::missing_argument_or_target());
     };
-    let known = KNOWN.read().unwrap_or_else(PoisonError::into_inner);
+    let known = KNOWN.read();
     let found = match known.get(pattern.inner()) {
         Some(compiled) => compiled.is_match(of.inner()),
         None => {

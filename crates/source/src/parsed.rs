@@ -1,9 +1,10 @@
 //! What texts said, remembered by their content: the same text says the same wherever and whenever it is read.
 
 use std::num::NonZeroUsize;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use lru::LruCache;
+use parking_lot::Mutex;
 use sha2::{Digest, Sha256};
 
 use crate::language::Language;
@@ -50,12 +51,11 @@ fn recall<K: std::hash::Hash + Eq, V: Clone>(
     key: K,
     parse: impl FnOnce() -> V,
 ) -> V {
-    let lock = || memory.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(known) = lock().get(&key) {
+    if let Some(known) = memory.lock().get(&key) {
         return known.clone();
     }
     let found = parse();
-    lock().put(key, found.clone());
+    memory.lock().put(key, found.clone());
     found
 }
 

@@ -10,8 +10,8 @@ mod activity;
 mod discoveries;
 
 use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use parking_lot::Mutex;
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
 pub use self::activity::{
@@ -23,6 +23,7 @@ use crate::sqlite::{Failure, connect};
 use crate::{StateDir, StoreError};
 
 pub struct ContextStore {
+    // A panic while a connection is locked rolls its transaction back, so the connection stays usable.
     reader: Mutex<Connection>,
     writer: Mutex<Connection>,
     path: PathBuf,
@@ -117,7 +118,7 @@ impl ContextStore {
         &self,
         action: impl FnOnce(&Connection) -> Result<T, Failure>,
     ) -> Result<T, StoreError> {
-        action(&lock(&self.reader)).map_err(|failure| failure.at(&self.path))
+        action(&self.reader.lock()).map_err(|failure| failure.at(&self.path))
     }
 
     fn write<T>(
@@ -133,13 +134,8 @@ impl ContextStore {
             tx.commit()?;
             Ok(value)
         };
-        run(&mut lock(&self.writer)).map_err(|failure: Failure| failure.at(&self.path))
+        run(&mut self.writer.lock()).map_err(|failure: Failure| failure.at(&self.path))
     }
-}
-
-/// A panic while it was held rolled its transaction back, so the connection is sound.
-fn lock(connection: &Mutex<Connection>) -> MutexGuard<'_, Connection> {
-    connection.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn generation(connection: &Connection, name: &str) -> Result<i64, Failure> {

@@ -5,9 +5,10 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use ignore::{DirEntry, WalkBuilder, WalkState};
+use parking_lot::Mutex;
 
 use crate::rules::{self, OneByOne};
 use crate::{Entry, Stamp, Tree, by_path, is_within};
@@ -40,18 +41,18 @@ impl Tree {
                 let (entered, before_reading) = (Arc::clone(&entered), Arc::clone(before_reading));
                 Arc::new(move |path| {
                     before_reading(path);
-                    lock(&entered).push(path.to_owned());
+                    entered.lock().push(path.to_owned());
                 })
             };
             self.collect(folder, true, &hook, &found, walk);
         }
         let greppable: BTreeSet<Box<str>> =
-            lock(&found).entries.iter().map(|entry| entry.path.clone()).collect();
-        let anywhere = self.extra_of(&lock(&entered), folder);
+            found.lock().entries.iter().map(|entry| entry.path.clone()).collect();
+        let anywhere = self.extra_of(&entered.lock(), folder);
         for extra in self.extra.iter().chain(&anywhere) {
             self.list_extra(extra, folder, before_reading, &found);
         }
-        let mut listing = std::mem::take(&mut *lock(&found));
+        let mut listing = std::mem::take(&mut *found.lock());
         listing.entries.retain(|entry| entry.greppable || !greppable.contains(&entry.path));
         listing.entries.sort_unstable_by(|left, right| by_path(&left.path, &right.path));
         listing.entries.dedup_by(|left, right| left.path == right.path);
@@ -166,14 +167,10 @@ struct Gathered {
 
 impl Drop for Gathered {
     fn drop(&mut self) {
-        let mut all = lock(&self.all);
+        let mut all = self.all.lock();
         all.entries.append(&mut self.listing.entries);
         all.unreadable.append(&mut self.listing.unreadable);
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn is_folder(entry: &DirEntry) -> bool {

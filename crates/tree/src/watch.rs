@@ -25,10 +25,11 @@ mod remote;
 #[cfg(target_os = "linux")]
 mod thread;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use self::engine::Engine;
 use crate::{Entry, Tree};
+use parking_lot::Mutex;
 
 /// What happened. Applied in order, changes keep a list of all files right.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,22 +76,22 @@ impl Watch {
 
     /// Waits for nothing but the work itself: pending changes are told from this thread.
     pub fn settle(&self) -> Settled {
-        lock(&self.engine).settle()
+        self.engine.lock().settle()
     }
 
     /// Lists all files again, events or not.
     pub fn recheck(&self) {
-        lock(&self.engine).list_again("");
+        self.engine.lock().list_again("");
     }
 
     /// How many folders could not be read.
     pub fn unreadable(&self) -> usize {
-        lock(&self.engine).unreadable.len()
+        self.engine.lock().unreadable.len()
     }
 
     /// Whether changes are told as they happen, rather than found by listing.
     pub fn is_live(&self) -> bool {
-        lock(&self.engine).is_live()
+        self.engine.lock().is_live()
     }
 }
 
@@ -101,8 +102,4 @@ impl Drop for Watch {
             thread.stop();
         }
     }
-}
-
-fn lock(engine: &Mutex<Engine>) -> MutexGuard<'_, Engine> {
-    engine.lock().unwrap_or_else(PoisonError::into_inner)
 }

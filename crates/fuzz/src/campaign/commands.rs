@@ -3,9 +3,8 @@
 //! A command takes effect in all workers at the beginning of the same round, which none of them has begun when it is
 //! given. So it is known before it takes effect when that will be, and a campaign can be repeated with its commands.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
 use alloy_primitives::{Address, U256};
+use parking_lot::Mutex;
 
 use crate::script::Step;
 use crate::target::FunctionId;
@@ -55,7 +54,7 @@ impl Commands {
         command: Command,
         note: impl FnOnce(u64) -> Result<(), E>,
     ) -> Result<u64, E> {
-        let mut inner = self.lock();
+        let mut inner = self.inner.lock();
         let round = inner.next();
         note(round)?;
         inner.given.push((round, command));
@@ -64,7 +63,7 @@ impl Commands {
 
     /// The worker begins a round: what it is to do then.
     pub(super) fn begin(&self, worker: usize, round: u64) -> Vec<Command> {
-        let mut inner = self.lock();
+        let mut inner = self.inner.lock();
         inner.rounds[worker] = round;
         let now = inner.given.iter().filter(|(at, _)| *at == round);
         now.map(|(_, command)| command.clone()).collect()
@@ -72,7 +71,7 @@ impl Commands {
 
     /// The functions that are called more often, as far as commands have taken effect or are about to.
     pub(super) fn priorities(&self) -> Vec<FunctionId> {
-        let inner = self.lock();
+        let inner = self.inner.lock();
         let next = inner.next();
         let mut given: Vec<_> = inner.given.iter().filter(|(round, _)| *round <= next).collect();
         // Those of an earlier campaign and those of now may come in any order.
@@ -86,16 +85,12 @@ impl Commands {
 
     /// The last that were given, the newest first, with the rounds in which they take effect.
     pub(super) fn last(&self, count: usize) -> Vec<(u64, Command)> {
-        self.lock().given.iter().rev().take(count).cloned().collect()
+        self.inner.lock().given.iter().rev().take(count).cloned().collect()
     }
 
     /// The round that each worker is in.
     pub(super) fn rounds(&self) -> Vec<u64> {
-        self.lock().rounds.clone()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Inner> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+        self.inner.lock().rounds.clone()
     }
 }
 

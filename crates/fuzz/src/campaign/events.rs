@@ -5,12 +5,13 @@
 
 use std::cmp::Reverse;
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use crossbeam_queue::ArrayQueue;
+use parking_lot::{Mutex, MutexGuard};
 
 use super::pool::Entry;
 use crate::call::Call;
@@ -165,7 +166,7 @@ impl Subscription {
 impl Board {
     /// The ring, with everything that came until now.
     fn look(&self) -> MutexGuard<'_, Ring> {
-        let mut ring = self.ring.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut ring = self.ring.lock();
         // What had to go was there before what is there now.
         ring.count += self.lost.swap(0, Ordering::Relaxed);
         // No more than there is room for: workers go on while this is emptied.

@@ -5,10 +5,11 @@
 //! schedules the threads, and waits only for one that has fallen nearly as many rounds behind.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::Arc;
 
 use super::check::Site;
 use super::pool::Entry;
+use parking_lot::{Condvar, Mutex};
 
 /// How many rounds later finds are taken in: more than the longest stretch of work takes, in which a worker ends no round
 /// (see `worker::STRETCH_WORK`). With two rounds, two workers made a tenth fewer calls, since one waited for the other.
@@ -56,7 +57,7 @@ impl Exchange {
         finds: Finds,
         is_stopped: impl Fn() -> bool,
     ) -> Option<Vec<Arc<Finds>>> {
-        let mut board = self.board.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut board = self.board.lock();
         let desk = &mut board[worker];
         desk.rounds.push_back(Arc::new(finds));
         let next = desk.first + desk.rounds.len() as u64;
@@ -74,8 +75,7 @@ impl Exchange {
                 return None;
             }
             let wait = std::time::Duration::from_millis(50);
-            let waited = self.changed.wait_timeout(board, wait);
-            board = waited.unwrap_or_else(PoisonError::into_inner).0;
+            self.changed.wait_for(&mut board, wait);
         }
         let found = board
             .iter()
@@ -93,14 +93,14 @@ impl Exchange {
 
     /// The worker ends; nobody waits for it any more.
     pub(super) fn leave(&self, worker: usize) {
-        let mut board = self.board.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut board = self.board.lock();
         board[worker].has_left = true;
         self.changed.notify_all();
     }
 
     /// True once all workers have left.
     pub(super) fn is_deserted(&self) -> bool {
-        let board = self.board.lock().unwrap_or_else(PoisonError::into_inner);
+        let board = self.board.lock();
         board.iter().all(|desk| desk.has_left)
     }
 

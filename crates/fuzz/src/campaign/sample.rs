@@ -2,11 +2,12 @@
 //!
 //! A worker looks at one number for each call, which says whether anybody wants to know of its function.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use alloy_primitives::{I256, U256};
+use parking_lot::{Condvar, Mutex};
 
 use crate::abi::{Type, Value, decode};
 use crate::chain::Outcome;
@@ -74,7 +75,7 @@ impl Samples {
             seen: Mutex::new(Sampled { calls: 0, reverts: 0, gas: None, outputs }),
             changed: Condvar::new(),
         });
-        lock(&self.running).push(tally.clone());
+        self.running.lock().push(tally.clone());
         self.wanted[id.0 as usize].fetch_add(1, Ordering::Relaxed);
         Sample { samples: self.clone(), tally }
     }
@@ -86,7 +87,7 @@ impl Samples {
 
     /// Counts a call in every sample of its function.
     pub(super) fn add(&self, id: FunctionId, function: &Function, outcome: &Outcome) {
-        let mut running = lock(&self.running);
+        let mut running = self.running.lock();
         let is_full = |tally: &Arc<Tally>| tally.function == id && tally.add(function, outcome);
         let before = running.len();
         running.retain(|tally| !is_full(tally));
@@ -97,14 +98,14 @@ impl Samples {
     /// Nobody waits any longer: no more calls are made.
     pub(super) fn close(&self) {
         self.is_closed.store(true, Ordering::Relaxed);
-        for tally in lock(&self.running).iter() {
-            let _seen = lock(&tally.seen);
+        for tally in self.running.lock().iter() {
+            let _seen = tally.seen.lock();
             tally.changed.notify_all();
         }
     }
 
     fn end(&self, tally: &Arc<Tally>) {
-        let mut running = lock(&self.running);
+        let mut running = self.running.lock();
         if let Some(index) = running.iter().position(|other| Arc::ptr_eq(other, tally)) {
             running.swap_remove(index);
             self.wanted[tally.function.0 as usize].fetch_sub(1, Ordering::Relaxed);
@@ -115,7 +116,7 @@ impl Samples {
 impl Tally {
     /// Counts a call; true if it was the last that is wanted.
     fn add(&self, function: &Function, outcome: &Outcome) -> bool {
-        let mut seen = lock(&self.seen);
+        let mut seen = self.seen.lock();
         seen.add(function, outcome);
         let is_full = seen.calls >= self.wanted;
         if is_full {
@@ -174,8 +175,9 @@ impl Sample {
         let goes_on = |seen: &mut Sampled| {
             seen.calls < tally.wanted && !samples.is_closed.load(Ordering::Relaxed)
         };
-        let waited = tally.changed.wait_timeout_while(lock(&tally.seen), most, goes_on);
-        waited.unwrap_or_else(PoisonError::into_inner).0.clone()
+        let mut seen = tally.seen.lock();
+        tally.changed.wait_while_for(&mut seen, goes_on, most);
+        seen.clone()
     }
 }
 
@@ -183,8 +185,4 @@ impl Drop for Sample {
     fn drop(&mut self) {
         self.samples.end(&self.tally);
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -5,11 +5,12 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use alloy_primitives::I256;
+use parking_lot::{Condvar, Mutex};
 
 use super::check::Site;
 use super::commands::{Command, Commands};
@@ -221,27 +222,26 @@ impl Shared {
     }
 
     pub fn pause(&self) {
-        *lock(&self.paused) = true;
+        *self.paused.lock() = true;
     }
 
     pub fn resume(&self) {
-        *lock(&self.paused) = false;
+        *self.paused.lock() = false;
         self.resumed.notify_all();
     }
 
     pub fn is_paused(&self) -> bool {
-        *lock(&self.paused)
+        *self.paused.lock()
     }
 
     /// Waits while the campaign is paused, but not past its end.
     pub(super) fn wait_if_paused(&self) {
-        let mut paused = lock(&self.paused);
+        let mut paused = self.paused.lock();
         while *paused && !self.is_stopped() && !self.is_time_up() {
             let left = self
                 .deadline
                 .map_or(Duration::MAX, |end| end.saturating_duration_since(Instant::now()));
-            let waited = self.resumed.wait_timeout(paused, left);
-            paused = waited.unwrap_or_else(PoisonError::into_inner).0;
+            self.resumed.wait_for(&mut paused, left);
         }
     }
 
@@ -260,7 +260,7 @@ impl Shared {
     pub(super) fn add_entry(&self, worker: usize, entry: Arc<Entry>) {
         self.tell(self.recorder.keep_entry(&self.target, &entry.calls));
         let corpus = {
-            let mut corpus = lock(&self.corpus);
+            let mut corpus = self.corpus.lock();
             corpus.push(entry.clone());
             corpus.len()
         };
@@ -277,16 +277,16 @@ impl Shared {
     }
 
     pub fn corpus(&self) -> Vec<Arc<Entry>> {
-        lock(&self.corpus).clone()
+        self.corpus.lock().clone()
     }
 
     pub fn corpus_size(&self) -> usize {
-        lock(&self.corpus).len()
+        self.corpus.lock().len()
     }
 
     /// Some sequences of the corpus, in the order in which they were found, and how many there are in all.
     pub fn corpus_page(&self, offset: usize, limit: usize) -> (Vec<Arc<Entry>>, usize) {
-        let corpus = lock(&self.corpus);
+        let corpus = self.corpus.lock();
         let page = corpus.iter().skip(offset).take(limit).cloned().collect();
         (page, corpus.len())
     }
@@ -297,10 +297,10 @@ impl Shared {
     /// `gas` is what its calls used together.
     pub(super) fn add_failure(&self, new: Failure, gas: u64) {
         let key = (new.test, new.site);
-        let kept = smaller(lock(&self.failures).get(&key), &new);
+        let kept = smaller(self.failures.lock().get(&key), &new);
         self.tell(self.recorder.keep_failure(&self.target, &kept));
         {
-            let mut failures = lock(&self.failures);
+            let mut failures = self.failures.lock();
             // Another worker may have been here meanwhile.
             let kept = smaller(failures.get(&key), &new);
             failures.insert(key, kept);
@@ -311,7 +311,7 @@ impl Shared {
     }
 
     pub fn failures(&self) -> Vec<Failure> {
-        lock(&self.failures).values().cloned().collect()
+        self.failures.lock().values().cloned().collect()
     }
 
     /// Keeps the larger number, of equal ones the smaller sequence; on disk first, as failures.
@@ -323,11 +323,11 @@ impl Shared {
                         && is_smaller((!new.is_shrunk, &new.calls), (!old.is_shrunk, &old.calls))
             })
         };
-        if !is_better(&lock(&self.best)) {
+        if !is_better(&self.best.lock()) {
             return;
         }
         self.tell(self.recorder.keep_best(&self.target, &new));
-        let mut best = lock(&self.best);
+        let mut best = self.best.lock();
         // Another worker may have been here meanwhile.
         if is_better(&best) {
             best.insert(new.test, new);
@@ -335,30 +335,30 @@ impl Shared {
     }
 
     pub fn best(&self) -> Vec<Best> {
-        lock(&self.best).values().cloned().collect()
+        self.best.lock().values().cloned().collect()
     }
 
     /// Notes that something could not be kept; the first time says enough.
     fn tell(&self, kept: Result<(), String>) {
         if let Err(trouble) = kept {
-            lock(&self.trouble).get_or_insert(trouble);
+            self.trouble.lock().get_or_insert(trouble);
         }
     }
 
     /// A contract used a cheat code that there is not: whatever its tests say would be no finding.
     pub(super) fn refuse(&self, cheat: String) {
-        lock(&self.unsupported).get_or_insert(cheat);
+        self.unsupported.lock().get_or_insert(cheat);
         self.kill();
     }
 
     /// The cheat code that made the campaign end.
     pub fn unsupported(&self) -> Option<String> {
-        lock(&self.unsupported).clone()
+        self.unsupported.lock().clone()
     }
 
     /// What could not be kept.
     pub fn trouble(&self) -> Option<String> {
-        lock(&self.trouble).clone()
+        self.trouble.lock().clone()
     }
 
     pub(super) fn show(
@@ -370,8 +370,8 @@ impl Shared {
         probe: &Probe,
     ) {
         let window = &self.windows[worker];
-        *lock(&window.hits) = Arc::new(Hits::of(probe));
-        *lock(&window.functions) = Arc::new(functions.to_vec());
+        *window.hits.lock() = Arc::new(Hits::of(probe));
+        *window.functions.lock() = Arc::new(functions.to_vec());
         self.count(worker, calls, gas);
     }
 
@@ -382,7 +382,7 @@ impl Shared {
 
     /// What ran while the system was deployed, and what each worker showed last.
     pub fn hits(&self) -> Vec<Arc<Hits>> {
-        let shown = self.windows.iter().map(|window| lock(&window.hits).clone());
+        let shown = self.windows.iter().map(|window| window.hits.lock().clone());
         [self.target.hits.clone()].into_iter().chain(shown).collect()
     }
 
@@ -390,7 +390,7 @@ impl Shared {
     pub fn statistics(&self) -> Vec<Statistics> {
         let mut sum = vec![Statistics::default(); self.target.functions.len()];
         for window in &self.windows {
-            for (sum, more) in sum.iter_mut().zip(lock(&window.functions).iter()) {
+            for (sum, more) in sum.iter_mut().zip(window.functions.lock().iter()) {
                 *sum = sum.plus(*more);
             }
         }
@@ -451,10 +451,6 @@ fn smaller(known: Option<&Failure>, new: &Failure) -> Failure {
 /// Shrunk before not shrunk, short before long; then any order that is always the same.
 fn is_smaller(new: (bool, &[Call]), old: (bool, &[Call])) -> bool {
     (new.0, new.1.len(), new.1) < (old.0, old.1.len(), old.1)
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

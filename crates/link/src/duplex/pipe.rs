@@ -4,18 +4,16 @@
 //! A pipe also knows how much of what was written was read ([`Pipe::is_unread`]). The supervisor holds the child's end of the
 //! pipe, so a write succeeds even after the child has exited. Its bytes then stay in the pipe, where the kernel counts them.
 
-use std::sync::Mutex;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-
 use tokio::io::AsyncWriteExt;
 use tokio::process::ChildStdin;
 use tokio_util::sync::CancellationToken;
 
 use crate::LinkError;
 use crate::error::Fail;
-use crate::flight::lock;
 
 /// Longer than the supervisor takes to end all processes of a server that has exited.
 const READERS_END: Duration = Duration::from_secs(3);
@@ -99,7 +97,7 @@ impl Pipe {
 
     pub(crate) async fn send_bytes(&self, message: Vec<u8>) -> Result<u64, Fail> {
         let start = {
-            let mut queue = lock(&self.queue);
+            let mut queue = self.queue.lock();
             if queue.bytes.len() + message.len() > MAX_QUEUED {
                 return Err(Fail::Unsent(LinkError::unreachable(
                     "it does not read what it is sent",
@@ -120,7 +118,7 @@ impl Pipe {
             if end.at == end.current.len() {
                 end.at = 0;
                 end.current.clear();
-                end.current = std::mem::take(&mut lock(&self.queue).bytes);
+                end.current = std::mem::take(&mut self.queue.lock().bytes);
                 if end.current.is_empty() {
                     return Ok(start);
                 }

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use serde_json::value::RawValue;
 use tokio::task::AbortHandle;
 
-use super::{Flight, lock};
+use super::Flight;
 use crate::context::count;
 use crate::envelope::{self, Question};
 use crate::question;
@@ -34,7 +34,7 @@ impl Flight {
         tell: impl FnOnce(Vec<u8>) -> Told + Send + 'static,
     ) {
         let Question { id, method, params } = asked;
-        let mut asks = lock(&self.asks);
+        let mut asks = self.asks.lock();
         asks.retain(|ask| !ask.task.is_finished());
         let call = stream_of.or_else(|| self.only_askable(&method));
         let mut of_call = asks.iter().filter(|ask| ask.call == call);
@@ -46,7 +46,7 @@ impl Flight {
             count(&self.context.declined);
             return;
         }
-        let listener = call.and_then(|call| Some(lock(&self.calls).get(&call)?.listener.clone()));
+        let listener = call.and_then(|call| Some(self.calls.lock().get(&call)?.listener.clone()));
         let size = id.get().len() + method.len() + params.map_or(0, |params| params.get().len());
         let answer = (size <= MAX_QUESTION_BYTES).then(|| {
             let params = params.map(RawValue::to_owned);
@@ -70,7 +70,7 @@ impl Flight {
         if !question::is_for_callers(method) {
             return None;
         }
-        let calls = lock(&self.calls);
+        let calls = self.calls.lock();
         let mut askable = calls.iter().filter(|(_, entry)| entry.listener.asker.is_some());
         match (askable.next(), askable.next()) {
             (Some((only, _)), None) => Some(*only),
@@ -96,7 +96,7 @@ impl Flight {
     }
 
     fn end_asks(&self, is_over: impl Fn(&Ask) -> bool) {
-        lock(&self.asks).retain(|ask| {
+        self.asks.lock().retain(|ask| {
             let over = is_over(ask);
             if over {
                 ask.task.abort();

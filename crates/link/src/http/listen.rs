@@ -13,7 +13,7 @@ use super::{Http, Line, describe, refusal};
 use crate::envelope::{self, Message};
 use crate::error::Fail;
 use crate::events::Events;
-use crate::flight::{Flight, lock};
+use crate::flight::Flight;
 use crate::session::Meta;
 use crate::{Abilities, Era, LinkError, headers};
 use tokio::time::Instant;
@@ -60,7 +60,7 @@ impl Http {
                 pause = (pause * 2).min(MAX_PAUSE);
             }
         });
-        lock(&self.tasks).push(task.abort_handle());
+        self.tasks.lock().push(task.abort_handle());
     }
 }
 

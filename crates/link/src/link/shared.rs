@@ -1,19 +1,20 @@
 //! The state behind a link: which connection there is, who is making one, and when to try again.
 
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, OnceLock, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use jiff::Timestamp;
+use parking_lot::Mutex;
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
 use super::turns::Turns;
 use crate::context::Context;
 use crate::duplex::Duplex;
-use crate::flight::{Flight, lock};
+use crate::flight::Flight;
 use crate::http::Http;
 use crate::negotiate::{Agreed, negotiate};
 use crate::session::{Meta, Request, Session, Wire};
@@ -83,7 +84,7 @@ impl Shared {
     /// The open connection, or a new one.
     pub(super) async fn session(self: &Arc<Self>) -> Result<Arc<Session>, LinkError> {
         let attempt = {
-            let mut state = lock(&self.state);
+            let mut state = self.state.lock();
             match &state.phase {
                 Phase::Up(session) if session.is_open() => return Ok(session.clone()),
                 Phase::Closed => return Err(LinkError::Closed),
@@ -117,7 +118,7 @@ impl Shared {
     }
 
     async fn open(&self) -> Result<Session, LinkError> {
-        let known = lock(&self.state).era;
+        let known = self.state.lock().era;
         let opened = self.open_once(known).await;
         match opened {
             // Some servers of old end at the first request that they do not know.
@@ -181,7 +182,7 @@ impl Shared {
         opened: Result<Session, LinkError>,
         took: Duration,
     ) -> Result<Arc<Session>, LinkError> {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         state.attempt = None;
         if matches!(state.phase, Phase::Closed) {
             return Err(LinkError::Closed);
@@ -224,7 +225,7 @@ impl Shared {
         if session.is_open() {
             session.shut(reason);
         }
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         if matches!(&state.phase, Phase::Up(current) if Arc::ptr_eq(current, session)) {
             state.lost(reason);
         }
@@ -238,7 +239,7 @@ impl Shared {
     }
 
     pub(super) fn status(&self) -> Status {
-        match &lock(&self.state).phase {
+        match &self.state.lock().phase {
             Phase::Never => Status::Never,
             Phase::Up(session) => match session.wire.flight().closed_by() {
                 None => Status::Connected(session.server.clone()),
@@ -255,7 +256,7 @@ impl Shared {
     }
 
     pub(super) fn era(&self) -> Option<Era> {
-        match &lock(&self.state).phase {
+        match &self.state.lock().phase {
             Phase::Up(session) => Some(session.server.era),
             _ => None,
         }
@@ -263,7 +264,7 @@ impl Shared {
 
     /// For good. Gives the connection that was open.
     pub(super) fn shut(&self) -> Option<Arc<Session>> {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         if let Some((_, attempt)) = state.attempt.take() {
             attempt.abort();
         }
@@ -314,7 +315,7 @@ async fn watch(shared: Weak<Shared>, flight: Arc<Flight>) {
         Err(_) => None,
     };
     let (Some(reason), Some(shared)) = (reason, shared.upgrade()) else { return };
-    let mut state = lock(&shared.state);
+    let mut state = shared.state.lock();
     let current =
         matches!(&state.phase, Phase::Up(session) if Arc::ptr_eq(session.wire.flight(), &flight));
     if current {
@@ -330,7 +331,7 @@ async fn heal(link: Weak<Shared>) {
     loop {
         let pause = {
             let Some(shared) = link.upgrade() else { return };
-            let mut state = lock(&shared.state);
+            let mut state = shared.state.lock();
             let pause = pause(state.failures);
             let Phase::Lost { next_try, .. } = &mut state.phase else { return };
             *next_try = Timestamp::now().checked_add(pause).ok();
@@ -339,7 +340,7 @@ async fn heal(link: Weak<Shared>) {
         tokio::time::sleep(pause).await;
         let attempt = {
             let Some(shared) = link.upgrade() else { return };
-            let mut state = lock(&shared.state);
+            let mut state = shared.state.lock();
             if !matches!(state.phase, Phase::Lost { .. }) {
                 return;
             }

@@ -1,8 +1,6 @@
 //! The end of what a child wrote to standard error.
 
-use std::sync::Mutex;
-
-use crate::flight::lock;
+use parking_lot::Mutex;
 
 const KEPT: usize = 8 * 1024;
 
@@ -11,7 +9,7 @@ pub(crate) struct Tail(Mutex<Vec<u8>>);
 
 impl Tail {
     pub(crate) fn push(&self, chunk: &[u8]) {
-        let mut kept = lock(&self.0);
+        let mut kept = self.0.lock();
         let chunk = &chunk[chunk.len().saturating_sub(KEPT)..];
         let excess = (kept.len() + chunk.len()).saturating_sub(KEPT);
         kept.drain(..excess);
@@ -19,11 +17,11 @@ impl Tail {
     }
 
     pub(crate) fn clear(&self) {
-        lock(&self.0).clear();
+        self.0.lock().clear();
     }
 
     pub(crate) fn text(&self) -> String {
-        String::from_utf8_lossy(&lock(&self.0)).into_owned()
+        String::from_utf8_lossy(&self.0.lock()).into_owned()
     }
 
     pub(crate) fn last_line(&self) -> String {

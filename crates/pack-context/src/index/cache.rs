@@ -21,9 +21,9 @@ mod place;
 mod vectors;
 
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use rusqlite::Connection;
 
 pub(crate) use self::analyses::{Found, Stamps, is_settled};
@@ -129,7 +129,7 @@ impl Cache {
         action: &str,
         work: impl FnOnce(&mut Connection) -> rusqlite::Result<T>,
     ) -> Option<T> {
-        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut held = self.held.lock();
         if held.connection.is_none() && held.tried.elapsed() > TRY_AGAIN_AFTER {
             // It may have been locked for a while.
             *held = Held::open(&self.path);

@@ -1,11 +1,10 @@
 //! What the threads of an index share, and how one file is taken in.
 
 use std::io::Read as _;
-use std::sync::{
-    Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard,
-};
+use std::sync::{Arc, OnceLock};
 use std::time::SystemTime;
 
+use parking_lot::{Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use rank::Role;
 use source::Modules;
 use tree::trigram::{MAX_BYTES, Set};
@@ -76,11 +75,11 @@ impl Core {
     }
 
     pub(crate) fn state(&self) -> RwLockReadGuard<'_, State> {
-        self.state.read().unwrap_or_else(PoisonError::into_inner)
+        self.state.read()
     }
 
     pub(crate) fn state_mut(&self) -> RwLockWriteGuard<'_, State> {
-        self.state.write().unwrap_or_else(PoisonError::into_inner)
+        self.state.write()
     }
 
     /// The modules of the project; the first who asks reads them.
@@ -90,21 +89,21 @@ impl Core {
 
     /// The same, if they were read before.
     pub(crate) fn known_modules(&self) -> Option<Arc<Modules>> {
-        self.modules.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.modules.read().clone()
     }
 
     pub(crate) fn last_change(&self) -> Option<SystemTime> {
-        *lock(&self.last_change)
+        *self.last_change.lock()
     }
 
     /// Asks the cache what it knows of the files by their stamps.
     pub(crate) fn remember(&self) {
-        *lock(&self.remembered) = Some(self.cache().stamps(self.tree.root()));
+        *self.remembered.lock() = Some(self.cache().stamps(self.tree.root()));
     }
 
     /// Every file was looked at: from now on the state knows better. True the first time.
     pub(crate) fn forget(&self) -> bool {
-        lock(&self.remembered).take().is_some()
+        self.remembered.lock().take().is_some()
     }
 
     /// Takes in what the watch tells. Called in the order of the changes.
@@ -128,8 +127,8 @@ impl Core {
         drop(state);
         if !listed.gone.is_empty() {
             self.trigrams.remove(listed.gone.iter().map(|path| &**path));
-            *lock(&self.last_change) = Some(SystemTime::now());
-            lock(&self.unwritten).gone.extend(listed.gone);
+            *self.last_change.lock() = Some(SystemTime::now());
+            self.unwritten.lock().gone.extend(listed.gone);
         }
         self.trigrams.remove(listed.hidden.iter().map(|path| &**path));
         self.work.add(look);
@@ -150,7 +149,7 @@ impl Core {
     fn read_modules(&self) -> Arc<Modules> {
         let modules = Arc::new(Modules::read(self.tree.guard()));
         self.state_mut().set_modules(&modules);
-        let mut held = self.modules.write().unwrap_or_else(PoisonError::into_inner);
+        let mut held = self.modules.write();
         *held = Some(Arc::clone(&modules));
         modules
     }
@@ -181,7 +180,7 @@ impl Core {
     /// Reads and analyses one file, if it says something else than is known, and puts the outcome in.
     pub(crate) fn look_at(&self, id: SourceId) {
         let Some((path, listed)) = self.file(id) else { return };
-        let remembered = lock(&self.remembered).as_mut().and_then(|known| known.remove(&path));
+        let remembered = self.remembered.lock().as_mut().and_then(|known| known.remove(&path));
         if let Some((stamp, key)) = remembered
             && stamp == listed
             && is_of_today(&key, self.places.of(&path))
@@ -202,7 +201,7 @@ impl Core {
                 self.trigrams.put(&path, set, || self.has_changed(id, &path));
             }
         }
-        *lock(&self.last_change) = Some(SystemTime::now());
+        *self.last_change.lock() = Some(SystemTime::now());
     }
 
     fn take_in(&self, id: SourceId, path: &str, read: Read, excerpt: &Excerpt) {
@@ -226,7 +225,7 @@ impl Core {
         let put = state.put(path, &read, analysis);
         let written = put.map(|id| state.unembedded(id)).unwrap_or_default();
         drop(state);
-        if !written.is_empty() && lock(&self.remembered).is_none() {
+        if !written.is_empty() && self.remembered.lock().is_none() {
             self.write(written);
         }
         self.keep(path, &read, fresh);
@@ -234,12 +233,12 @@ impl Core {
 
     /// These documents were written just now.
     pub(crate) fn write(&self, documents: Vec<DocumentId>) {
-        lock(&self.written).extend(documents);
+        self.written.lock().extend(documents);
     }
 
     /// Discoveries that were written since the last time somebody asked.
     pub(crate) fn take_written(&self) -> Vec<DocumentId> {
-        std::mem::take(&mut *lock(&self.written))
+        std::mem::take(&mut *self.written.lock())
     }
 
     /// Gives a file that was not read its trigrams, if they are wanted: from the cache, or from the file after all.
@@ -316,7 +315,7 @@ impl Core {
     }
 
     fn keep(&self, path: &str, read: &Read, fresh: Option<Row>) {
-        let mut unwritten = lock(&self.unwritten);
+        let mut unwritten = self.unwritten.lock();
         unwritten.stamps.push(Found { path: path.into(), stamp: read.stamp, key: read.key });
         unwritten.analyses.extend(fresh);
         let full = unwritten.stamps.len() >= WRITE_TOGETHER;
@@ -328,7 +327,7 @@ impl Core {
 
     /// Writes to the cache what was gathered for it.
     pub(crate) fn write_cache(&self) {
-        let Unwritten { analyses, stamps, gone } = std::mem::take(&mut *lock(&self.unwritten));
+        let Unwritten { analyses, stamps, gone } = std::mem::take(&mut *self.unwritten.lock());
         if !analyses.is_empty() {
             self.cache().add_analyses(&analyses);
         }
@@ -342,9 +341,4 @@ impl Core {
 /// None if the file must always be searched, as one is that was not read from its beginning.
 fn set_of(excerpt: &Excerpt) -> Option<Set> {
     excerpt.is_whole().then(|| narrow::set_of(&excerpt.content)).flatten()
-}
-
-/// What these locks hold is whole at every step, so a panic elsewhere does not spoil it.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -14,11 +14,12 @@ mod refused;
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
+use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
 
 use embed::{EmbedError, Embedder};
+use parking_lot::Mutex;
 use rank::vectors::Vectors;
 use sha2::{Digest, Sha256};
 
@@ -122,12 +123,12 @@ impl Embedding {
 
     /// Why the last attempt failed, if it did.
     pub(crate) fn error(&self) -> Option<String> {
-        lock(&self.error).clone()
+        self.error.lock().clone()
     }
 
     /// One round. `alone` embeds even while another process does: for somebody who waits for the outcome.
     pub(crate) fn round(&self, alone: bool) -> Round {
-        let mut turn = lock(&self.turn);
+        let mut turn = self.turn.lock();
         self.fill_queue(&mut turn);
         let queue = turn.queue.take().unwrap_or_default();
         let (round, queue) = self.work_on(&mut turn, queue, alone);
@@ -220,7 +221,7 @@ impl Embedding {
     /// How many documents have a vector, and how many should. Counted again only when documents have changed.
     pub(crate) fn progress(&self) -> (usize, usize) {
         let state = self.core.state();
-        let mut counted = lock(&self.counted);
+        let mut counted = self.counted.lock();
         let (generation, refused) = (state.generation, self.refused.len());
         if (counted.generation, counted.refused) != (generation, refused) {
             let wanted = state.documents().filter(|(_, source, document)| {
@@ -331,7 +332,7 @@ impl Embedding {
 
     fn note(&self, error: Option<&EmbedError>) {
         let text = error.map(ToString::to_string);
-        let mut noted = lock(&self.error);
+        let mut noted = self.error.lock();
         if *noted != text {
             if let Some(text) = &text {
                 tracing::warn!(
@@ -342,8 +343,4 @@ impl Embedding {
             *noted = text;
         }
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -2,9 +2,10 @@
 
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::thread;
 
+use parking_lot::Mutex;
 use tree::{Change, Settled, Watch};
 
 use super::core::Core;
@@ -46,7 +47,7 @@ impl Keeper {
         if self.begun.load(Ordering::Acquire) {
             return;
         }
-        let _beginning = self.beginning.lock().unwrap_or_else(PoisonError::into_inner);
+        let _beginning = self.beginning.lock();
         if self.begun.load(Ordering::Acquire) {
             return;
         }
@@ -67,7 +68,7 @@ impl Keeper {
 
     /// One listing at a time: an older one must not be taken in after a newer one.
     fn list(&self) {
-        let mut unreadable = self.unwatched.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut unreadable = self.unwatched.lock();
         let listing = self.core.tree.list();
         *unreadable = listing.unreadable.len();
         self.core.listed(Change::Folder { path: String::new(), entries: listing.entries });
@@ -151,7 +152,7 @@ impl Keeper {
             (_, true) => Phase::Ready,
             (true, false) => Phase::Building,
             // Somebody is at the first listing.
-            (false, false) if self.beginning.try_lock().is_err() => Phase::Building,
+            (false, false) if self.beginning.is_locked() => Phase::Building,
             (false, false) => Phase::Idle,
         }
     }
@@ -164,7 +165,7 @@ impl Keeper {
     pub(crate) fn unreadable(&self) -> usize {
         match self.watch.get() {
             Some(watch) => watch.unreadable(),
-            None => *self.unwatched.lock().unwrap_or_else(PoisonError::into_inner),
+            None => *self.unwatched.lock(),
         }
     }
 }

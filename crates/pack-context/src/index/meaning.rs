@@ -6,12 +6,13 @@
 
 use std::cell::Cell;
 use std::num::NonZeroUsize;
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
 use embed::{EmbedError, Embedder};
 use lru::LruCache;
+use parking_lot::{Condvar, Mutex};
 use rank::Meaning;
 use rank::vectors::Vectors;
 
@@ -40,7 +41,7 @@ impl Questions {
     }
 
     pub(crate) fn ask(self: &Arc<Self>, text: &str) -> Arc<Asked> {
-        let known = self.recent.lock().unwrap_or_else(PoisonError::into_inner).get(text).cloned();
+        let known = self.recent.lock().get(text).cloned();
         let asked = Arc::new(Asked { outcome: Mutex::new(known.map(Ok)), there: Condvar::new() });
         if asked.now().is_none() {
             let (questions, text, answer) = (Arc::clone(self), Box::from(text), Arc::clone(&asked));
@@ -54,7 +55,7 @@ impl Questions {
 
     fn embed(&self, text: Box<str>) -> Outcome {
         let vector: Arc<[f32]> = self.embedder.embed_query(&text).map_err(Arc::new)?.into();
-        let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut recent = self.recent.lock();
         recent.put(text, Arc::clone(&vector));
         Ok(vector)
     }
@@ -62,20 +63,17 @@ impl Questions {
 
 impl Asked {
     fn set(&self, outcome: Outcome) {
-        *self.outcome.lock().unwrap_or_else(PoisonError::into_inner) = Some(outcome);
+        *self.outcome.lock() = Some(outcome);
         self.there.notify_all();
     }
 
     fn now(&self) -> Option<Outcome> {
-        self.outcome.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.outcome.lock().clone()
     }
 
     fn within(&self, patience: Duration) -> Option<Outcome> {
-        let outcome = self.outcome.lock().unwrap_or_else(PoisonError::into_inner);
-        let (outcome, _) = self
-            .there
-            .wait_timeout_while(outcome, patience, |outcome| outcome.is_none())
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut outcome = self.outcome.lock();
+        self.there.wait_while_for(&mut outcome, |outcome| outcome.is_none(), patience);
         outcome.clone()
     }
 

@@ -5,8 +5,8 @@
 
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{PoisonError, RwLock, RwLockWriteGuard};
 
+use parking_lot::{RwLock, RwLockWriteGuard};
 use tree::grep::Narrowed;
 use tree::trigram::{Collector, Index, Plan, Set};
 
@@ -53,7 +53,7 @@ impl Trigrams {
 
     /// The files that pass `filter`, less those that cannot match.
     pub(crate) fn narrow(&self, plan: &Plan, filter: &dyn Fn(&str) -> bool) -> Narrowed {
-        let index = self.index.read().unwrap_or_else(PoisonError::into_inner);
+        let index = self.index.read();
         let files = index.paths().filter(|path| filter(path)).count() as u64;
         let mut candidates = index.candidates(plan);
         drop(index);
@@ -62,7 +62,7 @@ impl Trigrams {
     }
 
     fn write(&self) -> RwLockWriteGuard<'_, Index> {
-        self.index.write().unwrap_or_else(PoisonError::into_inner)
+        self.index.write()
     }
 }
 

@@ -6,9 +6,10 @@
 
 mod history;
 
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Instant;
 
+use parking_lot::{Condvar, Mutex};
 use source::{Modules, Resolver};
 use store::ContextStore;
 
@@ -57,9 +58,9 @@ impl Records {
 
     /// Takes in discoveries that people added since, in whichever process.
     pub(crate) fn refresh(&self, core: &Core) {
-        let _refreshing = self.refreshing.lock().unwrap_or_else(PoisonError::into_inner);
+        let _refreshing = self.refreshing.lock();
         let generation = self.kept.ask(ContextStore::generation);
-        if generation.is_none() || generation == self.seen().discoveries {
+        if generation.is_none() || generation == self.seen.lock().discoveries {
             return;
         }
         let Some(added) = self.kept.ask(ContextStore::discoveries) else { return };
@@ -67,7 +68,7 @@ impl Records {
         let records = records.collect();
         let written = core.state_mut().set_records("store:", records);
         core.write(written);
-        self.seen().discoveries = generation;
+        self.seen.lock().discoveries = generation;
     }
 
     /// Looks at the history and the sessions once.
@@ -76,14 +77,14 @@ impl Records {
         self.look_at_modules(core);
         self.look_at_history(core);
         self.look_at_sessions(core);
-        self.seen().once = true;
+        self.seen.lock().once = true;
         self.looked.notify_all();
     }
 
     /// Waits until all was looked at once, or until then.
     pub(crate) fn wait(&self, until: Instant) {
         let patience = until.saturating_duration_since(Instant::now());
-        drop(self.looked.wait_timeout_while(self.seen(), patience, |seen| !seen.once));
+        self.looked.wait_while_for(&mut self.seen.lock(), |seen| !seen.once, patience);
     }
 
     /// Finds what files import, as the project is now.
@@ -94,7 +95,7 @@ impl Records {
     /// With other modules, commits and sessions are put in anew.
     fn look_at_modules(&self, core: &Core) {
         let modules = core.modules();
-        let mut seen = self.seen();
+        let mut seen = self.seen.lock();
         let same = seen.modules.as_ref().is_some_and(|before| Arc::ptr_eq(before, &modules));
         if !same {
             (seen.head, seen.activity) = (None, None);
@@ -104,7 +105,7 @@ impl Records {
 
     fn look_at_history(&self, core: &Core) {
         let head = Some(Head::of(core.tree.root()));
-        if head == self.seen().head {
+        if head == self.seen.lock().head {
             return;
         }
         match discover::fix_commits(core.tree.root(), MAX_COMMITS) {
@@ -118,12 +119,12 @@ impl Records {
                 tracing::warn!(%error, cause, "fixes in the history are not found");
             }
         }
-        self.seen().head = head;
+        self.seen.lock().head = head;
     }
 
     fn look_at_sessions(&self, core: &Core) {
         let activity = self.sessions.generation();
-        if Some(activity) == self.seen().activity {
+        if Some(activity) == self.seen.lock().activity {
             return;
         }
         let modules = core.modules();
@@ -144,11 +145,7 @@ impl Records {
         let imports = |path: &str| neighbours::of(&resolver, &core.tree, path);
         let warm = self.sessions.warmth().around(self.sessions.now(), imports);
         core.state_mut().set_warm(warm);
-        self.seen().activity = Some(activity);
-    }
-
-    fn seen(&self) -> MutexGuard<'_, Seen> {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+        self.seen.lock().activity = Some(activity);
     }
 }
 

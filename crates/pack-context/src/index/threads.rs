@@ -1,8 +1,10 @@
 //! The threads of an index: begun once, ended with it.
 
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
+
+use parking_lot::{Condvar, Mutex};
 
 /// How long the end waits for the threads. One that sits in a request to an endpoint is left behind: whatever it still
 /// does is a whole transaction of the cache or nothing.
@@ -33,12 +35,12 @@ pub(crate) struct Stop(Arc<Shared>);
 impl Threads {
     /// True for the first who asks.
     pub(crate) fn begin(&self) -> bool {
-        let mut inner = self.shared.lock();
+        let mut inner = self.shared.inner.lock();
         !std::mem::replace(&mut inner.begun, true)
     }
 
     pub(crate) fn spawn(&self, name: &str, work: impl FnOnce(Stop) + Send + 'static) {
-        self.shared.lock().running += 1;
+        self.shared.inner.lock().running += 1;
         let stop = Stop(Arc::clone(&self.shared));
         let ended = Ended(Arc::clone(&self.shared));
         let spawned = thread::Builder::new().name(name.to_owned()).spawn(move || {
@@ -52,26 +54,22 @@ impl Threads {
 
     /// Tells the threads to end, and waits for them a while.
     pub(crate) fn end(&self) {
-        let mut inner = self.shared.lock();
+        let mut inner = self.shared.inner.lock();
         inner.stopping = true;
         self.shared.changed.notify_all();
-        drop(self.shared.changed.wait_timeout_while(inner, PATIENCE, |inner| inner.running > 0));
+        self.shared.changed.wait_while_for(&mut inner, |inner| inner.running > 0, PATIENCE);
     }
 }
 
 impl Stop {
     pub(crate) fn now(&self) -> bool {
-        self.0.lock().stopping
+        self.0.inner.lock().stopping
     }
 
     /// Waits; false once it is time to end.
     pub(crate) fn rest(&self, time: Duration) -> bool {
-        let inner = self.0.lock();
-        let (inner, _) = self
-            .0
-            .changed
-            .wait_timeout_while(inner, time, |inner| !inner.stopping)
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut inner = self.0.inner.lock();
+        self.0.changed.wait_while_for(&mut inner, |inner| !inner.stopping, time);
         !inner.stopping
     }
 }
@@ -90,13 +88,7 @@ struct Ended(Arc<Shared>);
 
 impl Drop for Ended {
     fn drop(&mut self) {
-        self.0.lock().running -= 1;
+        self.0.inner.lock().running -= 1;
         self.0.changed.notify_all();
-    }
-}
-
-impl Shared {
-    fn lock(&self) -> std::sync::MutexGuard<'_, Inner> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

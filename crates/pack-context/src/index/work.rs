@@ -4,10 +4,10 @@
 //! that is being worked on is not given out a second time: it waits, so that the later content is put in later.
 
 use std::collections::{BTreeSet, HashSet};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use super::state::SourceId;
+use parking_lot::{Condvar, Mutex};
 
 /// How urgent a file is; lower goes first.
 pub(crate) type Urgency = u8;
@@ -34,29 +34,29 @@ pub(crate) struct Taken<'a> {
 
 impl Work {
     pub(crate) fn add(&self, files: impl IntoIterator<Item = (Urgency, SourceId)>) {
-        self.lock().waiting.extend(files);
+        self.queue.lock().waiting.extend(files);
         self.changed.notify_all();
     }
 
     /// How many files are not done.
     pub(crate) fn len(&self) -> usize {
-        let queue = self.lock();
+        let queue = self.queue.lock();
         queue.waiting.len() + queue.taken.len()
     }
 
     /// How many files nobody is at yet.
     pub(crate) fn waiting(&self) -> usize {
-        self.lock().waiting.len()
+        self.queue.lock().waiting.len()
     }
 
     /// Whether the file is to be looked at again, whoever is at it now.
     pub(crate) fn is_waiting(&self, id: SourceId) -> bool {
-        self.lock().is_waiting(id)
+        self.queue.lock().is_waiting(id)
     }
 
     /// Puts these before all others, as far as they wait.
     pub(crate) fn hurry(&self, ids: &[SourceId]) {
-        let mut queue = self.lock();
+        let mut queue = self.queue.lock();
         for &id in ids {
             let waits = |urgency: &Urgency| queue.waiting.contains(&(*urgency, id));
             if let Some(urgency) = (0..=LEAST_URGENT).find(waits) {
@@ -68,13 +68,13 @@ impl Work {
 
     /// Whether none of these waits or is being worked on.
     pub(crate) fn are_done(&self, ids: &[SourceId]) -> bool {
-        let queue = self.lock();
+        let queue = self.queue.lock();
         !ids.iter().any(|id| queue.taken.contains(id) || queue.is_waiting(*id))
     }
 
     /// The most urgent file that nobody is at.
     pub(crate) fn take(&self) -> Option<Taken<'_>> {
-        let mut queue = self.lock();
+        let mut queue = self.queue.lock();
         if queue.closed {
             return None;
         }
@@ -86,39 +86,30 @@ impl Work {
 
     /// Waits for something to do; false once there never will be.
     pub(crate) fn wait_for_work(&self) -> bool {
-        let queue = self.lock();
-        let queue = self
-            .changed
-            .wait_while(queue, |queue| queue.waiting.is_empty() && !queue.closed)
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut queue = self.queue.lock();
+        self.changed.wait_while(&mut queue, |queue| queue.waiting.is_empty() && !queue.closed);
         !queue.closed
     }
 
     /// Waits until all is done; false if `until` comes first.
     pub(crate) fn wait_until_done(&self, until: Instant) -> bool {
-        let queue = self.lock();
+        let mut queue = self.queue.lock();
         let patience = until.saturating_duration_since(Instant::now());
-        let (queue, _) = self
-            .changed
-            .wait_timeout_while(queue, patience, |queue| {
-                !(queue.closed || queue.waiting.is_empty() && queue.taken.is_empty())
-            })
-            .unwrap_or_else(PoisonError::into_inner);
+        let is_busy = |queue: &mut Queue| {
+            !(queue.closed || queue.waiting.is_empty() && queue.taken.is_empty())
+        };
+        self.changed.wait_while_for(&mut queue, is_busy, patience);
         queue.waiting.is_empty() && queue.taken.is_empty()
     }
 
     /// Nothing is given out any more.
     pub(crate) fn close(&self) {
-        self.lock().closed = true;
+        self.queue.lock().closed = true;
         self.changed.notify_all();
     }
 
     pub(crate) fn is_closed(&self) -> bool {
-        self.lock().closed
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Queue> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+        self.queue.lock().closed
     }
 }
 
@@ -130,7 +121,7 @@ impl Queue {
 
 impl Drop for Taken<'_> {
     fn drop(&mut self) {
-        self.work.lock().taken.remove(&self.id);
+        self.work.queue.lock().taken.remove(&self.id);
         self.work.changed.notify_all();
     }
 }

@@ -1,7 +1,8 @@
 //! The store, opened by the first use: a pack that is only listed makes no state folder.
 
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::OnceLock;
 
+use parking_lot::Mutex;
 use store::{ContextStore, StateDir, StoreError};
 
 /// What is kept for one project. Where the store cannot be used the pack goes on without a memory; the log says why, once.
@@ -44,7 +45,7 @@ impl Kept {
         if let Some(store) = self.store.get() {
             return Some(store);
         }
-        let mut failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut failed = self.failed.lock();
         if *failed || self.store.get().is_some() {
             return self.store.get();
         }

@@ -1,13 +1,14 @@
 //! The thread that writes events to the store, many at a time.
 
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender, TrySendError};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, OnceLock};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use store::context::Event;
 
-use super::{Kept, lock};
+use super::Kept;
 
 /// Far more than come in while one batch is written. What does not fit is forgotten: a call never waits for it.
 const QUEUE: usize = 4_096;
@@ -76,7 +77,7 @@ impl Drop for Recorder {
     fn drop(&mut self) {
         if let Some(Running { jobs, thread }) = self.running.take() {
             drop(jobs);
-            if let Some(thread) = lock(&thread).take() {
+            if let Some(thread) = thread.lock().take() {
                 // A panic in there was reported when it happened.
                 let _ = thread.join();
             }

@@ -4,12 +4,13 @@
 //! processes record. Ranking asks for the few warmest and their neighbours at once.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use jiff::Timestamp;
+use parking_lot::Mutex;
 use store::context::FileAccess;
 
-use super::{Kept, lock};
+use super::Kept;
 
 /// So many reads are half as warm as can be: one read counts a little, the tenth hardly more than the ninth.
 const HALF_WARM: f64 = 3.0;
@@ -39,7 +40,7 @@ impl Warmth {
 
     /// A read that is on its way to the store, taken into account at once.
     pub(super) fn read(&self, path: &str, at: Timestamp, session: &str) {
-        let mut known = lock(&self.known);
+        let mut known = self.known.lock();
         match known.files.get_mut(path) {
             Some(access) => access.read_again(at, session),
             None => {
@@ -51,7 +52,7 @@ impl Warmth {
 
     /// Takes in what this and other processes recorded since. Some microseconds where that is nothing.
     pub(crate) fn refresh(&self) {
-        let mut known = lock(&self.known);
+        let mut known = self.known.lock();
         let news = self.kept.ask(|store| {
             let activity = store.activity()?;
             let changed = match activity == known.activity {
@@ -68,7 +69,7 @@ impl Warmth {
 
     /// The warmest files, warmest first.
     pub(crate) fn warmest(&self, limit: usize, now: Timestamp) -> Vec<(FileAccess, f32)> {
-        let known = lock(&self.known);
+        let known = self.known.lock();
         let mut files: Vec<_> =
             known.files.values().map(|access| (access, degree(access, now))).collect();
         files.sort_by(|(a, warm_a), (b, warm_b)| {

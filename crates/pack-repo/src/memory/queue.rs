@@ -6,8 +6,9 @@
 //! and are cancelled earlier.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Thread};
+
+use parking_lot::Mutex;
 
 #[derive(Default)]
 pub(super) struct Queue {
@@ -29,7 +30,7 @@ pub(super) struct Turn<'a> {
 
 impl Queue {
     pub(super) fn wait(&self) -> Turn<'_> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let ticket = state.next;
         state.next += 1;
         if ticket != state.serving {
@@ -38,21 +39,16 @@ impl Queue {
             while ticket != state.serving {
                 drop(state);
                 thread::park();
-                state = self.state();
+                state = self.state.lock();
             }
         }
         Turn { queue: self }
-    }
-
-    /// Nothing panics while it holds the state, so a poisoned one is whole.
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
-        let mut state = self.queue.state();
+        let mut state = self.queue.state.lock();
         state.serving += 1;
         if let Some(next) = state.waiting.pop_front() {
             next.unpark();
@@ -76,13 +72,13 @@ mod tests {
                     // Fails to lock if somebody else has the turn too.
                     served.try_lock().expect("one at a time").push(number);
                 });
-                while queue.state().waiting.len() <= number {
+                while queue.state.lock().waiting.len() <= number {
                     thread::yield_now();
                 }
             }
             drop(head);
         });
-        assert_eq!(served.into_inner().expect("no thread panicked"), Vec::from_iter(0..50));
+        assert_eq!(served.into_inner(), Vec::from_iter(0..50));
     }
 
     #[test]

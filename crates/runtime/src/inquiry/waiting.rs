@@ -1,7 +1,8 @@
 //! The time that a person takes to answer, which is not the tool's. Questions may be open at the same time.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
 
 #[derive(Default)]
 pub(super) struct Waiting {
@@ -22,25 +23,21 @@ pub(super) struct Open<'a> {
 
 impl Waiting {
     pub(super) fn begin(&self) -> Open<'_> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.open += 1;
         state.since.get_or_insert_with(Instant::now);
         Open { waiting: self }
     }
 
     pub(super) fn so_far(&self) -> Duration {
-        let state = self.state();
+        let state = self.state.lock();
         state.before + state.since.map(|since| since.elapsed()).unwrap_or_default()
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Drop for Open<'_> {
     fn drop(&mut self) {
-        let mut state = self.waiting.state();
+        let mut state = self.waiting.state.lock();
         state.open -= 1;
         if state.open == 0
             && let Some(since) = state.since.take()

@@ -1,7 +1,8 @@
 //! The catalog that is served now, and how another takes its place.
 
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::Arc;
 
+use parking_lot::{Mutex, RwLock};
 use tokio::sync::watch;
 
 use crate::call::Subject;
@@ -28,19 +29,19 @@ impl Live {
 
     pub(super) fn catalog(&self) -> Arc<Catalog> {
         // A catalog is replaced whole, so there is no half of one to be seen, here and below.
-        Arc::clone(&self.now.read().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&self.now.read())
     }
 
     pub(super) fn resolve(&self, subject: &Subject) -> Option<Arc<Entry>> {
-        self.now.read().unwrap_or_else(PoisonError::into_inner).resolve(subject).cloned()
+        self.now.read().resolve(subject).cloned()
     }
 
     pub(super) fn publish(&self, catalog: Catalog) {
-        let mut limits = self.limits.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut limits = self.limits.lock();
         catalog.limit_by(&mut limits);
         let catalog = Arc::new(catalog);
         let before = {
-            let mut now = self.now.write().unwrap_or_else(PoisonError::into_inner);
+            let mut now = self.now.write();
             std::mem::replace(&mut *now, Arc::clone(&catalog))
         };
         if !before.offers_the_same_as(&catalog) {

@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 use std::hash::Hash;
 use std::io::Read;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use guard::{Guard, Kind, Seen};
+use parking_lot::Mutex;
 
 /// Manifests and sources that are longer say nothing here.
 const MAX_READ_BYTES: u64 = 1024 * 1024;
@@ -35,12 +36,11 @@ impl<V: Clone, K: Hash + Eq> Memory<V, K> {
         K: std::borrow::Borrow<Q>,
         Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
     {
-        let lock = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(found) = lock().get(key) {
+        if let Some(found) = self.0.lock().get(key) {
             return found.clone();
         }
         let found = find();
-        lock().insert(key.to_owned(), found.clone());
+        self.0.lock().insert(key.to_owned(), found.clone());
         found
     }
 }

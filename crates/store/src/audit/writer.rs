@@ -2,11 +2,12 @@
 
 use std::collections::VecDeque;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use parking_lot::{Condvar, Mutex};
 use tokio::sync::oneshot;
 
 use super::file::LogFile;
@@ -71,7 +72,7 @@ impl AuditLog {
 
     /// How many records are not in the file yet.
     pub fn pending(&self) -> usize {
-        let queue = self.shared.lock();
+        let queue = self.shared.queue.lock();
         queue.items.len() + queue.in_flight
     }
 
@@ -87,7 +88,7 @@ impl AuditLog {
 
 impl Drop for AuditLog {
     fn drop(&mut self) {
-        self.shared.lock().closed = true;
+        self.shared.queue.lock().closed = true;
         self.shared.wake.notify_one();
         if let Some(thread) = self.thread.take() {
             // A panic in there was reported when it happened.
@@ -120,13 +121,8 @@ struct Item {
 }
 
 impl Shared {
-    fn lock(&self) -> MutexGuard<'_, Queue> {
-        // No code that can panic runs under the lock.
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn push(&self, item: Item) {
-        let mut queue = self.lock();
+        let mut queue = self.queue.lock();
         // The writer sleeps without a limit only while the queue is empty; waking it costs a system call.
         let wake = queue.items.is_empty() || item.ack.is_some();
         queue.urgent |= item.ack.is_some();
@@ -167,7 +163,7 @@ impl Writer {
             match self.write(&batch) {
                 Ok(()) => {
                     self.recovered();
-                    self.shared.lock().in_flight = 0;
+                    self.shared.queue.lock().in_flight = 0;
                     self.acknowledge(&mut batch);
                 }
                 Err(error) => {
@@ -183,15 +179,11 @@ impl Writer {
     /// Sleeps until there is something to write. `None` when the log is closed and all is written.
     fn next_batch(&self) -> Option<Batch> {
         let Shared { wake, .. } = &*self.shared;
-        let queue = self.shared.lock();
-        let queue = wake
-            .wait_while(queue, |queue| queue.items.is_empty() && !queue.closed)
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut queue = self.shared.queue.lock();
+        wake.wait_while(&mut queue, |queue| queue.items.is_empty() && !queue.closed);
         let gathering =
             |queue: &mut Queue| !queue.urgent && !queue.closed && queue.items.len() < BATCH_LIMIT;
-        let (mut queue, _) = wake
-            .wait_timeout_while(queue, GATHER, gathering)
-            .unwrap_or_else(PoisonError::into_inner);
+        wake.wait_while_for(&mut queue, gathering, GATHER);
         let size = queue.items.len().min(BATCH_LIMIT);
         if size == 0 {
             return None;
@@ -223,7 +215,7 @@ impl Writer {
     /// Keeps the records, tells all who wait that they are not written, and pauses. False when the log is closed: then
     /// there is no later.
     fn put_back(&self, batch: Batch, error: &IoError) -> bool {
-        let mut queue = self.shared.lock();
+        let mut queue = self.shared.queue.lock();
         queue.in_flight = 0;
         queue.lost += batch.lost;
         for item in batch.items.into_iter().rev() {
@@ -246,7 +238,7 @@ impl Writer {
             return false;
         }
         let waiting = |queue: &mut Queue| !queue.closed && !queue.urgent;
-        drop(self.shared.wake.wait_timeout_while(queue, RETRY, waiting));
+        self.shared.wake.wait_while_for(&mut queue, waiting, RETRY);
         true
     }
 

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 use grep_searcher::{Searcher, Sink, SinkFinish, SinkMatch};
+use parking_lot::Mutex;
 
 use super::reader::{Reader, settings};
 use super::{Place, Query};
@@ -53,7 +53,7 @@ impl Tally {
 
     fn add(&self, path: &str, count: FileCount) {
         self.total.fetch_add(count.matches, Ordering::Relaxed);
-        let mut first = self.first.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut first = self.first.lock();
         first.files.insert(Place(path.into()), count);
         first.matches += count.matches;
         while let Some((_, last)) = first.files.last_key_value()
@@ -65,7 +65,7 @@ impl Tally {
     }
 
     pub(super) fn finish(self) -> Counted {
-        let first = self.first.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let first = self.first.into_inner();
         Counted {
             first: first.files,
             total: self.total.into_inner(),

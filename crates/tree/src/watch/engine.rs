@@ -5,7 +5,7 @@
 //! change after it makes another event.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use super::events::{Event, Source};
 use super::outside::Outside;
@@ -13,6 +13,7 @@ use super::{Change, Settled};
 use crate::list::Hook;
 use crate::rules::OneByOne;
 use crate::{Entry, Stamp, Tree, is_within};
+use parking_lot::Mutex;
 
 /// Over this many folders at once, one listing of everything is cheaper than one of each.
 const MAX_LISTINGS: usize = 32;
@@ -112,11 +113,11 @@ impl Engine {
                 if let Some(watch) = &watch {
                     watch.add(path, &absolute);
                 }
-                outside.lock().unwrap_or_else(PoisonError::into_inner).note_repository(&absolute);
+                outside.lock().note_repository(&absolute);
             })
         };
         let listing = self.tree.list_below(folder, &hook);
-        self.outside = std::mem::take(&mut *outside.lock().unwrap_or_else(PoisonError::into_inner));
+        self.outside = std::mem::take(&mut *outside.lock());
         if let (Some(source), Some(watch)) = (&mut self.source, watch)
             && let Err(reason) = source.adopt(folder, &watch)
         {

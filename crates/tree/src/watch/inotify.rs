@@ -7,8 +7,9 @@ use std::collections::{BTreeMap, HashMap};
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
 use rustix::io::Errno;
 
@@ -81,7 +82,7 @@ impl Source {
 
     /// Takes over what was added while `folder` was listed; folders below it that were not seen again are let go.
     pub(super) fn adopt(&mut self, folder: &str, watcher: &Watcher) -> Result<(), String> {
-        let added = std::mem::take(&mut *watcher.added());
+        let added = std::mem::take(&mut *watcher.added.lock());
         if let Some(error) = added.failed {
             return Err(format!("a folder cannot be watched: {error}"));
         }
@@ -179,7 +180,7 @@ impl Watcher {
             flags |= WatchFlags::DELETE_SELF | WatchFlags::MOVE_SELF;
         }
         let watch = inotify::add_watch(&*self.queue, absolute, flags);
-        let mut added = self.added();
+        let mut added = self.added.lock();
         match watch {
             Ok(watch) => added.folders.push((watch, path.to_owned())),
             // Gone or replaced since it was seen, or not to be read: the listing will see it the same way.
@@ -188,10 +189,6 @@ impl Watcher {
             ) => {}
             Err(error) => added.failed = Some(error),
         }
-    }
-
-    fn added(&self) -> std::sync::MutexGuard<'_, Added> {
-        self.added.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

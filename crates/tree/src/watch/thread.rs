@@ -1,14 +1,14 @@
 //! Hands changes over while nobody asks for a barrier, so that a barrier finds little left to do.
 
 use std::os::fd::OwnedFd;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 
+use parking_lot::Mutex;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::io::Errno;
 
 use super::engine::Engine;
-use super::lock;
 
 /// Changes come in bursts (a save is several events, a checkout thousands): waiting this long tells each file once.
 const BURST: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
@@ -21,12 +21,12 @@ pub(super) struct Thread {
 impl Thread {
     /// None without events, or without the means to wait for them; barriers do all the work then.
     pub(super) fn start(engine: &Arc<Mutex<Engine>>) -> Option<Self> {
-        let queue = lock(engine).source()?.queue();
+        let queue = engine.lock().source()?.queue();
         let end = Arc::new(eventfd(0, EventfdFlags::CLOEXEC).ok()?);
         let (ended, engine) = (Arc::clone(&end), Arc::clone(engine));
         let run = move || {
             while !is_ready(&ended, Some(&queue), None) && !is_ready(&ended, None, Some(&BURST)) {
-                let mut engine = lock(&engine);
+                let mut engine = engine.lock();
                 engine.take_events();
                 if !engine.is_live() {
                     return;

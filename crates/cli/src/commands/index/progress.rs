@@ -1,9 +1,8 @@
 //! How far the work has come: a bar on a terminal, a line now and then elsewhere. All on standard error.
 
-use std::sync::Mutex;
-
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use pack_context::Progress;
+use parking_lot::Mutex;
 
 use crate::ui::{self, Ui};
 
@@ -46,7 +45,7 @@ impl Reporter {
             }
             Self::Lines { ui, last } => {
                 let step = all.map_or(0, |all| (done * 100).checked_div(all).unwrap_or(100) / STEP);
-                let mut last = last.lock().expect("nothing panics while it is held");
+                let mut last = last.lock();
                 if last.replace((what, step)) != Some((what, step)) {
                     match all {
                         Some(all) => ui.note(format_args!("{what}: {done} of {all}")),

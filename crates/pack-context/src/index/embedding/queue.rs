@@ -3,7 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::Ordering;
 
-use super::{Embedding, LOOK_UP, Missing, Turn, lock, roles};
+use super::{Embedding, LOOK_UP, Missing, Turn, roles};
 use crate::index::state::DocumentId;
 
 /// Documents that searches surfaced and that go first.
@@ -12,7 +12,7 @@ const PREFERRED: usize = 256;
 impl Embedding {
     /// These go before the others.
     pub(crate) fn prefer(&self, documents: impl IntoIterator<Item = DocumentId>) {
-        let mut preferred = lock(&self.preferred);
+        let mut preferred = self.preferred.lock();
         let mut added = false;
         for id in documents {
             if !preferred.contains(&id) {
@@ -55,7 +55,7 @@ impl Embedding {
     /// The documents without a vector, the most useful first, at most so many.
     pub(super) fn missing(&self, turn: &mut Turn, limit: usize) -> Vec<Missing> {
         let preferred: HashMap<DocumentId, usize> = {
-            let mut preferred = lock(&self.preferred);
+            let mut preferred = self.preferred.lock();
             let state = self.core.state();
             preferred.retain(|id| !state.has_vector(*id));
             preferred.iter().enumerate().map(|(place, id)| (*id, place)).collect()

@@ -2,12 +2,12 @@
 //! others from their vectors: its document is found by its words, and the text is not sent again.
 
 use std::collections::HashSet;
-use std::sync::Mutex;
 
 use embed::{EmbedError, Embedder};
+use parking_lot::Mutex;
 use rank::vectors::Vectors;
 
-use super::{Missing, lock};
+use super::Missing;
 use crate::index::cache::Key;
 
 /// A text that any embedder takes, to tell a refused text from an embedder that refuses everything.
@@ -20,11 +20,11 @@ pub(super) struct Refused {
 
 impl Refused {
     pub(super) fn contains(&self, key: &Key) -> bool {
-        lock(&self.keys).contains(key)
+        self.keys.lock().contains(key)
     }
 
     pub(super) fn len(&self) -> usize {
-        lock(&self.keys).len()
+        self.keys.lock().len()
     }
 
     /// The vectors of all texts that are not refused.
@@ -60,7 +60,7 @@ impl Refused {
                 Err(error) if is_about_the_text(&error) => {
                     let error = error.to_string();
                     tracing::warn!(error, "one text is not embedded: it is found by its words");
-                    lock(&self.keys).insert(missing.key);
+                    self.keys.lock().insert(missing.key);
                 }
                 Err(error) => return Err(error),
             }

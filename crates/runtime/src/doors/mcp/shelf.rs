@@ -1,7 +1,8 @@
 //! The listing of tools: written once for each published catalog, and shared by all who ask for it.
 
-use std::sync::{Arc, PoisonError, RwLock, Weak};
+use std::sync::{Arc, Weak};
 
+use parking_lot::RwLock;
 use rmcp::model::{JsonObject, Tool};
 
 use super::view;
@@ -26,14 +27,14 @@ impl Shelf {
     pub(super) fn listing(&self, pipeline: &Pipeline) -> Arc<Listing> {
         let catalog = pipeline.catalog();
         {
-            let known = self.listing.read().unwrap_or_else(PoisonError::into_inner);
+            let known = self.listing.read();
             if let Some(listing) = known.as_ref().filter(|listing| listing.is_of(&catalog)) {
                 return Arc::clone(listing);
             }
         }
         // Two who come at once write it twice, which harms nobody.
         let listing = Arc::new(Listing::of(&catalog));
-        *self.listing.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&listing));
+        *self.listing.write() = Some(Arc::clone(&listing));
         listing
     }
 }

@@ -8,9 +8,10 @@
 //! That another catalog was published is told at once, and again no more often than documents are looked at.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use rmcp::RoleServer;
 use rmcp::model::{ErrorData, ResourceUpdatedNotificationParam, SubscriptionFilter};
 use rmcp::service::{Peer, SubscriptionContext};
@@ -80,13 +81,13 @@ impl Watching {
 
     /// The client is there.
     pub(super) fn heard(&self) {
-        self.state().heard = Instant::now();
+        self.state.lock().heard = Instant::now();
         self.awake.notify_waiters();
     }
 
     /// Tells the client of every other catalog, until it goes.
     pub(super) fn follow(self: &Arc<Self>, line: Line) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.heard = Instant::now();
         if let Some(changes) = state.began_with.take() {
             let (watching, awake) = (Arc::downgrade(self), Arc::clone(&self.awake));
@@ -101,7 +102,7 @@ impl Watching {
         number: u64,
         line: Line,
     ) -> Result<(), ErrorData> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if state.seen.len() >= MAX_WATCHED && !state.seen.contains_key(&uri) {
             let rule = format!(
                 "a client watches at most {MAX_WATCHED} resources at once; unsubscribe from one first"
@@ -117,7 +118,7 @@ impl Watching {
     }
 
     pub(super) fn remove(&self, uri: &str) {
-        self.state().seen.remove(uri);
+        self.state.lock().seen.remove(uri);
     }
 
     /// What of a request to listen can be heard of.
@@ -134,7 +135,7 @@ impl Watching {
         if lists.is_some() {
             filter = filter.tools_list_changed();
         }
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.offered = offered;
         state.offered_lists = lists;
         filter.build()
@@ -189,7 +190,7 @@ impl Watching {
         context: &SubscriptionContext,
     ) -> (Seen, Option<watch::Receiver<u64>>) {
         let accepted = context.accepted();
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let number = |uri: &String| {
             state.offered.get(uri).copied().or_else(|| documents.and_then(|it| it.changes(uri)))
         };
@@ -202,12 +203,12 @@ impl Watching {
 
     /// Whether nobody has heard of the client for so long that it counts as gone.
     fn is_silent(&self) -> bool {
-        self.state().heard.elapsed() > SILENCE
+        self.state.lock().heard.elapsed() > SILENCE
     }
 
     /// What has changed since the last look; None when nobody watches any more.
     fn look(&self, documents: &Documents, is_http: bool) -> Option<Vec<String>> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if is_http && state.heard.elapsed() > SILENCE {
             state.seen.clear();
         }
@@ -216,11 +217,6 @@ impl Watching {
             return None;
         }
         Some(changed(&mut state.seen, documents))
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        // Each step leaves it whole.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -1,8 +1,8 @@
 //! What is still open between the two sides, so that the end of the input is not the end of the calls.
 
 use std::collections::HashSet;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use parking_lot::Mutex;
 use rmcp::RoleServer;
 use rmcp::model::{ClientNotification, ErrorData, JsonRpcMessage, RequestId};
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
@@ -24,7 +24,7 @@ struct Open {
 
 impl Ledger {
     pub(super) fn received(&self, message: &RxJsonRpcMessage<RoleServer>) {
-        let mut open = self.open();
+        let mut open = self.open.lock();
         match message {
             JsonRpcMessage::Request(request) => {
                 open.calls.insert(request.id.clone());
@@ -53,7 +53,7 @@ impl Ledger {
     pub(super) fn sending(&self, message: &TxJsonRpcMessage<RoleServer>) -> Option<RequestId> {
         match message {
             JsonRpcMessage::Request(request) => {
-                self.open().questions.insert(request.id.clone());
+                self.open.lock().questions.insert(request.id.clone());
                 self.changed.notify_one();
                 None
             }
@@ -65,7 +65,7 @@ impl Ledger {
 
     /// The answer is written, or cannot be.
     pub(super) fn answered(&self, id: &RequestId) {
-        self.open().calls.remove(id);
+        self.open.lock().calls.remove(id);
         self.changed.notify_one();
     }
 
@@ -73,7 +73,7 @@ impl Ledger {
     pub(super) async fn wind_up(&self) -> Option<RxJsonRpcMessage<RoleServer>> {
         loop {
             {
-                let mut open = self.open();
+                let mut open = self.open.lock();
                 let question = open.questions.iter().next().cloned();
                 if let Some(id) = question.and_then(|id| open.questions.take(&id)) {
                     let gone = ErrorData::internal_error("no answer can come any more", None);
@@ -85,10 +85,5 @@ impl Ledger {
             }
             self.changed.notified().await;
         }
-    }
-
-    fn open(&self) -> MutexGuard<'_, Open> {
-        // Sets of ids are whole after every step.
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -6,8 +6,8 @@ use std::convert::Infallible;
 use std::error::Error;
 use std::io::Write;
 use std::net::Ipv4Addr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 
 use axum::Router;
 use axum::body::Body;
@@ -15,12 +15,13 @@ use axum::extract::{DefaultBodyLimit, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::acts::STREAMED;
 use crate::args::Era;
-use crate::talk::{Line, era_of, lock};
+use crate::talk::{Line, era_of};
 use crate::wire::{Outbox, Refusal};
 use crate::world::World;
 
@@ -100,7 +101,7 @@ async fn listen(State(door): State<Arc<Door>>, headers: HeaderMap) -> Response {
 }
 
 async fn end(State(door): State<Arc<Door>>, headers: HeaderMap) -> StatusCode {
-    let session = text(&headers, SESSION).and_then(|id| lock(&door.sessions).remove(id));
+    let session = text(&headers, SESSION).and_then(|id| door.sessions.lock().remove(id));
     if session.is_some() { StatusCode::OK } else { StatusCode::NOT_FOUND }
 }
 
@@ -126,7 +127,7 @@ impl Door {
         if is_request && method == "tools/call" {
             let calls = session.calls.fetch_add(1, Ordering::Relaxed) + 1;
             if self.world.args.expire_sessions.is_some_and(|most| calls > most) {
-                text(headers, SESSION).and_then(|id| lock(&self.sessions).remove(id));
+                text(headers, SESSION).and_then(|id| self.sessions.lock().remove(id));
                 return Err((StatusCode::NOT_FOUND, Refusal::new(-32001, "Session not found")));
             }
         }
@@ -140,7 +141,7 @@ impl Door {
                 Refusal::new(-32000, "Bad Request: no session and no initialize"),
             )
         })?;
-        let session = lock(&self.sessions).get(id).cloned();
+        let session = self.sessions.lock().get(id).cloned();
         session.ok_or_else(|| (StatusCode::NOT_FOUND, Refusal::new(-32001, "Session not found")))
     }
 
@@ -149,7 +150,7 @@ impl Door {
         // The process is part of the name: a restarted server knows nobody.
         let id = format!("session-{}-{number}", std::process::id());
         let session = Session { line, calls: AtomicU64::new(0) };
-        lock(&self.sessions).insert(id.clone(), Arc::new(session));
+        self.sessions.lock().insert(id.clone(), Arc::new(session));
         id
     }
 }

@@ -4,9 +4,10 @@
 //! stateless era. The tools themselves are in [`crate::acts`].
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
@@ -63,21 +64,21 @@ impl Line {
                 };
                 let token = running.token.clone();
                 // Known before the next message is looked at, which may cancel it.
-                lock(&self.running).insert(id.to_string(), running);
+                self.running.lock().insert(id.to_string(), running);
                 tokio::spawn(async move {
                     let reply = self.clone().answer(method, &id, params, token, &out).await;
-                    lock(&self.running).remove(&id.to_string());
+                    self.running.lock().remove(&id.to_string());
                     out.answer(&id, &reply);
                 });
             }
             (Some(method), None) if method == "notifications/cancelled" => {
                 let key = message["params"]["requestId"].to_string();
-                if let Some(running) = lock(&self.running).get(&key) {
+                if let Some(running) = self.running.lock().get(&key) {
                     running.token.cancel();
                 }
             }
             (None, Some(id)) => {
-                let question = lock(&self.asked).remove(&id.to_string());
+                let question = self.asked.lock().remove(&id.to_string());
                 // An answer to a question that nobody asked, or that nobody waits for any more, is dropped.
                 question.map(|question| question.send(message));
             }
@@ -124,7 +125,7 @@ impl Line {
             if !params["_meta"][format!("{META}clientCapabilities")].is_object() {
                 return Some(Refusal::new(-32602, "no clientCapabilities in _meta"));
             }
-        } else if method != "initialize" && method != "ping" && lock(&self.greeted).is_none() {
+        } else if method != "initialize" && method != "ping" && self.greeted.lock().is_none() {
             return Some(Refusal::new(-32600, "not initialized"));
         }
         None
@@ -135,7 +136,7 @@ impl Line {
         let capabilities = json!({"tools": {"listChanged": true}});
         match method {
             "initialize" => {
-                *lock(&self.greeted) = Some(params["capabilities"].clone());
+                *self.greeted.lock() = Some(params["capabilities"].clone());
                 let wanted = params["protocolVersion"].as_str().unwrap_or_default();
                 let version =
                     HANDSHAKES.iter().find(|known| **known == wanted).unwrap_or(&HANDSHAKES[0]);
@@ -173,7 +174,7 @@ impl Line {
     pub(crate) async fn ask(&self, out: &Outbox, method: &str, params: &Value) -> Option<Value> {
         let id = format!("question-{}", self.questions.fetch_add(1, Ordering::Relaxed));
         let (answer, answered) = oneshot::channel();
-        lock(&self.asked).insert(json!(id).to_string(), answer);
+        self.asked.lock().insert(json!(id).to_string(), answer);
         out.say(
             json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}).to_string(),
         );
@@ -184,13 +185,13 @@ impl Line {
     pub(crate) fn capabilities(&self, params: &Value, era: Era) -> Value {
         match era {
             Era::Stateless => params["_meta"][format!("{META}clientCapabilities")].clone(),
-            _ => lock(&self.greeted).clone().unwrap_or_default(),
+            _ => self.greeted.lock().clone().unwrap_or_default(),
         }
     }
 
     /// The id of some other call that is not answered yet.
     pub(crate) fn another(&self, id: &Value) -> Option<Value> {
-        let running = lock(&self.running);
+        let running = self.running.lock();
         let mut calls = running.values().filter(|other| other.is_call && other.id != *id);
         calls.next().map(|other| other.id.clone())
     }
@@ -204,7 +205,7 @@ impl Line {
                     change = changes.recv() => if change.is_err() { break },
                     () = out.closed() => break,
                 }
-                if lock(&line.greeted).is_some() {
+                if line.greeted.lock().is_some() {
                     out.notify("notifications/tools/list_changed", &json!({}));
                 }
             }
@@ -241,8 +242,4 @@ pub(crate) fn era_of(method: &str, params: &Value) -> Era {
     } else {
         Era::Handshake
     }
-}
-
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

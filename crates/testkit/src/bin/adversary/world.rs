@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, Write};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::sync::broadcast;
@@ -71,9 +72,9 @@ impl World {
 
     /// Looks at the state or changes it. With `--state`, under a lock that holds between processes.
     pub(crate) fn update<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
-        let mut memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut memory = self.memory.lock();
         let Some(file) = &self.file else { return change(&mut memory) };
-        let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut file = file.lock();
         file.lock().expect("the file of --state can be locked");
         *memory = read(&mut file).expect("the file of --state can be read");
         let outcome = change(&mut memory);
@@ -90,7 +91,7 @@ impl World {
         };
         // One write for each line: several processes may append to one record.
         let line = format!("{line}\n");
-        let mut record = record.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut record = record.lock();
         record.write_all(line.as_bytes()).expect("the file of --record can be written");
     }
 

@@ -2,8 +2,10 @@
 //! threads are kept until somebody can read them.
 
 use std::panic::{PanicHookInfo, set_hook, take_hook};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::thread;
+
+use parking_lot::Mutex;
 
 type Hook = dyn Fn(&PanicHookInfo<'_>) + Send + Sync;
 
@@ -24,7 +26,7 @@ impl Panics {
                 restore();
                 tell(info);
             } else {
-                keep.lock().unwrap_or_else(PoisonError::into_inner).push(info.to_string());
+                keep.lock().push(info.to_string());
             }
         }));
         Self { told, previous }
@@ -32,11 +34,11 @@ impl Panics {
 
     /// What other threads said, once.
     pub(super) fn take(&self) -> Vec<String> {
-        std::mem::take(&mut self.told.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut self.told.lock())
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.told.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
+        self.told.lock().is_empty()
     }
 }
 
