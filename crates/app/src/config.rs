@@ -35,7 +35,7 @@ pub use context::{EmbeddingEndpoint, Embeddings};
 pub use error::{ConfigError, nearest, suggest};
 pub use layer::Layer;
 pub use reference::Reference;
-pub use settings::{Pack, Policy, Secret, Settings, TokenSource};
+pub use settings::{Pack, Policy, Settings, TokenSource};
 pub use upstream::{
     Change, Connection, Grants, NotResolved, Sandbox, Upstream, UpstreamName, UpstreamPolicy,
 };

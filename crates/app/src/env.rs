@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::config::{ConfigError, Secret};
+use secrecy::SecretString;
+
+use crate::config::ConfigError;
 
 /// A variable by its meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -154,9 +156,9 @@ impl Environment {
     }
 
     /// A variable that the configuration names. It holds a secret, so it is read only when it is needed.
-    pub fn secret(&self, name: &str) -> Option<Secret> {
+    pub fn secret(&self, name: &str) -> Option<SecretString> {
         let value = std::env::var(name).ok().filter(|value| !value.is_empty())?;
-        Some(Secret::from(value.as_str()))
+        Some(SecretString::from(value))
     }
 
     /// Returns the value of a variable, if it is set.

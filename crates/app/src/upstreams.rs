@@ -18,7 +18,7 @@ use runtime::Approve;
 use store::StateDir;
 
 use crate::config::{
-    self, Change, Connection, NotResolved, Sandbox, Settings, Upstream, UpstreamPolicy, suggest,
+    Change, Connection, NotResolved, Sandbox, Settings, Upstream, UpstreamPolicy, suggest,
 };
 use crate::context::AppContext;
 use crate::failure::FailureKind;
@@ -135,17 +135,11 @@ fn reach(
     keeper: &[std::ffi::OsString],
 ) -> std::result::Result<Reach, NotResolved> {
     let resolved = upstream.resolve(&app.environment, &settings.root)?;
-    let revealed = |values: &BTreeMap<String, config::Secret>| {
-        let reveal = |(name, value): (&String, &config::Secret)| {
-            (name.clone(), link::Secret::new(value.reveal()))
-        };
-        values.iter().map(reveal).collect::<BTreeMap<_, _>>()
-    };
     Ok(match &upstream.connection {
         Connection::Stdio { command, args, cwd, sandbox, .. } => Reach::Stdio(Program {
             command: command.clone(),
             args: args.clone(),
-            env: revealed(&resolved.env),
+            env: resolved.env,
             folder: cwd.clone(),
             sandbox: match sandbox {
                 Sandbox::Off => link::Sandbox::Off,
@@ -159,10 +153,10 @@ fn reach(
             keeper: keeper.to_vec(),
         }),
         Connection::Http { url, .. } => {
-            Reach::Http(Endpoint { url: url.clone(), headers: revealed(&resolved.headers) })
+            Reach::Http(Endpoint { url: url.clone(), headers: resolved.headers })
         }
         Connection::Sse { url, .. } => {
-            Reach::Sse(Endpoint { url: url.clone(), headers: revealed(&resolved.headers) })
+            Reach::Sse(Endpoint { url: url.clone(), headers: resolved.headers })
         }
     })
 }

@@ -13,6 +13,7 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use reqwest::Url;
+use secrecy::SecretString;
 use sha2::{Digest, Sha256};
 
 use self::patience::Patience;
@@ -30,7 +31,7 @@ pub struct EndpointOptions {
     pub model: String,
     /// Asked for where given; the vectors must then have them.
     pub dimensions: Option<usize>,
-    pub api_key: Option<String>,
+    pub api_key: Option<SecretString>,
     /// For a query, with all attempts. A batch of documents may take ten times as long.
     pub timeout: Duration,
 }

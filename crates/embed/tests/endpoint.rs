@@ -21,7 +21,7 @@ fn endpoint(server: &Server, dimensions: Option<usize>) -> Endpoint {
         base_url: format!("{}/v1/", server.url()),
         model: "test-embedding".to_owned(),
         dimensions,
-        api_key: Some(KEY.to_owned()),
+        api_key: Some(KEY.into()),
         timeout: TIMEOUT,
     })
     .unwrap()
@@ -243,7 +243,7 @@ fn mistakes_in_the_configuration_are_named() {
             base_url: base_url.to_owned(),
             model: "m".to_owned(),
             dimensions: None,
-            api_key: Some(api_key.to_owned()),
+            api_key: Some(api_key.into()),
             timeout: TIMEOUT,
         };
         Endpoint::new(options).err().map(|error| error.to_string()).unwrap_or_default()

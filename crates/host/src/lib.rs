@@ -31,7 +31,7 @@ pub use gate::input::{InputPolicy, PolicyError};
 pub use gate::once::SingleCall;
 pub use gate::vetted::Vetted;
 pub use json::JsonError;
-pub use model::{Anthropic, Endpoint, ModelError, OpenAi, Secret};
+pub use model::{Anthropic, Endpoint, ModelError, OpenAi};
 pub use offer::{Allowlist, Discover, DiscoverError, Listed, Offer, Standing};
 pub use planner::{Embedded, PlanError, Planner};
 pub use reason::{Breakdown, StopReason};

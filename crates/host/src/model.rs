@@ -10,8 +10,9 @@ mod prompt;
 mod request;
 mod roles;
 
-use std::fmt;
 use std::time::Duration;
+
+use secrecy::{ExposeSecret, SecretString};
 
 pub use anthropic::Anthropic;
 pub use openai::OpenAi;
@@ -19,33 +20,13 @@ pub use openai::OpenAi;
 /// A minute is long for one JSON object, and short for a person who waits.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// A key. It is never shown.
-#[derive(Clone)]
-pub struct Secret(String);
-
-impl Secret {
-    pub fn new(value: impl Into<String>) -> Self {
-        Self(value.into().trim().to_owned())
-    }
-
-    fn reveal(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Debug for Secret {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str("(secret)")
-    }
-}
-
 /// Where a model is.
 #[derive(Clone, Debug)]
 pub struct Endpoint {
     /// Up to and without the path of the protocol: `https://api.openai.com/v1`, `https://api.anthropic.com`.
     pub base_url: String,
     pub model: String,
-    pub api_key: Option<Secret>,
+    pub api_key: Option<SecretString>,
     pub timeout: Duration,
 }
 
@@ -55,9 +36,10 @@ impl Endpoint {
         Self { base_url, model, api_key: None, timeout: DEFAULT_TIMEOUT }
     }
 
+    /// Sets the API key, without the white space around it: keys are often read from files that end in a line break.
     #[must_use]
-    pub fn with_key(mut self, key: Option<Secret>) -> Self {
-        self.api_key = key;
+    pub fn with_key(mut self, key: Option<SecretString>) -> Self {
+        self.api_key = key.map(|key| key.expose_secret().trim().into());
         self
     }
 

@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use contract::text::one_line;
+use secrecy::ExposeSecret;
 use tokio::sync::watch;
 
 use crate::{Bounds, Oddities, Options, Reach};
@@ -37,7 +38,7 @@ impl Context {
         // `Bearer xyz` must not show as `xyz` either.
         let mut secrets: Vec<String> = values
             .flat_map(|(_, value)| {
-                let value = value.reveal();
+                let value = value.expose_secret();
                 value.split_whitespace().chain(std::iter::once(value))
             })
             .filter(|value| value.len() >= MIN_SECRET)

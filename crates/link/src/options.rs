@@ -5,9 +5,8 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
-
-use crate::Secret;
 
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -44,7 +43,7 @@ pub struct Program {
     pub command: String,
     pub args: Vec<String>,
     /// The child's whole environment.
-    pub env: BTreeMap<String, Secret>,
+    pub env: BTreeMap<String, SecretString>,
     /// The child's working directory.
     pub folder: PathBuf,
     pub sandbox: Sandbox,
@@ -69,7 +68,7 @@ pub enum Sandbox {
 #[derive(Clone, Debug)]
 pub struct Endpoint {
     pub url: String,
-    pub headers: BTreeMap<String, Secret>,
+    pub headers: BTreeMap<String, SecretString>,
 }
 
 /// How much of a server's output is taken before it counts as broken.

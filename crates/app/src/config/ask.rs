@@ -1,12 +1,12 @@
 //! The `[ask]` table: what `vouch ask` stops at, and which model plans.
 
 use host::InputPolicy;
+use secrecy::SecretString;
 use serde::Deserialize;
 
 use super::ConfigError;
 use super::error::Spot;
 use super::place::Place;
-use super::settings::Secret;
 use super::values::{Endpoint, Variable};
 use crate::env::Environment;
 
@@ -41,7 +41,7 @@ pub struct Ask {
     provider: Option<Provider>,
     base_url: Option<String>,
     model: Option<String>,
-    api_key: Option<Secret>,
+    api_key: Option<SecretString>,
     spot: Option<Spot>,
 }
 
@@ -54,7 +54,7 @@ pub enum Planner {
         provider: Provider,
         base_url: String,
         model: String,
-        api_key: Option<Secret>,
+        api_key: Option<SecretString>,
     },
 }
 

@@ -3,9 +3,9 @@
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::time::Duration;
 
+use secrecy::SecretString;
 use serde::Deserialize;
 
-use super::settings::Secret;
 use super::values::{Endpoint, Exclude, Threads, Variable};
 use super::{ConfigError, Source};
 use crate::env::Environment;
@@ -96,7 +96,7 @@ pub struct EmbeddingEndpoint {
     pub dimensions: Option<usize>,
     /// The variable that holds the key; its value is read here and shown nowhere.
     pub api_key_env: String,
-    pub api_key: Option<Secret>,
+    pub api_key: Option<SecretString>,
     pub timeout: Duration,
 }
 

@@ -10,9 +10,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
 
-use super::settings::Secret;
 use super::values::Variable;
 use crate::env::Environment;
 
@@ -48,7 +48,7 @@ impl Reference {
         &self,
         environment: &Environment,
         root: &Path,
-    ) -> Result<Secret, Unresolved> {
+    ) -> Result<SecretString, Unresolved> {
         let mut value = String::new();
         for part in &self.parts {
             match part {
@@ -56,7 +56,7 @@ impl Reference {
                 Part::Variable(name) => {
                     let secret = environment.secret(name);
                     let secret = secret.ok_or_else(|| Unresolved::Variable(name.clone()))?;
-                    value.push_str(secret.reveal());
+                    value.push_str(secret.expose_secret());
                 }
                 Part::File(path) => {
                     let failed = |source| Unresolved::File { path: path.clone(), source };
@@ -64,7 +64,7 @@ impl Reference {
                 }
             }
         }
-        Ok(Secret::from(value))
+        Ok(SecretString::from(value))
     }
 
     /// The variables that it names.
@@ -168,7 +168,7 @@ mod tests {
         let check = |text: &str| {
             let reference: Reference = text.parse()?;
             match reference.resolve(&environment, folder.path()) {
-                Ok(secret) => Ok(secret.reveal().to_owned()),
+                Ok(secret) => Ok(secret.expose_secret().to_owned()),
                 Err(error) => Err(error.to_string()),
             }
         };

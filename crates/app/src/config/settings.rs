@@ -1,12 +1,12 @@
 //! The configuration as commands use it: complete, and checked.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use link::ProtectedPaths;
+use secrecy::SecretString;
 use serde::Deserialize;
 
 use super::ask::Ask;
@@ -124,40 +124,11 @@ impl From<Policy> for runtime::Approve {
 }
 
 /// The source of the server's bearer tokens.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub enum TokenSource {
     /// The token itself, from VOUCH_TOKEN.
-    Variable(Secret),
+    Variable(SecretString),
     File(PathBuf),
-}
-
-/// Text that is never printed.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Secret(String);
-
-impl Secret {
-    /// Returns the secret itself.
-    pub fn reveal(&self) -> &str {
-        &self.0
-    }
-}
-
-impl From<String> for Secret {
-    fn from(text: String) -> Self {
-        Self(text)
-    }
-}
-
-impl From<&str> for Secret {
-    fn from(text: &str) -> Self {
-        Self(text.to_owned())
-    }
-}
-
-impl fmt::Debug for Secret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Secret(…)")
-    }
 }
 
 impl Settings {

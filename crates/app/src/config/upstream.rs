@@ -7,13 +7,13 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use link::{GrantError, ProtectedPaths};
+use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
 
 use super::ConfigError;
 use super::globs::Globs;
 use super::place::{Entry, Place};
 use super::reference::{Reference, Unresolved};
-use super::settings::Secret;
 use super::values::{Address, Variable};
 use crate::env::Environment;
 
@@ -188,9 +188,9 @@ pub struct Grants {
 #[derive(Clone, Debug, Default)]
 pub struct Resolved {
     /// For a child.
-    pub env: BTreeMap<String, Secret>,
+    pub env: BTreeMap<String, SecretString>,
     /// For requests.
-    pub headers: BTreeMap<String, Secret>,
+    pub headers: BTreeMap<String, SecretString>,
 }
 
 /// An upstream that cannot be started.

@@ -7,7 +7,7 @@ use pack_context::{ContextOptions, ContextPack};
 use store::StateDir;
 
 use super::deny;
-use crate::config::{Embeddings, Secret, Settings};
+use crate::config::{Embeddings, Settings};
 use crate::failure::{Explain, Result};
 
 /// Nothing is read, written or started yet.
@@ -42,7 +42,7 @@ pub fn embedder(settings: &Settings) -> Result<Option<Arc<dyn Embedder>>> {
                 base_url: endpoint.base_url.clone(),
                 model: endpoint.model.clone(),
                 dimensions: endpoint.dimensions,
-                api_key: endpoint.api_key.as_ref().map(Secret::reveal).map(str::to_owned),
+                api_key: endpoint.api_key.clone(),
                 timeout: endpoint.timeout,
             };
             Some(Arc::new(Endpoint::new(options)?))

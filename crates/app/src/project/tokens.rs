@@ -1,6 +1,7 @@
 //! The tokens of the HTTP door, from a variable or a file.
 
 use runtime::doors::http::Tokens;
+use secrecy::ExposeSecret;
 
 use crate::config::TokenSource;
 use crate::failure::FailureKind;
@@ -23,7 +24,9 @@ pub const NEW_TOKEN: &str =
 /// All tokens of a variable or a file, and the first of them in clear: the others are kept as digests only.
 fn read_tokens(source: &TokenSource) -> Result<(Tokens, String)> {
     let (text, what) = match source {
-        TokenSource::Variable(token) => (token.reveal().to_owned(), "VOUCH_TOKEN".to_owned()),
+        TokenSource::Variable(token) => {
+            (token.expose_secret().to_owned(), "VOUCH_TOKEN".to_owned())
+        }
         TokenSource::File(path) => {
             let text = std::fs::read_to_string(path)
                 .map_err(Failure::from)

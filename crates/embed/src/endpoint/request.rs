@@ -8,6 +8,7 @@ use reqwest::blocking::{Client as Http, Response};
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER};
 use reqwest::redirect::Policy;
 use reqwest::{StatusCode, Url};
+use secrecy::{ExposeSecret, SecretString};
 
 use super::patience::Deadline;
 use super::wire;
@@ -33,11 +34,11 @@ impl Client {
         url: Url,
         model: String,
         dimensions: Option<usize>,
-        api_key: Option<String>,
+        api_key: Option<SecretString>,
     ) -> Result<Self, EmbedError> {
         let authorization = api_key.map(|key| {
-            let mut value =
-                HeaderValue::try_from(format!("Bearer {}", key.trim())).map_err(|_| {
+            let mut value = HeaderValue::try_from(format!("Bearer {}", key.expose_secret().trim()))
+                .map_err(|_| {
                     EmbedError::Config(
                         "the API key holds a character that no header may".to_owned(),
                     )

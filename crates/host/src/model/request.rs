@@ -5,9 +5,10 @@ use std::time::Duration;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::redirect::Policy;
 use reqwest::{Client, Response, Url};
+use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
 
-use super::{Endpoint, ModelError, Secret};
+use super::{Endpoint, ModelError};
 use crate::json::shortened;
 
 /// A plan has kilobytes; an answer with its wrapping this much at most.
@@ -21,7 +22,7 @@ pub(super) struct Requests {
     url: Url,
     http: Client,
     headers: HeaderMap,
-    key: Option<Secret>,
+    key: Option<SecretString>,
     timeout: Duration,
 }
 
@@ -37,8 +38,8 @@ impl Requests {
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         if let Some(key) = &endpoint.api_key {
             let (name, scheme) = authorize;
-            let mut value =
-                HeaderValue::try_from(format!("{scheme}{}", key.reveal())).map_err(|_| {
+            let mut value = HeaderValue::try_from(format!("{scheme}{}", key.expose_secret()))
+                .map_err(|_| {
                     ModelError::Config("the API key holds a character that no header may".into())
                 })?;
             // So that no log of the HTTP library shows the key.
@@ -128,7 +129,9 @@ impl Requests {
         let said = body.pointer("/error/message").or_else(|| body.get("message"));
         let said = said.and_then(Value::as_str).unwrap_or_default();
         let said = match &self.key {
-            Some(key) if !key.reveal().is_empty() => said.replace(key.reveal(), "(secret)"),
+            Some(key) if !key.expose_secret().is_empty() => {
+                said.replace(key.expose_secret(), "(secret)")
+            }
             _ => said.to_owned(),
         };
         shortened(&said, MAX_SAID)

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use reqwest::{Client, Url, redirect};
+use secrecy::ExposeSecret;
 
 use crate::error::Fail;
 use crate::{Endpoint, LinkError};
@@ -61,7 +62,7 @@ pub(crate) fn endpoint(target: &Endpoint) -> Result<(Url, HeaderMap), LinkError>
     for (name, value) in &target.headers {
         let header: HeaderName =
             name.parse().map_err(|_| wrong(format!("{name:?} cannot be the name of a header")))?;
-        let mut value = HeaderValue::from_str(value.reveal())
+        let mut value = HeaderValue::from_str(value.expose_secret())
             .map_err(|_| wrong(format!("the value of the header {header} cannot be sent")))?;
         value.set_sensitive(true);
         headers.insert(header, value);

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Read};
 use std::path::PathBuf;
 
+use secrecy::ExposeSecret;
 use serde::{Deserialize, Serialize};
 
 use crate::context::Context;
@@ -35,7 +36,7 @@ impl Spec {
             env: program
                 .env
                 .iter()
-                .map(|(name, value)| (name.clone(), value.reveal().to_owned()))
+                .map(|(name, value)| (name.clone(), value.expose_secret().to_owned()))
                 .collect(),
             folder: program.folder.clone(),
             sandbox: program.sandbox.clone(),

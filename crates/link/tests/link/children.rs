@@ -6,7 +6,8 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use link::{Call, Link, Options, ProgressSink, Secret};
+use link::{Call, Link, Options, ProgressSink};
+use secrecy::ExposeSecret;
 use serde_json::{Map, Value, json};
 
 use crate::support::{call, child, options, program, until};
@@ -165,7 +166,7 @@ async fn the_environment_is_what_was_named_and_shows_nowhere() {
     let expected: serde_json::Map<String, Value> = program
         .env
         .iter()
-        .map(|(name, value)| (name.clone(), Secret::reveal(value).into()))
+        .map(|(name, value)| (name.clone(), value.expose_secret().into()))
         .collect();
     assert_eq!(Value::Object(environ), Value::Object(expected));
     assert_eq!(told["argv"], json!(["an argument with spaces"]));

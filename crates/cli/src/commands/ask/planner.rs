@@ -25,8 +25,7 @@ pub(super) fn choose(settings: &Settings, choice: Option<Choice>) -> Result<Mind
         }
         config::Planner::Embedded => return Ok(minds(Embedded, Extractive)),
         config::Planner::Model { provider, base_url, model, api_key } => {
-            let key = api_key.map(|key| host::Secret::new(key.reveal()));
-            (provider, Endpoint::new(base_url, model).with_key(key))
+            (provider, Endpoint::new(base_url, model).with_key(api_key))
         }
     };
     let wrong = |error| Failure::from(error).with_kind(FailureKind::Usage);
