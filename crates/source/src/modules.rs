@@ -17,10 +17,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use guard::Guard;
+use serde_json::Value;
 
 use crate::resolve::files::{Files, below, join};
 use crate::resolve::{GoMod, PackageJson};
-use crate::yaml::Yaml;
+use crate::yaml::{self, scalar_text, scalar_texts};
 
 /// Where `project.yaml` may be.
 const PROJECT_FILES: [&str; 3] = ["project.yaml", "project.yml", ".vouch/project.yaml"];
@@ -61,7 +62,8 @@ impl Modules {
     /// Reads what there is to know about the project's modules; files that cannot be read say nothing.
     pub fn read(guard: &Arc<Guard>) -> Self {
         let files = Files::new(Arc::clone(guard));
-        let project = PROJECT_FILES.iter().find_map(|path| Yaml::parse(&files.read(path)?));
+        let project =
+            PROJECT_FILES.iter().find_map(|path| yaml::parse_document(&files.read(path)?));
         let declared = project
             .as_ref()
             .and_then(|project| project.get("modules"))
@@ -126,13 +128,13 @@ fn folder_module<'path>(path: &'path str, package: Option<&str>) -> Option<&'pat
 }
 
 /// What `modules:` says, in any of its forms.
-fn declared(files: &Files, modules: &Yaml) -> Vec<(String, String)> {
+fn declared(files: &Files, modules: &Value) -> Vec<(String, String)> {
     let mut found = Vec::new();
-    let mut add = |name: &str, paths: Vec<&str>| {
+    let mut add = |name: &str, paths: Vec<String>| {
         let named = paths.is_empty();
         let places = ["", "src/", "packages/", "crates/", "apps/", "libs/", "modules/"];
         let guessed = places.map(|place| format!("{place}{name}"));
-        let guessed = guessed.iter().find(|path| files.is_folder(path)).map(String::as_str);
+        let guessed = guessed.into_iter().find(|path| files.is_folder(path));
         for path in paths.into_iter().chain(guessed.filter(|_| named)) {
             let path = path.trim_end_matches(['*', '/']);
             if let Some(folder) = join("", path) {
@@ -140,31 +142,28 @@ fn declared(files: &Files, modules: &Yaml) -> Vec<(String, String)> {
             }
         }
     };
-    let paths = |value: &Yaml| -> Vec<String> {
+    let paths = |value: &Value| -> Vec<String> {
         ["path", "paths", "folder", "folders", "dir", "root"]
             .iter()
             .filter_map(|key| value.get(key))
-            .flat_map(Yaml::texts)
-            .map(str::to_owned)
+            .flat_map(scalar_texts)
             .collect()
     };
     match modules {
-        Yaml::List(items) => {
+        Value::Array(items) => {
             for item in items {
-                match item.get("name").and_then(Yaml::text) {
-                    Some(name) => add(name, paths(item).iter().map(String::as_str).collect()),
-                    None => item.text().into_iter().for_each(|name| add(name, Vec::new())),
+                match item.get("name").and_then(scalar_text) {
+                    Some(name) => add(&name, paths(item)),
+                    None => scalar_text(item).iter().for_each(|name| add(name, Vec::new())),
                 }
             }
         }
-        Yaml::Map(entries) => {
+        Value::Object(entries) => {
             for (name, value) in entries {
-                let listed = paths(value);
-                let listed = listed.iter().map(String::as_str);
-                add(name, value.texts().into_iter().chain(listed).collect());
+                add(name, scalar_texts(value).into_iter().chain(paths(value)).collect());
             }
         }
-        Yaml::Text(_) => {}
+        _ => {}
     }
     found
 }

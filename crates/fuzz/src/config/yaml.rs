@@ -1,8 +1,11 @@
 //! YAML as a tree whose nodes know their line, so that an error can say where it is.
 //!
 //! Anchors are refused: no configuration needs them, and a hostile one could grow without end by them.
+//!
+//! The tree is built from the events of `granit-parser`, the parser below `serde-saphyr`. Deserializing would not do:
+//! quoted and plain words differ here, numbers keep their spelling, and an error names both lines of a repeated key.
 
-use saphyr_parser::{Event, Parser, ScalarStyle};
+use granit_parser::{Event, Parser, ScalarStyle};
 
 use super::echidna_yaml::ConfigError;
 
@@ -79,8 +82,10 @@ pub(super) fn parse(text: &str) -> Result<Option<Node>, ConfigError> {
                 open.push(Open { line, inside: Inside::Map(Vec::new(), None) });
                 continue;
             }
-            Event::Alias(_) => return Err(syntax("anchors are not supported: repeat the value")),
-            Event::DocumentStart(_) if root.is_some() => {
+            Event::Alias(_) | Event::UnresolvedAlias(_) => {
+                return Err(syntax("anchors are not supported: repeat the value"));
+            }
+            Event::DocumentStart(..) if root.is_some() => {
                 return Err(syntax("the file has a second document"));
             }
             Event::Scalar(text, ScalarStyle::Plain, ..) => Yaml::Plain(text.into_owned()),

@@ -7,7 +7,7 @@ use globset::{GlobBuilder, GlobSet};
 use serde_json::Value;
 
 use super::files::{Files, Memory, below, folders_above};
-use crate::yaml::Yaml;
+use crate::yaml;
 
 /// Folders that workspace patterns may name in all.
 const MAX_MEMBERS: usize = 2000;
@@ -77,10 +77,10 @@ impl Manifests {
         let mut patterns =
             self.at(files, folder).map(|found| found.workspaces.clone()).unwrap_or_default();
         let pnpm = files.read(&below(folder, "pnpm-workspace.yaml"));
-        if let Some(packages) = pnpm.and_then(|text| Yaml::parse(&text))
-            && let Some(packages) = packages.get("packages")
+        if let Some(workspace) = pnpm.and_then(|text| yaml::parse_document(&text))
+            && let Some(packages) = workspace.get("packages")
         {
-            patterns.extend(packages.texts().into_iter().map(str::to_owned));
+            patterns.extend(yaml::scalar_texts(packages));
         }
         patterns
     }
