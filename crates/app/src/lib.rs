@@ -12,17 +12,18 @@
 //! Start at [`config::load`], which turns all configuration layers into [`config::Settings`], and at
 //! [`project::project`], which assembles tools, store and pipeline from them.
 
+pub mod ask;
 pub mod call_arguments;
 pub mod campaign;
 pub mod check;
 pub mod clients;
 pub mod config;
 pub mod context;
+pub mod doctor;
 pub mod env;
 pub mod failure;
 pub mod files;
 pub mod pairs;
-pub mod probe;
 pub mod project;
 pub mod serving;
 pub mod solc;

@@ -4,6 +4,7 @@ pub mod context;
 pub mod look;
 mod tokens;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -153,6 +154,11 @@ pub fn store(settings: &Settings) -> Result<(StateDir, Arc<SqliteStore>)> {
     let state = StateDir::open(&settings.state_folder)?;
     let store = SqliteStore::open(&state)?;
     Ok((state, Arc::new(store)))
+}
+
+/// Returns the path of the audit log.
+pub fn audit_log(settings: &Settings) -> PathBuf {
+    settings.state_folder.join("audit.jsonl")
 }
 
 /// How HTTP is served.

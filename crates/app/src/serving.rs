@@ -1,6 +1,8 @@
 //! Serving a pipeline: log and telemetry, signals, the doors, and an orderly end. What is behind the pipeline, and what is
 //! said when it is up, is the command's.
 
+mod gateway;
+mod project;
 mod signals;
 
 use std::net::SocketAddr;
@@ -15,11 +17,13 @@ use runtime::doors::stdio;
 use tokio::runtime::Builder;
 use tokio_util::sync::CancellationToken;
 
+pub use self::gateway::serve_gateway;
+pub use self::project::serve_project;
 use crate::config::Settings;
 use crate::context::AppContext;
 use crate::failure::FailureKind;
 use crate::failure::{Explain, Failure, Result};
-use crate::project;
+use crate::project::http_options;
 use crate::telemetry::Telemetry;
 
 /// How many threads serve connections over HTTP.
@@ -109,7 +113,7 @@ pub async fn doors(
         let door = McpDoor::new(Arc::clone(pipeline), face, Caller::new("stdio"));
         return Ok(stdio::serve(door, stop).await?);
     }
-    let options = project::http_options(settings)?;
+    let options = http_options(settings)?;
     let door = HttpDoor::bind(Arc::clone(pipeline), face, options)
         .await
         .map_err(|error| cannot_listen(error, port_flag))?;

@@ -2,15 +2,14 @@
 //! stand at, and the person in front of it.
 
 mod desk;
-mod discover;
 mod interactive;
 mod json;
 mod outcome;
-mod planner;
 mod print;
 
 use std::sync::Arc;
 
+use app::ask::{PlannerChoice, choose};
 use clap::ValueEnum;
 
 use crate::commands::Context;
@@ -66,9 +65,18 @@ enum Choice {
     Model,
 }
 
+impl From<Choice> for PlannerChoice {
+    fn from(choice: Choice) -> Self {
+        match choice {
+            Choice::Embedded => Self::Embedded,
+            Choice::Model => Self::Model,
+        }
+    }
+}
+
 pub(crate) fn run(ctx: &Context, args: &Args) -> Result<Exit> {
     let settings = Arc::new(ctx.app.settings()?);
-    let planner = planner::choose(&settings, args.planner)?;
+    let planner = choose(&settings, args.planner.map(PlannerChoice::from))?;
     let is_prompt = args.query.is_none();
     if is_prompt && !ui::is_interactive() {
         return Err(Failure::usage("there is no question, and nobody at a terminal to type one")

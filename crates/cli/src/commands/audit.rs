@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::Path;
 use std::time::Duration;
 
-use app::config::Settings;
+use app::project::audit_log;
 use clap::Subcommand;
 use contract::text::one_line;
 use store::audit::{Entry, Finding, Line, Outcome, Report, tail, verify};
@@ -48,7 +48,7 @@ enum Action {
 }
 
 pub(crate) fn run(ctx: &Context, args: &Args) -> Result<Exit> {
-    let log = log(&ctx.app.settings()?);
+    let log = audit_log(&ctx.app.settings()?);
     match &args.action {
         Action::Verify { format } => {
             let report = verify(&log)?;
@@ -80,10 +80,6 @@ pub(crate) fn run(ctx: &Context, args: &Args) -> Result<Exit> {
             }
         }
     }
-}
-
-pub(crate) fn log(settings: &Settings) -> std::path::PathBuf {
-    settings.state_folder.join("audit.jsonl")
 }
 
 fn print(ctx: &Context, log: &Path, report: &Report) -> Result {

@@ -1,12 +1,8 @@
 //! `vouch doctor`: is everything in order, and if not, what to do.
 
-mod checks;
-mod context;
-mod upstreams;
-
 use std::io::Write;
 
-use serde::Serialize;
+use app::doctor::{Check, Verdict, run_checks};
 
 use crate::commands::{Context, Format};
 use crate::exit::Exit;
@@ -22,41 +18,8 @@ pub(crate) struct Args {
     format: Format,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-enum Verdict {
-    Ok,
-    Warn,
-    Fail,
-}
-
-/// One line of the report.
-#[derive(Debug, Serialize)]
-struct Check {
-    check: &'static str,
-    verdict: Verdict,
-    message: String,
-    /// What to do about it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    fix: Option<String>,
-}
-
-impl Check {
-    fn ok(check: &'static str, message: impl Into<String>) -> Self {
-        Self { check, verdict: Verdict::Ok, message: message.into(), fix: None }
-    }
-
-    fn warn(check: &'static str, message: impl Into<String>, fix: impl Into<String>) -> Self {
-        Self { check, verdict: Verdict::Warn, message: message.into(), fix: Some(fix.into()) }
-    }
-
-    fn fail(check: &'static str, message: impl Into<String>, fix: impl Into<String>) -> Self {
-        Self { check, verdict: Verdict::Fail, message: message.into(), fix: Some(fix.into()) }
-    }
-}
-
 pub(crate) fn run(ctx: &Context, args: &Args) -> Result<Exit> {
-    let checks = ctx.block_on(async { Ok(checks::all(ctx).await) })?;
+    let checks = ctx.block_on(async { Ok(run_checks(&ctx.app).await) })?;
     let failed = checks.iter().any(|check| check.verdict == Verdict::Fail);
     if args.format.json {
         ctx.ui.json(&serde_json::json!({"ok": !failed, "checks": checks}))?;

@@ -2,18 +2,13 @@
 
 mod banner;
 
-use std::pin::pin;
 use std::sync::Arc;
-use std::time::Duration;
 
-use app::config::{Pack, Settings};
-use app::project::{self, Project};
-use app::serving::{Threads, Welcome, doors};
+use app::config::Pack;
+use app::serving::{Threads, serve_gateway};
 use app::upstreams;
 use gateway::Gateway;
-use runtime::Pipeline;
-use runtime::doors::mcp::Face;
-use tokio_util::sync::CancellationToken;
+use runtime::Catalog;
 
 use crate::commands::Context;
 use crate::exit::Exit;
@@ -22,10 +17,6 @@ use crate::serving::{self, DoorFlags, show_banner};
 use crate::values;
 
 const PORT: u16 = 8379;
-/// How long servers are waited for before clients are let in; who comes later joins later.
-const SETTLE: Duration = Duration::from_secs(3);
-/// How often it is seen who came later.
-const PACE: Duration = Duration::from_millis(500);
 
 /// Serve the tools of other servers that keep their contracts
 ///
@@ -74,93 +65,11 @@ pub(crate) fn run(ctx: &Context, args: Args) -> Result<Exit> {
     let mut options = upstreams::lower(&ctx.app, &settings, &[])?.complete()?;
     options.samples = learn.then(|| upstreams::samples(&settings));
     serving::run(ctx, &settings, &door, Threads::HalfTheCores, async |stop| {
-        serve(ctx, &settings, &door, options, stop).await
-    })
-}
-
-async fn serve(
-    ctx: &Context,
-    settings: &Arc<Settings>,
-    door: &DoorFlags,
-    options: gateway::Options,
-    stop: CancellationToken,
-) -> Result {
-    let (gateway, project) = project::with_upstreams(settings, options).await?;
-    let Project { pipeline, context, .. } = &project;
-    gateway.keep(pipeline);
-    tokio::select! {
-        () = stop.cancelled() => {}
-        () = gateway.settle(SETTLE) => {}
-    }
-    gateway.publish(pipeline);
-    let served = async {
-        upstreams::check(&ctx.app, settings, &gateway, &pipeline.catalog())?;
-        let missing = upstreams::absent(settings, Some(&gateway));
-        if let Some(pack) = context {
-            pack.start();
-        }
-        let welcome = Welcome {
-            face: face(&gateway, settings),
-            port_flag: "vouch gateway --port",
-            banner: |address| {
-                show_banner(ctx, address, |address| {
-                    banner::print(ctx, settings, &gateway, &pipeline.catalog(), address);
-                });
-            },
+        let banner = |gateway: &Gateway, catalog: &Catalog, address| {
+            show_banner(ctx, address, |address| {
+                banner::print(ctx, &settings, gateway, catalog, address);
+            });
         };
-        let mut served = pin!(doors(settings, door.stdio, pipeline, welcome, stop.clone()));
-        tokio::select! {
-            served = &mut served => served,
-            wrong = latecomers(ctx, settings, &gateway, pipeline, missing) => {
-                // Who is in the middle of a call gets an answer.
-                stop.cancel();
-                served.await.and(Err(wrong))
-            }
-        }
-    };
-    let served = served.await;
-    pipeline.drain().await;
-    gateway.close().await;
-    served
-}
-
-/// Holds the configuration against servers that come after clients were let in. What would have stopped the start stops
-/// it now: a rule that reads what no tool has would deny calls, or let them pass, and nobody would know why.
-async fn latecomers(
-    ctx: &Context,
-    settings: &Settings,
-    gateway: &Gateway,
-    pipeline: &Pipeline,
-    mut missing: Vec<&str>,
-) -> Failure {
-    while !missing.is_empty() {
-        tokio::time::sleep(PACE).await;
-        let still = upstreams::absent(settings, Some(gateway));
-        if still == missing {
-            continue;
-        }
-        missing = still;
-        gateway.publish(pipeline);
-        if let Err(wrong) = upstreams::check(&ctx.app, settings, gateway, &pipeline.catalog()) {
-            tracing::error!("{}; it stops here", wrong.one_line());
-            return wrong;
-        }
-    }
-    std::future::pending().await
-}
-
-/// What it says it is.
-fn face(gateway: &Gateway, settings: &Settings) -> Face {
-    let names: Vec<_> = gateway.upstreams().iter().map(|upstream| upstream.name()).collect();
-    let separator = &settings.gateway.separator;
-    let face = project::face(settings);
-    Face {
-        instructions: Some(format!(
-            "Tools of several MCP servers ({}), each called <server>{separator}<tool>. Every call and every answer is \
-             checked against the tool's contract; a refused call says which rule it broke and what to change. Some calls \
-             wait for a person's approval.",
-            names.join(", ")
-        )),
-        ..face
-    }
+        serve_gateway(&ctx.app, &settings, door.stdio, options, banner, stop).await
+    })
 }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use app::config::{Pack, Settings};
 use app::project;
-use app::project::look;
+use app::project::look::{self, size, summary};
 use clap::Subcommand;
 use pack_context::{Status, Vectors};
 use store::StateDir;
@@ -211,26 +211,4 @@ fn age(settings: &Settings) -> Option<String> {
         7200..172_800 => format!("{} h", seconds / 3600),
         _ => format!("{} days", seconds / 86_400),
     })
-}
-
-/// One line about an index.
-pub(super) fn summary(status: &Status) -> String {
-    let Status { files, chunks, vectors, disk_bytes, .. } = status;
-    let [files, chunks, vectors] =
-        [(*files, "file"), (*chunks, "piece"), (vectors.done, "vector")].map(counted);
-    format!("{files}, {chunks}, {vectors}, {}", size(*disk_bytes))
-}
-
-fn counted((count, word): (usize, &str)) -> String {
-    if count == 1 { format!("1 {word}") } else { format!("{count} {word}s") }
-}
-
-fn size(bytes: u64) -> String {
-    #[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
-    let bytes = bytes as f64;
-    match bytes {
-        ..1e6 => format!("{:.1} kB", bytes / 1e3),
-        ..1e9 => format!("{:.1} MB", bytes / 1e6),
-        _ => format!("{:.1} GB", bytes / 1e9),
-    }
 }

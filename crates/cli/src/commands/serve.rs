@@ -3,12 +3,9 @@
 mod banner;
 mod campaign;
 
-use app::campaign::served::Campaigns;
-use app::config::{Pack, Settings};
-use app::project::{self, Project};
-use app::serving::{Threads, Welcome, doors};
-use app::upstreams;
-use tokio_util::sync::CancellationToken;
+use app::config::Pack;
+use app::serving::{Threads, serve_project};
+use runtime::Catalog;
 
 use crate::commands::Context;
 use crate::exit::Exit;
@@ -59,36 +56,9 @@ pub(crate) fn run(ctx: &Context, args: Args) -> Result<Exit> {
     let mut settings = ctx.app.settings_with(layer)?;
     campaign.apply(&mut settings)?;
     serving::run(ctx, &settings, &door, Threads::EveryCore, async |stop| {
-        serve(ctx, &settings, &door, stop).await
+        let banner = |catalog: &Catalog, address| {
+            show_banner(ctx, address, |address| banner::print(ctx, &settings, catalog, address));
+        };
+        serve_project(&ctx.app, &settings, door.stdio, banner, stop).await
     })
-}
-
-async fn serve(
-    ctx: &Context,
-    settings: &Settings,
-    door: &DoorFlags,
-    stop: CancellationToken,
-) -> Result {
-    let Project { pipeline, context, seats } = project::project(settings).await?;
-    // Rules may be about tools of other servers and of other packs, which are not here to tell.
-    if settings.upstreams.is_empty() && !settings.are_packs_chosen {
-        upstreams::rules(&ctx.app, settings, &pipeline.catalog(), &[])?;
-    }
-    let campaigns = Campaigns::begin(&ctx.app, &settings.campaign, &seats)?;
-    if let Some(pack) = &context {
-        pack.start();
-    }
-    let welcome = Welcome {
-        face: project::face(settings),
-        port_flag: "vouch serve --port",
-        banner: |address| {
-            show_banner(ctx, address, |address| {
-                banner::print(ctx, settings, &pipeline.catalog(), address);
-            });
-        },
-    };
-    let served = doors(settings, door.stdio, &pipeline, welcome, stop).await;
-    campaigns.end().await;
-    pipeline.drain().await;
-    served
 }

@@ -2,11 +2,12 @@
 
 use jiff::{SignedDuration, Span, SpanRelativeTo, Timestamp};
 
-use crate::commands::audit::{duration, log};
+use crate::commands::audit::duration;
 use crate::commands::{Context, Format};
 use crate::exit::Exit;
 use crate::report::Result;
 use crate::ui::Table;
+use app::project::audit_log;
 
 /// Show calls, failures and times by tool
 #[derive(Debug, clap::Args)]
@@ -38,7 +39,7 @@ fn when(text: &str) -> std::result::Result<Timestamp, String> {
 }
 
 pub(crate) fn run(ctx: &Context, args: &Args) -> Result<Exit> {
-    let stats = store::audit::stats(log(&ctx.app.settings()?), args.since)?;
+    let stats = store::audit::stats(audit_log(&ctx.app.settings()?), args.since)?;
     if args.format.json {
         ctx.ui.json(&stats)?;
         return Ok(Exit::Success);

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use app::ask::{Finder, Minds, PRINCIPAL};
 use app::config::Settings;
 use app::project::{self, Project};
 use app::traces::Traces;
@@ -15,16 +16,11 @@ use runtime::{Abilities, Person, Pipeline};
 use store::Store;
 use tokio_util::sync::CancellationToken;
 
-use super::discover::Finder;
 use super::outcome::Told;
-use super::planner::Minds;
 use super::{json, print};
 use crate::commands::{Context, call};
 use crate::exit::Exit;
 use crate::report::{Result, print_failure};
-
-/// Who asks here, as rules and allowlists name them.
-pub(super) const PRINCIPAL: &str = "cli";
 
 pub(super) struct Office<'a> {
     pub(super) ctx: &'a Context,
@@ -85,7 +81,7 @@ impl<'a> Office<'a> {
         let cancel = CancellationToken::new();
         let waiting = tokio::spawn(interrupted(cancel.clone()));
         let finder = Finder {
-            ctx: self.ctx,
+            app: &self.ctx.app,
             settings: self.settings,
             pipeline: &self.pipeline,
             gateway: self.gateway.as_ref(),

@@ -1,7 +1,7 @@
 //! Whether other servers have what they need to be started. None is started.
 
-use app::config::Settings;
-use app::env::Environment;
+use crate::config::Settings;
+use crate::env::Environment;
 
 use super::Check;
 

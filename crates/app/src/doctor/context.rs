@@ -3,14 +3,13 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use app::config::{EmbeddingEndpoint, Embeddings, Pack, Settings};
-use app::project;
-use app::project::look;
+use crate::config::{EmbeddingEndpoint, Embeddings, Pack, Settings};
+use crate::project;
 use embed::Embedder;
 
 use super::Check;
 use super::checks::chain;
-use crate::commands::index::summary;
+use crate::project::look::{self, summary};
 
 /// Where the kernel says how many folders one user may watch.
 const WATCH_LIMIT: &str = "/proc/sys/fs/inotify/max_user_watches";

@@ -12,7 +12,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 const MAX_ANSWER: u64 = 64 * 1024;
 
 /// The version of the `vouch` that serves there.
-pub async fn vouch_at(address: SocketAddr) -> Option<String> {
+pub(super) async fn vouch_at(address: SocketAddr) -> Option<String> {
     let answer = tokio::time::timeout(PATIENCE, get_health(address)).await.ok()?.ok()?;
     let (head, body) = answer.split_once("\r\n\r\n")?;
     let health: Value = serde_json::from_str(body).ok()?;

@@ -4,18 +4,18 @@ use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use app::config::{self, Embeddings, Layer, Settings, TokenSource, suggest};
-use app::env::Var;
-use app::probe;
-use app::project;
+use crate::config::{self, Embeddings, Layer, Settings, TokenSource, suggest};
+use crate::context::AppContext;
+use crate::env::Var;
+use crate::project;
 use lint::{Severity, lint_all};
 use store::{SqliteStore, StateDir};
 
-use super::{Check, context, upstreams};
-use crate::commands::{Context, audit};
+use super::{Check, context, probe, upstreams};
 
-pub(super) async fn all(ctx: &Context) -> Vec<Check> {
-    let settings = match config::load(&ctx.app.place, &ctx.app.environment, Layer::default()) {
+/// Runs all checks. A configuration that does not load ends the list.
+pub async fn run_checks(app: &AppContext) -> Vec<Check> {
+    let settings = match config::load(&app.place, &app.environment, Layer::default()) {
         Ok(settings) => settings,
         Err(error) => {
             let fix = error.hint();
@@ -23,15 +23,15 @@ pub(super) async fn all(ctx: &Context) -> Vec<Check> {
         }
     };
     let mut checks = vec![config(&settings)];
-    let unknown = ctx.app.environment.unknown.iter().filter(|name| !holds_key(&settings, name));
+    let unknown = app.environment.unknown.iter().filter(|name| !holds_key(&settings, name));
     checks.extend(unknown.map(|name| variable(name)));
-    checks.push(root(&settings, ctx.app.environment.get(Var::Home)));
+    checks.push(root(&settings, app.environment.get(Var::Home)));
     checks.push(tools(&settings));
     checks.push(memory(&settings));
     checks.push(state(&settings));
     checks.push(record(&settings));
     checks.extend(context::all(&settings).await);
-    checks.extend(upstreams::all(&settings, &ctx.app.environment));
+    checks.extend(upstreams::all(&settings, &app.environment));
     checks.push(token(&settings));
     checks.push(port(settings.server.address).await);
     checks
@@ -149,7 +149,7 @@ fn state(settings: &Settings) -> Check {
 }
 
 fn record(settings: &Settings) -> Check {
-    let log = audit::log(settings);
+    let log = project::audit_log(settings);
     match store::audit::verify(&log) {
         Ok(report) if report.ok && report.lines == 0 => {
             Check::ok("audit", "no call was recorded yet")

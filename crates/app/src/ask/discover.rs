@@ -5,17 +5,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use crate::config::Settings;
+use crate::upstreams;
 use admit::Admission;
-use app::config::Settings;
-use app::upstreams;
 use async_trait::async_trait;
 use gateway::{Clash, Gateway, Upstream};
 use host::{Allowlist, Discover, DiscoverError, Listed, StandingPolicy, UpstreamCandidate};
 use runtime::{Catalog, Pipeline};
 use tokio_util::sync::CancellationToken;
 
-use super::desk::PRINCIPAL;
-use crate::commands::Context;
+use super::PRINCIPAL;
+use crate::context::AppContext;
 
 /// The tools of this folder are those of a server of this name.
 const HERE: &str = "vouch";
@@ -23,17 +23,17 @@ const HERE: &str = "vouch";
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Looks at all servers, once for each ask: the list is live, and what changed meanwhile is quarantined.
-pub(super) struct Finder<'a> {
-    pub(super) ctx: &'a Context,
-    pub(super) settings: &'a Arc<Settings>,
-    pub(super) pipeline: &'a Arc<Pipeline>,
+pub struct Finder<'a> {
+    pub app: &'a AppContext,
+    pub settings: &'a Arc<Settings>,
+    pub pipeline: &'a Arc<Pipeline>,
     /// None where there are no other servers.
-    pub(super) gateway: Option<&'a Arc<Gateway>>,
+    pub gateway: Option<&'a Arc<Gateway>>,
     /// The names of the tools of this folder.
-    pub(super) own: &'a BTreeSet<String>,
+    pub own: &'a BTreeSet<String>,
     /// The configuration was held against all tools, and is fine.
-    pub(super) checked: &'a AtomicBool,
-    pub(super) cancel: CancellationToken,
+    pub checked: &'a AtomicBool,
+    pub cancel: CancellationToken,
 }
 
 #[async_trait]
@@ -53,7 +53,7 @@ impl Finder<'_> {
         gateway.publish(self.pipeline);
         let catalog = self.pipeline.catalog();
         if !self.checked.load(Ordering::Relaxed) {
-            upstreams::check(&self.ctx.app, self.settings, gateway, &catalog)
+            upstreams::check(self.app, self.settings, gateway, &catalog)
                 .map_err(|failure| DiscoverError(failure.one_line()))?;
             // A server that comes later has not been held against it yet.
             let all_there = upstreams::absent(self.settings, Some(gateway)).is_empty();
@@ -70,7 +70,7 @@ impl Finder<'_> {
             }
             // A failure is in the log already.
             if view.failure.is_none() {
-                self.ctx.ui.note(format_args!(
+                self.app.notices.note(format_args!(
                     "warning: the tools of `{name}` are left out: it did not answer within {} s",
                     PATIENCE.as_secs()
                 ));

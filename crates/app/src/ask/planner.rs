@@ -1,24 +1,25 @@
 //! Who plans and who summarises: a model, or what is in this program.
 
-use app::config::wrong_config;
-use app::config::{self, Provider, Settings};
+use crate::config::wrong_config;
+use crate::config::{self, Provider, Settings};
 use host::{Anthropic, Embedded, Endpoint, Extractive, OpenAi, Planner, Summarizer};
 
-use super::Choice;
-use crate::report::{Failure, FailureKind, Result};
+use super::PlannerChoice;
+use crate::failure::{Failure, FailureKind, Result};
 
 /// A planner and a summariser that belong together: what one may see, the other may.
-pub(super) struct Minds {
-    pub(super) planner: Box<dyn Planner>,
-    pub(super) summarizer: Box<dyn Summarizer>,
+pub struct Minds {
+    pub planner: Box<dyn Planner>,
+    pub summarizer: Box<dyn Summarizer>,
 }
 
-pub(super) fn choose(settings: &Settings, choice: Option<Choice>) -> Result<Minds> {
-    if choice == Some(Choice::Embedded) {
+/// Returns the chosen planner with its summarizer; without a choice, the configured model if there is one.
+pub fn choose(settings: &Settings, choice: Option<PlannerChoice>) -> Result<Minds> {
+    if choice == Some(PlannerChoice::Embedded) {
         return Ok(minds(Embedded, Extractive));
     }
     let model = match settings.ask.planner().map_err(wrong_config)? {
-        config::Planner::Embedded if choice == Some(Choice::Model) => {
+        config::Planner::Embedded if choice == Some(PlannerChoice::Model) => {
             return Err(Failure::usage("no model is configured").with_hint(
                 "set LLM_BASE_URL and LLM_MODEL, or `base_url` and `model` of [ask] in vouch.toml",
             ));
