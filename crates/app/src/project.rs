@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use contract::{Constraints, Resources, Tool};
-use gateway::{Gateway, RulePolicy};
+use gateway::Gateway;
 use guard::DenyList;
 use pack_campaign::{CampaignPack, Seat};
 use pack_context::ContextPack;
@@ -234,7 +234,7 @@ fn pipeline_options(settings: &Settings, catalog: &Catalog) -> PipelineOptions {
         Some((contract.name.clone(), policy.into()))
     });
     let policy = (!settings.rules.is_empty())
-        .then(|| Arc::new(RulePolicy(settings.rules.clone())) as Arc<dyn runtime::Policy>);
+        .then(|| Arc::new(settings.rules.clone()) as Arc<dyn contract::CallPolicy>);
     let clients = settings.clients.iter().map(|(principal, globs)| {
         let globs = globs.clone();
         let filter: Arc<dyn ToolFilter> = Arc::new(move |tool: &str| globs.is_match(tool));

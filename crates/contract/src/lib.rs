@@ -1,8 +1,8 @@
 //! What a tool contract is, and how it is kept.
 //!
 //! This crate owns the words of the agreement between the one who offers a tool and the one who calls it: the
-//! [`Contract`] with its schemas and [`Constraints`], the error [`Code`]s, the [`Tool`] and [`Resources`] traits that an
-//! outsider implements, and the digest that names a definition. The rules that judge a definition are in the crate `lint`.
+//! [`Contract`] with its schemas and [`Constraints`], the error [`Code`]s, the [`Tool`], [`Resources`] and [`CallPolicy`] traits that
+//! an outsider implements, and the digest that names a definition. The rules that judge a definition are in the crate `lint`.
 //!
 //! It knows no async runtime, no I/O and no MCP SDK: whoever runs a tool brings those. Start reading at
 //! [`Contract`], then [`Tool`].
@@ -13,6 +13,7 @@ mod definition;
 mod error;
 pub mod json;
 mod markdown;
+mod policy;
 mod resources;
 mod schema;
 mod schema_of;
@@ -25,6 +26,7 @@ pub use constraints::{Constraints, SideEffects};
 pub use definition::{Contract, ContractError, Definition, Example};
 pub use error::{Code, ToolError};
 pub use markdown::to_markdown;
+pub use policy::{CallPolicy, PolicySubject, PolicyVerdict};
 pub use resources::{Resource, ResourceBody, ResourceContent, ResourceTemplate, Resources};
 pub use schema::cost::BACKTRACKING_COST;
 pub use schema::keywords;

@@ -1,10 +1,10 @@
 //! Whether a condition could not be evaluated because something that it reads is not there, and for no other reason.
 
 use cel::common::ast::IdedExpr;
+use contract::PolicySubject;
 use serde_json::Value;
 
 use crate::ast::{self, Bound, Path, Root, Step, Use};
-use crate::decide::Subject;
 
 /// `condition` failed for want of a key or an element. True if that is one which the call may leave out.
 ///
@@ -14,7 +14,7 @@ use crate::decide::Subject;
 pub(crate) fn explains<'e>(
     condition: &'e IdedExpr,
     bound: &Bound<'e>,
-    subject: &Subject<'_>,
+    subject: &PolicySubject<'_>,
     result: Option<&Value>,
 ) -> bool {
     let mut absent = false;
@@ -26,7 +26,7 @@ pub(crate) fn explains<'e>(
     absent
 }
 
-fn is_absent(path: &Path, subject: &Subject<'_>, result: Option<&Value>) -> bool {
+fn is_absent(path: &Path, subject: &PolicySubject<'_>, result: Option<&Value>) -> bool {
     let steps = &path.steps[..path.required.min(path.steps.len())];
     match path.root {
         Root::Arguments => lacks(subject.arguments, steps),

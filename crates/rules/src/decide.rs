@@ -9,50 +9,29 @@ use std::sync::Arc;
 use cel::common::ast::{Expr, IdedExpr, operators};
 use cel::common::types::CelBool;
 use cel::{Context, ExecutionError, Value as Cel};
-use contract::Caller;
-use serde_json::{Map, Value};
+use contract::{CallPolicy, PolicySubject, PolicyVerdict};
+use serde_json::Value;
 
 use crate::ast::{self, Bound, Fold, Root, Step};
 use crate::{Compiled, Effect, On, Rules, absent, value};
 
-/// What is judged.
-#[derive(Clone, Copy, Debug)]
-pub struct Subject<'a> {
-    /// The name in the catalog.
-    pub tool: &'a str,
-    pub arguments: &'a Value,
-    pub caller: &'a Caller,
-    pub annotations: &'a Map<String, Value>,
-}
-
-/// What the rules say.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    Allow,
-    Deny {
-        /// The rule that decided.
-        rule: Arc<str>,
-        /// Why, where the rule could not be evaluated: it names the rule and kinds of values, never a value.
-        reason: Option<String>,
-    },
-    /// A person decides.
-    Approve {
-        rule: Arc<str>,
-    },
-}
-
-impl Rules {
-    /// Before the call runs.
-    pub fn on_call(&self, subject: &Subject<'_>) -> Verdict {
+impl CallPolicy for Rules {
+    fn on_call(&self, subject: &PolicySubject<'_>) -> PolicyVerdict {
         self.verdict(On::Call, subject, None)
     }
 
-    /// When there is an answer, before anybody sees it.
-    pub fn on_result(&self, subject: &Subject<'_>, result: &Value) -> Verdict {
+    fn on_result(&self, subject: &PolicySubject<'_>, result: &Value) -> PolicyVerdict {
         self.verdict(On::Result, subject, Some(result))
     }
+}
 
-    fn verdict(&self, on: On, subject: &Subject<'_>, result: Option<&Value>) -> Verdict {
+impl Rules {
+    fn verdict(
+        &self,
+        on: On,
+        subject: &PolicySubject<'_>,
+        result: Option<&Value>,
+    ) -> PolicyVerdict {
         let mut scene = None;
         for rule in self.rules.iter().filter(|rule| rule.on == on && rule.is_for(subject.tool)) {
             let scene = scene.get_or_insert_with(|| Scene {
@@ -65,19 +44,22 @@ impl Rules {
                 Truth::True => {
                     let (rule, effect) = (Arc::clone(&rule.name), rule.effect);
                     return match effect {
-                        Effect::Allow => Verdict::Allow,
-                        Effect::Approve => Verdict::Approve { rule },
-                        Effect::Deny => Verdict::Deny { rule, reason: None },
+                        Effect::Allow => PolicyVerdict::Allow,
+                        Effect::Approve => PolicyVerdict::Approve { rule },
+                        Effect::Deny => PolicyVerdict::Deny { rule, reason: None },
                     };
                 }
                 Truth::False | Truth::Unknown => {}
                 Truth::Broken(why) => {
                     let reason = format!("rule `{}` could not be evaluated: {why}", rule.name);
-                    return Verdict::Deny { rule: Arc::clone(&rule.name), reason: Some(reason) };
+                    return PolicyVerdict::Deny {
+                        rule: Arc::clone(&rule.name),
+                        reason: Some(reason),
+                    };
                 }
             }
         }
-        Verdict::Allow
+        PolicyVerdict::Allow
     }
 }
 
@@ -117,7 +99,7 @@ struct Scope<'s, 'e, 'v> {
 struct Scene<'a> {
     context: Context<'a, 'a>,
     bound: Vec<Root>,
-    subject: &'a Subject<'a>,
+    subject: &'a PolicySubject<'a>,
     result: Option<&'a Value>,
 }
 
@@ -133,7 +115,7 @@ impl<'a> Scene<'a> {
     }
 
     fn bind(&mut self, root: Root) {
-        let Subject { tool, arguments, caller, annotations } = *self.subject;
+        let PolicySubject { tool, arguments, caller, annotations } = *self.subject;
         let value = match root {
             Root::Tool => value::of_text(tool),
             Root::Arguments => value::of(arguments),

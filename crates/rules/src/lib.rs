@@ -1,7 +1,7 @@
 //! Rules on calls and results, in CEL: what an operator allows, denies, or wants a person to approve.
 //!
-//! This crate owns the rules and their verdicts. It is pure: it reads no files, and whoever runs calls asks it before
-//! ([`Rules::on_call`]) and after ([`Rules::on_result`]). Start reading at [`Rules`].
+//! This crate owns the rules and their verdicts. It is pure: it reads no files, and whoever runs calls asks it before and
+//! after, through [`contract::CallPolicy`]. Start reading at [`Rules`].
 //!
 //! # What a rule sees
 //!
@@ -47,7 +47,6 @@ use globset::{Glob, GlobSet, GlobSetBuilder};
 use serde::{Deserialize, Serialize};
 
 use ast::{Path, Root};
-pub use decide::{Subject, Verdict};
 pub use error::RuleError;
 
 /// Longer expressions are not written by hand, and nobody could read them.

@@ -36,4 +36,4 @@ pub use inquiry::{Inquiry, MAX_CARRIED_BYTES, MAX_QUESTIONS_BYTES};
 pub use local::LocalTool;
 pub use metrics::Metrics;
 pub use pipeline::{Approve, Pipeline, PipelineOptions};
-pub use policy::{Judged, Policy, ToolFilter, Verdict};
+pub use policy::ToolFilter;

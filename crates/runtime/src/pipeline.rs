@@ -8,7 +8,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use contract::{CallContext, Code, Output, SideEffects, ToolError, sha256_of_value};
+use contract::{
+    CallContext, CallPolicy, Code, Output, PolicySubject, PolicyVerdict, SideEffects, ToolError,
+    sha256_of_value,
+};
 use serde_json::Value;
 use store::Store;
 use store::audit::AuditLog;
@@ -21,7 +24,7 @@ use crate::catalog::{Catalog, Entry};
 use crate::inquiry::Inquiry;
 use crate::limits::RateLimit;
 use crate::metrics::Metrics;
-use crate::policy::{Judged, Policy, ToolFilter, Verdict};
+use crate::policy::{ToolFilter, denied};
 use crate::seal::{Binding, Round, Seal};
 use crate::trace::TraceParent;
 use answer::{Flaw, Withheld};
@@ -60,7 +63,7 @@ pub struct PipelineOptions {
     /// How long a client may keep a listing without asking again.
     pub list_ttl: Duration,
     /// Rules on calls of tools and on their results.
-    pub policy: Option<Arc<dyn Policy>>,
+    pub policy: Option<Arc<dyn CallPolicy>>,
     /// By principal, the tools that a client may call; one that is not in here may call every tool. Resources are not
     /// concerned.
     pub clients: HashMap<String, Arc<dyn ToolFilter>>,
@@ -323,17 +326,24 @@ impl Pipeline {
     }
 }
 
-fn judged<'a>(entry: &'a Entry, caller: &'a contract::Caller, arguments: &'a Value) -> Judged<'a> {
+fn judged<'a>(
+    entry: &'a Entry,
+    caller: &'a contract::Caller,
+    arguments: &'a Value,
+) -> PolicySubject<'a> {
     let contract = &entry.contract;
-    Judged { tool: &contract.name, arguments, caller, annotations: &contract.annotations }
+    PolicySubject { tool: &contract.name, arguments, caller, annotations: &contract.annotations }
 }
 
 /// The rule that wants a person's approval, if one does.
-fn judge_call(policy: &dyn Policy, subject: &Judged<'_>) -> Result<Option<String>, ToolError> {
+fn judge_call(
+    policy: &dyn CallPolicy,
+    subject: &PolicySubject<'_>,
+) -> Result<Option<Arc<str>>, ToolError> {
     match policy.on_call(subject) {
-        Verdict::Allow => Ok(None),
-        Verdict::Approve { rule } => Ok(Some(rule)),
-        Verdict::Deny { rule, reason } => Err(Verdict::denied("call", rule, &reason)),
+        PolicyVerdict::Allow => Ok(None),
+        PolicyVerdict::Approve { rule } => Ok(Some(rule)),
+        PolicyVerdict::Deny { rule, reason } => Err(denied("call", &rule, reason.as_deref())),
     }
 }
 

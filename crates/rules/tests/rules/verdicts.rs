@@ -1,6 +1,6 @@
-use contract::Caller;
+use contract::{CallPolicy, Caller, PolicySubject, PolicyVerdict};
 use proptest::prelude::*;
-use rules::{Effect, On, Rule, Rules, Subject, Verdict};
+use rules::{Effect, On, Rule, Rules};
 use serde_json::{Map, Value, json};
 
 use crate::{compile, deny, rule};
@@ -9,17 +9,17 @@ fn caller() -> Caller {
     Caller { client: Some("curl/8".into()), ..Caller::new("token:ci") }
 }
 
-fn on_call(rules: &Rules, tool: &str, arguments: &Value) -> Verdict {
+fn on_call(rules: &Rules, tool: &str, arguments: &Value) -> PolicyVerdict {
     let (caller, annotations) = (caller(), Map::new());
-    rules.on_call(&Subject { tool, arguments, caller: &caller, annotations: &annotations })
+    rules.on_call(&PolicySubject { tool, arguments, caller: &caller, annotations: &annotations })
 }
 
-fn word(verdict: Verdict) -> String {
+fn word(verdict: PolicyVerdict) -> String {
     match verdict {
-        Verdict::Allow => "allow".to_owned(),
-        Verdict::Approve { rule } => format!("approve by {rule}"),
-        Verdict::Deny { rule, reason: None } => format!("deny by {rule}"),
-        Verdict::Deny { reason: Some(reason), .. } => format!("deny: {reason}"),
+        PolicyVerdict::Allow => "allow".to_owned(),
+        PolicyVerdict::Approve { rule } => format!("approve by {rule}"),
+        PolicyVerdict::Deny { rule, reason: None } => format!("deny by {rule}"),
+        PolicyVerdict::Deny { reason: Some(reason), .. } => format!("deny: {reason}"),
     }
 }
 
@@ -171,7 +171,7 @@ fn the_first_that_matches_decides() {
     );
     assert_eq!(rules.names().collect::<Vec<_>>(), ["root", "etc", "write", "files", "rest"]);
     assert!(rules.concerns(On::Call, "x") && !rules.concerns(On::Result, "x"));
-    assert_eq!(on_call(&Rules::default(), "x", &json!({})), Verdict::Allow);
+    assert_eq!(on_call(&Rules::default(), "x", &json!({})), PolicyVerdict::Allow);
 }
 
 #[test]
@@ -182,8 +182,12 @@ fn results_have_rules_of_their_own() {
     ])
     .unwrap();
     let (caller, annotations, arguments) = (caller(), Map::new(), json!({"n": 1}));
-    let subject =
-        Subject { tool: "t", arguments: &arguments, caller: &caller, annotations: &annotations };
+    let subject = PolicySubject {
+        tool: "t",
+        arguments: &arguments,
+        caller: &caller,
+        annotations: &annotations,
+    };
     let check = |result: Value| word(rules.on_result(&subject, &result));
     assert_eq!(check(json!({"rows": [{"secret": true}]})), "deny by r");
     assert_eq!(check(json!({"rows": [{"secret": false}]})), "allow");
@@ -227,7 +231,7 @@ proptest! {
         for arguments in [&arguments, &both] {
             let verdict = on_call(&rules, "t", arguments);
             prop_assert_eq!(&verdict, &on_call(&rules, "t", arguments));
-            if let Verdict::Deny { reason: Some(reason), rule } = verdict {
+            if let PolicyVerdict::Deny { reason: Some(reason), rule } = verdict {
                 let begins = format!("rule `{rule}` could not be evaluated: ");
                 prop_assert!(reason.starts_with(&begins));
             }

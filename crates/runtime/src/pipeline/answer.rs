@@ -6,12 +6,14 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use contract::{Code, Content, Contract, Output, ToolError};
+use contract::{
+    CallPolicy, Code, Content, Contract, Output, PolicySubject, PolicyVerdict, ToolError,
+};
 use serde_json::{Value, json};
 
 use super::json_size;
 use crate::catalog::{Entry, Origin};
-use crate::policy::{Judged, Policy, Verdict};
+use crate::policy::denied;
 
 /// An answer that goes no further, and what people are told of it.
 pub(super) struct Withheld {
@@ -95,8 +97,8 @@ pub(super) fn check(entry: &Entry, mut output: Output) -> Result<Output, Flaw> {
 
 /// Asks the operator's rules whether the caller may have this result.
 pub(super) fn judge(
-    policy: &dyn Policy,
-    subject: &Judged<'_>,
+    policy: &dyn CallPolicy,
+    subject: &PolicySubject<'_>,
     output: Output,
 ) -> Result<Output, Flaw> {
     if output.is_error {
@@ -110,10 +112,10 @@ pub(super) fn judge(
         }
     };
     let error = match verdict {
-        Verdict::Allow => return Ok(output),
-        Verdict::Deny { rule, reason } => Verdict::denied("result", rule, &reason),
-        Verdict::Approve { rule } => {
-            Verdict::denied("result", rule, "nobody can be asked about a result")
+        PolicyVerdict::Allow => return Ok(output),
+        PolicyVerdict::Deny { rule, reason } => denied("result", &rule, reason.as_deref()),
+        PolicyVerdict::Approve { rule } => {
+            denied("result", &rule, Some("nobody can be asked about a result"))
         }
     };
     let raw = raw(&output);

@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use contract::{Caller, Code};
+use contract::{CallPolicy, Caller, Code, PolicySubject, PolicyVerdict};
 use runtime::doors::http::Tokens;
-use runtime::{Approve, Judged, PipelineOptions, Policy, ToolFilter, Verdict};
+use runtime::{Approve, PipelineOptions, ToolFilter};
 use serde_json::{Value, json};
 
 use crate::http::{Server, show as show_http};
@@ -15,24 +15,26 @@ use crate::stdio::Session;
 /// Denies and asks by the words that it finds.
 struct Words;
 
-impl Policy for Words {
-    fn on_call(&self, subject: &Judged<'_>) -> Verdict {
+impl CallPolicy for Words {
+    fn on_call(&self, subject: &PolicySubject<'_>) -> PolicyVerdict {
         // Defaults are there, and what was no valid call never comes here.
         assert!(subject.arguments["times"].is_i64(), "{subject:?}");
         assert_eq!(subject.annotations["openWorldHint"], false);
         match subject.arguments["text"].as_str().unwrap() {
-            "/etc/passwd" => Verdict::Deny { rule: "no-etc".into(), reason: "system files".into() },
-            "careful" => Verdict::Approve { rule: "look-first".into() },
-            _ => Verdict::Allow,
+            "/etc/passwd" => {
+                PolicyVerdict::Deny { rule: "no-etc".into(), reason: Some("system files".into()) }
+            }
+            "careful" => PolicyVerdict::Approve { rule: "look-first".into() },
+            _ => PolicyVerdict::Allow,
         }
     }
 
-    fn on_result(&self, subject: &Judged<'_>, result: &Value) -> Verdict {
+    fn on_result(&self, subject: &PolicySubject<'_>, result: &Value) -> PolicyVerdict {
         assert!(subject.arguments["times"].is_i64(), "{subject:?}");
         match result["text"].as_str().unwrap() {
-            "classified" => Verdict::Deny { rule: "no-secrets".into(), reason: String::new() },
-            "doubtful" => Verdict::Approve { rule: "doubt".into() },
-            _ => Verdict::Allow,
+            "classified" => PolicyVerdict::Deny { rule: "no-secrets".into(), reason: None },
+            "doubtful" => PolicyVerdict::Approve { rule: "doubt".into() },
+            _ => PolicyVerdict::Allow,
         }
     }
 }

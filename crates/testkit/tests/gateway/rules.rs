@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use contract::Code;
-use gateway::RulePolicy;
 use insta::assert_snapshot;
 use rules::{Effect, On, Rule, Rules};
 use serde_json::json;
@@ -18,7 +17,7 @@ fn rule(name: &str, effect: Effect, on: On, tools: &[&str], when: &str) -> Rule 
 }
 
 async fn ruled(rules: Vec<Rule>) -> Rig {
-    let policy = RulePolicy(Rules::compile(rules).unwrap());
+    let policy = Rules::compile(rules).unwrap();
     let setup = Setup::new().child("up", &["--only", "good,good_many,write_path,violates"]);
     setup.options(|options| options.policy = Some(Arc::new(policy))).start().await
 }
