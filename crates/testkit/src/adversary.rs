@@ -2,38 +2,22 @@
 //!
 //! `adversary --help` lists its switches; each of its tools misbehaves in one way, named after it.
 
-use std::path::PathBuf;
 use std::process::Stdio;
 
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 
+use crate::programs::find_program;
+
 /// The command that starts the adversary, program first: over stdio unless `--http` is among the arguments.
 ///
 /// # Panics
 ///
-/// If the binary was not built; the text says how to build it.
+/// If the program cannot be built.
 pub fn adversary_command<S: AsRef<str>>(args: impl IntoIterator<Item = S>) -> Vec<String> {
-    let path = binary();
-    assert!(
-        path.is_file(),
-        "{} is missing: run `cargo build -p testkit` (`--no-default-features --bin adversary` is quicker)",
-        path.display()
-    );
+    let path = find_program("adversary", "ADVERSARY_BIN");
     let program = path.to_str().expect("the path of the target folder is text").to_owned();
     [program].into_iter().chain(args.into_iter().map(|arg| arg.as_ref().to_owned())).collect()
-}
-
-/// Named by `ADVERSARY_BIN`, or beside the test: a test is `target/debug/deps/NAME-HASH`, a program one folder higher.
-fn binary() -> PathBuf {
-    if let Some(path) = std::env::var_os("ADVERSARY_BIN") {
-        return path.into();
-    }
-    let test = std::env::current_exe().expect("a running test has a path");
-    let folder = test.ancestors().skip(1).find(|folder| !folder.ends_with("deps"));
-    folder
-        .expect("the test is in a folder")
-        .join(format!("adversary{}", std::env::consts::EXE_SUFFIX))
 }
 
 /// An adversary that serves HTTP. It is killed when this is dropped.

@@ -4,4 +4,5 @@
 //! product's crates, so that each of them can use it in its tests.
 
 pub mod adversary;
+pub mod programs;
 pub mod raw;

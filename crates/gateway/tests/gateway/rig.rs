@@ -97,7 +97,7 @@ impl Site {
             env: BTreeMap::new(),
             folder: self.folder.path().to_owned(),
             sandbox: Sandbox::Off,
-            keeper: vec![env!("CARGO_BIN_EXE_child_keeper").into()],
+            keeper: vec![testkit::programs::supervisor().into()],
         }
     }
 
