@@ -1,6 +1,12 @@
 //! Values for types: what somebody wrote becomes a value of the type that stands in its place, or is refused.
+//!
+//! Booleans, bytes, functions and whole addresses are read by `DynSolType::coerce_str` of `alloy-dyn-abi`. The rest is
+//! ours, because that grammar is another one. It has no units of time, underscores, `type(T).max`, casts, escapes in
+//! strings, `{…}` for structs or `?` for values to fill in. It takes binary and octal numbers, `+1`, hex without `0x`
+//! and strings without quotes, which are refused in a call, and it does not say which element of a list is wrong.
 
-use alloy_primitives::{U256, hex};
+use alloy_dyn_abi::{DynSolType, DynSolValue};
+use alloy_primitives::U256;
 
 use super::Pattern;
 use super::integer::{self, Integer};
@@ -104,31 +110,29 @@ fn names(name: &str, ty: &Type) -> bool {
 /// What has neither quotes nor brackets.
 fn plain(text: &str, ty: &Type, manner: Manner) -> Option<Value> {
     let is_exact = manner == Manner::Call;
-    let bytes = |text: &str| match text.strip_prefix("0x") {
-        Some(digits) => hex::decode(digits).ok(),
-        None if is_exact => None,
-        None => hex::decode(text).ok(),
-    };
-    Some(Value::Word(match ty {
-        Type::Bool => match text {
-            "true" => U256::ONE,
-            "false" => U256::ZERO,
-            _ => return None,
-        },
-        Type::Address => {
-            let with_prefix = format!("0x{text}");
-            let address = match text {
-                _ if is_whole_address(text) || !is_exact && text.starts_with("0x") => text,
-                _ if !is_exact && is_whole_address(&with_prefix) => &with_prefix,
-                _ => return None,
-            };
-            return number::parse_address(address).map(Value::address);
+    let has_prefix = text.starts_with("0x");
+    match ty {
+        Type::Bool => coerce(text, &DynSolType::Bool),
+        Type::Address if is_whole_address(text) || !is_exact && has_prefix => {
+            number::parse_address(text).map(Value::address)
         }
-        Type::Uint(_) | Type::Int(_) => Integer::read(text).ok()?.word(ty)?,
-        Type::FixedBytes(_) | Type::Function => upper(&bytes(text)?, ty)?,
-        Type::Bytes => return bytes(text).map(Value::Bytes),
-        _ => return None,
-    }))
+        Type::Uint(_) | Type::Int(_) => Some(Value::Word(Integer::read(text).ok()?.word(ty)?)),
+        // The library takes hex digits without `0x`, which may be a number in a call.
+        _ if is_exact && !has_prefix => None,
+        Type::Address => coerce(text, &DynSolType::Address),
+        Type::FixedBytes(length) => coerce(text, &DynSolType::FixedBytes(usize::from(*length))),
+        Type::Function => coerce(text, &DynSolType::Function),
+        Type::Bytes => coerce(text, &DynSolType::Bytes),
+        _ => None,
+    }
+}
+
+/// Reads a value that `alloy-dyn-abi` and we write alike.
+fn coerce(text: &str, ty: &DynSolType) -> Option<Value> {
+    match ty.coerce_str(text).ok()? {
+        DynSolValue::Bytes(bytes) => Some(Value::Bytes(bytes)),
+        value => Some(Value::Word(value.as_word()?.into())),
+    }
 }
 
 fn is_whole_address(text: &str) -> bool {
@@ -214,4 +218,60 @@ fn clip(text: &str, most: usize) -> String {
         .chars()
         .map(|it| if it.is_control() { it.escape_debug().to_string() } else { it.into() });
     format!("{}{more}", told.collect::<String>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::term;
+    use super::*;
+
+    fn is_read(text: &str, ty: &str, manner: Manner) -> bool {
+        let ty = Type::parse(ty).unwrap();
+        term::value(text).is_ok_and(|term| fit(&term, &ty, manner).is_ok())
+    }
+
+    fn is_coerced(text: &str, ty: &str) -> bool {
+        DynSolType::parse(ty).unwrap().coerce_str(text).is_ok()
+    }
+
+    #[test]
+    fn calls_refuse_values_that_only_the_library_reads() {
+        for (text, ty) in [
+            ("0b101", "uint8"),
+            ("0o17", "uint8"),
+            ("+1", "int8"),
+            ("deadbeef", "bytes4"),
+            ("de", "bytes"),
+            ("a b", "string"),
+        ] {
+            assert!(is_coerced(text, ty), "{text}");
+            assert!(!is_read(text, ty, Manner::Call), "{text}");
+        }
+        assert!(is_read("deadbeef", "bytes4", Manner::Configuration));
+    }
+
+    #[test]
+    fn calls_take_values_that_the_library_refuses() {
+        for (text, ty) in [
+            ("2 hours", "uint16"),
+            ("1.50e1", "uint8"),
+            ("type(uint8).max", "uint8"),
+            ("uint8(7)", "uint8"),
+            ("{1, 2}", "(uint8,uint8)"),
+            ("hex\"00ff\"", "bytes"),
+            ("0X00000000000000000000000000000000000000aa", "address"),
+            ("?", "uint8"),
+        ] {
+            assert!(!is_coerced(text, ty), "{text}");
+            assert!(is_read(text, ty, Manner::Call), "{text}");
+        }
+    }
+
+    #[test]
+    fn prefix_of_hex_stands_once() {
+        for ty in ["bytes", "bytes1"] {
+            assert!(is_read("0xab", ty, Manner::Call));
+            assert!(!is_read("0x0xab", ty, Manner::Call));
+        }
+    }
 }
