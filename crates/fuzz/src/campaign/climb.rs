@@ -12,12 +12,12 @@ const MAX_STEPS: usize = 64;
 impl Worker<'_> {
     /// Changes one number of the best sequence of a test.
     pub(super) fn climb(&mut self) {
-        let Some((test, entry)) = self.pool.pick_best(&mut self.rng) else { return };
+        let Some((test, entry)) = self.corpus.pool.pick_best(&mut self.inputs.rng) else { return };
         let calls = entry.calls.clone();
         if calls.is_empty() {
             return;
         }
-        let at = self.rng.usize(0..calls.len());
+        let at = self.inputs.rng.usize(0..calls.len());
         if !self.is_wanted(&calls[at]) {
             return;
         }
@@ -34,7 +34,7 @@ impl Worker<'_> {
         if slots.is_empty() {
             return;
         }
-        let (slot, number) = slots[self.rng.usize(0..slots.len())];
+        let (slot, number) = slots[self.inputs.rng.usize(0..slots.len())];
         let up = |number: U256, step: U256| number.wrapping_add(step);
         let down = |number: U256, step: U256| number.wrapping_sub(step);
         let hill = Hill { test, calls: &calls, at, moment, slot };
@@ -66,14 +66,14 @@ impl Worker<'_> {
         let call = &hill.calls[hill.at];
         let changed = slots::with(self.target, call, hill.moment, hill.slot, number);
         let Some(changed) = changed.filter(|_| !self.is_at_limit()) else { return false };
-        let before = self.best.get(&hill.test).map(|(best, _)| *best);
+        let before = self.tests.best.get(&hill.test).map(|(best, _)| *best);
         self.restart();
         self.replay(&hill.calls[..hill.at]);
         self.step(changed);
         for call in &hill.calls[hill.at + 1..] {
             self.step(call.clone());
         }
-        self.best.get(&hill.test).map(|(best, _)| *best) > before
+        self.tests.best.get(&hill.test).map(|(best, _)| *best) > before
     }
 }
 

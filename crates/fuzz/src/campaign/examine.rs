@@ -76,7 +76,7 @@ impl Worker<'_> {
         let probe = self.machine.probe_mut();
         probe.notes = false;
         for value in std::mem::take(&mut probe.values) {
-            self.dictionary.learn(value);
+            self.inputs.dictionary.learn(value);
         }
         (is_new, std::mem::take(&mut self.machine.probe_mut().comparisons))
     }
@@ -89,15 +89,15 @@ impl Worker<'_> {
 
     /// Comparisons that were tried in vain often are tried less often.
     fn is_worth(&mut self, comparison: &Comparison) -> bool {
-        let effort = self.efforts.entry((comparison.code, comparison.offset)).or_default();
+        let effort = self.corpus.efforts.entry((comparison.code, comparison.offset)).or_default();
         let factor = *effort / PATIENCE;
-        factor == 0 || self.rng.u32(0..=factor) == 0
+        factor == 0 || self.inputs.rng.u32(0..=factor) == 0
     }
 
     /// Counts a try that costs so many calls.
     fn spend(&mut self, look: &mut Look<'_>, comparison: &Comparison, calls: usize) {
         look.tries += calls;
-        *self.efforts.entry((comparison.code, comparison.offset)).or_default() += 1;
+        *self.corpus.efforts.entry((comparison.code, comparison.offset)).or_default() += 1;
     }
 
     /// True if the look has cost enough.

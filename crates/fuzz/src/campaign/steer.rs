@@ -19,7 +19,7 @@ const NEW_FOR_KNOWN: u64 = 9;
 impl Worker<'_> {
     /// Does what it was told.
     pub(super) fn obey(&mut self, command: &Command) {
-        commands::apply(command, &mut self.choice.priorities);
+        commands::apply(command, &mut self.inputs.choice.priorities);
         if let Command::Inject(injection) = command {
             self.inject(injection);
         }
@@ -29,7 +29,7 @@ impl Worker<'_> {
     fn inject(&mut self, injection: &Injection) {
         self.begin_stretch();
         self.restart();
-        self.is_injecting = true;
+        self.sequence.is_injecting = true;
         for step in &injection.steps {
             if self.shared.is_stopped() {
                 break;
@@ -37,7 +37,7 @@ impl Worker<'_> {
             let call = self.generator().fill(step, injection.sender, injection.value);
             self.step(call);
         }
-        self.is_injecting = false;
+        self.sequence.is_injecting = false;
         self.keep_injected();
         for _ in 0..VARIANTS {
             self.restart();
@@ -46,7 +46,7 @@ impl Worker<'_> {
                     return;
                 }
                 let mut call = self.generator().fill(step, injection.sender, injection.value);
-                if self.rng.bool() {
+                if self.inputs.rng.bool() {
                     self.generator().mutate(&mut call);
                 }
                 self.step(call);
@@ -56,40 +56,40 @@ impl Worker<'_> {
 
     /// Goes on from what was injected later, too, whether or not it showed anything. The corpus has only what did.
     fn keep_injected(&mut self) {
-        if self.sequence.is_empty() {
+        if self.sequence.calls.is_empty() {
             return;
         }
-        let (calls, gas) = (self.sequence.clone(), self.gas.clone());
+        let (calls, gas) = (self.sequence.calls.clone(), self.sequence.gas.clone());
         let entry = Arc::new(Entry { calls, gas, edges: Vec::new() });
-        self.pool.add(entry.clone());
-        self.unexamined.push_back(entry);
+        self.corpus.pool.add(entry.clone());
+        self.corpus.unexamined.push_back(entry);
     }
 
     /// True if some functions are to be called more often than others.
     pub(super) fn is_steered(&self) -> bool {
-        !self.choice.priorities.is_empty()
+        !self.inputs.choice.priorities.is_empty()
     }
 
     /// Whether a known call is worth being looked into, changed or repeated: all are, unless some functions are preferred.
     pub(super) fn is_wanted(&mut self, call: &Call) -> bool {
         !self.is_steered()
-            || call.function().is_some_and(|it| self.choice.priorities.contains(&it))
-            || self.rng.u8(0..OTHERS) == 0
+            || call.function().is_some_and(|it| self.inputs.choice.priorities.contains(&it))
+            || self.inputs.rng.u8(0..OTHERS) == 0
     }
 
     /// Goes to a point of a known sequence, and from there with new calls only, until there are enough of these.
     pub(super) fn go_on_steered(&mut self, entry: &Entry) {
         // There is room for a new call at least.
         let max = self.settings.sequence_length.get() - 1;
-        let cut = self.rng.usize(0..=entry.calls.len().min(max));
+        let cut = self.inputs.rng.usize(0..=entry.calls.len().min(max));
         self.restart();
         self.replay(&entry.calls[..cut]);
         self.begin_stretch();
         let mark = self.machine.mark();
-        let enough = self.calls + NEW_FOR_KNOWN * cut as u64;
+        let enough = self.progress.calls + NEW_FOR_KNOWN * cut as u64;
         loop {
             self.tail_steered(entry, cut);
-            if self.calls >= enough || self.is_at_limit() {
+            if self.progress.calls >= enough || self.is_at_limit() {
                 return;
             }
             self.machine.rewind(&mark);
@@ -101,7 +101,7 @@ impl Worker<'_> {
     fn tail_steered(&mut self, entry: &Entry, cut: usize) {
         let near = entry.calls[..cut].last().or(entry.calls.first()).cloned();
         if let Some(mut again) = near
-            && self.rng.bool()
+            && self.inputs.rng.bool()
             && self.is_wanted(&again)
         {
             self.generator().mutate(&mut again);

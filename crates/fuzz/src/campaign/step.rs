@@ -29,14 +29,14 @@ const SHRINK_TRIES: usize = 8;
 impl Worker<'_> {
     /// Back to where all sequences begin.
     pub(super) fn restart(&mut self) {
-        self.machine.rewind(&self.genesis);
+        self.machine.rewind(&self.sequence.genesis);
         self.truncate(0);
     }
 
     /// Forgets the calls of the sequence from `length` on, as the machine has.
     pub(super) fn truncate(&mut self, length: usize) {
-        self.sequence.truncate(length);
-        self.gas.truncate(length);
+        self.sequence.calls.truncate(length);
+        self.sequence.gas.truncate(length);
     }
 
     /// Runs known calls without looking for anything: they have been looked at when they were found.
@@ -62,7 +62,7 @@ impl Worker<'_> {
         let outcome = self.execute(&call);
         self.count(&call, outcome.as_ref());
         for address in std::mem::take(&mut self.machine.probe_mut().created) {
-            self.dictionary.add_address(address);
+            self.inputs.dictionary.add_address(address);
         }
         if let Some(outcome) = &outcome {
             self.check_call(&call, outcome);
@@ -85,15 +85,15 @@ impl Worker<'_> {
     pub(super) fn execute(&mut self, call: &Call) -> Option<Outcome> {
         self.machine.wait(call.delay.seconds, call.delay.blocks);
         let outcome = call
-            .transaction(self.target, &mut self.buffer)
+            .transaction(self.target, &mut self.sequence.buffer)
             .map(|transaction| self.machine.call(&transaction));
         let gas = outcome.as_ref().map_or(0, |outcome| outcome.gas_used);
-        self.sequence.push(call.clone());
-        self.gas.push(gas);
+        self.sequence.calls.push(call.clone());
+        self.sequence.gas.push(gas);
         if let Some(outcome) = &outcome {
             self.note_returned(outcome);
         }
-        self.work += CALL_WORK + gas;
+        self.progress.work += CALL_WORK + gas;
         outcome
     }
 
@@ -106,37 +106,38 @@ impl Worker<'_> {
         }
         let words = outcome.output.chunks_exact(32).map(U256::from_be_slice);
         for word in words.filter(says_more).take(MAX_RETURNED) {
-            if self.returned.len() == MAX_RETURNED {
-                self.returned.remove(0);
+            if self.sequence.returned.len() == MAX_RETURNED {
+                self.sequence.returned.remove(0);
             }
-            self.returned.push(word);
+            self.sequence.returned.push(word);
         }
     }
 
     /// Counts a call of the campaign. Those that make a failure smaller are none.
     fn count(&mut self, call: &Call, outcome: Option<&Outcome>) {
-        self.calls += 1;
+        self.progress.calls += 1;
         let Some(outcome) = outcome else { return };
-        self.total_gas += outcome.gas_used;
+        self.progress.total_gas += outcome.gas_used;
         if let Some(function) = call.function() {
-            self.statistics[function.0 as usize].add(outcome.gas_used, outcome.is_success());
+            self.progress.statistics[function.0 as usize]
+                .add(outcome.gas_used, outcome.is_success());
             if self.shared.samples.wants(function) {
                 self.shared.samples.add(function, self.target.function(function), outcome);
             }
         }
-        if self.shows_call || self.is_injecting {
+        if self.progress.shows_call || self.sequence.is_injecting {
             self.show(call, outcome);
         }
     }
 
     /// Tells those who watch of a call.
     fn show(&mut self, call: &Call, outcome: &Outcome) {
-        self.shows_call = false;
+        self.progress.shows_call = false;
         let happening = Happening::TransactionExecuted {
             call: call.clone(),
             gas: outcome.gas_used,
             is_success: outcome.is_success(),
-            is_injected: self.is_injecting,
+            is_injected: self.sequence.is_injecting,
         };
         self.shared.events.push(self.id, happening);
     }
@@ -153,22 +154,22 @@ impl Worker<'_> {
         let news = std::mem::take(news);
         let is_new = !news.edges.is_empty();
         let entry = Arc::new(Entry {
-            calls: self.sequence.clone(),
-            gas: self.gas.clone(),
+            calls: self.sequence.calls.clone(),
+            gas: self.sequence.gas.clone(),
             edges: news.edges,
         });
-        self.pool.keep_near(&news.nearer, &entry);
-        if !is_new && self.unexamined.len() < MAX_NEAR_UNEXAMINED {
-            self.unexamined.push_back(entry.clone());
+        self.corpus.pool.keep_near(&news.nearer, &entry);
+        if !is_new && self.corpus.unexamined.len() < MAX_NEAR_UNEXAMINED {
+            self.corpus.unexamined.push_back(entry.clone());
         }
         if is_new {
-            self.last_news = self.calls;
-            if let Some(function) = self.sequence.last().and_then(Call::function) {
-                self.statistics[function.0 as usize].news += 1;
+            self.progress.last_news = self.progress.calls;
+            if let Some(function) = self.sequence.calls.last().and_then(Call::function) {
+                self.progress.statistics[function.0 as usize].news += 1;
             }
-            self.pool.add(entry.clone());
-            self.unexamined.push_back(entry.clone());
-            self.finds.entries.push(entry.clone());
+            self.corpus.pool.add(entry.clone());
+            self.corpus.unexamined.push_back(entry.clone());
+            self.corpus.finds.entries.push(entry.clone());
             self.shared.add_entry(self.id, entry);
         }
         is_new
@@ -214,8 +215,8 @@ impl Worker<'_> {
             return;
         }
         let mut index = 0;
-        while let Some(&test) = self.open.get(index) {
-            let is_concerned = self.machine.concerns(change, mark, &self.reads[test]);
+        while let Some(&test) = self.tests.open.get(index) {
+            let is_concerned = self.machine.concerns(change, mark, &self.tests.reads[test]);
             if !is_concerned || self.holds(test) {
                 index += 1;
             }
@@ -225,7 +226,7 @@ impl Worker<'_> {
     /// All tests that are calls of their own.
     pub(super) fn check_open(&mut self) {
         let mut index = 0;
-        while let Some(&test) = self.open.get(index) {
+        while let Some(&test) = self.tests.open.get(index) {
             if self.holds(test) {
                 index += 1;
             }
@@ -235,17 +236,17 @@ impl Worker<'_> {
     /// Asks a test that is a call of its own. One that fails is told, and open no longer.
     fn holds(&mut self, test: usize) -> bool {
         let kind = &self.target.tests[test].kind;
-        let (machine, reads) = (&mut self.machine, &mut self.reads[test]);
+        let (machine, reads) = (&mut self.machine, &mut self.tests.reads[test]);
         if let TestKind::Maximum { function } = kind {
-            let number = self.checker.number(self.target, machine, *function, reads);
-            self.work += std::mem::take(&mut self.checker.spent);
+            let number = self.tests.checker.number(self.target, machine, *function, reads);
+            self.progress.work += std::mem::take(&mut self.tests.checker.spent);
             if let Some(number) = number {
                 self.keep_best(test, number);
             }
             return true;
         }
-        let site = self.checker.call(self.target, machine, kind, reads);
-        self.work += std::mem::take(&mut self.checker.spent);
+        let site = self.tests.checker.call(self.target, machine, kind, reads);
+        self.progress.work += std::mem::take(&mut self.tests.checker.spent);
         if let Some(site) = site {
             self.fail(test, site);
         }
@@ -254,40 +255,42 @@ impl Worker<'_> {
 
     /// Keeps the sequence if its number is the largest so far.
     fn keep_best(&mut self, test: usize, value: I256) {
-        if self.best.get(&test).is_some_and(|(best, _)| value <= *best) {
+        if self.tests.best.get(&test).is_some_and(|(best, _)| value <= *best) {
             return;
         }
-        self.last_news = self.calls;
-        let calls = self.sequence.clone();
-        self.best.insert(test, (value, calls.clone()));
-        let gas = self.gas.clone();
-        self.pool.keep_best(test, Arc::new(Entry { calls: calls.clone(), gas, edges: Vec::new() }));
+        self.progress.last_news = self.progress.calls;
+        let calls = self.sequence.calls.clone();
+        self.tests.best.insert(test, (value, calls.clone()));
+        let gas = self.sequence.gas.clone();
+        self.corpus
+            .pool
+            .keep_best(test, Arc::new(Entry { calls: calls.clone(), gas, edges: Vec::new() }));
         self.shared.add_best(Best { test, value, calls, is_shrunk: false });
     }
 
     /// A test failed at the end of the sequence.
     fn fail(&mut self, test: usize, site: Site) {
-        if !self.failed.insert((test, site)) {
+        if !self.tests.failed.insert((test, site)) {
             return;
         }
-        self.open.retain(|open| *open != test);
-        self.finds.failures.push((test, site));
-        let gas = self.gas.iter().sum();
-        self.report(test, site, (self.sequence.clone(), gas), false);
+        self.tests.open.retain(|open| *open != test);
+        self.corpus.finds.failures.push((test, site));
+        let gas = self.sequence.gas.iter().sum();
+        self.report(test, site, (self.sequence.calls.clone(), gas), false);
         if self.settings.stop_on_fail {
             self.shared.stop();
         }
         if !self.is_known_fault(test, site) {
-            let shrinker = self.shrinker(self.sequence.clone());
-            self.shrinks.push_back(Shrink { test, site, goal: None, shrinker, gas });
+            let shrinker = self.shrinker(self.sequence.calls.clone());
+            self.tests.shrinks.push_back(Shrink { test, site, goal: None, shrinker, gas });
         }
     }
 
     /// The same assertion, reached through another function, is no other fault; the first of each test is shown.
     fn is_known_fault(&self, test: usize, site: Site) -> bool {
         site != (0, 0)
-            && self.failed.iter().any(|&(other, at)| other != test && at == site)
-            && self.failed.iter().any(|&(other, at)| other == test && at != site)
+            && self.tests.failed.iter().any(|&(other, at)| other != test && at == site)
+            && self.tests.failed.iter().any(|&(other, at)| other == test && at != site)
     }
 
     /// Tells of a failure with its calls and the gas that they used.
@@ -304,24 +307,24 @@ impl Worker<'_> {
 
     /// Another worker found the failure.
     pub(super) fn close(&mut self, test: usize, site: Site) {
-        self.failed.insert((test, site));
-        self.open.retain(|open| *open != test);
+        self.tests.failed.insert((test, site));
+        self.tests.open.retain(|open| *open != test);
     }
 
     /// The sequences of the largest numbers are made smaller in the end, when they no longer grow.
     pub(super) fn shrink_best(&mut self) {
-        let mut best: Vec<_> = std::mem::take(&mut self.best).into_iter().collect();
+        let mut best: Vec<_> = std::mem::take(&mut self.tests.best).into_iter().collect();
         best.sort_by_key(|(test, _)| *test);
         for (test, (value, calls)) in best {
             let shrinker = self.shrinker(calls);
             let (site, goal) = ((0, 0), Some(value));
-            self.shrinks.push_back(Shrink { test, site, goal, shrinker, gas: 0 });
+            self.tests.shrinks.push_back(Shrink { test, site, goal, shrinker, gas: 0 });
         }
     }
 
     /// Tries to make a failure smaller; false if there is none left.
     pub(super) fn shrink_some(&mut self) -> bool {
-        let Some(mut shrink) = self.shrinks.pop_front() else { return false };
+        let Some(mut shrink) = self.tests.shrinks.pop_front() else { return false };
         let mut is_done = false;
         self.begin_stretch();
         for _ in 0..SHRINK_TRIES {
@@ -334,12 +337,12 @@ impl Worker<'_> {
             };
             if let Some(length) = self.fails(&candidate, &shrink) {
                 candidate.truncate(length);
-                shrink.gas = self.gas.iter().sum();
+                shrink.gas = self.sequence.gas.iter().sum();
                 shrink.shrinker.accept(candidate, self.target);
             }
         }
         if !is_done {
-            self.shrinks.push_front(shrink);
+            self.tests.shrinks.push_front(shrink);
         } else if let Some(value) = shrink.goal {
             let (test, calls) = (shrink.test, shrink.shrinker.best().to_vec());
             self.shared.add_best(Best { test, value, calls, is_shrunk: true });
@@ -363,15 +366,15 @@ impl Worker<'_> {
                 return Some(index + 1);
             }
         }
-        let (machine, reads) = (&mut self.machine, &mut self.reads[shrink.test]);
+        let (machine, reads) = (&mut self.machine, &mut self.tests.reads[shrink.test]);
         let still_fails = match (kind, shrink.goal) {
             (TestKind::Maximum { function }, Some(goal)) => {
-                let number = self.checker.number(self.target, machine, *function, reads);
+                let number = self.tests.checker.number(self.target, machine, *function, reads);
                 number.is_some_and(|number| number >= goal)
             }
-            _ => self.checker.call(self.target, machine, kind, reads).is_some(),
+            _ => self.tests.checker.call(self.target, machine, kind, reads).is_some(),
         };
-        self.work += std::mem::take(&mut self.checker.spent);
+        self.progress.work += std::mem::take(&mut self.tests.checker.spent);
         still_fails.then_some(calls.len())
     }
 }

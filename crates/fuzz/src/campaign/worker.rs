@@ -45,53 +45,84 @@ const STAGNATION: u64 = 20_000;
 /// The share of its calls after which a worker relies on chance no longer, however few they are.
 const STAGNATION_SHARE: u64 = 4;
 
-/// See the module.
+/// See the module. Fields that serve one purpose are grouped; the groups are plain fields, so that a step costs no more.
 pub(super) struct Worker<'a> {
     pub(super) id: usize,
     pub(super) target: &'a Target,
     pub(super) settings: &'a Settings,
     pub(super) shared: &'a Shared,
     pub(super) machine: Machine,
-    pub(super) genesis: Mark,
+    pub(super) inputs: WorkerInputs,
+    pub(super) sequence: WorkerSequence,
+    pub(super) corpus: WorkerCorpus,
+    pub(super) tests: WorkerTests,
+    pub(super) progress: WorkerProgress,
+}
+
+/// The sources of new calls.
+pub(super) struct WorkerInputs {
     pub(super) rng: Rng,
     pub(super) dictionary: Dictionary,
     pub(super) choice: Choice,
-    pub(super) pool: Pool,
-    /// The calls that led to where the machine stands, and the gas that each used.
-    pub(super) sequence: Vec<Call>,
+}
+
+/// The calls that led to the machine's present state.
+pub(super) struct WorkerSequence {
+    /// The state before the first call.
+    pub(super) genesis: Mark,
+    pub(super) calls: Vec<Call>,
+    /// The gas that each of the calls used.
     pub(super) gas: Vec<u64>,
-    /// What the last of them returned.
+    /// The last words that calls returned.
     pub(super) returned: Vec<U256>,
-    /// Sequences whose last call has not been looked into.
+    /// True while the worker runs calls that a command gave.
+    pub(super) is_injecting: bool,
+    /// The encoded call; kept to reuse its memory.
+    pub(super) buffer: Vec<u8>,
+}
+
+/// Sequences that reached new code.
+#[derive(Default)]
+pub(super) struct WorkerCorpus {
+    pub(super) pool: Pool,
+    /// Sequences whose last call has not been examined.
     pub(super) unexamined: VecDeque<Arc<Entry>>,
-    /// How much was spent on each comparison.
+    /// The effort spent on each comparison.
     pub(super) efforts: HashMap<(u32, u32), u32>,
-    pub(super) failed: HashSet<(usize, Site)>,
+    /// New sequences and failures, for the other workers.
+    pub(super) finds: Finds,
+}
+
+/// The tests, and the failures that are shrunk.
+pub(super) struct WorkerTests {
     pub(super) checker: Checker,
     /// Tests that are calls of their own and still hold.
     pub(super) open: Vec<usize>,
-    /// What each test has looked at so far.
+    pub(super) failed: HashSet<(usize, Site)>,
+    /// The state that each test has read so far.
     pub(super) reads: Vec<Reads>,
     /// The largest numbers that tests returned.
     pub(super) best: HashMap<usize, (I256, Vec<Call>)>,
     pub(super) shrinks: VecDeque<Shrink>,
-    pub(super) finds: Finds,
+}
+
+/// Counters of the worker, and the limits that they are compared with.
+pub(super) struct WorkerProgress {
     pub(super) calls: u64,
     pub(super) total_gas: u64,
-    /// When something new was shown last, in calls.
+    /// The number of calls when something new was shown last.
     pub(super) last_news: u64,
     pub(super) statistics: Vec<Statistics>,
+    /// The most calls that the worker makes.
     limit: u64,
     pub(super) work: u64,
     /// The work that was done when this stretch began.
     stretch: u64,
     round: u64,
-    /// When one of its calls was shown last, and whether the next one is to be.
+    /// The time at which one of its calls was shown last.
     shown: Instant,
+    /// True if the next call is to be shown.
     pub(super) shows_call: bool,
-    /// What it runs was written by somebody.
-    pub(super) is_injecting: bool,
-    pub(super) buffer: Vec<u8>,
 }
 
 /// A failure that is made smaller.
@@ -130,37 +161,42 @@ impl<'a> Worker<'a> {
             settings,
             shared,
             machine,
-            genesis,
-            rng: Rng::with_seed(0),
-            dictionary,
-            choice: Choice::new(target),
-            pool: Pool::default(),
-            sequence: Vec::new(),
-            gas: Vec::new(),
-            returned: Vec::new(),
-            unexamined: VecDeque::new(),
-            efforts: HashMap::new(),
-            failed: HashSet::new(),
-            checker: Checker { sender, limits: limits(settings.property_gas), spent: 0 },
-            open: (0..target.tests.len())
-                .filter(|test| target.tests[*test].kind.is_own_call())
-                .collect(),
-            reads: vec![Reads::default(); target.tests.len()],
-            best: HashMap::new(),
-            shrinks: VecDeque::new(),
-            finds: Finds::default(),
-            calls: 0,
-            total_gas: 0,
-            last_news: 0,
-            statistics: vec![Statistics::default(); target.functions.len()],
-            limit: settings.test_limit / workers + extra,
-            work: 0,
-            stretch: 0,
-            round: 0,
-            shown: Instant::now(),
-            shows_call: false,
-            is_injecting: false,
-            buffer: Vec::new(),
+            inputs: WorkerInputs {
+                rng: Rng::with_seed(0),
+                dictionary,
+                choice: Choice::new(target),
+            },
+            sequence: WorkerSequence {
+                genesis,
+                calls: Vec::new(),
+                gas: Vec::new(),
+                returned: Vec::new(),
+                is_injecting: false,
+                buffer: Vec::new(),
+            },
+            corpus: WorkerCorpus::default(),
+            tests: WorkerTests {
+                checker: Checker { sender, limits: limits(settings.property_gas), spent: 0 },
+                open: (0..target.tests.len())
+                    .filter(|test| target.tests[*test].kind.is_own_call())
+                    .collect(),
+                failed: HashSet::new(),
+                reads: vec![Reads::default(); target.tests.len()],
+                best: HashMap::new(),
+                shrinks: VecDeque::new(),
+            },
+            progress: WorkerProgress {
+                calls: 0,
+                total_gas: 0,
+                last_news: 0,
+                statistics: vec![Statistics::default(); target.functions.len()],
+                limit: settings.test_limit / workers + extra,
+                work: 0,
+                stretch: 0,
+                round: 0,
+                shown: Instant::now(),
+                shows_call: false,
+            },
         }
     }
 
@@ -191,7 +227,7 @@ impl<'a> Worker<'a> {
             }
             self.episode();
             self.shrink_some();
-            if self.work >= ROUND_WORK && !self.end_round() {
+            if self.progress.work >= ROUND_WORK && !self.end_round() {
                 return Ended::Stopped;
             }
         }
@@ -207,10 +243,10 @@ impl<'a> Worker<'a> {
                 }
                 self.step(call.clone());
             }
-            self.shared.count(self.id, self.calls, self.total_gas);
+            self.shared.count(self.id, self.progress.calls, self.progress.total_gas);
             self.shared.wait_if_paused();
             // Nobody who steers waits for the end of a large corpus.
-            if self.work >= ROUND_WORK && !self.end_round() {
+            if self.progress.work >= ROUND_WORK && !self.end_round() {
                 return;
             }
         }
@@ -224,25 +260,26 @@ impl<'a> Worker<'a> {
         if self.shared.is_stopped() {
             return Some(Ended::Stopped);
         }
-        if self.calls >= self.limit {
+        if self.progress.calls >= self.progress.limit {
             return Some(Ended::LimitReached);
         }
         if self.shared.is_time_up() {
             return Some(Ended::TimeIsUp);
         }
         let tests = &self.target.tests;
-        let all_failed = self.open.is_empty()
+        let all_failed = self.tests.open.is_empty()
             && !tests.is_empty()
             && tests.iter().enumerate().all(|(test, it)| {
-                it.kind.is_own_call() || it.kind.is_unit() && self.failed.contains(&(test, (0, 0)))
+                it.kind.is_own_call()
+                    || it.kind.is_unit() && self.tests.failed.contains(&(test, (0, 0)))
             });
         all_failed.then_some(Ended::AllFailed)
     }
 
     /// Exchanges finds with the other workers; false if the campaign was stopped meanwhile.
     fn end_round(&mut self) -> bool {
-        self.work -= ROUND_WORK.min(self.work);
-        let finds = std::mem::take(&mut self.finds);
+        self.progress.work -= ROUND_WORK.min(self.progress.work);
+        let finds = std::mem::take(&mut self.corpus.finds);
         let shared = self.shared;
         let Some(others) = shared.exchange.swap(self.id, finds, || shared.is_stopped()) else {
             return false;
@@ -250,7 +287,7 @@ impl<'a> Worker<'a> {
         for finds in others {
             for entry in &finds.entries {
                 if self.machine.probe_mut().see(&entry.edges) {
-                    self.pool.add(entry.clone());
+                    self.corpus.pool.add(entry.clone());
                 }
             }
             for &(test, site) in &finds.failures {
@@ -259,71 +296,81 @@ impl<'a> Worker<'a> {
         }
         self.publish();
         self.show_some();
-        self.round += 1;
+        self.progress.round += 1;
         self.begin_round();
         true
     }
 
     fn begin_round(&mut self) {
         let seed = self.settings.seed.unwrap_or_default();
-        self.rng = Rng::with_seed(mix(seed, self.id, self.round));
-        for command in self.shared.commands.begin(self.id, self.round) {
+        self.inputs.rng = Rng::with_seed(mix(seed, self.id, self.progress.round));
+        for command in self.shared.commands.begin(self.id, self.progress.round) {
             self.obey(&command);
         }
     }
 
     /// Shows the next call, if it is time to.
     fn show_some(&mut self) {
-        if self.shown.elapsed() >= SHOWN_EVERY {
-            self.shown = Instant::now();
-            self.shows_call = true;
+        if self.progress.shown.elapsed() >= SHOWN_EVERY {
+            self.progress.shown = Instant::now();
+            self.progress.shows_call = true;
         }
     }
 
     /// Begins something that may take a while.
     pub(super) fn begin_stretch(&mut self) {
-        self.stretch = self.work;
+        self.progress.stretch = self.progress.work;
     }
 
     /// True if what was begun last has cost enough for now.
     pub(super) fn is_overdue(&self) -> bool {
-        self.work.saturating_sub(self.stretch) >= STRETCH_WORK
+        self.progress.work.saturating_sub(self.progress.stretch) >= STRETCH_WORK
     }
 
     /// Tells those who watch how far it is.
     fn publish(&mut self) {
         let probe = self.machine.probe();
-        self.shared.show(self.id, self.calls, self.total_gas, &self.statistics, probe);
+        self.shared.show(
+            self.id,
+            self.progress.calls,
+            self.progress.total_gas,
+            &self.progress.statistics,
+            probe,
+        );
     }
 
     pub(super) fn generator(&mut self) -> Generator<'_> {
         Generator {
-            rng: &mut self.rng,
-            dictionary: &self.dictionary,
+            rng: &mut self.inputs.rng,
+            dictionary: &self.inputs.dictionary,
             settings: self.settings,
             target: self.target,
-            choice: &self.choice,
-            returned: &self.returned,
+            choice: &self.inputs.choice,
+            returned: &self.sequence.returned,
         }
     }
 
     /// A stretch of work after which other things can be looked at.
     fn episode(&mut self) {
         self.begin_stretch();
-        if let Some(entry) = self.unexamined.pop_front() {
+        if let Some(entry) = self.corpus.unexamined.pop_front() {
             let last = entry.calls.len().saturating_sub(1);
             return self.examine(&entry.calls, last);
         }
-        if self.pool.has_best() && self.rng.u8(0..3) == 0 {
+        if self.corpus.pool.has_best() && self.inputs.rng.u8(0..3) == 0 {
             return self.climb();
         }
-        let fresh = self.pool.is_empty() || self.rng.u8(0..8) == 0;
-        let entry = if fresh { None } else { self.pool.pick(&mut self.rng, self.machine.probe()) };
+        let fresh = self.corpus.pool.is_empty() || self.inputs.rng.u8(0..8) == 0;
+        let entry = if fresh {
+            None
+        } else {
+            self.corpus.pool.pick(&mut self.inputs.rng, self.machine.probe())
+        };
         match entry {
-            Some(entry) if self.rng.u8(0..6) < self.zeal() => {
-                let at = self.rng.usize(0..entry.calls.len().max(1));
+            Some(entry) if self.inputs.rng.u8(0..6) < self.zeal() => {
+                let at = self.inputs.rng.usize(0..entry.calls.len().max(1));
                 let mut calls = entry.calls.clone();
-                if self.rng.bool() && at < calls.len() {
+                if self.inputs.rng.bool() && at < calls.len() {
                     self.generator().mutate(&mut calls[at]);
                 }
                 if calls.get(at).is_some_and(|call| self.is_wanted(call)) {
@@ -346,13 +393,13 @@ impl<'a> Worker<'a> {
 
     /// True if chance has shown nothing new for a while.
     pub(super) fn is_stuck(&self) -> bool {
-        let patience = STAGNATION.min(self.limit / STAGNATION_SHARE);
-        self.calls.saturating_sub(self.last_news) > patience
+        let patience = STAGNATION.min(self.progress.limit / STAGNATION_SHARE);
+        self.progress.calls.saturating_sub(self.progress.last_news) > patience
     }
 
     /// Makes new calls until the sequence is long enough.
     fn wander(&mut self, length: usize) {
-        let mut left = length.saturating_sub(self.sequence.len());
+        let mut left = length.saturating_sub(self.sequence.calls.len());
         while left > 0 && !self.is_at_limit() {
             left -= 1;
             let call = self.generator().call();
@@ -361,17 +408,17 @@ impl<'a> Worker<'a> {
     }
 
     pub(super) fn is_at_limit(&self) -> bool {
-        self.calls >= self.limit || self.shared.is_stopped() || self.is_overdue()
+        self.progress.calls >= self.progress.limit || self.shared.is_stopped() || self.is_overdue()
     }
 
     /// Goes to a point of a known sequence, and from there several ways.
     fn go_on_from(&mut self, entry: &Entry) {
         // At its end, before its last call, or anywhere.
         let length = entry.calls.len();
-        let cut = match self.rng.u8(0..4) {
+        let cut = match self.inputs.rng.u8(0..4) {
             0 | 1 => length,
             2 => length.saturating_sub(1),
-            _ => self.rng.usize(0..=length),
+            _ => self.inputs.rng.usize(0..=length),
         };
         self.restart();
         self.replay(&entry.calls[..cut]);
@@ -391,13 +438,13 @@ impl<'a> Worker<'a> {
     fn tail(&mut self, entry: &Entry, cut: usize) {
         let max = self.settings.sequence_length.get();
         let rest = &entry.calls[cut..];
-        match self.rng.u8(0..8) {
+        match self.inputs.rng.u8(0..8) {
             // The next call, changed, then the rest as it was.
             0..=3 if !rest.is_empty() => {
                 let mut first = rest[0].clone();
                 self.generator().mutate(&mut first);
                 self.step(first);
-                if self.rng.bool() {
+                if self.inputs.rng.bool() {
                     self.run_known(&rest[1..], max);
                 }
             }
@@ -409,19 +456,21 @@ impl<'a> Worker<'a> {
             }
             // What another sequence ended with.
             5 => {
-                if let Some(other) = self.pool.pick(&mut self.rng, self.machine.probe()) {
-                    let from = self.rng.usize(0..=other.calls.len());
+                if let Some(other) =
+                    self.corpus.pool.pick(&mut self.inputs.rng, self.machine.probe())
+                {
+                    let from = self.inputs.rng.usize(0..=other.calls.len());
                     self.run_known(&other.calls[from..], max);
                 }
             }
             // The last call once more, changed, or several times as it is: what it adds up to may matter.
             6 if cut > 0 => {
                 let mut again = entry.calls[cut - 1].clone();
-                if self.rng.bool() {
+                if self.inputs.rng.bool() {
                     self.generator().mutate(&mut again);
                     self.step(again);
                 } else {
-                    let times = 1 + self.rng.usize(0..8);
+                    let times = 1 + self.inputs.rng.usize(0..8);
                     self.run_known(&vec![again; times], max);
                 }
                 self.wander_a_little(max);
@@ -431,13 +480,13 @@ impl<'a> Worker<'a> {
     }
 
     pub(super) fn wander_a_little(&mut self, max: usize) {
-        let more = 1 + self.rng.usize(0..MAX_TAIL);
-        self.wander((self.sequence.len() + more).min(max));
+        let more = 1 + self.inputs.rng.usize(0..MAX_TAIL);
+        self.wander((self.sequence.calls.len() + more).min(max));
     }
 
     fn run_known(&mut self, calls: &[Call], max: usize) {
         for call in calls {
-            if self.sequence.len() >= max || self.is_at_limit() {
+            if self.sequence.calls.len() >= max || self.is_at_limit() {
                 return;
             }
             self.step(call.clone());
