@@ -30,5 +30,5 @@ pub use change::{Change, ChangeClass, classify};
 pub use overlay::{Limits, Overlay, OverlayError, ResultMode, structure};
 pub use pins::{Accepted, Baseline, Pending, Pin, PinState, Pins, PinsError, UpstreamPins};
 pub use policy::{Mode, Policy, Upstream, is_file_name};
-pub use read::{MAX_DEFINITION_BYTES, digest_of};
+pub use read::digest_of;
 pub use reason::{AdmissionRule, Reason, admission_rules};

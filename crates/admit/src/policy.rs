@@ -25,7 +25,7 @@ impl Upstream {
     }
 
     /// Where the overlay of a tool is, for people.
-    pub fn overlay_file(&self, tool: &str) -> String {
+    pub(crate) fn overlay_file(&self, tool: &str) -> String {
         format!("{}/{}/{tool}.json", self.contracts, self.name)
     }
 }

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use crate::reason::{Found, Id};
 
 /// A longer definition is refused unread: two schemas at their limits and every text a model could want stay far below.
-pub const MAX_DEFINITION_BYTES: usize = 1024 * 1024;
+pub(crate) const MAX_DEFINITION_BYTES: usize = 1024 * 1024;
 
 /// What `link` puts in place of a definition that it could not take as it came, with the reason (`link::DEFECT`). It is
 /// repeated here because admission knows no connections.

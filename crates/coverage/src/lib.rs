@@ -4,6 +4,9 @@
 //! syntax trees; [`lcov`], [`annotate`] and [`html`] write the report down. Nothing here executes code, reads a file
 //! or prints.
 //!
+//! It is our own because source maps alone give wrong counts for optimized code; here they are checked against the
+//! syntax tree and the control flow.
+//!
 //! # What is counted
 //!
 //! A *unit* is the smallest piece of source that has a count of its own: a simple statement, the condition of an `if`

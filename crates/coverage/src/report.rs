@@ -105,12 +105,12 @@ impl Report {
 }
 
 impl FileReport {
-    pub fn line_ratio(&self) -> Ratio {
+    pub(crate) fn line_ratio(&self) -> Ratio {
         Ratio::of(self.lines.values().map(|count| *count > 0))
     }
 
     /// Each outcome counts as one.
-    pub fn branch_ratio(&self) -> Ratio {
+    pub(crate) fn branch_ratio(&self) -> Ratio {
         let outcomes = self.branches.iter().flat_map(|branch| branch.outcomes);
         Ratio::of(outcomes.map(|outcome| outcome.seen))
     }
@@ -127,7 +127,7 @@ impl Branch {
         self.outcomes[0].seen != self.outcomes[1].seen
     }
 
-    pub fn was_reached(&self) -> bool {
+    pub(crate) fn was_reached(&self) -> bool {
         self.outcomes.iter().any(|outcome| outcome.seen)
     }
 }

@@ -11,6 +11,7 @@ mod types;
 mod value;
 
 pub use decode::decode;
-pub use encode::{encode, encode_into};
+pub use encode::encode;
+pub(crate) use encode::encode_into;
 pub use types::{Type, UnknownType};
 pub use value::{Value, clamp};

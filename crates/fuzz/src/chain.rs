@@ -18,7 +18,8 @@ mod reads;
 mod signs;
 mod trace;
 
-pub use cheats::{CHEAT_ERROR, CHEATS, SUPPORTED};
+pub use cheats::SUPPORTED;
+pub(crate) use cheats::{CHEAT_ERROR, CHEATS};
 pub use code::{Codes, Known, Part};
 pub use hits::Hits;
 pub use machine::{Limits, Machine, Mark, Outcome, Setup, State, Transaction};

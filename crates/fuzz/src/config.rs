@@ -244,15 +244,16 @@ impl CoverageFormat {
 }
 
 impl TestMode {
-    pub const CHOICES: &str = "property, assertion, foundry, optimization, overflow, exploration";
+    pub(crate) const CHOICES: &str =
+        "property, assertion, foundry, optimization, overflow, exploration";
 }
 
 impl Format {
-    pub const CHOICES: &str = "text, json, none";
+    pub(crate) const CHOICES: &str = "text, json, none";
 }
 
 impl CoverageFormat {
-    pub const CHOICES: &str = "txt, html, lcov";
+    pub(crate) const CHOICES: &str = "txt, html, lcov";
 }
 
 impl fmt::Display for TestMode {

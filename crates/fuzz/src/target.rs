@@ -105,12 +105,12 @@ pub enum TestKind {
 }
 
 impl TestKind {
-    pub fn is_unit(&self) -> bool {
+    pub(crate) fn is_unit(&self) -> bool {
         matches!(self, TestKind::Unit { .. })
     }
 
     /// True if the test is a call that is made between the fuzzer's own; the others watch those.
-    pub fn is_own_call(&self) -> bool {
+    pub(crate) fn is_own_call(&self) -> bool {
         match self {
             TestKind::Property { .. }
             | TestKind::MustRevert { .. }
@@ -127,7 +127,7 @@ impl TestKind {
 
 impl Target {
     /// True if the function is a test that is called on the first state.
-    pub fn is_unit(&self, function: FunctionId) -> bool {
+    pub(crate) fn is_unit(&self, function: FunctionId) -> bool {
         self.units.contains(&function)
     }
 
@@ -172,7 +172,7 @@ impl Function {
 
 /// Topics of the events that say that an assertion failed: those of this name that a contract declares, and the usual ones,
 /// for contracts that declare them inside a library or emit them by hand.
-pub fn assertion_topics(build: &Build) -> Vec<B256> {
+pub(crate) fn assertion_topics(build: &Build) -> Vec<B256> {
     const NAME: &str = "AssertionFailed";
     let usual = ["", "string", "uint256", "int256", "address", "bool", "bytes32", "bytes"];
     let usual = usual.iter().map(|types| keccak256(format!("{NAME}({types})")));

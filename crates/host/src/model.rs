@@ -18,7 +18,7 @@ pub use anthropic::Anthropic;
 pub use openai::OpenAi;
 
 /// A minute is long for one JSON object, and short for a person who waits.
-pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
+pub(crate) const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Where a model is.
 #[derive(Clone, Debug)]

@@ -19,8 +19,8 @@ pub use ground::{Place, Ungrounded};
 pub use summarizer::{NoSummary, SummarizeError, Summarizer};
 
 /// Longer is no summary.
-pub const MAX_BULLETS: usize = 20;
-pub const MAX_CLAIM: usize = 500;
+pub(crate) const MAX_BULLETS: usize = 20;
+pub(crate) const MAX_CLAIM: usize = 500;
 
 /// A statement with the quote it rests on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

@@ -72,7 +72,7 @@ pub fn typed<T: DeserializeOwned + Serialize>(value: &Value) -> Result<T, TypedE
 }
 
 /// A value as a type that may leave parts of it out.
-pub fn partly_typed<T: DeserializeOwned>(value: &Value) -> Result<T, TypedError> {
+pub(crate) fn partly_typed<T: DeserializeOwned>(value: &Value) -> Result<T, TypedError> {
     // Takes `7.0` for the integer that JSON Schema says it is.
     contract::parse(value.clone()).map_err(|_| {
         let (path, reason) = locate::fault::<T>(value);

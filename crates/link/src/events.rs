@@ -1,4 +1,6 @@
 //! Server-sent events, none of which is ever held beyond the limit.
+//!
+//! The parser is our own because the one that `rmcp` uses, `sse-stream`, buffers an event of any size.
 
 use memchr::memchr2;
 

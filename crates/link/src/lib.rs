@@ -5,6 +5,8 @@
 //! when it is first needed, heals when the server restarts or forgets the session, and shares the connection among all
 //! calls. Everything a server sends is bounded and looked at as bytes before it is parsed.
 //!
+//! The client of the `rmcp` SDK is not used: it hands out typed messages, while a gateway needs the bytes as they came.
+//!
 //! It knows no contracts, no catalog and no policy: definitions and answers come out as they came in. Start reading at
 //! [`Link`], then `session`, then one of the wires (`duplex` for stdio and SSE, `http`).
 

@@ -29,7 +29,7 @@ use contract::{ContractError, Resources, Tool};
 
 pub use crate::handles::{HandleSource, assign_handles};
 pub use crate::log::{CommandLog, LOG_NAME, ReplayError, read_commands};
-pub use crate::resources::{COVERAGE, EVENTS};
+pub use crate::resources::EVENTS;
 pub use crate::seat::{Live, Seat};
 pub use crate::tools::PROTOCOL_VERSION;
 

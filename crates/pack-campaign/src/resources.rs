@@ -19,8 +19,6 @@ use crate::tools::{coverage_shown, last_events, reads};
 
 /// The address of the events, where there is one campaign.
 pub const EVENTS: &str = "campaign://events";
-/// The address of the coverage, where there is one campaign.
-pub const COVERAGE: &str = "campaign://coverage";
 
 const JSON: &str = "application/json";
 /// Events that the document has; read_logs has all.

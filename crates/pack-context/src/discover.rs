@@ -146,7 +146,7 @@ impl Discovery {
 
     /// Gives one that names no module the module of its file, or the one that most files of its commit are in. What the
     /// whole project says – memory, its guides and records – is about no module.
-    pub fn fill_module(&mut self, module_of: impl Fn(&str) -> Option<String>) {
+    pub(crate) fn fill_module(&mut self, module_of: impl Fn(&str) -> Option<String>) {
         if self.module.is_some() {
             return;
         }

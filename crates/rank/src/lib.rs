@@ -5,12 +5,12 @@
 //! shown. This crate reads no file, keeps no text and stores nothing; it knows no programming language.
 
 pub mod bag;
-pub mod corpus;
+mod corpus;
 mod fuse;
-pub mod postings;
-pub mod query;
+mod postings;
+mod query;
 mod rerank;
-pub mod search;
+mod search;
 pub mod terms;
 pub mod vectors;
 mod why;

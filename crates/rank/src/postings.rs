@@ -1,5 +1,7 @@
 //! Which documents hold which words, and BM25 over them. In memory, incremental, exact.
 //!
+//! It is our own rather than `tantivy`, whose changes are seen after a commit only: here a change counts at once.
+//!
 //! New documents gather in a small open segment; full segments are sealed and merged by size, so that each posting is
 //! moved a few times only. A removed document stays as a dead row until its segment is rewritten. Frequencies count
 //! live documents only, so an answer never depends on what was there before.
@@ -148,13 +150,13 @@ impl Postings {
     }
 
     /// How many documents hold each term of the query.
-    pub fn frequencies(&self, query: &Query) -> Vec<usize> {
+    pub(crate) fn frequencies(&self, query: &Query) -> Vec<usize> {
         let count = |hash| self.segments().map(|segment| segment.count(hash)).sum();
         query.terms().iter().map(|term| count(term.hash)).collect()
     }
 
     /// How rare each term of the query is: the inverse document frequency of BM25.
-    pub fn rarities(&self, query: &Query) -> Vec<f32> {
+    pub(crate) fn rarities(&self, query: &Query) -> Vec<f32> {
         let documents = self.len() as f32;
         let rarity = |holders: f32| ((documents - holders + 0.5) / (holders + 0.5)).ln_1p();
         self.frequencies(query).into_iter().map(|holders| rarity(holders as f32)).collect()

@@ -1,7 +1,8 @@
 //! The vectors of documents, one byte for each dimension, and which of them lie near a query.
 //!
 //! Every row is looked at, by all cores where there are many: for the hundred thousand rows of a big project this takes a
-//! few milliseconds, is exact, and leaves nothing to build or to keep in order. Models are not known here; the caller
+//! few milliseconds, is exact, and leaves nothing to build or to keep in order. A library for approximate neighbors
+//! would not be exact, and has an index to build. Models are not known here; the caller
 //! keeps one [`Vectors`] for each.
 //!
 //! `row.rs` is the format of one vector, `dot.rs` the arithmetic, `nearest.rs` keeps the best.

@@ -176,7 +176,7 @@ impl Catalog {
     }
 
     /// Whether a listing of this catalog and of the other say the same: the same names under the same digests.
-    pub fn offers_the_same_as(&self, other: &Self) -> bool {
+    pub(crate) fn offers_the_same_as(&self, other: &Self) -> bool {
         // The digest covers the name.
         let digest = |entry: &Arc<Entry>| entry.contract.digest().to_owned();
         self.all().map(digest).eq(other.all().map(digest))

@@ -29,7 +29,7 @@ use waiting::Waiting;
 /// What may be carried from one round to the next: the client has to send it back.
 pub const MAX_CARRIED_BYTES: usize = 64 * 1024;
 /// The questions of an upstream server that are passed on at once.
-pub const MAX_QUESTIONS_BYTES: usize = 256 * 1024;
+pub(crate) const MAX_QUESTIONS_BYTES: usize = 256 * 1024;
 /// Questions that one call may put to a connected person. More is no conversation but a siege.
 const MAX_QUESTIONS: usize = 64;
 /// Before the keys of questions that somebody else named, so that none can pose as one of ours.

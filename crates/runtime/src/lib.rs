@@ -32,7 +32,7 @@ pub use call::{
 };
 pub use catalog::{Catalog, CatalogError, Entry, Invoker, Origin};
 pub use documents::{Documents, READ as READ_RESOURCE};
-pub use inquiry::{Inquiry, MAX_CARRIED_BYTES, MAX_QUESTIONS_BYTES};
+pub use inquiry::{Inquiry, MAX_CARRIED_BYTES};
 pub use local::LocalTool;
 pub use metrics::Metrics;
 pub use pipeline::{Approve, Pipeline, PipelineOptions};

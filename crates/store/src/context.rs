@@ -15,8 +15,8 @@ use parking_lot::Mutex;
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
 pub use self::activity::{
-    Event, FileAccess, FileRead, MAX_FILES_ACCESSED, MAX_FILES_OF_SESSION, MAX_SEARCHES_OF_SESSION,
-    MAX_SESSIONS, SearchMade, Session, SessionKey, What,
+    Event, FileAccess, FileRead, MAX_FILES_OF_SESSION, MAX_SEARCHES_OF_SESSION, MAX_SESSIONS,
+    SearchMade, Session, SessionKey, What,
 };
 pub use self::discoveries::{Kind, MAX_DISCOVERIES, StoredDiscovery};
 use crate::sqlite::{Failure, connect};

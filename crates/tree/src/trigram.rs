@@ -7,6 +7,8 @@
 //! text that the searcher sees. Where that cannot be said – a file of more than [`MAX_BYTES`], or one in UTF-16, which
 //! the searcher decodes – there is no set, and the file is always searched.
 //!
+//! The index is our own because full-text libraries match terms, while a regular expression here matches lines.
+//!
 //! `set.rs` makes the sets, `segment.rs` turns sets into lists of files, `index.rs` keeps them as files come and go.
 
 mod fold;

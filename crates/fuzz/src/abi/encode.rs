@@ -14,7 +14,7 @@ pub fn encode(selector: [u8; 4], types: &[Type], values: &[Value]) -> Vec<u8> {
 }
 
 /// Like [`encode`], into a buffer that is kept between calls.
-pub fn encode_into(out: &mut Vec<u8>, selector: [u8; 4], types: &[Type], values: &[Value]) {
+pub(crate) fn encode_into(out: &mut Vec<u8>, selector: [u8; 4], types: &[Type], values: &[Value]) {
     out.clear();
     out.extend_from_slice(&selector);
     if values.iter().all(|value| matches!(value, Value::Word(_))) {

@@ -43,7 +43,7 @@ impl Type {
     }
 
     /// True if values differ in length, so that the encoding refers to them by offset.
-    pub fn is_dynamic(&self) -> bool {
+    pub(crate) fn is_dynamic(&self) -> bool {
         match self {
             Type::Bytes | Type::String | Type::Array(_) => true,
             Type::FixedArray(element, _) => element.is_dynamic(),

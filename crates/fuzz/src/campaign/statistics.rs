@@ -21,7 +21,7 @@ impl Statistics {
 
     /// Both together.
     #[must_use]
-    pub fn plus(self, other: Self) -> Self {
+    pub(crate) fn plus(self, other: Self) -> Self {
         Self {
             calls: self.calls + other.calls,
             reverts: self.reverts + other.reverts,

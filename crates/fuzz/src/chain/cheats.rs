@@ -42,10 +42,10 @@ pub use self::table::SUPPORTED;
 use super::machine::{Context, Machine, Mark};
 
 /// Where the cheat codes answer.
-pub const CHEATS: Address = address!("0x7109709ECfa91a80626fF3989D68f67F5b1DD12D");
+pub(crate) const CHEATS: Address = address!("0x7109709ECfa91a80626fF3989D68f67F5b1DD12D");
 
 /// The selector of the error that cheat codes revert with, `CheatcodeError(string)`.
-pub const CHEAT_ERROR: [u8; 4] = answer::ERROR;
+pub(crate) const CHEAT_ERROR: [u8; 4] = answer::ERROR;
 
 /// What a call of an address costs that was called before.
 const WARM_CALL_GAS: u64 = 100;

@@ -57,7 +57,7 @@ impl Codes {
     }
 
     /// True if arithmetic is to be watched.
-    pub fn has_unchecked(&self) -> bool {
+    pub(crate) fn has_unchecked(&self) -> bool {
         self.known.iter().any(|known| !known.unchecked.is_empty())
     }
 

@@ -117,7 +117,7 @@ impl Outcome {
     }
 
     /// The contract did not want to be called like this (`vm.assume`): the call changed nothing and says nothing.
-    pub fn is_discarded(&self) -> bool {
+    pub(crate) fn is_discarded(&self) -> bool {
         self.verdict.is_discarded
     }
 
@@ -191,7 +191,7 @@ impl Machine {
         &self.engine.ctx.chain.probe
     }
 
-    pub fn probe_mut(&mut self) -> &mut Probe {
+    pub(crate) fn probe_mut(&mut self) -> &mut Probe {
         &mut self.engine.ctx.chain.probe
     }
 
@@ -235,13 +235,13 @@ impl Machine {
         account.info.balance
     }
 
-    pub fn set_balance(&mut self, address: Address, balance: U256) {
+    pub(crate) fn set_balance(&mut self, address: Address, balance: U256) {
         let Ok(mut account) = self.engine.ctx.journaled_state.load_account_mut(address);
         account.set_balance(balance);
         account.touch();
     }
 
-    pub fn set_code(&mut self, address: Address, code: Bytes) {
+    pub(crate) fn set_code(&mut self, address: Address, code: Bytes) {
         let journal = &mut self.engine.ctx.journaled_state;
         let Ok(_) = journal.load_account(address);
         journal.set_code(address, Bytecode::new_legacy(code));
@@ -254,7 +254,7 @@ impl Machine {
     }
 
     /// The size that contracts may have which are deployed from now on.
-    pub fn limit_code(&mut self, bytes: u64) {
+    pub(crate) fn limit_code(&mut self, bytes: u64) {
         let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
         self.engine.ctx.cfg.limit_contract_code_size = Some(bytes);
     }
@@ -278,7 +278,7 @@ impl Machine {
     }
 
     /// Runs a call within other limits than the usual ones.
-    pub fn call_within(&mut self, transaction: &Transaction, limits: Limits) -> Outcome {
+    pub(crate) fn call_within(&mut self, transaction: &Transaction, limits: Limits) -> Outcome {
         let context = &mut self.engine.ctx;
         context.tx.caller = transaction.from;
         context.tx.gas_price = transaction.gas_price;

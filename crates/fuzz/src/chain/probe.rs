@@ -351,12 +351,12 @@ impl Probe {
     }
 
     /// The branch that ran last, in any code.
-    pub fn last_branch(&self) -> (u32, u32) {
+    pub(crate) fn last_branch(&self) -> (u32, u32) {
         self.last_branch
     }
 
     /// Forgets what the call before told that its tests had to know.
-    pub fn forget_call(&mut self) {
+    pub(crate) fn forget_call(&mut self) {
         self.emitted.clear();
         self.signs.clear();
     }
@@ -373,7 +373,7 @@ impl Probe {
     }
 
     /// True if the last call did something that tests may be about.
-    pub fn has_signs(&self) -> bool {
+    pub(crate) fn has_signs(&self) -> bool {
         !self.emitted.is_empty() || !self.signs.is_empty()
     }
 

@@ -57,7 +57,7 @@ impl Change {
 
 impl Machine {
     /// Runs a call, undoes it, and adds what it looked at.
-    pub fn peek_and_note(
+    pub(crate) fn peek_and_note(
         &mut self,
         transaction: &Transaction,
         limits: Limits,
@@ -70,7 +70,7 @@ impl Machine {
     }
 
     /// What differs from how it was at the mark.
-    pub fn change_since(&self, mark: &Mark) -> Change {
+    pub(crate) fn change_since(&self, mark: &Mark) -> Change {
         let context = &self.engine.ctx;
         let mut change = Change { block: context.block != mark.block, ..Change::NOTHING };
         change.accounts = context.cfg.chain_id != mark.chain_id;

@@ -54,12 +54,12 @@ impl Signs {
     }
 
     /// True if the contract destroyed itself in the last call.
-    pub fn is_destroyed(&self, address: Address) -> bool {
+    pub(crate) fn is_destroyed(&self, address: Address) -> bool {
         self.seen.iter().any(|(_, sign)| *sign == Sign::Destroyed(address))
     }
 
     /// Where arithmetic wrapped without a word in the last call.
-    pub fn overflowed(&self) -> Option<Site> {
+    pub(crate) fn overflowed(&self) -> Option<Site> {
         self.seen.iter().find_map(|(_, sign)| match sign {
             Sign::Overflowed(site) => Some(*site),
             Sign::Destroyed(_) => None,

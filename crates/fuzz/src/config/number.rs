@@ -21,7 +21,7 @@ pub fn parse(text: &str) -> Option<U256> {
 }
 
 /// So many of a unit, such as `1.5` of ether: only the product has to be a whole number.
-pub fn parse_of(text: &str, unit: U256) -> Result<U256, NoNumber> {
+pub(crate) fn parse_of(text: &str, unit: U256) -> Result<U256, NoNumber> {
     let digits = without_underscores(text).ok_or(NoNumber::Malformed)?;
     match digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X")) {
         Some(hex) => parse_digits(hex, 16)?.checked_mul(unit).ok_or(NoNumber::TooLarge),

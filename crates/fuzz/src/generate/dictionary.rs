@@ -61,7 +61,7 @@ impl Dictionary {
     }
 
     /// Adds an address, as long as there are not too many.
-    pub fn add_address(&mut self, address: Address) {
+    pub(crate) fn add_address(&mut self, address: Address) {
         if self.addresses.len() < MAX_ADDRESSES && !self.addresses.contains(&address) {
             self.addresses.push(address);
         }

@@ -69,7 +69,7 @@ impl Generator<'_> {
     }
 
     /// Changes a value, or makes a new one.
-    pub fn mutate_value(&mut self, ty: &Type, value: &mut Value) {
+    pub(crate) fn mutate_value(&mut self, ty: &Type, value: &mut Value) {
         if self.rng.u8(0..5) == 0 {
             *value = self.value(ty);
             return;

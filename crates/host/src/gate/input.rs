@@ -4,7 +4,7 @@ use contract::text::is_hidden;
 use regex::{Regex, RegexBuilder};
 
 /// A page of text. Who has more to say has a file to name.
-pub const MAX_QUERY_CHARS: usize = 8_000;
+const MAX_QUERY_CHARS: usize = 8_000;
 /// Patterns come from the operator; a mistake must not take the memory of the machine.
 const MAX_PATTERN_BYTES: usize = 1 << 20;
 
@@ -30,16 +30,9 @@ pub struct PatternError {
 }
 
 /// What an operator forbids.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct InputPolicy {
     forbidden: Vec<Regex>,
-    max_chars: usize,
-}
-
-impl Default for InputPolicy {
-    fn default() -> Self {
-        Self { forbidden: Vec::new(), max_chars: MAX_QUERY_CHARS }
-    }
 }
 
 impl InputPolicy {
@@ -50,14 +43,7 @@ impl InputPolicy {
             })
         };
         let forbidden = forbidden.iter().map(compile).collect::<Result<_, _>>()?;
-        Ok(Self { forbidden, ..Self::default() })
-    }
-
-    /// A smaller bound on the length of a query.
-    #[must_use]
-    pub fn with_max_chars(mut self, limit: usize) -> Self {
-        self.max_chars = limit;
-        self
+        Ok(Self { forbidden })
     }
 
     /// Judges a query. Hidden characters are refused rather than removed: what a person asks is what they can see.
@@ -66,8 +52,8 @@ impl InputPolicy {
             return Err(PolicyError::Empty);
         }
         let size = query.chars().count();
-        if size > self.max_chars {
-            return Err(PolicyError::TooLong { size, limit: self.max_chars });
+        if size > MAX_QUERY_CHARS {
+            return Err(PolicyError::TooLong { size, limit: MAX_QUERY_CHARS });
         }
         if let Some((position, character)) =
             query.chars().enumerate().find(|(_, character)| is_hidden(*character))

@@ -64,7 +64,7 @@ impl Places {
     }
 
     /// The same below every folder that is walked.
-    pub fn beside_any_walk(&self) -> [&'static str; 1] {
+    pub(crate) fn beside_any_walk(&self) -> [&'static str; 1] {
         [RULES]
     }
 

@@ -1,4 +1,6 @@
 //! The chain: how a line is bound to the one before.
+//!
+//! It is our own because it is one SHA-256 over the bytes of a line, which any tool can check without our code.
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};

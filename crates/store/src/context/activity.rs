@@ -12,7 +12,7 @@ use crate::sqlite::{Failure, time};
 pub const MAX_SESSIONS: usize = 500;
 pub const MAX_SEARCHES_OF_SESSION: usize = 200;
 pub const MAX_FILES_OF_SESSION: usize = 500;
-pub const MAX_FILES_ACCESSED: usize = 20_000;
+pub(crate) const MAX_FILES_ACCESSED: usize = 20_000;
 
 /// The bounds are enforced once in so many batches: counting costs more than recording.
 const BATCHES_BETWEEN_PRUNINGS: i64 = 32;
