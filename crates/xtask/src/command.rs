@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, ensure};
 
-use crate::count::Count;
+use crate::count::TestCount;
 
 /// Returns the workspace root, independent of the current folder.
 pub fn root() -> PathBuf {
@@ -49,19 +49,19 @@ pub fn read_stdout(mut command: Command) -> Result<String> {
 }
 
 /// Runs a test runner, passes its output on, and returns the test counts found in it.
-pub fn run_counting(mut command: Command) -> Result<Count> {
+pub fn run_counting(mut command: Command) -> Result<TestCount> {
     let line = command_line(&command);
     println!("    {line}");
     let mut child = command
         .stdout(Stdio::piped())
         .spawn()
         .with_context(|| format!("failed to start `{line}`"))?;
-    let mut count = Count::default();
+    let mut count = TestCount::default();
     let stdout = child.stdout.take().expect("stdout is piped");
     for line in BufReader::new(stdout).lines() {
         let line = line.context("failed to read the output of a test runner")?;
         println!("{line}");
-        count.read(&line);
+        count.parse_line(&line);
     }
     let status = child.wait().with_context(|| format!("failed to wait for `{line}`"))?;
     // A runner that stops before it prints its counts has failed too.

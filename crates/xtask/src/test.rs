@@ -1,178 +1,207 @@
-//! `cargo xtask test`: the one command that says whether a change is good.
+//! `cargo xtask test`: the one command that tells whether a change is ready, on a developer's machine and in CI.
 
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 use clap::ValueEnum;
-
 use xtask::command::{binaries, command, run as run_command, run_counting};
-use xtask::count::Count;
+use xtask::count::TestCount;
 use xtask::install;
 
-/// Against hanging only: a run of the whole conformance suite is one test, and takes a minute or two.
+/// Time limit of one end-to-end test. It only stops tests that hang: the whole conformance suite is one test and takes
+/// a minute or two.
 const TEST_LIMIT_MS: u32 = 600_000;
 
 #[derive(clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct TestArgs {
     /// Run only these parts
     #[arg(long, value_delimiter = ',', value_name = "PART,…")]
-    only: Vec<Part>,
-    /// Say which parts there are
+    only: Vec<TestPart>,
+    /// List the parts
     #[arg(long)]
     list: bool,
 }
 
-/// In the order in which they run: what is quick to tell comes first.
+/// Parts in the order in which they run: the quickest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Part {
-    /// All code is formatted
+enum TestPart {
+    /// Check the format of all code
     Fmt,
-    /// No lint has anything to say
+    /// Check for dependencies that no code uses
+    Deps,
+    /// Check licenses, bans and sources of dependencies
+    Deny,
+    /// Check lints of all code
     Clippy,
-    /// Unit and integration tests
+    /// Check the API documentation: every link resolves
+    Doc,
+    /// Run unit and integration tests
     Unit,
-    /// Real MCP clients against the built binary, over HTTP and stdio
+    /// Run the examples in API documentation
+    Doctest,
+    /// Run real MCP clients against the built binary, over HTTP and stdio
     E2e,
-    /// The reference servers from npm behind `vouch gateway`, used by real MCP clients
+    /// Run real MCP clients against the reference servers from npm behind `vouch gateway`
     Gateway,
-    /// Where imports lead, against what the compilers and interpreters say
+    /// Compare resolved imports with the answers of compilers and interpreters
     Imports,
-    /// The fuzzer: reproducers under forge, coverage against another EVM and lcov, campaigns that are killed
+    /// Check the fuzzer: reproducers under forge, coverage against another EVM and lcov, killed campaigns
     Fuzz,
-    /// What grep finds, against ripgrep, for generated patterns and after random changes
+    /// Compare grep with ripgrep, for generated patterns and after random changes
     Search,
-    /// The official conformance suite against a server built on the same runtime
+    /// Run the official conformance suite against a server built on the same runtime
     Conformance,
-    /// Generated requests against the REST interface and its OpenAPI document
+    /// Send generated requests to the REST interface and compare the answers with its OpenAPI document
     Schemathesis,
 }
 
-pub(crate) fn run(args: &Args) -> Result<()> {
+/// Runs the selected parts. Returns an error if one fails.
+pub(crate) fn run_tests(args: &TestArgs) -> Result<()> {
     if args.list {
-        for part in Part::value_variants() {
-            let value = part.to_possible_value().expect("no part is hidden");
-            println!(
-                "{:13} {}",
-                value.get_name(),
-                value.get_help().expect("every part is described")
-            );
-        }
+        list_parts();
         return Ok(());
     }
-    let wanted = |part: &Part| args.only.is_empty() || args.only.contains(part);
-    let parts: Vec<Part> = Part::value_variants().iter().copied().filter(wanted).collect();
+    let is_selected = |part: &TestPart| args.only.is_empty() || args.only.contains(part);
+    let parts: Vec<TestPart> =
+        TestPart::value_variants().iter().copied().filter(is_selected).collect();
 
-    let mut total = Count::default();
-    let mut broken = Vec::new();
+    let mut total = TestCount::default();
+    let mut failed = Vec::new();
     for part in &parts {
         let name = part.name();
         println!("==> {name}");
         let repeat = format!("cargo xtask test --only {name}");
-        let count =
-            part.run().with_context(|| format!("part `{name}`, repeat it with `{repeat}`"))?;
-        // The parts that count run all, even after a failure: one look should show everything.
+        let count = part
+            .run()
+            .with_context(|| format!("part `{name}` failed; repeat it with `{repeat}`"))?;
+        // End-to-end parts all run, even after a failure, so that one run shows every failure.
         if count.failed > 0 {
-            broken.push(repeat);
+            failed.push(repeat);
         }
         total += count;
     }
-    if total != Count::default() {
+    if total != TestCount::default() {
         println!("{total}");
     }
-    ensure!(broken.is_empty(), "tests failed, repeat them with `{}`", broken.join("`, `"));
+    ensure!(failed.is_empty(), "tests failed; repeat them with `{}`", failed.join("`, `"));
     Ok(())
 }
 
-impl Part {
+fn list_parts() {
+    for part in TestPart::value_variants() {
+        let value = part.to_possible_value().expect("no part is hidden");
+        let help = value.get_help().expect("every part has a description");
+        println!("{:13} {help}", value.get_name());
+    }
+}
+
+impl TestPart {
     fn name(self) -> String {
         self.to_possible_value().expect("no part is hidden").get_name().to_owned()
     }
 
-    /// What cargo runs fails as a whole; the end-to-end tests are counted.
-    fn run(self) -> Result<Count> {
+    /// Runs one part and returns its test counts. Parts run by cargo return no counts; they fail as a whole.
+    fn run(self) -> Result<TestCount> {
         match self {
-            Self::Fmt => cargo(&["fmt", "--all", "--check"]),
+            Self::Fmt => run_cargo(&["fmt", "--all", "--check"]),
+            Self::Deps => {
+                let machete = install::cargo_tools()?.join("cargo-machete");
+                run_uncounted(command(machete, &["--skip-target-dir"]))
+            }
+            Self::Deny => {
+                let deny = install::cargo_tools()?.join("cargo-deny");
+                // Advisories need a database from the network that changes daily; docs/releasing.md checks them.
+                // Duplicate versions are a warning for people; `cargo deny check bans` lists them.
+                let checks = ["check", "--allow", "duplicate", "licenses", "bans", "sources"];
+                run_uncounted(command(deny, &checks))
+            }
             Self::Clippy => {
-                cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"])
+                run_cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"])
+            }
+            Self::Doc => {
+                let mut doc = command("cargo", &["doc", "--workspace", "--no-deps"]);
+                // Links to private items are for readers of the source; these crates are not published.
+                doc.env("RUSTDOCFLAGS", "-D warnings -A rustdoc::private_intra_doc_links");
+                run_uncounted(doc)
             }
             Self::Unit => {
-                build()?;
-                cargo(&["test", "--workspace"])
+                build_workspace()?;
+                // All that `cargo test` runs except documentation examples, which are the next part.
+                run_cargo(&["test", "--workspace", "--lib", "--bins", "--tests", "--examples"])
             }
-            Self::E2e => {
-                build()?;
-                let mut count = run_counting(node_tests("e2e/clients/*.test.mjs")?)?;
-                count += run_counting(python_tests("clients")?)?;
-                Ok(count)
-            }
-            Self::Gateway => {
-                build()?;
-                let mut count = run_counting(node_tests("e2e/gateway/*.test.mjs")?)?;
-                count += run_counting(python_tests("gateway")?)?;
-                Ok(count)
-            }
-            Self::Imports => {
-                build()?;
-                let mut count = run_counting(node_tests("e2e/imports/*.test.mjs")?)?;
-                count += run_counting(python_tests("imports")?)?;
-                Ok(count)
-            }
+            Self::Doctest => run_cargo(&["test", "--workspace", "--doc"]),
+            Self::E2e => run_node_and_python("clients"),
+            Self::Gateway => run_node_and_python("gateway"),
+            Self::Imports => run_node_and_python("imports"),
             Self::Fuzz => {
-                build()?;
-                let mut node = node_tests("e2e/fuzz/*.test.mjs")?;
+                build_workspace()?;
+                let mut node = node_tests("fuzz")?;
                 if let Some(folder) = install::lcov()? {
                     node.env("LCOV_BIN", folder);
                 }
                 run_counting(node)
             }
             Self::Search => {
-                build()?;
-                // The packages are trees to search, too.
+                build_workspace()?;
+                // The npm packages are one of the searched trees.
                 install::node()?;
                 let ripgrep = install::python()?.with_file_name("rg");
                 let test = ["test", "--workspace", "--test", "ripgrep", "--", "--ignored"];
                 let mut search = command("cargo", &test);
                 search.env("RIPGREP_BIN", ripgrep);
-                run_command(search)?;
-                Ok(Count::default())
+                run_uncounted(search)
             }
             Self::Conformance => {
-                build()?;
-                run_counting(node_tests("e2e/conformance/*.test.mjs")?)
+                build_workspace()?;
+                run_counting(node_tests("conformance")?)
             }
             Self::Schemathesis => {
-                build()?;
+                build_workspace()?;
                 run_counting(python_tests("rest")?)
             }
         }
     }
 }
 
-fn cargo(args: &[&str]) -> Result<Count> {
-    run_command(command("cargo", args))?;
-    Ok(Count::default())
+fn run_uncounted(command: Command) -> Result<TestCount> {
+    run_command(command)?;
+    Ok(TestCount::default())
 }
 
-/// Everything that any part runs, in one profile and with one set of features: tests and binaries built apart would
-/// compile their dependencies twice. Once it is built, this is quick.
-fn build() -> Result<Count> {
-    cargo(&["build", "--workspace", "--all-targets"])
+fn run_cargo(args: &[&str]) -> Result<TestCount> {
+    run_uncounted(command("cargo", args))
 }
 
-fn node_tests(files: &str) -> Result<Command> {
+/// Builds everything that any part runs, in one profile and with one set of features. Separate builds of tests and
+/// binaries would compile dependencies twice.
+fn build_workspace() -> Result<()> {
+    run_command(command("cargo", &["build", "--workspace", "--all-targets"]))
+}
+
+/// Runs the end-to-end tests of one folder below `e2e/`, those for Node.js and those for Python.
+fn run_node_and_python(folder: &str) -> Result<TestCount> {
+    build_workspace()?;
+    let mut count = run_counting(node_tests(folder)?)?;
+    count += run_counting(python_tests(folder)?)?;
+    Ok(count)
+}
+
+fn node_tests(folder: &str) -> Result<Command> {
     let limit = format!("--test-timeout={TEST_LIMIT_MS}");
-    let mut node = command(install::node()?, &["--test", "--test-concurrency=2", &limit, files]);
-    with_binaries(&mut node)?;
+    let files = format!("e2e/{folder}/*.test.mjs");
+    let mut node = command(install::node()?, &["--test", "--test-concurrency=2", &limit, &files]);
+    set_binary_paths(&mut node)?;
     Ok(node)
 }
 
 fn python_tests(folder: &str) -> Result<Command> {
     let mut python = command(install::python()?, &["e2e/support/run_python.py", folder]);
-    with_binaries(&mut python)?;
+    set_binary_paths(&mut python)?;
     Ok(python)
 }
 
-fn with_binaries(command: &mut Command) -> Result<()> {
+/// Tells end-to-end tests where the binaries of this build are.
+fn set_binary_paths(command: &mut Command) -> Result<()> {
     let folder = binaries()?;
     command.env("VOUCH_BIN", folder.join("vouch"));
     command.env("CONFORMANCE_SERVER_BIN", folder.join("conformance_server"));
