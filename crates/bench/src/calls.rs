@@ -10,7 +10,9 @@ use serde_json::{Value, json};
 
 use super::load::{self, Pipes, Sample};
 use super::process::Server;
-use xtask::command::{command, run as run_command};
+use xtask::command::run as run_command;
+
+use crate::dist::{binary_path, build_command};
 
 /// Calls before the clock runs.
 const WARM_UP: usize = 300;
@@ -25,7 +27,7 @@ pub(crate) struct Args {
     /// Rounds, interleaved between the servers; the median counts
     #[arg(long, default_value_t = 5)]
     rounds: usize,
-    /// Take the release binaries that are there
+    /// Use the binaries in target/dist; build nothing
     #[arg(long)]
     no_build: bool,
 }
@@ -99,8 +101,7 @@ impl Bench {
     fn prepare(args: &Args) -> Result<Self> {
         let root = xtask::command::root();
         if !args.no_build {
-            let build = ["build", "--release", "-p", "cli", "-p", "testkit", "--bins"];
-            run_command(command("cargo", &build))?;
+            run_command(build_command(&["-p", "cli", "-p", "testkit", "--bins"]))?;
         }
         let node = xtask::install::node()?;
         let project = tempfile::tempdir()?;
@@ -170,16 +171,15 @@ impl Bench {
     }
 
     fn command(&self, peer: Peer, stdio: bool) -> Result<Command> {
-        let binary = |name: &str| self.root.join("target/release").join(name);
         let mut command = match peer {
             Peer::Vouch => {
-                let mut command = Command::new(binary("vouch"));
+                let mut command = Command::new(binary_path("vouch"));
                 command.arg("serve");
                 command.args(if stdio { &["--stdio"][..] } else { &["--port", "0"] });
                 command
             }
             Peer::Bare => {
-                let mut command = Command::new(binary("bare_server"));
+                let mut command = Command::new(binary_path("bare_server"));
                 command.args(stdio.then_some("--stdio"));
                 command
             }

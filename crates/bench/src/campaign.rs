@@ -1,7 +1,7 @@
 //! Campaigns that agents watch and steer: how quickly tools answer while every core fuzzes, what watching costs, and what
 //! steering brings.
 //!
-//! vouch is the release binary, reached over HTTP as an agent reaches it. Contracts, compiler and report are those of
+//! vouch is the shipped binary, reached over HTTP as an agent reaches it. Contracts, compiler and report are those of
 //! `bench fuzz`.
 
 mod latency;
@@ -21,7 +21,9 @@ use super::fuzz::peers::Peers;
 use super::fuzz::prepare;
 use super::fuzz::report::Report;
 use super::fuzz::subjects::{HOLDING, Subject};
-use xtask::command::{command, root};
+use xtask::command::root;
+
+use crate::dist::build_command;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -40,7 +42,7 @@ pub(crate) struct Args {
     /// One JSON document instead of tables
     #[arg(long)]
     json: bool,
-    /// Take the release binary that is there
+    /// Use the binary in target/dist; build nothing
     #[arg(long)]
     no_build: bool,
 }
@@ -54,7 +56,7 @@ enum Which {
 
 pub(crate) fn run(args: &Args) -> Result<()> {
     if !args.no_build {
-        prepare::run(command("cargo", &["build", "--release", "-p", "cli", "--bin", "vouch"]))?;
+        prepare::run(build_command(&["-p", "cli", "--bin", "vouch"]))?;
     }
     let peers = Peers::install()?;
     let bench = root().join("target/bench");

@@ -1,6 +1,6 @@
 //! How quick the context tools are on a middle-sized and on a big tree, beside ripgrep, semble and probe.
 //!
-//! vouch is measured as its users meet it: the release binary behind stdio, every stage of the pipeline on.
+//! vouch is measured as its users meet it: the shipped binary behind stdio, every stage of the pipeline on.
 
 mod grep;
 mod questions;
@@ -20,7 +20,9 @@ use self::trees::Tree;
 use super::load::Pipes;
 use super::peers::Peers;
 use super::process::Server;
-use xtask::command::{command, root, run as run_command};
+use xtask::command::run as run_command;
+
+use crate::dist::{binary_path, build_command};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -33,15 +35,14 @@ pub(crate) struct Args {
     /// Embed every piece of the middle-sized tree with the embedded model, which takes many minutes
     #[arg(long)]
     complete: bool,
-    /// Take the release binaries that are there
+    /// Use the binaries in target/dist; build nothing
     #[arg(long)]
     no_build: bool,
 }
 
 pub(crate) fn run(args: &Args) -> Result<()> {
     if !args.no_build {
-        let build = ["build", "--release", "-p", "cli", "-p", "testkit", "--bins"];
-        run_command(command("cargo", &build))?;
+        run_command(build_command(&["-p", "cli", "-p", "testkit", "--bins"]))?;
     }
     let peers = Peers::install()?;
     let mut report = Report::default();
@@ -97,7 +98,7 @@ impl Vouch {
             })
             .join("\n");
         fs::write(&config, format!("{limits}\n[context]\n{settings}\n"))?;
-        let mut command = Command::new(root().join("target/release/vouch"));
+        let mut command = Command::new(binary_path("vouch"));
         command.args(["serve", "--stdio"]).current_dir(&tree.path);
         let (server, input, output) = Server::stdio(&mut command)?;
         Ok(Self { server, pipes: Pipes::open(input, output)? })

@@ -1,6 +1,6 @@
 //! The fuzzer beside forge, Echidna and the bare `revm` loop, on the same contracts, for each second of processor time.
 //!
-//! vouch is measured as its users meet it: the release binary with what the compiler wrote. `peers` brings the others,
+//! vouch is measured as its users meet it: the shipped profile with what the compiler wrote. `peers` brings the others,
 //! `subjects` the contracts, `tools` starts each and reads what it says, `measured` takes the time. Each other module is a
 //! part of the report.
 
@@ -28,7 +28,9 @@ use self::peers::Peers;
 use self::rates::Target;
 use self::report::{Part, Report};
 use self::subjects::{BREAKABLE, HOLDING, Subject};
-use xtask::command::{command, root};
+use xtask::command::root;
+
+use crate::dist::build_command;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -55,7 +57,7 @@ pub(crate) struct Args {
     /// One JSON document instead of tables
     #[arg(long)]
     json: bool,
-    /// Take the release binaries that are there
+    /// Use the binaries in target/dist; build nothing
     #[arg(long)]
     no_build: bool,
 }
@@ -77,10 +79,8 @@ fn minutes(text: &str) -> Result<f64, String> {
 
 pub(crate) fn run(args: &Args) -> Result<()> {
     if !args.no_build {
-        let build = ["build", "--release", "-p", "cli", "--bin", "vouch"];
-        prepare::run(command("cargo", &build))?;
-        let example = ["build", "--release", "-p", "fuzz", "--example", "bench"];
-        prepare::run(command("cargo", &example))?;
+        prepare::run(build_command(&["-p", "cli", "--bin", "vouch"]))?;
+        prepare::run(build_command(&["-p", "fuzz", "--example", "bench"]))?;
     }
     let peers = Peers::install()?;
     let report = Bench::new(args, peers)?.report()?;

@@ -28,7 +28,9 @@ use self::front::{FRONTS, Front, Running};
 use self::peers::Peers;
 use self::table::{Figures, Row};
 use self::upstream::{Kind, Scene, Upstream};
-use xtask::command::{command, root, run as run_command};
+use xtask::command::run as run_command;
+
+use crate::dist::{binary_path, build_command};
 
 /// Calls before the clock runs.
 const WARM_UP: usize = 200;
@@ -69,9 +71,8 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let binaries = match &args.binaries {
         Some(folder) => folder.canonicalize()?,
         None => {
-            let build = ["build", "--release", "-p", "cli", "-p", "testkit", "--bins"];
-            run_command(command("cargo", &build))?;
-            root().join("target/release")
+            run_command(build_command(&["-p", "cli", "-p", "testkit", "--bins"]))?;
+            binary_path("")
         }
     };
     let peers = Peers::install()?;

@@ -13,6 +13,7 @@
 mod calls;
 mod campaign;
 mod context;
+mod dist;
 mod echidna;
 mod fuzz;
 mod gateway;

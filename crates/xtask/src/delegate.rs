@@ -17,17 +17,20 @@ pub(crate) struct BenchArgs {
     args: Vec<OsString>,
 }
 
-pub(crate) fn run_bench(args: &BenchArgs) -> ExitCode {
-    run(None, args)
+/// Runs a benchmark in the profile that is shipped.
+pub(crate) fn run_benchmark(args: &BenchArgs) -> ExitCode {
+    run_bench_crate("dist", None, args)
 }
 
+/// Runs Echidna's tests. Only their outcomes matter, so the profile is the one that builds faster.
 pub(crate) fn run_echidna(args: &BenchArgs) -> ExitCode {
-    run(Some("echidna"), args)
+    run_bench_crate("release", Some("echidna"), args)
 }
 
-/// Runs `bench` and returns its exit code. `bench` has printed its error already.
-fn run(subcommand: Option<&str>, args: &BenchArgs) -> ExitCode {
-    let mut bench = command("cargo", &["run", "--quiet", "--release", "-p", "bench", "--"]);
+/// Runs the crate `bench` and returns its exit code. `bench` prints its errors itself.
+fn run_bench_crate(profile: &str, subcommand: Option<&str>, args: &BenchArgs) -> ExitCode {
+    let mut bench =
+        command("cargo", &["run", "--quiet", "--profile", profile, "-p", "bench", "--"]);
     bench.args(subcommand).args(&args.args);
     // Relative paths among the arguments are relative to the caller's folder.
     bench.current_dir(".");

@@ -31,7 +31,7 @@ enum Task {
 fn main() -> ExitCode {
     let result = match Task::parse() {
         Task::Test(args) => test::run_tests(&args),
-        Task::Bench(args) => return delegate::run_bench(&args),
+        Task::Bench(args) => return delegate::run_benchmark(&args),
         Task::Model(args) => model::update_model(&args),
         Task::Echidna(args) => return delegate::run_echidna(&args),
     };

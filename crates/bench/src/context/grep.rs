@@ -10,7 +10,8 @@ use serde_json::{Value, json};
 use super::trees::Tree;
 use super::{Args, Report, Vouch, median, ms};
 use crate::peers::Peers;
-use xtask::command::root;
+
+use crate::dist::binary_path;
 
 /// What people look for, from the rare to the everywhere. True: the index must pay.
 const PATTERNS: [(&str, bool); 8] = [
@@ -84,7 +85,7 @@ fn total(answer: &Value) -> Result<u64> {
 
 /// A process for each search, as ripgrep is.
 fn plain(pattern: &str, tree: &Path) -> Result<(Duration, u64)> {
-    let mut command = Command::new(root().join("target/release/plain_grep"));
+    let mut command = Command::new(binary_path("plain_grep"));
     command.arg(tree).args([pattern, "1"]);
     let before = Instant::now();
     let output = command.output().context("starting plain_grep")?;

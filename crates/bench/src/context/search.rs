@@ -14,6 +14,8 @@ use crate::load::Sample;
 use crate::peers::Peers;
 use xtask::command::{command, root, run as run_command};
 
+use crate::dist::binary_path;
+
 const SEMBLE: &str = "crates/bench/src/context/semble_speed.py";
 /// How often the state of a building index is asked.
 const PAUSE: Duration = Duration::from_millis(20);
@@ -41,7 +43,7 @@ pub(super) fn run(peers: &Peers, tree: &Tree, args: &Args, report: &mut Report) 
     if args.complete {
         complete(tree, report)?;
     }
-    let mut fill = command(root().join("target/release/fill_index"), &[]);
+    let mut fill = command(binary_path("fill_index"), &[]);
     fill.arg(&tree.path);
     run_command(fill)?;
     report.table(
@@ -117,7 +119,7 @@ fn wait_until(vouch: &mut Vouch, is_so: impl Fn(&Value) -> bool) -> Result<()> {
 
 /// How many chunks there are, from a complete look at a tree that is indexed already.
 fn chunks(tree: &Tree) -> Result<String> {
-    let mut vouch = Command::new(root().join("target/release/vouch"));
+    let mut vouch = Command::new(binary_path("vouch"));
     let looked = vouch.args(["index", "--no-embeddings", "--quiet"]).current_dir(&tree.path);
     let summary = String::from_utf8(looked.output()?.stdout)?;
     let pieces = summary.split(", ").find_map(|part| part.strip_suffix(" pieces"));
@@ -128,7 +130,7 @@ fn chunks(tree: &Tree) -> Result<String> {
 fn complete(tree: &Tree, report: &mut Report) -> Result<()> {
     forget(tree)?;
     let start = Instant::now();
-    let mut index = command(root().join("target/release/vouch"), &["index", "--quiet"]);
+    let mut index = command(binary_path("vouch"), &["index", "--quiet"]);
     index.current_dir(&tree.path);
     run_command(index)?;
     let seconds = start.elapsed().as_secs_f64();

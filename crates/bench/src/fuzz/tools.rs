@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::measured::{self, End, Ran};
 use super::peers::Peers;
 use super::subjects::Subject;
-use xtask::command::root;
+use crate::dist::binary_path;
 
 /// No run of a tool that is not to be ended early may take longer than this, in seconds of processor time.
 const NO_LIMIT: u64 = 3600;
@@ -127,14 +127,14 @@ impl Tool {
     }
 }
 
-/// The release binary.
+/// Returns the path of the shipped binary.
 pub(crate) fn vouch_binary() -> PathBuf {
-    root().join("target/release/vouch")
+    binary_path("vouch")
 }
 
-/// The release example of the fuzzer's crate.
+/// Returns the path of the example of the crate `fuzz`.
 pub(crate) fn bench_binary() -> PathBuf {
-    root().join("target/release/examples/bench")
+    binary_path("examples/bench")
 }
 
 fn vouch(subject: &Subject, task: Task) -> Command {
