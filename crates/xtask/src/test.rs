@@ -8,6 +8,8 @@ use xtask::command::{binaries, command, run as run_command, run_counting};
 use xtask::count::TestCount;
 use xtask::install;
 
+use crate::arrows::check_arrows;
+
 /// Time limit of one end-to-end test. It only stops tests that hang: the whole conformance suite is one test and takes
 /// a minute or two.
 const TEST_LIMIT_MS: u32 = 600_000;
@@ -27,6 +29,8 @@ pub(crate) struct TestArgs {
 enum TestPart {
     /// Check the format of all code
     Fmt,
+    /// Compare the crate dependencies in ARCHITECTURE.md with the manifests
+    Arrows,
     /// Check for dependencies that no code uses
     Deps,
     /// Check licenses, bans and sources of dependencies
@@ -104,6 +108,10 @@ impl TestPart {
     fn run(self) -> Result<TestCount> {
         match self {
             Self::Fmt => run_cargo(&["fmt", "--all", "--check"]),
+            Self::Arrows => {
+                check_arrows()?;
+                Ok(TestCount::default())
+            }
             Self::Deps => {
                 let machete = install::cargo_tools()?.join("cargo-machete");
                 run_uncounted(command(machete, &["--skip-target-dir"]))
