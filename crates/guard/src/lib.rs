@@ -11,7 +11,7 @@
 //! `walk.rs` holds the walk, `cached.rs` its short cut on Linux, `listed.rs` the way for files that a walk has named,
 //! `look.rs` says what is where, `deny.rs` holds the deny list, `refusal.rs` the answers.
 
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", not(vouch_portable)))]
 mod cached;
 mod deny;
 mod listed;
@@ -43,7 +43,7 @@ pub const MAX_NAME_BYTES: usize = 255;
 pub struct Guard {
     root: Dir,
     deny: DenyList,
-    #[cfg(target_os = "linux")]
+    #[cfg(all(target_os = "linux", not(vouch_portable)))]
     uncached: cached::Unsupported,
 }
 
@@ -64,7 +64,7 @@ impl Guard {
         Ok(Self {
             root,
             deny,
-            #[cfg(target_os = "linux")]
+            #[cfg(all(target_os = "linux", not(vouch_portable)))]
             uncached: cached::Unsupported::default(),
         })
     }

@@ -29,7 +29,7 @@ impl Guard {
     /// What `path` names, links inside the root followed. The empty path is the root.
     pub fn look(&self, path: &str) -> Result<Seen, Refusal> {
         let names = self.check(path)?;
-        #[cfg(target_os = "linux")]
+        #[cfg(all(target_os = "linux", not(vouch_portable)))]
         if let Some(answer) = in_one_step(self, &names.join("/")) {
             return answer;
         }
@@ -69,7 +69,7 @@ fn look_without_following(folder: &Dir, name: &OsStr, above: &[OsString]) -> io:
 }
 
 /// None where a link is on the way, or the kernel cannot do it.
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", not(vouch_portable)))]
 fn in_one_step(guard: &Guard, path: &str) -> Option<Result<Seen, Refusal>> {
     use rustix::fs::{FileType, Mode, OFlags, ResolveFlags, fstat, openat2};
 

@@ -16,13 +16,13 @@
 //! outside the watched folders, `remote.rs` the file systems whose events cannot be trusted.
 
 mod engine;
-#[cfg_attr(target_os = "linux", path = "watch/inotify.rs")]
-#[cfg_attr(not(target_os = "linux"), path = "watch/no_events.rs")]
+#[cfg_attr(all(target_os = "linux", not(vouch_portable)), path = "watch/inotify.rs")]
+#[cfg_attr(not(all(target_os = "linux", not(vouch_portable))), path = "watch/no_events.rs")]
 mod events;
 mod outside;
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", not(vouch_portable)))]
 mod remote;
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", not(vouch_portable)))]
 mod thread;
 
 use std::sync::Arc;
@@ -56,7 +56,7 @@ pub enum Settled {
 pub struct Watch {
     engine: Arc<Mutex<Engine>>,
     /// Hands changes over while nobody asks. None where events are not to be had.
-    #[cfg(target_os = "linux")]
+    #[cfg(all(target_os = "linux", not(vouch_portable)))]
     thread: Option<thread::Thread>,
 }
 
@@ -65,11 +65,11 @@ impl Watch {
     /// a thread of its own or from the one that calls [`Watch::settle`]. `on_change` must not call back into the watch.
     pub fn start(tree: Arc<Tree>, on_change: impl FnMut(Change) + Send + 'static) -> Self {
         let engine = Arc::new(Mutex::new(Engine::start(tree, Box::new(on_change))));
-        #[cfg(target_os = "linux")]
+        #[cfg(all(target_os = "linux", not(vouch_portable)))]
         let thread = thread::Thread::start(&engine);
         Self {
             engine,
-            #[cfg(target_os = "linux")]
+            #[cfg(all(target_os = "linux", not(vouch_portable)))]
             thread,
         }
     }
@@ -95,7 +95,7 @@ impl Watch {
     }
 }
 
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", not(vouch_portable)))]
 impl Drop for Watch {
     fn drop(&mut self) {
         if let Some(thread) = self.thread.take() {

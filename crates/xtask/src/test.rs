@@ -4,7 +4,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 use clap::ValueEnum;
-use xtask::command::{binaries, command, run as run_command, run_counting};
+use xtask::command::{binaries, command, root, run as run_command, run_counting};
 use xtask::count::TestCount;
 use xtask::install;
 
@@ -43,6 +43,8 @@ enum TestPart {
     Unit,
     /// Run the examples in API documentation
     Doctest,
+    /// Compile and test the code for systems other than Linux, on Linux
+    Portable,
     /// Run real MCP clients against the built binary, over HTTP and stdio
     E2e,
     /// Run real MCP clients against the reference servers from npm behind `vouch gateway`
@@ -138,6 +140,7 @@ impl TestPart {
                 run_cargo(&["test", "--workspace", "--lib", "--bins", "--tests", "--examples"])
             }
             Self::Doctest => run_cargo(&["test", "--workspace", "--doc"]),
+            Self::Portable => run_portable(),
             Self::E2e => run_node_and_python("clients"),
             Self::Gateway => run_node_and_python("gateway"),
             Self::Imports => run_node_and_python("imports"),
@@ -184,6 +187,23 @@ fn run_cargo(args: &[&str]) -> Result<TestCount> {
 /// binaries would compile dependencies twice.
 fn build_workspace() -> Result<()> {
     run_command(command("cargo", &["build", "--workspace", "--all-targets"]))
+}
+
+/// Compiles the workspace, and tests the crates that have code for other systems, with `--cfg vouch_portable`.
+///
+/// A wrapper passes the flag to crates of the workspace only, so that dependencies are compiled once for this part and
+/// the others. `RUSTFLAGS` would compile all of them again.
+fn run_portable() -> Result<TestCount> {
+    let wrapper = root().join("crates/xtask/portable-rustc");
+    for args in [
+        &["check", "--workspace"][..],
+        &["test", "-p", "guard", "-p", "tree", "-p", "pack-repo", "--lib", "--tests"],
+    ] {
+        let mut cargo = command("cargo", args);
+        cargo.env("RUSTC_WORKSPACE_WRAPPER", &wrapper);
+        run_command(cargo)?;
+    }
+    Ok(TestCount::default())
 }
 
 /// Runs the end-to-end tests of one folder below `e2e/`, those for Node.js and those for Python.

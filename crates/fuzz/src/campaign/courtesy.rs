@@ -1,11 +1,11 @@
 //! Workers use every core; whoever answers questions about them goes first.
 
 /// How much nicer than the process a worker is.
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", not(vouch_portable)))]
 const NICER: i32 = 5;
 
 /// Lets other threads of the process go before the one that calls this.
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", not(vouch_portable)))]
 pub(super) fn step_back() {
     use rustix::process::{getpriority_process, setpriority_process};
     // On Linux each thread has a niceness of its own, under its own number.
@@ -17,10 +17,10 @@ pub(super) fn step_back() {
 }
 
 /// Elsewhere a niceness belongs to the whole process.
-#[cfg(not(target_os = "linux"))]
+#[cfg(not(all(target_os = "linux", not(vouch_portable))))]
 pub(super) fn step_back() {}
 
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(all(test, target_os = "linux", not(vouch_portable)))]
 mod tests {
     use rustix::process::getpriority_process;
     use rustix::thread::gettid;

@@ -77,7 +77,7 @@ impl Stop {
 /// Lets everything else on the machine go before this thread and those that it starts.
 pub(crate) fn make_way() {
     // Elsewhere the call is about the whole process.
-    #[cfg(target_os = "linux")]
+    #[cfg(all(target_os = "linux", not(vouch_portable)))]
     if let Err(error) = rustix::process::nice(10) {
         tracing::debug!(%error, "background work runs at the same priority as calls");
     }

@@ -25,7 +25,7 @@ use self::dependencies::Dependencies;
 /// "1MB per file" of the contract, as the binary megabyte.
 const MAX_FILE_BYTES: u64 = 1_048_576;
 /// What is answered on the spot, while other connections wait: as for `read_repo_file`.
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", not(vouch_portable)))]
 const MAX_INSTANT_BYTES: usize = 64 * 1024;
 /// A file of control characters grows sixfold as JSON text, and so do its dependencies.
 const MAX_OUTPUT_BYTES: usize = 10 * 1024 * 1024;
@@ -245,7 +245,7 @@ impl Tool for ReadFile {
         self.answer(&asked, read, include_deps && max_depth > 0, ctx)
     }
 
-    #[cfg(target_os = "linux")]
+    #[cfg(all(target_os = "linux", not(vouch_portable)))]
     fn call_now(&self, arguments: &Value, ctx: &CallContext) -> Option<Result<Output, ToolError>> {
         let Input { path: asked, include_deps, max_depth } = Input::deserialize(arguments).ok()?;
         // Finding the modules needs a look at the disk, once.

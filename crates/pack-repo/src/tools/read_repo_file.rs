@@ -22,7 +22,7 @@ const MAX_FILE_BYTES: u64 = 1_048_576;
 /// What is answered on the spot, while other connections wait. Copying, checking and escaping 64 KiB of source text was
 /// measured at a tenth of a millisecond, near what the change of threads costs that this saves; beyond it there is little
 /// to save and more to wait for.
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", not(vouch_portable)))]
 const MAX_INSTANT_BYTES: usize = 64 * 1024;
 /// A file of control characters grows sixfold as JSON text; the rest of the answer is small.
 const MAX_OUTPUT_BYTES: usize = 8 * 1024 * 1024;
@@ -188,7 +188,7 @@ impl Tool for ReadRepoFile {
         answer(&asked, encoding, path, modified, bytes)
     }
 
-    #[cfg(target_os = "linux")]
+    #[cfg(all(target_os = "linux", not(vouch_portable)))]
     fn call_now(&self, arguments: &Value, _: &CallContext) -> Option<Result<Output, ToolError>> {
         let Input { path: asked, encoding } = Input::deserialize(arguments).ok()?;
         let file = self.guard.read_cached(&asked, MAX_INSTANT_BYTES)?;

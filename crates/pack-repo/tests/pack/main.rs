@@ -5,7 +5,7 @@
 mod bad_input;
 mod contracts;
 mod memory;
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", not(vouch_portable)))]
 mod now;
 
 use std::fs;

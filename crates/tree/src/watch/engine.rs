@@ -47,7 +47,7 @@ impl Engine {
         self.source.is_some()
     }
 
-    #[cfg(target_os = "linux")]
+    #[cfg(all(target_os = "linux", not(vouch_portable)))]
     pub(super) fn source(&self) -> Option<&Source> {
         self.source.as_ref()
     }
