@@ -73,7 +73,7 @@ pub struct Discovery {
     pub kind: Kind,
     pub title: Option<String>,
     pub content: String,
-    /// As the text itself names it; see [`Discovery::fill_module`] for the others.
+    /// As the text itself names it; see `Discovery::fill_module` for the others.
     pub module: Option<String>,
     pub session: Option<String>,
     pub tags: Vec<String>,
