@@ -36,6 +36,18 @@ pub fn one_line(text: &str) -> String {
     escape(text, |c| is_hidden(c) || c == '\n' || c == '\t')
 }
 
+/// Returns an error and the errors that caused it, joined by colons. As visible as the errors are: see [`one_line`].
+pub fn error_chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text.push_str(": ");
+        text.push_str(&cause.to_string());
+        source = cause.source();
+    }
+    text
+}
+
 /// On one line and not endless: the first `limit` characters, and an ellipsis where there are more.
 pub fn shortened(text: &str, limit: usize) -> String {
     match text.char_indices().nth(limit) {
@@ -81,7 +93,7 @@ fn escape(text: &str, hide: impl Fn(char) -> bool) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Value, is_hidden, one_line, shortened, visible};
+    use super::{Value, error_chain, is_hidden, one_line, shortened, visible};
     use proptest::prelude::*;
     use serde_json::json;
 
@@ -95,6 +107,16 @@ mod tests {
     fn long_texts_are_shortened() {
         let shown = [0, 2, 3, 4].map(|limit| shortened("aé\n", limit));
         assert_eq!(shown, ["…", "aé…", "aé\\n", "aé\\n"]);
+    }
+
+    #[test]
+    fn error_chain_names_every_cause() {
+        #[derive(Debug, thiserror::Error)]
+        #[error("outer")]
+        struct Outer(#[source] std::io::Error);
+        let error = Outer(std::io::Error::other("inner"));
+        assert_eq!(error_chain(&error), "outer: inner");
+        assert_eq!(error_chain(&error.0), "inner");
     }
 
     #[test]

@@ -4,13 +4,14 @@
 //! another file meanwhile: a gateway that pins and a person who accepts must not undo each other's change.
 
 use std::fs::File;
-use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::io;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::SystemTime;
 
 use admit::{Pins, PinsError};
 use parking_lot::Mutex;
+use store::files::replace_file;
 
 /// Ten thousand definitions of the largest size that is admitted would be more; nobody reviews such a file.
 const MAX_FILE_BYTES: u64 = 64 * 1024 * 1024;
@@ -84,7 +85,7 @@ impl LockFile {
                 return Err(LockFileError::TooLarge { file: self.shown() });
             }
             let before = self.stamp();
-            self.replace(&text).map_err(fail)?;
+            replace_file(&self.path, text.as_bytes()).map_err(fail)?;
             let mut known = self.known.lock();
             // What others wrote before us is still news.
             if *known == before {
@@ -105,27 +106,9 @@ impl LockFile {
         Some((meta.modified().ok()?, meta.len()))
     }
 
-    fn replace(&self, text: &str) -> io::Result<()> {
-        let folder = self.path.parent().filter(|folder| !folder.as_os_str().is_empty());
-        let mut file = tempfile::Builder::new()
-            .prefix(".vouch.lock.")
-            .permissions(readable_by_all())
-            .tempfile_in(folder.unwrap_or(Path::new(".")))?;
-        file.write_all(text.as_bytes())?;
-        file.as_file().sync_all()?;
-        file.persist(&self.path)?;
-        Ok(())
-    }
-
     fn shown(&self) -> String {
         self.path.file_name().unwrap_or_default().to_string_lossy().into_owned()
     }
-}
-
-/// The file is committed, so it is not as private as temporary files are.
-fn readable_by_all() -> std::fs::Permissions {
-    use std::os::unix::fs::PermissionsExt;
-    std::fs::Permissions::from_mode(0o644)
 }
 
 #[cfg(test)]

@@ -164,14 +164,7 @@ fn told(error: &LinkError) -> String {
 }
 
 fn in_one_line(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text.push_str(": ");
-        text.push_str(&cause.to_string());
-        source = cause.source();
-    }
-    contract::text::one_line(&text)
+    contract::text::one_line(&contract::text::error_chain(error))
 }
 
 fn judge(

@@ -15,6 +15,7 @@ mod answer;
 mod approval;
 pub mod audit;
 pub mod context;
+pub mod files;
 
 mod clock;
 mod error;
