@@ -1,4 +1,4 @@
-//! What a call costs with every stage of the pipeline on, beside the same tool with none.
+//! Cost of a call with every stage of the pipeline on, next to the same tool without a pipeline.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -8,19 +8,19 @@ use std::process::Command;
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 
-use super::load::{self, Pipes, Sample};
-use super::process::Server;
+use super::load::{self, LatencySample, StdioSession};
+use super::process::ServerProcess;
 use xtask::command::run as run_command;
 
 use crate::dist::{binary_path, build_command};
 
 /// Calls before the clock runs.
 const WARM_UP: usize = 300;
-/// A 4 KB text, as the goal is stated for.
+/// Size of the file that is read; the goal is stated for 4 KB.
 const FILE_BYTES: usize = 4096;
 
 #[derive(clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct CallsArgs {
     /// Calls in each round
     #[arg(long, default_value_t = 20_000)]
     calls: usize,
@@ -33,13 +33,13 @@ pub(crate) struct Args {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Peer {
+enum CallServer {
     Vouch,
     Bare,
     Filesystem,
 }
 
-impl Peer {
+impl CallServer {
     fn name(self) -> &'static str {
         match self {
             Self::Vouch => "vouch",
@@ -50,14 +50,14 @@ impl Peer {
 }
 
 #[derive(Clone, Copy)]
-enum Door {
-    /// With so many calls on their way
+enum CallTransport {
+    /// Calls in flight
     Stdio(usize),
-    /// With so many connections
+    /// Connections, each with one call at a time
     Http(usize),
 }
 
-impl Door {
+impl CallTransport {
     fn name(self) -> String {
         match self {
             Self::Stdio(in_flight) => format!("stdio ×{in_flight}"),
@@ -67,10 +67,10 @@ impl Door {
 }
 
 /// One row of the table: the medians over the rounds.
-struct Row {
+struct CallRow {
     tool: &'static str,
-    door: String,
-    peer: Peer,
+    transport: String,
+    peer: CallServer,
     per_second: f64,
     p50: f64,
     p99: f64,
@@ -78,27 +78,32 @@ struct Row {
     resident: f64,
 }
 
-struct Bench {
+struct CallBench {
     root: PathBuf,
     node: PathBuf,
     project: tempfile::TempDir,
 }
 
-pub(crate) fn run(args: &Args) -> Result<()> {
-    let bench = Bench::prepare(args)?;
+pub(crate) fn run_calls_bench(args: &CallsArgs) -> Result<()> {
+    let bench = CallBench::prepare(args)?;
     let mut rows = Vec::new();
     for tool in ["hello", "read_repo_file"] {
-        for door in [Door::Stdio(1), Door::Stdio(32), Door::Http(1), Door::Http(32)] {
-            rows.extend(bench.compare(tool, door, args)?);
+        for transport in [
+            CallTransport::Stdio(1),
+            CallTransport::Stdio(32),
+            CallTransport::Http(1),
+            CallTransport::Http(32),
+        ] {
+            rows.extend(bench.compare_servers(tool, transport, args)?);
         }
     }
-    println!("\n{}", table(&rows));
-    println!("{}", verdict(&rows));
+    println!("\n{}", format_table(&rows));
+    println!("{}", format_verdict(&rows));
     Ok(())
 }
 
-impl Bench {
-    fn prepare(args: &Args) -> Result<Self> {
+impl CallBench {
+    fn prepare(args: &CallsArgs) -> Result<Self> {
         let root = xtask::command::root();
         if !args.no_build {
             run_command(build_command(&["-p", "cli", "-p", "testkit", "--bins"]))?;
@@ -108,7 +113,7 @@ impl Bench {
         let text: String =
             "All work is reviewed before it lands.\n".chars().cycle().take(FILE_BYTES).collect();
         fs::write(project.path().join("file.txt"), text)?;
-        // Every stage stays on; only the numbers are raised, or the limits would be what is measured.
+        // Every stage stays on. Rate limits are raised, because otherwise they would be measured.
         let limits = ["hello", "read_repo_file"]
             .map(|tool| format!("[tools.{tool}]\nrate_per_minute = 4000000000\n"))
             .join("\n");
@@ -120,49 +125,67 @@ impl Bench {
         self.project.path()
     }
 
-    fn compare(&self, tool: &'static str, door: Door, args: &Args) -> Result<Vec<Row>> {
-        // server-filesystem has no HTTP door and nothing like `hello`.
-        let filesystem = matches!(door, Door::Stdio(_)) && tool == "read_repo_file";
-        let peers: Vec<_> = [Peer::Vouch, Peer::Bare]
+    fn compare_servers(
+        &self,
+        tool: &'static str,
+        transport: CallTransport,
+        args: &CallsArgs,
+    ) -> Result<Vec<CallRow>> {
+        // server-filesystem has neither HTTP nor a tool like `hello`.
+        let filesystem = matches!(transport, CallTransport::Stdio(_)) && tool == "read_repo_file";
+        let peers: Vec<_> = [CallServer::Vouch, CallServer::Bare]
             .into_iter()
-            .chain(filesystem.then_some(Peer::Filesystem))
+            .chain(filesystem.then_some(CallServer::Filesystem))
             .collect();
-        let mut rounds: Vec<Vec<Row>> = peers.iter().map(|_| Vec::new()).collect();
+        let mut rounds: Vec<Vec<CallRow>> = peers.iter().map(|_| Vec::new()).collect();
         for round in 1..=args.rounds {
             for (peer, rows) in peers.iter().zip(&mut rounds) {
-                eprintln!("{tool} over {}: {} (round {round})", door.name(), peer.name());
-                rows.push(self.measure(*peer, tool, door, args.calls)?);
+                eprintln!("{tool} over {}: {} (round {round})", transport.name(), peer.name());
+                rows.push(self.measure_server(*peer, tool, transport, args.calls)?);
             }
         }
-        Ok(rounds.into_iter().map(median).collect())
+        Ok(rounds.into_iter().map(median_row).collect())
     }
 
-    fn measure(&self, peer: Peer, tool: &'static str, door: Door, calls: usize) -> Result<Row> {
-        let (name, arguments) = self.call(peer, tool);
-        let (sample, cpu, resident) = match door {
-            Door::Stdio(in_flight) => {
-                let (server, input, output) = Server::stdio(&mut self.command(peer, true)?)?;
-                let mut pipes = Pipes::open(input, output)?;
-                pipes.run(name, &arguments, in_flight, WARM_UP)?;
+    fn measure_server(
+        &self,
+        peer: CallServer,
+        tool: &'static str,
+        transport: CallTransport,
+        calls: usize,
+    ) -> Result<CallRow> {
+        let (name, arguments) = self.call_arguments(peer, tool);
+        let (sample, cpu, resident) = match transport {
+            CallTransport::Stdio(in_flight) => {
+                let (server, input, output) =
+                    ServerProcess::start_stdio(&mut self.server_command(peer, true)?)?;
+                let mut pipes = StdioSession::open(input, output)?;
+                pipes.run_calls(name, &arguments, in_flight, WARM_UP)?;
                 let before = server.cpu_seconds()?;
-                let sample = pipes.run(name, &arguments, in_flight, calls)?;
+                let sample = pipes.run_calls(name, &arguments, in_flight, calls)?;
                 (sample, server.cpu_seconds()? - before, server.resident_mb()?)
             }
-            Door::Http(connections) => {
-                let server = Server::http(&mut self.command(peer, false)?)?;
+            CallTransport::Http(connections) => {
+                let server = ServerProcess::start_http(&mut self.server_command(peer, false)?)?;
                 let address = server.address.clone().context("no address")?;
-                load::http(&address, name, &arguments, connections, WARM_UP.max(connections))?;
+                load::run_http_calls(
+                    &address,
+                    name,
+                    &arguments,
+                    connections,
+                    WARM_UP.max(connections),
+                )?;
                 let before = server.cpu_seconds()?;
-                let sample = load::http(&address, name, &arguments, connections, calls)?;
+                let sample = load::run_http_calls(&address, name, &arguments, connections, calls)?;
                 (sample, server.cpu_seconds()? - before, server.resident_mb()?)
             }
         };
-        Ok(row(tool, door, peer, &sample, cpu, resident))
+        Ok(build_row(tool, transport, peer, &sample, cpu, resident))
     }
 
-    fn call(&self, peer: Peer, tool: &str) -> (&'static str, Value) {
+    fn call_arguments(&self, peer: CallServer, tool: &str) -> (&'static str, Value) {
         match (peer, tool) {
-            (Peer::Filesystem, _) => {
+            (CallServer::Filesystem, _) => {
                 ("read_text_file", json!({"path": self.folder().join("file.txt")}))
             }
             (_, "hello") => ("hello", json!({"name": "bench"})),
@@ -170,20 +193,20 @@ impl Bench {
         }
     }
 
-    fn command(&self, peer: Peer, stdio: bool) -> Result<Command> {
+    fn server_command(&self, peer: CallServer, stdio: bool) -> Result<Command> {
         let mut command = match peer {
-            Peer::Vouch => {
+            CallServer::Vouch => {
                 let mut command = Command::new(binary_path("vouch"));
                 command.arg("serve");
                 command.args(if stdio { &["--stdio"][..] } else { &["--port", "0"] });
                 command
             }
-            Peer::Bare => {
+            CallServer::Bare => {
                 let mut command = Command::new(binary_path("bare_server"));
                 command.args(stdio.then_some("--stdio"));
                 command
             }
-            Peer::Filesystem => {
+            CallServer::Filesystem => {
                 let package =
                     "e2e/node_modules/@modelcontextprotocol/server-filesystem/dist/index.js";
                 let mut command = Command::new(&self.node);
@@ -196,17 +219,17 @@ impl Bench {
     }
 }
 
-fn row(
+fn build_row(
     tool: &'static str,
-    door: Door,
-    peer: Peer,
-    sample: &Sample,
+    transport: CallTransport,
+    peer: CallServer,
+    sample: &LatencySample,
     cpu: f64,
     resident: f64,
-) -> Row {
-    Row {
+) -> CallRow {
+    CallRow {
         tool,
-        door: door.name(),
+        transport: transport.name(),
         peer,
         per_second: sample.per_second(),
         p50: sample.quantile_us(0.5),
@@ -216,15 +239,15 @@ fn row(
     }
 }
 
-fn median(rounds: Vec<Row>) -> Row {
-    let middle = |pick: fn(&Row) -> f64| {
+fn median_row(rounds: Vec<CallRow>) -> CallRow {
+    let middle = |pick: fn(&CallRow) -> f64| {
         let mut values: Vec<f64> = rounds.iter().map(pick).collect();
         values.sort_by(f64::total_cmp);
         values[values.len() / 2]
     };
-    Row {
+    CallRow {
         tool: rounds[0].tool,
-        door: rounds[0].door.clone(),
+        transport: rounds[0].transport.clone(),
         peer: rounds[0].peer,
         per_second: middle(|row| row.per_second),
         p50: middle(|row| row.p50),
@@ -234,16 +257,16 @@ fn median(rounds: Vec<Row>) -> Row {
     }
 }
 
-fn table(rows: &[Row]) -> String {
+fn format_table(rows: &[CallRow]) -> String {
     let mut out = String::from(
-        "| tool | door | server | calls/s | p50 µs | p99 µs | CPU µs/call | resident MB |\n|---|---|---|---:|---:|---:|---:|---:|\n",
+        "| tool | transport | server | calls/s | p50 µs | p99 µs | CPU µs/call | resident MB |\n|---|---|---|---:|---:|---:|---:|---:|\n",
     );
     for row in rows {
         writeln!(
             out,
             "| {} | {} | {} | {:.0} | {:.0} | {:.0} | {:.1} | {:.1} |",
             row.tool,
-            row.door,
+            row.transport,
             row.peer.name(),
             row.per_second,
             row.p50,
@@ -256,35 +279,35 @@ fn table(rows: &[Row]) -> String {
     out
 }
 
-/// The goals, each with the figure that meets or misses it.
-fn verdict(rows: &[Row]) -> String {
+/// Formats the goals, each with the measured value.
+fn format_verdict(rows: &[CallRow]) -> String {
     let mut out = String::new();
     let mut line = |text: String, met: bool| {
         writeln!(out, "{} {text}", if met { "met   " } else { "MISSED" })
             .expect("writing to a string never fails");
     };
-    for row in rows.iter().filter(|row| row.peer == Peer::Vouch) {
+    for row in rows.iter().filter(|row| row.peer == CallServer::Vouch) {
         let same = |peer| {
             rows.iter().find(|other| {
-                other.peer == peer && other.tool == row.tool && other.door == row.door
+                other.peer == peer && other.tool == row.tool && other.transport == row.transport
             })
         };
-        if let Some(bare) = same(Peer::Bare) {
+        if let Some(bare) = same(CallServer::Bare) {
             let ratio = row.cpu / bare.cpu;
             line(
                 format!(
                     "{} over {}: CPU per call {ratio:.2} × bare rmcp (goal 1.3)",
-                    row.tool, row.door
+                    row.tool, row.transport
                 ),
                 ratio <= 1.3,
             );
         }
-        if let Some(peer) = same(Peer::Filesystem) {
+        if let Some(peer) = same(CallServer::Filesystem) {
             let ratio = row.per_second / peer.per_second;
             line(
                 format!(
                     "{} over {}: {ratio:.1} × the calls of server-filesystem (goal 5)",
-                    row.tool, row.door
+                    row.tool, row.transport
                 ),
                 ratio >= 5.0,
             );
@@ -292,7 +315,7 @@ fn verdict(rows: &[Row]) -> String {
     }
     let most = rows
         .iter()
-        .filter(|row| row.peer == Peer::Vouch)
+        .filter(|row| row.peer == CallServer::Vouch)
         .map(|row| row.resident)
         .fold(0.0, f64::max);
     line(format!("at most {most:.1} MB resident (goal 30)"), most < 30.0);

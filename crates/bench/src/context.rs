@@ -1,6 +1,6 @@
-//! How quick the context tools are on a middle-sized and on a big tree, beside ripgrep, semble and probe.
+//! Speed of the context tools on a medium and on a large tree, next to ripgrep, semble and probe.
 //!
-//! vouch is measured as its users meet it: the shipped binary behind stdio, every stage of the pipeline on.
+//! vouch is measured as users run it: the shipped binary over stdio, every stage of the pipeline on.
 
 mod grep;
 mod questions;
@@ -16,23 +16,23 @@ use std::time::Duration;
 use anyhow::Result;
 use serde_json::Value;
 
-use self::trees::Tree;
-use super::load::Pipes;
-use super::peers::Peers;
-use super::process::Server;
+use self::trees::SearchTree;
+use super::load::StdioSession;
+use super::peers::SearchPeers;
+use super::process::ServerProcess;
 use xtask::command::run as run_command;
 
 use crate::dist::{binary_path, build_command};
 
 #[derive(clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct ContextArgs {
     /// Rounds of each measurement; the median counts
     #[arg(long, default_value_t = 7)]
     rounds: usize,
-    /// Only the middle-sized tree
+    /// Measure only the medium tree
     #[arg(long)]
     middle: bool,
-    /// Embed every piece of the middle-sized tree with the embedded model, which takes many minutes
+    /// Embed every chunk of the medium tree with the embedded model, which takes many minutes
     #[arg(long)]
     complete: bool,
     /// Use the binaries in target/dist; build nothing
@@ -40,58 +40,58 @@ pub(crate) struct Args {
     no_build: bool,
 }
 
-pub(crate) fn run(args: &Args) -> Result<()> {
+pub(crate) fn run_context_bench(args: &ContextArgs) -> Result<()> {
     if !args.no_build {
         run_command(build_command(&["-p", "cli", "-p", "testkit", "--bins"]))?;
     }
-    let peers = Peers::install()?;
-    let mut report = Report::default();
-    let middle = trees::middle()?;
-    let big = (!args.middle).then(trees::big).transpose()?;
+    let peers = SearchPeers::install()?;
+    let mut report = ContextReport::default();
+    let middle = trees::fetch_middle()?;
+    let big = (!args.middle).then(trees::fetch_big).transpose()?;
     for tree in std::iter::once(&middle).chain(&big) {
         eprintln!("{}: {}", tree.name, tree.path.display());
-        search::run(&peers, tree, args, &mut report)?;
-        grep::run(&peers, tree, args, &mut report)?;
-        read::run(tree, &mut report)?;
+        search::measure_search(&peers, tree, args, &mut report)?;
+        grep::measure_grep(&peers, tree, args, &mut report)?;
+        read::measure_read(tree, &mut report)?;
     }
     println!("\n{}\n{}", report.rows.join("\n"), report.goals.join("\n"));
     Ok(())
 }
 
-/// What is printed at the end: tables, then the goals with the figures that meet or miss them.
+/// Output at the end: tables, then the goals with the measured values.
 #[derive(Default)]
-struct Report {
+struct ContextReport {
     rows: Vec<String>,
     goals: Vec<String>,
 }
 
-impl Report {
-    fn table(&mut self, title: &str, head: &str) {
+impl ContextReport {
+    fn add_table(&mut self, title: &str, head: &str) {
         let columns = head.matches('|').count() - 1;
         self.rows.push(format!("\n{title}\n\n{head}\n|{}", "---|".repeat(columns)));
     }
 
-    fn row(&mut self, row: String) {
+    fn add_row(&mut self, row: String) {
         eprintln!("  {row}");
         self.rows.push(row);
     }
 
-    fn goal(&mut self, met: bool, text: &str) {
+    fn add_goal(&mut self, met: bool, text: &str) {
         self.goals.push(format!("{} {text}", if met { "met   " } else { "MISSED" }));
     }
 }
 
 /// `vouch serve --stdio` on a tree, after the handshake.
-struct Vouch {
-    server: Server,
-    pipes: Pipes<ChildStdin, std::io::BufReader<ChildStdout>>,
+struct VouchServer {
+    server: ServerProcess,
+    pipes: StdioSession<ChildStdin, std::io::BufReader<ChildStdout>>,
 }
 
-impl Vouch {
-    /// Starts on the tree with settings of its own, given as lines for the `[context]` section.
-    fn start(tree: &Tree, settings: &str) -> Result<Self> {
+impl VouchServer {
+    /// Starts vouch on the tree. `settings` are lines for the `[context]` section.
+    fn start(tree: &SearchTree, settings: &str) -> Result<Self> {
         let config = tree.path.join("vouch.toml");
-        // Every stage stays on; only the numbers are raised, or the limits would be what is measured.
+        // Every stage stays on. Limits are raised, because otherwise they would be measured.
         let limits = ["context_search", "grep_codebase", "read_file"]
             .map(|tool| {
                 format!("[tools.{tool}]\nrate_per_minute = 4000000000\ntimeout_ms = 60000\n")
@@ -100,8 +100,8 @@ impl Vouch {
         fs::write(&config, format!("{limits}\n[context]\n{settings}\n"))?;
         let mut command = Command::new(binary_path("vouch"));
         command.args(["serve", "--stdio"]).current_dir(&tree.path);
-        let (server, input, output) = Server::stdio(&mut command)?;
-        Ok(Self { server, pipes: Pipes::open(input, output)? })
+        let (server, input, output) = ServerProcess::start_stdio(&mut command)?;
+        Ok(Self { server, pipes: StdioSession::open(input, output)? })
     }
 
     fn call(&mut self, tool: &str, arguments: &Value) -> Result<(Duration, Value)> {
@@ -109,8 +109,8 @@ impl Vouch {
     }
 }
 
-/// Forgets whatever was kept about a tree.
-fn forget(tree: &Tree) -> Result<()> {
+/// Removes the index of a tree; no-op if absent.
+fn remove_index(tree: &SearchTree) -> Result<()> {
     match fs::remove_dir_all(tree.path.join(".vouch")) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error.into()),
         _ => Ok(()),
@@ -123,7 +123,7 @@ fn median(values: impl IntoIterator<Item = Duration>) -> Duration {
     values[values.len() / 2]
 }
 
-fn ms(time: Duration) -> f64 {
+fn to_ms(time: Duration) -> f64 {
     time.as_secs_f64() * 1e3
 }
 

@@ -1,7 +1,7 @@
-//! `cargo xtask echidna DIR`: Echidna's own tests, run by our fuzzer and compared with what they expect.
+//! `cargo xtask echidna DIR`: runs Echidna's own tests with our fuzzer and compares the outcomes.
 //!
-//! The expectations are read from the Haskell that states them (`haskell`, `spec`), so that a newer checkout needs no
-//! change here. Nothing of a checkout is kept in this repository.
+//! Expectations are parsed from Echidna's Haskell sources (`haskell`, `spec`), so that a newer checkout needs no change
+//! here. This repository keeps no part of a checkout.
 
 mod haskell;
 mod judge;
@@ -19,87 +19,87 @@ use anyhow::{Context, Result, ensure};
 use fuzz::config::{Settings, TestMode, echidna_yaml};
 use solidity::{Build, CompileOptions, LoadError, Toolchain};
 
-use report::{Report, Row, Verdict, one_line};
-use run::{Ran, Refusal};
-use spec::{Case, Module, Wanted};
+use report::{RowVerdict, SuiteReport, SuiteRow, shorten_to_line};
+use run::{RunRefusal, SuiteRun};
+use spec::{ExpectedOutcome, SuiteCase, SuiteModule};
 
-/// A module of tests has some kilobytes.
+/// Maximum size of a source file; a module of tests has some kilobytes.
 const MAX_SOURCE: u64 = 1 << 20;
 
-/// What the suite sets for cases that do not keep the limits of their configuration.
+/// Limits that the suite sets for cases that do not use those of their configuration.
 const SUITE_CALLS: u64 = 10_000;
 const SUITE_SHRINKS: u64 = 4_000;
 
 #[derive(clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct EchidnaArgs {
     /// A checkout of Echidna
     folder: PathBuf,
-    /// The compiler: a program, or the folder of the npm package `solc`
+    /// Solidity compiler: a program, or the folder of the npm package `solc`
     #[arg(long)]
     solc: Option<PathBuf>,
-    /// Only files and contracts whose name holds this
+    /// Run only files and smart contracts whose name contains this
     #[arg(long)]
     only: Option<String>,
-    /// One JSON document instead of the table
+    /// Print one JSON document instead of the table
     #[arg(long)]
     json: bool,
-    /// Calls of one run at most, whatever its configuration says
+    /// Maximum calls of one run, whatever its configuration says
     #[arg(long, default_value_t = 50_000)]
     calls: u64,
-    /// Seconds of one run at most
+    /// Maximum seconds of one run
     #[arg(long, default_value_t = 60)]
     seconds: u64,
-    /// The seed of runs whose configuration has none
+    /// Seed of runs whose configuration has none
     #[arg(long, default_value_t = 1)]
     seed: u64,
 }
 
-pub(crate) fn run(args: &Args) -> Result<()> {
-    let mut suite = Suite::open(args)?;
-    let Module { cases, others } = suite.expectations()?;
+pub(crate) fn run_echidna_suite(args: &EchidnaArgs) -> Result<()> {
+    let mut suite = EchidnaSuite::open(args)?;
+    let SuiteModule { cases, others } = suite.read_expectations()?;
     suite.report.others = others;
-    let cases: Vec<Case> = cases.into_iter().filter(|case| suite.is_asked_for(case)).collect();
+    let cases: Vec<SuiteCase> = cases.into_iter().filter(|case| suite.is_selected(case)).collect();
     let mut ran = BTreeSet::new();
     for (number, case) in cases.iter().enumerate() {
         eprintln!("{}/{} {}", number + 1, cases.len(), case.file);
-        if suite.judge(case)? {
+        if suite.judge_case(case)? {
             ran.insert(case.file.clone());
         }
     }
-    let files = suite.files()?;
+    let files = suite.list_solidity_files()?;
     suite.report.files = files.len();
     for file in files.iter().filter(|file| !ran.contains(*file)) {
         eprintln!("{file}");
-        suite.list(file)?;
+        suite.list_file(file)?;
     }
     let report = suite.report;
     if args.json {
         println!("{}", serde_json::to_string_pretty(&report)?);
     } else {
-        println!("{}\n{}", report.table(), report.totals());
+        println!("{}\n{}", report.to_table(), report.to_totals());
     }
-    let differ = report.count(Verdict::Differs);
+    let differ = report.count(RowVerdict::Differs);
     ensure!(differ == 0, "{differ} outcomes differ from what Echidna's tests expect");
     Ok(())
 }
 
-/// A checkout while it is worked through.
-struct Suite<'a> {
-    args: &'a Args,
-    /// The folder that files and configurations are named from.
+/// A checkout, and the results so far.
+struct EchidnaSuite<'a> {
+    args: &'a EchidnaArgs,
+    /// Folder that paths of files and configurations are relative to.
     solidity: PathBuf,
     toolchain: Toolchain,
-    /// By file and by what the compiler is told.
+    /// Builds by file and compiler options.
     builds: HashMap<(String, String), Result<Arc<Build>, String>>,
-    report: Report,
+    report: SuiteReport,
 }
 
-impl<'a> Suite<'a> {
-    fn open(args: &'a Args) -> Result<Self> {
+impl<'a> EchidnaSuite<'a> {
+    fn open(args: &'a EchidnaArgs) -> Result<Self> {
         let solidity = args.folder.join("tests").join("solidity");
         ensure!(
             solidity.is_dir(),
-            "`{}` is no checkout of Echidna: it has no folder tests/solidity",
+            "`{}` is not a checkout of Echidna: it has no folder tests/solidity",
             args.folder.display()
         );
         let path = std::env::var_os("PATH").unwrap_or_default();
@@ -108,88 +108,95 @@ impl<'a> Suite<'a> {
             path: std::env::split_paths(&path).collect(),
             ..Toolchain::default()
         };
-        // The suite runs from there, so that is where its paths begin.
+        // The suite runs in this folder, so its paths are relative to it.
         toolchain.options.base_path = Some(solidity.clone());
-        let (builds, report) = (HashMap::new(), Report::default());
+        let (builds, report) = (HashMap::new(), SuiteReport::default());
         Ok(Self { args, solidity, toolchain, builds, report })
     }
 
-    /// What all modules of the suite state.
-    fn expectations(&self) -> Result<Module> {
+    /// Reads the expectations of all modules of the suite.
+    fn read_expectations(&self) -> Result<SuiteModule> {
         let folder = self.args.folder.join("src").join("test").join("Tests");
-        let mut all = Module::default();
-        for path in below(&folder, "hs")? {
-            let module = spec::collect(&haskell::read(&text(&path)?));
+        let mut all = SuiteModule::default();
+        for path in list_files(&folder, "hs")? {
+            let module = spec::collect_cases(&haskell::tokenize(&read_text(&path)?));
             all.cases.extend(module.cases);
             all.others.extend(module.others);
         }
         ensure!(
             !all.cases.is_empty(),
-            "no test case was found in `{}`; has Echidna changed how it states them?",
+            "no test case found in `{}`; Echidna may have changed their syntax",
             folder.display()
         );
         Ok(all)
     }
 
-    fn is_asked_for(&self, case: &Case) -> bool {
+    fn is_selected(&self, case: &SuiteCase) -> bool {
         let only = self.args.only.as_deref().unwrap_or_default();
         case.file.contains(only)
             || case.contract.as_ref().is_some_and(|contract| contract.contains(only))
     }
 
-    /// Every Solidity file of the suite itself; what lies below a library's folder is not tested.
-    fn files(&self) -> Result<Vec<String>> {
+    /// Returns every Solidity file of the suite itself; files of libraries are not tested.
+    fn list_solidity_files(&self) -> Result<Vec<String>> {
         let only = self.args.only.as_deref().unwrap_or_default();
         let name = |path: PathBuf| {
             let below = path.strip_prefix(&self.solidity).unwrap_or(&path);
             let parts: Vec<_> = below.iter().map(|part| part.to_string_lossy()).collect();
             (parts.len() == 2).then(|| parts.join("/"))
         };
-        let files = below(&self.solidity, "sol")?.into_iter().filter_map(name);
+        let files = list_files(&self.solidity, "sol")?.into_iter().filter_map(name);
         Ok(files.filter(|file| file.contains(only)).collect())
     }
 
-    /// Runs a case and adds its lines; false if it did not run.
-    fn judge(&mut self, case: &Case) -> Result<bool> {
-        let settings = match self.settings(case)? {
+    /// Runs a case and adds its rows. Returns false if it did not run.
+    fn judge_case(&mut self, case: &SuiteCase) -> Result<bool> {
+        let settings = match self.read_settings(case)? {
             Ok(settings) => settings,
             Err(why) => {
-                self.add(case, "", |_| (format!("the configuration: {why}"), Verdict::Differs));
+                self.add_rows(case, "", |_| {
+                    (format!("the configuration: {why}"), RowVerdict::Differs)
+                });
                 return Ok(false);
             }
         };
-        let Some(build) = self.build(case, &settings)? else {
-            self.add(case, "", |_| ("does not compile".to_owned(), Verdict::NotRun));
+        let Some(build) = self.build_case(case, &settings)? else {
+            self.add_rows(case, "", |_| ("does not compile".to_owned(), RowVerdict::NotRun));
             return Ok(false);
         };
-        let version = version(&build);
+        let version = solc_version(&build);
         if let Some(unmet) = case.versions.iter().find(|it| !it.admits(version)) {
-            self.add(case, "", |_| (format!("for solc {unmet}"), Verdict::NotRun));
+            self.add_rows(case, "", |_| (format!("for solc {unmet}"), RowVerdict::NotRun));
             return Ok(false);
         }
-        let (name, ran) = match run::choose(&build, &case.file, case.contract.as_deref()) {
+        let (name, ran) = match run::choose_contract(&build, &case.file, case.contract.as_deref()) {
             Ok(contract) => {
                 let name = build.contracts[contract].name.clone();
-                (name, run::run(&build, contract, settings)?)
+                (name, run::fuzz_contract(&build, contract, settings)?)
             }
-            Err(refusal) => (case.contract.clone().unwrap_or_default(), Ran::Refused(refusal)),
+            Err(refusal) => (case.contract.clone().unwrap_or_default(), SuiteRun::Refused(refusal)),
         };
-        self.add(case, &name, |wanted| {
-            let judged = judge::judge(wanted, &ran);
-            let verdict = if judged.is_right { Verdict::Right } else { Verdict::Differs };
+        self.add_rows(case, &name, |wanted| {
+            let judged = judge::judge_outcome(wanted, &ran);
+            let verdict = if judged.is_right { RowVerdict::Right } else { RowVerdict::Differs };
             (judged.got, verdict)
         });
         Ok(true)
     }
 
-    /// Adds a line for each expectation of a case.
-    fn add(&mut self, case: &Case, contract: &str, say: impl Fn(&Wanted) -> (String, Verdict)) {
+    /// Adds a row for each expectation of a case.
+    fn add_rows(
+        &mut self,
+        case: &SuiteCase,
+        contract: &str,
+        say: impl Fn(&ExpectedOutcome) -> (String, RowVerdict),
+    ) {
         for wanted in &case.wanted {
             let (got, verdict) = match wanted {
-                Wanted::NotAnOutcome(_) => (String::new(), Verdict::NotAnOutcome),
+                ExpectedOutcome::NotAnOutcome(_) => (String::new(), RowVerdict::NotAnOutcome),
                 _ => say(wanted),
             };
-            self.report.rows.push(Row {
+            self.report.rows.push(SuiteRow {
                 file: case.file.clone(),
                 contract: contract.to_owned(),
                 config: case.config.clone(),
@@ -201,26 +208,26 @@ impl<'a> Suite<'a> {
         }
     }
 
-    /// Runs every contract of a file that nobody expects anything of.
-    fn list(&mut self, file: &str) -> Result<()> {
-        let mut case = Case {
+    /// Runs every smart contract of a file without expectations.
+    fn list_file(&mut self, file: &str) -> Result<()> {
+        let mut case = SuiteCase {
             file: file.to_owned(),
             contract: None,
-            config: self.own_config(file),
+            config: self.find_own_config(file),
             versions: Vec::new(),
             is_limited: true,
             mode: None,
             wanted: Vec::new(),
         };
-        // A configuration that cannot be used is a difference where a case names it; here the file counts.
-        let settings = match self.settings(&case)? {
+        // An unusable configuration is a difference only where a case names it.
+        let settings = match self.read_settings(&case)? {
             Ok(settings) => settings,
             Err(_) => {
                 case.config = None;
-                self.settings(&case)?.unwrap_or_default()
+                self.read_settings(&case)?.unwrap_or_default()
             }
         };
-        let Some(build) = self.build(&case, &settings)? else { return Ok(()) };
+        let Some(build) = self.build_case(&case, &settings)? else { return Ok(()) };
         for (index, contract) in build.contracts.iter().enumerate() {
             if contract.source != file || !contract.is_deployable() {
                 continue;
@@ -231,41 +238,43 @@ impl<'a> Suite<'a> {
         Ok(())
     }
 
-    fn list_outcomes(&mut self, case: &Case, contract: &str, ran: &Ran) {
+    fn list_outcomes(&mut self, case: &SuiteCase, contract: &str, ran: &SuiteRun) {
         let lines = match ran {
-            Ran::Refused(Refusal { why, .. }) => vec![("*".to_owned(), format!("refused: {why}"))],
-            Ran::Ended(outcomes) => {
-                let line = |it: &run::Outcome| (it.test.clone(), it.found.to_string());
+            SuiteRun::Refused(RunRefusal { why, .. }) => {
+                vec![("*".to_owned(), format!("refused: {why}"))]
+            }
+            SuiteRun::Ended(outcomes) => {
+                let line = |it: &run::TestOutcome| (it.test.clone(), it.found.to_string());
                 outcomes.iter().map(line).collect()
             }
         };
-        self.report.rows.extend(lines.into_iter().map(|(test, got)| Row {
+        self.report.rows.extend(lines.into_iter().map(|(test, got)| SuiteRow {
             file: case.file.clone(),
             contract: contract.to_owned(),
             config: case.config.clone(),
             test,
             expected: "-".to_owned(),
             got,
-            verdict: Verdict::Listed,
+            verdict: RowVerdict::Listed,
         }));
     }
 
-    /// The configuration of the same name as the file, where there is one.
-    fn own_config(&self, file: &str) -> Option<String> {
+    /// Returns the configuration with the name of the file, if there is one.
+    fn find_own_config(&self, file: &str) -> Option<String> {
         let config = format!("{}.yaml", file.strip_suffix(".sol")?);
         self.solidity.join(&config).is_file().then_some(config)
     }
 
-    /// The settings of a case within the bounds of this task, or why its configuration cannot be used.
-    fn settings(&mut self, case: &Case) -> Result<Result<Settings, String>> {
+    /// Returns the settings of a case within the limits of this task, or why its configuration is unusable.
+    fn read_settings(&mut self, case: &SuiteCase) -> Result<Result<Settings, String>> {
         let mut settings = match &case.config {
             Some(config) => {
-                let text = text(&self.solidity.join(config))?;
+                let text = read_text(&self.solidity.join(config))?;
                 let (mut settings, warnings) = match echidna_yaml::read(&text) {
                     Ok(read) => read,
                     Err(error) => return Ok(Err(error.to_string())),
                 };
-                // Whoever runs this has looked at the checkout.
+                // The user trusts the checkout.
                 settings.allow_ffi = warnings.iter().any(|warning| warning.key == "allowFFI");
                 for warning in warnings {
                     let files: &mut BTreeSet<_> = self.report.keys.entry(warning.key).or_default();
@@ -279,11 +288,11 @@ impl<'a> Suite<'a> {
             settings.test_limit = SUITE_CALLS;
             settings.shrink_limit = SUITE_SHRINKS;
         }
-        if case.wanted == [Wanted::AllHold] {
+        if case.wanted == [ExpectedOutcome::AllHold] {
             settings.test_limit = 1;
         }
         if let Some(mode) = &case.mode {
-            settings.test_mode = mode.parse().context("the mode of a test case")?;
+            settings.test_mode = mode.parse().context("invalid mode of a test case")?;
         }
         settings.test_limit = settings.test_limit.min(self.args.calls);
         let limit = Duration::from_secs(self.args.seconds);
@@ -292,12 +301,12 @@ impl<'a> Suite<'a> {
         Ok(Ok(settings))
     }
 
-    /// What the compiler makes of a file; None if it refuses it, which the report says once.
-    fn build(&mut self, case: &Case, settings: &Settings) -> Result<Option<Arc<Build>>> {
+    /// Compiles a file. Returns `None` if it does not compile, which the report lists once.
+    fn build_case(&mut self, case: &SuiteCase, settings: &Settings) -> Result<Option<Arc<Build>>> {
         let mut options = self.toolchain.options.clone();
         options.add_args(settings.solc_args.split_whitespace())?;
         if let Some(config) = &case.config {
-            options.remappings.extend(remappings(&text(&self.solidity.join(config))?));
+            options.remappings.extend(parse_remappings(&read_text(&self.solidity.join(config))?));
         }
         let key = (case.file.clone(), format!("{options:?}"));
         if !self.builds.contains_key(&key) {
@@ -307,7 +316,7 @@ impl<'a> Suite<'a> {
                     self.report.compiler = build.compiler.clone().unwrap_or_default();
                 }
                 Err(why) => {
-                    self.report.not_compiled.insert(case.file.clone(), one_line(why));
+                    self.report.not_compiled.insert(case.file.clone(), shorten_to_line(why));
                 }
             }
             self.builds.insert(key.clone(), built);
@@ -322,7 +331,7 @@ impl<'a> Suite<'a> {
             Err(LoadError::Compile { errors, .. }) => {
                 Ok(Err(errors.messages.first().cloned().unwrap_or_default()))
             }
-            Err(LoadError::NoContract(_)) => Ok(Err("there is no contract in it".to_owned())),
+            Err(LoadError::NoContract(_)) => Ok(Err("it has no smart contract".to_owned())),
             Err(error) => {
                 let hint = error.hint().unwrap_or_default();
                 Err(anyhow::Error::new(error)).context(hint)
@@ -331,28 +340,28 @@ impl<'a> Suite<'a> {
     }
 }
 
-/// What follows `--solc-remaps` in `cryticArgs`, which nothing else here reads.
-fn remappings(config: &str) -> Vec<String> {
+/// Returns the remappings that follow `--solc-remaps` in `cryticArgs`.
+fn parse_remappings(config: &str) -> Vec<String> {
     let mut words = config.split('"').skip_while(|word| *word != "--solc-remaps").skip(2);
     let first = words.next().unwrap_or_default();
     first.split_whitespace().map(str::to_owned).collect()
 }
 
-/// Fuzzes a contract as its settings say, or for assertions where that finds no test.
-fn run_in_some_mode(build: &Arc<Build>, contract: usize, settings: &Settings) -> Result<Ran> {
-    let ran = run::run(build, contract, settings.clone())?;
+/// Fuzzes a smart contract with its settings, or in assertion mode if these find no test.
+fn run_in_some_mode(build: &Arc<Build>, contract: usize, settings: &Settings) -> Result<SuiteRun> {
+    let ran = run::fuzz_contract(build, contract, settings.clone())?;
     match &ran {
-        Ran::Refused(Refusal { exception: Some("NoTests"), .. }) => {
+        SuiteRun::Refused(RunRefusal { exception: Some("NoTests"), .. }) => {
             let mut settings = settings.clone();
             settings.test_mode = TestMode::Assertion;
-            run::run(build, contract, settings)
+            run::fuzz_contract(build, contract, settings)
         }
         _ => Ok(ran),
     }
 }
 
-/// The three numbers of `0.8.37+commit…`.
-fn version(build: &Build) -> [u32; 3] {
+/// Returns the three numbers of `0.8.37+commit…`.
+fn solc_version(build: &Build) -> [u32; 3] {
     let version = build.compiler.as_deref().unwrap_or_default();
     let numbers = version.split(|c: char| !c.is_ascii_digit()).filter_map(|it| it.parse().ok());
     let mut version = [0; 3];
@@ -360,18 +369,19 @@ fn version(build: &Build) -> [u32; 3] {
     version
 }
 
-/// A text of the checkout that is no larger than such texts are.
-fn text(path: &Path) -> Result<String> {
-    let size = fs::metadata(path).with_context(|| format!("reading {}", path.display()))?.len();
+/// Reads a text file of limited size.
+fn read_text(path: &Path) -> Result<String> {
+    let size =
+        fs::metadata(path).with_context(|| format!("failed to read {}", path.display()))?.len();
     ensure!(size <= MAX_SOURCE, "{} is larger than {MAX_SOURCE} bytes", path.display());
-    fs::read_to_string(path).with_context(|| format!("reading {}", path.display()))
+    fs::read_to_string(path).with_context(|| format!("failed to read {}", path.display()))
 }
 
-/// Files of an ending in a folder and one level below it, in order.
-fn below(folder: &Path, ending: &str) -> Result<Vec<PathBuf>> {
+/// Returns the files with an ending in a folder and one level below it, sorted.
+fn list_files(folder: &Path, ending: &str) -> Result<Vec<PathBuf>> {
     let entries = |folder: &Path| -> Result<Vec<PathBuf>> {
         let entries =
-            fs::read_dir(folder).with_context(|| format!("listing {}", folder.display()))?;
+            fs::read_dir(folder).with_context(|| format!("failed to list {}", folder.display()))?;
         Ok(entries.map(|entry| entry.map(|it| it.path())).collect::<Result<_, _>>()?)
     };
     let mut files = entries(folder)?;

@@ -1,8 +1,8 @@
-//! The fuzzer beside forge, Echidna and the bare `revm` loop, on the same contracts, for each second of processor time.
+//! The fuzzer next to forge, Echidna and a bare `revm` loop, on the same smart contracts, per second of processor time.
 //!
-//! vouch is measured as its users meet it: the shipped profile with what the compiler wrote. `peers` brings the others,
-//! `subjects` the contracts, `tools` starts each and reads what it says, `measured` takes the time. Each other module is a
-//! part of the report.
+//! vouch is measured as users run it: the shipped profile, on the compiler's output. `peers` installs the other tools,
+//! `subjects` prepares the smart contracts, `tools` runs a tool and parses its output, `measured` takes the time. Each
+//! other module is a part of the report.
 
 mod breaks;
 mod daedaluzz;
@@ -24,37 +24,37 @@ use std::thread::{self, ScopedJoinHandle};
 use anyhow::{Context, Result, anyhow};
 use tempfile::TempDir;
 
-use self::peers::Peers;
-use self::rates::Target;
-use self::report::{Part, Report};
-use self::subjects::{BREAKABLE, HOLDING, Subject};
+use self::peers::FuzzPeers;
+use self::rates::RateTarget;
+use self::report::{BenchReport, ReportPart};
+use self::subjects::{BREAKABLE, FuzzSubject, HOLDING};
 use xtask::command::root;
 
 use crate::dist::build_command;
 
 #[derive(clap::Args)]
-pub(crate) struct Args {
-    /// A checkout of Consensys/daedaluzz; without it nothing is measured on mazes
+pub(crate) struct FuzzArgs {
+    /// A checkout of Consensys/daedaluzz; without it mazes are left out
     #[arg(long, value_name = "DIR")]
     daedaluzz: Option<PathBuf>,
-    /// Seeds for each contract that is to be broken; Daedaluzz has five of them at most, Echidna three
+    /// Seeds for each breakable smart contract; at most five for Daedaluzz and three for Echidna
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..))]
     seeds: u64,
-    /// Only these parts
+    /// Run only these parts
     #[arg(
         long,
         value_enum,
         value_delimiter = ',',
         default_value = "rates,breaks,daedaluzz,workers,memory,observer"
     )]
-    only: Vec<Which>,
+    only: Vec<FuzzPart>,
     /// Seconds of processor time that a run may take to break a property
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..))]
     limit: u64,
-    /// How long memory is watched; Daedaluzz runs beside it
-    #[arg(long, default_value_t = 10.0, value_parser = minutes)]
+    /// Minutes to watch memory; Daedaluzz runs at the same time
+    #[arg(long, default_value_t = 10.0, value_parser = parse_minutes)]
     minutes: f64,
-    /// One JSON document instead of tables
+    /// Print one JSON document instead of tables
     #[arg(long)]
     json: bool,
     /// Use the binaries in target/dist; build nothing
@@ -63,7 +63,7 @@ pub(crate) struct Args {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Which {
+enum FuzzPart {
     Rates,
     Breaks,
     Daedaluzz,
@@ -72,76 +72,76 @@ enum Which {
     Observer,
 }
 
-fn minutes(text: &str) -> Result<f64, String> {
+fn parse_minutes(text: &str) -> Result<f64, String> {
     let minutes = text.parse().ok().filter(|minutes| (0.05..=1440.0).contains(minutes));
     minutes.ok_or_else(|| "expected minutes from 0.05 to 1440".to_owned())
 }
 
-pub(crate) fn run(args: &Args) -> Result<()> {
+pub(crate) fn run_fuzz_bench(args: &FuzzArgs) -> Result<()> {
     if !args.no_build {
-        prepare::run(build_command(&["-p", "cli", "--bin", "vouch"]))?;
-        prepare::run(build_command(&["-p", "fuzz", "--example", "bench"]))?;
+        prepare::run_quietly(build_command(&["-p", "cli", "--bin", "vouch"]))?;
+        prepare::run_quietly(build_command(&["-p", "fuzz", "--example", "bench"]))?;
     }
-    let peers = Peers::install()?;
-    let report = Bench::new(args, peers)?.report()?;
+    let peers = FuzzPeers::install()?;
+    let report = FuzzBench::new(args, peers)?.report()?;
     match args.json {
         true => println!("{}", serde_json::to_string_pretty(&report)?),
-        false => println!("\n{}", report.markdown()),
+        false => println!("\n{}", report.to_markdown()),
     }
     Ok(())
 }
 
-struct Bench<'a> {
-    args: &'a Args,
-    peers: Peers,
-    /// Where contracts and what was made of them lie while the run lasts.
+struct FuzzBench<'a> {
+    args: &'a FuzzArgs,
+    peers: FuzzPeers,
+    /// Folder with the sources and builds of this run.
     work: TempDir,
-    /// Those whose property holds, the largest last.
-    holding: Vec<Subject>,
+    /// Subjects whose property holds, the largest last.
+    holding: Vec<FuzzSubject>,
 }
 
-impl<'a> Bench<'a> {
-    fn new(args: &'a Args, peers: Peers) -> Result<Self> {
+impl<'a> FuzzBench<'a> {
+    fn new(args: &'a FuzzArgs, peers: FuzzPeers) -> Result<Self> {
         let bench = root().join("target/bench");
         fs::create_dir_all(&bench)?;
         let work = TempDir::with_prefix_in("fuzz-", bench)?;
-        let own = |source| Subject::own(&peers, work.path(), source);
-        let mut holding: Vec<Subject> = HOLDING.iter().map(own).collect::<Result<_>>()?;
+        let own = |source| FuzzSubject::from_source(&peers, work.path(), source);
+        let mut holding: Vec<FuzzSubject> = HOLDING.iter().map(own).collect::<Result<_>>()?;
         if let Some(daedaluzz) = &args.daedaluzz {
-            holding.push(Subject::maze_with_property(&peers, work.path(), daedaluzz, 0)?);
+            holding.push(FuzzSubject::from_maze_with_property(&peers, work.path(), daedaluzz, 0)?);
         }
         Ok(Self { args, peers, work, holding })
     }
 
-    fn report(&self) -> Result<Report> {
+    fn report(&self) -> Result<BenchReport> {
         let mut parts = Vec::new();
-        if self.wants(Which::Rates) {
-            parts.push(rates::run(&self.peers, &self.targets(), load_average()?)?);
+        if self.wants(FuzzPart::Rates) {
+            parts.push(rates::measure_rates(&self.peers, &self.targets(), read_load_average()?)?);
         }
-        if self.wants(Which::Breaks) {
+        if self.wants(FuzzPart::Breaks) {
             parts.push(self.breaks()?);
         }
-        let largest = self.holding.last().context("there are contracts that hold")?;
-        if self.wants(Which::Workers) {
-            parts.push(workers::run(largest, load_average()?)?);
+        let largest = self.holding.last().context("no subject whose property holds")?;
+        if self.wants(FuzzPart::Workers) {
+            parts.push(workers::measure_workers(largest, read_load_average()?)?);
         }
-        if self.wants(Which::Observer) {
-            parts.push(observer::run(largest, load_average()?)?);
+        if self.wants(FuzzPart::Observer) {
+            parts.push(observer::measure_observer(largest, read_load_average()?)?);
         }
         parts.extend(self.long_parts(largest)?);
         let cores = thread::available_parallelism()?.get();
-        Ok(Report { cores, missing: self.missing(), parts })
+        Ok(BenchReport { cores, missing: self.missing(), parts })
     }
 
-    fn wants(&self, part: Which) -> bool {
+    fn wants(&self, part: FuzzPart) -> bool {
         self.args.only.contains(&part)
     }
 
-    /// Calls that take vouch, and Echidna, some seconds.
-    fn targets(&self) -> Vec<Target<'_>> {
+    /// Returns the subjects with numbers of calls that take vouch and Echidna some seconds.
+    fn targets(&self) -> Vec<RateTarget<'_>> {
         let calls = [(2_000_000, 12_000), (1_000_000, 6_000), (1_000_000, 2_000)];
         let targets = self.holding.iter().zip(calls).enumerate();
-        let target = |(index, (subject, (calls, echidna_calls)))| Target {
+        let target = |(index, (subject, (calls, echidna_calls)))| RateTarget {
             subject,
             calls,
             echidna_calls,
@@ -150,33 +150,33 @@ impl<'a> Bench<'a> {
         targets.map(target).collect()
     }
 
-    fn breaks(&self) -> Result<Part> {
-        let own = |source| Subject::own(&self.peers, self.work.path(), source);
-        let subjects: Vec<Subject> = BREAKABLE.iter().map(own).collect::<Result<_>>()?;
-        let Args { seeds, limit, .. } = *self.args;
-        breaks::run(&self.peers, &subjects, seeds, limit, load_average()?)
+    fn breaks(&self) -> Result<ReportPart> {
+        let own = |source| FuzzSubject::from_source(&self.peers, self.work.path(), source);
+        let subjects: Vec<FuzzSubject> = BREAKABLE.iter().map(own).collect::<Result<_>>()?;
+        let FuzzArgs { seeds, limit, .. } = *self.args;
+        breaks::measure_breaks(&self.peers, &subjects, seeds, limit, read_load_average()?)
     }
 
-    /// Memory needs ten minutes and no quiet, Daedaluzz counts processor time: they share the machine.
-    fn long_parts(&self, largest: &Subject) -> Result<Vec<Part>> {
-        let load = load_average()?;
+    /// Runs the two long parts at the same time: memory does not depend on load, and Daedaluzz counts processor time.
+    fn long_parts(&self, largest: &FuzzSubject) -> Result<Vec<ReportPart>> {
+        let load = read_load_average()?;
         let minutes = self.args.minutes;
         thread::scope(|scope| {
             let memory = self
-                .wants(Which::Memory)
-                .then(|| scope.spawn(move || memory::run(largest, minutes, load)));
+                .wants(FuzzPart::Memory)
+                .then(|| scope.spawn(move || memory::measure_memory(largest, minutes, load)));
             let daedaluzz = self.args.daedaluzz.as_deref();
-            let daedaluzz = daedaluzz.filter(|_| self.wants(Which::Daedaluzz));
+            let daedaluzz = daedaluzz.filter(|_| self.wants(FuzzPart::Daedaluzz));
             let daedaluzz = daedaluzz.map(|folder| self.daedaluzz(folder, load)).transpose()?;
-            let memory = memory.map(join).transpose()?;
+            let memory = memory.map(join_memory).transpose()?;
             Ok(daedaluzz.into_iter().chain(memory).collect())
         })
     }
 
-    fn daedaluzz(&self, folder: &Path, load: f64) -> Result<Part> {
-        let maze = |number| Subject::maze(&self.peers, self.work.path(), folder, number);
-        let mazes: Vec<Subject> = (0..daedaluzz::MAZES).map(maze).collect::<Result<_>>()?;
-        daedaluzz::run(&mazes, self.args.seeds, load)
+    fn daedaluzz(&self, folder: &Path, load: f64) -> Result<ReportPart> {
+        let maze = |number| FuzzSubject::from_maze(&self.peers, self.work.path(), folder, number);
+        let mazes: Vec<FuzzSubject> = (0..daedaluzz::MAZES).map(maze).collect::<Result<_>>()?;
+        daedaluzz::count_daedaluzz_bugs(&mazes, self.args.seeds, load)
     }
 
     fn missing(&self) -> Vec<String> {
@@ -184,19 +184,19 @@ impl<'a> Bench<'a> {
         let missing = peers
             .iter()
             .filter_map(|(name, peer)| peer.as_ref().err().map(|error| format!("{name}: {error}")));
-        let mazes = "Daedaluzz: give a checkout of Consensys/daedaluzz with --daedaluzz DIR";
+        let mazes = "Daedaluzz: pass a checkout of Consensys/daedaluzz with --daedaluzz DIR";
         let mazes = self.args.daedaluzz.is_none().then(|| mazes.to_owned());
         missing.chain(mazes).collect()
     }
 }
 
-fn join(thread: ScopedJoinHandle<'_, Result<Part>>) -> Result<Part> {
-    thread.join().map_err(|_| anyhow!("watching memory crashed"))?
+fn join_memory(thread: ScopedJoinHandle<'_, Result<ReportPart>>) -> Result<ReportPart> {
+    thread.join().map_err(|_| anyhow!("the thread that watches memory panicked"))?
 }
 
-/// Of the last minute.
-pub(super) fn load_average() -> Result<f64> {
-    let text = fs::read_to_string("/proc/loadavg").context("the load of this machine")?;
+/// Returns the load average of the last minute.
+pub(super) fn read_load_average() -> Result<f64> {
+    let text = fs::read_to_string("/proc/loadavg").context("failed to read /proc/loadavg")?;
     let first = text.split_whitespace().next().context("/proc/loadavg is empty")?;
     Ok(first.parse()?)
 }

@@ -1,13 +1,12 @@
-//! What a gateway adds to a call: ours with both validations on, beside peers that validate nothing.
+//! Time that a gateway adds to a call: ours with both validations on, next to peers that validate nothing.
 //!
-//! One client, one call after the other, one tool with a small answer: what is measured is the way through. Every front of
-//! a server is started once and stays; rounds go from front to front, each time in another order. "Added" is the
-//! difference to the server called directly in the same round, over the same door as behind the gateway: a gateway with
-//! HTTP in front of a server over stdio pays for the other door, too. Processor time is that of the gateway and what it
-//! started, without the server behind.
+//! One client makes one call at a time to one tool with a small answer. Every front of a server is started once and kept;
+//! each round measures all fronts, in a different order. "Added" is the difference to the server called directly in the
+//! same round, over the transport that the gateway uses to reach it: a gateway with HTTP in front of a stdio server pays
+//! for the other transport too. Processor time is that of the gateway and its children, without the upstream server.
 //!
-//! In favour of the peers: they log nothing, check no schema, keep no record and no rate, run the server in no sandbox, and
-//! need no output schema for `echo`. Ours has all of it on; only the rate is raised, by an overlay.
+//! In favor of the peers: they do not log, check no schema, keep no record, limit no rate, use no sandbox, and need no
+//! output schema for `echo`. Ours has all of it on; only the rate limit is raised, by an overlay.
 
 mod client;
 mod config;
@@ -24,50 +23,50 @@ use std::time::Duration;
 
 use anyhow::Result;
 
-use self::front::{FRONTS, Front, Running};
-use self::peers::Peers;
-use self::table::{Figures, Row};
-use self::upstream::{Kind, Scene, Upstream};
+use self::front::{FRONTS, Front, RunningFront};
+use self::peers::GatewayPeers;
+use self::table::{GatewayRow, RoundFigures};
+use self::upstream::{GatewayScene, Upstream, UpstreamKind};
 use xtask::command::run as run_command;
 
 use crate::dist::{binary_path, build_command};
 
 /// Calls before the clock runs.
 const WARM_UP: usize = 200;
-/// A peer that takes a tenth of a second for a call gets fewer calls.
+/// Time limit of the warm-up; a peer that takes a tenth of a second per call gets fewer calls.
 const WARM_UP_LIMIT: Duration = Duration::from_secs(5);
 
 const UPSTREAMS: [Upstream; 4] = [
-    Upstream { kind: Kind::Everything, http: false },
-    Upstream { kind: Kind::Everything, http: true },
-    Upstream { kind: Kind::Own, http: false },
-    Upstream { kind: Kind::Own, http: true },
+    Upstream { kind: UpstreamKind::Everything, http: false },
+    Upstream { kind: UpstreamKind::Everything, http: true },
+    Upstream { kind: UpstreamKind::Own, http: false },
+    Upstream { kind: UpstreamKind::Own, http: true },
 ];
 
 #[derive(clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct GatewayArgs {
     /// Calls in each round
     #[arg(long, default_value_t = 2_000)]
     calls: usize,
     /// Rounds, interleaved between the gateways; the median counts
     #[arg(long, default_value_t = 5)]
     rounds: usize,
-    /// A round ends after so many seconds, too
+    /// Maximum seconds of a round
     #[arg(long, default_value_t = 10)]
     seconds: u64,
-    /// The revision of clients with a handshake over HTTP; from 2025-11-25 on, servers begin each answer with an event
-    /// to resume from, for which server-everything takes a millisecond
+    /// Protocol revision of clients with a handshake over HTTP; since 2025-11-25 servers begin each answer with an event
+    /// to resume from, which takes server-everything a millisecond
     #[arg(long, value_name = "DATE", default_value = "2025-06-18")]
     revision: String,
-    /// Only the servers whose names hold this: `HTTP`, `everything`
+    /// Measure only servers whose names contain this: `HTTP`, `everything`
     #[arg(long, value_name = "TEXT", default_value = "")]
     only: String,
-    /// Take the binaries of this folder and build nothing
+    /// Use the binaries in this folder; build nothing
     #[arg(long, value_name = "DIR")]
     binaries: Option<PathBuf>,
 }
 
-pub(crate) fn run(args: &Args) -> Result<()> {
+pub(crate) fn run_gateway_bench(args: &GatewayArgs) -> Result<()> {
     let binaries = match &args.binaries {
         Some(folder) => folder.canonicalize()?,
         None => {
@@ -75,29 +74,39 @@ pub(crate) fn run(args: &Args) -> Result<()> {
             binary_path("")
         }
     };
-    let peers = Peers::install()?;
-    let scene = Scene::new(binaries, &args.revision)?;
+    let peers = GatewayPeers::install()?;
+    let scene = GatewayScene::new(binaries, &args.revision)?;
     let mut rows = Vec::new();
     for upstream in UPSTREAMS.into_iter().filter(|it| it.name().contains(&args.only)) {
-        rows.extend(compare(&scene, &peers, upstream, args)?);
+        rows.extend(compare_fronts(&scene, &peers, upstream, args)?);
     }
-    println!("\n{}", table::table(&rows));
-    print!("{}", table::verdict(&rows));
-    println!("{}", scale::run(&scene));
+    println!("\n{}", table::format_table(&rows));
+    print!("{}", table::format_verdict(&rows));
+    println!("{}", scale::check_scale_goals(&scene));
     Ok(())
 }
 
-/// All fronts of one server. One that does not start is left out, and a line says so.
-fn compare(scene: &Scene, peers: &Peers, upstream: Upstream, args: &Args) -> Result<Vec<Row>> {
-    let mut running: Vec<(Front, Running, Vec<Figures>)> = Vec::new();
+/// Measures all fronts of one server. A front that does not start is left out, with a message.
+fn compare_fronts(
+    scene: &GatewayScene,
+    peers: &GatewayPeers,
+    upstream: Upstream,
+    args: &GatewayArgs,
+) -> Result<Vec<GatewayRow>> {
+    let mut running: Vec<(Front, RunningFront, Vec<RoundFigures>)> = Vec::new();
     for front in FRONTS {
-        eprintln!("{}: starting {} over {}", upstream.name(), front.name(), front.door(upstream));
-        match start(scene, peers, upstream, front) {
+        eprintln!(
+            "{}: starting {} over {}",
+            upstream.name(),
+            front.name(),
+            front.transport(upstream)
+        );
+        match start_front(scene, peers, upstream, front) {
             Ok(started) => running.push((front, started, Vec::new())),
             Err(error) => println!(
                 "    left out: {} over {} before {}: {error:#}",
                 front.name(),
-                front.door(upstream),
+                front.transport(upstream),
                 upstream.name()
             ),
         }
@@ -107,35 +116,45 @@ fn compare(scene: &Scene, peers: &Peers, upstream: Upstream, args: &Args) -> Res
         let count = running.len();
         for index in 0..count {
             let (_, running, figures) = &mut running[(index + round) % count];
-            figures.push(measure(running, upstream, args)?);
+            figures.push(measure_round(running, upstream, args)?);
         }
     }
-    let direct: Vec<Figures> = running
+    let direct: Vec<RoundFigures> = running
         .iter()
         .find(|(front, ..)| *front == Front::Direct)
         .map(|(_, _, figures)| figures.clone())
         .unwrap_or_default();
     Ok(running
         .into_iter()
-        .map(|(front, _, figures)| Row::new(upstream, front, &figures, &direct))
+        .map(|(front, _, figures)| GatewayRow::new(upstream, front, &figures, &direct))
         .collect())
 }
 
-fn start(scene: &Scene, peers: &Peers, upstream: Upstream, front: Front) -> Result<Running> {
+fn start_front(
+    scene: &GatewayScene,
+    peers: &GatewayPeers,
+    upstream: Upstream,
+    front: Front,
+) -> Result<RunningFront> {
     let mut running = front.start(scene, peers, upstream)?;
     let arguments = upstream.kind.tool().1;
-    running.client.run_for(&running.tool, &arguments, WARM_UP, WARM_UP_LIMIT)?;
+    running.client.run_calls_for(&running.tool, &arguments, WARM_UP, WARM_UP_LIMIT)?;
     Ok(running)
 }
 
-fn measure(running: &mut Running, upstream: Upstream, args: &Args) -> Result<Figures> {
+fn measure_round(
+    running: &mut RunningFront,
+    upstream: Upstream,
+    args: &GatewayArgs,
+) -> Result<RoundFigures> {
     let arguments = upstream.kind.tool().1;
-    let usage = |running: &Running| running.tree.as_ref().map(tree::Tree::usage).transpose();
+    let usage =
+        |running: &RunningFront| running.tree.as_ref().map(tree::ProcessTree::usage).transpose();
     let before = usage(running)?.unwrap_or_default();
     let limit = Duration::from_secs(args.seconds);
-    let sample = running.client.run_for(&running.tool, &arguments, args.calls, limit)?;
+    let sample = running.client.run_calls_for(&running.tool, &arguments, args.calls, limit)?;
     let after = usage(running)?.unwrap_or_default();
-    Ok(Figures {
+    Ok(RoundFigures {
         calls: sample.calls,
         p50: sample.quantile_us(0.5),
         p99: sample.quantile_us(0.99),

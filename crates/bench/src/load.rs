@@ -1,4 +1,4 @@
-//! The load: raw JSON-RPC over pipes and sockets, so that the client costs as little as it can.
+//! Load generator: raw JSON-RPC over pipes and sockets, so that the client costs little.
 
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Write};
@@ -8,20 +8,20 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::{Value, json};
 
-/// What one round of calls showed.
+/// Latencies of one round of calls, sorted.
 #[derive(Clone, Debug)]
-pub(crate) struct Sample {
+pub(crate) struct LatencySample {
     pub(crate) calls: usize,
     pub(crate) elapsed: Duration,
     latencies: Vec<Duration>,
 }
 
-impl Sample {
+impl LatencySample {
     pub(crate) fn per_second(&self) -> f64 {
         self.calls as f64 / self.elapsed.as_secs_f64()
     }
 
-    /// The latency below which this share of the calls stayed, in microseconds.
+    /// Returns a latency quantile in microseconds.
     pub(crate) fn quantile_us(&self, share: f64) -> f64 {
         let last = self.latencies.len().saturating_sub(1);
         let index = (last as f64 * share).round() as usize;
@@ -34,16 +34,16 @@ impl Sample {
     }
 }
 
-/// A session over pipes, after its handshake.
-pub(crate) struct Pipes<W, R> {
+/// A session over the pipes of a stdio server, after the handshake.
+pub(crate) struct StdioSession<W, R> {
     input: W,
     output: R,
     line: String,
-    /// Of the last request of [`Self::answer`]; above those of the other ways to call.
+    /// Id of the last request sent by [`Self::send_request`]; starts above the ids that other methods use.
     id: u64,
 }
 
-impl<W: Write, R: BufRead> Pipes<W, R> {
+impl<W: Write, R: BufRead> StdioSession<W, R> {
     pub(crate) fn open(input: W, output: R) -> Result<Self> {
         let mut pipes = Self { input, output, line: String::new(), id: 1 << 32 };
         let hello = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
@@ -57,14 +57,14 @@ impl<W: Write, R: BufRead> Pipes<W, R> {
         Ok(pipes)
     }
 
-    /// Calls with so many on their way at any time: one means one after the other.
-    pub(crate) fn run(
+    /// Makes `calls` calls with up to `in_flight` of them unanswered at any time.
+    pub(crate) fn run_calls(
         &mut self,
         tool: &str,
         arguments: &Value,
         in_flight: usize,
         calls: usize,
-    ) -> Result<Sample> {
+    ) -> Result<LatencySample> {
         let params = json!({"name": tool, "arguments": arguments});
         let head = format!(r#"{{"jsonrpc":"2.0","method":"tools/call","params":{params},"id":"#);
         let mut sent = VecDeque::with_capacity(in_flight);
@@ -79,43 +79,43 @@ impl<W: Write, R: BufRead> Pipes<W, R> {
             }
             self.input.flush()?;
             self.receive()?;
-            // Answers may overtake each other; over all calls the waiting times are the same.
+            // Answers may arrive out of order; the sum of all waiting times is not affected.
             latencies.extend(sent.pop_front().map(|since| since.elapsed()));
-            check(self.line.as_bytes())?;
+            check_answer(self.line.as_bytes())?;
         }
-        Ok(Sample::new(latencies, start.elapsed()))
+        Ok(LatencySample::new(latencies, start.elapsed()))
     }
 
-    /// One call after the other, for at most so long. Unlike [`Self::run`] it bears other messages between answers.
-    pub(crate) fn run_for(
+    /// Makes calls one at a time until `limit`. Unlike [`Self::run_calls`], it skips other messages between answers.
+    pub(crate) fn run_calls_for(
         &mut self,
         tool: &str,
         arguments: &Value,
         calls: usize,
         limit: Duration,
-    ) -> Result<Sample> {
+    ) -> Result<LatencySample> {
         let params = json!({"name": tool, "arguments": arguments});
         let head = format!(r#"{{"jsonrpc":"2.0","method":"tools/call","params":{params},"id":"#);
         let mut latencies = Vec::with_capacity(calls);
         let start = Instant::now();
         while latencies.len() < calls && start.elapsed() < limit {
-            latencies.push(self.answer(&head)?);
-            check(self.line.as_bytes())?;
+            latencies.push(self.send_request(&head)?);
+            check_answer(self.line.as_bytes())?;
         }
-        Ok(Sample::new(latencies, start.elapsed()))
+        Ok(LatencySample::new(latencies, start.elapsed()))
     }
 
-    /// Any request and its result; only the exchange is on the clock, not the reading of its answer.
+    /// Sends a request and returns its result. The duration excludes parsing the answer.
     pub(crate) fn request(&mut self, method: &str, params: &Value) -> Result<(Duration, Value)> {
         let head = format!(r#"{{"jsonrpc":"2.0","method":"{method}","params":{params},"id":"#);
-        let elapsed = self.answer(&head)?;
-        check(self.line.as_bytes())?;
+        let elapsed = self.send_request(&head)?;
+        check_answer(self.line.as_bytes())?;
         let mut answer: Value = serde_json::from_str(&self.line)?;
         Ok((elapsed, answer["result"].take()))
     }
 
-    /// Sends a request with a new id and skips what is not its answer, which is left in the line.
-    fn answer(&mut self, head: &str) -> Result<Duration> {
+    /// Sends a request with a new id and skips other messages. The answer is left in `line`.
+    fn send_request(&mut self, head: &str) -> Result<Duration> {
         self.id += 1;
         let message = format!("{head}{}}}\n", self.id);
         let ids = [format!("\"id\":{},", self.id), format!("\"id\":{}}}", self.id)];
@@ -127,7 +127,7 @@ impl<W: Write, R: BufRead> Pipes<W, R> {
         Ok(before.elapsed())
     }
 
-    /// One call and its structured answer; only the call is on the clock, not the reading of its answer.
+    /// Makes one call and returns its structured content. The duration excludes parsing the answer.
     pub(crate) fn call(&mut self, tool: &str, arguments: &Value) -> Result<(Duration, Value)> {
         let message = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {
             "name": tool, "arguments": arguments,
@@ -148,20 +148,20 @@ impl<W: Write, R: BufRead> Pipes<W, R> {
 
     fn receive(&mut self) -> Result<()> {
         self.line.clear();
-        ensure!(self.output.read_line(&mut self.line)? > 0, "the server hung up");
+        ensure!(self.output.read_line(&mut self.line)? > 0, "the server closed the connection");
         Ok(())
     }
 }
 
-/// A connection over which one call after the other is made, in the stateless revision.
-pub(crate) struct Connection {
+/// An HTTP connection that makes one call at a time, in the stateless protocol revision.
+pub(crate) struct HttpConnection {
     address: String,
     stream: TcpStream,
     reader: BufReader<TcpStream>,
     body: Vec<u8>,
 }
 
-impl Connection {
+impl HttpConnection {
     pub(crate) fn open(address: &str) -> Result<Self> {
         let stream = TcpStream::connect(address)?;
         stream.set_nodelay(true)?;
@@ -169,41 +169,43 @@ impl Connection {
         Ok(Self { address: address.to_owned(), stream, reader, body: Vec::new() })
     }
 
-    /// One call and its structured answer; only the call is on the clock, not the reading of its answer.
+    /// Makes one call and returns its structured content. The duration excludes parsing the answer.
     pub(crate) fn call(&mut self, tool: &str, arguments: &Value) -> Result<(Duration, Value)> {
         let request = http_request(&self.address, tool, arguments);
         let before = Instant::now();
         self.stream.write_all(&request)?;
         read_response(&mut self.reader, &mut self.body)?;
         let elapsed = before.elapsed();
-        check(&self.body)?;
+        check_answer(&self.body)?;
         let mut answer: Value = serde_json::from_slice(&self.body)?;
         Ok((elapsed, answer["result"]["structuredContent"].take()))
     }
 }
 
-/// Calls over HTTP in the stateless revision, each connection one call after the other.
-pub(crate) fn http(
+/// Makes calls over HTTP in the stateless revision, one at a time on each connection.
+pub(crate) fn run_http_calls(
     address: &str,
     tool: &str,
     arguments: &Value,
     connections: usize,
     calls: usize,
-) -> Result<Sample> {
+) -> Result<LatencySample> {
     let request = http_request(address, tool, arguments);
     let each = calls / connections;
     let start = Instant::now();
     let latencies = std::thread::scope(|scope| -> Result<Vec<Duration>> {
         let workers: Vec<_> = (0..connections)
-            .map(|_| scope.spawn(|| one_connection(address, &request, each)))
+            .map(|_| scope.spawn(|| run_connection(address, &request, each)))
             .collect();
         let mut all = Vec::with_capacity(calls);
         for worker in workers {
-            all.extend(worker.join().map_err(|_| anyhow::anyhow!("a connection failed"))??);
+            all.extend(
+                worker.join().map_err(|_| anyhow::anyhow!("a connection thread panicked"))??,
+            );
         }
         Ok(all)
     })?;
-    Ok(Sample::new(latencies, start.elapsed()))
+    Ok(LatencySample::new(latencies, start.elapsed()))
 }
 
 fn http_request(address: &str, tool: &str, arguments: &Value) -> Vec<u8> {
@@ -225,7 +227,7 @@ fn http_request(address: &str, tool: &str, arguments: &Value) -> Vec<u8> {
     .into_bytes()
 }
 
-fn one_connection(address: &str, request: &[u8], calls: usize) -> Result<Vec<Duration>> {
+fn run_connection(address: &str, request: &[u8], calls: usize) -> Result<Vec<Duration>> {
     let mut stream = TcpStream::connect(address)?;
     stream.set_nodelay(true)?;
     let mut reader = BufReader::with_capacity(64 * 1024, stream.try_clone()?);
@@ -236,7 +238,7 @@ fn one_connection(address: &str, request: &[u8], calls: usize) -> Result<Vec<Dur
         stream.write_all(request)?;
         read_response(&mut reader, &mut body)?;
         latencies.push(before.elapsed());
-        check(&body)?;
+        check_answer(&body)?;
     }
     Ok(latencies)
 }
@@ -247,7 +249,7 @@ fn read_response(reader: &mut impl BufRead, body: &mut Vec<u8>) -> Result<()> {
     let mut status = None;
     loop {
         line.clear();
-        ensure!(reader.read_line(&mut line)? > 0, "the server hung up");
+        ensure!(reader.read_line(&mut line)? > 0, "the server closed the connection");
         let text = line.trim_end();
         if status.is_none() {
             status = Some(text.to_owned());
@@ -259,7 +261,7 @@ fn read_response(reader: &mut impl BufRead, body: &mut Vec<u8>) -> Result<()> {
             length = Some(value.trim().parse()?);
         }
     }
-    let length: usize = length.context("an answer without a length")?;
+    let length: usize = length.context("response has no content-length")?;
     body.resize(length, 0);
     reader.read_exact(body)?;
     match status {
@@ -268,8 +270,8 @@ fn read_response(reader: &mut impl BufRead, body: &mut Vec<u8>) -> Result<()> {
     }
 }
 
-/// A benchmark of failures would be fast and worthless. `isError` is looked for, not parsed, to stay cheap.
-pub(crate) fn check(answer: &[u8]) -> Result<()> {
+/// Returns an error if a call failed: failures would be fast and worthless. Searches for `isError` instead of parsing.
+pub(crate) fn check_answer(answer: &[u8]) -> Result<()> {
     let text = std::str::from_utf8(answer)?;
     ensure!(
         text.contains("\"result\"") && !text.contains("\"isError\":true"),

@@ -31,32 +31,32 @@ use clap::Parser;
     name = "cargo xtask bench",
     about = "Measure Vouchsafe next to a peer or a limit; see docs/benchmarks.md"
 )]
-enum Bench {
+enum BenchCommand {
     /// Measure the cost of a call: Vouchsafe, a bare rmcp server with the same tools, and server-filesystem
-    Calls(calls::Args),
+    Calls(calls::CallsArgs),
     /// Measure campaigns that agents watch and steer: response times, cost of watching, gain from steering
-    Campaign(campaign::Args),
+    Campaign(campaign::CampaignArgs),
     /// Measure the speed of search, grep and reading, next to ripgrep, semble and probe
-    Context(context::Args),
+    Context(context::ContextArgs),
     /// Run Echidna's own tests with our fuzzer and compare the outcomes (`cargo xtask echidna`)
-    Echidna(echidna::Args),
+    Echidna(echidna::EchidnaArgs),
     /// Measure the fuzzer next to forge, Echidna and bare revm: rates, time to break, bugs, workers, memory
-    Fuzz(fuzz::Args),
+    Fuzz(fuzz::FuzzArgs),
     /// Measure the time a gateway adds to a call, next to mcp-proxy, supergateway and FastMCP's proxy
-    Gateway(gateway::Args),
+    Gateway(gateway::GatewayArgs),
     /// Measure the quality of search results on data sets and annotated projects, next to semble
-    Search(search::Args),
+    Search(search::SearchArgs),
 }
 
 fn main() -> ExitCode {
-    let result = match Bench::parse() {
-        Bench::Calls(args) => calls::run(&args),
-        Bench::Campaign(args) => campaign::run(&args),
-        Bench::Context(args) => context::run(&args),
-        Bench::Echidna(args) => echidna::run(&args),
-        Bench::Fuzz(args) => fuzz::run(&args),
-        Bench::Gateway(args) => gateway::run(&args),
-        Bench::Search(args) => search::run(&args),
+    let result = match BenchCommand::parse() {
+        BenchCommand::Calls(args) => calls::run_calls_bench(&args),
+        BenchCommand::Campaign(args) => campaign::run_campaign_bench(&args),
+        BenchCommand::Context(args) => context::run_context_bench(&args),
+        BenchCommand::Echidna(args) => echidna::run_echidna_suite(&args),
+        BenchCommand::Fuzz(args) => fuzz::run_fuzz_bench(&args),
+        BenchCommand::Gateway(args) => gateway::run_gateway_bench(&args),
+        BenchCommand::Search(args) => search::run_search_bench(&args),
     };
     xtask::exit_code(result)
 }

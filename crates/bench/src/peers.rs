@@ -1,4 +1,4 @@
-//! The peers that search is measured against, from their registry packages, under `target/bench/peers`.
+//! Installs the peers of the search benchmarks from their registry packages into `target/bench/peers`.
 //!
 //! Deleting that folder is always safe.
 
@@ -11,14 +11,14 @@ use xtask::command::{command, root, run};
 
 const REQUIREMENTS: &str = "crates/bench/src/peers/requirements.txt";
 const SEMBLE_MODEL: &str = "crates/bench/src/peers/semble_model.py";
-/// The package's own installer wants a dependency from a git host; the binary inside needs none.
+/// The package's installer needs a dependency from a git host; the binary inside does not.
 const PROBE: (&str, &str) = ("@probelabs/probe", "0.6.0-rc325");
 
-pub(crate) struct Peers {
+pub(crate) struct SearchPeers {
     folder: PathBuf,
 }
 
-impl Peers {
+impl SearchPeers {
     pub(crate) fn install() -> Result<Self> {
         let folder = root().join("target/bench/peers");
         fs::create_dir_all(&folder)?;
@@ -31,12 +31,12 @@ impl Peers {
         self.folder.join("venv/bin/rg")
     }
 
-    /// The interpreter that has semble.
+    /// Returns the Python interpreter that has semble.
     pub(crate) fn python(&self) -> PathBuf {
         self.folder.join("venv/bin/python")
     }
 
-    /// A folder with the static model that semble loads instead of the one that it would download.
+    /// Returns the folder of the static model that semble loads instead of downloading its own.
     pub(crate) fn semble_model(&self) -> Result<PathBuf> {
         let model = self.folder.join("wordllama");
         if !model.join("config.json").exists() {
@@ -57,8 +57,8 @@ impl Peers {
             run(command("npm", &["pack", "--silent", "--pack-destination", &folder, &wanted]))?;
             let inner = format!("package/bin/binaries/{name}.tar.gz");
             let archive = self.folder.join(format!("probelabs-probe-{version}.tgz"));
-            unpack(&archive, &self.folder, Some(&inner))?;
-            unpack(&self.folder.join(inner), &self.folder, None)?;
+            unpack_archive(&archive, &self.folder, Some(&inner))?;
+            unpack_archive(&self.folder.join(inner), &self.folder, None)?;
         }
         Ok(binary)
     }
@@ -82,7 +82,7 @@ impl Peers {
 }
 
 /// Unpacks an archive, or one file of it.
-pub(crate) fn unpack(archive: &Path, into: &Path, member: Option<&str>) -> Result<()> {
+pub(crate) fn unpack_archive(archive: &Path, into: &Path, member: Option<&str>) -> Result<()> {
     ensure!(archive.exists(), "{} is missing", archive.display());
     let mut tar = command("tar", &["xzf"]);
     tar.arg(archive).arg("-C").arg(into).args(member);

@@ -1,4 +1,4 @@
-//! A server under load: started, watched through `/proc`, and ended with us.
+//! A server process under load: starts it, reads its usage from `/proc`, and kills it on drop.
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
@@ -9,20 +9,20 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
-/// `/proc/<pid>/stat` counts in these; the kernel's USER_HZ is 100 on every Linux that we build for.
+/// Unit of `/proc/<pid>/stat`: USER_HZ is 100 on every supported Linux.
 const TICKS_PER_SECOND: f64 = 100.0;
-/// A Python server takes seconds to import what it needs.
+/// Time limit for a server to listen; a Python server takes seconds to import its modules.
 const START_LIMIT: Duration = Duration::from_secs(60);
 
-pub(crate) struct Server {
+pub(crate) struct ServerProcess {
     child: Child,
-    /// Where it listens, if it serves HTTP.
+    /// Address it listens on, if it serves HTTP.
     pub(crate) address: Option<String>,
 }
 
-impl Server {
-    /// Starts a stdio server and gives its pipes.
-    pub(crate) fn stdio(
+impl ServerProcess {
+    /// Starts a stdio server and returns its pipes.
+    pub(crate) fn start_stdio(
         command: &mut Command,
     ) -> Result<(Self, ChildStdin, BufReader<ChildStdout>)> {
         let mut child = command
@@ -30,20 +30,20 @@ impl Server {
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()
-            .with_context(|| format!("cannot start {command:?}"))?;
+            .with_context(|| format!("failed to start {command:?}"))?;
         let input = child.stdin.take().context("the server has no standard input")?;
         let output = child.stdout.take().context("the server has no standard output")?;
         Ok((Self { child, address: None }, input, BufReader::new(output)))
     }
 
-    /// Starts an HTTP server that says on stderr where it listens.
-    pub(crate) fn http(command: &mut Command) -> Result<Self> {
+    /// Starts an HTTP server that prints its address on stderr.
+    pub(crate) fn start_http(command: &mut Command) -> Result<Self> {
         let mut child = command
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
             .spawn()
-            .with_context(|| format!("cannot start {command:?}"))?;
+            .with_context(|| format!("failed to start {command:?}"))?;
         let errors = child.stderr.take().context("the server has no standard error")?;
         let mut lines = BufReader::new(errors).lines();
         let mut said = String::new();
@@ -60,18 +60,18 @@ impl Server {
             said.push_str(&line);
             said.push('\n');
         }
-        bail!("the server ended before it listened; it said:\n{said}")
+        bail!("the server ended before it listened; its output:\n{said}")
     }
 
-    /// Starts an HTTP server that does not say where it listens, but was told. What it says goes into `log`.
-    pub(crate) fn listening(command: &mut Command, port: u16, log: &Path) -> Result<Self> {
+    /// Starts an HTTP server that was given its port, and waits until it listens. Its output goes to `log`.
+    pub(crate) fn start_on_port(command: &mut Command, port: u16, log: &Path) -> Result<Self> {
         let file = File::create(log)?;
         let child = command
             .stdin(Stdio::null())
             .stdout(file.try_clone()?)
             .stderr(file)
             .spawn()
-            .with_context(|| format!("cannot start {command:?}"))?;
+            .with_context(|| format!("failed to start {command:?}"))?;
         let address = format!("127.0.0.1:{port}");
         let mut server = Self { child, address: Some(address.clone()) };
         let start = Instant::now();
@@ -79,36 +79,36 @@ impl Server {
             let ended = server.child.try_wait()?.is_some();
             if ended || start.elapsed() > START_LIMIT {
                 let said = fs::read_to_string(log).unwrap_or_default();
-                bail!("nothing listens on {address}; the server said:\n{said}");
+                bail!("no server listens on {address}; its output:\n{said}");
             }
             std::thread::sleep(Duration::from_millis(20));
         }
         Ok(server)
     }
 
-    /// Its process id, for those who look at what it started, too.
+    /// Returns the process id.
     pub(crate) fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// Ends it now; a second time does nothing.
+    /// Kills the process; no-op if it has ended.
     pub(crate) fn stop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 
-    /// Seconds of processor time that all its threads have used.
+    /// Returns the processor time of all its threads in seconds.
     pub(crate) fn cpu_seconds(&self) -> Result<f64> {
         cpu_seconds(self.id())
     }
 
-    /// Resident memory in megabytes.
+    /// Returns its resident memory in megabytes.
     pub(crate) fn resident_mb(&self) -> Result<f64> {
         resident_mb(self.id())
     }
 }
 
-/// Seconds of processor time that all threads of a process have used.
+/// Returns the processor time of all threads of a process in seconds.
 pub(crate) fn cpu_seconds(pid: u32) -> Result<f64> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat"))?;
     // The command name may hold spaces; the fields after it may not.
@@ -119,7 +119,7 @@ pub(crate) fn cpu_seconds(pid: u32) -> Result<f64> {
     Ok((ticks(11)? + ticks(12)?) / TICKS_PER_SECOND)
 }
 
-/// Resident memory of a process in megabytes.
+/// Returns the resident memory of a process in megabytes.
 pub(crate) fn resident_mb(pid: u32) -> Result<f64> {
     let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
     let line = status.lines().find(|line| line.starts_with("VmRSS:")).context("no VmRSS")?;
@@ -127,7 +127,7 @@ pub(crate) fn resident_mb(pid: u32) -> Result<f64> {
     Ok(kilobytes / 1024.0)
 }
 
-impl Drop for Server {
+impl Drop for ServerProcess {
     fn drop(&mut self) {
         self.stop();
     }

@@ -1,4 +1,4 @@
-//! How quickly the nine tools answer while all workers are busy: three clients at once, 20 calls a second each.
+//! Response times of the nine tools while all workers are busy: three clients at once, 20 calls per second each.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, anyhow};
 use serde_json::{Value, json};
 
-use super::served::{Client, Served};
-use crate::fuzz::report::{Cell, Part};
-use crate::fuzz::subjects::Subject;
+use super::served::{CampaignClient, ServedCampaign};
+use crate::fuzz::report::{ReportPart, TableCell};
+use crate::fuzz::subjects::FuzzSubject;
 
 const CLIENTS: usize = 3;
 const CALLS_PER_SECOND: u32 = 20;
@@ -16,28 +16,33 @@ const CALLS_PER_SECOND: u32 = 20;
 const P99_GOAL: f64 = 20.0;
 const MOST_GOAL: f64 = 100.0;
 
-/// A tool with its arguments.
-type Asked = (&'static str, Value);
+/// A tool and its arguments.
+type ToolRequest = (&'static str, Value);
 
-pub(super) fn run(subject: &Subject, cores: usize, calls: usize, load: f64) -> Result<Part> {
+pub(super) fn measure_latency(
+    subject: &FuzzSubject,
+    cores: usize,
+    calls: usize,
+    load: f64,
+) -> Result<ReportPart> {
     let workers = cores.to_string();
     let flags = ["--workers", &workers, "--seed", "1", "--test-limit", "1000000000000000"];
-    let served = Served::start(subject, &flags)?;
-    let asked = asked(&mut served.connect()?)?;
+    let served = ServedCampaign::start(subject, &flags)?;
+    let asked = build_requests(&mut served.connect()?)?;
     let each = calls.div_ceil(CLIENTS);
     eprintln!("latency: {each} calls by each of {CLIENTS} clients");
     let answered = thread::scope(|scope| -> Result<Vec<(usize, Duration)>> {
         let clients: Vec<_> = (0..CLIENTS)
             .map(|number| Ok((number, served.connect()?)))
-            .collect::<Result<Vec<(usize, Client)>>>()?;
+            .collect::<Result<Vec<(usize, CampaignClient)>>>()?;
         let asked = &asked;
         let threads: Vec<_> = clients
             .into_iter()
-            .map(|(number, client)| scope.spawn(move || ask(client, asked, number, each)))
+            .map(|(number, client)| scope.spawn(move || send_requests(client, asked, number, each)))
             .collect();
         let mut all = Vec::new();
         for thread in threads {
-            all.extend(thread.join().map_err(|_| anyhow!("a client crashed"))??);
+            all.extend(thread.join().map_err(|_| anyhow!("a client thread panicked"))??);
         }
         Ok(all)
     })?;
@@ -45,19 +50,23 @@ pub(super) fn run(subject: &Subject, cores: usize, calls: usize, load: f64) -> R
         "Answers while {cores} workers fuzz {}, {CLIENTS} clients with {CALLS_PER_SECOND} calls a second each, ms",
         subject.title
     );
-    let mut part = Part::new(&title, load, &["tool", "calls", "p50", "p99", "most"]);
+    let mut part = ReportPart::new(&title, load, &["tool", "calls", "p50", "p99", "most"]);
     for (index, (tool, _)) in asked.iter().enumerate() {
         let of_tool = answered.iter().filter(|(asked, _)| *asked == index);
-        row(&mut part, tool, of_tool.map(|(_, took)| *took).collect());
+        add_latency_row(&mut part, tool, of_tool.map(|(_, took)| *took).collect());
     }
-    let (p99, most) = row(&mut part, "all", answered.iter().map(|(_, took)| *took).collect());
-    part.goal(p99 < P99_GOAL, format!("p99 {p99:.1} ms (goal {P99_GOAL})"));
-    part.goal(most < MOST_GOAL, format!("the slowest answer took {most:.1} ms (goal {MOST_GOAL})"));
+    let (p99, most) =
+        add_latency_row(&mut part, "all", answered.iter().map(|(_, took)| *took).collect());
+    part.add_goal(p99 < P99_GOAL, format!("p99 {p99:.1} ms (goal {P99_GOAL})"));
+    part.add_goal(
+        most < MOST_GOAL,
+        format!("the slowest answer took {most:.1} ms (goal {MOST_GOAL})"),
+    );
     Ok(part)
 }
 
-/// The nine tools, on a function that the target has.
-fn asked(client: &mut Client) -> Result<Vec<Asked>> {
+/// Returns a request for each of the nine tools, on a function of the target.
+fn build_requests(client: &mut CampaignClient) -> Result<Vec<ToolRequest>> {
     let (_, target) = client.call("campaign_target", &json!({}))?;
     let functions = target["functions"].as_array().context("a target has functions")?;
     let function = functions.iter().find(|it| it["called"] == true && it["mutability"] != "view");
@@ -79,10 +88,10 @@ fn asked(client: &mut Client) -> Result<Vec<Asked>> {
     ])
 }
 
-/// One client's calls, at a steady pace, each with the place of what it asked.
-fn ask(
-    mut client: Client,
-    asked: &[Asked],
+/// Makes one client's calls at a steady pace. Returns the index of each request and its duration.
+fn send_requests(
+    mut client: CampaignClient,
+    asked: &[ToolRequest],
     number: usize,
     calls: usize,
 ) -> Result<Vec<(usize, Duration)>> {
@@ -92,7 +101,7 @@ fn ask(
     for call in 0..calls {
         let due = pause * u32::try_from(call)?;
         thread::sleep(due.saturating_sub(begin.elapsed()));
-        // The clients are not all at the same tool.
+        // Clients start at different tools.
         let index = (call + number * asked.len() / CLIENTS) % asked.len();
         let (tool, arguments) = &asked[index];
         let (took, _) = client.call(tool, arguments)?;
@@ -101,16 +110,16 @@ fn ask(
     Ok(answered)
 }
 
-/// Adds a row; its 99th percentile and its largest figure, in milliseconds.
-fn row(part: &mut Part, title: &str, mut took: Vec<Duration>) -> (f64, f64) {
+/// Adds a row. Returns its 99th percentile and its maximum in milliseconds.
+fn add_latency_row(part: &mut ReportPart, title: &str, mut took: Vec<Duration>) -> (f64, f64) {
     took.sort_unstable();
     let at = |share: f64| {
         let index = (took.len().saturating_sub(1) as f64 * share).round() as usize;
         took.get(index).map_or(0.0, |took| took.as_secs_f64() * 1e3)
     };
     let (p50, p99, most) = (at(0.5), at(0.99), at(1.0));
-    let figures = [p50, p99, most].map(|figure| Cell::Number(figure, 2));
-    let head = [Cell::text(title), Cell::count(took.len() as f64)];
-    part.row(head.into_iter().chain(figures).collect::<Vec<_>>());
+    let figures = [p50, p99, most].map(|figure| TableCell::Number(figure, 2));
+    let head = [TableCell::from_text(title), TableCell::from_count(took.len() as f64)];
+    part.add_row(head.into_iter().chain(figures).collect::<Vec<_>>());
     (p99, most)
 }

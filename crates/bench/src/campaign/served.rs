@@ -1,4 +1,4 @@
-//! A campaign with a door for agents, and connections to it.
+//! A campaign that serves its tools over HTTP, and clients of it.
 
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, ChildStderr, Command, Stdio};
@@ -8,27 +8,32 @@ use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::fuzz::subjects::Subject;
+use crate::fuzz::subjects::FuzzSubject;
 use crate::fuzz::tools::vouch_binary;
-use crate::load::Connection;
+use crate::load::HttpConnection;
 
-pub(super) struct Served {
+pub(super) struct ServedCampaign {
     child: Child,
     stderr: BufReader<ChildStderr>,
     /// Such as `127.0.0.1:8378`.
     address: String,
-    /// Its corpus, and where it runs: the audit log goes below.
+    /// Working folder, with the corpus and the audit log.
     _folder: TempDir,
 }
 
-impl Served {
-    pub(super) fn start(subject: &Subject, flags: &[&str]) -> Result<Self> {
+impl ServedCampaign {
+    pub(super) fn start(subject: &FuzzSubject, flags: &[&str]) -> Result<Self> {
         let folder = TempDir::new()?;
         let mut vouch = Command::new(vouch_binary());
-        vouch.arg("fuzz").arg(subject.build()).args(["--contract", &subject.contract, "--json"]);
+        vouch.arg("fuzz").arg(subject.build_path()).args([
+            "--contract",
+            &subject.contract,
+            "--json",
+        ]);
         vouch.args(["--mcp-port", "0", "--corpus-dir", "corpus"]).args(flags);
         vouch.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = vouch.current_dir(folder.path()).spawn().context("cannot start vouch")?;
+        let mut child =
+            vouch.current_dir(folder.path()).spawn().context("failed to start vouch")?;
         let mut stderr = BufReader::new(child.stderr.take().context("its standard error")?);
         let mut said = String::new();
         let address = loop {
@@ -44,12 +49,12 @@ impl Served {
         format!("http://{}/mcp", self.address)
     }
 
-    pub(super) fn connect(&self) -> Result<Client> {
-        Ok(Client { connection: Connection::open(&self.address)? })
+    pub(super) fn connect(&self) -> Result<CampaignClient> {
+        Ok(CampaignClient { connection: HttpConnection::open(&self.address)? })
     }
 
-    /// Waits for its end; what it says of itself.
-    pub(super) fn results(mut self) -> Result<Value> {
+    /// Waits for the end of the campaign and returns its JSON report.
+    pub(super) fn wait_for_results(mut self) -> Result<Value> {
         let mut said = String::new();
         let mut stdout = self.child.stdout.take().context("its standard output")?;
         let mut results = String::new();
@@ -60,27 +65,27 @@ impl Served {
     }
 }
 
-impl Drop for Served {
+impl Drop for ServedCampaign {
     fn drop(&mut self) {
-        // One that has ended cannot be killed, which is fine.
+        // Killing a process that has ended fails, which is fine.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-pub(super) struct Client {
-    connection: Connection,
+pub(super) struct CampaignClient {
+    connection: HttpConnection,
 }
 
-impl Client {
-    /// The answer, and how long it took.
+impl CampaignClient {
+    /// Calls a tool. Returns the duration and the structured content.
     pub(super) fn call(&mut self, tool: &str, arguments: &Value) -> Result<(Duration, Value)> {
-        self.connection.call(tool, arguments).with_context(|| format!("calling {tool}"))
+        self.connection.call(tool, arguments).with_context(|| format!("failed to call {tool}"))
     }
 
-    /// Calls that the campaign has made.
-    pub(super) fn calls(&mut self) -> Result<f64> {
+    /// Returns the number of calls that the campaign has made.
+    pub(super) fn count_calls(&mut self) -> Result<f64> {
         let (_, status) = self.call("campaign_status", &serde_json::json!({}))?;
-        status["calls"].as_f64().context("campaign_status does not say how many calls there were")
+        status["calls"].as_f64().context("campaign_status has no number of calls")
     }
 }

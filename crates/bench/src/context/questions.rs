@@ -1,4 +1,4 @@
-//! Three hundred different questions: what people ask, times what they ask about.
+//! Three hundred different questions: ten forms of questions about thirty topics.
 
 const TOPICS: [&str; 30] = [
     "csrf token",
@@ -46,7 +46,7 @@ const FORMS: [&str; 10] = [
     "{} implementation",
 ];
 
-pub(super) fn all() -> Vec<String> {
+pub(super) fn build_questions() -> Vec<String> {
     FORMS
         .iter()
         .flat_map(|form| TOPICS.iter().map(move |topic| form.replace("{}", topic)))

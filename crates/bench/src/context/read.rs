@@ -1,17 +1,17 @@
-//! `read_file`, alone and with what the file imports.
+//! Speed of `read_file`, alone and with the imported files.
 
 use anyhow::Result;
 use serde_json::json;
 
-use super::trees::Tree;
-use super::{Report, Vouch};
-use crate::load::Sample;
+use super::trees::SearchTree;
+use super::{ContextReport, VouchServer};
+use crate::load::LatencySample;
 
 const CALLS: usize = 500;
 
-pub(super) fn run(tree: &Tree, report: &mut Report) -> Result<()> {
-    let mut vouch = Vouch::start(tree, "")?;
-    report.table(
+pub(super) fn measure_read(tree: &SearchTree, report: &mut ContextReport) -> Result<()> {
+    let mut vouch = VouchServer::start(tree, "")?;
+    report.add_table(
         &format!("`read_file` of `{}`, {}", tree.file, tree.name),
         "| | p50 ms | p99 ms | dependencies |",
     );
@@ -25,12 +25,12 @@ pub(super) fn run(tree: &Tree, report: &mut Report) -> Result<()> {
             found = answer["dependencies"].as_array().map_or(0, Vec::len);
         }
         let elapsed = times.iter().sum();
-        let sample = Sample::new(times, elapsed);
+        let sample = LatencySample::new(times, elapsed);
         let p50 = sample.quantile_us(0.5) / 1e3;
         let p99 = sample.quantile_us(0.99) / 1e3;
-        report.row(format!("| {name} | {p50:.2} | {p99:.2} | {found} |"));
+        report.add_row(format!("| {name} | {p50:.2} | {p99:.2} | {found} |"));
         let text = format!("read_file {name}, {}: p50 {p50:.2} ms (goal {goal})", tree.name);
-        report.goal(p50 < goal, &text);
+        report.add_goal(p50 < goal, &text);
     }
     Ok(())
 }

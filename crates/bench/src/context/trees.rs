@@ -1,4 +1,4 @@
-//! The two trees that are searched, from registry packages, under `target/bench/trees`.
+//! Fetches the two trees to search from registry packages into `target/bench/trees`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 
 use super::folder_mb;
-use crate::peers::unpack;
+use crate::peers::unpack_archive;
 use xtask::command::{command, root, run};
 
-/// What vendored crates come to, about.
+/// Approximate number of chunks per megabyte of vendored crates.
 const CHUNKS_PER_MB: f64 = 630.0;
 
-/// A tree with one question whose answer is known.
-pub(crate) struct Tree {
+/// A tree, with one question whose answer is known.
+pub(crate) struct SearchTree {
     pub(crate) name: &'static str,
     pub(crate) path: PathBuf,
     pub(crate) question: &'static str,
@@ -24,9 +24,9 @@ pub(crate) struct Tree {
     pub(crate) is_big: bool,
 }
 
-impl Tree {
-    /// The folders to leave out so that about so many chunks remain.
-    pub(crate) fn all_but(&self, chunks: usize) -> Result<Vec<String>> {
+impl SearchTree {
+    /// Returns the folders to exclude so that about `chunks` chunks remain.
+    pub(crate) fn folders_beyond(&self, chunks: usize) -> Result<Vec<String>> {
         let mut folders = Vec::new();
         for entry in fs::read_dir(&self.path)? {
             let entry = entry?;
@@ -35,7 +35,7 @@ impl Tree {
                 folders.push((folder_mb(&entry.path()), name));
             }
         }
-        // In an order that has nothing to do with size or with what the folders are about.
+        // An order that is independent of size and topic.
         folders.sort_by(|one, other| one.1.chars().rev().cmp(other.1.chars().rev()));
         let mut left = chunks as f64 / CHUNKS_PER_MB;
         Ok(folders
@@ -50,13 +50,13 @@ impl Tree {
     }
 }
 
-/// Django's source package: some 7,000 files.
-pub(crate) fn middle() -> Result<Tree> {
+/// Fetches Django's source package: about 7,000 files.
+pub(crate) fn fetch_middle() -> Result<SearchTree> {
     const VERSION: &str = "5.2.19";
     let name = format!("django-{VERSION}");
-    let path = place("")?.join(&name);
+    let path = tree_path("")?.join(&name);
     if !path.join(".git").exists() {
-        let into = place("")?;
+        let into = tree_path("")?;
         let folder = into.to_string_lossy();
         let wanted = format!("django=={VERSION}");
         let pip =
@@ -64,10 +64,10 @@ pub(crate) fn middle() -> Result<Tree> {
         let mut download = command("python3", &pip);
         download.args([folder.as_ref(), &wanted]);
         run(download)?;
-        unpack(&into.join(format!("{name}.tar.gz")), &into, None)?;
-        as_repository(&path)?;
+        unpack_archive(&into.join(format!("{name}.tar.gz")), &into, None)?;
+        init_repository(&path)?;
     }
-    Ok(Tree {
+    Ok(SearchTree {
         name: "django",
         path,
         question: "how does the csrf middleware validate the token of a request",
@@ -77,16 +77,16 @@ pub(crate) fn middle() -> Result<Tree> {
     })
 }
 
-/// The sources of all our own dependencies: over 10,000 files in several hundred crates.
-pub(crate) fn big() -> Result<Tree> {
-    let path = place("vendor")?;
+/// Fetches the sources of all dependencies of this workspace: over 10,000 files in several hundred crates.
+pub(crate) fn fetch_big() -> Result<SearchTree> {
+    let path = tree_path("vendor")?;
     if !path.join(".git").exists() {
         let mut vendor = command("cargo", &["vendor", "--quiet", "--versioned-dirs"]);
         vendor.arg(&path).stdout(std::process::Stdio::null());
         run(vendor)?;
-        as_repository(&path)?;
+        init_repository(&path)?;
     }
-    Ok(Tree {
+    Ok(SearchTree {
         name: "vendored crates",
         path,
         question: "how does the walker decide that a gitignore glob matches a path",
@@ -96,14 +96,14 @@ pub(crate) fn big() -> Result<Tree> {
     })
 }
 
-fn place(name: &str) -> Result<PathBuf> {
+fn tree_path(name: &str) -> Result<PathBuf> {
     let trees = root().join("target/bench/trees");
-    fs::create_dir_all(&trees).context("making the folder for the trees")?;
+    fs::create_dir_all(&trees).context("failed to create the folder of the trees")?;
     Ok(trees.join(name))
 }
 
-/// A repository of its own, so that the ignore rules of this one do not reach into it.
-fn as_repository(path: &Path) -> Result<()> {
+/// Makes the tree a repository, so that the ignore rules of this one do not apply to it.
+fn init_repository(path: &Path) -> Result<()> {
     let mut init = command("git", &["init", "--quiet"]);
     init.arg(path);
     run(init)

@@ -1,11 +1,11 @@
-//! Haskell as far as a list of test cases needs it: names, texts, signs and brackets.
+//! Tokenizes Haskell as far as a list of test cases needs it: names, texts, signs and brackets.
 //!
-//! It is no parser: it knows no layout, no types and no operators. The two ways in which the tests repeat a case for
-//! several names (`map` and `<&>` over a list of texts) are written out.
+//! It is not a parser: it ignores layout, types and operators. The two ways in which the tests repeat a case for several
+//! names (`map` and `<&>` over a list of texts) are expanded.
 
-/// A piece of source. What stands in brackets is one piece.
+/// A token. Brackets and their contents are one token.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Piece {
+pub(crate) enum HaskellToken {
     /// A name or a number.
     Word(String),
     /// A text without its quotes.
@@ -13,16 +13,16 @@ pub(crate) enum Piece {
     /// Characters such as `,` or `<&>`.
     Sign(String),
     /// `( … )`
-    Group(Vec<Piece>),
+    Group(Vec<HaskellToken>),
     /// `[ … ]`
-    List(Vec<Piece>),
+    List(Vec<HaskellToken>),
 }
 
 const SIGNS: &str = "!#$%&*+./<=>?@\\^|-~:";
 
-/// Reads a module. Brackets that do not match end where the text ends: what is not understood is left out later.
-pub(crate) fn read(source: &str) -> Vec<Piece> {
-    let mut open: Vec<(char, Vec<Piece>)> = vec![(' ', Vec::new())];
+/// Tokenizes a module. Unmatched brackets end with the text; unknown syntax is dropped later.
+pub(crate) fn tokenize(source: &str) -> Vec<HaskellToken> {
+    let mut open: Vec<(char, Vec<HaskellToken>)> = vec![(' ', Vec::new())];
     let mut rest = source;
     while let Some(first) = rest.chars().next() {
         let taken = match first {
@@ -31,11 +31,11 @@ pub(crate) fn read(source: &str) -> Vec<Piece> {
                 1
             }
             ')' | ']' => {
-                close(&mut open);
+                close_bracket(&mut open);
                 1
             }
             _ => {
-                let (piece, taken) = next(rest, first);
+                let (piece, taken) = next_token(rest, first);
                 if let (Some(piece), Some((_, pieces))) = (piece, open.last_mut()) {
                     pieces.push(piece);
                 }
@@ -45,25 +45,26 @@ pub(crate) fn read(source: &str) -> Vec<Piece> {
         rest = rest.get(taken..).unwrap_or_default();
     }
     while open.len() > 1 {
-        close(&mut open);
+        close_bracket(&mut open);
     }
-    written_out(open.pop().map(|(_, pieces)| pieces).unwrap_or_default())
+    expand_repetitions(open.pop().map(|(_, pieces)| pieces).unwrap_or_default())
 }
 
-fn close(open: &mut Vec<(char, Vec<Piece>)>) {
+fn close_bracket(open: &mut Vec<(char, Vec<HaskellToken>)>) {
     if open.len() < 2 {
         return;
     }
     let Some((bracket, pieces)) = open.pop() else { return };
-    let pieces = written_out(pieces);
-    let piece = if bracket == '(' { Piece::Group(pieces) } else { Piece::List(pieces) };
+    let pieces = expand_repetitions(pieces);
+    let piece =
+        if bracket == '(' { HaskellToken::Group(pieces) } else { HaskellToken::List(pieces) };
     if let Some((_, outer)) = open.last_mut() {
         outer.push(piece);
     }
 }
 
-/// The piece at the beginning, and how many bytes it takes; spaces and comments are none.
-fn next(rest: &str, first: char) -> (Option<Piece>, usize) {
+/// Returns the first token and its length in bytes; spaces and comments have no token.
+fn next_token(rest: &str, first: char) -> (Option<HaskellToken>, usize) {
     let is_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '\'' | '.');
     let while_true = |holds: &dyn Fn(char) -> bool| rest.find(|c| !holds(c)).unwrap_or(rest.len());
     if rest.starts_with("--") {
@@ -73,29 +74,29 @@ fn next(rest: &str, first: char) -> (Option<Piece>, usize) {
         return (None, rest.find("-}").map_or(rest.len(), |at| at + 2));
     }
     match first {
-        '"' => text(rest),
-        // A character; the quotes at the end of a name are part of the name.
-        '\'' => (None, character(rest)),
+        '"' => read_text(rest),
+        // A character literal; quotes at the end of a name are part of the name.
+        '\'' => (None, skip_character(rest)),
         _ if first.is_alphanumeric() || first == '_' => {
             let taken = while_true(&is_name);
-            (Some(Piece::Word(rest[..taken].to_owned())), taken)
+            (Some(HaskellToken::Word(rest[..taken].to_owned())), taken)
         }
         _ if SIGNS.contains(first) => {
             let taken = while_true(&|c| SIGNS.contains(c));
-            (Some(Piece::Sign(rest[..taken].to_owned())), taken)
+            (Some(HaskellToken::Sign(rest[..taken].to_owned())), taken)
         }
-        ',' | ';' | '`' | '{' | '}' => (Some(Piece::Sign(first.to_string())), 1),
+        ',' | ';' | '`' | '{' | '}' => (Some(HaskellToken::Sign(first.to_string())), 1),
         _ => (None, first.len_utf8()),
     }
 }
 
-/// Texts of test cases have no escapes but `\"` and `\\`; others are kept as they are written.
-fn text(rest: &str) -> (Option<Piece>, usize) {
+/// Reads a text. Test cases have no escapes but `\"` and `\\`; others are kept as written.
+fn read_text(rest: &str) -> (Option<HaskellToken>, usize) {
     let mut text = String::new();
     let mut characters = rest.char_indices().skip(1);
     while let Some((at, character)) = characters.next() {
         match character {
-            '"' => return (Some(Piece::Text(text)), at + 1),
+            '"' => return (Some(HaskellToken::Text(text)), at + 1),
             '\\' => match characters.next() {
                 Some((_, escaped @ ('"' | '\\'))) => text.push(escaped),
                 Some((_, other)) => text.extend(['\\', other]),
@@ -104,10 +105,10 @@ fn text(rest: &str) -> (Option<Piece>, usize) {
             _ => text.push(character),
         }
     }
-    (Some(Piece::Text(text)), rest.len())
+    (Some(HaskellToken::Text(text)), rest.len())
 }
 
-fn character(rest: &str) -> usize {
+fn skip_character(rest: &str) -> usize {
     let mut characters = rest.char_indices().skip(1);
     let mut at_most = 0;
     while let Some((at, character)) = characters.next() {
@@ -123,15 +124,15 @@ fn character(rest: &str) -> usize {
     1
 }
 
-/// Writes repetitions out: `map (\name -> body) [texts]` and `[texts] <&> \name -> body`.
-fn written_out(pieces: Vec<Piece>) -> Vec<Piece> {
+/// Expands repetitions: `map (\name -> body) [texts]` and `[texts] <&> \name -> body`.
+fn expand_repetitions(pieces: Vec<HaskellToken>) -> Vec<HaskellToken> {
     let mut out = Vec::new();
     let mut rest = pieces.as_slice();
     while let Some((first, after)) = rest.split_first() {
-        if let Some((repeated, after)) = mapped(rest) {
+        if let Some((repeated, after)) = expand_map(rest) {
             out.extend(repeated);
             rest = after;
-        } else if let Some(repeated) = flipped(rest) {
+        } else if let Some(repeated) = expand_flipped_map(rest) {
             out.extend(repeated);
             rest = &[];
         } else {
@@ -142,93 +143,114 @@ fn written_out(pieces: Vec<Piece>) -> Vec<Piece> {
     out
 }
 
-fn mapped(pieces: &[Piece]) -> Option<(Vec<Piece>, &[Piece])> {
-    let [Piece::Word(map), Piece::Group(lambda), Piece::List(texts), after @ ..] = pieces else {
+fn expand_map(pieces: &[HaskellToken]) -> Option<(Vec<HaskellToken>, &[HaskellToken])> {
+    let [
+        HaskellToken::Word(map),
+        HaskellToken::Group(lambda),
+        HaskellToken::List(texts),
+        after @ ..,
+    ] = pieces
+    else {
         return None;
     };
     if map != "map" {
         return None;
     }
-    Some((repeated(lambda, texts)?, after))
+    Some((repeat_body(lambda, texts)?, after))
 }
 
-/// The body of this form goes on to the end of what it stands in.
-fn flipped(pieces: &[Piece]) -> Option<Vec<Piece>> {
-    let [Piece::List(texts), Piece::Sign(sign), lambda @ ..] = pieces else { return None };
+/// Expands `[texts] <&> \name -> body`; the body extends to the end of the enclosing brackets.
+fn expand_flipped_map(pieces: &[HaskellToken]) -> Option<Vec<HaskellToken>> {
+    let [HaskellToken::List(texts), HaskellToken::Sign(sign), lambda @ ..] = pieces else {
+        return None;
+    };
     if sign != "<&>" {
         return None;
     }
-    repeated(lambda, texts)
+    repeat_body(lambda, texts)
 }
 
-fn repeated(lambda: &[Piece], texts: &[Piece]) -> Option<Vec<Piece>> {
-    let [Piece::Sign(backslash), Piece::Word(name), Piece::Sign(arrow), body @ ..] = lambda else {
+fn repeat_body(lambda: &[HaskellToken], texts: &[HaskellToken]) -> Option<Vec<HaskellToken>> {
+    let [
+        HaskellToken::Sign(backslash),
+        HaskellToken::Word(name),
+        HaskellToken::Sign(arrow),
+        body @ ..,
+    ] = lambda
+    else {
         return None;
     };
     if backslash != "\\" || arrow != "->" {
         return None;
     }
-    let texts = texts.iter().filter(|piece| matches!(piece, Piece::Text(_)));
-    let with = |text: &Piece| Piece::Group(body.iter().map(|it| put(it, name, text)).collect());
-    let separate = |piece| [piece, Piece::Sign(",".to_owned())];
+    let texts = texts.iter().filter(|piece| matches!(piece, HaskellToken::Text(_)));
+    let with = |text: &HaskellToken| {
+        HaskellToken::Group(body.iter().map(|it| substitute(it, name, text)).collect())
+    };
+    let separate = |piece| [piece, HaskellToken::Sign(",".to_owned())];
     Some(texts.map(with).flat_map(separate).collect())
 }
 
-/// The piece with a text for a name.
-fn put(piece: &Piece, name: &str, text: &Piece) -> Piece {
-    let all = |pieces: &[Piece]| pieces.iter().map(|inner| put(inner, name, text)).collect();
+/// Returns the token with a text in place of a name.
+fn substitute(piece: &HaskellToken, name: &str, text: &HaskellToken) -> HaskellToken {
+    let all = |pieces: &[HaskellToken]| {
+        pieces.iter().map(|inner| substitute(inner, name, text)).collect()
+    };
     match piece {
-        Piece::Word(word) if word == name => text.clone(),
-        Piece::Group(pieces) => Piece::Group(all(pieces)),
-        Piece::List(pieces) => Piece::List(all(pieces)),
+        HaskellToken::Word(word) if word == name => text.clone(),
+        HaskellToken::Group(pieces) => HaskellToken::Group(all(pieces)),
+        HaskellToken::List(pieces) => HaskellToken::List(all(pieces)),
         other => other.clone(),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Piece, read};
+    use super::{HaskellToken, tokenize};
 
-    /// Pieces on one line, texts in quotes.
-    fn shown(pieces: &[Piece]) -> String {
-        let one = |piece: &Piece| match piece {
-            Piece::Word(text) | Piece::Sign(text) => text.clone(),
-            Piece::Text(text) => format!("{text:?}"),
-            Piece::Group(inner) => format!("({})", shown(inner)),
-            Piece::List(inner) => format!("[{}]", shown(inner)),
+    /// Formats tokens on one line, texts in quotes.
+    fn format_tokens(pieces: &[HaskellToken]) -> String {
+        let one = |piece: &HaskellToken| match piece {
+            HaskellToken::Word(text) | HaskellToken::Sign(text) => text.clone(),
+            HaskellToken::Text(text) => format!("{text:?}"),
+            HaskellToken::Group(inner) => format!("({})", format_tokens(inner)),
+            HaskellToken::List(inner) => format!("[{}]", format_tokens(inner)),
         };
         pieces.iter().map(one).collect::<Vec<_>>().join(" ")
     }
 
     #[track_caller]
-    fn check(source: &str, expected: &str) {
-        assert_eq!(shown(&read(source)), expected);
+    fn assert_tokens(source: &str, expected: &str) {
+        assert_eq!(format_tokens(&tokenize(source)), expected);
     }
 
     #[test]
     fn reads_names_texts_and_brackets() {
-        check(
+        assert_tokens(
             "f' (Just \"a\\\"b\") -- g\n  [x, 0x1f] {- h -} `seq` \"\\d\"",
             r#"f' (Just "a\"b") [x , 0x1f] ` seq ` "\\d""#,
         );
-        check("takeWhile (/= '+') '\\'' v'", "takeWhile (/=) v'");
+        assert_tokens("takeWhile (/= '+') '\\'' v'", "takeWhile (/=) v'");
     }
 
     #[test]
-    fn writes_repetitions_out() {
-        check(r#"map (\c -> f (Just c)) ["a", "b"]"#, r#"(f (Just "a")) , (f (Just "b")) ,"#);
-        check(r#"(["a"] <&> \n -> ("without", g n))"#, r#"((("without" , g "a")) ,)"#);
+    fn expands_repetitions() {
+        assert_tokens(
+            r#"map (\c -> f (Just c)) ["a", "b"]"#,
+            r#"(f (Just "a")) , (f (Just "b")) ,"#,
+        );
+        assert_tokens(r#"(["a"] <&> \n -> ("without", g n))"#, r#"((("without" , g "a")) ,)"#);
     }
 
     #[test]
-    fn brackets_that_do_not_match_lose_nothing() {
-        check("a) [b (c", "a [b (c)]");
+    fn keeps_tokens_in_unmatched_brackets() {
+        assert_tokens("a) [b (c", "a [b (c)]");
     }
 
     proptest::proptest! {
         #[test]
-        fn any_text_is_read(source: String) {
-            let _ = read(&source);
+        fn tokenizes_any_text(source: String) {
+            let _ = tokenize(&source);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! One run: a contract with its settings becomes the outcomes of its tests.
+//! One run: fuzzes a smart contract with its settings and returns the outcomes of its tests.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,49 +15,53 @@ use fuzz::reproducer;
 use fuzz::target::Target;
 use solidity::Build;
 
-/// What became of a run.
+/// Result of a run.
 #[derive(Debug)]
-pub(crate) enum Ran {
-    Refused(Refusal),
-    Ended(Vec<Outcome>),
+pub(crate) enum SuiteRun {
+    Refused(RunRefusal),
+    Ended(Vec<TestOutcome>),
 }
 
-/// Why nothing ran.
+/// The reason why a run was refused.
 #[derive(Debug)]
-pub(crate) struct Refusal {
-    /// Echidna's name for the reason; None where it has none.
+pub(crate) struct RunRefusal {
+    /// Echidna's name for the reason, if it has one.
     pub(crate) exception: Option<&'static str>,
     pub(crate) why: String,
 }
 
-/// A test and what was found of it.
+/// A test and its finding.
 #[derive(Debug)]
-pub(crate) struct Outcome {
+pub(crate) struct TestOutcome {
     pub(crate) test: String,
-    pub(crate) found: Found,
+    pub(crate) found: TestFinding,
 }
 
 #[derive(Debug)]
-pub(crate) enum Found {
+pub(crate) enum TestFinding {
     Holds,
-    /// The smallest sequence of each place where it fails.
-    Fails(Vec<Vec<Shown>>),
+    /// The smallest sequence for each location where it fails.
+    Fails(Vec<Vec<PrintedCall>>),
     Largest(I256),
 }
 
-/// A call as it is compared and printed.
+/// A call in a form to compare and to print.
 #[derive(Clone, Debug)]
-pub(crate) struct Shown {
-    /// None where no function is called.
+pub(crate) struct PrintedCall {
+    /// `None` if no function is called.
     pub(crate) function: Option<String>,
-    /// None where an argument is no single word.
+    /// `None` if an argument is not a single word.
     pub(crate) words: Option<Vec<U256>>,
     pub(crate) is_idle: bool,
     pub(crate) text: String,
 }
 
-/// The contract that Echidna would take: the one that is named, or the first by name.
-pub(crate) fn choose(build: &Build, file: &str, name: Option<&str>) -> Result<usize, Refusal> {
+/// Returns the smart contract that Echidna would choose: the named one, or the first by name.
+pub(crate) fn choose_contract(
+    build: &Build,
+    file: &str,
+    name: Option<&str>,
+) -> Result<usize, RunRefusal> {
     let mut own: BTreeMap<&str, usize> = BTreeMap::new();
     for (index, contract) in build.contracts.iter().enumerate() {
         if contract.source == file || name == Some(contract.name.as_str()) {
@@ -68,17 +72,21 @@ pub(crate) fn choose(build: &Build, file: &str, name: Option<&str>) -> Result<us
         Some(name) => own.get(name),
         None => own.values().next(),
     };
-    chosen.copied().ok_or_else(|| Refusal {
+    chosen.copied().ok_or_else(|| RunRefusal {
         exception: Some("ContractNotFound"),
         why: format!("there is no contract `{}`", name.unwrap_or("")),
     })
 }
 
-/// Fuzzes a contract of the build with one worker.
-pub(crate) fn run(build: &Arc<Build>, contract: usize, settings: Settings) -> Result<Ran> {
+/// Fuzzes a smart contract of the build with one worker.
+pub(crate) fn fuzz_contract(
+    build: &Arc<Build>,
+    contract: usize,
+    settings: Settings,
+) -> Result<SuiteRun> {
     let target = match deploy(build.clone(), contract, &settings) {
         Ok(target) => Arc::new(target),
-        Err(error) => return Ok(Ran::Refused(refusal(&error))),
+        Err(error) => return Ok(SuiteRun::Refused(describe_refusal(&error))),
     };
     let start = Start {
         dictionary: Dictionary::of(&target, &settings),
@@ -89,15 +97,15 @@ pub(crate) fn run(build: &Arc<Build>, contract: usize, settings: Settings) -> Re
         commands: Vec::new(),
         recorder: Box::new(()),
     };
-    let summary = Campaign::start(start).context("starting a worker")?.wait();
+    let summary = Campaign::start(start).context("failed to start a worker")?.wait();
     if summary.ended.contains(&Ended::Crashed) {
         let why = "the worker crashed".to_owned();
-        return Ok(Ran::Refused(Refusal { exception: None, why }));
+        return Ok(SuiteRun::Refused(RunRefusal { exception: None, why }));
     }
-    Ok(Ran::Ended(outcomes(&target, &summary)))
+    Ok(SuiteRun::Ended(collect_outcomes(&target, &summary)))
 }
 
-fn refusal(error: &DeployError) -> Refusal {
+fn describe_refusal(error: &DeployError) -> RunRefusal {
     let exception = match error {
         DeployError::Abstract(_) => Some("NoBytecode"),
         DeployError::NoSuchContract(_) => Some("ContractNotFound"),
@@ -112,28 +120,28 @@ fn refusal(error: &DeployError) -> Refusal {
         DeployError::NoFunctions { .. } => Some("NoFuncs"),
         _ => None,
     };
-    Refusal { exception, why: error.to_string() }
+    RunRefusal { exception, why: error.to_string() }
 }
 
-fn outcomes(target: &Target, summary: &Summary) -> Vec<Outcome> {
+fn collect_outcomes(target: &Target, summary: &Summary) -> Vec<TestOutcome> {
     let tests = target.tests.iter().enumerate();
     let outcome = |(index, test): (usize, &fuzz::target::Test)| {
         let largest = summary.best.iter().find(|best| best.test == index);
         let failures = summary.failures.iter().filter(|failure| failure.test == index);
-        let sequences: Vec<Vec<Shown>> = failures
-            .map(|failure| failure.calls.iter().map(|call| shown(target, call)).collect())
+        let sequences: Vec<Vec<PrintedCall>> = failures
+            .map(|failure| failure.calls.iter().map(|call| print_call(target, call)).collect())
             .collect();
         let found = match (largest, sequences.is_empty()) {
-            (Some(largest), _) => Found::Largest(largest.value),
-            (None, false) => Found::Fails(sequences),
-            (None, true) => Found::Holds,
+            (Some(largest), _) => TestFinding::Largest(largest.value),
+            (None, false) => TestFinding::Fails(sequences),
+            (None, true) => TestFinding::Holds,
         };
-        Outcome { test: test.name.clone(), found }
+        TestOutcome { test: test.name.clone(), found }
     };
     tests.map(outcome).collect()
 }
 
-fn shown(target: &Target, call: &Call) -> Shown {
+fn print_call(target: &Target, call: &Call) -> PrintedCall {
     let text = reproducer::solidity::call(call, target);
     match &call.what {
         What::Function { function, args } => {
@@ -142,33 +150,33 @@ fn shown(target: &Target, call: &Call) -> Shown {
                 Value::Bytes(_) | Value::List(_) => None,
             };
             let function = Some(target.function(*function).name.clone());
-            Shown { function, words: args.iter().map(word).collect(), is_idle: false, text }
+            PrintedCall { function, words: args.iter().map(word).collect(), is_idle: false, text }
         }
-        What::Data(_) => Shown { function: None, words: None, is_idle: false, text },
-        What::Nothing => Shown { function: None, words: None, is_idle: true, text },
+        What::Data(_) => PrintedCall { function: None, words: None, is_idle: false, text },
+        What::Nothing => PrintedCall { function: None, words: None, is_idle: true, text },
     }
 }
 
-impl Outcome {
-    /// The name without the types of arguments, which Echidna's tests leave out.
+impl TestOutcome {
+    /// Returns the name without argument types, as Echidna's tests write it.
     pub(crate) fn bare_name(&self) -> &str {
         self.test.split('(').next().unwrap_or(&self.test)
     }
 
-    pub(crate) fn sequences(&self) -> &[Vec<Shown>] {
+    pub(crate) fn sequences(&self) -> &[Vec<PrintedCall>] {
         match &self.found {
-            Found::Fails(sequences) => sequences,
-            Found::Holds | Found::Largest(_) => &[],
+            TestFinding::Fails(sequences) => sequences,
+            TestFinding::Holds | TestFinding::Largest(_) => &[],
         }
     }
 }
 
-impl std::fmt::Display for Found {
+impl std::fmt::Display for TestFinding {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Found::Holds => out.write_str("passes"),
-            Found::Largest(value) => write!(out, "at least {value}"),
-            Found::Fails(sequences) => {
+            TestFinding::Holds => out.write_str("passes"),
+            TestFinding::Largest(value) => write!(out, "at least {value}"),
+            TestFinding::Fails(sequences) => {
                 let shortest = sequences.iter().min_by_key(|calls| calls.len());
                 let calls = shortest.map_or(&[][..], Vec::as_slice);
                 let texts: Vec<_> = calls.iter().map(|call| call.text.as_str()).collect();

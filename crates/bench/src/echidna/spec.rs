@@ -1,34 +1,34 @@
-//! What Echidna's own tests expect: cases with the outcomes that they want, from the Haskell that states them.
+//! Expectations of Echidna's own tests: cases and expected outcomes, from their Haskell source.
 
-use super::haskell::Piece;
+use super::haskell::HaskellToken;
 
-/// One run and what it must show.
+/// One run and its expected outcomes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Case {
-    /// Below `tests/solidity`, as the configuration.
+pub(crate) struct SuiteCase {
+    /// Relative to `tests/solidity`, like the configuration.
     pub(crate) file: String,
-    /// The first of the file if none is named.
+    /// The first smart contract of the file if `None`.
     pub(crate) contract: Option<String>,
     pub(crate) config: Option<String>,
-    /// The compilers that it is meant for.
-    pub(crate) versions: Vec<Requirement>,
-    /// True if the limits of the suite are used instead of those of the configuration.
+    /// Compiler versions that the case is for.
+    pub(crate) versions: Vec<SolcRequirement>,
+    /// True if the limits of the suite replace those of the configuration.
     pub(crate) is_limited: bool,
-    /// Instead of the one of the configuration.
+    /// Replaces the mode of the configuration.
     pub(crate) mode: Option<String>,
-    pub(crate) wanted: Vec<Wanted>,
+    pub(crate) wanted: Vec<ExpectedOutcome>,
 }
 
 /// A condition on the compiler's version.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Requirement {
+pub(crate) struct SolcRequirement {
     sign: String,
     version: [u32; 3],
 }
 
-/// What a case expects of one test.
+/// Expected outcome of one test.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Wanted {
+pub(crate) enum ExpectedOutcome {
     Passed(String),
     Solved(String),
     SolvedLen {
@@ -39,9 +39,9 @@ pub(crate) enum Wanted {
         test: String,
         call: ExpectedCall,
     },
-    /// No call of the sequence may be one that does nothing.
+    /// No call of the sequence may be idle.
     SolvedWithoutIdling(String),
-    /// Some test fails by a call of the function; `test` is Echidna's name for what it watches.
+    /// Some test fails by a call of the function; `test` is Echidna's name for the condition.
     SolvedUsing {
         test: String,
         function: String,
@@ -53,7 +53,7 @@ pub(crate) enum Wanted {
     },
     /// Every test holds before the first call.
     AllHold,
-    /// Loading is refused, by the name that Echidna has for the reason.
+    /// Loading is refused, with Echidna's name for the reason.
     Refused(String),
     /// About coverage, gas or files.
     NotAnOutcome(String),
@@ -66,48 +66,49 @@ pub(crate) struct ExpectedCall {
     pub(crate) arguments: Vec<i128>,
 }
 
-/// All that a module states.
+/// Contents of a module.
 #[derive(Debug, Default)]
-pub(crate) struct Module {
-    pub(crate) cases: Vec<Case>,
-    /// Tests that run no contract, by name.
+pub(crate) struct SuiteModule {
+    pub(crate) cases: Vec<SuiteCase>,
+    /// Names of tests that run no smart contract.
     pub(crate) others: Vec<String>,
 }
 
-/// Collects the cases from the pieces of a module.
-pub(crate) fn collect(pieces: &[Piece]) -> Module {
-    let mut module = Module::default();
-    visit(pieces, &mut module);
+/// Collects the cases from the tokens of a module.
+pub(crate) fn collect_cases(pieces: &[HaskellToken]) -> SuiteModule {
+    let mut module = SuiteModule::default();
+    visit_tokens(pieces, &mut module);
     module
 }
 
-fn visit(pieces: &[Piece], module: &mut Module) {
+fn visit_tokens(pieces: &[HaskellToken], module: &mut SuiteModule) {
     for (index, piece) in pieces.iter().enumerate() {
         match piece {
-            Piece::Group(inner) | Piece::List(inner) => visit(inner, module),
-            Piece::Word(word) => {
+            HaskellToken::Group(inner) | HaskellToken::List(inner) => visit_tokens(inner, module),
+            HaskellToken::Word(word) => {
                 let rest = &pieces[index + 1..];
-                module.cases.extend(case(word, arguments(rest)));
-                if let ("testCase", Some(Piece::Text(name))) = (word.as_str(), rest.first()) {
+                module.cases.extend(parse_case(word, call_arguments(rest)));
+                if let ("testCase", Some(HaskellToken::Text(name))) = (word.as_str(), rest.first())
+                {
                     module.others.push(name.clone());
                 }
             }
-            Piece::Text(_) | Piece::Sign(_) => {}
+            HaskellToken::Text(_) | HaskellToken::Sign(_) => {}
         }
     }
 }
 
-/// What belongs to a call: everything up to the next comma, without signs.
-fn arguments(rest: &[Piece]) -> Vec<&Piece> {
-    let is_comma = |piece: &&Piece| matches!(piece, Piece::Sign(sign) if sign == ",");
+/// Returns the arguments of a call: all tokens up to the next comma, without signs.
+fn call_arguments(rest: &[HaskellToken]) -> Vec<&HaskellToken> {
+    let is_comma = |piece: &&HaskellToken| matches!(piece, HaskellToken::Sign(sign) if sign == ",");
     let own = rest.iter().take_while(|piece| !is_comma(piece));
-    own.filter(|piece| !matches!(piece, Piece::Sign(_))).collect()
+    own.filter(|piece| !matches!(piece, HaskellToken::Sign(_))).collect()
 }
 
-/// The case that a call of one of the suite's own functions states; None for definitions and imports of them.
-fn case(function: &str, arguments: Vec<&Piece>) -> Option<Case> {
-    use Role::{Config, Contract, File, Limits, Mode, Skip, Version};
-    let (roles, is_limited): (&[Role], bool) = match function {
+/// Parses a call of one of the suite's functions; `None` for their definitions and imports.
+fn parse_case(function: &str, arguments: Vec<&HaskellToken>) -> Option<SuiteCase> {
+    use ArgumentRole::{Config, Contract, File, Limits, Mode, Skip, Version};
+    let (roles, is_limited): (&[ArgumentRole], bool) = match function {
         "testContract" => (&[File, Config], true),
         "testContractV" => (&[File, Version, Config], true),
         "testContract'" => (&[File, Contract, Version, Config, Limits, Skip], false),
@@ -119,7 +120,7 @@ fn case(function: &str, arguments: Vec<&Piece>) -> Option<Case> {
         _ => return None,
     };
     let (given, rest) = arguments.split_at_checked(roles.len())?;
-    let mut case = Case {
+    let mut case = SuiteCase {
         file: String::new(),
         contract: None,
         config: None,
@@ -132,20 +133,22 @@ fn case(function: &str, arguments: Vec<&Piece>) -> Option<Case> {
         role.take(piece, &mut case)?;
     }
     case.wanted = match function {
-        "checkConstructorConditions" => vec![Wanted::AllHold],
-        _ if function.starts_with("loadFails") => vec![Wanted::Refused(exception(rest)?)],
+        "checkConstructorConditions" => vec![ExpectedOutcome::AllHold],
+        _ if function.starts_with("loadFails") => {
+            vec![ExpectedOutcome::Refused(parse_exception(rest)?)]
+        }
         _ => {
             let mut wanted = Vec::new();
-            rest.iter().for_each(|piece| checks(piece, &mut wanted));
+            rest.iter().for_each(|piece| collect_checks(piece, &mut wanted));
             wanted
         }
     };
     Some(case)
 }
 
-/// What an argument means.
+/// Meaning of an argument.
 #[derive(Clone, Copy)]
-enum Role {
+enum ArgumentRole {
     File,
     Contract,
     Version,
@@ -155,136 +158,152 @@ enum Role {
     Skip,
 }
 
-impl Role {
-    fn take(self, piece: &Piece, case: &mut Case) -> Option<()> {
+impl ArgumentRole {
+    fn take(self, piece: &HaskellToken, case: &mut SuiteCase) -> Option<()> {
         match self {
-            Role::File => case.file = text(piece)?,
-            Role::Contract => case.contract = optional(piece),
-            Role::Config => case.config = optional(piece),
-            Role::Mode => case.mode = Some(text(piece)?),
-            Role::Version => requirements(std::slice::from_ref(piece), &mut case.versions),
-            Role::Limits => case.is_limited = *piece == Piece::Word("True".to_owned()),
-            Role::Skip => {}
+            ArgumentRole::File => case.file = token_text(piece)?,
+            ArgumentRole::Contract => case.contract = optional_text(piece),
+            ArgumentRole::Config => case.config = optional_text(piece),
+            ArgumentRole::Mode => case.mode = Some(token_text(piece)?),
+            ArgumentRole::Version => {
+                collect_requirements(std::slice::from_ref(piece), &mut case.versions)
+            }
+            ArgumentRole::Limits => {
+                case.is_limited = *piece == HaskellToken::Word("True".to_owned())
+            }
+            ArgumentRole::Skip => {}
         }
         Some(())
     }
 }
 
-fn text(piece: &Piece) -> Option<String> {
+fn token_text(piece: &HaskellToken) -> Option<String> {
     match piece {
-        Piece::Text(text) => Some(text.clone()),
+        HaskellToken::Text(text) => Some(text.clone()),
         _ => None,
     }
 }
 
-/// `(Just "…")`; anything else is `Nothing`.
-fn optional(piece: &Piece) -> Option<String> {
+/// Parses `(Just "…")`; anything else is `Nothing`.
+fn optional_text(piece: &HaskellToken) -> Option<String> {
     match piece {
-        Piece::Group(inner) => inner.iter().find_map(text),
+        HaskellToken::Group(inner) => inner.iter().find_map(token_text),
         _ => None,
     }
 }
 
-/// `\v -> v >= solcV (0,5,0) && v < solcV (0,6,0)`, and the same without the name.
-fn requirements(pieces: &[Piece], found: &mut Vec<Requirement>) {
+/// Parses `\v -> v >= solcV (0,5,0) && v < solcV (0,6,0)`, also without the name.
+fn collect_requirements(pieces: &[HaskellToken], found: &mut Vec<SolcRequirement>) {
     for window in pieces.windows(3) {
-        if let [Piece::Sign(sign), Piece::Word(word), Piece::Group(numbers)] = window
+        if let [HaskellToken::Sign(sign), HaskellToken::Word(word), HaskellToken::Group(numbers)] =
+            window
             && word == "solcV"
         {
-            let numbers = numbers.iter().filter_map(number);
+            let numbers = numbers.iter().filter_map(parse_number);
             let mut version = [0; 3];
             for (place, number) in version.iter_mut().zip(numbers) {
                 *place = u32::try_from(number).unwrap_or_default();
             }
-            found.push(Requirement { sign: sign.clone(), version });
+            found.push(SolcRequirement { sign: sign.clone(), version });
         }
     }
     for piece in pieces {
-        if let Piece::Group(inner) = piece {
-            requirements(inner, found);
+        if let HaskellToken::Group(inner) = piece {
+            collect_requirements(inner, found);
         }
     }
 }
 
-/// The first alternative of `\case X _ -> True; …`.
-fn exception(rest: &[&Piece]) -> Option<String> {
+/// Returns the first alternative of `\case X _ -> True; …`.
+fn parse_exception(rest: &[&HaskellToken]) -> Option<String> {
     let mut words = rest.iter().filter_map(|piece| match piece {
-        Piece::Word(word) => Some(word),
+        HaskellToken::Word(word) => Some(word),
         _ => None,
     });
     words.find(|word| *word == "case")?;
     words.next().cloned()
 }
 
-/// Pairs of a message and a check, wherever they stand.
-fn checks(piece: &Piece, wanted: &mut Vec<Wanted>) {
-    let (Piece::Group(inner) | Piece::List(inner)) = piece else { return };
-    let comma = inner.iter().position(|piece| *piece == Piece::Sign(",".to_owned()));
+/// Collects pairs of a message and a check at any depth.
+fn collect_checks(piece: &HaskellToken, wanted: &mut Vec<ExpectedOutcome>) {
+    let (HaskellToken::Group(inner) | HaskellToken::List(inner)) = piece else { return };
+    let comma = inner.iter().position(|piece| *piece == HaskellToken::Sign(",".to_owned()));
     let check = comma.map(|comma| &inner[comma + 1..]);
-    if let (Some(Piece::Text(_)), Some([Piece::Word(name), rest @ ..])) = (inner.first(), check) {
-        wanted.push(check_of(name, &arguments(rest)));
+    if let (Some(HaskellToken::Text(_)), Some([HaskellToken::Word(name), rest @ ..])) =
+        (inner.first(), check)
+    {
+        wanted.push(parse_check(name, &call_arguments(rest)));
         return;
     }
-    inner.iter().for_each(|piece| checks(piece, wanted));
+    inner.iter().for_each(|piece| collect_checks(piece, wanted));
 }
 
-fn check_of(name: &str, arguments: &[&Piece]) -> Wanted {
+fn parse_check(name: &str, arguments: &[&HaskellToken]) -> ExpectedOutcome {
     let known = match (name, arguments) {
-        ("passed" | "verified", [Piece::Text(test)]) => Some(Wanted::Passed(test.clone())),
-        ("solved", [Piece::Text(test)]) => Some(Wanted::Solved(test.clone())),
-        ("notPresent", [Piece::Text(test)]) => Some(Wanted::Absent(test.clone())),
-        ("solvedLen", [calls, Piece::Text(test)]) => {
-            let calls = number(calls).and_then(|calls| usize::try_from(calls).ok());
-            calls.map(|calls| Wanted::SolvedLen { test: test.clone(), calls })
+        ("passed" | "verified", [HaskellToken::Text(test)]) => {
+            Some(ExpectedOutcome::Passed(test.clone()))
         }
-        ("solvedUsing", [Piece::Text(function), Piece::Text(test)]) => {
-            Some(Wanted::SolvedUsing { test: test.clone(), function: function.clone() })
+        ("solved", [HaskellToken::Text(test)]) => Some(ExpectedOutcome::Solved(test.clone())),
+        ("notPresent", [HaskellToken::Text(test)]) => Some(ExpectedOutcome::Absent(test.clone())),
+        ("solvedLen", [calls, HaskellToken::Text(test)]) => {
+            let calls = parse_number(calls).and_then(|calls| usize::try_from(calls).ok());
+            calls.map(|calls| ExpectedOutcome::SolvedLen { test: test.clone(), calls })
         }
-        ("solvedWith", [call, Piece::Text(test)]) => {
-            expected_call(call).map(|call| Wanted::SolvedWith { test: test.clone(), call })
+        ("solvedUsing", [HaskellToken::Text(function), HaskellToken::Text(test)]) => {
+            Some(ExpectedOutcome::SolvedUsing { test: test.clone(), function: function.clone() })
         }
-        ("solvedWithout", [Piece::Word(call), Piece::Text(test)]) if call == "NoCall" => {
-            Some(Wanted::SolvedWithoutIdling(test.clone()))
+        ("solvedWith", [call, HaskellToken::Text(test)]) => parse_expected_call(call)
+            .map(|call| ExpectedOutcome::SolvedWith { test: test.clone(), call }),
+        ("solvedWithout", [HaskellToken::Word(call), HaskellToken::Text(test)])
+            if call == "NoCall" =>
+        {
+            Some(ExpectedOutcome::SolvedWithoutIdling(test.clone()))
         }
-        ("optimized", [Piece::Text(test), value]) => {
-            let value = number(value).and_then(|value| i64::try_from(value).ok());
-            value.map(|value| Wanted::AtLeast { test: test.clone(), value })
+        ("optimized", [HaskellToken::Text(test), value]) => {
+            let value = parse_number(value).and_then(|value| i64::try_from(value).ok());
+            value.map(|value| ExpectedOutcome::AtLeast { test: test.clone(), value })
         }
         _ => None,
     };
-    known.unwrap_or_else(|| Wanted::NotAnOutcome(name.to_owned()))
+    known.unwrap_or_else(|| ExpectedOutcome::NotAnOutcome(name.to_owned()))
 }
 
-/// `(SolCall ("f", [AbiInt 256 (-1), AbiAddress 0]))`
-fn expected_call(piece: &Piece) -> Option<ExpectedCall> {
-    let Piece::Group(call) = piece else { return None };
-    let [Piece::Word(kind), Piece::Group(pair)] = call.as_slice() else { return None };
-    let (Some(Piece::Text(function)), Some(Piece::List(list))) = (pair.first(), pair.last()) else {
+/// Parses `(SolCall ("f", [AbiInt 256 (-1), AbiAddress 0]))`.
+fn parse_expected_call(piece: &HaskellToken) -> Option<ExpectedCall> {
+    let HaskellToken::Group(call) = piece else { return None };
+    let [HaskellToken::Word(kind), HaskellToken::Group(pair)] = call.as_slice() else {
         return None;
     };
-    let arguments = list.split(|piece| *piece == Piece::Sign(",".to_owned()));
-    let arguments = arguments.filter_map(|argument| argument.last()).map(number);
+    let (Some(HaskellToken::Text(function)), Some(HaskellToken::List(list))) =
+        (pair.first(), pair.last())
+    else {
+        return None;
+    };
+    let arguments = list.split(|piece| *piece == HaskellToken::Sign(",".to_owned()));
+    let arguments = arguments.filter_map(|argument| argument.last()).map(parse_number);
     let arguments = arguments.collect::<Option<_>>()?;
     (kind == "SolCall").then(|| ExpectedCall { function: function.clone(), arguments })
 }
 
-/// `12`, `0xff` or `(-1)`.
-fn number(piece: &Piece) -> Option<i128> {
+/// Parses `12`, `0xff` or `(-1)`.
+fn parse_number(piece: &HaskellToken) -> Option<i128> {
     match piece {
-        Piece::Word(word) => match word.strip_prefix("0x") {
+        HaskellToken::Word(word) => match word.strip_prefix("0x") {
             Some(digits) => i128::from_str_radix(digits, 16).ok(),
             None => word.parse().ok(),
         },
-        Piece::Group(inner) => match inner.as_slice() {
-            [Piece::Sign(minus), inner] if minus == "-" => number(inner).map(|number| -number),
-            [inner] => number(inner),
+        HaskellToken::Group(inner) => match inner.as_slice() {
+            [HaskellToken::Sign(minus), inner] if minus == "-" => {
+                parse_number(inner).map(|number| -number)
+            }
+            [inner] => parse_number(inner),
             _ => None,
         },
         _ => None,
     }
 }
 
-impl Requirement {
+impl SolcRequirement {
     pub(crate) fn admits(&self, version: [u32; 3]) -> bool {
         match self.sign.as_str() {
             "<" => version < self.version,
@@ -297,45 +316,45 @@ impl Requirement {
     }
 }
 
-impl std::fmt::Display for Requirement {
+impl std::fmt::Display for SolcRequirement {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let [major, minor, patch] = self.version;
         write!(out, "{} {major}.{minor}.{patch}", self.sign)
     }
 }
 
-impl Wanted {
-    /// The test that it is about.
+impl ExpectedOutcome {
+    /// Returns the name of the test.
     pub(crate) fn test(&self) -> &str {
         match self {
-            Wanted::Passed(test)
-            | Wanted::Solved(test)
-            | Wanted::SolvedWithoutIdling(test)
-            | Wanted::Absent(test)
-            | Wanted::SolvedLen { test, .. }
-            | Wanted::SolvedWith { test, .. }
-            | Wanted::SolvedUsing { test, .. }
-            | Wanted::AtLeast { test, .. } => test,
-            Wanted::AllHold | Wanted::Refused(_) => "*",
-            Wanted::NotAnOutcome(what) => what,
+            ExpectedOutcome::Passed(test)
+            | ExpectedOutcome::Solved(test)
+            | ExpectedOutcome::SolvedWithoutIdling(test)
+            | ExpectedOutcome::Absent(test)
+            | ExpectedOutcome::SolvedLen { test, .. }
+            | ExpectedOutcome::SolvedWith { test, .. }
+            | ExpectedOutcome::SolvedUsing { test, .. }
+            | ExpectedOutcome::AtLeast { test, .. } => test,
+            ExpectedOutcome::AllHold | ExpectedOutcome::Refused(_) => "*",
+            ExpectedOutcome::NotAnOutcome(what) => what,
         }
     }
 }
 
-impl std::fmt::Display for Wanted {
+impl std::fmt::Display for ExpectedOutcome {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Wanted::Passed(_) => out.write_str("passes"),
-            Wanted::Solved(_) => out.write_str("fails"),
-            Wanted::SolvedLen { calls, .. } => write!(out, "fails, {calls} calls"),
-            Wanted::SolvedWith { call, .. } => write!(out, "fails with {call}"),
-            Wanted::SolvedWithoutIdling(_) => out.write_str("fails, no idle call"),
-            Wanted::SolvedUsing { function, .. } => write!(out, "fails by {function}"),
-            Wanted::Absent(_) => out.write_str("is no test"),
-            Wanted::AtLeast { value, .. } => write!(out, "at least {value}"),
-            Wanted::AllHold => out.write_str("all hold at first"),
-            Wanted::Refused(reason) => write!(out, "refused: {reason}"),
-            Wanted::NotAnOutcome(_) => out.write_str("-"),
+            ExpectedOutcome::Passed(_) => out.write_str("passes"),
+            ExpectedOutcome::Solved(_) => out.write_str("fails"),
+            ExpectedOutcome::SolvedLen { calls, .. } => write!(out, "fails, {calls} calls"),
+            ExpectedOutcome::SolvedWith { call, .. } => write!(out, "fails with {call}"),
+            ExpectedOutcome::SolvedWithoutIdling(_) => out.write_str("fails, no idle call"),
+            ExpectedOutcome::SolvedUsing { function, .. } => write!(out, "fails by {function}"),
+            ExpectedOutcome::Absent(_) => out.write_str("is no test"),
+            ExpectedOutcome::AtLeast { value, .. } => write!(out, "at least {value}"),
+            ExpectedOutcome::AllHold => out.write_str("all hold at first"),
+            ExpectedOutcome::Refused(reason) => write!(out, "refused: {reason}"),
+            ExpectedOutcome::NotAnOutcome(_) => out.write_str("-"),
         }
     }
 }
@@ -350,10 +369,10 @@ impl std::fmt::Display for ExpectedCall {
 #[cfg(test)]
 mod tests {
     use super::super::haskell;
-    use super::{Case, collect};
+    use super::{SuiteCase, collect_cases};
 
-    /// A case on one line, as far as it is not empty.
-    fn shown(case: &Case) -> String {
+    /// Formats a case on one line.
+    fn format_case(case: &SuiteCase) -> String {
         let versions = case.versions.iter().map(ToString::to_string);
         let wanted = case.wanted.iter().map(|wanted| format!("{} {wanted}", wanted.test()));
         let options = [case.contract.clone(), case.config.clone(), case.mode.clone()];
@@ -366,14 +385,14 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(source: &str, expected: &[&str]) {
-        let module = collect(&haskell::read(source));
-        assert_eq!(module.cases.iter().map(shown).collect::<Vec<_>>(), expected);
+    fn assert_cases(source: &str, expected: &[&str]) {
+        let module = collect_cases(&haskell::tokenize(source));
+        assert_eq!(module.cases.iter().map(format_case).collect::<Vec<_>>(), expected);
     }
 
     #[test]
-    fn reads_the_four_ways_to_state_a_case() {
-        check(
+    fn parses_four_forms_of_a_case() {
+        assert_cases(
             r#"[ testContract "a.sol" Nothing [ ("x failed", passed "x") ]
                , testContractV "b.sol" (Just (>= solcV (0,8,0))) (Just "b.yaml")
                    [ ("x", solved "x"), ("too long", solvedLen 2 "x") ]
@@ -391,8 +410,8 @@ mod tests {
     }
 
     #[test]
-    fn reads_calls_and_repetitions() {
-        check(
+    fn parses_calls_and_repetitions() {
+        assert_cases(
             r#"[ testContract "a.sol" (Just "a.yaml") $
                  [ ("f", solvedWith (SolCall ("f", [AbiInt 256 (-1), AbiAddress 0xff])) "x") ]
                  ++ (["s1", "s2"] <&> \n -> ("without " ++ unpack n, solvedWith (SolCall (n, [])) "x")) ]"#,
@@ -403,8 +422,8 @@ mod tests {
     }
 
     #[test]
-    fn reads_what_is_refused_and_what_holds_at_first() {
-        check(
+    fn parses_refusals_and_initial_conditions() {
+        assert_cases(
             r#"[ loadFails "a.sol" (Just "A") "failed to warn" $
                    \case NoTests -> True; _ -> False
                , loadFailsWith "b.sol" Nothing "optimization" "failed" $
@@ -419,8 +438,8 @@ mod tests {
     }
 
     #[test]
-    fn definitions_and_comments_are_no_cases() {
-        check(
+    fn ignores_definitions_and_comments() {
+        assert_cases(
             r#"import Common (testContract, passed)
                -- testContract "a.sol" Nothing []
                loadFails fp c = loadFailsWith fp c "property""#,

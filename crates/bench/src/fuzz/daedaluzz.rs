@@ -1,7 +1,7 @@
 //! Distinct bugs of mazes 0 to 4 in a fixed processor time, counted by replay.
 //!
-//! The kernel ends each campaign when its time is used; what it had kept on disk by then is run again on plain revm, by a
-//! program that reads nothing else of it.
+//! The kernel ends each campaign when its time is used. The corpus that it left on disk is replayed on plain revm, by a
+//! program that reads only the corpus.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -10,42 +10,46 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
 
-use super::measured::{self, End};
-use super::report::{Cell, Part, median};
-use super::subjects::Subject;
+use super::measured::{self, RunEnd};
+use super::report::{ReportPart, TableCell, median};
+use super::subjects::FuzzSubject;
 use super::tools::{bench_binary, vouch_binary};
 
-/// Of those that the checkout has, these.
+/// Number of mazes of the checkout that are used.
 pub(super) const MAZES: u32 = 5;
-/// For each maze: a hundred in all.
+/// Seconds of processor time for each maze: a hundred in all.
 const SECONDS: u64 = 20;
 const MAX_SEEDS: u64 = 5;
 const GOAL: f64 = 80.0;
-/// More than a campaign can make.
+/// More calls than a campaign can make.
 const CALLS: &str = "1000000000000";
 
-/// What the judge says.
+/// Output of the replay program.
 #[derive(Debug, Deserialize)]
-struct Judged {
+struct ReplayedBugs {
     sequences: usize,
     bugs: BTreeSet<String>,
 }
 
-pub(super) fn run(mazes: &[Subject], seeds: u64, load: f64) -> Result<Part> {
+pub(super) fn count_daedaluzz_bugs(
+    mazes: &[FuzzSubject],
+    seeds: u64,
+    load: f64,
+) -> Result<ReportPart> {
     let columns = ["seed", "maze 0", "maze 1", "maze 2", "maze 3", "maze 4", "distinct bugs"];
     let title = format!("Daedaluzz, {SECONDS} CPU-seconds for each maze, one worker");
-    let mut part = Part::new(&title, load, &columns);
+    let mut part = ReportPart::new(&title, load, &columns);
     let mut sums = Vec::new();
     for seed in 1..=seeds.min(MAX_SEEDS) {
         let found: Vec<f64> = mazes
             .iter()
-            .map(|maze| Ok(found(maze, seed)?.bugs.len() as f64))
+            .map(|maze| Ok(fuzz_maze(maze, seed)?.bugs.len() as f64))
             .collect::<Result<_>>()?;
         let sum: f64 = found.iter().sum();
-        let mut row = vec![Cell::count(seed as f64)];
-        row.extend(found.into_iter().map(Cell::count));
-        row.push(Cell::count(sum));
-        part.row(row);
+        let mut row = vec![TableCell::from_count(seed as f64)];
+        row.extend(found.into_iter().map(TableCell::from_count));
+        row.push(TableCell::from_count(sum));
+        part.add_row(row);
         sums.push(sum);
     }
     let middle = median(&sums).context("no seed was run")?;
@@ -54,20 +58,20 @@ pub(super) fn run(mazes: &[Subject], seeds: u64, load: f64) -> Result<Part> {
         "Daedaluzz: {middle} distinct bugs in {seconds} CPU-seconds, median of {} seeds (goal {GOAL})",
         sums.len()
     );
-    part.goal(middle >= GOAL, text);
+    part.add_goal(middle >= GOAL, text);
     Ok(part)
 }
 
-fn found(maze: &Subject, seed: u64) -> Result<Judged> {
+fn fuzz_maze(maze: &FuzzSubject, seed: u64) -> Result<ReplayedBugs> {
     let corpus = tempfile::tempdir()?;
     let mut vouch = Command::new(vouch_binary());
-    vouch.arg("fuzz").arg(maze.build()).args(["--contract", &maze.contract, "--json"]);
+    vouch.arg("fuzz").arg(maze.build_path()).args(["--contract", &maze.contract, "--json"]);
     vouch.args(["--test-mode", "assertion", "--workers", "1", "--seed", &seed.to_string()]);
     vouch.args(["--test-limit", CALLS, "--corpus-dir"]).arg(corpus.path());
     vouch.current_dir(&maze.folder);
-    let ran = measured::run(&vouch, SECONDS)?;
-    ensure!(ran.end == End::OutOfTime, "vouch on {} ended with {}", maze.title, ran.told());
-    let judged = judge(maze, corpus.path())?;
+    let ran = measured::run_measured(&vouch, SECONDS)?;
+    ensure!(ran.end == RunEnd::OutOfTime, "vouch on {} ended with {}", maze.title, ran.describe());
+    let judged = replay_corpus(maze, corpus.path())?;
     eprintln!(
         "daedaluzz: {}, seed {seed}: {} bugs in {} sequences, {:.1} CPU-seconds",
         maze.title,
@@ -78,11 +82,11 @@ fn found(maze: &Subject, seed: u64) -> Result<Judged> {
     Ok(judged)
 }
 
-fn judge(maze: &Subject, corpus: &Path) -> Result<Judged> {
+fn replay_corpus(maze: &FuzzSubject, corpus: &Path) -> Result<ReplayedBugs> {
     let mut judge = Command::new(bench_binary());
-    judge.arg("bugs").arg(maze.build()).arg(&maze.contract).arg(corpus);
-    let output = judge.output().context("cannot start the judge of bugs")?;
+    judge.arg("bugs").arg(maze.build_path()).arg(&maze.contract).arg(corpus);
+    let output = judge.output().context("failed to start the replay program")?;
     let said = String::from_utf8_lossy(&output.stderr);
-    ensure!(output.status.success(), "the judge of bugs ended with {}: {said}", output.status);
-    serde_json::from_slice(&output.stdout).context("the judge of bugs wrote no JSON")
+    ensure!(output.status.success(), "the replay program failed with {}: {said}", output.status);
+    serde_json::from_slice(&output.stdout).context("the replay program wrote no JSON")
 }

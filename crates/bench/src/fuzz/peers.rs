@@ -1,7 +1,7 @@
-//! The compiler and the peers, from their registry packages, each in a folder under `target/bench/peers`.
+//! Installs the compiler and the peers from their registry packages, each into a folder under `target/bench/peers`.
 //!
-//! The compiler must be there. A peer that cannot be had is left out, and the report says so and why. Deleting the
-//! folder is always safe.
+//! The compiler is required. An unavailable peer is left out, and the report gives the reason. Deleting the folder is
+//! always safe.
 
 use std::env;
 use std::ffi::OsString;
@@ -12,7 +12,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
-use super::prepare::run;
+use super::prepare::run_quietly;
 use xtask::command::{command, root};
 
 const SOLC: (&str, &str) = ("solc", "0.8.37");
@@ -22,70 +22,74 @@ const ECHIDNA: (&str, &str) = ("@crytic/echidna", "0.0.6");
 const ECHIDNA_PROGRAM: &str = "@crytic/echidna/bin/echidna/2.0.2/Ubuntu-18.04/echidna-test";
 const REQUIREMENTS: &str = "crates/bench/src/fuzz/peers/requirements.txt";
 
-/// Programs of ours that peers find on their path, by name.
+/// Our own programs that peers find on their path, by name.
 const PROGRAMS: [(&str, &str); 2] =
     [("solc", include_str!("peers/solc.js")), ("slither", include_str!("peers/slither.py"))];
 
-/// A peer, or why there is none.
-pub(crate) type Peer = Result<PathBuf, String>;
+/// Path of a peer, or the reason why it is missing.
+pub(crate) type PeerProgram = Result<PathBuf, String>;
 
-pub(crate) struct Peers {
+pub(crate) struct FuzzPeers {
     /// The folder of the npm package `solc`.
     package: PathBuf,
     /// The folder of our programs.
     programs: PathBuf,
     /// The folder with the programs `crytic-compile` and `python3`, which has slither.
     crytic: PathBuf,
-    pub(crate) forge: Peer,
-    pub(crate) echidna: Peer,
+    pub(crate) forge: PeerProgram,
+    pub(crate) echidna: PeerProgram,
 }
 
-impl Peers {
+impl FuzzPeers {
     pub(crate) fn install() -> Result<Self> {
         let folder = root().join("target/bench/peers");
-        let package = npm(&folder, SOLC, "solc")
-            .context("the compiler is not there, and nothing can be measured without it")?;
+        let package = install_npm_package(&folder, SOLC, "solc")
+            .context("failed to install the Solidity compiler, which every measurement needs")?;
         let programs = folder.join("fuzz-programs");
         write_programs(&programs)?;
         let crytic = folder.join("crytic");
-        let echidna = npm(&folder, ECHIDNA, ECHIDNA_PROGRAM)
+        let echidna = install_npm_package(&folder, ECHIDNA, ECHIDNA_PROGRAM)
             .and_then(|program| install_crytic(&crytic).map(|()| program));
         Ok(Self {
             package,
             programs,
             crytic: crytic.join("bin"),
-            forge: forge(&folder).map_err(|error| format!("{error:#}")),
+            forge: install_forge(&folder).map_err(|error| format!("{error:#}")),
             echidna: echidna.map_err(|error| format!("{error:#}")),
         })
     }
 
-    /// The compiler as a program.
+    /// Returns the path of the compiler.
     pub(crate) fn solc(&self) -> PathBuf {
         self.programs.join("solc")
     }
 
-    /// A command that finds the compiler and the rest on its path.
+    /// Returns a command that finds the compiler and the other programs on its path.
     pub(crate) fn command(&self, program: &Path) -> Result<Command> {
         let mut path = vec![self.programs.clone(), self.crytic.clone()];
         path.extend(env::split_paths(&env::var_os("PATH").unwrap_or_default()));
-        let path: OsString = env::join_paths(path).context("a folder that no path can name")?;
+        let path: OsString = env::join_paths(path).context("a folder cannot be part of PATH")?;
         let mut command = Command::new(program);
         command.env("PATH", path).env("BENCH_SOLC", &self.package);
         Ok(command)
     }
 }
 
-fn forge(folder: &Path) -> Result<PathBuf> {
+fn install_forge(folder: &Path) -> Result<PathBuf> {
     let arch = match env::consts::ARCH {
         "x86_64" => "amd64",
         "aarch64" => "arm64",
         other => other,
     };
-    npm(folder, FORGE, &format!("{}-linux-{arch}/bin/forge", FORGE.0))
+    install_npm_package(folder, FORGE, &format!("{}-linux-{arch}/bin/forge", FORGE.0))
 }
 
-/// Installs a package in a folder of its own; gives the path of something below its modules.
-fn npm(folder: &Path, (name, version): (&str, &str), inner: &str) -> Result<PathBuf> {
+/// Installs a package into its own folder. Returns the path of `inner` below its modules.
+fn install_npm_package(
+    folder: &Path,
+    (name, version): (&str, &str),
+    inner: &str,
+) -> Result<PathBuf> {
     let short = name.rsplit('/').next().unwrap_or(name);
     let folder = folder.join(format!("{short}-{version}"));
     let wanted = folder.join("node_modules").join(inner);
@@ -94,7 +98,7 @@ fn npm(folder: &Path, (name, version): (&str, &str), inner: &str) -> Result<Path
         let flags = ["install", "--no-save", "--ignore-scripts", "--no-audit", "--no-fund"];
         let mut npm = command("npm", &flags);
         npm.args(["--loglevel=error", &format!("{name}@{version}"), "--prefix"]).arg(&folder);
-        run(npm)?;
+        run_quietly(npm)?;
     }
     ensure!(wanted.exists(), "the package {name} {version} has no `{inner}` for this machine");
     Ok(wanted)
@@ -108,11 +112,11 @@ fn install_crytic(folder: &Path) -> Result<()> {
     }
     let mut venv = command("python3", &["-m", "venv", "--clear"]);
     venv.arg(folder);
-    run(venv)?;
+    run_quietly(venv)?;
     let pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"];
     let mut install = command(folder.join("bin/python"), &pip);
     install.args(["-r", REQUIREMENTS]);
-    run(install)?;
+    run_quietly(install)?;
     fs::write(stamp, wanted)?;
     Ok(())
 }

@@ -1,18 +1,18 @@
-//! Programs that make a run ready. What they say goes to stderr: stdout is for the report, which a program may read.
+//! Runs the programs that prepare a benchmark. Their output goes to stderr, because stdout is for the report.
 
 use std::io;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, ensure};
 
-/// Runs to the end; anything but success is an error.
-pub(crate) fn run(mut command: Command) -> Result<()> {
+/// Waits for the command. Returns an error unless it succeeds.
+pub(crate) fn run_quietly(mut command: Command) -> Result<()> {
     let words = std::iter::once(command.get_program()).chain(command.get_args());
     let words: Vec<_> = words.map(|word| word.to_string_lossy().into_owned()).collect();
     let line = words.join(" ");
     eprintln!("    {line}");
     command.stdin(Stdio::null()).stdout(io::stderr());
-    let status = command.status().with_context(|| format!("cannot start `{line}`"))?;
-    ensure!(status.success(), "`{line}` ended with {status}; run it again to see only this");
+    let status = command.status().with_context(|| format!("failed to start `{line}`"))?;
+    ensure!(status.success(), "`{line}` failed with {status}; run it again to see only its output");
     Ok(())
 }

@@ -1,80 +1,80 @@
-//! What is printed at the end: a table and the goals of each part, as Markdown or as JSON.
+//! Output at the end: a table and the goals of each part, as Markdown or JSON.
 
 use std::fmt::Write as _;
 
 use serde::{Serialize, Serializer};
 
-/// Everything that one run measured.
+/// All measurements of one run.
 #[derive(Debug, Serialize)]
-pub(crate) struct Report {
+pub(crate) struct BenchReport {
     pub(crate) cores: usize,
-    /// Peers and data that were not there, with the reason.
+    /// Missing peers and data, with the reason.
     pub(crate) missing: Vec<String>,
-    pub(crate) parts: Vec<Part>,
+    pub(crate) parts: Vec<ReportPart>,
 }
 
 #[derive(Debug, Serialize)]
-pub(crate) struct Part {
+pub(crate) struct ReportPart {
     pub(crate) title: String,
-    /// Of the last minute, when the part began: figures of a busy machine mean less.
+    /// Load average of the last minute when the part began: measurements on a busy machine mean less.
     pub(crate) load_average: f64,
     pub(crate) columns: Vec<&'static str>,
-    pub(crate) rows: Vec<Vec<Cell>>,
-    /// Peers that did not run here, with the reason.
+    pub(crate) rows: Vec<Vec<TableCell>>,
+    /// Peers that failed in this part, with the reason.
     pub(crate) failures: Vec<String>,
-    pub(crate) goals: Vec<Goal>,
+    pub(crate) goals: Vec<ReportGoal>,
 }
 
 #[derive(Debug, Serialize)]
-pub(crate) struct Goal {
+pub(crate) struct ReportGoal {
     pub(crate) is_met: bool,
     pub(crate) text: String,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Cell {
+pub(crate) enum TableCell {
     Text(String),
-    /// With so many digits after the point.
+    /// A value and its number of decimals.
     Number(f64, usize),
-    /// It was not measured, or means nothing here.
+    /// Not measured, or not applicable.
     Empty,
 }
 
-impl Cell {
-    pub(crate) fn text(text: impl Into<String>) -> Self {
-        Cell::Text(text.into())
+impl TableCell {
+    pub(crate) fn from_text(text: impl Into<String>) -> Self {
+        TableCell::Text(text.into())
     }
 
-    /// A whole number.
-    pub(crate) fn count(value: f64) -> Self {
-        Cell::Number(value, 0)
+    /// Returns a cell that shows a whole number.
+    pub(crate) fn from_count(value: f64) -> Self {
+        TableCell::Number(value, 0)
     }
 
-    pub(crate) fn optional(value: Option<f64>, digits: usize) -> Self {
-        value.map_or(Cell::Empty, |value| Cell::Number(value, digits))
+    pub(crate) fn from_optional(value: Option<f64>, digits: usize) -> Self {
+        value.map_or(TableCell::Empty, |value| TableCell::Number(value, digits))
     }
 
-    fn shown(&self) -> String {
+    fn to_text(&self) -> String {
         match self {
-            Cell::Text(text) => text.replace('|', "\\|"),
-            Cell::Number(value, 0) => grouped(*value),
-            Cell::Number(value, digits) => format!("{value:.digits$}"),
-            Cell::Empty => String::new(),
+            TableCell::Text(text) => text.replace('|', "\\|"),
+            TableCell::Number(value, 0) => group_thousands(*value),
+            TableCell::Number(value, digits) => format!("{value:.digits$}"),
+            TableCell::Empty => String::new(),
         }
     }
 }
 
-impl Serialize for Cell {
+impl Serialize for TableCell {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
-            Cell::Text(text) => serializer.serialize_str(text),
-            Cell::Number(value, _) => serializer.serialize_f64(*value),
-            Cell::Empty => serializer.serialize_none(),
+            TableCell::Text(text) => serializer.serialize_str(text),
+            TableCell::Number(value, _) => serializer.serialize_f64(*value),
+            TableCell::Empty => serializer.serialize_none(),
         }
     }
 }
 
-impl Part {
+impl ReportPart {
     pub(crate) fn new(title: &str, load_average: f64, columns: &[&'static str]) -> Self {
         Self {
             title: title.to_owned(),
@@ -86,41 +86,45 @@ impl Part {
         }
     }
 
-    /// Adds a row, and shows it at once: a run takes long.
-    pub(crate) fn row(&mut self, cells: impl Into<Vec<Cell>>) {
+    /// Adds a row and prints it at once, because a run takes long.
+    pub(crate) fn add_row(&mut self, cells: impl Into<Vec<TableCell>>) {
         let cells = cells.into();
-        eprintln!("  {}", line(&cells.iter().map(Cell::shown).collect::<Vec<_>>()));
+        eprintln!("  {}", format_row(&cells.iter().map(TableCell::to_text).collect::<Vec<_>>()));
         self.rows.push(cells);
     }
 
-    /// A row that says that there are no figures; a peer that fails does not end the run.
-    pub(crate) fn failed(&mut self, subject: &str, tool: &str, why: &str) {
-        let mut row = vec![Cell::text(subject), Cell::text(tool), Cell::text("not measured")];
-        row.resize(self.columns.len(), Cell::Empty);
-        self.row(row);
+    /// Adds a row without measurements. A peer that fails does not end the run.
+    pub(crate) fn add_failure(&mut self, subject: &str, tool: &str, why: &str) {
+        let mut row = vec![
+            TableCell::from_text(subject),
+            TableCell::from_text(tool),
+            TableCell::from_text("not measured"),
+        ];
+        row.resize(self.columns.len(), TableCell::Empty);
+        self.add_row(row);
         self.failures.push(format!("{tool} on {subject}: {why}"));
     }
 
-    pub(crate) fn goal(&mut self, is_met: bool, text: String) {
-        self.goals.push(Goal { is_met, text });
+    pub(crate) fn add_goal(&mut self, is_met: bool, text: String) {
+        self.goals.push(ReportGoal { is_met, text });
     }
 
-    fn markdown(&self) -> String {
+    fn to_markdown(&self) -> String {
         let mut out = format!("{} (load average {:.2})\n\n", self.title, self.load_average);
         let rows: Vec<Vec<String>> =
-            self.rows.iter().map(|row| row.iter().map(Cell::shown).collect()).collect();
+            self.rows.iter().map(|row| row.iter().map(TableCell::to_text).collect()).collect();
         let is_number = |column: usize| {
-            self.rows.iter().any(|row| matches!(row.get(column), Some(Cell::Number(..))))
+            self.rows.iter().any(|row| matches!(row.get(column), Some(TableCell::Number(..))))
         };
         let columns: Vec<String> = self.columns.iter().map(ToString::to_string).collect();
-        out.push_str(&line(&columns));
+        out.push_str(&format_row(&columns));
         out.push_str("\n|");
         for column in 0..self.columns.len() {
             out.push_str(if is_number(column) { "---:|" } else { "---|" });
         }
         for row in &rows {
             out.push('\n');
-            out.push_str(&line(row));
+            out.push_str(&format_row(row));
         }
         out.push('\n');
         for failure in &self.failures {
@@ -130,11 +134,11 @@ impl Part {
     }
 }
 
-impl Report {
-    pub(crate) fn markdown(&self) -> String {
+impl BenchReport {
+    pub(crate) fn to_markdown(&self) -> String {
         let mut out = format!("{} cores\n\n", self.cores);
         for part in &self.parts {
-            out.push_str(&part.markdown());
+            out.push_str(&part.to_markdown());
             out.push('\n');
         }
         for missing in &self.missing {
@@ -148,11 +152,11 @@ impl Report {
     }
 }
 
-fn line(cells: &[String]) -> String {
+fn format_row(cells: &[String]) -> String {
     format!("| {} |", cells.join(" | "))
 }
 
-/// The value in the middle; of an even number of values the mean of the two there.
+/// Returns the median; for an even number of values the mean of the middle two.
 pub(crate) fn median(values: &[f64]) -> Option<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -164,8 +168,8 @@ pub(crate) fn median(values: &[f64]) -> Option<f64> {
     }
 }
 
-/// With a comma between thousands.
-fn grouped(value: f64) -> String {
+/// Formats a whole number with a comma between thousands.
+fn group_thousands(value: f64) -> String {
     let digits = format!("{value:.0}");
     let (sign, digits) = match digits.strip_prefix('-') {
         Some(digits) => ("-", digits),
@@ -185,24 +189,29 @@ fn grouped(value: f64) -> String {
 mod tests {
     use super::*;
 
-    fn report() -> Report {
-        let mut part = Part::new("Rates", 0.5, &["target", "tool", "calls/s", "ratio"]);
-        part.row([
-            Cell::text("a|b"),
-            Cell::text("vouch"),
-            Cell::count(1234567.8),
-            Cell::Number(1.25, 2),
+    fn sample_report() -> BenchReport {
+        let mut part = ReportPart::new("Rates", 0.5, &["target", "tool", "calls/s", "ratio"]);
+        part.add_row([
+            TableCell::from_text("a|b"),
+            TableCell::from_text("vouch"),
+            TableCell::from_count(1234567.8),
+            TableCell::Number(1.25, 2),
         ]);
-        part.row([Cell::text("a|b"), Cell::text("forge"), Cell::count(999.0), Cell::Empty]);
-        part.failed("a|b", "Echidna", "it could not run");
-        part.goal(true, "fast".to_owned());
-        part.goal(false, "faster".to_owned());
-        Report { cores: 2, missing: vec!["forge: no network".to_owned()], parts: vec![part] }
+        part.add_row([
+            TableCell::from_text("a|b"),
+            TableCell::from_text("forge"),
+            TableCell::from_count(999.0),
+            TableCell::Empty,
+        ]);
+        part.add_failure("a|b", "Echidna", "it could not run");
+        part.add_goal(true, "fast".to_owned());
+        part.add_goal(false, "faster".to_owned());
+        BenchReport { cores: 2, missing: vec!["forge: no network".to_owned()], parts: vec![part] }
     }
 
     #[test]
-    fn people_get_tables_and_goals() {
-        insta::assert_snapshot!(report().markdown(), @r"
+    fn markdown_has_tables_and_goals() {
+        insta::assert_snapshot!(sample_report().to_markdown(), @r"
         2 cores
 
         Rates (load average 0.50)
@@ -222,12 +231,12 @@ mod tests {
     }
 
     #[test]
-    fn programs_get_numbers() {
-        insta::assert_snapshot!(serde_json::to_string(&report()).unwrap(), @r#"{"cores":2,"missing":["forge: no network"],"parts":[{"title":"Rates","load_average":0.5,"columns":["target","tool","calls/s","ratio"],"rows":[["a|b","vouch",1234567.8,1.25],["a|b","forge",999.0,null],["a|b","Echidna","not measured",null]],"failures":["Echidna on a|b: it could not run"],"goals":[{"is_met":true,"text":"fast"},{"is_met":false,"text":"faster"}]}]}"#);
+    fn json_has_numbers() {
+        insta::assert_snapshot!(serde_json::to_string(&sample_report()).unwrap(), @r#"{"cores":2,"missing":["forge: no network"],"parts":[{"title":"Rates","load_average":0.5,"columns":["target","tool","calls/s","ratio"],"rows":[["a|b","vouch",1234567.8,1.25],["a|b","forge",999.0,null],["a|b","Echidna","not measured",null]],"failures":["Echidna on a|b: it could not run"],"goals":[{"is_met":true,"text":"fast"},{"is_met":false,"text":"faster"}]}]}"#);
     }
 
     #[test]
-    fn the_median_is_in_the_middle() {
+    fn median_averages_middle_values() {
         assert_eq!(median(&[]), None);
         assert_eq!(median(&[3.0]), Some(3.0));
         assert_eq!(median(&[9.0, 1.0, 2.0]), Some(2.0));
@@ -235,9 +244,9 @@ mod tests {
     }
 
     #[test]
-    fn thousands_are_grouped() {
+    fn groups_thousands() {
         assert_eq!(
-            [0.0, 12.0, 1234.0, -1234567.0].map(grouped),
+            [0.0, 12.0, 1234.0, -1234567.0].map(group_thousands),
             ["0", "12", "1,234", "-1,234,567"]
         );
     }

@@ -1,12 +1,12 @@
-//! The contracts, each the same source for all tools, and the files that each tool needs to fuzz it.
+//! Prepares the smart contracts, one source for all tools, and the files that each tool needs to fuzz it.
 //!
 //! ```text
 //! <folder of the run>/<name>/
-//!   build.json                what the compiler made of the contract, for vouch and the bare loop
+//!   build.json                    output of the compiler, for vouch and the bare loop
 //!   forge/foundry.toml
-//!   forge/src/<contract>.sol      the contract, with the property `echidna_holds`
-//!   forge/test/<contract>.t.sol   what asks the property for forge
-//!   echidna/<contract>.sol        the contract again: crytic-compile would take a folder of forge for a project
+//!   forge/src/<contract>.sol      the source, with the property `echidna_holds`
+//!   forge/test/<contract>.t.sol   the test that checks the property in forge
+//!   echidna/<contract>.sol        the source again: crytic-compile would take a forge folder for a project
 //!   echidna/peer.yaml
 //! ```
 
@@ -18,78 +18,89 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::{Value, json};
 
-use super::peers::Peers;
+use super::peers::FuzzPeers;
 
-/// A contract in a folder of this repository.
-macro_rules! own {
+/// Includes the source of a smart contract from a folder of this repository.
+macro_rules! solidity_source {
     ($folder:literal, $name:literal, $title:literal) => {
-        $crate::fuzz::subjects::Source {
+        $crate::fuzz::subjects::SoliditySource {
             name: $name,
             title: $title,
             text: include_str!(concat!($folder, $name, ".sol")),
         }
     };
 }
-pub(crate) use own;
+pub(crate) use solidity_source;
 
-/// A contract of this repository.
-pub(crate) struct Source {
+/// Source of a smart contract of this repository.
+pub(crate) struct SoliditySource {
     pub(crate) name: &'static str,
     pub(crate) title: &'static str,
     pub(crate) text: &'static str,
 }
 
-/// Those whose property always holds.
-pub(crate) const HOLDING: [Source; 2] =
-    [own!("contracts/", "Setter", "setter"), own!("contracts/", "Erc20", "ERC-20")];
-
-/// Those whose property can be broken.
-pub(crate) const BREAKABLE: [Source; 6] = [
-    own!("contracts/", "Flags", "two flags"),
-    own!("contracts/", "SelfTransfer", "self-transfer"),
-    own!("contracts/", "Combination", "four dials in order"),
-    own!("contracts/", "Magic", "sum of 20 bytes"),
-    own!("contracts/", "TimeLock", "time lock"),
-    own!("contracts/", "Shares", "rounded shares"),
+/// Smart contracts whose property always holds.
+pub(crate) const HOLDING: [SoliditySource; 2] = [
+    solidity_source!("contracts/", "Setter", "setter"),
+    solidity_source!("contracts/", "Erc20", "ERC-20"),
 ];
 
-/// A contract that is compiled and ready for all tools.
-pub(crate) struct Subject {
+/// Smart contracts whose property can be broken.
+pub(crate) const BREAKABLE: [SoliditySource; 6] = [
+    solidity_source!("contracts/", "Flags", "two flags"),
+    solidity_source!("contracts/", "SelfTransfer", "self-transfer"),
+    solidity_source!("contracts/", "Combination", "four dials in order"),
+    solidity_source!("contracts/", "Magic", "sum of 20 bytes"),
+    solidity_source!("contracts/", "TimeLock", "time lock"),
+    solidity_source!("contracts/", "Shares", "rounded shares"),
+];
+
+/// A compiled smart contract that is ready for all tools.
+pub(crate) struct FuzzSubject {
     pub(crate) title: String,
     pub(crate) contract: String,
     pub(crate) folder: PathBuf,
 }
 
-impl Subject {
-    /// Compiles a contract of this repository.
-    pub(crate) fn own(peers: &Peers, work: &Path, source: &Source) -> Result<Self> {
+impl FuzzSubject {
+    /// Compiles a smart contract of this repository.
+    pub(crate) fn from_source(
+        peers: &FuzzPeers,
+        work: &Path,
+        source: &SoliditySource,
+    ) -> Result<Self> {
         let place = work.join(source.name);
-        Self::prepare(peers, place, source.title, source.name, source.text)
+        Self::prepare_files(peers, place, source.title, source.name, source.text)
     }
 
-    /// A maze with a property, for all tools that want one. Its assertions are left out: forge ends with the first that
-    /// fails, in whichever function, and the question is how many calls it makes.
-    pub(crate) fn maze_with_property(
-        peers: &Peers,
+    /// Compiles a maze with a property. Its assertions are left out, because forge ends at the first that fails, and
+    /// this measures how many calls it makes.
+    pub(crate) fn from_maze_with_property(
+        peers: &FuzzPeers,
         work: &Path,
         daedaluzz: &Path,
         number: u32,
     ) -> Result<Self> {
-        let text = maze(daedaluzz, number)?;
+        let text = read_maze(daedaluzz, number)?;
         let text = format!("{}\n{WITH_PROPERTY}", text.replace("assert(false);", ""));
         let (title, place) =
             (format!("maze {number}"), work.join(format!("Maze{number}WithProperty")));
-        Self::prepare(peers, place, &title, "MazeWithProperty", &text)
+        Self::prepare_files(peers, place, &title, "MazeWithProperty", &text)
     }
 
-    /// A maze as it is.
-    pub(crate) fn maze(peers: &Peers, work: &Path, daedaluzz: &Path, number: u32) -> Result<Self> {
+    /// Compiles an unchanged maze.
+    pub(crate) fn from_maze(
+        peers: &FuzzPeers,
+        work: &Path,
+        daedaluzz: &Path,
+        number: u32,
+    ) -> Result<Self> {
         let (title, place) = (format!("maze {number}"), work.join(format!("Maze{number}")));
-        Self::prepare(peers, place, &title, "Maze", &maze(daedaluzz, number)?)
+        Self::prepare_files(peers, place, &title, "Maze", &read_maze(daedaluzz, number)?)
     }
 
-    fn prepare(
-        peers: &Peers,
+    fn prepare_files(
+        peers: &FuzzPeers,
         folder: PathBuf,
         title: &str,
         contract: &str,
@@ -97,29 +108,33 @@ impl Subject {
     ) -> Result<Self> {
         let file = format!("{contract}.sol");
         let (forge, echidna) = (folder.join("forge"), folder.join("echidna"));
-        write(&forge.join("foundry.toml"), &foundry_toml(&peers.solc()))?;
-        write(&forge.join("src").join(&file), text)?;
-        write(&forge.join("test").join(format!("{contract}.t.sol")), &harness(contract))?;
-        write(&echidna.join(&file), text)?;
-        write(&echidna.join("peer.yaml"), ECHIDNA_YAML)?;
-        // Beside the build, where vouch looks for the lines that ran.
-        write(&folder.join(&file), text)?;
-        let output = compile(peers, &file, text).with_context(|| format!("compiling {title}"))?;
+        write_file(&forge.join("foundry.toml"), &foundry_toml(&peers.solc()))?;
+        write_file(&forge.join("src").join(&file), text)?;
+        write_file(
+            &forge.join("test").join(format!("{contract}.t.sol")),
+            &forge_harness(contract),
+        )?;
+        write_file(&echidna.join(&file), text)?;
+        write_file(&echidna.join("peer.yaml"), ECHIDNA_YAML)?;
+        // Next to the build, where vouch looks up source lines.
+        write_file(&folder.join(&file), text)?;
+        let output = compile_source(peers, &file, text)
+            .with_context(|| format!("failed to compile {title}"))?;
         fs::write(folder.join("build.json"), output)?;
         Ok(Self { title: title.to_owned(), contract: contract.to_owned(), folder })
     }
 
-    pub(crate) fn build(&self) -> PathBuf {
+    pub(crate) fn build_path(&self) -> PathBuf {
         self.folder.join("build.json")
     }
 
-    /// The folder from which forge runs.
-    pub(crate) fn forge(&self) -> PathBuf {
+    /// Returns the folder in which forge runs.
+    pub(crate) fn forge_folder(&self) -> PathBuf {
         self.folder.join("forge")
     }
 
-    /// The folder from which Echidna runs, and the source there.
-    pub(crate) fn echidna(&self) -> (PathBuf, String) {
+    /// Returns the folder in which Echidna runs, and the file name of the source.
+    pub(crate) fn echidna_source(&self) -> (PathBuf, String) {
         (self.folder.join("echidna"), format!("{}.sol", self.contract))
     }
 }
@@ -131,13 +146,13 @@ const WITH_PROPERTY: &str = "contract MazeWithProperty is Maze {
 }
 ";
 
-/// Writes a file, and makes the folders that it lies in.
-fn write(path: &Path, text: &str) -> Result<()> {
-    fs::create_dir_all(path.parent().context("a file lies in a folder")?)?;
-    fs::write(path, text).with_context(|| format!("writing {}", path.display()))
+/// Writes a file and creates its parent folders.
+fn write_file(path: &Path, text: &str) -> Result<()> {
+    fs::create_dir_all(path.parent().context("the file has no parent folder")?)?;
+    fs::write(path, text).with_context(|| format!("failed to write {}", path.display()))
 }
 
-fn maze(daedaluzz: &Path, number: u32) -> Result<String> {
+fn read_maze(daedaluzz: &Path, number: u32) -> Result<String> {
     let path = daedaluzz.join(format!("generated-mazes/maze-{number}.sol"));
     fs::read_to_string(&path).with_context(|| {
         format!(
@@ -148,8 +163,8 @@ fn maze(daedaluzz: &Path, number: u32) -> Result<String> {
     })
 }
 
-/// A test of Foundry that asks the contract's own property, with the callers that the others have.
-fn harness(contract: &str) -> String {
+/// Returns a Foundry test that checks the property, with the callers that the other tools use.
+fn forge_harness(contract: &str) -> String {
     format!(
         r#"// SPDX-License-Identifier: MIT OR Apache-2.0
 pragma solidity ^0.8.0;
@@ -181,7 +196,7 @@ contract BenchTest {{
     )
 }
 
-/// Delays are those of the others; without them no lock would ever open.
+/// Returns the configuration of forge. Delays equal those of the other tools; without them no time lock opens.
 fn foundry_toml(solc: &Path) -> String {
     format!(
         "[profile.default]
@@ -209,8 +224,8 @@ shrinkLimit: 0
 stopOnFail: true
 ";
 
-/// The compiler's standard JSON.
-fn compile(peers: &Peers, source: &str, text: &str) -> Result<Vec<u8>> {
+/// Returns the standard JSON output of the compiler.
+fn compile_source(peers: &FuzzPeers, source: &str, text: &str) -> Result<Vec<u8>> {
     let input = json!({
         "language": "Solidity",
         "sources": {source: {"content": text}},
@@ -223,7 +238,7 @@ fn compile(peers: &Peers, source: &str, text: &str) -> Result<Vec<u8>> {
         },
     });
     let mut command = peers.command(&peers.solc())?;
-    let output = answer(command.arg("--standard-json"), input.to_string().as_bytes())?;
+    let output = run_with_input(command.arg("--standard-json"), input.to_string().as_bytes())?;
     let json: Value = serde_json::from_slice(&output).context("the compiler wrote no JSON")?;
     for error in json["errors"].as_array().into_iter().flatten() {
         if error["severity"] == "error" {
@@ -233,15 +248,15 @@ fn compile(peers: &Peers, source: &str, text: &str) -> Result<Vec<u8>> {
     Ok(output)
 }
 
-/// What the program writes when it is given the input.
-fn answer(command: &mut Command, input: &[u8]) -> Result<Vec<u8>> {
+/// Runs a program with this input and returns its stdout.
+fn run_with_input(command: &mut Command, input: &[u8]) -> Result<Vec<u8>> {
     let mut child = command
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
-        .with_context(|| format!("cannot start {:?}", command.get_program()))?;
+        .with_context(|| format!("failed to start {:?}", command.get_program()))?;
     child.stdin.take().context("stdin is piped")?.write_all(input)?;
     let output = child.wait_with_output()?;
-    ensure!(output.status.success(), "the compiler ended with {}", output.status);
+    ensure!(output.status.success(), "the compiler failed with {}", output.status);
     Ok(output.stdout)
 }

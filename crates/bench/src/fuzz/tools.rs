@@ -1,4 +1,4 @@
-//! One run of a fuzzer on a contract: what is started, and what its output says.
+//! One run of a fuzzer on a smart contract: builds its command and parses its output.
 
 use std::fs;
 use std::path::PathBuf;
@@ -7,39 +7,39 @@ use std::process::Command;
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
 
-use super::measured::{self, End, Ran};
-use super::peers::Peers;
-use super::subjects::Subject;
+use super::measured::{self, MeasuredRun, RunEnd};
+use super::peers::FuzzPeers;
+use super::subjects::FuzzSubject;
 use crate::dist::binary_path;
 
-/// No run of a tool that is not to be ended early may take longer than this, in seconds of processor time.
+/// Limit in seconds of processor time for runs that have none.
 const NO_LIMIT: u64 = 3600;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Tool {
+pub(crate) enum FuzzTool {
     Vouch,
-    /// Random calls on plain revm, which is no fuzzer but what one cannot go below.
+    /// Random calls on plain revm: the lower bound for any fuzzer.
     Bare,
     Forge,
-    /// With a folder for its corpus, which turns guidance by coverage on.
+    /// With a corpus folder, which turns coverage guidance on.
     ForgeGuided,
     Echidna,
 }
 
-/// What a run is asked for.
+/// Parameters of a run.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Task {
+pub(crate) struct FuzzTask {
     pub(crate) calls: u64,
     pub(crate) seed: u64,
     /// Seconds of processor time.
     pub(crate) limit: Option<u64>,
 }
 
-/// What a run came to.
+/// Result of a run.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Outcome {
+pub(crate) struct FuzzOutcome {
     pub(crate) cpu: f64,
-    /// None where the tool does not tell.
+    /// `None` if the tool does not report it.
     pub(crate) calls: Option<u64>,
     pub(crate) reverts: Option<u64>,
     pub(crate) gas: Option<u64>,
@@ -47,16 +47,16 @@ pub(crate) struct Outcome {
     pub(crate) is_out_of_time: bool,
 }
 
-/// What the output of a tool tells.
+/// Parsed output of a tool.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Told {
+struct ToolOutput {
     calls: Option<u64>,
     reverts: Option<u64>,
     gas: Option<u64>,
     is_broken: bool,
 }
 
-impl Tool {
+impl FuzzTool {
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Vouch => "vouch",
@@ -67,8 +67,8 @@ impl Tool {
         }
     }
 
-    /// Why it cannot be run.
-    pub(crate) fn absence(self, peers: &Peers) -> Option<&str> {
+    /// Returns the reason why the tool is missing, if it is.
+    pub(crate) fn missing_reason(self, peers: &FuzzPeers) -> Option<&str> {
         let peer = match self {
             Self::Vouch | Self::Bare => return None,
             Self::Forge | Self::ForgeGuided => &peers.forge,
@@ -77,52 +77,57 @@ impl Tool {
         peer.as_ref().err().map(String::as_str)
     }
 
-    /// Lets a peer compile the contract, which it does once.
-    pub(crate) fn prepare(self, peers: &Peers, subject: &Subject) -> Result<()> {
+    /// Runs a peer once so that it compiles the source.
+    pub(crate) fn prepare(self, peers: &FuzzPeers, subject: &FuzzSubject) -> Result<()> {
         match self {
             Self::Vouch | Self::Bare => Ok(()),
             Self::Forge | Self::ForgeGuided | Self::Echidna => {
-                self.run(peers, subject, Task { calls: 1, seed: 1, limit: None }).map(drop)
+                self.run(peers, subject, FuzzTask { calls: 1, seed: 1, limit: None }).map(drop)
             }
         }
     }
 
-    /// Runs it on the contract, one worker, sequences of a hundred calls.
-    pub(crate) fn run(self, peers: &Peers, subject: &Subject, task: Task) -> Result<Outcome> {
+    /// Runs the tool with one worker and sequences of a hundred calls.
+    pub(crate) fn run(
+        self,
+        peers: &FuzzPeers,
+        subject: &FuzzSubject,
+        task: FuzzTask,
+    ) -> Result<FuzzOutcome> {
         let command = self.command(peers, subject, task)?;
-        let ran = measured::run(&command, task.limit.unwrap_or(NO_LIMIT))?;
-        let is_out_of_time = ran.end == End::OutOfTime;
+        let ran = measured::run_measured(&command, task.limit.unwrap_or(NO_LIMIT))?;
+        let is_out_of_time = ran.end == RunEnd::OutOfTime;
         let told = match is_out_of_time {
-            true => Told::default(),
-            false => self.read(&ran, task).with_context(|| {
-                format!("{} on {} ended with {}", self.name(), subject.title, ran.told())
+            true => ToolOutput::default(),
+            false => self.parse_output(&ran, task).with_context(|| {
+                format!("{} on {} ended with {}", self.name(), subject.title, ran.describe())
             })?,
         };
-        let Told { calls, reverts, gas, is_broken } = told;
-        Ok(Outcome { cpu: ran.cpu, calls, reverts, gas, is_broken, is_out_of_time })
+        let ToolOutput { calls, reverts, gas, is_broken } = told;
+        Ok(FuzzOutcome { cpu: ran.cpu, calls, reverts, gas, is_broken, is_out_of_time })
     }
 
-    fn command(self, peers: &Peers, subject: &Subject, task: Task) -> Result<Command> {
+    fn command(self, peers: &FuzzPeers, subject: &FuzzSubject, task: FuzzTask) -> Result<Command> {
         Ok(match self {
-            Self::Vouch => vouch(subject, task),
-            Self::Bare => bare(subject, task),
-            Self::Forge => forge(peers, subject, task)?,
+            Self::Vouch => vouch_command(subject, task),
+            Self::Bare => bare_command(subject, task),
+            Self::Forge => forge_command(peers, subject, task)?,
             Self::ForgeGuided => {
-                let corpus = subject.forge().join("corpus");
-                clear(&corpus)?;
-                let mut command = forge(peers, subject, task)?;
+                let corpus = subject.forge_folder().join("corpus");
+                clear_folder(&corpus)?;
+                let mut command = forge_command(peers, subject, task)?;
                 command.env("FOUNDRY_INVARIANT_CORPUS_DIR", corpus);
                 command
             }
-            Self::Echidna => echidna(peers, subject, task)?,
+            Self::Echidna => echidna_command(peers, subject, task)?,
         })
     }
 
-    fn read(self, ran: &Ran, task: Task) -> Result<Told> {
+    fn parse_output(self, ran: &MeasuredRun, task: FuzzTask) -> Result<ToolOutput> {
         match self {
-            Self::Vouch | Self::Bare => own(&ran.stdout),
-            Self::Forge | Self::ForgeGuided => forge_text(&ran.stdout),
-            Self::Echidna => echidna_json(&ran.stdout, task.calls),
+            Self::Vouch | Self::Bare => parse_own_output(&ran.stdout),
+            Self::Forge | Self::ForgeGuided => parse_forge_output(&ran.stdout),
+            Self::Echidna => parse_echidna_output(&ran.stdout, task.calls),
         }
     }
 }
@@ -137,9 +142,9 @@ pub(crate) fn bench_binary() -> PathBuf {
     binary_path("examples/bench")
 }
 
-fn vouch(subject: &Subject, task: Task) -> Command {
+fn vouch_command(subject: &FuzzSubject, task: FuzzTask) -> Command {
     let mut command = Command::new(vouch_binary());
-    command.arg("fuzz").arg(subject.build());
+    command.arg("fuzz").arg(subject.build_path());
     command.args(["--contract", &subject.contract, "--json", "--workers", "1"]);
     command.args(["--seq-len", "100", "--shrink-limit", "0", "--stop-on-fail"]);
     command.args(["--test-limit", &task.calls.to_string(), "--seed", &task.seed.to_string()]);
@@ -147,53 +152,53 @@ fn vouch(subject: &Subject, task: Task) -> Command {
     command
 }
 
-fn bare(subject: &Subject, task: Task) -> Command {
+fn bare_command(subject: &FuzzSubject, task: FuzzTask) -> Command {
     let mut command = Command::new(bench_binary());
-    command.arg("bare").arg(subject.build()).arg(&subject.contract);
+    command.arg("bare").arg(subject.build_path()).arg(&subject.contract);
     command.args([task.calls.to_string(), task.seed.to_string()]);
     command
 }
 
-/// Runs of a hundred calls each.
-fn forge(peers: &Peers, subject: &Subject, task: Task) -> Result<Command> {
+/// Returns a forge command with runs of a hundred calls each.
+fn forge_command(peers: &FuzzPeers, subject: &FuzzSubject, task: FuzzTask) -> Result<Command> {
     let program = peers.forge.as_ref().map_err(|error| anyhow::anyhow!("no forge: {error}"))?;
-    // A failure that it remembers would be run first.
-    clear(&subject.forge().join("failures"))?;
+    // Forge would first replay a remembered failure.
+    clear_folder(&subject.forge_folder().join("failures"))?;
     let mut command = peers.command(program)?;
     command.args(["test", "--threads", "1", "--fuzz-seed", &task.seed.to_string()]);
     command.env("FOUNDRY_INVARIANT_RUNS", task.calls.div_ceil(100).to_string());
-    command.env("FOUNDRY_INVARIANT_DEPTH", "100").current_dir(subject.forge());
+    command.env("FOUNDRY_INVARIANT_DEPTH", "100").current_dir(subject.forge_folder());
     Ok(command)
 }
 
-fn echidna(peers: &Peers, subject: &Subject, task: Task) -> Result<Command> {
+fn echidna_command(peers: &FuzzPeers, subject: &FuzzSubject, task: FuzzTask) -> Result<Command> {
     let program = peers.echidna.as_ref().map_err(|error| anyhow::anyhow!("no Echidna: {error}"))?;
     let mut command = peers.command(program)?;
-    let (folder, source) = subject.echidna();
+    let (folder, source) = subject.echidna_source();
     command.current_dir(folder).arg(source).args(["--contract", &subject.contract]);
     command.args(["--config", "peer.yaml", "--test-limit", &task.calls.to_string()]);
     command.args(["--seed", &task.seed.to_string()]);
     Ok(command)
 }
 
-fn clear(folder: &std::path::Path) -> Result<()> {
+fn clear_folder(folder: &std::path::Path) -> Result<()> {
     match fs::remove_dir_all(folder) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            Err(error).with_context(|| format!("clearing {}", folder.display()))
+            Err(error).with_context(|| format!("failed to remove {}", folder.display()))
         }
         _ => Ok(()),
     }
 }
 
-/// What vouch and the bare loop print: an object with the sums, and for vouch the tests.
-fn own(stdout: &str) -> Result<Told> {
+/// Parses the output of vouch and of the bare loop: an object with the sums and, for vouch, the tests.
+fn parse_own_output(stdout: &str) -> Result<ToolOutput> {
     let json: Value = serde_json::from_str(stdout.trim()).context("it printed no JSON")?;
     let tests = json["tests"].as_array().into_iter().flatten();
     let functions = json["gas_info"].as_array();
     let reverts = |functions: &Vec<Value>| {
         functions.iter().filter_map(|function| function["reverts"].as_u64()).sum()
     };
-    Ok(Told {
+    Ok(ToolOutput {
         calls: Some(json["calls"].as_u64().context("it does not say how many calls it made")?),
         reverts: json["reverts"].as_u64().or_else(|| functions.map(reverts)),
         gas: json["gas"].as_u64(),
@@ -201,9 +206,9 @@ fn own(stdout: &str) -> Result<Told> {
     })
 }
 
-/// A line such as `[PASS] invariant_holds() (runs: 100, calls: 10000, reverts: 4858)`. It counts the runs that ended; of the
-/// one that broke the property another line tells the length, as `[Sequence] (original: 61, shrunk: 61)`.
-fn forge_text(stdout: &str) -> Result<Told> {
+/// Parses a line such as `[PASS] invariant_holds() (runs: 100, calls: 10000, reverts: 4858)`. It counts complete runs; the
+/// length of the run that broke the property is in another line: `[Sequence] (original: 61, shrunk: 61)`.
+fn parse_forge_output(stdout: &str) -> Result<ToolOutput> {
     let figure = |line: &str, name: &str| -> Option<u64> {
         let line = stdout.lines().find(|it| it.contains(line))?;
         let (_, rest) = line.split_once(&format!("{name}: "))?;
@@ -213,28 +218,30 @@ fn forge_text(stdout: &str) -> Result<Told> {
     let (calls, reverts) = (figure(sums, "calls"), figure(sums, "reverts"));
     let calls = calls.context("it does not say how many calls it made")?;
     match (stdout.contains("[PASS]"), stdout.contains("[FAIL: broken]")) {
-        (true, false) => Ok(Told { calls: Some(calls), reverts, gas: None, is_broken: false }),
+        (true, false) => {
+            Ok(ToolOutput { calls: Some(calls), reverts, gas: None, is_broken: false })
+        }
         (false, true) => {
             let last = figure("[Sequence]", "original");
             let last = last.context("it does not say how long the last sequence was")?;
-            Ok(Told { calls: Some(calls + last), reverts, gas: None, is_broken: true })
+            Ok(ToolOutput { calls: Some(calls + last), reverts, gas: None, is_broken: true })
         }
         _ => bail!("it neither passed nor found what is broken"),
     }
 }
 
-/// It makes the calls that it may, and does not say when it broke something.
-fn echidna_json(stdout: &str, calls: u64) -> Result<Told> {
+/// Parses the output of Echidna, which does not report after how many calls a property broke.
+fn parse_echidna_output(stdout: &str, calls: u64) -> Result<ToolOutput> {
     let line = stdout.lines().find(|line| line.starts_with('{')).context("it printed no JSON")?;
     let json: Value = serde_json::from_str(line).context("it printed no JSON")?;
     ensure!(json["error"].is_null(), "it could not run: {}", json["error"]);
     let tests = json["tests"].as_array().context("it names no tests")?;
     ensure!(!tests.is_empty(), "it found no test");
-    // The second is what it says if all its calls were one sequence.
+    // Echidna reports `fuzzing` if all its calls were one sequence.
     let holds = |test: &Value| matches!(test["status"].as_str(), Some("passed" | "fuzzing"));
     let is_broken = !tests.iter().all(holds);
     let calls = (!is_broken).then_some(calls);
-    Ok(Told { calls, reverts: None, gas: None, is_broken })
+    Ok(ToolOutput { calls, reverts: None, gas: None, is_broken })
 }
 
 #[cfg(test)]
@@ -242,11 +249,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sums_and_verdicts_of_vouch_are_read() {
+    fn parses_vouch_output() {
         let stdout = r#"{"tests":[{"status":"solved"}],"calls":812,"gas":99,
             "gas_info":[{"reverts":3},{"reverts":4}]}"#;
-        insta::assert_debug_snapshot!(own(stdout).unwrap(), @r"
-        Told {
+        insta::assert_debug_snapshot!(parse_own_output(stdout).unwrap(), @r"
+        ToolOutput {
             calls: Some(
                 812,
             ),
@@ -259,41 +266,43 @@ mod tests {
             is_broken: true,
         }
         ");
-        let holds = own(r#"{"tests":[{"status":"passed"}],"calls":1}"#).unwrap();
+        let holds = parse_own_output(r#"{"tests":[{"status":"passed"}],"calls":1}"#).unwrap();
         assert!(!holds.is_broken);
-        let bare = own(r#"{"calls":10,"reverts":2,"gas":3}"#).unwrap();
-        let wanted = Told { calls: Some(10), reverts: Some(2), gas: Some(3), is_broken: false };
+        let bare = parse_own_output(r#"{"calls":10,"reverts":2,"gas":3}"#).unwrap();
+        let wanted =
+            ToolOutput { calls: Some(10), reverts: Some(2), gas: Some(3), is_broken: false };
         assert_eq!(bare, wanted);
-        assert!(own("nothing").is_err());
+        assert!(parse_own_output("nothing").is_err());
     }
 
     #[test]
-    fn figures_and_verdicts_of_forge_are_read() {
+    fn parses_forge_output() {
         let passed = "Ran 1 test for test/A.t.sol:BenchTest\n\
             [PASS] invariant_holds() (runs: 100, calls: 10000, reverts: 4858)\n";
-        let told = Told { calls: Some(10000), reverts: Some(4858), gas: None, is_broken: false };
-        assert_eq!(forge_text(passed).unwrap(), told);
+        let told =
+            ToolOutput { calls: Some(10000), reverts: Some(4858), gas: None, is_broken: false };
+        assert_eq!(parse_forge_output(passed).unwrap(), told);
         let failed = "[FAIL: broken]\n\t[Sequence] (original: 61, shrunk: 61)\n\
             \t\tsender=0x01 addr=[src/A.sol:A]0x02 calldata=f() args=[]\n \
             invariant_holds() (runs: 3, calls: 200, reverts: 1)\n";
-        let told = Told { calls: Some(261), reverts: Some(1), gas: None, is_broken: true };
-        assert_eq!(forge_text(failed).unwrap(), told);
-        assert!(forge_text("Compiler run failed").is_err());
+        let told = ToolOutput { calls: Some(261), reverts: Some(1), gas: None, is_broken: true };
+        assert_eq!(parse_forge_output(failed).unwrap(), told);
+        assert!(parse_forge_output("Compiler run failed").is_err());
         let other = failed.replace("broken", "panic: assertion failed (0x01)");
-        assert!(forge_text(&other).is_err());
+        assert!(parse_forge_output(&other).is_err());
     }
 
     #[test]
-    fn verdicts_of_echidna_are_read() {
+    fn parses_echidna_output() {
         let passed = "Loaded\n{\"tests\":[{\"status\":\"passed\"}],\"error\":null}\n";
-        let told = Told { calls: Some(2000), ..Told::default() };
-        assert_eq!(echidna_json(passed, 2000).unwrap(), told);
+        let told = ToolOutput { calls: Some(2000), ..ToolOutput::default() };
+        assert_eq!(parse_echidna_output(passed, 2000).unwrap(), told);
         let solved = r#"{"tests":[{"status":"solved"}],"error":null}"#;
         assert_eq!(
-            echidna_json(solved, 2000).unwrap(),
-            Told { is_broken: true, ..Told::default() }
+            parse_echidna_output(solved, 2000).unwrap(),
+            ToolOutput { is_broken: true, ..ToolOutput::default() }
         );
-        assert!(echidna_json(r#"{"tests":[],"error":null}"#, 1).is_err());
-        assert!(echidna_json(r#"{"tests":[{}],"error":"no"}"#, 1).is_err());
+        assert!(parse_echidna_output(r#"{"tests":[],"error":null}"#, 1).is_err());
+        assert!(parse_echidna_output(r#"{"tests":[{}],"error":"no"}"#, 1).is_err());
     }
 }

@@ -1,4 +1,4 @@
-//! One client for every front: over pipes or over HTTP.
+//! A client for every front, over pipes or HTTP.
 
 use std::io::BufReader;
 use std::process::{ChildStdin, ChildStdout};
@@ -7,34 +7,34 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail};
 use serde_json::{Value, json};
 
-use super::session::Session;
-use crate::load::{Pipes, Sample};
+use super::session::HttpSession;
+use crate::load::{LatencySample, StdioSession};
 
-/// Against lists that never end.
+/// Maximum pages of a list.
 const MOST_PAGES: usize = 1000;
 
-pub(super) enum Client {
-    Pipes(Pipes<ChildStdin, BufReader<ChildStdout>>),
-    Http(Box<Session>),
+pub(super) enum GatewayClient {
+    Stdio(StdioSession<ChildStdin, BufReader<ChildStdout>>),
+    Http(Box<HttpSession>),
 }
 
-impl Client {
-    /// One call after the other, for at most so long.
-    pub(super) fn run_for(
+impl GatewayClient {
+    /// Makes calls one at a time until `limit`.
+    pub(super) fn run_calls_for(
         &mut self,
         tool: &str,
         arguments: &Value,
         calls: usize,
         limit: Duration,
-    ) -> Result<Sample> {
+    ) -> Result<LatencySample> {
         match self {
-            Self::Pipes(pipes) => pipes.run_for(tool, arguments, calls, limit),
-            Self::Http(session) => session.run_for(tool, arguments, calls, limit),
+            Self::Stdio(pipes) => pipes.run_calls_for(tool, arguments, calls, limit),
+            Self::Http(session) => session.run_calls_for(tool, arguments, calls, limit),
         }
     }
 
-    /// The names of all tools, page by page, and how long the pages took together.
-    pub(super) fn list(&mut self) -> Result<(Duration, Vec<String>)> {
+    /// Returns the time to list all pages, and the names of all tools.
+    pub(super) fn list_tools(&mut self) -> Result<(Duration, Vec<String>)> {
         let mut names = Vec::new();
         let mut all = Duration::ZERO;
         let mut params = json!({});
@@ -51,8 +51,8 @@ impl Client {
         bail!("the list has more than {MOST_PAGES} pages")
     }
 
-    /// Waits until so many of these tools are offered.
-    pub(super) fn wait_for(
+    /// Waits until `count` tools that match are offered, and returns their names.
+    pub(super) fn wait_for_tools(
         &mut self,
         count: usize,
         wanted: impl Fn(&str) -> bool,
@@ -60,7 +60,7 @@ impl Client {
     ) -> Result<Vec<String>> {
         let start = Instant::now();
         loop {
-            let (_, names) = self.list()?;
+            let (_, names) = self.list_tools()?;
             let found: Vec<_> = names.iter().filter(|name| wanted(name)).cloned().collect();
             if found.len() >= count {
                 return Ok(found);
@@ -74,7 +74,7 @@ impl Client {
 
     fn request(&mut self, method: &str, params: &Value) -> Result<(Duration, Value)> {
         match self {
-            Self::Pipes(pipes) => pipes.request(method, params),
+            Self::Stdio(pipes) => pipes.request(method, params),
             Self::Http(session) => session.request(method, params),
         }
     }

@@ -1,6 +1,6 @@
-//! What a client talks to: the server itself, our gateway, or a peer in front of the server.
+//! Fronts that a client connects to: the server itself, our gateway, or a peer in front of the server.
 //!
-//! Peers run as their manuals start them, with logging off. None of them validates anything.
+//! Peers run as their manuals say, with logging off. No peer validates anything.
 
 use std::fs;
 use std::net::TcpListener;
@@ -11,32 +11,32 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use serde_json::json;
 
-use super::client::Client;
-use super::config::{self, Entry, quoted};
-use super::peers::Peers;
-use super::session::{Era, Session};
-use super::tree::Tree;
-use super::upstream::{Kind, LOOPBACK, Scene, Upstream};
-use crate::load::Pipes;
-use crate::process::Server;
+use super::client::GatewayClient;
+use super::config::{self, UpstreamEntry, quote};
+use super::peers::GatewayPeers;
+use super::session::{HttpSession, ProtocolEra};
+use super::tree::ProcessTree;
+use super::upstream::{GatewayScene, LOOPBACK, Upstream, UpstreamKind};
+use crate::load::StdioSession;
+use crate::process::ServerProcess;
 use xtask::command::root;
 
 const FASTMCP: &str = "crates/bench/src/gateway/fastmcp_proxy.py";
-/// How long a gateway may take until it offers the tools of the server behind it.
+/// Time limit for a gateway to offer the tools of its upstream.
 const READY_LIMIT: Duration = Duration::from_secs(30);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Front {
     Direct,
-    Vouch(Door),
+    Vouch(GatewayTransport),
     McpProxy,
     Supergateway,
     FastMcp,
 }
 
-/// The doors of our gateway; each peer has one.
+/// Transports of our gateway; each peer has one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Door {
+pub(super) enum GatewayTransport {
     Stdio,
     Http,
     /// HTTP without a session, in the revision 2026-07-28, which no peer speaks to a handshake server.
@@ -45,20 +45,20 @@ pub(super) enum Door {
 
 pub(super) const FRONTS: [Front; 7] = [
     Front::Direct,
-    Front::Vouch(Door::Http),
-    Front::Vouch(Door::Stateless),
-    Front::Vouch(Door::Stdio),
+    Front::Vouch(GatewayTransport::Http),
+    Front::Vouch(GatewayTransport::Stateless),
+    Front::Vouch(GatewayTransport::Stdio),
     Front::McpProxy,
     Front::Supergateway,
     Front::FastMcp,
 ];
 
-/// A front that was started, and a client that may call the tool.
-pub(super) struct Running {
-    /// None where the client talks to a server that others use, too.
-    pub(super) tree: Option<Tree>,
-    pub(super) client: Client,
-    /// The name of the tool here; gateways put something before it.
+/// A started front, with a connected client.
+pub(super) struct RunningFront {
+    /// `None` if the client uses a shared server.
+    pub(super) tree: Option<ProcessTree>,
+    pub(super) client: GatewayClient,
+    /// Name of the tool at this front; gateways add a prefix.
     pub(super) tool: String,
 }
 
@@ -73,12 +73,12 @@ impl Front {
         }
     }
 
-    /// The door in front. Supergateway has always the other one than behind.
-    pub(super) fn door(self, upstream: Upstream) -> &'static str {
+    /// Returns the transport between client and front. Supergateway always converts to the other one.
+    pub(super) fn transport(self, upstream: Upstream) -> &'static str {
         match self {
             Self::Direct if upstream.http => "HTTP",
-            Self::Direct | Self::Vouch(Door::Stdio) => "stdio",
-            Self::Vouch(Door::Stateless) => "HTTP 2026-07-28",
+            Self::Direct | Self::Vouch(GatewayTransport::Stdio) => "stdio",
+            Self::Vouch(GatewayTransport::Stateless) => "HTTP 2026-07-28",
             Self::Supergateway if upstream.http => "stdio",
             _ => "HTTP",
         }
@@ -88,67 +88,82 @@ impl Front {
         !matches!(self, Self::Direct | Self::Vouch(_))
     }
 
-    pub(super) fn start(self, scene: &Scene, peers: &Peers, upstream: Upstream) -> Result<Running> {
+    pub(super) fn start(
+        self,
+        scene: &GatewayScene,
+        peers: &GatewayPeers,
+        upstream: Upstream,
+    ) -> Result<RunningFront> {
         let child = if upstream.http { Vec::new() } else { scene.command(upstream.kind) };
         let (tree, mut client) = match self {
-            Self::Direct if upstream.http => {
-                (None, http(scene.address(upstream.kind)?, "/mcp", behind(scene, upstream.kind))?)
+            Self::Direct if upstream.http => (
+                None,
+                connect_http(
+                    scene.address(upstream.kind)?,
+                    "/mcp",
+                    upstream_era(scene, upstream.kind),
+                )?,
+            ),
+            Self::Direct => start_stdio_front(build_command(&child), &[])?,
+            Self::Vouch(transport) => {
+                let entry = UpstreamEntry::from_upstream(scene, upstream)?;
+                let name = format!("{}-{transport:?}", upstream.name());
+                start_vouch(
+                    scene,
+                    &config::write_config(scene, &name, &[entry])?,
+                    transport,
+                    &child,
+                )?
             }
-            Self::Direct => over_stdio(command_of(&child), &[])?,
-            Self::Vouch(door) => {
-                let entry = Entry::compared(scene, upstream)?;
-                let name = format!("{}-{door:?}", upstream.name());
-                vouch(scene, &config::write(scene, &name, &[entry])?, door, &child)?
-            }
-            Self::McpProxy => mcp_proxy(scene, peers, upstream, &child)?,
-            Self::Supergateway => supergateway(scene, peers, upstream, &child)?,
-            Self::FastMcp => fastmcp(scene, peers, upstream, &child)?,
+            Self::McpProxy => start_mcp_proxy(scene, peers, upstream, &child)?,
+            Self::Supergateway => start_supergateway(scene, peers, upstream, &child)?,
+            Self::FastMcp => start_fastmcp(scene, peers, upstream, &child)?,
         };
-        let tool = ready(&mut client, upstream.kind.tool().0)?;
-        Ok(Running { tree, client, tool })
+        let tool = wait_for_tool(&mut client, upstream.kind.tool().0)?;
+        Ok(RunningFront { tree, client, tool })
     }
 }
 
-/// Our gateway in this folder, and a client at this door.
-pub(super) fn vouch(
-    scene: &Scene,
+/// Starts our gateway in this folder and connects a client over this transport.
+pub(super) fn start_vouch(
+    scene: &GatewayScene,
     folder: &Path,
-    door: Door,
+    transport: GatewayTransport,
     child: &[String],
-) -> Result<(Option<Tree>, Client)> {
+) -> Result<(Option<ProcessTree>, GatewayClient)> {
     let mut command = Command::new(scene.vouch());
     command.arg("gateway").arg("--root").arg(folder).current_dir(folder);
-    let era = match door {
-        Door::Stdio => {
+    let era = match transport {
+        GatewayTransport::Stdio => {
             command.arg("--stdio");
-            return over_stdio(command, child);
+            return start_stdio_front(command, child);
         }
-        Door::Http => handshake(scene),
-        Door::Stateless => Era::Stateless,
+        GatewayTransport::Http => handshake_era(scene),
+        GatewayTransport::Stateless => ProtocolEra::Stateless,
     };
-    let tree = Tree::new(Server::http(command.args(["--port", "0"]))?, child);
-    let client = http(tree.server.address.as_deref().context("no address")?, "/mcp", era)?;
+    let tree = ProcessTree::new(ServerProcess::start_http(command.args(["--port", "0"]))?, child);
+    let client = connect_http(tree.server.address.as_deref().context("no address")?, "/mcp", era)?;
     Ok((Some(tree), client))
 }
 
-fn mcp_proxy(
-    scene: &Scene,
-    peers: &Peers,
+fn start_mcp_proxy(
+    scene: &GatewayScene,
+    peers: &GatewayPeers,
     upstream: Upstream,
     child: &[String],
-) -> Result<(Option<Tree>, Client)> {
-    let program = peers.mcp_proxy.as_ref().context("it is not installed")?;
-    let port = free_port()?;
+) -> Result<(Option<ProcessTree>, GatewayClient)> {
+    let program = peers.mcp_proxy.as_ref().context("not installed")?;
+    let port = find_free_port()?;
     let reach = match child {
         [] => format!(
             "transport = \"http\"\nurl = {}",
-            quoted(&format!("http://{}/mcp", scene.address(upstream.kind)?))
+            quote(&format!("http://{}/mcp", scene.address(upstream.kind)?))
         ),
         [command, args @ ..] => {
-            let args: Vec<_> = args.iter().map(|it| quoted(it)).collect();
+            let args: Vec<_> = args.iter().map(|it| quote(it)).collect();
             format!(
                 "transport = \"stdio\"\ncommand = {}\nargs = [{}]",
-                quoted(command),
+                quote(command),
                 args.join(", ")
             )
         }
@@ -163,98 +178,101 @@ fn mcp_proxy(
     )?;
     let mut command = Command::new(program);
     command.arg("--config").arg(file).env("RUST_LOG", "error");
-    over_http(scene, command, port, "/", child)
+    start_http_front(scene, command, port, "/", child)
 }
 
-fn supergateway(
-    scene: &Scene,
-    peers: &Peers,
+fn start_supergateway(
+    scene: &GatewayScene,
+    peers: &GatewayPeers,
     upstream: Upstream,
     child: &[String],
-) -> Result<(Option<Tree>, Client)> {
-    let script = peers.supergateway.as_ref().context("it is not installed")?;
+) -> Result<(Option<ProcessTree>, GatewayClient)> {
+    let script = peers.supergateway.as_ref().context("not installed")?;
     let mut command = Command::new(&scene.node);
     command.arg("--import").arg(root().join(LOOPBACK)).arg(script).args(["--logLevel", "none"]);
     if upstream.http {
         command.arg("--streamableHttp");
         command.arg(format!("http://{}/mcp", scene.address(upstream.kind)?));
-        return over_stdio(command, child);
+        return start_stdio_front(command, child);
     }
-    let port = free_port()?;
+    let port = find_free_port()?;
     command.arg("--stdio").arg(child.join(" "));
     command.args(["--outputTransport", "streamableHttp", "--stateful", "--port"]);
     command.arg(port.to_string());
-    over_http(scene, command, port, "/mcp", child)
+    start_http_front(scene, command, port, "/mcp", child)
 }
 
-fn fastmcp(
-    scene: &Scene,
-    peers: &Peers,
+fn start_fastmcp(
+    scene: &GatewayScene,
+    peers: &GatewayPeers,
     upstream: Upstream,
     child: &[String],
-) -> Result<(Option<Tree>, Client)> {
-    let python = peers.fastmcp.as_ref().context("it is not installed")?;
+) -> Result<(Option<ProcessTree>, GatewayClient)> {
+    let python = peers.fastmcp.as_ref().context("not installed")?;
     let target = match child {
         [] => json!(format!("http://{}/mcp", scene.address(upstream.kind)?)),
         [command, args @ ..] => json!({"mcpServers": {"up": {"command": command, "args": args}}}),
     };
-    let port = free_port()?;
+    let port = find_free_port()?;
     let mut command = Command::new(python);
     command.arg(root().join(FASTMCP)).arg(target.to_string()).arg(port.to_string());
-    over_http(scene, command, port, "/mcp", child)
+    start_http_front(scene, command, port, "/mcp", child)
 }
 
-fn over_http(
-    scene: &Scene,
+fn start_http_front(
+    scene: &GatewayScene,
     mut command: Command,
     port: u16,
     path: &'static str,
     child: &[String],
-) -> Result<(Option<Tree>, Client)> {
+) -> Result<(Option<ProcessTree>, GatewayClient)> {
     let log = scene.folder.path().join(format!("{port}.log"));
-    let tree = Tree::new(Server::listening(&mut command, port, &log)?, child);
-    let client = http(&format!("127.0.0.1:{port}"), path, handshake(scene))?;
+    let tree = ProcessTree::new(ServerProcess::start_on_port(&mut command, port, &log)?, child);
+    let client = connect_http(&format!("127.0.0.1:{port}"), path, handshake_era(scene))?;
     Ok((Some(tree), client))
 }
 
-fn over_stdio(mut command: Command, child: &[String]) -> Result<(Option<Tree>, Client)> {
-    let (server, input, output) = Server::stdio(&mut command)?;
-    let tree = Tree::new(server, child);
-    Ok((Some(tree), Client::Pipes(Pipes::open(input, output)?)))
+fn start_stdio_front(
+    mut command: Command,
+    child: &[String],
+) -> Result<(Option<ProcessTree>, GatewayClient)> {
+    let (server, input, output) = ServerProcess::start_stdio(&mut command)?;
+    let tree = ProcessTree::new(server, child);
+    Ok((Some(tree), GatewayClient::Stdio(StdioSession::open(input, output)?)))
 }
 
-fn http(address: &str, path: &'static str, era: Era) -> Result<Client> {
-    Ok(Client::Http(Box::new(Session::open(address, path, era)?)))
+fn connect_http(address: &str, path: &'static str, era: ProtocolEra) -> Result<GatewayClient> {
+    Ok(GatewayClient::Http(Box::new(HttpSession::open(address, path, era)?)))
 }
 
-/// What our gateway agrees on with the server. With server-everything it is a revision in which the server itself takes a
-/// millisecond longer, so that a direct call in an older one would not tell what the gateway adds.
-fn behind(scene: &Scene, kind: Kind) -> Era {
+/// Returns the protocol era that our gateway uses with the server. In the revision of server-everything the server itself
+/// takes a millisecond longer, so a direct call in an older revision would not show what the gateway adds.
+fn upstream_era(scene: &GatewayScene, kind: UpstreamKind) -> ProtocolEra {
     match kind {
-        Kind::Everything => Era::Handshake("2025-11-25".to_owned()),
-        Kind::Own => handshake(scene),
+        UpstreamKind::Everything => ProtocolEra::Handshake("2025-11-25".to_owned()),
+        UpstreamKind::Own => handshake_era(scene),
     }
 }
 
-fn handshake(scene: &Scene) -> Era {
-    Era::Handshake(scene.revision.clone())
+fn handshake_era(scene: &GatewayScene) -> ProtocolEra {
+    ProtocolEra::Handshake(scene.revision.clone())
 }
 
-fn command_of(words: &[String]) -> Command {
+fn build_command(words: &[String]) -> Command {
     let mut command = Command::new(&words[0]);
     command.args(&words[1..]);
     command
 }
 
-/// Waits until the tool is offered, and gives the name that it has here.
-fn ready(client: &mut Client, tool: &str) -> Result<String> {
+/// Waits until the tool is offered, and returns its name at this front.
+fn wait_for_tool(client: &mut GatewayClient, tool: &str) -> Result<String> {
     let is_it = |name: &str| {
         name.strip_suffix(tool).is_some_and(|prefix| prefix.is_empty() || prefix.ends_with('_'))
     };
-    Ok(client.wait_for(1, is_it, READY_LIMIT)?.swap_remove(0))
+    Ok(client.wait_for_tools(1, is_it, READY_LIMIT)?.swap_remove(0))
 }
 
-/// A port that was free a moment ago, for servers that cannot choose one and say which.
-pub(super) fn free_port() -> Result<u16> {
+/// Returns a port that was free a moment ago, for servers that cannot choose one themselves.
+pub(super) fn find_free_port() -> Result<u16> {
     Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
 }

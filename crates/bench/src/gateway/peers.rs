@@ -1,6 +1,6 @@
-//! The gateways that ours is measured against, from their registry packages, under `target/bench-peers`.
+//! Installs the gateways that ours is compared with, from their registry packages, into `target/bench-peers`.
 //!
-//! Deleting that folder is always safe. A peer that cannot be had is left out, and a line says so.
+//! Deleting that folder is always safe. An unavailable peer is left out, with a message.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ const SUPERGATEWAY: &str = "supergateway@4.0.0";
 /// FastMCP 4.1.0 and all it needs, made by `pip freeze`.
 const REQUIREMENTS: &str = "crates/bench/src/gateway/requirements.txt";
 
-pub(super) struct Peers {
+pub(super) struct GatewayPeers {
     /// The program.
     pub(super) mcp_proxy: Option<PathBuf>,
     /// Its script, for node.
@@ -23,35 +23,35 @@ pub(super) struct Peers {
     pub(super) fastmcp: Option<PathBuf>,
 }
 
-impl Peers {
+impl GatewayPeers {
     pub(super) fn install() -> Result<Self> {
         let folder = root().join("target/bench-peers");
         fs::create_dir_all(&folder)?;
         Ok(Self {
-            mcp_proxy: obtained("mcp-proxy", mcp_proxy(&folder)),
-            supergateway: obtained("supergateway", supergateway(&folder)),
-            fastmcp: obtained("FastMCP", fastmcp(&folder)),
+            mcp_proxy: report_missing("mcp-proxy", install_mcp_proxy(&folder)),
+            supergateway: report_missing("supergateway", install_supergateway(&folder)),
+            fastmcp: report_missing("FastMCP", install_fastmcp(&folder)),
         })
     }
 }
 
-fn obtained(name: &str, result: Result<PathBuf>) -> Option<PathBuf> {
+fn report_missing(name: &str, result: Result<PathBuf>) -> Option<PathBuf> {
     result.inspect_err(|error| println!("    left out: {name}: {error:#}")).ok()
 }
 
-fn mcp_proxy(folder: &Path) -> Result<PathBuf> {
+fn install_mcp_proxy(folder: &Path) -> Result<PathBuf> {
     let program = folder.join("bin/mcp-proxy");
     if !program.exists() {
         let mut install = command("cargo", &["install", "mcp-proxy", "--locked", "--version"]);
         install.arg(MCP_PROXY).arg("--root").arg(folder);
-        // Not among our own artefacts: it wants other versions of the same crates.
+        // A target folder of its own: it needs other versions of the same crates.
         install.env("CARGO_TARGET_DIR", folder.join("build"));
         run(install)?;
     }
     Ok(program)
 }
 
-fn supergateway(folder: &Path) -> Result<PathBuf> {
+fn install_supergateway(folder: &Path) -> Result<PathBuf> {
     let script = folder.join("node_modules/supergateway/dist/index.js");
     if !script.exists() {
         let mut install = command("npm", &["install", "--ignore-scripts", "--no-save"]);
@@ -61,7 +61,7 @@ fn supergateway(folder: &Path) -> Result<PathBuf> {
     Ok(script)
 }
 
-fn fastmcp(folder: &Path) -> Result<PathBuf> {
+fn install_fastmcp(folder: &Path) -> Result<PathBuf> {
     let wanted = fs::read(root().join(REQUIREMENTS))?;
     let venv = folder.join("venv");
     let python = venv.join("bin/python");

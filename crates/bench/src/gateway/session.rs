@@ -1,6 +1,6 @@
-//! A client over HTTP for every server of the comparison: with a session or without, answers as JSON or as a stream.
+//! An HTTP client for every compared server: with or without a session, answers as JSON or as a stream.
 //!
-//! As raw as [`crate::load`]: one connection, one call after the other, and nothing parsed while the clock runs.
+//! As raw as [`crate::load`]: one connection, one call at a time, and no parsing while the time is measured.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -9,31 +9,31 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::{Value, json};
 
-use crate::load::{Sample, check};
+use crate::load::{LatencySample, check_answer};
 
-/// Against servers that never answer.
+/// Time limit for an answer.
 const ANSWER_LIMIT: Duration = Duration::from_secs(60);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Era {
+pub(super) enum ProtocolEra {
     /// `initialize` for this revision and a session, which every peer speaks.
     Handshake(String),
-    /// 2026-07-28: each request stands by itself.
+    /// Revision 2026-07-28: every request is independent.
     Stateless,
 }
 
-pub(super) struct Session {
+pub(super) struct HttpSession {
     address: String,
     path: &'static str,
-    era: Era,
+    era: ProtocolEra,
     id: Option<String>,
     stream: TcpStream,
     reader: BufReader<TcpStream>,
     body: Vec<u8>,
 }
 
-impl Session {
-    pub(super) fn open(address: &str, path: &'static str, era: Era) -> Result<Self> {
+impl HttpSession {
+    pub(super) fn open(address: &str, path: &'static str, era: ProtocolEra) -> Result<Self> {
         let (stream, reader) = connect(address)?;
         let mut session = Self {
             address: address.to_owned(),
@@ -44,54 +44,56 @@ impl Session {
             reader,
             body: vec![],
         };
-        if let Era::Handshake(revision) = era {
+        if let ProtocolEra::Handshake(revision) = era {
             let hello = json!({"protocolVersion": revision, "capabilities": {},
                 "clientInfo": {"name": "bench", "version": "1"}});
             session.request("initialize", &hello)?;
             let ready = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
-            let message = session.message("notifications/initialized", None, &ready.to_string());
+            let message =
+                session.build_message("notifications/initialized", None, &ready.to_string());
             session.exchange(&message)?;
         }
         Ok(session)
     }
 
-    /// One call after the other, for at most so long.
-    pub(super) fn run_for(
+    /// Makes calls one at a time until `limit`.
+    pub(super) fn run_calls_for(
         &mut self,
         tool: &str,
         arguments: &Value,
         calls: usize,
         limit: Duration,
-    ) -> Result<Sample> {
-        // Servers drop a connection on which nothing happened for some seconds, as it is between rounds.
+    ) -> Result<LatencySample> {
+        // Servers close connections that are idle for some seconds, as between rounds.
         (self.stream, self.reader) = connect(&self.address)?;
         let params = json!({"name": tool, "arguments": arguments});
-        let message = self.message("tools/call", Some(tool), &self.body("tools/call", &params));
+        let message =
+            self.build_message("tools/call", Some(tool), &self.build_body("tools/call", &params));
         let mut latencies = Vec::with_capacity(calls);
         let start = Instant::now();
         while latencies.len() < calls && start.elapsed() < limit {
             latencies.push(self.exchange(&message)?);
-            check(&self.body)?;
+            check_answer(&self.body)?;
         }
-        Ok(Sample::new(latencies, start.elapsed()))
+        Ok(LatencySample::new(latencies, start.elapsed()))
     }
 
-    /// Any request and its result; only the exchange is on the clock, not the reading of its answer.
+    /// Sends a request and returns its result. The duration excludes parsing the answer.
     pub(super) fn request(&mut self, method: &str, params: &Value) -> Result<(Duration, Value)> {
-        let message = self.message(method, None, &self.body(method, params));
+        let message = self.build_message(method, None, &self.build_body(method, params));
         let elapsed = self.exchange(&message)?;
-        check(&self.body)?;
+        check_answer(&self.body)?;
         let text = std::str::from_utf8(&self.body)?;
-        // A stream holds the answer in the line that has a result; plain JSON is one line.
+        // In a stream, the answer is the line that has a result; plain JSON is one line.
         let answer = text.lines().find(|line| line.contains("\"result\"")).context("no result")?;
         let answer = answer.strip_prefix("data:").unwrap_or(answer);
         let mut answer: Value = serde_json::from_str(answer)?;
         Ok((elapsed, answer["result"].take()))
     }
 
-    fn body(&self, method: &str, params: &Value) -> String {
+    fn build_body(&self, method: &str, params: &Value) -> String {
         let mut params = params.clone();
-        if self.era == Era::Stateless {
+        if self.era == ProtocolEra::Stateless {
             params["_meta"] = json!({
                 "io.modelcontextprotocol/protocolVersion": "2026-07-28",
                 "io.modelcontextprotocol/clientInfo": {"name": "bench", "version": "1"},
@@ -101,7 +103,7 @@ impl Session {
         json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).to_string()
     }
 
-    fn message(&self, method: &str, tool: Option<&str>, body: &str) -> Vec<u8> {
+    fn build_message(&self, method: &str, tool: Option<&str>, body: &str) -> Vec<u8> {
         let mut head = format!(
             "POST {} HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\n\
              Accept: application/json, text/event-stream\r\nContent-Length: {}\r\n",
@@ -110,19 +112,19 @@ impl Session {
             body.len()
         );
         match (&self.era, &self.id) {
-            (Era::Stateless, _) => {
+            (ProtocolEra::Stateless, _) => {
                 head += &format!("MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: {method}\r\n");
                 head += &tool.map(|tool| format!("Mcp-Name: {tool}\r\n")).unwrap_or_default();
             }
-            (Era::Handshake(revision), Some(id)) => {
+            (ProtocolEra::Handshake(revision), Some(id)) => {
                 head += &format!("MCP-Protocol-Version: {revision}\r\nMcp-Session-Id: {id}\r\n");
             }
-            (Era::Handshake(_), None) => {}
+            (ProtocolEra::Handshake(_), None) => {}
         }
         format!("{head}\r\n{body}").into_bytes()
     }
 
-    /// Sends and reads to the end. The clock stops when the answer is there: a stream may be closed after it.
+    /// Sends a message and reads the whole response. The time ends with the answer: a stream may be closed later.
     fn exchange(&mut self, message: &[u8]) -> Result<Duration> {
         let before = Instant::now();
         self.stream.write_all(message)?;
@@ -162,13 +164,13 @@ fn connect(address: &str) -> Result<(TcpStream, BufReader<TcpStream>)> {
     Ok((stream, reader))
 }
 
-/// Whether a stream has said what was asked for, up to the empty line that ends an event.
+/// Returns true if the stream has the answer, up to the empty line that ends an event.
 fn has_answer(body: &[u8]) -> bool {
     let ended = body.ends_with(b"\n\n") || body.ends_with(b"\r\n\r\n");
     ended && body.windows(8).any(|bytes| bytes == b"\"result\"" || bytes == b"\"error\":")
 }
 
-struct Head {
+struct ResponseHead {
     status: String,
     ok: bool,
     length: Option<usize>,
@@ -176,15 +178,15 @@ struct Head {
     session: Option<String>,
 }
 
-fn read_head(reader: &mut impl BufRead) -> Result<Head> {
+fn read_head(reader: &mut impl BufRead) -> Result<ResponseHead> {
     let mut line = String::new();
-    ensure!(reader.read_line(&mut line)? > 0, "the server hung up");
+    ensure!(reader.read_line(&mut line)? > 0, "the server closed the connection");
     let status = line.trim_end().to_owned();
     let ok = [" 200", " 202"].iter().any(|code| status.contains(code));
-    let mut head = Head { status, ok, length: None, chunked: false, session: None };
+    let mut head = ResponseHead { status, ok, length: None, chunked: false, session: None };
     loop {
         line.clear();
-        ensure!(reader.read_line(&mut line)? > 0, "the server hung up");
+        ensure!(reader.read_line(&mut line)? > 0, "the server closed the connection");
         let text = line.trim_end();
         if text.is_empty() {
             return Ok(head);
@@ -203,8 +205,8 @@ fn read_head(reader: &mut impl BufRead) -> Result<Head> {
 /// Appends one chunk; false after the last.
 fn read_chunk(reader: &mut impl BufRead, body: &mut Vec<u8>) -> Result<bool> {
     let mut line = String::new();
-    ensure!(reader.read_line(&mut line)? > 0, "the server hung up");
-    let length = usize::from_str_radix(line.trim(), 16).context("the length of a chunk")?;
+    ensure!(reader.read_line(&mut line)? > 0, "the server closed the connection");
+    let length = usize::from_str_radix(line.trim(), 16).context("invalid chunk length")?;
     let before = body.len();
     body.resize(before + length, 0);
     reader.read_exact(&mut body[before..])?;
@@ -218,7 +220,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_what_servers_send_in_pieces() {
+    fn reads_chunked_event_stream() {
         let text = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nmcp-session-id: s 1\r\n\r\n\
                     6\r\nid: 1\n\r\n1b\r\ndata: {\"id\":1,\"result\":{}}\n\r\n1\r\n\n\r\n0\r\n\r\nHTTP/1.1";
         let mut reader = text.as_bytes();
@@ -232,11 +234,11 @@ mod tests {
         }
         assert_eq!(seen, [false, false, true]);
         assert_eq!(body, b"id: 1\ndata: {\"id\":1,\"result\":{}}\n\n");
-        assert_eq!(reader, b"HTTP/1.1", "the next answer is left alone");
+        assert_eq!(reader, b"HTTP/1.1", "the next response is not consumed");
     }
 
     #[test]
-    fn a_server_that_hangs_up_is_an_error() {
+    fn rejects_truncated_responses() {
         assert!(read_head(&mut &b""[..]).is_err());
         assert!(read_head(&mut &b"HTTP/1.1 200 OK\r\n"[..]).is_err());
         assert!(read_chunk(&mut &b"5\r\nab"[..], &mut Vec::new()).is_err());

@@ -1,6 +1,6 @@
-//! What a gateway and the processes it started use, without the servers behind it; and that all of them end.
+//! Usage of a gateway and its child processes, without the upstream servers. Kills all of them on drop.
 //!
-//! Read from `/proc`, so on Linux only, as the rest of the bench.
+//! Reads `/proc`, so it works on Linux only, like the other benchmarks.
 
 use std::collections::HashMap;
 use std::fs;
@@ -8,38 +8,38 @@ use std::process::{Command, Stdio};
 
 use anyhow::Result;
 
-use crate::process::{Server, cpu_seconds, resident_mb};
+use crate::process::{ServerProcess, cpu_seconds, resident_mb};
 
-/// A server and everything below it. Ends with this value.
-pub(super) struct Tree {
-    pub(super) server: Server,
-    /// Command lines of the servers behind it, to tell them from its own.
+/// A server process and its descendants, killed on drop.
+pub(super) struct ProcessTree {
+    pub(super) server: ServerProcess,
+    /// Command line of the upstream servers, to distinguish them from the gateway's own processes.
     upstream: Vec<String>,
 }
 
-/// What a tree of processes uses.
+/// Usage of a process tree.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Usage {
-    /// Seconds of processor time, without the servers behind.
+pub(super) struct ProcessUsage {
+    /// Seconds of processor time, without the upstream servers.
     pub(super) cpu: f64,
-    /// Megabytes of memory, without the servers behind.
+    /// Megabytes of memory, without the upstream servers.
     pub(super) own_mb: f64,
-    /// Megabytes of memory of the servers behind, where it started them.
+    /// Megabytes of memory of the upstream servers that it started.
     pub(super) upstream_mb: f64,
 }
 
-impl Tree {
-    /// `upstream` is the command line with which the servers behind are started; empty where they are not.
-    pub(super) fn new(server: Server, upstream: &[String]) -> Self {
+impl ProcessTree {
+    /// `upstream` is the command line of the upstream servers; empty if the gateway does not start them.
+    pub(super) fn new(server: ServerProcess, upstream: &[String]) -> Self {
         Self { server, upstream: upstream.to_vec() }
     }
 
-    pub(super) fn usage(&self) -> Result<Usage> {
+    pub(super) fn usage(&self) -> Result<ProcessUsage> {
         let root = self.server.id();
         let mut usage =
-            Usage { cpu: cpu_seconds(root)?, own_mb: resident_mb(root)?, upstream_mb: 0.0 };
-        for pid in below(root) {
-            // A process may end while it is looked at.
+            ProcessUsage { cpu: cpu_seconds(root)?, own_mb: resident_mb(root)?, upstream_mb: 0.0 };
+        for pid in list_descendants(root) {
+            // A process may end at any time.
             let (Ok(cpu), Ok(resident)) = (cpu_seconds(pid), resident_mb(pid)) else { continue };
             if self.is_upstream(pid) {
                 usage.upstream_mb += resident;
@@ -51,22 +51,24 @@ impl Tree {
         Ok(usage)
     }
 
-    /// The program may be named in another way than it was started, so only its arguments are compared. A shell that
-    /// was given the line as one argument is not the server.
+    /// Returns true if a process is an upstream server. Compares only arguments, because the program may have another
+    /// name; a shell that got the line as one argument is not the server.
     fn is_upstream(&self, pid: u32) -> bool {
-        self.upstream.len() > 1 && arguments(pid).get(1..) == Some(&self.upstream[1..])
+        self.upstream.len() > 1 && read_arguments(pid).get(1..) == Some(&self.upstream[1..])
     }
 }
 
-impl Drop for Tree {
+impl Drop for ProcessTree {
     /// Peers killed this way leave their children behind.
     fn drop(&mut self) {
-        let left: Vec<(u32, Vec<String>)> =
-            below(self.server.id()).into_iter().map(|pid| (pid, arguments(pid))).collect();
+        let left: Vec<(u32, Vec<String>)> = list_descendants(self.server.id())
+            .into_iter()
+            .map(|pid| (pid, read_arguments(pid)))
+            .collect();
         self.server.stop();
         for (pid, before) in left {
-            // A number may be another process by now.
-            if !before.is_empty() && arguments(pid) == before {
+            // The process id may have been reused.
+            if !before.is_empty() && read_arguments(pid) == before {
                 let mut kill = Command::new("kill");
                 kill.args(["-KILL", &pid.to_string()]).stderr(Stdio::null());
                 let _ = kill.status();
@@ -75,14 +77,14 @@ impl Drop for Tree {
     }
 }
 
-/// All that a process started, and what those started.
-fn below(root: u32) -> Vec<u32> {
+/// Returns all descendants of a process.
+fn list_descendants(root: u32) -> Vec<u32> {
     let mut children: HashMap<u32, Vec<u32>> = HashMap::new();
     for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
         let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else {
             continue;
         };
-        if let Some(parent) = parent(pid) {
+        if let Some(parent) = read_parent(pid) {
             children.entry(parent).or_default().push(pid);
         }
     }
@@ -95,13 +97,13 @@ fn below(root: u32) -> Vec<u32> {
     found
 }
 
-fn parent(pid: u32) -> Option<u32> {
+fn read_parent(pid: u32) -> Option<u32> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The command name may hold spaces and brackets; the fields after it may not.
     stat.rsplit(')').next()?.split_whitespace().nth(1)?.parse().ok()
 }
 
-fn arguments(pid: u32) -> Vec<String> {
+fn read_arguments(pid: u32) -> Vec<String> {
     let line = fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     line.split_terminator('\0').map(str::to_owned).collect()
 }

@@ -1,4 +1,4 @@
-//! The servers behind the gateways: which, how they are reached, and which tool of theirs is called.
+//! The upstream servers: how they are reached, and which of their tools is called.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,63 +7,64 @@ use std::process::Command;
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 
-use super::front::free_port;
-use super::tree::Tree;
-use crate::process::Server;
+use super::front::find_free_port;
+use super::tree::ProcessTree;
+use crate::process::ServerProcess;
 use xtask::command::root;
 
 const EVERYTHING: &str = "e2e/node_modules/@modelcontextprotocol/server-everything/dist/index.js";
-/// It would listen on every interface otherwise, as supergateway would.
+/// Makes servers listen on loopback; server-everything and supergateway listen on every interface otherwise.
 pub(super) const LOOPBACK: &str = "e2e/support/loopback.mjs";
-/// Every stage stays on; only the number is raised, or the limit would be what is measured.
+/// Every stage stays on. The rate limit is raised, because otherwise it would be measured.
 const RATE: u32 = 4_000_000_000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum UpstreamKind {
     /// The reference server, in Node; its `echo` has no output schema, so an overlay supplies one.
     Everything,
-    /// Our own server, which costs little itself, so what the gateways add stands out.
+    /// Our own server, which costs little, so that the cost of gateways is visible.
     Own,
 }
 
 /// A server to put a gateway in front of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Upstream {
-    pub(super) kind: Kind,
+    pub(super) kind: UpstreamKind,
     /// Over HTTP, or else as a child over stdio.
     pub(super) http: bool,
 }
 
-/// What all runs share: programs, a folder for files, and the servers that are reached over HTTP.
-pub(super) struct Scene {
+/// Shared by all runs: programs, a folder for files, and the servers that are reached over HTTP.
+pub(super) struct GatewayScene {
     pub(super) binaries: PathBuf,
     pub(super) node: PathBuf,
-    /// What clients with a handshake speak over HTTP.
+    /// Protocol revision of clients with a handshake over HTTP.
     pub(super) revision: String,
-    /// Before the folder: the servers end first.
-    listening: Vec<(Kind, Tree)>,
+    /// Declared before the folder, so that the servers end first.
+    listening: Vec<(UpstreamKind, ProcessTree)>,
     pub(super) folder: tempfile::TempDir,
 }
 
-impl Scene {
+impl GatewayScene {
     pub(super) fn new(binaries: PathBuf, revision: &str) -> Result<Self> {
-        // Configurations name programs from other folders.
+        // Configurations need an absolute path.
         let node = xtask::install::node()?;
-        let node = if node.components().count() > 1 { node } else { found_in_path(&node)? };
+        let node = if node.components().count() > 1 { node } else { find_in_path(&node)? };
         let folder = tempfile::tempdir()?;
         let mut scene =
             Self { binaries, node, revision: revision.to_owned(), folder, listening: Vec::new() };
         scene.own_root("own")?;
         let log = scene.folder.path().join("everything.log");
-        let port = free_port()?;
+        let port = find_free_port()?;
         let mut everything = Command::new(&scene.node);
         everything.arg("--import").arg(root().join(LOOPBACK)).arg(root().join(EVERYTHING));
         everything.arg("streamableHttp").env("PORT", port.to_string());
-        let everything = Tree::new(Server::listening(&mut everything, port, &log)?, &[]);
+        let everything =
+            ProcessTree::new(ServerProcess::start_on_port(&mut everything, port, &log)?, &[]);
         let mut own = Command::new(scene.vouch());
         own.args(["serve", "--port", "0", "--root"]).arg(scene.own_root("own-http")?);
-        let own = Tree::new(Server::http(&mut own)?, &[]);
-        scene.listening = vec![(Kind::Everything, everything), (Kind::Own, own)];
+        let own = ProcessTree::new(ServerProcess::start_http(&mut own)?, &[]);
+        scene.listening = vec![(UpstreamKind::Everything, everything), (UpstreamKind::Own, own)];
         Ok(scene)
     }
 
@@ -71,7 +72,7 @@ impl Scene {
         self.binaries.join("vouch")
     }
 
-    /// A project for a server of ours, whose tool may be called as often as one likes.
+    /// Creates a project for our server, with a raised rate limit.
     pub(super) fn own_root(&self, name: &str) -> Result<PathBuf> {
         let folder = self.folder.path().join(name);
         fs::create_dir_all(&folder)?;
@@ -79,24 +80,28 @@ impl Scene {
         Ok(folder)
     }
 
-    /// What a client or gateway starts.
-    pub(super) fn command(&self, kind: Kind) -> Vec<String> {
+    /// Returns the command that a client or gateway starts.
+    pub(super) fn command(&self, kind: UpstreamKind) -> Vec<String> {
         match kind {
-            Kind::Everything => {
-                vec![shown(&self.node), shown(&root().join(EVERYTHING)), "stdio".into()]
+            UpstreamKind::Everything => {
+                vec![
+                    path_to_string(&self.node),
+                    path_to_string(&root().join(EVERYTHING)),
+                    "stdio".into(),
+                ]
             }
-            Kind::Own => own_command(&self.vouch(), &self.folder.path().join("own")),
+            UpstreamKind::Own => own_command(&self.vouch(), &self.folder.path().join("own")),
         }
     }
 
-    /// Where the server listens that was started over HTTP.
-    pub(super) fn address(&self, kind: Kind) -> Result<&str> {
+    /// Returns the address of the server that was started over HTTP.
+    pub(super) fn address(&self, kind: UpstreamKind) -> Result<&str> {
         let found = self.listening.iter().find(|(it, _)| *it == kind);
-        found.and_then(|(_, tree)| tree.server.address.as_deref()).context("no such server")
+        found.and_then(|(_, tree)| tree.server.address.as_deref()).context("server not started")
     }
 }
 
-impl Kind {
+impl UpstreamKind {
     pub(super) fn tool(self) -> (&'static str, Value) {
         match self {
             Self::Everything => ("echo", json!({"message": "bench"})),
@@ -104,7 +109,7 @@ impl Kind {
         }
     }
 
-    /// The overlay that our gateway needs for the tool.
+    /// Returns the overlay that our gateway needs for the tool.
     pub(super) fn overlay(self) -> Value {
         let constraints = json!({"ratePerMinute": RATE});
         match self {
@@ -131,25 +136,33 @@ impl Kind {
 impl Upstream {
     pub(super) fn name(self) -> &'static str {
         match (self.kind, self.http) {
-            (Kind::Everything, false) => "server-everything, stdio",
-            (Kind::Everything, true) => "server-everything, HTTP",
-            (Kind::Own, false) => "vouch serve, stdio",
-            (Kind::Own, true) => "vouch serve, HTTP",
+            (UpstreamKind::Everything, false) => "server-everything, stdio",
+            (UpstreamKind::Everything, true) => "server-everything, HTTP",
+            (UpstreamKind::Own, false) => "vouch serve, stdio",
+            (UpstreamKind::Own, true) => "vouch serve, HTTP",
         }
     }
 }
 
-/// A server of ours over stdio.
+/// Returns the command of our server over stdio.
 pub(super) fn own_command(vouch: &Path, folder: &Path) -> Vec<String> {
-    vec![shown(vouch), "serve".into(), "--stdio".into(), "--root".into(), shown(folder)]
+    vec![
+        path_to_string(vouch),
+        "serve".into(),
+        "--stdio".into(),
+        "--root".into(),
+        path_to_string(folder),
+    ]
 }
 
-pub(super) fn shown(path: &Path) -> String {
+pub(super) fn path_to_string(path: &Path) -> String {
     path.display().to_string()
 }
 
-fn found_in_path(program: &Path) -> Result<PathBuf> {
+fn find_in_path(program: &Path) -> Result<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let mut candidates = std::env::split_paths(&path).map(|folder| folder.join(program));
-    candidates.find(|file| file.is_file()).with_context(|| format!("no {}", program.display()))
+    candidates
+        .find(|file| file.is_file())
+        .with_context(|| format!("{} not found in PATH", program.display()))
 }

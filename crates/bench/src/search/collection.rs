@@ -1,4 +1,4 @@
-//! Documents with queries whose answers are known.
+//! Collections: documents, and queries whose answers are known.
 
 use std::collections::HashMap;
 use std::fs;
@@ -10,37 +10,37 @@ use source::Language;
 
 use xtask::command::root;
 
-/// Endings of the languages that a data set may be in.
+/// File endings of the languages of data sets.
 const ENDINGS: [&str; 5] = ["py", "ts", "rs", "go", "java"];
 
-/// So many texts show which language it is.
+/// Number of texts used to guess the language.
 const SAMPLE: usize = 100;
 
-pub(crate) struct Collection {
+pub(crate) struct QueryCollection {
     pub(crate) name: String,
-    /// Files of one project, not texts that have nothing to do with each other.
+    /// True for files of one project, false for unrelated texts.
     pub(crate) is_project: bool,
-    pub(crate) documents: Vec<Document>,
-    pub(crate) queries: Vec<Query>,
+    pub(crate) documents: Vec<CollectionDocument>,
+    pub(crate) queries: Vec<AnnotatedQuery>,
 }
 
-pub(crate) struct Document {
-    /// In a project, where the file is; else only the ending says something.
+pub(crate) struct CollectionDocument {
+    /// Path in a project; in a data set only its ending matters.
     pub(crate) path: String,
     pub(crate) text: String,
 }
 
-pub(crate) struct Query {
+pub(crate) struct AnnotatedQuery {
     pub(crate) text: String,
-    /// Which documents answer it.
+    /// Indexes of the documents that answer the query.
     pub(crate) relevant: Vec<usize>,
 }
 
-/// The names of the data sets in a folder, which has three files of each.
-pub(crate) fn sets(folder: &Path) -> Result<Vec<String>> {
+/// Returns the names of the data sets in a folder, which has three files of each.
+pub(crate) fn list_data_sets(folder: &Path) -> Result<Vec<String>> {
     let folder = root().join(folder);
     if !folder.is_dir() {
-        println!("no data sets: {} is no folder; --data takes one that has them", folder.display());
+        println!("no data sets: {} is not a folder; pass one with --data", folder.display());
         return Ok(Vec::new());
     }
     let mut names = Vec::new();
@@ -52,8 +52,8 @@ pub(crate) fn sets(folder: &Path) -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// The ending of the language in which most texts define something; that of prose where none does.
-fn ending(texts: &[String]) -> &'static str {
+/// Returns the file ending of the language in which most texts define something, or that of prose.
+fn guess_ending(texts: &[String]) -> &'static str {
     let sample = &texts[..texts.len().min(SAMPLE)];
     let defines = |ending: &str, text: &str| {
         let language = Language::of(&format!("text.{ending}"), text);
@@ -67,39 +67,42 @@ fn ending(texts: &[String]) -> &'static str {
     }
 }
 
-impl Collection {
-    /// One of the data sets.
-    pub(crate) fn read(folder: &Path, name: &str) -> Result<Self> {
+impl QueryCollection {
+    /// Reads a data set.
+    pub(crate) fn read_data_set(folder: &Path, name: &str) -> Result<Self> {
         let folder = root().join(folder);
-        let docs: Vec<String> = read(&folder, name, "docs")?;
-        let ending = ending(&docs);
-        let queries: Vec<String> = read(&folder, name, "queries")?;
-        let relevant: Vec<HashMap<String, Value>> = read(&folder, name, "qrels")?;
+        let docs: Vec<String> = read_part(&folder, name, "docs")?;
+        let ending = guess_ending(&docs);
+        let queries: Vec<String> = read_part(&folder, name, "queries")?;
+        let relevant: Vec<HashMap<String, Value>> = read_part(&folder, name, "qrels")?;
         let number = |text: &String| {
-            text.parse().with_context(|| format!("{name}: `{text}` names no document"))
+            text.parse().with_context(|| format!("{name}: invalid document number `{text}`"))
         };
         let documents = docs.into_iter().enumerate();
         Ok(Self {
             name: name.to_owned(),
             is_project: false,
             documents: documents
-                .map(|(i, text)| Document { path: format!("{i}.{ending}"), text })
+                .map(|(i, text)| CollectionDocument { path: format!("{i}.{ending}"), text })
                 .collect(),
             queries: queries
                 .into_iter()
                 .zip(relevant)
                 .map(|(text, right)| {
-                    Ok(Query { text, relevant: right.keys().map(number).collect::<Result<_>>()? })
+                    Ok(AnnotatedQuery {
+                        text,
+                        relevant: right.keys().map(number).collect::<Result<_>>()?,
+                    })
                 })
                 .collect::<Result<_>>()?,
         })
     }
 }
 
-fn read<T: serde::de::DeserializeOwned>(folder: &Path, name: &str, part: &str) -> Result<T> {
+fn read_part<T: serde::de::DeserializeOwned>(folder: &Path, name: &str, part: &str) -> Result<T> {
     let path = folder.join(format!("{name}.{part}.json"));
     let text = fs::read_to_string(&path).with_context(|| {
-        format!("reading {}; --data says where the data sets are", path.display())
+        format!("failed to read {}; pass the folder of the data sets with --data", path.display())
     })?;
-    serde_json::from_str(&text).with_context(|| format!("reading {}", path.display()))
+    serde_json::from_str(&text).with_context(|| format!("failed to parse {}", path.display()))
 }

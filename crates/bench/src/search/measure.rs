@@ -1,20 +1,20 @@
 //! nDCG@10 and MRR@10 with binary relevance, and the two halves of the queries.
 
-use super::collection::Collection;
+use super::collection::QueryCollection;
 
 const CUT: usize = 10;
 
-pub(crate) const HALVES: [Half; 3] = [Half::Tuned, Half::Held, Half::Both];
+pub(crate) const HALVES: [QueryHalf; 3] = [QueryHalf::Tuned, QueryHalf::Held, QueryHalf::Both];
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Half {
-    /// Weights were chosen on these.
+pub(crate) enum QueryHalf {
+    /// Queries on which weights were chosen.
     Tuned,
     Held,
     Both,
 }
 
-impl Half {
+impl QueryHalf {
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Tuned => "the half that weights were chosen on",
@@ -23,8 +23,8 @@ impl Half {
         }
     }
 
-    /// By the text alone, so that a query stays in its half whatever else changes.
-    fn of(query: &str) -> Self {
+    /// Assigns a query by its text alone, so that it stays in its half whatever else changes.
+    fn from_query(query: &str) -> Self {
         let hash = query.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
             (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
         });
@@ -32,28 +32,28 @@ impl Half {
     }
 }
 
-/// What one system reached for each query.
-pub(crate) struct Figures {
-    each: Vec<(Half, f64, f64)>,
+/// Scores of one system for each query.
+pub(crate) struct SystemScores {
+    each: Vec<(QueryHalf, f64, f64)>,
 }
 
 #[derive(Clone, Copy)]
-pub(crate) struct Mean {
+pub(crate) struct MeanScore {
     pub(crate) queries: usize,
     pub(crate) ndcg: f64,
     pub(crate) mrr: f64,
 }
 
-impl Figures {
-    pub(crate) fn together<'a>(all: impl Iterator<Item = &'a Self>) -> Self {
+impl SystemScores {
+    pub(crate) fn merge<'a>(all: impl Iterator<Item = &'a Self>) -> Self {
         Self { each: all.flat_map(|figures| figures.each.iter().copied()).collect() }
     }
 
-    pub(crate) fn of(&self, half: Half) -> Mean {
-        let these = || self.each.iter().filter(|(own, ..)| half == Half::Both || *own == half);
+    pub(crate) fn mean(&self, half: QueryHalf) -> MeanScore {
+        let these = || self.each.iter().filter(|(own, ..)| half == QueryHalf::Both || *own == half);
         let queries = these().count();
         let mean = |sum: f64| sum / queries.max(1) as f64;
-        Mean {
+        MeanScore {
             queries,
             ndcg: mean(these().map(|each| each.1).sum()),
             mrr: mean(these().map(|each| each.2).sum()),
@@ -61,17 +61,20 @@ impl Figures {
     }
 }
 
-/// Scores the documents that a system gives for each query, best first.
-pub(crate) fn figures(collection: &Collection, answer: impl Fn(usize) -> Vec<usize>) -> Figures {
+/// Scores the documents that a system returns for each query, best first.
+pub(crate) fn score_system(
+    collection: &QueryCollection,
+    answer: impl Fn(usize) -> Vec<usize>,
+) -> SystemScores {
     let each = collection.queries.iter().enumerate().map(|(index, query)| {
         let answer = answer(index);
         (
-            Half::of(&query.text),
+            QueryHalf::from_query(&query.text),
             ndcg(&answer, &query.relevant),
             reciprocal_rank(&answer, &query.relevant),
         )
     });
-    Figures { each: each.collect() }
+    SystemScores { each: each.collect() }
 }
 
 pub(crate) fn ndcg(answer: &[usize], relevant: &[usize]) -> f64 {
@@ -92,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_place_is_everything_the_second_less() {
+    fn discounts_lower_ranks() {
         assert_eq!(ndcg(&[3, 1], &[3]), 1.0);
         assert!((ndcg(&[1, 3], &[3]) - 0.6309).abs() < 1e-4);
         assert_eq!(ndcg(&[1, 2], &[3]), 0.0);

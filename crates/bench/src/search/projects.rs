@@ -1,7 +1,7 @@
-//! Questions about real projects whose files are known: semble's annotations, and the sources from registry packages.
+//! Questions about real projects: semble's annotations, and sources from registry packages.
 //!
-//! No package holds the annotations; they come from semble's repository, or from a folder. Nothing of either is kept in
-//! this one. The packages are newer than what was annotated; every file that an annotation names is still there.
+//! Annotations come from semble's repository or from a folder, because no package has them. Neither is kept in this
+//! repository. The packages are newer than the annotations; every annotated file still exists.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,22 +9,22 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
 
-use super::collection::{Collection, Document, Query};
-use crate::peers::unpack;
+use super::collection::{AnnotatedQuery, CollectionDocument, QueryCollection};
+use crate::peers::unpack_archive;
 use xtask::command::{command, root, run};
 
 const ANNOTATIONS: &str = "https://github.com/MinishLab/semble";
 
-/// A registry package, which of its folders is wanted, and where the annotations have it.
-enum Package {
+/// A registry package, the folder of it to use, and the path of that folder in the annotations.
+enum RegistryPackage {
     Pip { name: &'static str, version: &'static str },
     Npm { name: &'static str, version: &'static str, folder: &'static str, place: &'static str },
     Crate { name: &'static str, version: &'static str, folder: &'static str, place: &'static str },
 }
 
-use Package::{Crate, Npm, Pip};
+use RegistryPackage::{Crate, Npm, Pip};
 
-const PROJECTS: [(&str, &[Package]); 10] = [
+const PROJECTS: [(&str, &[RegistryPackage]); 10] = [
     ("fastapi", &[Pip { name: "fastapi", version: "0.162.4" }]),
     ("axum", &[Crate { name: "axum", version: "0.8.9", folder: "src", place: "axum/src" }]),
     (
@@ -61,28 +61,30 @@ const PROJECTS: [(&str, &[Package]); 10] = [
     ("model2vec", &[Pip { name: "model2vec", version: "0.10.0" }]),
 ];
 
-pub(crate) struct Project {
+pub(crate) struct AnnotatedProject {
     pub(crate) name: &'static str,
-    packages: &'static [Package],
+    packages: &'static [RegistryPackage],
     annotations: PathBuf,
 }
 
-/// Every project, or none where the annotations cannot be had.
-pub(crate) fn all(annotations: Option<&Path>) -> Result<Vec<Project>> {
+/// Returns every project, or an empty list if the annotations are unavailable.
+pub(crate) fn list_projects(annotations: Option<&Path>) -> Result<Vec<AnnotatedProject>> {
     let folder = match annotations {
         Some(folder) => root().join(folder),
-        None => match cloned() {
+        None => match clone_annotations() {
             Ok(folder) => folder,
             Err(error) => {
-                println!(
-                    "no annotated projects: {error:#}; --annotations takes a folder that has them"
-                );
+                println!("no annotated projects: {error:#}; pass a folder with --annotations");
                 return Ok(Vec::new());
             }
         },
     };
-    ensure!(folder.is_dir(), "{} is no folder; --annotations takes semble's", folder.display());
-    let project = |(name, packages)| Project {
+    ensure!(
+        folder.is_dir(),
+        "{} is not a folder; pass semble's with --annotations",
+        folder.display()
+    );
+    let project = |(name, packages)| AnnotatedProject {
         name,
         packages,
         annotations: folder.join(format!("{name}.json")),
@@ -90,7 +92,7 @@ pub(crate) fn all(annotations: Option<&Path>) -> Result<Vec<Project>> {
     Ok(PROJECTS.into_iter().map(project).collect())
 }
 
-fn cloned() -> Result<PathBuf> {
+fn clone_annotations() -> Result<PathBuf> {
     let clone = root().join("target/bench/semble");
     if !clone.exists() {
         let mut git = command("git", &["clone", "--quiet", "--depth", "1", ANNOTATIONS]);
@@ -100,16 +102,16 @@ fn cloned() -> Result<PathBuf> {
     Ok(clone.join("benchmarks/annotations"))
 }
 
-impl Project {
-    pub(crate) fn collection(&self) -> Result<Collection> {
+impl AnnotatedProject {
+    pub(crate) fn read_collection(&self) -> Result<QueryCollection> {
         let tree = root().join("target/bench/projects").join(self.name);
         if !tree.exists() {
             let scratch = tempfile::tempdir_in(root().join("target"))?;
             let made = scratch.path().join("tree");
             for package in self.packages {
                 package
-                    .bring(scratch.path(), &made)
-                    .with_context(|| format!("the sources of {}", self.name))?;
+                    .fetch_into(scratch.path(), &made)
+                    .with_context(|| format!("failed to fetch the sources of {}", self.name))?;
             }
             fs::create_dir_all(tree.parent().expect("it is below `target`"))?;
             fs::rename(made, &tree)?;
@@ -118,16 +120,21 @@ impl Project {
         read_tree(&tree, &tree, &mut documents)?;
         documents.sort_by(|a, b| a.path.cmp(&b.path));
         let annotations = fs::read_to_string(&self.annotations)
-            .with_context(|| format!("reading {}", self.annotations.display()))?;
+            .with_context(|| format!("failed to read {}", self.annotations.display()))?;
         let annotations: Vec<Value> = serde_json::from_str(&annotations)?;
-        let queries =
-            annotations.iter().map(|each| query(each, &documents)).collect::<Result<_>>()?;
-        Ok(Collection { name: self.name.to_owned(), is_project: true, documents, queries })
+        let queries = annotations
+            .iter()
+            .map(|each| parse_annotation(each, &documents))
+            .collect::<Result<_>>()?;
+        Ok(QueryCollection { name: self.name.to_owned(), is_project: true, documents, queries })
     }
 }
 
-/// An annotation: what is asked, the files that answer it, and those that help.
-fn query(annotation: &Value, documents: &[Document]) -> Result<Query> {
+/// Parses an annotation: the question, the files that answer it, and those that help.
+fn parse_annotation(
+    annotation: &Value,
+    documents: &[CollectionDocument],
+) -> Result<AnnotatedQuery> {
     let text = annotation["query"].as_str().context("an annotation has no query")?.to_owned();
     let mut relevant = Vec::new();
     let targets =
@@ -141,19 +148,19 @@ fn query(annotation: &Value, documents: &[Document]) -> Result<Query> {
             None => bail!("`{text}` is answered by {path}, which the package does not have"),
         }
     }
-    Ok(Query { text, relevant })
+    Ok(AnnotatedQuery { text, relevant })
 }
 
-impl Package {
-    /// Puts its folder where the annotations have it, below `tree`.
-    fn bring(&self, scratch: &Path, tree: &Path) -> Result<()> {
+impl RegistryPackage {
+    /// Moves the folder to its path in the annotations, below `tree`.
+    fn fetch_into(&self, scratch: &Path, tree: &Path) -> Result<()> {
         let (from, place) = match *self {
-            Pip { name, version } => (pip(scratch, name, version)?.join(name), name),
+            Pip { name, version } => (fetch_pip(scratch, name, version)?.join(name), name),
             Npm { name, version, folder, place } => {
-                (npm(scratch, name, version)?.join(folder), place)
+                (fetch_npm(scratch, name, version)?.join(folder), place)
             }
             Crate { name, version, folder, place } => {
-                (vendored(scratch, name, version)?.join(folder), place)
+                (fetch_crate(scratch, name, version)?.join(folder), place)
             }
         };
         let into = tree.join(place);
@@ -162,7 +169,7 @@ impl Package {
     }
 }
 
-fn pip(scratch: &Path, name: &str, version: &str) -> Result<PathBuf> {
+fn fetch_pip(scratch: &Path, name: &str, version: &str) -> Result<PathBuf> {
     let into = scratch.join("wheel");
     let pip =
         ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps", "--target"];
@@ -172,18 +179,18 @@ fn pip(scratch: &Path, name: &str, version: &str) -> Result<PathBuf> {
     Ok(into)
 }
 
-fn npm(scratch: &Path, name: &str, version: &str) -> Result<PathBuf> {
+fn fetch_npm(scratch: &Path, name: &str, version: &str) -> Result<PathBuf> {
     let folder = scratch.to_string_lossy();
     run(command(
         "npm",
         &["pack", "--silent", "--pack-destination", &folder, &format!("{name}@{version}")],
     ))?;
     let file = name.trim_start_matches('@').replace('/', "-");
-    unpack(&scratch.join(format!("{file}-{version}.tgz")), scratch, None)?;
+    unpack_archive(&scratch.join(format!("{file}-{version}.tgz")), scratch, None)?;
     Ok(scratch.join("package"))
 }
 
-fn vendored(scratch: &Path, name: &str, version: &str) -> Result<PathBuf> {
+fn fetch_crate(scratch: &Path, name: &str, version: &str) -> Result<PathBuf> {
     let asking = scratch.join("asking");
     fs::create_dir_all(asking.join("src"))?;
     fs::write(asking.join("src/lib.rs"), "")?;
@@ -201,8 +208,8 @@ fn vendored(scratch: &Path, name: &str, version: &str) -> Result<PathBuf> {
     Ok(asking.join(format!("vendor/{name}-{version}")))
 }
 
-/// Every file that is text in a language that has a name; semble and the product look at the same.
-fn read_tree(root: &Path, folder: &Path, documents: &mut Vec<Document>) -> Result<()> {
+/// Reads every text file in a known language; semble and the product use the same files.
+fn read_tree(root: &Path, folder: &Path, documents: &mut Vec<CollectionDocument>) -> Result<()> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
         let path = entry.path();
@@ -215,7 +222,7 @@ fn read_tree(root: &Path, folder: &Path, documents: &mut Vec<Document>) -> Resul
         } else if let Ok(text) = fs::read_to_string(&path) {
             let relative = path.strip_prefix(root)?.to_string_lossy().into_owned();
             if source::Language::of(&relative, &text).is_some() {
-                documents.push(Document { path: relative, text });
+                documents.push(CollectionDocument { path: relative, text });
             }
         }
     }

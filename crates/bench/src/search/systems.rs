@@ -1,4 +1,4 @@
-//! What is compared: words alone, meaning alone, the plain sum of both, and the ranking of the product.
+//! The compared systems: words alone, meaning alone, the plain sum of both, and the ranking of the product.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -7,30 +7,30 @@ use rank::vectors::Vectors;
 use rank::{Bag, Corpus, Document, Facts, Meaning, Postings, Query, Role, Search};
 use source::Language;
 
-use super::collection::Collection;
+use super::collection::QueryCollection;
 use super::measure;
-use super::vectors::Embeddings;
+use super::vectors::EmbeddingCache;
 
-pub(crate) const SYSTEMS: [System; 4] =
-    [System::Words, System::Meaning, System::Sum, System::Vouchsafe];
+pub(crate) const SYSTEMS: [SearchSystem; 4] =
+    [SearchSystem::Words, SearchSystem::Meaning, SearchSystem::Sum, SearchSystem::Vouchsafe];
 
-/// Hits that are asked for; several of one document count once. The tool gives at most so many.
+/// Number of requested hits, the maximum of the tool; several hits of one document count once.
 const HITS: usize = 20;
 
-/// What words and meaning each put forward for the plain sum.
+/// Number of candidates by words and by meaning for the plain sum.
 const SUMMED: usize = 100;
 
 #[derive(Clone, Copy)]
-pub(crate) enum System {
+pub(crate) enum SearchSystem {
     /// BM25 over identifier-aware terms of the text.
     Words,
     Meaning,
-    /// Half of BM25 by the best, half of the cosine between the least and the best.
+    /// Half BM25 relative to the best, half cosine scaled between the lowest and the best.
     Sum,
     Vouchsafe,
 }
 
-impl System {
+impl SearchSystem {
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Words => "BM25",
@@ -41,28 +41,31 @@ impl System {
     }
 }
 
-/// A collection, indexed.
-pub(crate) struct Systems<'a> {
-    collection: &'a Collection,
-    pieces: Vec<Piece>,
+/// An indexed collection.
+pub(crate) struct SearchSystems<'a> {
+    collection: &'a QueryCollection,
+    pieces: Vec<IndexedChunk>,
     plain: Postings,
     postings: Postings,
     vectors: Vectors,
     queries: Vectors,
 }
 
-struct Piece {
+struct IndexedChunk {
     document: usize,
     role: Role,
     symbols: String,
-    /// Where it lies in the document's text.
+    /// Byte range in the document's text.
     bytes: std::ops::Range<usize>,
 }
 
-impl<'a> Systems<'a> {
-    pub(crate) fn new(collection: &'a Collection, embeddings: &Embeddings) -> Result<Self> {
-        let pieces: Vec<Piece> =
-            (0..collection.documents.len()).flat_map(|d| pieces(collection, d)).collect();
+impl<'a> SearchSystems<'a> {
+    pub(crate) fn new(
+        collection: &'a QueryCollection,
+        embeddings: &EmbeddingCache,
+    ) -> Result<Self> {
+        let pieces: Vec<IndexedChunk> =
+            (0..collection.documents.len()).flat_map(|d| cut_chunks(collection, d)).collect();
         let (mut plain, mut postings, mut texts) =
             (Postings::default(), Postings::default(), Vec::new());
         for (id, piece) in pieces.iter().enumerate() {
@@ -81,20 +84,21 @@ impl<'a> Systems<'a> {
         }
         let questions: Vec<String> =
             collection.queries.iter().map(|query| query.text.clone()).collect();
-        let vectors = embeddings.of(&collection.name, &texts)?;
-        let queries = embeddings.of(&format!("{}.queries", collection.name), &questions)?;
+        let vectors = embeddings.embed_texts(&collection.name, &texts)?;
+        let queries =
+            embeddings.embed_texts(&format!("{}.queries", collection.name), &questions)?;
         Ok(Self { collection, pieces, plain, postings, vectors, queries })
     }
 
-    /// The documents that a system finds for a query, best first.
-    pub(crate) fn answer(&self, system: System, query: usize) -> Vec<usize> {
-        let near = self.near(query);
+    /// Returns the documents that a system finds for a query, best first.
+    pub(crate) fn find_documents(&self, system: SearchSystem, query: usize) -> Vec<usize> {
+        let near = self.query_vector(query);
         let question = Query::new(&self.collection.queries[query].text);
         let hits: Vec<u32> = match system {
-            System::Words => ids(self.plain.search(&question, &|_| true, HITS).hits),
-            System::Meaning => ids(near.nearest(&|_| true, HITS)),
-            System::Sum => self.plain_sum(&question, &near),
-            System::Vouchsafe => {
+            SearchSystem::Words => hit_ids(self.plain.search(&question, &|_| true, HITS).hits),
+            SearchSystem::Meaning => hit_ids(near.nearest(&|_| true, HITS)),
+            SearchSystem::Sum => self.plain_sum(&question, &near),
+            SearchSystem::Vouchsafe => {
                 self.search(&question, &near).hits.iter().map(|hit| hit.id).collect()
             }
         };
@@ -103,7 +107,7 @@ impl<'a> Systems<'a> {
         documents.filter(|document| seen.insert(*document)).collect()
     }
 
-    fn search(&self, query: &Query, near: &Near<'_>) -> rank::Ranking {
+    fn search(&self, query: &Query, near: &QueryVector<'_>) -> rank::Ranking {
         Search { postings: &self.postings, meaning: Some(near), corpus: self }.run(
             query,
             &|_| true,
@@ -111,12 +115,12 @@ impl<'a> Systems<'a> {
         )
     }
 
-    fn near(&self, query: usize) -> Near<'_> {
+    fn query_vector(&self, query: usize) -> QueryVector<'_> {
         let query = self.queries.get(query as u32).expect("every query was embedded");
-        Near { vectors: &self.vectors, query }
+        QueryVector { vectors: &self.vectors, query }
     }
 
-    fn plain_sum(&self, query: &Query, near: &Near<'_>) -> Vec<u32> {
+    fn plain_sum(&self, query: &Query, near: &QueryVector<'_>) -> Vec<u32> {
         let words: BTreeMap<u32, f32> =
             self.plain.search(query, &|_| true, SUMMED).hits.into_iter().collect();
         let best = words.values().copied().fold(f32::MIN_POSITIVE, f32::max);
@@ -132,20 +136,24 @@ impl<'a> Systems<'a> {
         };
         let mut all: Vec<(u32, f32)> = cosines.iter().map(score).collect();
         all.sort_by(|a, b| b.1.total_cmp(&a.1));
-        ids(all)
+        hit_ids(all)
     }
 
-    /// What went wrong: the queries below a figure, with what was found first and why.
+    /// Prints the queries below a score, with their first results and the reasons for these.
     pub(crate) fn print_worst(&self, below: f64) {
         for (index, query) in self.collection.queries.iter().enumerate() {
-            let reached = measure::ndcg(&self.answer(System::Vouchsafe, index), &query.relevant);
+            let reached = measure::ndcg(
+                &self.find_documents(SearchSystem::Vouchsafe, index),
+                &query.relevant,
+            );
             if reached >= below {
                 continue;
             }
             let path = |document: usize| self.collection.documents[document].path.as_str();
             let right: Vec<&str> = query.relevant.iter().map(|&document| path(document)).collect();
             println!("{reached:.2} {} -> {}", query.text, right.join(", "));
-            for hit in self.search(&Query::new(&query.text), &self.near(index)).hits.iter().take(5)
+            for hit in
+                self.search(&Query::new(&query.text), &self.query_vector(index)).hits.iter().take(5)
             {
                 let piece = &self.pieces[hit.id as usize];
                 let why: Vec<String> = hit.why.iter().map(ToString::to_string).collect();
@@ -161,13 +169,13 @@ impl<'a> Systems<'a> {
     }
 }
 
-/// As the product's index cuts a file; a text of a set that is prose stands for a record, which stays whole.
-fn pieces(collection: &Collection, document: usize) -> Vec<Piece> {
+/// Cuts a file as the product's index does; a prose text of a data set counts as a record, which stays whole.
+fn cut_chunks(collection: &QueryCollection, document: usize) -> Vec<IndexedChunk> {
     let file = &collection.documents[document];
     let language = Language::of(&file.path, &file.text);
     if !collection.is_project && file.path.ends_with(".md") {
         let bytes = 0..file.text.len();
-        return vec![Piece { document, role: Role::Record, symbols: String::new(), bytes }];
+        return vec![IndexedChunk { document, role: Role::Record, symbols: String::new(), bytes }];
     }
     let role = match source::role_of(&file.path, &file.text) {
         source::Role::Entry | source::Role::Core => Role::Source,
@@ -187,12 +195,12 @@ fn pieces(collection: &Collection, document: usize) -> Vec<Piece> {
             }
         }
         let bytes = chunk.bytes.start as usize..chunk.bytes.end as usize;
-        Piece { document, role, symbols: names.join("\n"), bytes }
+        IndexedChunk { document, role, symbols: names.join("\n"), bytes }
     };
     chunks.map(piece).filter(|piece| !file.text[piece.bytes.clone()].trim().is_empty()).collect()
 }
 
-impl Corpus for Systems<'_> {
+impl Corpus for SearchSystems<'_> {
     fn facts(&self, id: u32) -> Facts<'_> {
         let piece = &self.pieces[id as usize];
         let file = &self.collection.documents[piece.document];
@@ -201,19 +209,19 @@ impl Corpus for Systems<'_> {
             path: self.collection.is_project.then_some(file.path.as_str()),
             role: piece.role,
             symbols: &piece.symbols,
-            // Documents that say the same are different answers here: the judgements tell them apart.
+            // Documents with equal content are different answers here, because they are judged separately.
             content: u64::from(id),
             attention: 0.0,
         }
     }
 }
 
-struct Near<'a> {
+struct QueryVector<'a> {
     vectors: &'a Vectors,
     query: Vec<f32>,
 }
 
-impl Meaning for Near<'_> {
+impl Meaning for QueryVector<'_> {
     fn nearest(&self, allowed: &(dyn Fn(u32) -> bool + Sync), k: usize) -> Vec<(u32, f32)> {
         self.vectors.nearest(&self.query, allowed, k)
     }
@@ -223,6 +231,6 @@ impl Meaning for Near<'_> {
     }
 }
 
-fn ids(hits: Vec<(u32, f32)>) -> Vec<u32> {
+fn hit_ids(hits: Vec<(u32, f32)>) -> Vec<u32> {
     hits.into_iter().map(|(id, _)| id).collect()
 }

@@ -1,4 +1,4 @@
-//! Vectors of the embedded model, kept under `target/bench/vectors` by what they are vectors of.
+//! Cache of vectors of the embedded model under `target/bench/vectors`, by the hash of their text.
 
 use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions};
@@ -13,31 +13,31 @@ use sha2::{Digest, Sha256};
 
 use xtask::command::root;
 
-/// Texts that are embedded before they are written down.
+/// Number of texts that are embedded before they are written.
 const BATCH: usize = 256;
 
 const DIMENSIONS: usize = 384;
 
-type Key = [u8; 32];
+type VectorKey = [u8; 32];
 
-pub(crate) struct Embeddings {
+pub(crate) struct EmbeddingCache {
     model: MiniLm,
     folder: PathBuf,
 }
 
-impl Embeddings {
+impl EmbeddingCache {
     pub(crate) fn new() -> Result<Self> {
         let folder = root().join("target/bench/vectors");
-        fs::create_dir_all(&folder).context("making the folder for the vectors")?;
+        fs::create_dir_all(&folder).context("failed to create the folder of the vectors")?;
         let threads = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
         Ok(Self { model: MiniLm::new(threads), folder })
     }
 
-    /// The vectors of some texts; document `n` is text `n`.
-    pub(crate) fn of(&self, name: &str, texts: &[String]) -> Result<Vectors> {
+    /// Returns the vectors of some texts; document `n` is text `n`.
+    pub(crate) fn embed_texts(&self, name: &str, texts: &[String]) -> Result<Vectors> {
         let path = self.folder.join(name);
         let mut known = self.read(&path)?;
-        let keys: Vec<Key> = texts.iter().map(|text| self.key(text)).collect();
+        let keys: Vec<VectorKey> = texts.iter().map(|text| self.key(text)).collect();
         let new = |index: &usize| !known.contains_key(&keys[*index]);
         let missing: Vec<usize> = (0..texts.len()).filter(new).collect();
         let mut file = OpenOptions::new().create(true).append(true).open(&path)?;
@@ -59,16 +59,16 @@ impl Embeddings {
         Ok(vectors)
     }
 
-    fn key(&self, text: &str) -> Key {
+    fn key(&self, text: &str) -> VectorKey {
         Sha256::new().chain_update(&self.model.model().hash).chain_update(text).finalize().into()
     }
 
-    /// Rows that were written whole; a run that was stopped leaves at most one that is not.
-    fn read(&self, path: &PathBuf) -> Result<HashMap<Key, Vec<u8>>> {
+    /// Reads complete rows and truncates the rest; an interrupted run leaves at most one incomplete row.
+    fn read(&self, path: &PathBuf) -> Result<HashMap<VectorKey, Vec<u8>>> {
         let mut known = HashMap::new();
         let Ok(file) = File::open(path) else { return Ok(known) };
         let mut rest = BufReader::new(file);
-        let (mut key, mut length, mut whole) = (Key::default(), [0; 4], 0);
+        let (mut key, mut length, mut whole) = (VectorKey::default(), [0; 4], 0);
         while rest.read_exact(&mut key).and_then(|()| rest.read_exact(&mut length)).is_ok() {
             let mut row = vec![0; u32::from_le_bytes(length) as usize];
             if rest.read_exact(&mut row).is_err() {

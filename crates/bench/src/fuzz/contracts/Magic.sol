@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 pragma solidity ^0.8.0;
 
-/// A number that nobody guesses, one beside what stands in the code, and only for a sum of two arguments.
+/// A number next to a constant in the code, compared with the sum of two arguments, so that guessing does not find it.
 contract Magic {
     uint256 private constant NUMBER = 71_829_364_550_918_273_645_091_827_364_509_182_736_450_918_273;
     bool private hit;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 pragma solidity ^0.8.0;
 
-/// A vault that gives shares for assets and rounds them down. Whoever gives before anybody else makes a share so dear that
+/// A vault that gives shares for assets and rounds them down. The first depositor can make a share so expensive that
 /// the next deposit gets none.
 contract Shares {
     uint256 private assets;

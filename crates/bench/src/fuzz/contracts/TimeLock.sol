@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 pragma solidity ^0.8.0;
 
-/// What is announced may be done after five days and before six; a new announcement starts the clock again.
+/// An announced action may run after five days and before six; a new announcement restarts the clock.
 contract TimeLock {
     uint256 private announced;
     bool private done;
