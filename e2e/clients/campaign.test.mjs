@@ -1,16 +1,18 @@
-// A live fuzz campaign, watched and steered through both TypeScript SDKs.
+// Watches and steers a live fuzz campaign through both TypeScript SDKs.
 
 import * as sdk2 from "../support/client-2.mjs";
-import { FLAGS, steersACampaign } from "../support/campaign.mjs";
+import { FLAGS, testCampaignTools } from "../support/campaign.mjs";
 import * as sdk1 from "../support/sdk-1.mjs";
-import { serve } from "../support/vouch.mjs";
+import { startServer } from "../support/vouch.mjs";
 
 for (const [name, sdk] of [
   ["TypeScript SDK 1", sdk1],
   ["TypeScript client 2", sdk2],
 ]) {
-  steersACampaign(`${name} over HTTP`, async (t, place) =>
-    sdk.connect(t, sdk.overHttp(await serve(t, place, FLAGS))),
+  testCampaignTools(`${name} over HTTP`, async (t, project) =>
+    sdk.connect(t, sdk.createHttpTransport(await startServer(t, project, FLAGS))),
   );
-  steersACampaign(`${name} over stdio`, (t, place) => sdk.connect(t, sdk.overStdio(place, FLAGS)));
+  testCampaignTools(`${name} over stdio`, (t, project) =>
+    sdk.connect(t, sdk.createStdioTransport(project, FLAGS)),
+  );
 }

@@ -1,4 +1,4 @@
-"""A live fuzz campaign, watched and steered through the Python SDK: both protocol eras, over HTTP and over stdio."""
+"""Watches and steers a live fuzz campaign through the Python SDK: both protocol eras, over HTTP and over stdio."""
 
 import asyncio
 import json
@@ -18,52 +18,52 @@ AGENT = E2E.parent / "examples" / "steering-agent" / "agent.py"
 STREAK = E2E.parent / "crates" / "bench" / "src" / "campaign" / "contracts" / "Streak.sol"
 
 
-class Refused(Exception):
+class ToolRefusedError(Exception):
     pass
 
 
-class Behaviour:
-    """What must hold for each protocol revision and transport. The SDK checks every answer by its schema."""
+class CampaignTests:
+    """Tests for every protocol revision and transport. The SDK validates every answer against its schema."""
 
     mode: str
 
     async def asyncSetUp(self):
-        # unittest switches asyncio's debug mode on, which reports every start of a server as a slow step.
+        # unittest enables asyncio's debug mode, which reports every start of a server as a slow step.
         asyncio.get_running_loop().set_debug(False)
 
     def target(self, project):
         raise NotImplementedError
 
-    async def call(self, client, tool, **arguments):
+    async def call_tool(self, client, tool, **arguments):
         result = await client.call_tool(tool, arguments)
         if result.is_error:
-            raise Refused(result.structured_content["error"]["code"])
+            raise ToolRefusedError(result.structured_content["error"]["code"])
         return result.structured_content
 
-    async def until(self, client, tool, is_there, **arguments):
-        """Asks until the answer is as wanted. A campaign that is still being prepared is waited for."""
+    async def poll_until(self, client, tool, is_expected, **arguments):
+        """Calls a tool until its answer is as expected. Waits for a campaign that is still being prepared."""
         async with asyncio.timeout(LIMIT_SECONDS):
             while True:
                 try:
-                    answer = await self.call(client, tool, **arguments)
-                    if is_there(answer):
+                    answer = await self.call_tool(client, tool, **arguments)
+                    if is_expected(answer):
                         return answer
-                except Refused as refused:
-                    self.assertEqual(str(refused), "UPSTREAM_UNAVAILABLE")
+                except ToolRefusedError as error:
+                    self.assertEqual(str(error), "UPSTREAM_UNAVAILABLE")
                 await asyncio.sleep(0.15)
 
-    async def test_the_whole_loop(self):
+    async def test_reads_steers_and_exports_a_campaign(self):
         project = Project(self)
         async with Client(self.target(project), mode=self.mode) as client:
             await client.list_tools()
-            await self.until(client, "get_corpus_size", lambda answer: answer["size"] > 0)
-            failed = await self.until(
+            await self.poll_until(client, "get_corpus_size", lambda answer: answer["size"] > 0)
+            failed = await self.poll_until(
                 client, "read_logs", lambda answer: answer["events"], eventType="PropertyFalsified", count=1
             )
             self.assertEqual(failed["events"][0]["eventType"], "PropertyFalsified")
-            injected = await self.call(client, "inject_transaction", sequence=["deposit(1 ether)", "withdraw(?)"])
+            injected = await self.call_tool(client, "inject_transaction", sequence=["deposit(1 ether)", "withdraw(?)"])
             self.assertEqual(injected["injectedCount"], 2)
-            await self.until(
+            await self.poll_until(
                 client,
                 "read_logs",
                 lambda answer: any(event["data"]["injected"] for event in answer["events"]),
@@ -71,14 +71,14 @@ class Behaviour:
                 count=2500,
             )
             signature = "deposit(uint256)"
-            prioritised = await self.call(client, "prioritize_function", functionSignature=signature)
-            self.assertEqual(prioritised["prioritizedFunctions"], [signature])
-            self.assertEqual((await self.call(client, "clear_priorities"))["clearedCount"], 1)
-            page = await self.call(client, "inspect_corpus_transactions", limit=3)
+            prioritized = await self.call_tool(client, "prioritize_function", functionSignature=signature)
+            self.assertEqual(prioritized["prioritizedFunctions"], [signature])
+            self.assertEqual((await self.call_tool(client, "clear_priorities"))["clearedCount"], 1)
+            page = await self.call_tool(client, "inspect_corpus_transactions", limit=3)
             self.assertLessEqual(len(page["transactions"]), 3)
-            found = await self.call(client, "find_transaction_in_corpus", functionSignature=signature)
+            found = await self.call_tool(client, "find_transaction_in_corpus", functionSignature=signature)
             self.assertGreaterEqual(found["count"], len(found["matches"]))
-            await self.until(client, "show_coverage", lambda answer: answer["overallCoverage"] > 0)
+            await self.poll_until(client, "show_coverage", lambda answer: answer["overallCoverage"] > 0)
             dumped = await client.call_tool("dump_lcov", {})
             self.assertTrue(dumped.content[0].text.startswith("TN:"), dumped)
         log = (project.root / "corpus" / "mcp-commands.jsonl").read_text().splitlines()
@@ -87,28 +87,28 @@ class Behaviour:
 
 
 class ExampleAgent(unittest.TestCase):
-    def test_it_steers_until_the_property_breaks(self):
+    def test_agent_steers_until_the_property_breaks(self):
         project = Project(self)
-        # The agent reads the lines, so the source lies beside what was made of it.
+        # The agent reads source lines, so the source must be beside the compiled file.
         (project.root / STREAK.name).write_text(STREAK.read_text())
         compiled = project.root / "Streak.json"
         compiled.write_text(compile_solidity(STREAK))
         flags = ("--paused", "--mcp-port", "0", "--corpus-dir", "corpus", "--stop-on-fail")
-        # Left alone it would not break the property within this many calls.
+        # Without the agent, the campaign does not break the property within this many calls.
         limits = ("--seed", "1", "--workers", "1", "--test-limit", "500000")
-        url = project.start(self, "fuzz", str(compiled), *flags, *limits)
+        url = project.start_command(self, "fuzz", str(compiled), *flags, *limits)
         agent = subprocess.run(
             [sys.executable, AGENT, url, "--every", "0.1"], capture_output=True, text=True, timeout=LIMIT_SECONDS
         )
         self.assertEqual(agent.returncode, 0, agent.stderr)
-        said = agent.stdout
-        self.assertTrue(said.startswith("0 calls: prioritised confirm()\n"), said)
-        self.assertRegex(said, "failed: echidna_holds|the server is gone, and the campaign with it")
-        self.assertTrue(list((project.root / "corpus" / "reproducers-unshrunk").glob("*.txt")), said)
+        output = agent.stdout
+        self.assertTrue(output.startswith("0 calls: prioritized confirm()\n"), output)
+        self.assertRegex(output, "failed: echidna_holds|the server ended together with its campaign")
+        self.assertTrue(list((project.root / "corpus" / "reproducers-unshrunk").glob("*.txt")), output)
 
 
 def compile_solidity(path):
-    """What the npm compiler makes of a source, as standard JSON."""
+    """Compiles a source with the npm compiler and returns the standard JSON output."""
     selection = {"*": {"": ["ast"], "*": ["abi", "evm.bytecode", "evm.deployedBytecode"]}}
     task = {
         "language": "Solidity",
@@ -123,7 +123,7 @@ def compile_solidity(path):
 
 class OverHttp:
     def target(self, project):
-        return project.serve(self, *FLAGS)
+        return project.start_server(self, *FLAGS)
 
 
 class OverStdio:
@@ -131,15 +131,15 @@ class OverStdio:
         return StdioServerParameters(command=VOUCH, args=project.stdio_arguments(*FLAGS), cwd=str(project.root))
 
 
-class Http2026(OverHttp, Behaviour, unittest.IsolatedAsyncioTestCase):
+class Http2026(OverHttp, CampaignTests, unittest.IsolatedAsyncioTestCase):
     mode = "2026-07-28"
 
 
-class HttpLegacy(OverHttp, Behaviour, unittest.IsolatedAsyncioTestCase):
+class HttpLegacy(OverHttp, CampaignTests, unittest.IsolatedAsyncioTestCase):
     mode = "legacy"
 
 
-class Stdio2026(OverStdio, Behaviour, unittest.IsolatedAsyncioTestCase):
+class Stdio2026(OverStdio, CampaignTests, unittest.IsolatedAsyncioTestCase):
     mode = "2026-07-28"
 
 

@@ -1,4 +1,4 @@
-"""The Python SDK, pinned to 2026-07-28 and once more with the older handshake, over HTTP and over stdio."""
+"""The Python SDK, pinned to 2026-07-28 and with the older handshake, over HTTP and over stdio."""
 
 import asyncio
 import json
@@ -14,25 +14,25 @@ DECISION = {"file": "decisions.jsonl", "entry": '{"decision":"Refresh tokens rot
 ENTRY = {"file": "progress_log.jsonl", "entry": '{"event":"milestone"}'}
 
 
-def answering(action, approve=None):
-    """A person who always replies the same, and a list of what they were shown."""
+def make_responder(action, approve=None):
+    """Returns an elicitation callback with a fixed response, and the list of messages that it received."""
     shown = []
 
-    async def reply(_context, question):
-        shown.append(question.message)
+    async def reply(_context, elicitation):
+        shown.append(elicitation.message)
         content = None if approve is None else {"approve": approve}
         return ElicitResult(action=action, content=content)
 
     return reply, shown
 
 
-class Behaviour:
-    """What must hold for each protocol revision and transport; the classes below choose them."""
+class ToolTests:
+    """Tests for every protocol revision and transport; the classes below choose them."""
 
     mode: str
 
     async def asyncSetUp(self):
-        # unittest switches asyncio's debug mode on, which reports every start of a server as a slow step.
+        # unittest enables asyncio's debug mode, which reports every start of a server as a slow step.
         asyncio.get_running_loop().set_debug(False)
 
     def target(self, project):
@@ -41,12 +41,12 @@ class Behaviour:
     def connect(self, project, reply=None):
         return Client(self.target(project), mode=self.mode, elicitation_callback=reply)
 
-    def succeeded(self, result):
+    def expect_success(self, result):
         self.assertFalse(result.is_error, result)
         self.assertEqual(json.loads(result.content[0].text), result.structured_content)
         return result.structured_content
 
-    def failed(self, result, code):
+    def expect_error(self, result, code):
         self.assertTrue(result.is_error, result)
         self.assertEqual(json.loads(result.content[0].text), result.structured_content)
         error = result.structured_content["error"]
@@ -62,24 +62,24 @@ class Behaviour:
             self.assertIs(tool.input_schema["additionalProperties"], False)
             self.assertEqual(tool.output_schema["type"], "object")
 
-    async def test_speaks_the_revision_that_was_asked_for(self):
+    async def test_uses_the_requested_revision(self):
         async with self.connect(Project(self)) as client:
             self.assertEqual(client.protocol_version >= "2026-07-28", self.mode != "legacy")
 
-    async def test_greets_and_reads(self):
+    async def test_calls_hello_and_reads_a_file(self):
         async with self.connect(Project(self)) as client:
-            hello = self.succeeded(await client.call_tool("hello", {"name": "Python"}))
+            hello = self.expect_success(await client.call_tool("hello", {"name": "Python"}))
             self.assertEqual(hello["message"], "Hello, Python!")
-            read = self.succeeded(await client.call_tool("read_repo_file", {"path": "docs/guide.md"}))
+            read = self.expect_success(await client.call_tool("read_repo_file", {"path": "docs/guide.md"}))
             self.assertEqual(read["content"], "# Guide\n\nSmall steps.\n")
             self.assertEqual(read["size"], 22)
 
-    async def test_errors_come_in_the_envelope(self):
+    async def test_returns_errors_in_the_envelope(self):
         async with self.connect(Project(self)) as client:
-            denied = self.failed(await client.call_tool("read_repo_file", {"path": ".env"}), "ACCESS_DENIED")
+            denied = self.expect_error(await client.call_tool("read_repo_file", {"path": ".env"}), "ACCESS_DENIED")
             self.assertEqual(denied["status"], 403)
-            self.failed(await client.call_tool("read_repo_file", {"path": "nothing.md"}), "NOT_FOUND")
-            invalid = self.failed(await client.call_tool("read_repo_file", {"path": 7}), "INVALID_INPUT")
+            self.expect_error(await client.call_tool("read_repo_file", {"path": "nothing.md"}), "NOT_FOUND")
+            invalid = self.expect_error(await client.call_tool("read_repo_file", {"path": 7}), "INVALID_INPUT")
             self.assertIn("path", invalid["message"])
 
     async def test_an_unknown_tool_is_a_protocol_error(self):
@@ -88,53 +88,53 @@ class Behaviour:
                 await client.call_tool("no_such_tool", {})
         self.assertEqual(raised.exception.error.code, INVALID_PARAMS)
 
-    async def test_writes_what_the_person_accepts(self):
+    async def test_writes_when_the_user_accepts(self):
         project = Project(self)
-        reply, shown = answering("accept", approve=True)
+        reply, shown = make_responder("accept", approve=True)
         async with self.connect(project, reply) as client:
-            written = self.succeeded(await client.call_tool("write_memory_entry", ENTRY))
+            written = self.expect_success(await client.call_tool("write_memory_entry", ENTRY))
         self.assertEqual(written["bytes_written"], len(ENTRY["entry"]) + 1)
-        self.assertEqual(project.memory(ENTRY["file"]), ENTRY["entry"] + "\n")
+        self.assertEqual(project.read_memory(ENTRY["file"]), ENTRY["entry"] + "\n")
         self.assertEqual(len(shown), 1)
         self.assertIn(ENTRY["entry"], shown[0])
 
-    async def test_writes_nothing_when_the_person_declines(self):
-        for reply, _ in (answering("decline"), answering("cancel"), answering("accept", approve=False)):
+    async def test_writes_nothing_when_the_user_declines(self):
+        for reply, _ in (make_responder("decline"), make_responder("cancel"), make_responder("accept", approve=False)):
             project = Project(self)
             async with self.connect(project, reply) as client:
-                self.failed(await client.call_tool("write_memory_entry", ENTRY), "APPROVAL_DENIED")
-            self.assertIsNone(project.memory(ENTRY["file"]))
+                self.expect_error(await client.call_tool("write_memory_entry", ENTRY), "APPROVAL_DENIED")
+            self.assertIsNone(project.read_memory(ENTRY["file"]))
 
-    async def test_queues_the_write_of_a_client_that_cannot_ask(self):
+    async def test_queues_the_write_of_a_client_without_elicitation(self):
         project = Project(self)
         async with self.connect(project) as client:
-            error = self.failed(await client.call_tool("write_memory_entry", ENTRY), "APPROVAL_REQUIRED")
-            self.assertIsNone(project.memory(ENTRY["file"]))
-            project.vouch("approvals", "approve", str(error["details"]["approvalId"]), "--yes")
-            self.succeeded(await client.call_tool("write_memory_entry", ENTRY))
-            self.failed(await client.call_tool("write_memory_entry", ENTRY), "APPROVAL_REQUIRED")
-        self.assertEqual(project.memory(ENTRY["file"]), ENTRY["entry"] + "\n")
+            error = self.expect_error(await client.call_tool("write_memory_entry", ENTRY), "APPROVAL_REQUIRED")
+            self.assertIsNone(project.read_memory(ENTRY["file"]))
+            project.run_vouch("approvals", "approve", str(error["details"]["approvalId"]), "--yes")
+            self.expect_success(await client.call_tool("write_memory_entry", ENTRY))
+            self.expect_error(await client.call_tool("write_memory_entry", ENTRY), "APPROVAL_REQUIRED")
+        self.assertEqual(project.read_memory(ENTRY["file"]), ENTRY["entry"] + "\n")
 
 
     async def test_greps_and_reads_with_imports(self):
         async with self.connect(Project(self)) as client:
-            found = self.succeeded(await client.call_tool("grep_codebase", {"pattern": r"def issue\w+"}))
+            found = self.expect_success(await client.call_tool("grep_codebase", {"pattern": r"def issue\w+"}))
             match = found["matches"][0]
             self.assertEqual((match["file"], match["line"], match["column"]), ("src/auth/tokens.py", 4, 1))
-            self.failed(await client.call_tool("grep_codebase", {"pattern": "["}), "INVALID_INPUT")
+            self.expect_error(await client.call_tool("grep_codebase", {"pattern": "["}), "INVALID_INPUT")
             arguments = {"path": "src/auth/tokens.py", "includeDeps": True}
-            read = self.succeeded(await client.call_tool("read_file", arguments))
+            read = self.expect_success(await client.call_tool("read_file", arguments))
             self.assertEqual([it["path"] for it in read["dependencies"]], ["src/auth/store.py"])
             self.assertIn("class TokenStore", read["dependencies"][0]["content"])
 
     async def test_searches_by_meaning(self):
         async with self.connect(Project(self)) as client:
-            found = self.succeeded(await client.call_tool("context_search", {"query": "where are tokens issued"}))
+            found = self.expect_success(await client.call_tool("context_search", {"query": "where are tokens issued"}))
             self.assertIn("src/auth/tokens.py", [result.get("path") for result in found["results"][:3]], found)
             arguments = {"query": "how do we store tokens", "type": "rule"}
-            rules = self.succeeded(await client.call_tool("context_search", arguments))
+            rules = self.expect_success(await client.call_tool("context_search", arguments))
             self.assertIn("never in plain text", rules["results"][0]["content"])
-            short = self.failed(await client.call_tool("context_search", {"query": "ab"}), "INVALID_INPUT")
+            short = self.expect_error(await client.call_tool("context_search", {"query": "ab"}), "INVALID_INPUT")
             self.assertIn("at least 3 characters", short["message"])
 
     async def test_reads_resources(self):
@@ -150,22 +150,22 @@ class Behaviour:
                 await client.read_resource("context://module/none")
         self.assertEqual(raised.exception.error.code, INVALID_PARAMS)
 
-    async def test_finds_what_another_client_wrote(self):
+    async def test_finds_an_entry_of_another_client(self):
         project = Project(self)
-        reply, _ = answering("accept", approve=True)
+        reply, _ = make_responder("accept", approve=True)
         async with self.connect(project, reply) as writer, self.connect(project) as reader:
-            self.succeeded(await writer.call_tool("write_memory_entry", DECISION))
+            self.expect_success(await writer.call_tool("write_memory_entry", DECISION))
             arguments = {"query": "rotation of refresh tokens", "type": "decision"}
-            found = self.succeeded(await reader.call_tool("context_search", arguments))
+            found = self.expect_success(await reader.call_tool("context_search", arguments))
         self.assertIn("rotate on every use", found["results"][0]["content"])
 
 
-class OverHttp(Behaviour):
+class OverHttp(ToolTests):
     def target(self, project):
-        return project.serve(self)
+        return project.start_server(self)
 
 
-class OverStdio(Behaviour):
+class OverStdio(ToolTests):
     def target(self, project):
         return StdioServerParameters(command=VOUCH, args=project.stdio_arguments())
 

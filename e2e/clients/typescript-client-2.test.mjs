@@ -1,14 +1,15 @@
 // `@modelcontextprotocol/client` 2.x, over HTTP and over stdio.
 
-import { keepsItsContracts } from "../support/behaviour.mjs";
-import { knowsTheProject } from "../support/context.mjs";
-import { connect, overHttp, overStdio } from "../support/client-2.mjs";
-import { serve } from "../support/vouch.mjs";
+import { testToolContracts } from "../support/behavior.mjs";
+import { testContextTools } from "../support/context.mjs";
+import { connect, createHttpTransport, createStdioTransport } from "../support/client-2.mjs";
+import { startServer } from "../support/vouch.mjs";
 
-const atServer = async (t, place, answer) => connect(t, overHttp(await serve(t, place)), answer);
-const startingIt = (t, place, answer) => connect(t, overStdio(place), answer);
+const connectOverHttp = async (t, project, answer) =>
+  connect(t, createHttpTransport(await startServer(t, project)), answer);
+const connectOverStdio = (t, project, answer) => connect(t, createStdioTransport(project), answer);
 
-for (const behaves of [keepsItsContracts, knowsTheProject]) {
-  behaves("TypeScript client 2 over HTTP", atServer);
-  behaves("TypeScript client 2 over stdio", startingIt);
+for (const defineTests of [testToolContracts, testContextTools]) {
+  defineTests("TypeScript client 2 over HTTP", connectOverHttp);
+  defineTests("TypeScript client 2 over stdio", connectOverStdio);
 }

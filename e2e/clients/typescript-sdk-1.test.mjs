@@ -1,14 +1,15 @@
 // `@modelcontextprotocol/sdk` 1.x, over HTTP and over stdio.
 
-import { keepsItsContracts } from "../support/behaviour.mjs";
-import { knowsTheProject } from "../support/context.mjs";
-import { connect, overHttp, overStdio } from "../support/sdk-1.mjs";
-import { serve } from "../support/vouch.mjs";
+import { testToolContracts } from "../support/behavior.mjs";
+import { testContextTools } from "../support/context.mjs";
+import { connect, createHttpTransport, createStdioTransport } from "../support/sdk-1.mjs";
+import { startServer } from "../support/vouch.mjs";
 
-const atServer = async (t, place, answer) => connect(t, overHttp(await serve(t, place)), answer);
-const startingIt = (t, place, answer) => connect(t, overStdio(place), answer);
+const connectOverHttp = async (t, project, answer) =>
+  connect(t, createHttpTransport(await startServer(t, project)), answer);
+const connectOverStdio = (t, project, answer) => connect(t, createStdioTransport(project), answer);
 
-for (const behaves of [keepsItsContracts, knowsTheProject]) {
-  behaves("TypeScript SDK 1 over HTTP", atServer);
-  behaves("TypeScript SDK 1 over stdio", startingIt);
+for (const defineTests of [testToolContracts, testContextTools]) {
+  defineTests("TypeScript SDK 1 over HTTP", connectOverHttp);
+  defineTests("TypeScript SDK 1 over stdio", connectOverStdio);
 }

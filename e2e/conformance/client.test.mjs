@@ -1,7 +1,7 @@
-// The official conformance suite's scenarios for clients, played by the product's own connection to a server (`link`).
+// Runs the client scenarios of the official conformance suite with the product's connection to servers (crate `link`).
 //
-// One test for each scenario at each protocol revision it applies to. The suite starts a server for the scenario, runs
-// the client against it, and judges what the client sent.
+// There is one test for each scenario and applicable protocol revision. The suite starts a server for the scenario, runs
+// the client against it, and checks the messages of the client.
 
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
@@ -12,7 +12,7 @@ import { describe, test } from "node:test";
 import { promisify } from "node:util";
 import { parse } from "yaml";
 
-import { atEnd } from "../support/cleanup.mjs";
+import { addCleanup } from "../support/cleanup.mjs";
 
 const SUITE = resolve(import.meta.dirname, "../node_modules/@modelcontextprotocol/conformance/dist/index.js");
 const CLIENT =
@@ -21,72 +21,72 @@ const REVISIONS = ["2025-11-25", "2026-07-28"];
 
 const scenarios = await listScenarios();
 const notOffered = parse(await readFile(resolve(import.meta.dirname, "client-not-offered.yaml"), "utf8"));
-const reasonFor = (name) => notOffered.find((entry) => entry.scenario === name)?.reason;
+const findReason = (name) => notOffered.find((entry) => entry.scenario === name)?.reason;
 
-test("every entry of the list names a client scenario of the suite, once, and a reason", () => {
+test("every entry of client-not-offered.yaml names a client scenario once, with a reason", () => {
   const names = notOffered.map((entry) => entry.scenario);
-  assert.deepEqual(names.filter((name) => !scenarios.has(name)), [], "unknown to the suite");
-  assert.deepEqual(names.filter((name, at) => names.indexOf(name) !== at), [], "listed twice");
+  assert.deepEqual(names.filter((name) => !scenarios.has(name)), [], "unknown scenarios");
+  assert.deepEqual(names.filter((name, index) => names.indexOf(name) !== index), [], "duplicate scenarios");
   for (const { scenario, reason } of notOffered) assert.ok(reason?.trim(), scenario);
 });
 
-test("every client scenario is run at a revision, or listed", () => {
+test("every client scenario is run at some revision, or listed as not offered", () => {
   const neither = [...scenarios].filter(
-    ([name, revisions]) => !reasonFor(name) && !REVISIONS.some((revision) => revisions.includes(revision)),
+    ([name, revisions]) => !findReason(name) && !REVISIONS.some((revision) => revisions.includes(revision)),
   );
   assert.deepEqual(neither, []);
 });
 
 describe("client scenarios", { concurrency: 2 }, () => {
   for (const [name, revisions] of scenarios) {
-    const reason = reasonFor(name);
+    const reason = findReason(name);
     const offered = revisions.filter((revision) => REVISIONS.includes(revision));
-    // What is not offered is not offered at any revision: one of them is enough to see that.
+    // A scenario that is not offered fails at every revision, so one revision is enough.
     for (const revision of reason ? revisions.slice(-1) : offered) {
       test(`client ${revision} ${name}`, async (t) => {
-        const { checks, output } = await play(t, name, revision);
-        judge(checks, reason, output);
-        // What the specification only recommends does not fail a scenario, but should be seen.
-        for (const check of checks.filter((check) => check.status === "WARNING")) t.diagnostic(inShort(check));
+        const { checks, output } = await runScenario(t, name, revision);
+        assertOutcome(checks, reason, output);
+        // A warning (a recommendation of the specification) does not fail a scenario, but is reported.
+        for (const check of checks.filter((check) => check.status === "WARNING")) t.diagnostic(summarizeCheck(check));
         if (reason) t.diagnostic(`not offered: ${reason.trim()}`);
       });
     }
   }
 });
 
-const inShort = ({ id, name, errorMessage, details }) =>
+const summarizeCheck = ({ id, name, errorMessage, details }) =>
   `${id} (${name}): ${errorMessage ?? details?.message ?? "no reason given"}`;
 
-/** What is offered passes a check and fails none; what is listed does not, or the list is stale. */
-function judge(checks, reason, output) {
+/** Asserts that an offered scenario passes some check and fails none, and that a listed scenario does not pass. */
+function assertOutcome(checks, reason, output) {
   const failed = checks.filter((check) => check.status === "FAILURE");
-  // A scenario whose checks are all skipped has shown nothing.
+  // A scenario with only skipped checks does not count as passed.
   const passed = failed.length === 0 && checks.some((check) => check.status === "SUCCESS");
-  if (reason) return assert.ok(!passed, "it passes, so it is offered: take it off the list");
-  assert.deepEqual(failed.map(inShort), [], output);
-  assert.ok(passed, `nothing was checked\n${output}`);
+  if (reason) return assert.ok(!passed, "the scenario passes: remove it from client-not-offered.yaml");
+  assert.deepEqual(failed.map(summarizeCheck), [], output);
+  assert.ok(passed, `no check passed\n${output}`);
 }
 
-/** Runs one scenario: its checks, and what suite and client said. */
-async function play(t, scenario, revision) {
+/** Runs one scenario; returns its checks and the output of suite and client. */
+async function runScenario(t, scenario, revision) {
   const folder = await mkdtemp(join(tmpdir(), "vouch-conformance-"));
-  atEnd(t, () => rm(folder, { recursive: true, force: true }));
-  // Extensions are on no revision's time line.
+  addCleanup(t, () => rm(folder, { recursive: true, force: true }));
+  // Extensions belong to no revision.
   const version = revision === "extension" ? [] : ["--spec-version", revision];
   const args = ["client", "--command", CLIENT, "--scenario", scenario, "--output-dir", folder, ...version];
-  // The exit code only says that some check failed; which one may, is for the list to say.
+  // The exit code is ignored: some checks may fail.
   const ended = await promisify(execFile)(process.execPath, [SUITE, ...args], { maxBuffer: 1 << 26 }).catch(
     (error) => error,
   );
   const output = `${ended.stdout}${ended.stderr}`;
-  // Scenarios with a slash in their name have folders of their own.
+  // A scenario with a slash in its name has a subfolder.
   const paths = await readdir(folder, { recursive: true });
   const results = paths.filter((path) => path.endsWith("checks.json"));
   assert.equal(results.length, 1, output);
   return { checks: JSON.parse(await readFile(join(folder, results[0]), "utf8")), output };
 }
 
-/** Scenario → the revisions it applies to, as the suite itself lists them. */
+/** Returns a map from scenario to its revisions, as listed by the suite. */
 async function listScenarios() {
   const { stdout } = await promisify(execFile)(process.execPath, [SUITE, "list", "--client"]);
   const lines = stdout.matchAll(/^ {2}- (\S+) \[(.*)\]$/gm);

@@ -1,6 +1,7 @@
-// The official conformance suite against the fixture server, which is built on the same runtime as `vouch serve`.
+// Runs the server scenarios of the official conformance suite against `conformance_server`, which uses the same runtime as
+// `vouch serve`.
 //
-// One run of the suite for each protocol revision, one test for each scenario in it.
+// The suite runs once for each protocol revision; each of its scenarios is a test.
 
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
@@ -11,8 +12,8 @@ import { test } from "node:test";
 import { promisify } from "node:util";
 import { parse } from "yaml";
 
-import { atEnd } from "../support/cleanup.mjs";
-import { CONFORMANCE_SERVER, listen } from "../support/vouch.mjs";
+import { addCleanup } from "../support/cleanup.mjs";
+import { CONFORMANCE_SERVER, spawnServer } from "../support/vouch.mjs";
 
 const SUITE = resolve(import.meta.dirname, "../node_modules/@modelcontextprotocol/conformance/dist/index.js");
 const REVISIONS = ["2025-11-25", "2026-07-28"];
@@ -20,14 +21,14 @@ const REVISIONS = ["2025-11-25", "2026-07-28"];
 const scenarios = await listScenarios();
 const notOffered = parse(await readFile(resolve(import.meta.dirname, "not-offered.yaml"), "utf8"));
 
-test("every entry of the list names a scenario of the suite, once, and a reason", () => {
+test("every entry of not-offered.yaml names a scenario once, with a reason", () => {
   const names = notOffered.map((entry) => entry.scenario);
-  assert.deepEqual(names.filter((name) => !scenarios.has(name)), [], "unknown to the suite");
-  assert.deepEqual(names.filter((name, at) => names.indexOf(name) !== at), [], "listed twice");
+  assert.deepEqual(names.filter((name) => !scenarios.has(name)), [], "unknown scenarios");
+  assert.deepEqual(names.filter((name, index) => names.indexOf(name) !== index), [], "duplicate scenarios");
   for (const { scenario, reason } of notOffered) assert.ok(reason?.trim(), scenario);
 });
 
-test("every scenario is run at a revision, or listed", () => {
+test("every scenario is run at some revision, or listed as not offered", () => {
   const listed = new Set(notOffered.map((entry) => entry.scenario));
   const neither = [...scenarios].filter(
     ([name, revisions]) => !listed.has(name) && !REVISIONS.some((revision) => revisions.includes(revision)),
@@ -43,32 +44,32 @@ for (const revision of REVISIONS) {
       await t.test(`${revision} ${name}`, (t) => {
         const entry = notOffered.find((entry) => entry.scenario === name);
         const checks = results.get(name);
-        judge(checks, entry);
-        // What the specification only recommends does not fail a scenario, but should be seen.
-        for (const check of checks.filter((check) => check.status === "WARNING")) t.diagnostic(inShort(check));
+        assertOutcome(checks, entry);
+        // A warning (a recommendation of the specification) does not fail a scenario, but is reported.
+        for (const check of checks.filter((check) => check.status === "WARNING")) t.diagnostic(summarizeCheck(check));
         if (entry) t.diagnostic(`not offered: ${entry.reason.trim()}`);
       });
     }
   });
 }
 
-const inShort = ({ id, errorMessage }) => `${id}: ${errorMessage}`;
+const summarizeCheck = ({ id, errorMessage }) => `${id}: ${errorMessage}`;
 
-/** What is offered fails no check; what is listed fails some, or the list is stale. */
-function judge(checks, entry) {
-  assert.ok(checks?.length > 0, "the suite gave no result");
+/** Asserts that an offered scenario fails no check, and that a listed scenario fails some check. */
+function assertOutcome(checks, entry) {
+  assert.ok(checks?.length > 0, "the suite returned no result");
   const failed = checks.filter((check) => check.status === "FAILURE");
-  if (entry) assert.notEqual(failed.length, 0, "it passes, so it is offered: take it off the list");
-  else assert.deepEqual(failed.map(inShort), []);
+  if (entry) assert.notEqual(failed.length, 0, "the scenario passes: remove it from not-offered.yaml");
+  else assert.deepEqual(failed.map(summarizeCheck), []);
 }
 
-/** Runs all scenarios of a revision against a fresh fixture server: scenario → its checks. */
+/** Runs all scenarios of a revision against a new server; returns a map from scenario to its checks. */
 async function runSuite(t, revision) {
-  const url = await listen(t, CONFORMANCE_SERVER, []);
+  const url = await spawnServer(t, CONFORMANCE_SERVER, []);
   const folder = await mkdtemp(join(tmpdir(), "vouch-conformance-"));
-  atEnd(t, () => rm(folder, { recursive: true, force: true }));
+  addCleanup(t, () => rm(folder, { recursive: true, force: true }));
   const args = ["server", "--url", url, "--suite", "all", "--spec-version", revision, "--output-dir", folder];
-  // The exit code only says that some scenario failed; which one may, is for the list to say.
+  // The exit code is ignored: some scenarios may fail.
   const output = await promisify(execFile)(process.execPath, [SUITE, ...args], { maxBuffer: 1 << 26 }).catch(
     (error) => error,
   );
@@ -81,7 +82,7 @@ async function runSuite(t, revision) {
   return results;
 }
 
-/** Scenario → the revisions it applies to, as the suite itself lists them. */
+/** Returns a map from scenario to its revisions, as listed by the suite. */
 async function listScenarios() {
   const { stdout } = await promisify(execFile)(process.execPath, [SUITE, "list", "--server"]);
   const lines = stdout.matchAll(/^ {2}- (\S+) \[(.*)\]$/gm);

@@ -1,122 +1,123 @@
-// The lines that a report of coverage says were run, and how often, against another EVM that runs the same calls on the same
-// sources with a marker in front of each statement. Neither source maps nor anything of ours is part of that count.
+// Compares the line counts of a coverage report with another EVM. That EVM runs the same calls on the same sources, with a
+// marker before each statement. Its counts use neither source maps nor code of this project.
 //
-// On optimised builds source maps tell less. What is told must still be true; the rest has to be left out.
+// Source maps of optimized builds are less precise. Reported lines must still be correct; other lines must be left out.
 
 import assert from 'node:assert/strict';
 import { cpSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 
-import { compile, folder, fuzz, only, targets, write } from './support.mjs';
-import { calls } from './trace/calldata.mjs';
+import { compile, createFolder, listTargets, runFuzz, selectSource, writeFiles } from './support.mjs';
+import { parseCalls } from './trace/calldata.mjs';
 import { deploy } from './trace/chain.mjs';
-import { marked } from './trace/markers.mjs';
+import { insertMarkers } from './trace/markers.mjs';
 
-/** How much of what ran has to be told: a report that left out everything would have no wrong line. */
+/** `minReported` is the minimum share of executed lines in the report; otherwise an empty report would pass. */
 const BUILDS = [
-  { name: 'unoptimised', settings: {}, told: 0.99, inexact: [] },
-  { name: 'optimised', settings: { optimizer: { enabled: true, runs: 200 } }, told: 0.95, inexact: [] },
+  { name: 'unoptimized', settings: {}, minReported: 0.99, inexact: [] },
+  { name: 'optimized', settings: { optimizer: { enabled: true, runs: 200 } }, minReported: 0.95, inexact: [] },
   {
     name: 'via IR',
     settings: { viaIR: true, optimizer: { enabled: true, runs: 200 } },
-    told: 0.6,
-    // Here the optimiser takes part of a statement to where another one runs, and a count is off by some.
+    minReported: 0.6,
+    // The optimizer moves parts of statements to other statements, so counts are not exact.
     inexact: ['Auction', 'Destroyed', 'SelfTransfer', 'Shares', 'Signed', 'TwoAsserts'],
   },
 ];
-/** Loops until there is no gas left, which is longer than one wants to watch. */
+/** Loops until its gas is used up, which takes too long. */
 const ENDLESS = ['Endless'];
-/** Calls that go as deep as their gas allows: markers need some of it, so only whether a line ran can be compared. */
-const GAS_DECIDES = ['Reentrancy'];
-/** Tests of Foundry cheat, which the other EVM cannot. */
-const CHEATS = 'foundry';
-const FIXED = ['--seed', '1', '--workers', '1', '--quiet', '--test-mode', 'exploration'];
+/** The call depth depends on the gas, and markers use gas. So only zero and non-zero counts are compared. */
+const GAS_DEPENDENT = ['Reentrancy'];
+/** Foundry tests use cheatcodes, which the other EVM does not support. */
+const CHEATCODE_MODE = 'foundry';
+const SEEDED_FLAGS = ['--seed', '1', '--workers', '1', '--quiet', '--test-mode', 'exploration'];
 
-test('lines that ran are those that another EVM ran', async (t) => {
-  const root = await folder(t);
-  const subjects = targets().filter(({ name, mode }) => !ENDLESS.includes(name) && mode !== CHEATS);
+test('reported line counts match those of another EVM', async (t) => {
+  const root = await createFolder(t);
+  const subjects = listTargets().filter(({ name, mode }) => !ENDLESS.includes(name) && mode !== CHEATCODE_MODE);
   const path = ({ name }) => `src/${name}.sol`;
   const sources = Object.fromEntries(subjects.map((subject) => [path(subject), subject.text]));
-  await write(root, sources);
+  await writeFiles(root, sources);
   const outputs = BUILDS.map(({ settings }) => compile(sources, settings));
-  const markedBy = (path, text) => marked(text, outputs[0].sources[path].ast);
-  const marks = Object.fromEntries(Object.entries(sources).map(([path, text]) => [path, markedBy(path, text)]));
+  const markSource = (path, text) => insertMarkers(text, outputs[0].sources[path].ast);
+  const marks = Object.fromEntries(Object.entries(sources).map(([path, text]) => [path, markSource(path, text)]));
   const instrumented = compile(Object.fromEntries(Object.entries(marks).map(([path, { text }]) => [path, text])));
 
-  const told = BUILDS.map(() => ({ lines: 0, of: 0 }));
+  const reported = BUILDS.map(() => ({ lines: 0, executed: 0 }));
   for (const subject of subjects) {
     await t.test(subject.name, async () => {
-      const builds = outputs.map((output) => only(output, path(subject)));
-      const corpus = await explore(root, subject, builds);
-      const truth = await trace(corpus, instrumented.contracts[path(subject)], subject, marks[path(subject)].lines);
+      const builds = outputs.map((output) => selectSource(output, path(subject)));
+      const corpus = await exploreSubject(root, subject, builds);
+      const expected = await countLines(corpus, instrumented.contracts[path(subject)], subject, marks[path(subject)].lines);
       for (const [index, { name, inexact }] of BUILDS.entries()) {
-        const lines = linesOf(await replay(root, subject, index, corpus), path(subject));
-        const onlyWhether = [...GAS_DECIDES, ...inexact].includes(subject.name);
+        const lines = readLineCounts(await replayCorpus(root, subject, index, corpus), path(subject));
+        const ignoreCounts = [...GAS_DEPENDENT, ...inexact].includes(subject.name);
         for (const line of marks[path(subject)].variables) if (lines.get(line) > 0) lines.delete(line);
-        compare(`${subject.name}, ${name}`, lines, truth, told[index], onlyWhether);
+        compareLines(`${subject.name}, ${name}`, lines, expected, reported[index], ignoreCounts);
       }
     });
   }
-  for (const [index, { name, told: least }] of BUILDS.entries()) {
-    const { lines, of } = told[index];
-    t.diagnostic(`${name}: ${lines} of the ${of} lines that ran are told`);
-    assert.ok(of > 200 && lines >= of * least, `${name}: ${lines} of ${of}`);
+  for (const [index, { name, minReported }] of BUILDS.entries()) {
+    const { lines, executed } = reported[index];
+    t.diagnostic(`${name}: ${lines} of ${executed} executed lines are reported`);
+    assert.ok(executed > 200 && lines >= executed * minReported, `${name}: ${lines} of ${executed}`);
   }
 });
 
-/** Writes down the builds of a subject, and fuzzes the first; the folder of what was kept. */
-async function explore(root, subject, builds) {
-  await write(root, {
+/** Writes the builds of a smart contract, fuzzes the first, and returns the corpus folder. */
+async function exploreSubject(root, subject, builds) {
+  await writeFiles(root, {
     [`config/${subject.name}.yaml`]: subject.config,
     ...Object.fromEntries(builds.map((build, index) => [`build/${index}/${subject.name}.json`, build])),
   });
   const corpus = join(root, 'corpus', subject.name);
-  await run(root, subject, 0, corpus, ['--test-limit', '2000', '--seq-len', '10']);
+  await fuzzBuild(root, subject, 0, corpus, ['--test-limit', '2000', '--seq-len', '10']);
   return corpus;
 }
 
-/** Runs exactly what was kept on a build; the folder of the report. */
-async function replay(root, subject, index, corpus) {
-  // What is replayed may be kept once more in another form; the next build has to run the same calls.
+/** Replays the corpus on a build and returns the folder of the report. */
+async function replayCorpus(root, subject, index, corpus) {
+  // A replay may add files to its corpus, and the next build must run the same calls. So each build gets a copy.
   const copy = join(root, 'copies', String(index), subject.name);
   cpSync(join(corpus, 'coverage'), join(copy, 'coverage'), { recursive: true });
-  await run(root, subject, index, copy, ['--test-limit', '0']);
+  await fuzzBuild(root, subject, index, copy, ['--test-limit', '0']);
   return copy;
 }
 
-function run(root, { name }, index, corpus, more) {
-  const what = [`build/${index}/${name}.json`, '--contract', name, '--config', `config/${name}.yaml`];
-  return fuzz(root, [...what, '--corpus-dir', corpus, ...FIXED, ...more]);
+function fuzzBuild(root, { name }, index, corpus, flags) {
+  const target = [`build/${index}/${name}.json`, '--contract', name, '--config', `config/${name}.yaml`];
+  return runFuzz(root, [...target, '--corpus-dir', corpus, ...SEEDED_FLAGS, ...flags]);
 }
 
-/** Line to how often control came to it, for each line on which a marked statement begins. */
-async function trace(corpus, contracts, subject, lines) {
+/** Returns how often each line with a marked statement was executed in the other EVM. */
+async function countLines(corpus, contracts, subject, lines) {
   const value = BigInt(subject.config.match(/balanceContract: (\d+)/)?.[1] ?? 0);
   const chain = await deploy(contracts, subject.name, value);
   const folder = join(corpus, 'coverage');
   const files = readdirSync(folder).sort();
-  assert.ok(files.length > 0, 'the campaign kept nothing');
-  for (const file of files) await chain.replay(calls(readFileSync(join(folder, file), 'utf8')));
-  const truth = new Map(lines.map((line) => [line, 0]));
-  for (const [marker, count] of chain.counts) truth.set(lines[marker], Math.max(truth.get(lines[marker]), count));
-  return truth;
+  assert.ok(files.length > 0, 'the corpus is empty');
+  for (const file of files) await chain.replay(parseCalls(readFileSync(join(folder, file), 'utf8')));
+  const counts = new Map(lines.map((line) => [line, 0]));
+  for (const [marker, count] of chain.counts) counts.set(lines[marker], Math.max(counts.get(lines[marker]), count));
+  return counts;
 }
 
-/** The `DA` records of a source. */
-function linesOf(folder, path) {
+/** Returns the `DA` records of a source as a map from line to count. */
+function readLineCounts(folder, path) {
   const report = readdirSync(folder).find((file) => file.endsWith('.lcov'));
   const records = readFileSync(join(folder, report), 'utf8').split('end_of_record\n');
   const record = records.find((record) => record.includes(`SF:${path}\n`)) ?? assert.fail(`no record for ${path}`);
   return new Map([...record.matchAll(/^DA:(\d+),(\d+)$/gm)].map(([, line, count]) => [Number(line), Number(count)]));
 }
 
-function compare(what, lines, truth, told, onlyWhether) {
-  const same = (left, right) => (onlyWhether ? left > 0 === right > 0 : left === right);
-  const wrong = [...lines].filter(([line, count]) => !truth.has(line) || !same(truth.get(line), count))
-    .map(([line, count]) => `line ${line}: ${count} instead of ${truth.get(line)}`);
-  assert.deepEqual(wrong, [], what);
-  const ran = [...truth].filter(([, count]) => count > 0);
-  told.lines += ran.filter(([line]) => lines.has(line)).length;
-  told.of += ran.length;
+/** Asserts that the reported lines are correct, and adds to the totals of reported and executed lines. */
+function compareLines(label, lines, expected, totals, ignoreCounts) {
+  const isSame = (left, right) => (ignoreCounts ? left > 0 === right > 0 : left === right);
+  const wrong = [...lines].filter(([line, count]) => !expected.has(line) || !isSame(expected.get(line), count))
+    .map(([line, count]) => `line ${line}: ${count} instead of ${expected.get(line)}`);
+  assert.deepEqual(wrong, [], label);
+  const executed = [...expected].filter(([, count]) => count > 0);
+  totals.lines += executed.filter(([line]) => lines.has(line)).length;
+  totals.executed += executed.length;
 }

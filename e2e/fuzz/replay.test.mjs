@@ -1,7 +1,7 @@
-// What a kept sequence breaks is told while the rest of the corpus still waits to be replayed.
+// A failure of a corpus sequence is reported before the rest of the corpus is replayed.
 //
-// The rest is made so long that it cannot have been replayed: thousands of calls that each use up their gas. As soon as the
-// failure is told the campaign is stopped, and the calls that it made by then say how far it was.
+// The rest is long: thousands of calls that each use up their gas. The test stops the campaign as soon as the failure is
+// reported and checks the number of calls until then.
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -10,9 +10,9 @@ import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
 
-import { atEnd } from '../support/cleanup.mjs';
+import { addCleanup } from '../support/cleanup.mjs';
 import { VOUCH } from '../support/vouch.mjs';
-import { compile, folder, only, write } from './support.mjs';
+import { compile, createFolder, selectSource, writeFiles } from './support.mjs';
 
 const SEQUENCES = 4000;
 const LENGTH = 25;
@@ -38,7 +38,7 @@ contract Slow {
 }
 `;
 
-function sequence(names) {
+function serializeSequence(names) {
   return JSON.stringify(names.map((name) => ({
     call: { tag: 'SolCall', contents: [name, []] },
     src: '0x0000000000000000000000000000000000010000',
@@ -50,36 +50,36 @@ function sequence(names) {
   })));
 }
 
-test('a failure is told before the corpus is replayed to its end', async (t) => {
-  const root = await folder(t);
-  const long = sequence(Array(LENGTH).fill('spin'));
-  const number = (index) => String(index).padStart(8, '0');
-  const kept = Array.from({ length: SEQUENCES }, (_, index) => [`corpus/coverage/${number(index + 2)}.txt`, long]);
-  await write(root, {
+test('reports a failure before the replay of the corpus is complete', async (t) => {
+  const root = await createFolder(t);
+  const long = serializeSequence(Array(LENGTH).fill('spin'));
+  const formatNumber = (index) => String(index).padStart(8, '0');
+  const kept = Array.from({ length: SEQUENCES }, (_, index) => [`corpus/coverage/${formatNumber(index + 2)}.txt`, long]);
+  await writeFiles(root, {
     'Slow.sol': SOURCE,
-    'Slow.json': only(compile({ 'Slow.sol': SOURCE }), 'Slow.sol'),
-    [`corpus/coverage/${number(1)}.txt`]: sequence(['spin', 'breakIt']),
+    'Slow.json': selectSource(compile({ 'Slow.sol': SOURCE }), 'Slow.sol'),
+    [`corpus/coverage/${formatNumber(1)}.txt`]: serializeSequence(['spin', 'breakIt']),
     ...Object.fromEntries(kept),
   });
 
   const args = ['fuzz', 'Slow.json', '--corpus-dir', join(root, 'corpus'), '--workers', '1', '--seed', '1', '--json'];
   const child = spawn(VOUCH, args, { cwd: root, stdio: ['ignore', 'pipe', 'pipe'] });
-  atEnd(t, () => child.kill('SIGKILL'));
+  addCleanup(t, () => child.kill('SIGKILL'));
   const printed = text(child.stdout);
-  const ended = new Promise((done) => child.once('close', done));
-  const said = [];
+  const exitCode = new Promise((resolve) => child.once('close', resolve));
+  const output = [];
   for await (const line of createInterface({ input: child.stderr })) {
-    said.push(line);
+    output.push(line);
     if (line.startsWith('failed: ')) child.kill('SIGINT');
   }
-  assert.equal(await ended, 1, said.join('\n'));
-  assert.ok(said.includes(`the corpus has ${SEQUENCES + 1} sequences, which are run first`), said.join('\n'));
-  assert.ok(said.includes('failed: echidna_whole after 2 calls'), said.join('\n'));
+  assert.equal(await exitCode, 1, output.join('\n'));
+  assert.ok(output.includes(`replaying ${SEQUENCES + 1} corpus sequences first`), output.join('\n'));
+  assert.ok(output.includes('failed: echidna_whole after 2 calls'), output.join('\n'));
 
   const { calls, tests } = JSON.parse(await printed);
   const [whole] = tests;
   assert.deepEqual([whole.name, whole.status, whole.transactions.length], ['echidna_whole', 'solved', 1]);
   const all = SEQUENCES * LENGTH + 2;
-  t.diagnostic(`told within ${calls} of ${all} calls`);
-  assert.ok(calls >= 2 && calls < all, `${calls} of ${all} calls: the replay was over`);
+  t.diagnostic(`reported within ${calls} of ${all} calls`);
+  assert.ok(calls >= 2 && calls < all, `${calls} of ${all} calls: the replay was complete`);
 });

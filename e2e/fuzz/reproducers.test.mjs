@@ -1,84 +1,86 @@
-// Every failure that `vouch fuzz` writes down as a Foundry test fails under `forge test`, for the reason that was found. It
-// passes where the contract is mended, and where the last step is left out, without which nothing is broken.
+// Every Foundry test that `vouch fuzz` writes for a failure fails under `forge test` with the same reason. It passes if the
+// smart contract is fixed, and if the last step is left out.
 //
-// All tests are compiled and run by one `forge test`: the compiler is WebAssembly, and starting it is what takes time.
+// One `forge test` compiles and runs all tests, because the WebAssembly compiler is slow to start.
 
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { test } from 'node:test';
 
-import { mended } from './mend.mjs';
-import { compile, contracts, folder, forgeProgram, fuzz, only, run, solcProgram, targets, write } from './support.mjs';
+import { fixSource } from './fix-source.mjs';
+import {
+  compile, createFolder, findForge, listContracts, listTargets, runFuzz, runProgram, selectSource, writeFiles, writeSolcProgram,
+} from './support.mjs';
 
-/** Failures as they were found, with all the steps that revert or do nothing. */
+/** Smart contracts whose failures are also tested before shrinking, with all steps that revert or have no effect. */
 const UNSHRUNK = ['Quorum', 'Reentrancy', 'Strings', 'Structs', 'Token', 'Waiting'];
-const FIXED = ['--seed', '1', '--workers', '1', '--quiet'];
-/** Shrinking is done, so without its last step a sequence breaks nothing. */
+const SEEDED_FLAGS = ['--seed', '1', '--workers', '1', '--quiet'];
+/** A shrunk sequence breaks nothing without its last step. */
 const IS_MINIMAL = { shrunk: true, unshrunk: false };
 
-const forge = forgeProgram();
+const forge = findForge();
 
-const skip = !forge && 'NOT CHECKED: npm has no forge for this machine';
+const skip = !forge && 'NOT CHECKED: npm has no forge for this platform';
 
-test('reproducers fail under forge, and pass once the mistake is gone', { skip }, async (t) => {
-  const root = await folder(t);
-  const solc = await solcProgram(root);
-  await layOut(root, solc);
-  const findings = await findEverything(root, solc);
-  // That all are found is for the fuzzer's own suite to say; here it matters that there is a test for nearly each.
-  const announced = [...targets(), ...contracts()].reduce((sum, { failures }) => sum + failures, 0);
+test('reproducers fail under forge, and pass once the bug is fixed', { skip }, async (t) => {
+  const root = await createFolder(t);
+  const solc = await writeSolcProgram(root);
+  await writeFoundryProject(root, solc);
+  const findings = await findAllFailures(root, solc);
+  // The fuzzer's own suite checks that all failures are found. Here nearly all need a Foundry test.
+  const announced = [...listTargets(), ...listContracts()].reduce((sum, { failures }) => sum + failures, 0);
   const shrunk = findings.filter(({ how }) => how === 'shrunk').length;
-  t.diagnostic(`${shrunk} of ${announced} failures found, ${findings.length - shrunk} more left unshrunk`);
+  t.diagnostic(`${shrunk} of ${announced} failures found, and ${findings.length - shrunk} unshrunk failures`);
   assert.ok(shrunk >= announced * 0.95, `${shrunk} of ${announced}`);
 
-  await write(root, Object.assign({}, ...findings.map((finding) => files(finding))));
-  const results = await forgeTest(root);
+  await writeFiles(root, Object.assign({}, ...findings.map((finding) => buildTestFiles(finding))));
+  const results = await runForgeTests(root);
   for (const finding of findings) {
-    await t.test(`${finding.subject}: ${finding.reason} (${finding.how})`, () => check(finding, results));
+    await t.test(`${finding.subject}: ${finding.reason} (${finding.how})`, () => checkFinding(finding, results));
   }
-  assert.equal(results.size, 0, `tests that nobody expected: ${[...results.keys()]}`);
+  assert.equal(results.size, 0, `unexpected tests: ${[...results.keys()]}`);
 });
 
-/** A Foundry project with all contracts, mended ones, and what was compiled of the targets, all of them at once. */
-async function layOut(root, solc) {
+/** Writes a Foundry project with all smart contracts, their fixed versions, and the build of the targets. */
+async function writeFoundryProject(root, solc) {
   const sources = (folder, subjects, text) =>
     Object.fromEntries(subjects.map((subject) => [`${folder}/${subject.name}.sol`, text(subject)]));
-  const all = [...targets(), ...contracts()];
-  const output = compile(sources('src', targets(), ({ text }) => text), { optimizer: { enabled: true, runs: 200 } });
-  await write(root, {
+  const all = [...listTargets(), ...listContracts()];
+  const output = compile(sources('src', listTargets(), ({ text }) => text), { optimizer: { enabled: true, runs: 200 } });
+  await writeFiles(root, {
     'foundry.toml': `[profile.default]\nsrc = "src"\ntest = "test"\nlibs = []\noffline = true\nsolc = "${solc}"\n`,
     ...sources('src', all, ({ text }) => text),
-    ...sources('mended', all, mended),
-    ...Object.fromEntries(targets().map(({ name }) => [`build/${name}.json`, only(output, `src/${name}.sol`)])),
+    ...sources('fixed', all, fixSource),
+    ...Object.fromEntries(listTargets().map(({ name }) => [`build/${name}.json`, selectSource(output, `src/${name}.sol`)])),
   });
 }
 
-async function findEverything(root, solc) {
+async function findAllFailures(root, solc) {
   const build = ({ name }) => [`build/${name}.json`];
   const source = ({ name }) => [`src/${name}.sol`, '--solc', solc];
-  const unshrunk = targets().filter(({ name }) => UNSHRUNK.includes(name));
+  const unshrunk = listTargets().filter(({ name }) => UNSHRUNK.includes(name));
   return [
-    ...(await findAll(root, targets(), build, 'shrunk', [])),
-    ...(await findAll(root, contracts(), source, 'shrunk', [])),
-    ...(await findAll(root, unshrunk, build, 'unshrunk', ['--shrink-limit', '0'])),
+    ...(await findFailuresOfAll(root, listTargets(), build, 'shrunk', [])),
+    ...(await findFailuresOfAll(root, listContracts(), source, 'shrunk', [])),
+    ...(await findFailuresOfAll(root, unshrunk, build, 'unshrunk', ['--shrink-limit', '0'])),
   ];
 }
 
-async function findAll(root, subjects, what, how, more) {
+async function findFailuresOfAll(root, subjects, targetArgs, how, flags) {
   const findings = [];
-  for (const subject of subjects) findings.push(...(await find(root, subject, what(subject), how, more)));
+  for (const subject of subjects) findings.push(...(await findFailures(root, subject, targetArgs(subject), how, flags)));
   return findings;
 }
 
-/** Fuzzes one contract: each of its failures with the Foundry test that was written for it. */
-async function find(root, subject, what, how, more) {
+/** Fuzzes one smart contract and returns each failure with its Foundry test. */
+async function findFailures(root, subject, target, how, flags) {
   const corpus = `corpus/${how}/${subject.name}`;
   const config = `config/${subject.name}.yaml`;
-  await write(root, { [config]: subject.config });
-  const { results } = await fuzz(root, [
-    ...what, '--contract', subject.name, '--config', config, '--test-mode', subject.mode,
-    '--test-limit', subject.calls, '--corpus-dir', corpus, ...FIXED, ...more,
+  await writeFiles(root, { [config]: subject.config });
+  const { results } = await runFuzz(root, [
+    ...target, '--contract', subject.name, '--config', config, '--test-mode', subject.mode,
+    '--test-limit', subject.calls, '--corpus-dir', corpus, ...SEEDED_FLAGS, ...flags,
   ]);
   const failed = results.tests.filter(({ status }) => status === 'solved');
 
@@ -86,16 +88,16 @@ async function find(root, subject, what, how, more) {
   const written = readdirSync(foundry).map((file) => ({ file, text: readFileSync(join(foundry, file), 'utf8') }));
   assert.ok(written.length >= failed.length, `${subject.name}: a Foundry test for each failure`);
   return failed.map((failure) => {
-    // A function that fails in several places has several files, which differ in nothing that is asked here.
-    const of = written.findIndex(({ text }) => text.includes(`breaks \`${failure.name}\` of`));
-    assert.notEqual(of, -1, `${subject.name}: no Foundry test replays ${JSON.stringify(failure)}`);
-    const [{ file, text }] = written.splice(of, 1);
-    return { subject: subject.name, how, failure, reason: reason(failure), contract: basename(file, '.t.sol'), text };
+    // A function that fails at several locations has several files, which are equivalent here.
+    const index = written.findIndex(({ text }) => text.includes(`breaks \`${failure.name}\` of`));
+    assert.notEqual(index, -1, `${subject.name}: no Foundry test replays ${JSON.stringify(failure)}`);
+    const [{ file, text }] = written.splice(index, 1);
+    return { subject: subject.name, how, failure, reason: expectedReason(failure), contract: basename(file, '.t.sol'), text };
   });
 }
 
-/** What the replay has to complain of. */
-function reason({ type, name, value }) {
+/** Returns the message with which the replay must fail. */
+function expectedReason({ type, name, value }) {
   switch (type) {
     case 'assertion': return `${name}: an assertion failed`;
     case 'overflow': return `${name}: arithmetic overflowed`;
@@ -107,23 +109,26 @@ function reason({ type, name, value }) {
   }
 }
 
-/** The test as it was written, on the mended contract, and without its last step. */
-function files({ subject, how, contract, text, failure }) {
-  const named = (kind) => `${contract}_${how}_${kind}`;
-  const renamed = (kind, text) => text.replace(`contract ${contract} {`, `contract ${named(kind)} {`);
+/** Returns the files of three tests: unchanged, with the fixed smart contract, and without the last step. */
+function buildTestFiles({ subject, how, contract, text, failure }) {
+  const testName = (kind) => `${contract}_${how}_${kind}`;
+  const renameContract = (kind, text) => text.replace(`contract ${contract} {`, `contract ${testName(kind)} {`);
   const variants = {
     failing: text,
-    mended: text.replaceAll(`"src/${subject}.sol"`, `"mended/${subject}.sol"`),
-    shortened: shortened(how, failure, text),
+    fixed: text.replaceAll(`"src/${subject}.sol"`, `"fixed/${subject}.sol"`),
+    shortened: dropLastStep(how, failure, text),
   };
   const written = Object.entries(variants).filter(([, text]) => text !== undefined);
-  return Object.fromEntries(written.map(([kind, text]) => [`test/${named(kind)}.t.sol`, renamed(kind, text)]));
+  return Object.fromEntries(written.map(([kind, text]) => [`test/${testName(kind)}.t.sol`, renameContract(kind, text)]));
 }
 
-/** Undefined where the last step itself is judged, where there is none, and where it may be one too many. */
-function shortened(how, { type, name, transactions }, text) {
-  const isAsked = type === 'property' || type === 'optimization';
-  if (!isAsked || !IS_MINIMAL[how] || transactions.length === 0) return undefined;
+/**
+ * Returns the test without its last step. Undefined if the last step itself fails, if there is no step, or if the
+ * sequence is not minimal.
+ */
+function dropLastStep(how, { type, name, transactions }, text) {
+  const isCheckedAfterwards = type === 'property' || type === 'optimization';
+  if (!isCheckedAfterwards || !IS_MINIMAL[how] || transactions.length === 0) return undefined;
   const lines = text.split('\n');
   const last = lines.findLastIndex((line) => /^ {8}step\(/.test(line));
   assert.notEqual(last, -1, `${name}: no step in\n${text}`);
@@ -131,28 +136,28 @@ function shortened(how, { type, name, transactions }, text) {
   return lines.join('\n');
 }
 
-/** The outcome of each test contract. */
-async function forgeTest(root) {
+/** Runs all tests with forge and returns the outcome of each test contract. */
+async function runForgeTests(root) {
   const args = ['test', '--json', '--match-contract', '^Reproducer_'];
-  // Whatever Foundry finds in somebody's home must not matter.
-  const { stdout, stderr } = await run(forge, args, { cwd: root, env: { PATH: process.env.PATH, HOME: root } });
+  // A separate home: Foundry's global configuration must not matter.
+  const { stdout, stderr } = await runProgram(forge, args, { cwd: root, env: { PATH: process.env.PATH, HOME: root } });
   assert.match(stdout, /^\{/, `forge: ${stdout}\n${stderr}`);
   const suites = Object.entries(JSON.parse(stdout));
-  // A set-up that fails stands in the place of the test.
+  // If the setup fails, its result replaces that of the test.
   const outcome = (results) => results['test_replay()'] ?? Object.values(results)[0];
   return new Map(suites.map(([suite, { test_results: results }]) => [suite.split(':')[1], outcome(results)]));
 }
 
-function check({ how, contract, reason, failure, text }, results) {
+function checkFinding({ how, contract, reason, failure, text }, results) {
   const take = (kind) => {
     const name = `${contract}_${how}_${kind}`;
     const result = results.get(name);
     results.delete(name);
     return result && { status: result.status, reason: result.reason };
   };
-  const outcomes = { failing: take('failing'), mended: take('mended'), shortened: take('shortened') };
+  const outcomes = { failing: take('failing'), fixed: take('fixed'), shortened: take('shortened') };
   assert.deepEqual(outcomes.failing, { status: 'Failure', reason });
-  assert.deepEqual(outcomes.mended, { status: 'Success', reason: null });
-  const isShortened = shortened(how, failure, text) !== undefined;
+  assert.deepEqual(outcomes.fixed, { status: 'Success', reason: null });
+  const isShortened = dropLastStep(how, failure, text) !== undefined;
   assert.deepEqual(outcomes.shortened, isShortened ? { status: 'Success', reason: null } : undefined);
 }

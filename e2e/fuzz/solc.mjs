@@ -1,13 +1,13 @@
-// The npm package `solc` with the command line of the native compiler, as far as forge and `vouch` use it: `--version`, and
-// standard JSON from the input to the output. Imports have to be in the JSON, as forge puts them.
+// The npm package `solc` with the part of the native compiler's command line that forge and `vouch` use: `--version`, and
+// standard JSON from stdin to stdout. Imports must be part of the JSON, as with forge.
 
 import { readFileSync, writeSync } from 'node:fs';
 import { createRequire } from 'node:module';
 
 const require = createRequire(import.meta.url);
 
-/** A pipe takes 64 KiB at a time and says EAGAIN while it is full; ending the process would lose what waits. */
-function print(text) {
+/** Writes to stdout. A pipe takes 64 KiB at a time and fails with EAGAIN while full; output pending at exit would be lost. */
+function writeStdout(text) {
   const bytes = Buffer.from(text);
   const pause = new Int32Array(new SharedArrayBuffer(4));
   for (let done = 0; done < bytes.length; ) {
@@ -21,10 +21,10 @@ function print(text) {
 }
 
 if (process.argv.includes('--version')) {
-  // Loading the compiler takes a second, and forge asks several times; the package knows the number as well. Forge wants
-  // a commit and a platform behind it, and compares only the number.
+  // Loading the compiler takes a second, and forge asks several times, so the version comes from the package. Forge
+  // expects a commit and a platform after it, and compares only the version.
   const { version } = require('solc/package.json');
-  print(`solc, the solidity compiler commandline interface\nVersion: ${version}+commit.00000000.Linux.g++\n`);
+  writeStdout(`solc, the solidity compiler commandline interface\nVersion: ${version}+commit.00000000.Linux.g++\n`);
 } else {
-  print(require('solc').compile(readFileSync(0, 'utf8')));
+  writeStdout(require('solc').compile(readFileSync(0, 'utf8')));
 }

@@ -1,19 +1,19 @@
-// A contract that is never done: each stage is found only from the one before, and with each another property is broken. So a
-// campaign keeps finding things for as long as anybody wants to watch.
+// Generates a smart contract for long campaigns: each stage is reachable only from the previous one and breaks another
+// property, so a campaign keeps finding failures.
 
 import { createHash } from 'node:crypto';
 
-/** What opens a stage: a number that nobody guesses. */
-function codeOf(stage) {
+/** Returns the code that opens a stage, which is hard to guess. */
+function deriveCode(stage) {
   return createHash('sha256').update(`stage ${stage}`).digest().readUInt32BE();
 }
 
-/** The source of `Stages` with so many stages. */
-export function stages(count) {
+/** Returns the source of `Stages` with this many stages. */
+export function generateStagesContract(count) {
   const numbers = Array.from({ length: count }, (_, stage) => stage);
   const steps = numbers.map((stage) => `
     function step_${stage}(uint32 code) external {
-        if (stage == ${stage} && code == ${codeOf(stage)}) stage = ${stage + 1};
+        if (stage == ${stage} && code == ${deriveCode(stage)}) stage = ${stage + 1};
     }
 `);
   const properties = numbers.map((stage) => `

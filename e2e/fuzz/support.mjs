@@ -1,4 +1,4 @@
-// Contracts with known mistakes, the compiler that reads them, and `vouch fuzz` on them.
+// Helpers for fuzz tests: smart contracts with known bugs, the compiler, and runs of `vouch fuzz`.
 
 import { execFile } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
@@ -7,74 +7,74 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 
-import { atEnd } from '../support/cleanup.mjs';
+import { addCleanup } from '../support/cleanup.mjs';
 import { VOUCH } from '../support/vouch.mjs';
 
-/** Those of the fuzzer's own suite, and those that only `forge` can judge. */
+/** The smart contracts of the fuzzer's test suite, and those that only `forge` can check. */
 const TARGETS = join(import.meta.dirname, '../../crates/fuzz/tests/targets');
 const CONTRACTS = join(import.meta.dirname, 'contracts');
-/** Contracts that cannot be fuzzed. */
+/** Smart contracts that cannot be fuzzed. */
 const BAD = 'Bad.sol';
 
-/** A folder that ends with the test `t`. */
-export async function folder(t) {
+/** Creates a folder, which is removed after the test `t`. */
+export async function createFolder(t) {
   const root = await realpath(await mkdtemp(join(tmpdir(), 'vouch-fuzz-')));
-  atEnd(t, () => rm(root, { recursive: true, force: true }));
+  addCleanup(t, () => rm(root, { recursive: true, force: true }));
   return root;
 }
 
-/** Writes files with their folders; `files` maps paths to texts. */
-export async function write(root, files) {
+/** Writes files and creates their folders; `files` maps paths to texts. */
+export async function writeFiles(root, files) {
   for (const [path, text] of Object.entries(files)) {
     await mkdir(join(root, dirname(path)), { recursive: true });
     await writeFile(join(root, path), text);
   }
 }
 
-/** The compiler as a program, as `--solc` and Foundry want it. */
-export async function solcProgram(root) {
+/** Writes a script that runs the compiler, for `--solc` and Foundry, and returns its path. */
+export async function writeSolcProgram(root) {
   const program = join(root, 'solc');
   await writeFile(program, `#!/bin/sh\nexec '${process.execPath}' '${join(import.meta.dirname, 'solc.mjs')}' "$@"\n`);
   await chmod(program, 0o755);
   return program;
 }
 
-/** Foundry's, from npm; undefined where there is none for this machine. */
-export function forgeProgram() {
+/** Returns the path of `forge` from npm, or undefined if npm has none for this platform. */
+export function findForge() {
   const platform = { 'linux-x64': 'linux-amd64', 'darwin-arm64': 'darwin-arm64' }[`${process.platform}-${process.arch}`];
   const program = join(import.meta.dirname, `../node_modules/@foundry-rs/forge-${platform}/bin/forge`);
   return existsSync(program) ? program : undefined;
 }
 
-/** The contracts of the fuzzer's own suite. */
-export const targets = () => subjects(TARGETS, readdirSync(TARGETS).filter((name) => name !== BAD));
+/** Returns the smart contracts of the fuzzer's test suite. */
+export const listTargets = () => readSubjects(TARGETS, readdirSync(TARGETS).filter((name) => name !== BAD));
 
-/** The contracts beside these tests. */
-export const contracts = () => subjects(CONTRACTS, readdirSync(CONTRACTS));
+/** Returns the smart contracts in this folder. */
+export const listContracts = () => readSubjects(CONTRACTS, readdirSync(CONTRACTS));
 
-function subjects(from, files) {
-  return files.filter((file) => file.endsWith('.sol')).sort().map((file) => subject(join(from, file)));
+function readSubjects(from, files) {
+  return files.filter((file) => file.endsWith('.sol')).sort().map((file) => readSubject(join(from, file)));
 }
 
-/** A source with its settings: lines such as `// mode: assertion` at its top. */
-function subject(path) {
+/** Reads a source and its settings, which are comments such as `// mode: assertion` at its top. */
+function readSubject(path) {
   const text = readFileSync(path, 'utf8');
-  const setting = (key) => [...text.matchAll(new RegExp(`^// ${key}: (.*)$`, 'gm'))].map((match) => match[1]);
-  const [mode = 'property'] = setting('mode');
-  const [calls = '60000'] = setting('calls');
-  const balance = setting('balance').map((wei) => `balanceContract: ${wei}`);
+  const readSetting = (key) => [...text.matchAll(new RegExp(`^// ${key}: (.*)$`, 'gm'))].map((match) => match[1]);
+  const [mode = 'property'] = readSetting('mode');
+  const [calls = '60000'] = readSetting('calls');
+  const balance = readSetting('balance').map((wei) => `balanceContract: ${wei}`);
   return {
     name: basename(path, '.sol'),
     text,
     mode,
     calls,
-    config: [...balance, ...setting('config'), ''].join('\n'),
-    /** How many failures the comments above the functions announce. */
+    config: [...balance, ...readSetting('config'), ''].join('\n'),
+    /** Number of failures that the comments of the functions announce. */
     failures: text.match(/^ *\/\/\/ (fails in|reaches) /gm)?.length ?? 0,
   };
 }
 
-/** What the npm compiler makes of sources (path to text), as standard JSON. */
+/** Compiles sources (a map from path to text) with the npm compiler and returns the standard JSON output. */
 export function compile(sources, settings = {}) {
   const solc = createRequire(import.meta.url)('solc');
   const input = {
@@ -91,25 +91,25 @@ export function compile(sources, settings = {}) {
   return output;
 }
 
-/** The part of a compiler's output that one source is about: the constants of others are not its own. */
-export function only(output, path) {
+/** Returns the part of a compiler's output that belongs to one source, so that constants of other sources are not used. */
+export function selectSource(output, path) {
   return JSON.stringify({ contracts: { [path]: output.contracts[path] }, sources: { [path]: output.sources[path] } });
 }
 
-/** Runs `vouch fuzz` to its end; a run that could not fuzz is an error with what it said. */
-export async function fuzz(cwd, args) {
+/** Runs `vouch fuzz` to its end and returns its results. Throws with the output if no campaign was run. */
+export async function runFuzz(cwd, args) {
   const all = ['fuzz', ...args, '--json'];
-  const { code, stdout, stderr } = await run(VOUCH, all, { cwd });
+  const { code, stdout, stderr } = await runProgram(VOUCH, all, { cwd });
   if (code !== 0 && code !== 1) throw new Error(`vouch ${all.join(' ')}: exit ${code}\n${stderr}`);
   return { code, stderr, results: JSON.parse(stdout) };
 }
 
-/** Runs a program to its end, whatever that is. */
-export function run(program, args, options = {}) {
-  return new Promise((done, failed) => {
+/** Runs a program to its end and returns its exit code and output, also if it fails. */
+export function runProgram(program, args, options = {}) {
+  return new Promise((resolve, reject) => {
     execFile(program, args, { maxBuffer: 1 << 30, ...options }, (error, stdout, stderr) => {
-      if (error && typeof error.code !== 'number') failed(error);
-      else done({ code: error?.code ?? 0, stdout, stderr });
+      if (error && typeof error.code !== 'number') reject(error);
+      else resolve({ code: error?.code ?? 0, stdout, stderr });
     });
   });
 }

@@ -1,15 +1,15 @@
-// `vouch upstream tools`: every tool of every server with its state, and for those that may not run the reason and a remedy.
+// `vouch upstream tools` lists every tool of every server with its state, and each refused tool with reasons and remedies.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { ADMITTED, direct, OVERLAID, place, vouch } from "./place.mjs";
+import { ADMITTED, connectDirectly, createGatewayProject, OVERLAID, runVouch } from "./project.mjs";
 
 const MISSING_OUTPUT_SCHEMA = "C016";
 
-/** What the command says, by upstream and tool, after the checks that hold for all. */
-async function states(at, exitCode) {
-  const ran = await vouch(at, "upstream", "tools", "--json");
+/** Runs the command, checks every entry, and returns state and rules by upstream and tool. */
+async function readToolStates(project, exitCode) {
+  const ran = await runVouch(project, "upstream", "tools", "--json");
   assert.equal(ran.exitCode, exitCode, ran.stderr);
   const found = {};
   for (const { upstream, tool, state, reasons } of JSON.parse(ran.stdout)) {
@@ -21,15 +21,15 @@ async function states(at, exitCode) {
   return found;
 }
 
-test("what conforms is ready, what has an overlay is overlaid, the rest is refused with its reasons", async (t) => {
-  const at = await place(t);
-  const found = await states(at, 1);
+test("valid tools are ready, tools with an overlay are overlaid, and the rest are refused with reasons", async (t) => {
+  const project = await createGatewayProject(t);
+  const found = await readToolStates(project, 1);
   for (const upstream of ["files", "memory"]) {
-    const { tools } = await (await direct(t, at, upstream)).listTools();
+    const { tools } = await (await connectDirectly(t, project, upstream)).listTools();
     const expected = tools.map((tool) => [tool.name, "ready"]).sort();
     assert.deepEqual(Object.entries(found[upstream]).map(([tool, { state }]) => [tool, state]).sort(), expected);
   }
-  const { tools } = await (await direct(t, at, "everything")).listTools();
+  const { tools } = await (await connectDirectly(t, project, "everything")).listTools();
   for (const { name } of tools) {
     const { state, rules } = found.everything[name];
     const expected = OVERLAID.includes(name) ? "overlaid" : ADMITTED.includes(name) ? "ready" : "refused";
@@ -38,17 +38,17 @@ test("what conforms is ready, what has an overlay is overlaid, the rest is refus
   }
 });
 
-test("without its overlay echo is refused", async (t) => {
-  const at = await place(t, { overlays: false });
-  const { everything } = await states(at, 1);
+test("a tool without an output schema is refused if its overlay is missing", async (t) => {
+  const project = await createGatewayProject(t, { overlays: false });
+  const { everything } = await readToolStates(project, 1);
   for (const tool of OVERLAID) {
-    // Why it does not run comes first; then what else could be better.
+    // The reason for the refusal comes before other findings.
     assert.deepEqual([everything[tool].state, everything[tool].rules[0]], ["refused", MISSING_OUTPUT_SCHEMA]);
   }
   assert.equal(everything["get-structured-content"].state, "ready");
 });
 
-test("a list with nothing refused ends well", async (t) => {
-  const at = await place(t, { servers: "files-only.toml" });
-  assert.deepEqual(Object.keys(await states(at, 0)), ["files"]);
+test("the command succeeds if no tool is refused", async (t) => {
+  const project = await createGatewayProject(t, { servers: "files-only.toml" });
+  assert.deepEqual(Object.keys(await readToolStates(project, 0)), ["files"]);
 });

@@ -1,4 +1,4 @@
-// What runs below a process, as `ps` tells it on every system.
+// Lists processes with `ps`, which works on every supported system.
 
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
@@ -7,8 +7,8 @@ import { promisify } from "node:util";
 
 const LIMIT_MS = 20_000;
 
-/** Every process, without those that ended and were not yet asked how. */
-async function all() {
+/** Returns all processes except zombies. */
+async function listProcesses() {
   const { stdout } = await promisify(execFile)("ps", ["-A", "-ww", "-o", "pid=,ppid=,stat=,args="], {
     maxBuffer: 1 << 26,
   });
@@ -19,28 +19,28 @@ async function all() {
     .map(([, pid, parent, , args]) => ({ pid: Number(pid), parent: Number(parent), args }));
 }
 
-/** The gateway of this project. */
-export async function gateway({ root }) {
-  const found = (await all()).filter(({ args }) => / gateway /.test(args) && args.includes(root));
+/** Returns the process id of the gateway of a project. */
+export async function findGatewayPid({ root }) {
+  const found = (await listProcesses()).filter(({ args }) => / gateway /.test(args) && args.includes(root));
   assert.equal(found.length, 1, `gateways of ${root}: ${JSON.stringify(found)}`);
   return found[0].pid;
 }
 
-/** All that a process started, and what those started. */
-export async function below(pid) {
-  const processes = await all();
+/** Returns all descendants of a process. */
+export async function listDescendants(pid) {
+  const processes = await listProcesses();
   const found = processes.filter(({ parent }) => parent === pid);
   for (const { pid } of found) found.push(...processes.filter(({ parent }) => parent === pid));
   return found;
 }
 
-/** Waits until none of them is left. */
-export async function gone(pids) {
+/** Waits until all processes have exited. */
+export async function waitForExit(pids) {
   const end = Date.now() + LIMIT_MS;
   for (;;) {
-    const left = (await all()).filter(({ pid }) => pids.includes(pid));
+    const left = (await listProcesses()).filter(({ pid }) => pids.includes(pid));
     if (left.length === 0) return;
-    assert.ok(Date.now() < end, `still there after ${LIMIT_MS} ms: ${JSON.stringify(left)}`);
+    assert.ok(Date.now() < end, `still running after ${LIMIT_MS} ms: ${JSON.stringify(left)}`);
     await pause(50);
   }
 }

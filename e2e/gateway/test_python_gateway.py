@@ -1,5 +1,5 @@
-"""The Python SDK at the gateway, stateless and with the older handshake, over HTTP and over stdio; behind it the reference
-servers of `vouch.toml`. What they answer directly is what they must answer through it."""
+"""The Python SDK with the gateway, stateless and with the older handshake, over HTTP and over stdio. The reference servers
+of `vouch.toml` must return the same answers directly and through the gateway."""
 
 import asyncio
 import re
@@ -19,7 +19,7 @@ ADMITTED = ["echo", "get-structured-content", "trigger-long-running-operation"]
 ENTITY = {"name": "gateway", "entityType": "program", "observations": ["stands between"]}
 
 
-class Behind(Project):
+class GatewayProject(Project):
     """A project with the reference servers behind its gateway."""
 
     command = "gateway"
@@ -37,10 +37,10 @@ class Behind(Project):
             "root": str(self.root),
         }
         template = re.sub(r"(?m)^#.*\n", "", (HERE / "vouch.toml").read_text())
-        (self.root / "vouch.toml").write_text(re.sub(r"\{(\w+)\}", lambda it: values[it[1]], template))
+        (self.root / "vouch.toml").write_text(re.sub(r"\{(\w+)\}", lambda match: values[match[1]], template))
 
-    def direct(self, upstream):
-        """A client of one reference server with nothing between."""
+    def connect_directly(self, upstream):
+        """Returns a client of a reference server without the gateway."""
         server, arguments, environment = {
             "files": ("filesystem", [str(self.root)], {}),
             "memory": ("memory", [], {"MEMORY_FILE_PATH": str(self.root / "graph" / "direct.jsonl")}),
@@ -51,32 +51,32 @@ class Behind(Project):
         return Client(target, mode="legacy")
 
 
-class Behaviour:
-    """What must hold for each protocol revision and front door; the classes below choose them."""
+class GatewayTests:
+    """Tests for every protocol revision and transport; the classes below choose them."""
 
     mode: str
 
     async def asyncSetUp(self):
-        # unittest switches asyncio's debug mode on, which reports every start of a server as a slow step.
+        # unittest enables asyncio's debug mode, which reports every start of a server as a slow step.
         asyncio.get_running_loop().set_debug(False)
 
     def target(self, project):
         raise NotImplementedError
 
-    async def test_stands_between(self):
+    async def test_reference_servers_behind_the_gateway(self):
         # Servers in Node are slow to start, so one gateway serves all checks.
-        project = Behind(self)
+        project = GatewayProject(self)
         async with Client(self.target(project), mode=self.mode) as client:
             self.assertEqual(client.protocol_version >= "2026-07-28", self.mode != "legacy")
-            await self.offers_what_conforms(client, project)
-            await self.answers_as_the_servers_do(client, project)
-            await self.uses_the_overlay(client)
-            await self.refuses(client, project)
+            await self.check_listed_tools(client, project)
+            await self.check_equal_answers(client, project)
+            await self.check_overlays(client)
+            await self.check_errors(client, project)
 
-    async def offers_what_conforms(self, client, project):
+    async def check_listed_tools(self, client, project):
         tools = (await client.list_tools()).tools
         for upstream in ("files", "memory", "everything"):
-            async with project.direct(upstream) as server:
+            async with project.connect_directly(upstream) as server:
                 own = {tool.name: tool for tool in (await server.list_tools()).tools}
             offered = {tool.name.split("__")[1]: tool for tool in tools if tool.name.startswith(f"{upstream}__")}
             expected = ADMITTED if upstream == "everything" else own
@@ -86,7 +86,7 @@ class Behaviour:
                 if own[name].output_schema:
                     self.assertEqual(tool.output_schema, own[name].output_schema, name)
 
-    async def answers_as_the_servers_do(self, client, project):
+    async def check_equal_answers(self, client, project):
         calls = [
             ("files", "read_text_file", {"path": str(project.root / "docs/guide.md")}),
             ("files", "search_files", {"path": str(project.root), "pattern": "**/*.py"}),
@@ -96,29 +96,29 @@ class Behaviour:
             ("everything", "get-structured-content", {"location": "Los Angeles"}),
         ]
         for upstream, tool, arguments in calls:
-            async with project.direct(upstream) as server:
+            async with project.connect_directly(upstream) as server:
                 expected = await server.call_tool(tool, arguments)
             self.assertFalse(expected.is_error, expected)
-            got = await client.call_tool(f"{upstream}__{tool}", arguments)
-            self.assertFalse(got.is_error, got)
-            self.assertEqual(got.content, expected.content, tool)
-            self.assertEqual(got.structured_content, expected.structured_content, tool)
+            answer = await client.call_tool(f"{upstream}__{tool}", arguments)
+            self.assertFalse(answer.is_error, answer)
+            self.assertEqual(answer.content, expected.content, tool)
+            self.assertEqual(answer.structured_content, expected.structured_content, tool)
         self.assertEqual((project.root / "out/note.txt").read_text(), "Größe: 1 µm\n")
 
-    async def uses_the_overlay(self, client):
+    async def check_overlays(self, client):
         echo = await client.call_tool("everything__echo", {"message": "hello"})
         self.assertEqual(echo.structured_content, {"text": "Echo: hello"})
         steps = []
 
-        async def watch(progress, total, _message):
+        async def record_progress(progress, total, _message):
             steps.append((progress, total))
 
         name = "everything__trigger-long-running-operation"
-        done = await client.call_tool(name, {"duration": 0.3, "steps": 3}, progress_callback=watch)
+        done = await client.call_tool(name, {"duration": 0.3, "steps": 3}, progress_callback=record_progress)
         self.assertTrue(done.structured_content["text"].startswith("Long running operation completed. "), done)
         self.assertEqual(steps, [(1, 3), (2, 3), (3, 3)])
 
-    async def refuses(self, client, project):
+    async def check_errors(self, client, project):
         missing = await client.call_tool("files__read_text_file", {"path": str(project.root / "missing.md")})
         self.assertTrue(missing.is_error)
         self.assertIn("ENOENT: no such file or directory", missing.content[0].text)
@@ -130,12 +130,12 @@ class Behaviour:
         self.assertEqual(raised.exception.error.code, INVALID_PARAMS)
 
 
-class OverHttp(Behaviour):
+class OverHttp(GatewayTests):
     def target(self, project):
-        return project.serve(self)
+        return project.start_server(self)
 
 
-class OverStdio(Behaviour):
+class OverStdio(GatewayTests):
     def target(self, project):
         return StdioServerParameters(command=VOUCH, args=project.stdio_arguments())
 

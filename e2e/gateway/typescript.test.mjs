@@ -1,16 +1,16 @@
-// Both TypeScript SDKs at the gateway, over HTTP and over stdio: handshake and stateless clients, handshake servers.
+// Both TypeScript SDKs with the gateway, over HTTP and stdio: handshake and stateless clients, handshake servers.
 
 import * as sdk2 from "../support/client-2.mjs";
 import * as sdk1 from "../support/sdk-1.mjs";
-import { serve } from "../support/vouch.mjs";
-import { standsBetween } from "./behaviour.mjs";
+import { startServer } from "../support/vouch.mjs";
+import { testGateway } from "./behavior.mjs";
 
 for (const [name, sdk] of [
   ["TypeScript SDK 1", sdk1],
   ["TypeScript client 2", sdk2],
 ]) {
-  const atServer = async (t, place) => sdk.connect(t, sdk.overHttp(await serve(t, place)));
-  const startingIt = (t, place) => sdk.connect(t, sdk.overStdio(place));
-  standsBetween(`${name} at the gateway over HTTP`, atServer, sdk.callWatching);
-  standsBetween(`${name} at the gateway over stdio`, startingIt, sdk.callWatching);
+  const connectOverHttp = async (t, project) => sdk.connect(t, sdk.createHttpTransport(await startServer(t, project)));
+  const connectOverStdio = (t, project) => sdk.connect(t, sdk.createStdioTransport(project));
+  testGateway(`${name} with the gateway over HTTP`, connectOverHttp, sdk.callWithProgress);
+  testGateway(`${name} with the gateway over stdio`, connectOverStdio, sdk.callWithProgress);
 }

@@ -1,4 +1,4 @@
-/** The resolver of `read_file` over a folder, and how its answers are counted against the truth. */
+/** Runs the import resolver of `read_file` on a folder, and scores its answers against the expected ones. */
 
 import { execFile } from 'node:child_process';
 import { cp, mkdtemp, realpath, rm } from 'node:fs/promises';
@@ -10,25 +10,25 @@ export const NODE_MODULES = new URL('../node_modules/', import.meta.url);
 const RESOLVER = process.env.IMPORTS_BIN
   ?? new URL('../../target/debug/examples/imports', import.meta.url).pathname;
 
-/** Copies of installed packages, as if each were a folder of one project. */
-export async function projectOf(t, packages) {
+/** Copies installed packages into one project folder and returns its path. */
+export async function copyPackages(t, packages) {
   const root = await realpath(await mkdtemp(join(tmpdir(), 'vouch-imports-')));
   t.after(() => rm(root, { recursive: true, force: true }));
   for (const name of packages) {
     const from = new URL(name, NODE_MODULES).pathname;
-    const own = (path) => !path.slice(from.length).includes('/node_modules');
-    await cp(from, join(root, name.replace('@', '')), { recursive: true, filter: own });
+    const isOwnFile = (path) => !path.slice(from.length).includes('/node_modules');
+    await cp(from, join(root, name.replace('@', '')), { recursive: true, filter: isOwnFile });
   }
   return root;
 }
 
-/** One object for each file: `{file, imports: [{specifier, kind, line, files?, external?}]}`. */
-export async function resolved(root) {
+/** Returns one object for each file: `{file, imports: [{specifier, kind, line, files?, external?}]}`. */
+export async function resolveImports(root) {
   const { stdout } = await promisify(execFile)(RESOLVER, [root], { maxBuffer: 1 << 30 });
   return stdout.trimEnd().split('\n').map((line) => JSON.parse(line));
 }
 
-/** Right and wrong answers, with the first of the wrong ones. */
+/** Counts correct answers and collects wrong ones. */
 export class Score {
   constructor(title) {
     this.title = title;
@@ -38,7 +38,7 @@ export class Score {
     this.invented = [];
   }
 
-  /** `expected` is the path that is true, or undefined where no file of the project is meant. */
+  /** Compares an answer with the expected path, which is undefined if the import is not a file of the project. */
   compare(where, expected, answer) {
     if (answer === expected) this.right += 1;
     else (answer === undefined ? this.missed : this.invented).push(`${where}: ${answer} instead of ${expected}`);

@@ -1,7 +1,7 @@
-"""Rust against the compiler: which files it read for a crate, and the module tree that these make.
+"""Compares Rust imports with the compiler: the files that it read for a crate, and the module tree of these files.
 
-`rustc` writes the sources of each crate into its dep-info (`target/debug/deps/*.d`); `cargo metadata` says where crates
-begin. The tree is built here from the declarations in exactly those files, by a scanner that shares nothing with ours.
+`rustc` writes the sources of each crate into its dep-info (`target/debug/deps/*.d`); `cargo metadata` lists the root files.
+The tree is built from the declarations in these files, by a scanner that shares no code with the resolver.
 """
 
 import json
@@ -13,17 +13,17 @@ import unittest
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from truth import TARGET, Score, resolved  # noqa: E402
+from scoring import TARGET, Score, resolve_imports  # noqa: E402
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-# Names that `read_file` opens for nobody; an import of such a file is not resolved, on purpose.
+# Blocked names, which `read_file` never opens. An import of such a file is not resolved.
 DENIED = re.compile(r"secret|credential|\.git/", re.I)
 TOKEN = re.compile(r'r(#*)".*?"\1|b?"(?:\\.|[^"\\])*"|b?\'(?:\\.[^\']*|[^\'\\])\'|//[^\n]*|/\*|\*/', re.S)
-PIECE = re.compile(r'\bpath\s*=\s*"([^"]*)"\s*\)?\s*\]|\bmod\s+(?:r#)?(\w+)\s*([;{])|\buse\s+([^;]*);|macro_rules!|[{}]', re.S)
+DECLARATION = re.compile(r'\bpath\s*=\s*"([^"]*)"\s*\)?\s*\]|\bmod\s+(?:r#)?(\w+)\s*([;{])|\buse\s+([^;]*);|macro_rules!|[{}]', re.S)
 
 
-def without_comments(text):
-    """Comments and strings blanked out, except the string of `#[path = …]`."""
+def strip_comments(text):
+    """Returns the text without comments and strings, except the string of `#[path = …]`."""
     out, at, depth = [], 0, 0
     for match in TOKEN.finditer(text):
         found = match.group()
@@ -41,11 +41,10 @@ def without_comments(text):
     return "".join(out)
 
 
-def declarations(text):
-    """`("mod", inline modules around, name, path or None)` and `("use", inline modules around, tree)`, and the inline
-    modules themselves as `("inline", modules around, name)`."""
+def scan_declarations(text):
+    """Yields `(kind, enclosing inline modules, name or use tree, path or None)`; kind is `mod`, `use` or `inline`."""
     around, closing, depth, paths, macro = [], [], 0, [], None
-    for match in PIECE.finditer(without_comments(text)):
+    for match in DECLARATION.finditer(strip_comments(text)):
         named, name, kind, tree = match.groups()
         if named:
             paths.append(named)
@@ -64,7 +63,7 @@ def declarations(text):
             depth += 1
             paths = []
         elif tree is not None:
-            if macro is None and not closing_inside(depth, closing):
+            if macro is None and not is_inside_block(depth, closing):
                 yield "use", tuple(around), tree, None
         elif match.group() == "{":
             depth += 1
@@ -77,13 +76,13 @@ def declarations(text):
                 macro = None
 
 
-def closing_inside(depth, closing):
-    """Whether a place is inside a function or block, and not directly in a module."""
+def is_inside_block(depth, closing):
+    """Returns true inside a function or block, false directly in a module."""
     return depth > len(closing)
 
 
-def leaves(tree, prefix=()):
-    """The paths of a `use` tree."""
+def expand_use_tree(tree, prefix=()):
+    """Yields the paths of a `use` tree."""
     tree = tree.strip()
     depth, parts, start = 0, [], 0
     for at, char in enumerate(tree):
@@ -95,27 +94,29 @@ def leaves(tree, prefix=()):
     if len(parts) > 1:
         for part in parts:
             if part.strip():
-                yield from leaves(part, prefix)
+                yield from expand_use_tree(part, prefix)
         return
     head, brace, rest = tree.partition("{")
     if brace:
         names = tuple(name.strip() for name in head.split("::") if name.strip())
-        yield from leaves(rest.rstrip()[:-1], prefix + names)
+        yield from expand_use_tree(rest.rstrip()[:-1], prefix + names)
         return
     names = tuple(name.strip().replace("r#", "") for name in tree.split(" as ")[0].split("::"))
     yield prefix if names == ("self",) and prefix else prefix + names
 
 
 class Crate:
-    """The modules of a crate, from the files that the compiler read. Where conditions choose between declarations of
-    one name, each is as good as the other: which one holds is for the compiler to say, not for a reader."""
+    """The modules of a crate, from the files that the compiler read.
+
+    Several declarations of one name (with `cfg` conditions) are all accepted, because a reader cannot choose between them.
+    """
 
     def __init__(self, folder, root, files):
         self.folder, self.files, self.modules, self.paths = folder, files, {}, {}
         self.uses, self.declared = [], {}
-        self.add((), root, root.parent)
+        self.add_module((), root, root.parent)
 
-    def add(self, path, file, below):
+    def add_module(self, path, file, below):
         if file not in self.files:
             return
         self.modules.setdefault(path, set()).add(file)
@@ -123,25 +124,25 @@ class Crate:
             return
         self.paths[file] = path
         text = (self.folder / file).read_text()
-        for kind, around, said, named in declarations(text):
+        for kind, around, content, named in scan_declarations(text):
             inside = path + around
             if kind == "use":
-                self.uses.append((file, inside, said))
+                self.uses.append((file, inside, content))
             elif kind == "inline":
-                self.modules.setdefault(inside + (said,), set()).add(file)
+                self.modules.setdefault(inside + (content,), set()).add(file)
             else:
-                place = below.joinpath(*around)
-                options = [((file.parent if not around else place) / named, None)] if named else [
-                    (place / f"{said}.rs", place / said), (place / said / "mod.rs", place / said)]
+                location = below.joinpath(*around)
+                options = [((file.parent if not around else location) / named, None)] if named else [
+                    (location / f"{content}.rs", location / content), (location / content / "mod.rs", location / content)]
                 for option, own in options:
                     option = Path(os.path.normpath(option))
                     if option in self.files:
-                        self.declared.setdefault((file, around, said), set()).add(str(option))
-                        self.add(inside + (said,), option, own or option.parent)
+                        self.declared.setdefault((file, around, content), set()).add(str(option))
+                        self.add_module(inside + (content,), option, own or option.parent)
                         break
 
-    def files_of(self, inside, names):
-        """The file of the last module on a path, or those that it may be; None if the path begins elsewhere."""
+    def find_module_files(self, inside, names):
+        """Returns the files that the last module of a path may have, or None if the path begins in another crate."""
         names = list(names)
         if names[0] == "crate":
             at, names = (), names[1:]
@@ -152,21 +153,21 @@ class Crate:
         while names and names[0] in ("self", "super"):
             if names.pop(0) == "super":
                 at = at[:-1]
-        either = set()
+        candidates = set()
         for name in names:
             if at + (name,) not in self.modules:
                 break
             at += (name,)
             if len(self.modules[at]) > 1:
-                either |= self.modules[at]
-        return either | self.modules.get(at, set())
+                candidates |= self.modules[at]
+        return candidates | self.modules.get(at, set())
 
 
-def crates():
-    """The libraries of the registry that this workspace has compiled, with the files that were read for each."""
+def list_compiled_crates():
+    """Yields name, folder, root file and source files of each registry library that this workspace has compiled."""
     version = subprocess.run(["rustc", "--version", "--verbose"], check=True, capture_output=True, text=True)
     [host] = [line.removeprefix("host: ") for line in version.stdout.splitlines() if line.startswith("host: ")]
-    # What other systems need was never downloaded.
+    # Dependencies for other platforms are not downloaded.
     metadata = subprocess.run(["cargo", "metadata", "--format-version", "1", "--offline", "--filter-platform", host],
                               cwd=REPOSITORY, check=True, capture_output=True, text=True)
     sources = {}
@@ -190,53 +191,53 @@ def crates():
 
 
 class Rust(unittest.TestCase):
-    def test_modules_and_paths_are_those_of_the_compiler(self):
+    def test_modules_and_paths_match_the_compiler(self):
         reached, modules = Score("Rust, files of a crate"), Score("Rust, modules")
-        uses, unknown, many = Score("Rust, use crate/self/super"), 0, 0
-        for name, folder, root, files in crates():
-            # Neither those that show little nor the few that would take longest.
+        uses, unknown, count = Score("Rust, use crate/self/super"), 0, 0
+        for name, folder, root, files in list_compiled_crates():
+            # Skip small crates and the few that take longest.
             if not 10 <= len(files) <= 80:
                 continue
-            many += 1
+            count += 1
             crate = Crate(folder, root, files)
-            said = {Path(one["file"]): one["imports"] for one in resolved(folder)}
+            results = {Path(one["file"]): one["imports"] for one in resolve_imports(folder)}
             ours = {root}
-            for file in files & said.keys():
+            for file in files & results.keys():
                 for score in (reached, modules, uses):
                     score.files += 1
-                for one in said[file]:
+                for one in results[file]:
                     answer = {Path(found) for found in one.get("files", ())}
                     if one["kind"] in ("module", "include"):
                         ours |= answer
                     if one["kind"] == "module" and answer & files:
                         key = (file, tuple(one.get("within", ())), one["specifier"])
                         if key in crate.declared:
-                            either = crate.declared[key]
+                            candidates = crate.declared[key]
                             given = {str(found) for found in answer}
-                            modules.compare(f"{name} {key}", given if given <= either else either, given)
+                            modules.compare(f"{name} {key}", given if given <= candidates else candidates, given)
             for file in files:
                 reached.compare(f"{name} {file}", {str(file)}, {str(file)} & {str(one) for one in ours})
             answers = {}
-            for file, imports in said.items():
+            for file, imports in results.items():
                 for one in imports:
                     if one["kind"] == "use":
                         names = tuple(one["specifier"].split("::"))
                         answers[(file, names, tuple(one.get("within", ())))] = set(one.get("files", ()))
             for file, inside, tree in crate.uses:
                 own = crate.paths[file]
-                for names in leaves(tree):
-                    expected = crate.files_of(inside, names)
+                for names in expand_use_tree(tree):
+                    expected = crate.find_module_files(inside, names)
                     answer = answers.get((file, names, inside[len(own):]))
                     if expected is None or answer is None:
                         continue
-                    # What is not compiled on this machine is not the compiler's to judge.
+                    # Files that are not compiled on this platform cannot be checked.
                     if any(Path(found) not in files for found in answer):
                         unknown += 1
                         continue
-                    either = {str(one) for one in expected}
-                    given = answer if answer and answer <= either else either
+                    candidates = {str(one) for one in expected}
+                    given = answer if answer and answer <= candidates else candidates
                     uses.compare(f"{name} {file} {'::'.join(names)}", given, answer)
-        print(f"{many} crates, {unknown} paths lead to files that are not compiled here")
+        print(f"{count} crates, {unknown} paths lead to files that are not compiled on this platform")
         for score in (reached, modules, uses):
             print(score)
         self.assertGreater(uses.right, 2000)

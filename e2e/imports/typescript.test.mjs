@@ -1,4 +1,4 @@
-/** TypeScript against the compiler's own resolution, JavaScript against Node's. */
+/** Compares TypeScript imports with the compiler's resolution, and JavaScript imports with that of Node. */
 
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync, realpathSync, statSync } from 'node:fs';
@@ -7,7 +7,7 @@ import { dirname, join, relative } from 'node:path';
 import { test } from 'node:test';
 import ts from 'typescript';
 
-import { projectOf, resolved, Score } from './support.mjs';
+import { copyPackages, resolveImports, Score } from './support.mjs';
 
 const OPTIONS = {
   allowJs: true,
@@ -16,8 +16,8 @@ const OPTIONS = {
   resolveJsonModule: true,
 };
 
-/** The imports of a file that are strings of their own, as the compiler lists them. */
-function specifiersOf(path) {
+/** Returns the import specifiers of a file that are string literals, from the compiler's AST. */
+function listSpecifiers(path) {
   const source = ts.createSourceFile(path, readFileSync(path, 'utf8'), ts.ScriptTarget.Latest, true);
   const found = new Set();
   const add = (node) => node && ts.isStringLiteralLike(node) && found.add(node.text);
@@ -36,10 +36,10 @@ function specifiersOf(path) {
 }
 
 const isRelative = (specifier) => /^\.\.?(\/|$)/.test(specifier);
-const answerOf = (imported) => imported.files?.[0];
+const firstFile = (imported) => imported.files?.[0];
 
-test('TypeScript means what the compiler says', async (t) => {
-  const root = await projectOf(t, [
+test('TypeScript imports resolve as in the compiler', async (t) => {
+  const root = await copyPackages(t, [
     '@modelcontextprotocol/client', '@modelcontextprotocol/sdk', 'ajv', 'ajv-formats', 'es-toolkit', 'hono', 'ink', 'jose',
     'lru-cache', 'minimatch', 'path-scurry', 'pino', 'type-fest', 'undici', 'vite', 'yaml', 'zod',
   ]);
@@ -47,24 +47,24 @@ test('TypeScript means what the compiler says', async (t) => {
   const relatives = new Score('TypeScript, relative imports');
   const others = new Score('TypeScript, other imports');
   const listed = new Score('TypeScript, imports that are listed');
-  for (const { file, imports } of await resolved(root)) {
+  for (const { file, imports } of await resolveImports(root)) {
     if (!/\.[cm]?tsx?$/.test(file)) continue;
     const path = join(root, file);
-    const truth = specifiersOf(path);
-    const said = new Map(imports.filter((i) => i.kind !== 'reference').map((i) => [i.specifier, i]));
+    const specifiers = listSpecifiers(path);
+    const answers = new Map(imports.filter((i) => i.kind !== 'reference').map((i) => [i.specifier, i]));
     for (const score of [relatives, others, listed]) score.files += 1;
-    for (const specifier of new Set([...truth, ...said.keys()])) {
-      const as = (set) => (set.has(specifier) ? specifier : undefined);
-      listed.compare(file, as(truth), as(said));
+    for (const specifier of new Set([...specifiers, ...answers.keys()])) {
+      const find = (set) => (set.has(specifier) ? specifier : undefined);
+      listed.compare(file, find(specifiers), find(answers));
     }
-    for (const [specifier, imported] of said) {
+    for (const [specifier, imported] of answers) {
       const module = ts.resolveModuleName(specifier, path, OPTIONS, ts.sys, cache).resolvedModule;
       const real = module && relative(root, realpathSync(module.resolvedFileName));
       const expected = real && !real.startsWith('..') && !real.includes('node_modules/') ? real : undefined;
-      // The compiler knows styles and the like only by declaration; that the file is there is truth enough.
-      const there = join(dirname(path), specifier);
-      const plain = isRelative(specifier) && existsSync(there) && statSync(there).isFile() ? relative(root, there) : undefined;
-      (isRelative(specifier) ? relatives : others).compare(`${file} ${specifier}`, expected ?? plain, answerOf(imported));
+      // The compiler does not resolve styles and similar files; an existing file is correct.
+      const target = join(dirname(path), specifier);
+      const plain = isRelative(specifier) && existsSync(target) && statSync(target).isFile() ? relative(root, target) : undefined;
+      (isRelative(specifier) ? relatives : others).compare(`${file} ${specifier}`, expected ?? plain, firstFile(imported));
     }
   }
   for (const score of [relatives, others, listed]) t.diagnostic(String(score));
@@ -75,13 +75,13 @@ test('TypeScript means what the compiler says', async (t) => {
   }
 });
 
-test('JavaScript means what Node says', async (t) => {
-  const root = await projectOf(t, [
+test('JavaScript imports resolve as in Node', async (t) => {
+  const root = await copyPackages(t, [
     '@modelcontextprotocol/sdk', 'ajv', 'body-parser', 'es-toolkit', 'express', 'hono', 'iconv-lite', 'ink', 'pino',
     'postcss', 'qs', 'raw-body', 'react-reconciler', 'rolldown', 'router', 'send', 'undici', 'vite', 'ws', 'yaml', 'zod',
   ]);
   const score = new Score('JavaScript, relative imports');
-  for (const { file, imports } of await resolved(root)) {
+  for (const { file, imports } of await resolveImports(root)) {
     if (!/\.[cm]?js$/.test(file)) continue;
     score.files += 1;
     const path = join(root, file);
@@ -97,9 +97,9 @@ test('JavaScript means what Node says', async (t) => {
         const exact = join(dirname(path), imported.specifier);
         expected = existsSync(exact) && statSync(exact).isFile() ? exact : undefined;
       }
-      // What only a bundler finds is found as well, and is not Node's to judge.
+      // Imports that only a bundler resolves cannot be compared with Node.
       if (expected === undefined && imported.kind !== 'require') continue;
-      score.compare(`${file} ${imported.specifier}`, expected && relative(root, expected), answerOf(imported));
+      score.compare(`${file} ${imported.specifier}`, expected && relative(root, expected), firstFile(imported));
     }
   }
   t.diagnostic(String(score));

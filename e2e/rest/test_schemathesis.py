@@ -1,4 +1,4 @@
-"""Schemathesis generates requests from `/openapi.json` and checks every answer against it."""
+"""Schemathesis generates requests from `/openapi.json` and validates every response against it."""
 
 import subprocess
 import sys
@@ -9,8 +9,8 @@ from support.vouch import Project
 
 CONFIG = Path(__file__).with_name("schemathesis.toml")
 TOKEN = "a-token-for-tests-only"
-# Far above what one run sends: here the contracts are under test, not the limits.
-LIMITED = (
+# Rate limits far above the requests of one run, because this tests contracts and not limits.
+RATE_LIMITED_TOOLS = (
     "context_search",
     "grep_codebase",
     "hello",
@@ -19,19 +19,19 @@ LIMITED = (
     "resources/read",
     "write_memory_entry",
 )
-UNLIMITED = "".join(f"[tools.\"{name}\"]\nrate_per_minute = 1000000\n\n" for name in LIMITED)
+HIGH_RATE_LIMITS = "".join(f"[tools.\"{name}\"]\nrate_per_minute = 1000000\n\n" for name in RATE_LIMITED_TOOLS)
 
 
 class Schemathesis(unittest.TestCase):
-    def check(self, settings="", token=None):
+    def run_schemathesis(self, settings="", token=None):
         project = Project(self)
-        (project.root / "vouch.toml").write_text(UNLIMITED + settings)
-        # What the examples of the contracts read, so that they are answered and not only refused.
+        (project.root / "vouch.toml").write_text(HIGH_RATE_LIMITS + settings)
+        # Files that the examples of the contracts read, so that these calls succeed.
         for path in ("paths/Advanced/tracker.md", "assets/dot.gif", ".claude/memory/progress_log.jsonl"):
             file = project.root / path
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text("Small steps.\n")
-        base = project.serve(self, token=token).removesuffix("/mcp")
+        base = project.start_server(self, token=token).removesuffix("/mcp")
         command = [
             Path(sys.executable).with_name("schemathesis"),
             "--config-file",
@@ -49,11 +49,11 @@ class Schemathesis(unittest.TestCase):
         run = subprocess.run(command, cwd=project.root, capture_output=True, text=True)
         self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
 
-    def test_where_writes_wait_for_approval(self):
-        self.check()
+    def test_contracts_hold_when_writes_need_approval(self):
+        self.run_schemathesis()
 
-    def test_where_writes_are_approved(self):
-        self.check('[policy]\napprove = "always"\n')
+    def test_contracts_hold_when_writes_are_approved(self):
+        self.run_schemathesis('[policy]\napprove = "always"\n')
 
-    def test_where_a_token_is_required(self):
-        self.check(token=TOKEN)
+    def test_contracts_hold_when_a_token_is_required(self):
+        self.run_schemathesis(token=TOKEN)

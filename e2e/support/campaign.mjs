@@ -1,4 +1,4 @@
-// What an agent does with a campaign, through any client: start, read, inject, prioritise, clear, dump.
+// The work of an agent on a campaign, through any client: start, read, inject, prioritize, clear, dump.
 
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
@@ -6,12 +6,12 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
 
-import { project } from "./vouch.mjs";
+import { createProject } from "./vouch.mjs";
 
 export const FLAGS = ["--packs", "campaign", "--demo", "--corpus-dir", "corpus"];
 
-/** The tools of the seed. */
-const SEED = [
+/** Tools that every campaign server must list. */
+const REQUIRED_TOOLS = [
   "clear_priorities",
   "dump_lcov",
   "find_transaction_in_corpus",
@@ -25,20 +25,23 @@ const SEED = [
 const SENDER = "0x0000000000000000000000000000000000010000";
 const LIMIT_MS = 60_000;
 
-/** `connect(t, place)` gives a client of a server that runs the bundled demo. The SDK checks every answer by its schema. */
-export function steersACampaign(name, connect) {
-  test(`${name}: the whole loop of a campaign`, async (t) => {
-    const place = await project(t);
-    const client = await connect(t, place);
+/**
+ * Defines the tests of the campaign tools for one client. `connect(t, project)` returns a client of a server that runs the
+ * bundled demo. The SDK validates every answer against its schema.
+ */
+export function testCampaignTools(name, connect) {
+  test(`${name}: reads, steers and exports a campaign`, async (t) => {
+    const project = await createProject(t);
+    const client = await connect(t, project);
     const { tools } = await client.listTools();
     const names = tools.map((tool) => tool.name);
-    for (const tool of SEED) assert.ok(names.includes(tool), `${tool} is not among ${names}`);
-    const call = caller(client);
+    for (const tool of REQUIRED_TOOLS) assert.ok(names.includes(tool), `${tool} is not among ${names}`);
+    const call = createCaller(client);
 
-    const size = await until(call, "get_corpus_size", {}, ({ size }) => size > 0);
+    const size = await pollUntil(call, "get_corpus_size", {}, ({ size }) => size > 0);
     const page = await call("inspect_corpus_transactions", { limit: 5 });
     assert.ok(page.total >= size.size && page.transactions.length > 0);
-    const failed = await until(
+    const failed = await pollUntil(
       call,
       "read_logs",
       { eventType: "PropertyFalsified" },
@@ -48,7 +51,7 @@ export function steersACampaign(name, connect) {
 
     const injected = await call("inject_transaction", { sequence: ["deposit(?)", "withdraw(1)"], sender: SENDER });
     assert.equal(injected.injectedCount, 2);
-    const executed = await until(
+    const executed = await pollUntil(
       call,
       "read_logs",
       { eventType: "TransactionExecuted", count: 2500 },
@@ -62,40 +65,41 @@ export function steersACampaign(name, connect) {
 
     const found = await call("find_transaction_in_corpus", { functionSignature: "deposit(uint256)" });
     assert.equal(found.count, found.matches.length);
-    const coverage = await until(call, "show_coverage", {}, ({ overallCoverage }) => overallCoverage > 0);
+    const coverage = await pollUntil(call, "show_coverage", {}, ({ overallCoverage }) => overallCoverage > 0);
     assert.ok(coverage.contracts.some((contract) => contract.name === "Vault"));
     const dumped = await client.callTool({ name: "dump_lcov", arguments: { outputPath: "now.lcov" } });
     assert.match(dumped.content[0].text, /^TN:/);
-    assert.equal(await readFile(join(place.root, "corpus", "now.lcov"), "utf8"), dumped.content[0].text);
-    const log = await readFile(join(place.root, "corpus", "mcp-commands.jsonl"), "utf8");
+    assert.equal(await readFile(join(project.root, "corpus", "now.lcov"), "utf8"), dumped.content[0].text);
+    const log = await readFile(join(project.root, "corpus", "mcp-commands.jsonl"), "utf8");
     assert.deepEqual(
       log.trim().split("\n").map((line) => JSON.parse(line).tool),
       ["inject_transaction", "prioritize_function", "clear_priorities"],
     );
   });
 
-  test(`${name}: what is refused says why, and the campaign goes on`, async (t) => {
-    const client = await connect(t, await project(t));
-    const call = caller(client);
-    await until(call, "get_corpus_size", {}, () => true);
+  test(`${name}: refused calls return an error code, and the campaign continues`, async (t) => {
+    const client = await connect(t, await createProject(t));
+    const call = createCaller(client);
+    await pollUntil(call, "get_corpus_size", {}, () => true);
     const before = await call("campaign_status", {});
     for (const [tool, args, code] of [
       ["read_logs", { count: 2501 }, "INVALID_INPUT"],
       ["inject_transaction", { sequence: ["deposit(1, 2)"] }, "INVALID_INPUT"],
       ["prioritize_function", { functionSignature: "depozit(uint256)" }, "INVALID_INPUT"],
       ["find_transaction_in_corpus", {}, "INVALID_INPUT"],
-      ["show_coverage", { contract: "Nobody" }, "NOT_FOUND"],
+      ["show_coverage", { contract: "Missing" }, "NOT_FOUND"],
       ["dump_lcov", { outputPath: "../out.lcov" }, "ACCESS_DENIED"],
     ]) {
       const result = await client.callTool({ name: tool, arguments: args });
       assert.equal(result.isError, true, `${tool} took ${JSON.stringify(args)}`);
       assert.equal(JSON.parse(result.content[0].text).error.code, code, result.content[0].text);
     }
-    await until(call, "campaign_status", {}, ({ calls }) => calls > before.calls);
+    await pollUntil(call, "campaign_status", {}, ({ calls }) => calls > before.calls);
   });
 }
 
-function caller(client) {
+/** Returns a function that calls a tool and throws its error. */
+function createCaller(client) {
   return async (name, args) => {
     const result = await client.callTool({ name, arguments: args });
     const answer = result.structuredContent;
@@ -104,19 +108,19 @@ function caller(client) {
   };
 }
 
-/** Asks until the answer is as wanted. A campaign that is still being prepared is waited for. */
-async function until(call, tool, args, isThere) {
+/** Calls a tool until its answer is as expected, and returns it. Waits for a campaign that is still being prepared. */
+async function pollUntil(call, tool, args, isExpected) {
   const end = Date.now() + LIMIT_MS;
   for (;;) {
     let last;
     try {
       last = await call(tool, args);
-      if (isThere(last)) return last;
+      if (isExpected(last)) return last;
     } catch (error) {
       if (error.code !== "UPSTREAM_UNAVAILABLE") throw error;
       last = error.message;
     }
-    assert.ok(Date.now() < end, `${tool} did not say what was waited for, but ${JSON.stringify(last)}`);
+    assert.ok(Date.now() < end, `${tool} did not return the expected answer; last: ${JSON.stringify(last)}`);
     await pause(150);
   }
 }

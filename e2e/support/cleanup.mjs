@@ -1,15 +1,16 @@
-// What a test opened is closed in the opposite order: the client before its server, the server before its folder.
+// Runs cleanups of a test in reverse order: the client before its server, the server before its folder.
 // (`t.after` alone runs in the order of registration.)
 
-const open = new WeakMap();
+const cleanups = new WeakMap();
 
-export function atEnd(t, close) {
-  if (!open.has(t)) {
+/** Registers a function that runs after the test `t`. */
+export function addCleanup(t, close) {
+  if (!cleanups.has(t)) {
     const stack = [];
-    open.set(t, stack);
+    cleanups.set(t, stack);
     t.after(async () => {
       while (stack.length > 0) await stack.pop()();
     });
   }
-  open.get(t).push(close);
+  cleanups.get(t).push(close);
 }

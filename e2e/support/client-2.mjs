@@ -1,11 +1,11 @@
-// `@modelcontextprotocol/client` 2.x, pinned to 2026-07-28: the question comes back as an `input_required` result, and the
-// client calls again with the answer.
+// `@modelcontextprotocol/client` 2.x, pinned to 2026-07-28: an elicitation is an `input_required` result, and the client
+// repeats the call with the response.
 
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 
-import { atEnd } from "./cleanup.mjs";
-import { stdio } from "./vouch.mjs";
+import { addCleanup } from "./cleanup.mjs";
+import { stdioCommand } from "./vouch.mjs";
 
 export async function connect(t, transport, answer) {
   const client = new Client(
@@ -19,12 +19,12 @@ export async function connect(t, transport, answer) {
     client.setRequestHandler("elicitation/create", async ({ params }) => answer(params));
   }
   await client.connect(transport);
-  atEnd(t, () => client.close());
+  addCleanup(t, () => client.close());
   return client;
 }
 
-export const overHttp = (url) => new StreamableHTTPClientTransport(new URL(url));
-export const overStdio = (place, flags) => new StdioClientTransport(stdio(place, flags));
+export const createHttpTransport = (url) => new StreamableHTTPClientTransport(new URL(url));
+export const createStdioTransport = (project, flags) => new StdioClientTransport(stdioCommand(project, flags));
 
-/** A call whose progress is watched; the two SDKs take the watcher in different places. */
-export const callWatching = (client, params, onprogress) => client.callTool(params, { onprogress });
+/** Calls a tool and passes progress to a callback. The two SDKs take the callback in different arguments. */
+export const callWithProgress = (client, params, onprogress) => client.callTool(params, { onprogress });

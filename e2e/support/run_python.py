@@ -1,5 +1,5 @@
-"""Runs the `test_*.py` files of the given folders and prints the counts as node's test runner does, so that
-`cargo xtask test` adds up both the same way."""
+"""Runs the `test_*.py` files of the given folders and prints the counts in the format of Node's test runner, so that
+`cargo xtask test` can add them up."""
 
 import sys
 import unittest

@@ -1,12 +1,12 @@
-// `@modelcontextprotocol/sdk` 1.x: the handshake revisions, where the server sends its question as a request.
+// `@modelcontextprotocol/sdk` 1.x: the handshake revisions, in which the server sends an elicitation as a request.
 
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { ElicitRequestSchema } from "@modelcontextprotocol/sdk/types.js";
 
-import { atEnd } from "./cleanup.mjs";
-import { stdio } from "./vouch.mjs";
+import { addCleanup } from "./cleanup.mjs";
+import { stdioCommand } from "./vouch.mjs";
 
 export async function connect(t, transport, answer) {
   const capabilities = answer ? { elicitation: {} } : {};
@@ -15,22 +15,23 @@ export async function connect(t, transport, answer) {
     client.setRequestHandler(ElicitRequestSchema, async ({ params }) => answer(params));
   }
   await client.connect(transport);
-  atEnd(t, () => client.close());
+  addCleanup(t, () => client.close());
   return client;
 }
 
-export const overHttp = (url) => new StreamableHTTPClientTransport(new URL(url));
-export const overStdio = (place, flags) => new StdioClientTransport(stdio(place, flags));
+export const createHttpTransport = (url) => new StreamableHTTPClientTransport(new URL(url));
+export const createStdioTransport = (project, flags) => new StdioClientTransport(stdioCommand(project, flags));
 
 /**
- * A call whose progress is watched; the two SDKs take the watcher in different places. This one forgets its watcher with the
- * answer, even for a report that came before it in the same piece of the stream. So the reports are taken where they arrive.
+ * Calls a tool and passes progress to a callback. The two SDKs take the callback in different arguments. This SDK drops its
+ * callback with the answer, even for a report that arrived before the answer in the same chunk. So this function reads the
+ * reports from the transport.
  */
-export async function callWatching(client, params, watch) {
+export async function callWithProgress(client, params, onProgress) {
   const { transport } = client;
   const { onmessage } = transport;
   transport.onmessage = (message, extra) => {
-    if (message.method === "notifications/progress") watch(message.params);
+    if (message.method === "notifications/progress") onProgress(message.params);
     return onmessage.call(transport, message, extra);
   };
   try {

@@ -1,4 +1,4 @@
-// Starts and stops the built binary for a test, each time in a project folder of its own.
+// Starts and stops the built binary for a test, each time in a separate project folder.
 
 import { execFile, spawn } from "node:child_process";
 import { mkdtemp, mkdir, readFile, rm, writeFile } from "node:fs/promises";
@@ -7,7 +7,7 @@ import { dirname, join, resolve } from "node:path";
 import { createInterface } from "node:readline";
 import { promisify } from "node:util";
 
-import { atEnd } from "./cleanup.mjs";
+import { addCleanup } from "./cleanup.mjs";
 
 const targetFolder = resolve(import.meta.dirname, "../../target/debug");
 
@@ -15,10 +15,10 @@ export const VOUCH = process.env.VOUCH_BIN ?? join(targetFolder, "vouch");
 export const CONFORMANCE_SERVER =
   process.env.CONFORMANCE_SERVER_BIN ?? join(targetFolder, "conformance_server");
 
-/** A debug build on a busy machine is slow to start; a hang should still fail the test, not the whole run. */
+/** Maximum start time. A debug build on a busy machine starts slowly; a hang should fail the test, not the whole run. */
 const START_LIMIT_MS = 30_000;
 
-/** A little program: a file, what it imports, a rule about it. A guide to read, and a file that nobody may read. */
+/** The files of a project: a source file with an import, a rule about it, a guide, and a blocked file. */
 const FILES = {
   "docs/guide.md": "# Guide\n\nSmall steps.\n",
   "AGENTS.md": "# Rules\n\n- Tokens must be stored hashed, never in plain text.\n",
@@ -30,59 +30,59 @@ const FILES = {
   ".env": "TOKEN=not-for-you\n",
 };
 
-/** A project of its own. Ends with the test `t`. */
-export async function project(t) {
+/** Creates a project folder, which is removed after the test `t`. */
+export async function createProject(t) {
   const root = await mkdtemp(join(tmpdir(), "vouch-e2e-"));
-  atEnd(t, () => rm(root, { recursive: true, force: true }));
+  addCleanup(t, () => rm(root, { recursive: true, force: true }));
   for (const [path, text] of Object.entries(FILES)) {
     await mkdir(join(root, dirname(path)), { recursive: true });
     await writeFile(join(root, path), text);
   }
   return {
     root,
-    /** The text of a memory file, or null where nothing was ever written to it. */
-    memory: (file) =>
+    /** Returns the text of a memory file, or null if it does not exist. */
+    readMemory: (file) =>
       readFile(join(root, ".claude/memory", file), "utf8").catch((error) => {
         if (error.code === "ENOENT") return null;
         throw error;
       }),
-    /** Runs a `vouch` command on this project and gives its stdout. */
-    vouch: async (...args) => {
+    /** Runs a `vouch` command on this project and returns its stdout. */
+    runVouch: async (...args) => {
       const { stdout } = await promisify(execFile)(VOUCH, [...args, "--root", root]);
       return stdout;
     },
   };
 }
 
-/** How a client starts the server by itself and speaks to it over stdio. `command` is `serve` or `gateway`. */
-export function stdio({ root, command = "serve" }, flags = []) {
+/** Returns the command with which a client starts a server over stdio. `command` is `serve` or `gateway`. */
+export function stdioCommand({ root, command = "serve" }, flags = []) {
   return { command: VOUCH, args: [command, "--stdio", "--root", root, ...flags], cwd: root, stderr: "ignore" };
 }
 
-/** The URL of a server for this project on a free port. Ends with the test `t`. */
-export function serve(t, { root, command = "serve" }, flags = []) {
-  return listen(t, VOUCH, [command, "--port", "0", "--root", root, ...flags], root);
+/** Starts a server for this project on a free port and returns its URL. The server stops after the test `t`. */
+export function startServer(t, { root, command = "serve" }, flags = []) {
+  return spawnServer(t, VOUCH, [command, "--port", "0", "--root", root, ...flags], root);
 }
 
-/** Starts a server and waits for the line on stderr that says where it listens. */
-export async function listen(t, command, args, cwd, env = process.env) {
+/** Starts a server and returns the URL that it prints to stderr. The server stops after the test `t`. */
+export async function spawnServer(t, command, args, cwd, env = process.env) {
   const child = spawn(command, args, { cwd, env, stdio: ["ignore", "ignore", "pipe"] });
-  const ended = new Promise((done) => child.once("close", done));
-  atEnd(t, async () => {
+  const closed = new Promise((resolveClosed) => child.once("close", resolveClosed));
+  addCleanup(t, async () => {
     child.kill();
-    await ended;
+    await closed;
   });
-  const said = [];
-  const url = new Promise((found, failed) => {
+  const output = [];
+  const url = new Promise((resolveUrl, rejectUrl) => {
     createInterface({ input: child.stderr }).on("line", (line) => {
-      said.push(line);
+      output.push(line);
       const match = line.match(/http:\/\/\S+?\/mcp/);
-      if (match) found(match[0]);
+      if (match) resolveUrl(match[0]);
     });
-    child.once("error", failed);
-    child.once("close", (code) => failed(new Error(`${command} ended with ${code}:\n${said.join("\n")}`)));
+    child.once("error", rejectUrl);
+    child.once("close", (code) => rejectUrl(new Error(`${command} exited with code ${code}:\n${output.join("\n")}`)));
     setTimeout(
-      () => failed(new Error(`${command} named no URL within ${START_LIMIT_MS} ms:\n${said.join("\n")}`)),
+      () => rejectUrl(new Error(`${command} printed no URL within ${START_LIMIT_MS} ms:\n${output.join("\n")}`)),
       START_LIMIT_MS,
     ).unref();
   });

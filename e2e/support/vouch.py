@@ -1,4 +1,4 @@
-"""Starts and stops the built binary for a test, each time in a project folder of its own."""
+"""Starts and stops the built binary for a test, each time in a separate project folder."""
 
 import os
 import re
@@ -12,11 +12,11 @@ from queue import Empty, Queue
 _TARGET = Path(__file__).resolve().parents[2] / "target" / "debug"
 VOUCH = os.environ.get("VOUCH_BIN", str(_TARGET / "vouch"))
 
-# A debug build on a busy machine is slow to start; a hang should still fail the test, not the whole run.
+# Maximum start time. A debug build on a busy machine starts slowly; a hang should fail the test, not the whole run.
 START_LIMIT_SECONDS = 30
 
 
-# A little program: a file, what it imports, a rule about it. A guide to read, and a file that nobody may read.
+# The files of a project: a source file with an import, a rule about it, a guide, and a blocked file.
 FILES = {
     "docs/guide.md": "# Guide\n\nSmall steps.\n",
     "AGENTS.md": "# Rules\n\n- Tokens must be stored hashed, never in plain text.\n",
@@ -31,7 +31,7 @@ FILES = {
 
 
 class Project:
-    """A project of its own. Ends with the test."""
+    """A project folder, which is removed after the test."""
 
     command = "serve"
 
@@ -43,13 +43,13 @@ class Project:
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(text)
 
-    def memory(self, file):
-        """The text of a memory file, or None where nothing was ever written to it."""
+    def read_memory(self, file):
+        """Returns the text of a memory file, or None if it does not exist."""
         path = self.root / ".claude/memory" / file
         return path.read_text() if path.exists() else None
 
-    def vouch(self, *args):
-        """Runs a `vouch` command on this project and gives its stdout."""
+    def run_vouch(self, *args):
+        """Runs a `vouch` command on this project and returns its stdout."""
         return subprocess.run(
             [VOUCH, *args, "--root", self.root], check=True, capture_output=True, text=True
         ).stdout
@@ -57,12 +57,12 @@ class Project:
     def stdio_arguments(self, *flags):
         return [self.command, "--stdio", "--root", str(self.root), *flags]
 
-    def serve(self, test, *flags, token=None):
-        """The URL of a server for this project on a free port. Ends with the test."""
-        return self.start(test, self.command, "--port", "0", "--root", self.root, *flags, token=token)
+    def start_server(self, test, *flags, token=None):
+        """Starts a server for this project on a free port and returns its URL. The server stops after the test."""
+        return self.start_command(test, self.command, "--port", "0", "--root", self.root, *flags, token=token)
 
-    def start(self, test, *arguments, token=None):
-        """Runs a `vouch` command that serves, and gives the URL that it names. Ends with the test."""
+    def start_command(self, test, *arguments, token=None):
+        """Starts a `vouch` command that serves MCP and returns the URL that it prints. It stops after the test."""
         environment = {**os.environ, "VOUCH_TOKEN": token} if token else None
         server = subprocess.Popen(
             [VOUCH, *arguments],
@@ -75,12 +75,12 @@ class Project:
         )
         lines = Queue()
 
-        def read():
+        def read_lines():
             for line in server.stderr:
                 lines.put(line)
             lines.put(None)
 
-        reader = threading.Thread(target=read, daemon=True)
+        reader = threading.Thread(target=read_lines, daemon=True)
         reader.start()
 
         def stop():
@@ -90,14 +90,14 @@ class Project:
             server.stderr.close()
 
         test.addCleanup(stop)
-        said = []
+        output = []
         while True:
             try:
                 line = lines.get(timeout=START_LIMIT_SECONDS)
             except Empty:
                 line = None
             if line is None:
-                raise AssertionError("vouch named no URL:\n" + "".join(said))
-            said.append(line)
+                raise AssertionError("vouch printed no URL:\n" + "".join(output))
+            output.append(line)
             if match := re.search(r"http://\S+?/mcp", line):
                 return match[0]

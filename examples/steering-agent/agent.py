@@ -4,9 +4,9 @@
     vouch fuzz Token.sol --mcp-port 8378        # in another terminal
     python agent.py http://127.0.0.1:8378/mcp
 
-What it does is what a person would do who reads the source beside the coverage: it finds the conditions that only ever went one
-way, the variables in them and in the properties, and the functions that change those variables. These it prioritises, and it
-injects the numbers that stand in the conditions, and their neighbours, as arguments.
+The agent reads the source together with its coverage. It finds the conditions with only one covered branch, the variables
+in these conditions and in the properties, and the functions that change these variables. It prioritizes those functions
+and injects calls with the numbers from the conditions, and their neighbors, as arguments.
 """
 
 import argparse
@@ -15,63 +15,63 @@ import sys
 
 from mcp import Client
 
-from campaign import Campaign, Refused
-from source import Source
+from campaign import Campaign, ToolRefusedError
+from source import SourceAnalysis
 
 
-async def steer(campaign, every, report):
-    """Looks and steers until every test has failed or the campaign is over."""
-    target = await campaign.target()
+async def steer_campaign(campaign, interval, report):
+    """Observes and steers until every test has failed or the campaign has ended."""
+    target = await campaign.get_target()
     injected = set()
-    while not campaign.is_over(status := await campaign.status()):
-        # What is thought about while the campaign runs has changed before it is thought through.
+    while not campaign.is_over(status := await campaign.get_status()):
+        # Pause, so that the coverage does not change during the analysis.
         await campaign.pause()
         try:
-            source = Source(await campaign.lines(target), target)
-            wanted = source.functions_that_matter()
-            if wanted and wanted != status["prioritizedFunctions"]:
-                await campaign.prioritise(wanted)
-                report(f"{status['calls']} calls: prioritised {', '.join(wanted)}")
-            for sequence in source.boundaries(wanted):
+            source = SourceAnalysis(await campaign.read_lines(target), target)
+            functions = source.find_relevant_functions()
+            if functions and functions != status["prioritizedFunctions"]:
+                await campaign.prioritize_functions(functions)
+                report(f"{status['calls']} calls: prioritized {', '.join(functions)}")
+            for sequence in source.build_boundary_calls(functions):
                 if sequence not in injected:
                     injected.add(sequence)
-                    await campaign.inject(sequence)
+                    await campaign.inject_sequence(sequence)
         finally:
-            # Whatever happens here, the campaign goes on.
+            # Resume the campaign even after an error.
             await campaign.resume()
-        await asyncio.sleep(every)
-    report(f"{status['calls']} calls: {campaign.outcome(status)}")
+        await asyncio.sleep(interval)
+    report(f"{status['calls']} calls: {campaign.describe_outcome(status)}")
 
 
 async def main():
-    arguments = argparse.ArgumentParser(description="Steers a fuzz campaign of vouch over MCP.")
-    arguments.add_argument("url", help="where it is served, such as http://127.0.0.1:8378/mcp")
-    arguments.add_argument("--every", type=float, default=1.0, help="seconds between two looks")
-    arguments.add_argument("--quiet", action="store_true", help="say nothing but errors")
+    arguments = argparse.ArgumentParser(description="Steer a fuzz campaign of vouch over MCP.")
+    arguments.add_argument("url", help="URL of the campaign, such as http://127.0.0.1:8378/mcp")
+    arguments.add_argument("--every", type=float, default=1.0, help="seconds between two rounds")
+    arguments.add_argument("--quiet", action="store_true", help="print only errors")
     arguments = arguments.parse_args()
     report = (lambda _: None) if arguments.quiet else (lambda text: print(text, flush=True))
-    has_begun = False
+    is_connected = False
     try:
         async with Client(arguments.url) as client:
             campaign = Campaign(client)
-            await campaign.status()
-            has_begun = True
-            await steer(campaign, arguments.every, report)
+            await campaign.get_status()
+            is_connected = True
+            await steer_campaign(campaign, arguments.every, report)
     except Exception as error:
-        if refused := refusal(error):
+        if refused := find_refusal(error):
             sys.exit(f"error: {refused}")
-        # The server of `vouch fuzz` goes with its campaign, in the middle of whatever is asked.
-        if not has_begun:
+        # The server of `vouch fuzz` ends with its campaign, even during a request.
+        if not is_connected:
             raise
-        report("the server is gone, and the campaign with it")
+        report("the server ended together with its campaign")
 
 
-def refusal(error):
-    """What a tool refused, which the connection wraps into groups of exceptions."""
-    if isinstance(error, Refused):
+def find_refusal(error):
+    """Returns the refusal of a tool, which the connection may wrap into exception groups, or None."""
+    if isinstance(error, ToolRefusedError):
         return error
     inner = error.exceptions if isinstance(error, BaseExceptionGroup) else ()
-    return next(filter(None, map(refusal, inner)), None)
+    return next(filter(None, map(find_refusal, inner)), None)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-"""The tools of a campaign, as far as the agent needs them."""
+"""Calls the campaign tools that the agent needs."""
 
 
-class Refused(Exception):
-    """A tool refused a call; its code and message say why, its details say the same to programs."""
+class ToolRefusedError(Exception):
+    """A tool refused a call. The message contains the error code; `details` is for programs."""
 
     def __init__(self, message, details=None):
         super().__init__(message)
@@ -10,26 +10,28 @@ class Refused(Exception):
 
 
 class Campaign:
+    """A fuzz campaign behind an MCP client."""
+
     def __init__(self, client):
         self.client = client
 
-    async def call(self, tool, **arguments):
+    async def call_tool(self, tool, **arguments):
         result = await self.client.call_tool(tool, arguments)
         answer = result.structured_content
         if result.is_error:
             error = answer["error"]
-            raise Refused(f"{tool}: {error['code']}: {error['message']}", error["details"])
+            raise ToolRefusedError(f"{tool}: {error['code']}: {error['message']}", error["details"])
         return answer
 
-    async def target(self):
-        target = await self.call("campaign_target")
+    async def get_target(self):
+        target = await self.call_tool("campaign_target")
         major = target["protocolVersion"].split(".")[0]
         if major != "1":
-            raise Refused(f"these tools are of version {major}, and this agent knows version 1")
+            raise ToolRefusedError(f"unsupported protocol version {major}: this agent supports version 1")
         return target
 
-    async def status(self):
-        return await self.call("campaign_status")
+    async def get_status(self):
+        return await self.call_tool("campaign_status")
 
     @staticmethod
     def is_over(status):
@@ -37,44 +39,44 @@ class Campaign:
         return status["state"] == "ended" or not open_tests
 
     @staticmethod
-    def outcome(status):
+    def describe_outcome(status):
         failed = [test["name"] for test in status["tests"] if test["state"] in ("failed", "shrinking")]
-        return f"failed: {', '.join(failed)}" if failed else "nothing failed"
+        return f"failed: {', '.join(failed)}" if failed else "no test failed"
 
-    async def lines(self, target):
-        """All lines of the sources of the contracts on the chain, by file."""
+    async def read_lines(self, target):
+        """Returns all source lines of the deployed smart contracts, by file."""
         files = {}
         for file in {contract["source"] for contract in target["contracts"]}:
-            lines, begin = [], 1
+            lines, start = [], 1
             while True:
-                page = await self.call("show_source_coverage", file=file, **{"from": begin})
+                page = await self.call_tool("show_source_coverage", file=file, **{"from": start})
                 lines += page["lines"]
-                begin = page["to"] + 1
-                if begin > page["totalLines"]:
+                start = page["to"] + 1
+                if start > page["totalLines"]:
                     break
             files[file] = lines
         return files
 
     async def pause(self):
-        await self.control("pause_campaign")
+        await self.send_command("pause_campaign")
 
     async def resume(self):
-        await self.control("resume_campaign")
+        await self.send_command("resume_campaign")
 
-    async def prioritise(self, signatures):
-        await self.control("clear_priorities")
+    async def prioritize_functions(self, signatures):
+        await self.send_command("clear_priorities")
         for signature in signatures:
-            await self.control("prioritize_function", functionSignature=signature)
+            await self.send_command("prioritize_function", functionSignature=signature)
 
-    async def inject(self, sequence):
-        """Gives the calls to all workers."""
-        await self.control("inject_transaction", sequence=list(sequence))
+    async def inject_sequence(self, sequence):
+        """Sends the calls to all workers."""
+        await self.send_command("inject_transaction", sequence=list(sequence))
 
-    async def control(self, tool, **arguments):
-        """A command; one that comes too late is no failure."""
+    async def send_command(self, tool, **arguments):
+        """Calls a tool; returns None if the campaign has already ended."""
         try:
-            return await self.call(tool, **arguments)
-        except Refused as refused:
-            if refused.details.get("state") == "ended":
+            return await self.call_tool(tool, **arguments)
+        except ToolRefusedError as error:
+            if error.details.get("state") == "ended":
                 return None
             raise

@@ -1,38 +1,38 @@
-//! A whole `tools/list`: each tool judged by itself, the names against each other, and all of them against the pins.
+//! Admits a whole `tools/list`: assesses each tool, checks names for duplicates and compares all tools with the pins.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
-use contract::{Contract, Definition, canonical_json, sha256_of};
-use lint::{Finding, Severity, lint_names};
+use contract::{Contract, ToolDefinition, canonical_json, sha256_digest};
+use lint::{LintFinding, Severity, lint_names};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::assess::{Assessed, Case};
-use crate::decide::Decider;
-use crate::read::{MAX_DEFINITION_BYTES, defect_of, definition_of};
-use crate::reason::{Found, Id, Reason, quoted};
-use crate::{Change, Overlay, Pins, Policy, ResultMode, Upstream};
+use crate::assess::{AssessmentInput, ToolAssessment};
+use crate::decide::AdmissionDecider;
+use crate::definition::{MAX_DEFINITION_BYTES, find_defect, read_definition};
+use crate::reason::{AdmissionFinding, AdmissionReason, AdmissionRuleId, quote_name};
+use crate::{AdmissionPolicy, Overlay, PinSet, ResultMode, ToolDefinitionChange, UpstreamIdentity};
 
-const DUPLICATE: &str = "C003";
+const DUPLICATE_NAME_RULE: &str = "C003";
 
-/// What admission made of a tool.
+/// Status of a tool after admission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum State {
+pub enum ToolStatus {
     /// Runs as the server defines it.
     Ready,
-    /// Runs with the operator's overlay on it.
+    /// Runs with the operator's overlay applied.
     Overlaid,
-    /// Does not keep the rules.
+    /// Violates a rule.
     Refused,
-    /// Keeps them, perhaps, but is not what was admitted; waits for `vouch accept`.
+    /// Differs from the admitted definition and waits for `vouch accept`. It may also violate a rule.
     Quarantined,
-    /// Left out by the operator.
+    /// Excluded by the operator's allowlist.
     NotAllowed,
 }
 
-impl State {
+impl ToolStatus {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Ready => "ready",
@@ -44,115 +44,121 @@ impl State {
     }
 }
 
-/// One tool with its judgement.
+/// One tool with its status and the reasons for it.
 #[derive(Clone, Debug)]
-pub struct Judged {
-    /// The server's own name; `#3` for the third entry if that has none. Show it through `contract::text::one_line`.
+pub struct ToolAdmission {
+    /// The server's own name, or `#3` for a third entry without a name. Untrusted: show it through
+    /// `contract::text::one_line`.
     pub name: String,
-    /// In the list, from 0.
+    /// Zero-based position in the list.
     pub position: usize,
-    pub state: State,
-    /// Refused or quarantined, but [`crate::Mode::Observe`] lets it run.
+    pub state: ToolStatus,
+    /// True if the tool is refused or quarantined but [`crate::AdmissionMode::Observe`] lets it run.
     pub observed: bool,
-    /// Everything there is to say, also about a tool that runs.
-    pub reasons: Vec<Reason>,
-    /// With the overlay on it.
-    pub definition: Arc<Definition>,
-    /// As it came.
+    /// All findings, including those about a tool that runs.
+    pub reasons: Vec<AdmissionReason>,
+    /// The definition with the overlay applied.
+    pub definition: Arc<ToolDefinition>,
+    /// The entry as the server sent it.
     pub upstream: Arc<Value>,
-    /// Only of a tool that runs. Its output schema may be missing only where [`Judged::observed`] is set.
+    /// Set only for a tool that runs. Its output schema may be missing only if [`ToolAdmission::observed`] is set.
     pub contract: Option<Arc<Contract>>,
-    /// How its answers become structured.
+    /// Conversion of answers into structured content.
     pub result: ResultMode,
-    /// Of `upstream`.
+    /// Digest of `upstream`.
     pub digest: String,
-    /// The digest of the overlay on it.
+    /// Digest of the applied overlay.
     pub overlay: Option<String>,
-    /// Against the definition that was admitted; for a renamed copy, against that of the original.
-    pub change: Option<Change>,
-    assessed: Option<Arc<Assessed>>,
+    /// Change since the admitted definition; for a renamed copy, since the definition of the original.
+    pub change: Option<ToolDefinitionChange>,
+    assessed: Option<Arc<ToolAssessment>>,
 }
 
-impl Judged {
-    /// Whether calls may reach it.
-    pub fn runs(&self) -> bool {
+impl ToolAdmission {
+    /// Returns true if the tool may be called.
+    pub fn can_run(&self) -> bool {
         self.contract.is_some()
     }
 
-    /// The reasons that decided, worst first: why it does not run, or would not without `observe`.
-    pub fn blocking(&self, policy: &Policy) -> impl Iterator<Item = &Reason> {
+    /// Returns the reasons that refused or quarantined the tool, worst first; empty for a ready or overlaid tool.
+    pub fn blocking_reasons(
+        &self,
+        policy: &AdmissionPolicy,
+    ) -> impl Iterator<Item = &AdmissionReason> {
         let mode = policy.mode;
-        let runs = matches!(self.state, State::Ready | State::Overlaid);
-        self.reasons.iter().filter(move |reason| !runs && reason.refuses(mode))
+        let runs = matches!(self.state, ToolStatus::Ready | ToolStatus::Overlaid);
+        self.reasons.iter().filter(move |reason| !runs && reason.refuses_tool(mode))
     }
 
-    pub fn worst(&self) -> Option<Severity> {
+    /// Returns the highest severity among the reasons.
+    pub fn worst_severity(&self) -> Option<Severity> {
         self.reasons.iter().map(|reason| reason.severity).min()
     }
 }
 
-/// The judgement on one list.
+/// The result of admitting one list of tools.
 #[derive(Clone, Debug)]
 pub struct Admission {
     pub upstream: String,
     /// In the order of the list.
-    pub tools: Vec<Judged>,
-    /// Overlays that no tool of the list has use for, by tool name.
+    pub tools: Vec<ToolAdmission>,
+    /// Tool names of overlays that match no tool in the list.
     pub unused_overlays: Vec<String>,
 }
 
 impl Admission {
-    /// The tools that may be called.
-    pub fn running(&self) -> impl Iterator<Item = &Judged> {
-        self.tools.iter().filter(|tool| tool.runs())
+    /// Returns the tools that may be called.
+    pub fn runnable_tools(&self) -> impl Iterator<Item = &ToolAdmission> {
+        self.tools.iter().filter(|tool| tool.can_run())
     }
 
-    pub fn tool(&self, name: &str) -> Option<&Judged> {
+    /// Returns the first tool with this name.
+    pub fn find_tool(&self, name: &str) -> Option<&ToolAdmission> {
         self.tools.iter().find(|tool| tool.name == name)
     }
 
-    /// How many tools are in each state.
-    pub fn counts(&self) -> BTreeMap<State, usize> {
+    /// Returns the number of tools in each status.
+    pub fn count_by_status(&self) -> BTreeMap<ToolStatus, usize> {
         let mut counts = BTreeMap::new();
         self.tools.iter().for_each(|tool| *counts.entry(tool.state).or_default() += 1);
         counts
     }
 }
 
-/// Judges a list. Pure: what is to be remembered is in [`Pins::update`].
-pub fn admit(
-    upstream: &Upstream,
+/// Admits a list of tools. Pins are not changed; pass the result to [`PinSet::update`] to record it.
+pub fn admit_tools(
+    upstream: &UpstreamIdentity,
     tools: &[Value],
     overlays: &BTreeMap<String, Overlay>,
-    pins: &Pins,
-    policy: &Policy,
+    pins: &PinSet,
+    policy: &AdmissionPolicy,
 ) -> Admission {
-    run(upstream, tools, overlays, pins, policy, None)
+    admit_list(upstream, tools, overlays, pins, policy, None)
 }
 
-/// As [`admit`], but what was judged before is not judged again where entry, overlay and mode are the same.
-pub fn readmit(
+/// Like [`admit_tools`], but reuses assessments of the previous admission where entry, overlay and mode are unchanged.
+pub fn readmit_tools(
     previous: &Admission,
-    upstream: &Upstream,
+    upstream: &UpstreamIdentity,
     tools: &[Value],
     overlays: &BTreeMap<String, Overlay>,
-    pins: &Pins,
-    policy: &Policy,
+    pins: &PinSet,
+    policy: &AdmissionPolicy,
 ) -> Admission {
-    run(upstream, tools, overlays, pins, policy, Some(previous))
+    admit_list(upstream, tools, overlays, pins, policy, Some(previous))
 }
 
-fn run(
-    upstream: &Upstream,
+fn admit_list(
+    upstream: &UpstreamIdentity,
     tools: &[Value],
     overlays: &BTreeMap<String, Overlay>,
-    pins: &Pins,
-    policy: &Policy,
+    pins: &PinSet,
+    policy: &AdmissionPolicy,
     previous: Option<&Admission>,
 ) -> Admission {
-    // Another upstream's remedies would name the wrong files.
+    // Remedies of another upstream would name the wrong files.
     let known = previous.filter(|previous| previous.upstream == upstream.name);
-    let known: HashMap<&str, &Arc<Assessed>> = known
+    let known: HashMap<&str, &Arc<ToolAssessment>> = known
         .into_iter()
         .flat_map(|previous| &previous.tools)
         .filter_map(|tool| tool.assessed.as_ref())
@@ -162,7 +168,7 @@ fn run(
         .iter()
         .map(|(name, overlay)| (name.as_str(), (overlay, overlay.digest())))
         .collect();
-    let mut judged: Vec<Judged> = tools
+    let mut admitted: Vec<ToolAdmission> = tools
         .iter()
         .enumerate()
         .map(|(position, tool)| {
@@ -171,129 +177,145 @@ fn run(
                 .and_then(Value::as_str)
                 .and_then(|name| overlays.get(name))
                 .map(|(overlay, digest)| (*overlay, digest.as_str()));
-            look_at(upstream, position, tool, overlay, policy, &known)
+            assess_entry(upstream, position, tool, overlay, policy, &known)
         })
         .collect();
-    compare_names(upstream, &mut judged);
-    Decider::new(upstream, pins, policy, &judged).decide(&mut judged);
-    let offered: HashSet<&str> = judged.iter().map(|tool| tool.name.as_str()).collect();
+    lint_tool_names(upstream, &mut admitted);
+    AdmissionDecider::new(upstream, pins, policy, &admitted).decide_statuses(&mut admitted);
+    let offered: HashSet<&str> = admitted.iter().map(|tool| tool.name.as_str()).collect();
     let unused_overlays = overlays
         .keys()
         .filter(|name| !offered.contains(*name))
         .map(|name| (*name).to_owned())
         .collect();
-    Admission { upstream: upstream.name.clone(), tools: judged, unused_overlays }
+    Admission { upstream: upstream.name.clone(), tools: admitted, unused_overlays }
 }
 
-/// One entry, not decided yet: [`State::Ready`] stands for "nothing against it so far".
-fn look_at(
-    upstream: &Upstream,
+/// Assesses one entry. The returned status is provisional: [`ToolStatus::Ready`] means no objection so far.
+fn assess_entry(
+    upstream: &UpstreamIdentity,
     position: usize,
     tool: &Value,
     overlay: Option<(&Overlay, &str)>,
-    policy: &Policy,
-    known: &HashMap<&str, &Arc<Assessed>>,
-) -> Judged {
+    policy: &AdmissionPolicy,
+    known: &HashMap<&str, &Arc<ToolAssessment>>,
+) -> ToolAdmission {
     let text = canonical_json(tool);
-    let mut judged = Judged {
+    let mut admission = ToolAdmission {
         name: format!("#{}", position + 1),
         position,
-        state: State::Ready,
+        state: ToolStatus::Ready,
         observed: false,
         reasons: Vec::new(),
         definition: Arc::default(),
         upstream: Arc::new(tool.clone()),
         contract: None,
         result: ResultMode::default(),
-        digest: sha256_of(text.as_bytes()),
+        digest: sha256_digest(text.as_bytes()),
         overlay: None,
         change: None,
         assessed: None,
     };
     let Some(entry) = tool.as_object() else {
-        let found = Found::new(Id::NoEntry, "", format!("entry {} is not an object", position + 1));
-        return judged.refused(found, upstream);
+        let found = AdmissionFinding::new(
+            AdmissionRuleId::NoEntry,
+            "",
+            format!("entry {} is not an object", position + 1),
+        );
+        return admission.into_refused(found, upstream);
     };
     let Some(name) = entry.get("name").and_then(Value::as_str) else {
-        let message = format!("entry {} has no name that is a string", position + 1);
-        return judged.refused(Found::new(Id::NoEntry, "/name", message), upstream);
+        let message = format!("entry {} has no string `name`", position + 1);
+        return admission.into_refused(
+            AdmissionFinding::new(AdmissionRuleId::NoEntry, "/name", message),
+            upstream,
+        );
     };
-    judged.name = name.to_owned();
+    admission.name = name.to_owned();
     if text.len() > MAX_DEFINITION_BYTES {
         let message = format!(
-            "the definition of {} has {} bytes, over {MAX_DEFINITION_BYTES}",
-            quoted(name),
+            "the definition of {} is {} bytes, over the limit of {MAX_DEFINITION_BYTES}",
+            quote_name(name),
             text.len()
         );
-        return judged.refused(Found::new(Id::Oversized, "", message), upstream);
+        return admission.into_refused(
+            AdmissionFinding::new(AdmissionRuleId::Oversized, "", message),
+            upstream,
+        );
     }
-    if let Some(why) = defect_of(entry) {
-        let message = format!("the definition of {} could not be taken: {why}", quoted(name));
-        return judged.refused(Found::new(Id::Oversized, "", message), upstream);
+    if let Some(why) = find_defect(entry) {
+        let message = format!("the definition of {} could not be read: {why}", quote_name(name));
+        return admission.into_refused(
+            AdmissionFinding::new(AdmissionRuleId::Oversized, "", message),
+            upstream,
+        );
     }
     if !policy.allowed.allows(name) {
-        judged.definition = Arc::new(definition_of(entry, &mut Vec::new()));
-        judged.state = State::NotAllowed;
-        let message = format!("{} is not on the allowlist of this upstream", quoted(name));
-        let found = Found::new(Id::NotAllowed, "", message);
-        judged.reasons.push(found.into_reason(upstream, name));
-        return judged;
+        admission.definition = Arc::new(read_definition(entry, &mut Vec::new()));
+        admission.state = ToolStatus::NotAllowed;
+        let message = format!("{} is not on the allowlist of this upstream", quote_name(name));
+        let found = AdmissionFinding::new(AdmissionRuleId::NotAllowed, "", message);
+        admission.reasons.push(found.into_reason(upstream, name));
+        return admission;
     }
-    let same = known.get(judged.digest.as_str()).filter(|known| {
+    let same = known.get(admission.digest.as_str()).filter(|known| {
         known.mode == policy.mode && known.overlay.as_deref() == overlay.map(|(_, digest)| digest)
     });
     let assessed = same.map_or_else(
         || {
-            let digest = judged.digest.clone();
-            Arc::new(Case { upstream, entry, digest, overlay, mode: policy.mode }.assess())
+            let digest = admission.digest.clone();
+            Arc::new(
+                AssessmentInput { upstream, entry, digest, overlay, mode: policy.mode }.assess(),
+            )
         },
         |known| Arc::clone(known),
     );
-    judged.reasons.clone_from(&assessed.reasons);
-    judged.definition = Arc::clone(&assessed.definition);
-    judged.contract.clone_from(&assessed.contract);
-    judged.result = assessed.result;
-    judged.overlay.clone_from(&assessed.overlay);
-    judged.assessed = Some(assessed);
-    judged
+    admission.reasons.clone_from(&assessed.reasons);
+    admission.definition = Arc::clone(&assessed.definition);
+    admission.contract.clone_from(&assessed.contract);
+    admission.result = assessed.result;
+    admission.overlay.clone_from(&assessed.overlay);
+    admission.assessed = Some(assessed);
+    admission
 }
 
-impl Judged {
-    fn refused(mut self, found: Found, upstream: &Upstream) -> Self {
-        self.state = State::Refused;
+impl ToolAdmission {
+    fn into_refused(mut self, found: AdmissionFinding, upstream: &UpstreamIdentity) -> Self {
+        self.state = ToolStatus::Refused;
         self.reasons.push(found.into_reason(upstream, &self.name));
         self
     }
 
-    /// It is judged by itself; entries that are no tool and those left out are not.
-    pub(crate) fn is_open(&self) -> bool {
+    /// Returns true if the entry was assessed. Malformed entries and tools off the allowlist are not.
+    pub(crate) fn is_assessed(&self) -> bool {
         self.assessed.is_some()
     }
 }
 
-/// All tools of one name are refused, since nobody can tell which of them answers to it.
-fn compare_names(upstream: &Upstream, judged: &mut [Judged]) {
-    let names: Vec<&str> = judged.iter().map(|tool| tool.name.as_str()).collect();
+/// Lints the names of all tools. Every tool with a duplicate name is refused, because a call would be ambiguous.
+fn lint_tool_names(upstream: &UpstreamIdentity, tools: &mut [ToolAdmission]) {
+    let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
     let mut findings = lint_names(&names);
     let mut by_name: HashMap<&str, (usize, usize)> = HashMap::new();
     for (index, name) in names.iter().enumerate() {
         by_name.entry(name).or_insert((index, 0)).1 += 1;
     }
-    // The linter blames the later ones; the first is as ambiguous.
+    // The linter reports only the later duplicates; the first one is just as ambiguous.
     for (first, count) in by_name.into_values().filter(|(_, count)| *count > 1) {
-        findings[first].push(Finding {
-            rule: lint::rule(DUPLICATE).expect("the linter has this rule"),
-            tool: judged[first].name.clone(),
+        findings[first].push(LintFinding {
+            rule: lint::find_rule(DUPLICATE_NAME_RULE).expect("the linter has this rule"),
+            tool: tools[first].name.clone(),
             path: "/name".into(),
-            message: format!("{count} tools of this list have this name"),
+            message: format!("{count} tools in this list have this name"),
             hint: String::new(),
         });
     }
-    for (tool, findings) in judged.iter_mut().zip(findings) {
-        if findings.iter().any(|finding| finding.rule.id == DUPLICATE) {
+    for (tool, findings) in tools.iter_mut().zip(findings) {
+        if findings.iter().any(|finding| finding.rule.id == DUPLICATE_NAME_RULE) {
             tool.contract = None;
         }
-        let reasons = findings.into_iter().map(|finding| Reason::of_finding(finding, upstream));
+        let reasons =
+            findings.into_iter().map(|finding| AdmissionReason::from_finding(finding, upstream));
         tool.reasons.extend(reasons);
     }
 }

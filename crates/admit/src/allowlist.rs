@@ -1,31 +1,33 @@
-//! The operator's allowlist of an upstream's own tool names.
+//! The operator's allowlist of tool names, as the upstream spells them.
 
 use globset::{Glob, GlobSet, GlobSetBuilder};
 
 #[derive(Debug, thiserror::Error)]
-#[error("`{pattern}` is no pattern of tool names")]
+#[error("invalid tool pattern `{pattern}`")]
 pub struct AllowlistError {
     pattern: String,
     source: globset::Error,
 }
 
-/// Names that may run at all. Without patterns: every name.
+/// Tool names that may run. Without patterns, every name may.
 #[derive(Clone, Debug, Default)]
-pub struct Allowlist(Option<GlobSet>);
+pub struct ToolAllowlist(Option<GlobSet>);
 
-impl Allowlist {
-    pub fn all() -> Self {
+impl ToolAllowlist {
+    pub fn allow_all() -> Self {
         Self(None)
     }
 
-    /// Only names that one of the patterns matches (`read_*`, `*`). An empty list allows none.
-    pub fn globs<S: AsRef<str>>(patterns: &[S]) -> Result<Self, AllowlistError> {
+    /// Allows only names that match one of the glob patterns, such as `read_*` or `*`. An empty list allows no name.
+    ///
+    /// Returns an error that names the first invalid pattern.
+    pub fn from_globs<S: AsRef<str>>(patterns: &[S]) -> Result<Self, AllowlistError> {
         let named = |pattern: &str, source| AllowlistError { pattern: pattern.to_owned(), source };
         let mut set = GlobSetBuilder::new();
         for pattern in patterns.iter().map(AsRef::as_ref) {
             set.add(Glob::new(pattern).map_err(|source| named(pattern, source))?);
         }
-        let set = set.build().map_err(|source| named("(all of them together)", source))?;
+        let set = set.build().map_err(|source| named("(all patterns combined)", source))?;
         Ok(Self(Some(set)))
     }
 
@@ -39,16 +41,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_match_whole() {
-        let list = Allowlist::globs(&["read_*", "echo"]).unwrap();
+    fn patterns_match_whole_names() {
+        let list = ToolAllowlist::from_globs(&["read_*", "echo"]).unwrap();
         let allowed: Vec<_> = ["read_file", "xread_file", "echo", "Echo", "echo2"]
             .into_iter()
             .filter(|name| list.allows(name))
             .collect();
         assert_eq!(allowed, ["read_file", "echo"]);
-        assert!(Allowlist::all().allows("anything"));
-        assert!(!Allowlist::globs::<&str>(&[]).unwrap().allows("anything"));
-        let error = Allowlist::globs(&["a["]).unwrap_err();
-        assert_eq!(error.to_string(), "`a[` is no pattern of tool names");
+        assert!(ToolAllowlist::allow_all().allows("anything"));
+        assert!(!ToolAllowlist::from_globs::<&str>(&[]).unwrap().allows("anything"));
+        let error = ToolAllowlist::from_globs(&["a["]).unwrap_err();
+        assert_eq!(error.to_string(), "invalid tool pattern `a[`");
     }
 }

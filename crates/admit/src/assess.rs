@@ -1,73 +1,76 @@
-//! One tool by itself: its definition with the overlay on it, what the linter says, and the contract if there is one.
+//! Assesses one tool: applies the overlay, lints the definition and compiles the contract.
 //!
-//! This is the part that costs time, and it depends on nothing but the entry, the overlay and the mode; so it is kept
-//! and used again while those stay the same.
+//! This is the expensive part of admission. It depends only on the entry, the overlay and the mode, so the result is
+//! reused while those are unchanged.
 
 use std::sync::Arc;
 
-use contract::{Contract, Definition};
-use lint::{lint, lint_texts};
+use contract::{Contract, ToolDefinition};
+use lint::{lint_definition, lint_texts};
 use serde_json::{Map, Value, json};
 
-use crate::overlay::apply::apply;
-use crate::read::{definition_of, rest_of};
-use crate::reason::{Found, Id, Reason};
-use crate::{Mode, Overlay, ResultMode, Upstream};
+use crate::definition::{collect_other_fields, read_definition};
+use crate::overlay::apply::apply_overlay;
+use crate::reason::{AdmissionFinding, AdmissionReason, AdmissionRuleId};
+use crate::{AdmissionMode, Overlay, ResultMode, UpstreamIdentity};
 
-/// Findings after which not even [`Mode::Observe`] lets a tool run: bad name, input that is no object.
-const CANNOT_RUN: &[&str] = &["C002", "C007"];
+/// Rules whose violation prevents a tool from running even in [`AdmissionMode::Observe`]: invalid name, input not an
+/// object.
+const UNRUNNABLE_RULES: &[&str] = &["C002", "C007"];
 
 #[derive(Debug)]
-pub(crate) struct Assessed {
-    /// Of the entry as it came, and of the overlay.
+pub(crate) struct ToolAssessment {
+    /// Digest of the entry as the server sent it.
     pub(crate) digest: String,
+    /// Digest of the overlay.
     pub(crate) overlay: Option<String>,
-    pub(crate) mode: Mode,
-    pub(crate) definition: Arc<Definition>,
-    pub(crate) reasons: Vec<Reason>,
-    /// Under which it could run, if nothing else were against it.
+    pub(crate) mode: AdmissionMode,
+    pub(crate) definition: Arc<ToolDefinition>,
+    pub(crate) reasons: Vec<AdmissionReason>,
+    /// Contract of the tool, if it can run at all.
     pub(crate) contract: Option<Arc<Contract>>,
     pub(crate) result: ResultMode,
 }
 
-/// What is judged, and by whose word.
-pub(crate) struct Case<'a> {
-    pub(crate) upstream: &'a Upstream,
+/// The inputs of an assessment.
+pub(crate) struct AssessmentInput<'a> {
+    pub(crate) upstream: &'a UpstreamIdentity,
     pub(crate) entry: &'a Map<String, Value>,
     pub(crate) digest: String,
+    /// The overlay with its digest.
     pub(crate) overlay: Option<(&'a Overlay, &'a str)>,
-    pub(crate) mode: Mode,
+    pub(crate) mode: AdmissionMode,
 }
 
-impl Case<'_> {
-    pub(crate) fn assess(self) -> Assessed {
+impl AssessmentInput<'_> {
+    pub(crate) fn assess(self) -> ToolAssessment {
         let overlay = self.overlay.map(|(overlay, _)| overlay);
         let mut found = Vec::new();
-        let read = definition_of(self.entry, &mut found);
+        let read = read_definition(self.entry, &mut found);
         let execution = self.entry.get("execution").and_then(|how| how.get("taskSupport"));
         if execution.is_some_and(|support| support == "required") {
-            found.push(Found::new(
-                Id::TaskRequired,
+            found.push(AdmissionFinding::new(
+                AdmissionRuleId::TaskRequired,
                 "/execution/taskSupport",
-                "the server wants every call as a task, and calls are made without one",
+                "the server requires every call to be a task, which is not supported",
             ));
         }
-        let effective = apply(read, overlay, &self.digest, &mut found);
+        let effective = apply_overlay(read, overlay, &self.digest, &mut found);
         let definition = effective.definition;
         let name = definition.name.clone();
-        let judged = Definition { annotations: effective.hints, ..definition.clone() };
-        let mut findings = lint(&judged);
-        findings.extend(lint_texts(&name, &rest_of(self.entry)));
+        let linted = ToolDefinition { annotations: effective.hints, ..definition.clone() };
+        let mut findings = lint_definition(&linted);
+        findings.extend(lint_texts(&name, &collect_other_fields(self.entry)));
         if overlay.is_some() {
-            found.extend(self.replaced_text(&name, &findings));
+            found.extend(self.find_replaced_texts(&name, &findings));
         }
-        let mut reasons: Vec<Reason> = findings
+        let mut reasons: Vec<AdmissionReason> = findings
             .into_iter()
-            .map(|finding| Reason::of_finding(finding, self.upstream))
+            .map(|finding| AdmissionReason::from_finding(finding, self.upstream))
             .collect();
         reasons.extend(found.into_iter().map(|found| found.into_reason(self.upstream, &name)));
-        let contract = self.contract(&definition, &reasons);
-        Assessed {
+        let contract = self.compile_contract(&definition, &reasons);
+        ToolAssessment {
             digest: self.digest,
             overlay: self.overlay.map(|(_, digest)| digest.to_owned()),
             mode: self.mode,
@@ -78,32 +81,44 @@ impl Case<'_> {
         }
     }
 
-    /// The server's own words may be bad where the overlay's are good. Nobody should forget that.
-    fn replaced_text(&self, name: &str, findings: &[lint::Finding]) -> impl Iterator<Item = Found> {
+    /// Returns a finding for each suspect text of the server that the overlay replaces, so that it stays visible.
+    fn find_replaced_texts(
+        &self,
+        name: &str,
+        findings: &[lint::LintFinding],
+    ) -> impl Iterator<Item = AdmissionFinding> {
         let raw = Value::Object(self.entry.clone());
         let left: Vec<String> = findings.iter().map(|finding| finding.path.clone()).collect();
         lint_texts(name, &raw).into_iter().filter(move |finding| !left.contains(&finding.path)).map(
             |finding| {
                 let message =
                     format!("the overlay replaces {}, where {}", finding.path, finding.message);
-                Found::new(Id::OverlayReplacesText, finding.path, message)
+                AdmissionFinding::new(AdmissionRuleId::OverlayReplacesText, finding.path, message)
             },
         )
     }
 
-    fn contract(&self, definition: &Definition, reasons: &[Reason]) -> Option<Contract> {
-        if reasons.iter().any(|reason| CANNOT_RUN.contains(&reason.rule)) {
+    /// Compiles the contract. In observe mode, a missing input schema is filled in and an invalid output schema
+    /// dropped.
+    fn compile_contract(
+        &self,
+        definition: &ToolDefinition,
+        reasons: &[AdmissionReason],
+    ) -> Option<Contract> {
+        if reasons.iter().any(|reason| UNRUNNABLE_RULES.contains(&reason.rule)) {
             return None;
         }
         let contract = Contract::new(definition.clone(), &[]);
-        if self.mode != Mode::Observe {
+        if self.mode != AdmissionMode::Observe {
             return contract.ok();
         }
         contract.ok().or_else(|| {
             let mut definition = definition.clone();
             definition.input_schema.get_or_insert_with(|| json!({"type": "object"}));
             Contract::new(definition.clone(), &[])
-                .or_else(|_| Contract::new(Definition { output_schema: None, ..definition }, &[]))
+                .or_else(|_| {
+                    Contract::new(ToolDefinition { output_schema: None, ..definition }, &[])
+                })
                 .ok()
         })
     }

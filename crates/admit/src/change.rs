@@ -1,4 +1,4 @@
-//! What changed between two definitions of one tool, by what it means for those who call it.
+//! Classifies the change between two definitions of one tool by its effect on callers.
 
 mod diff;
 mod outline;
@@ -12,23 +12,23 @@ use lint::lint_texts;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-pub(crate) use diff::sorted;
-use schema::{Delta, relate};
+pub(crate) use diff::sort_keys;
+use schema::{SchemaDelta, compare_schemas};
 
-/// What a change means. One change may have several.
+/// Effect of a change on callers. One change may have several classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ChangeClass {
-    /// Only words for people and models: titles, descriptions, examples, icons.
+    /// Only texts for people and models changed: titles, descriptions, examples, icons.
     Descriptive,
-    /// Old calls and old readers of answers still work: a new optional parameter, a wider input, a tighter output.
+    /// Existing calls and consumers of answers still work: a new optional parameter, a wider input, a tighter output.
     Additive,
-    /// A call that was accepted may be refused, means something else, or is answered otherwise. Whatever could not be
-    /// compared counts as this.
+    /// A call that was accepted may be rejected, change its meaning or return a different answer. Parts that cannot be
+    /// compared count as breaking.
     Breaking,
-    /// The hints about side effects changed.
+    /// A hint about side effects changed.
     Annotation,
-    /// A text that changed hides characters or gives orders to the model.
+    /// A changed text hides characters or instructs the model.
     Instruction,
 }
 
@@ -44,46 +44,53 @@ impl fmt::Display for ChangeClass {
     }
 }
 
-/// A change and its classes, at least one.
+/// A change between two definitions. It has at least one class.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Change {
-    /// In the order of [`ChangeClass`], each once.
+pub struct ToolDefinitionChange {
+    /// Distinct classes, in the order of [`ChangeClass`].
     pub classes: Vec<ChangeClass>,
-    /// Unified lines over the two definitions, or the places that differ where those are too long; every hidden
-    /// character shows.
+    /// Unified diff of the two definitions, or a list of changed locations if they are too long. Hidden characters are
+    /// made visible.
     pub diff: String,
 }
 
-impl Change {
-    /// `breaking, instruction`
+impl ToolDefinitionChange {
+    /// Returns the classes as text, for example `breaking, instruction`.
     pub fn summary(&self) -> String {
         self.classes.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
     }
 }
 
-/// Compares two entries of a `tools/list`. `None` if they are the same, in whatever order their keys are.
-pub fn classify(old: &Value, new: &Value) -> Option<Change> {
+/// Compares two entries of a `tools/list`. Returns `None` if they are equal, regardless of key order.
+pub fn classify_change(old: &Value, new: &Value) -> Option<ToolDefinitionChange> {
     if canonical_json(old) == canonical_json(new) {
         return None;
     }
     let mut classes = BTreeSet::new();
     match (old, new) {
-        (Value::Object(old), Value::Object(new)) => compare(old, new, &mut classes),
+        (Value::Object(old), Value::Object(new)) => compare_entries(old, new, &mut classes),
         _ => _ = classes.insert(ChangeClass::Breaking),
     }
-    if has_new_orders(old, new) {
+    if has_new_instructions(old, new) {
         classes.insert(ChangeClass::Instruction);
     }
     if classes.is_empty() {
         classes.insert(ChangeClass::Breaking);
     }
-    Some(Change { classes: classes.into_iter().collect(), diff: diff::unified(old, new) })
+    Some(ToolDefinitionChange {
+        classes: classes.into_iter().collect(),
+        diff: diff::render_diff(old, new),
+    })
 }
 
-fn compare(old: &Map<String, Value>, new: &Map<String, Value>, to: &mut BTreeSet<ChangeClass>) {
+fn compare_entries(
+    old: &Map<String, Value>,
+    new: &Map<String, Value>,
+    to: &mut BTreeSet<ChangeClass>,
+) {
     let keys: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
     for key in keys {
-        let sides = (present(old, key), present(new, key));
+        let sides = (get_non_null(old, key), get_non_null(new, key));
         if sides.0 == sides.1 {
             continue;
         }
@@ -93,25 +100,26 @@ fn compare(old: &Map<String, Value>, new: &Map<String, Value>, to: &mut BTreeSet
             }
             "annotations" => compare_annotations(sides, to),
             "inputSchema" => match sides {
-                (Some(old), Some(new)) => relate(old, new).as_input(to),
+                (Some(old), Some(new)) => compare_schemas(old, new).classify_input(to),
                 _ => _ = to.insert(ChangeClass::Breaking),
             },
             "outputSchema" => match sides {
-                (Some(old), Some(new)) => relate(old, new).as_output(to),
+                (Some(old), Some(new)) => compare_schemas(old, new).classify_output(to),
                 (None, _) => _ = to.insert(ChangeClass::Additive),
                 (Some(_), None) => _ = to.insert(ChangeClass::Breaking),
             },
-            // `name`, `execution`, and what no revision of MCP that we know defines.
+            // `name`, `execution`, and fields that no known MCP revision defines.
             _ => _ = to.insert(ChangeClass::Breaking),
         }
     }
-    // Nothing but `null` against absent.
+    // The only difference is `null` against absent.
     if to.is_empty() {
         to.insert(ChangeClass::Descriptive);
     }
 }
 
-fn present<'a>(map: &'a Map<String, Value>, key: &str) -> Option<&'a Value> {
+/// Returns the value of a key, or `None` if it is absent or null.
+fn get_non_null<'a>(map: &'a Map<String, Value>, key: &str) -> Option<&'a Value> {
     map.get(key).filter(|value| !value.is_null())
 }
 
@@ -140,10 +148,12 @@ fn compare_annotations(
     }
 }
 
-/// A text that was not there in these words, and that hides characters or gives orders. A harmless edit of a text that
-/// gave orders before counts: the linter names the first order it meets, and a second one may have come.
-fn has_new_orders(old: &Value, new: &Value) -> bool {
-    let of = |value: &Value| -> HashSet<String> {
+/// Returns true if a new or edited text hides characters or instructs the model.
+///
+/// A harmless edit of a text that already gave instructions counts too: the linter reports only the first instruction
+/// in a text, and the edit may have added a second one.
+fn has_new_instructions(old: &Value, new: &Value) -> bool {
+    let find_instructions = |value: &Value| -> HashSet<String> {
         lint_texts("", value)
             .into_iter()
             .map(|finding| {
@@ -152,22 +162,22 @@ fn has_new_orders(old: &Value, new: &Value) -> bool {
             })
             .collect()
     };
-    let orders = of(new);
-    !orders.is_empty() && !orders.is_subset(&of(old))
+    let instructions = find_instructions(new);
+    !instructions.is_empty() && !instructions.is_subset(&find_instructions(old))
 }
 
-impl Delta {
-    fn as_input(self, to: &mut BTreeSet<ChangeClass>) {
+impl SchemaDelta {
+    fn classify_input(self, to: &mut BTreeSet<ChangeClass>) {
         if self.narrowed || self.removed || self.defaults || self.unknown {
             to.insert(ChangeClass::Breaking);
         }
         if self.widened || self.added {
             to.insert(ChangeClass::Additive);
         }
-        self.texts(to);
+        self.classify_texts(to);
     }
 
-    fn as_output(self, to: &mut BTreeSet<ChangeClass>) {
+    fn classify_output(self, to: &mut BTreeSet<ChangeClass>) {
         if self.widened || self.removed || self.unknown {
             to.insert(ChangeClass::Breaking);
         }
@@ -177,10 +187,10 @@ impl Delta {
         if self.defaults {
             to.insert(ChangeClass::Descriptive);
         }
-        self.texts(to);
+        self.classify_texts(to);
     }
 
-    fn texts(self, to: &mut BTreeSet<ChangeClass>) {
+    fn classify_texts(self, to: &mut BTreeSet<ChangeClass>) {
         if self.texts {
             to.insert(ChangeClass::Descriptive);
         }

@@ -1,7 +1,7 @@
-//! The linter for anybody's MCP server: what is wrong with its tools, for people, programs and CI.
+//! Conformance reports on the tools of an MCP server, for people, programs and CI.
 //!
-//! A [`Report`] is made from a server's `tools/list` alone or from what admission made of it. It knows no connection and
-//! prints nothing: `cli` asks the server and prints the [`Row`]s, the JSON or the SARIF.
+//! A [`ConformanceReport`] is built from a server's `tools/list` or from an [`Admission`](crate::Admission). It opens
+//! no connection and prints nothing: `cli` lists the tools and prints the [`ReportRow`]s, the JSON or the SARIF.
 
 mod fix;
 mod json;
@@ -9,6 +9,6 @@ mod report;
 mod sarif;
 mod table;
 
-pub use fix::{Fix, fix_overlays};
-pub use report::{Report, ServerId, ToolReport, upstream_name};
-pub use table::Row;
+pub use fix::{OverlayFix, fix_overlays};
+pub use report::{ConformanceReport, ServerId, ToolReport, to_upstream_name};
+pub use table::ReportRow;

@@ -1,121 +1,126 @@
-//! Recognises a tool that is or was quarantined, or that vanished, under another name.
+//! Detects renamed copies of tools that are or were quarantined, or that were removed.
 //!
-//! A rename would otherwise defeat every pin: the old name is gone, the new one was never admitted. Two definitions are
-//! taken for one tool if nearly everything that the original says (words and pairs of words of its description, its
-//! parameters and fields with their types) is in the other; all of it, where the original says little. That a whole copy is unchanged is no harm: it says what was
-//! admitted. Only rare features lead to a candidate, so a list of thousands of tools costs linear time.
+//! Renaming would otherwise defeat every pin: the old name disappears and the new one was never admitted. A definition
+//! counts as a copy if it contains nearly all features of the original: words and word pairs of the description, and
+//! parameters and fields with their types. A short original must be contained completely. An unchanged copy is
+//! harmless, because its definition was admitted. Only rare features select candidates, so thousands of tools cost
+//! linear time.
 
 use std::collections::{HashMap, HashSet};
 
-use contract::sha256_of_value;
+use contract::sha256_value_digest;
 use serde_json::Value;
 
-use crate::{Change, Judged, Pin, classify};
+use crate::{ToolAdmission, ToolDefinitionChange, ToolPin, classify_change};
 
-/// Per cent of the original's features that a copy has.
-const ENOUGH: usize = 85;
-/// Below this an original says too little for a part of it to be a trace: all of it must be there.
-const FEWEST: usize = 8;
-/// Below that there is no telling.
-const LEAST: usize = 3;
-/// Of an original.
+/// Minimum percentage of the original's features that a copy contains.
+const MIN_SHARED_PERCENT: usize = 85;
+/// An original with fewer features must be contained completely.
+const MIN_PARTIAL_FEATURES: usize = 8;
+/// An original with fewer features is never matched.
+const MIN_FEATURES: usize = 3;
+/// Maximum features extracted from an original.
 const MAX_FEATURES: usize = 1_000;
-/// Features that are kept of an original: those with the smallest hashes, which is as good as drawing them by lot.
-const KEPT: usize = 128;
-/// A feature that more originals have is no trace.
-const COMMON: usize = 16;
-/// Candidates that are looked at closely.
+/// Maximum features kept of an original. Those with the smallest hashes are kept, which amounts to a random sample.
+const MAX_KEPT_FEATURES: usize = 128;
+/// A feature shared by more originals is too common to select a candidate.
+const MAX_FEATURE_OWNERS: usize = 16;
+/// Maximum candidates that are compared in full.
 const MAX_CANDIDATES: usize = 16;
 
-struct Original<'a> {
+struct PinnedOriginal<'a> {
     name: &'a str,
-    pin: &'a Pin,
-    /// The features of each of its texts: what was admitted, and what was seen and blocked.
+    pin: &'a ToolPin,
+    /// Features of each of its definitions: admitted, pending, blocked and offered.
     texts: Vec<Vec<u64>>,
 }
 
 #[derive(Default)]
-pub(crate) struct Originals<'a> {
-    all: Vec<Original<'a>>,
+pub(crate) struct OriginalIndex<'a> {
+    all: Vec<PinnedOriginal<'a>>,
     by_feature: HashMap<u64, Vec<usize>>,
-    /// By the digest of the whole definition without its name.
+    /// Originals by the digest of a definition without its name.
     by_text: HashMap<String, usize>,
     admitted: HashSet<String>,
 }
 
-impl<'a> Originals<'a> {
-    /// Adds what the pin holds (the baseline, what waits, what was blocked) and what is offered now.
-    pub(crate) fn add(&mut self, name: &'a str, pin: &'a Pin, offered: Option<&Value>) {
+impl<'a> OriginalIndex<'a> {
+    /// Adds all definitions of a pin (baseline, pending, blocked) and the currently offered one.
+    pub(crate) fn add_pin(&mut self, name: &'a str, pin: &'a ToolPin, offered: Option<&Value>) {
         let index = self.all.len();
-        self.all.push(Original { name, pin, texts: Vec::new() });
+        self.all.push(PinnedOriginal { name, pin, texts: Vec::new() });
         if let Some(baseline) = &pin.baseline {
-            self.admitted.insert(nameless(&baseline.definition));
-            self.add_text(index, &baseline.definition);
+            self.admitted.insert(digest_without_name(&baseline.definition));
+            self.add_definition(index, &baseline.definition);
         }
         for blocked in pin.pending.iter().chain(&pin.blocked) {
-            self.add_text(index, &blocked.definition);
+            self.add_definition(index, &blocked.definition);
         }
         if let Some(offered) = offered {
-            self.add_text(index, offered);
+            self.add_definition(index, offered);
         }
     }
 
-    fn add_text(&mut self, index: usize, definition: &Value) {
-        let mut features: Vec<u64> = features_of(definition, MAX_FEATURES).into_iter().collect();
+    fn add_definition(&mut self, index: usize, definition: &Value) {
+        let mut features: Vec<u64> =
+            extract_features(definition, MAX_FEATURES).into_iter().collect();
         features.sort_unstable();
-        features.truncate(KEPT);
+        features.truncate(MAX_KEPT_FEATURES);
         for feature in &features {
             let owners = self.by_feature.entry(*feature).or_default();
-            // The texts of one tool are much the same, which makes their words no commoner.
+            // The definitions of one tool resemble each other; they count as one owner.
             if owners.last() != Some(&index) {
                 owners.push(index);
             }
         }
-        self.by_text.entry(nameless(definition)).or_insert(index);
+        self.by_text.entry(digest_without_name(definition)).or_insert(index);
         self.all[index].texts.push(features);
     }
 
-    /// The original of which this tool is a copy that says something else, and what changed. No change is given for an
-    /// original that was never admitted.
-    pub(crate) fn of(&self, tool: &Judged) -> Option<(&'a str, Option<Change>)> {
+    /// Returns the name of the original that this tool is a changed copy of, and the change. The change is `None` for
+    /// an original that was never admitted.
+    pub(crate) fn find_original(
+        &self,
+        tool: &ToolAdmission,
+    ) -> Option<(&'a str, Option<ToolDefinitionChange>)> {
         if self.all.is_empty() {
             return None;
         }
-        let text = nameless(&tool.upstream);
+        let text = digest_without_name(&tool.upstream);
         if self.admitted.contains(&text) {
             return None;
         }
         let original = match self.by_text.get(&text) {
             Some(index) => &self.all[*index],
             None => {
-                // All of them: no padding around a copy may hide it.
-                let features = features_of(&tool.upstream, usize::MAX);
-                self.candidates(&features).into_iter().map(|index| &self.all[index]).find(
+                // No feature limit: padding around a copy must not hide it.
+                let features = extract_features(&tool.upstream, usize::MAX);
+                self.find_candidates(&features).into_iter().map(|index| &self.all[index]).find(
                     |original| original.texts.iter().any(|text| is_contained(text, &features)),
                 )?
             }
         };
         let change = original.pin.baseline.as_ref().and_then(|old| {
-            // Compared under the new name, so that the name itself is no change.
+            // Compare under the new name, so that the rename itself does not count as a change.
             let mut old = old.definition.clone();
             if let Value::Object(map) = &mut old {
                 map.insert("name".into(), tool.name.clone().into());
             }
-            classify(&old, &tool.upstream)
+            classify_change(&old, &tool.upstream)
         });
         Some((original.name, change))
     }
 
-    fn candidates(&self, features: &HashSet<u64>) -> Vec<usize> {
+    fn find_candidates(&self, features: &HashSet<u64>) -> Vec<usize> {
         let mut shared: HashMap<usize, usize> = HashMap::new();
         for feature in features {
             let owners = self.by_feature.get(feature).map_or(&[][..], Vec::as_slice);
-            if owners.len() <= COMMON {
+            if owners.len() <= MAX_FEATURE_OWNERS {
                 owners.iter().for_each(|owner| *shared.entry(*owner).or_default() += 1);
             }
         }
         let mut candidates: Vec<(usize, usize)> = shared.into_iter().collect();
-        // By the share of the original that is found again: long texts that have some of everything come last.
+        // Order by the share of the original that is contained, so that long texts with many common features come last.
         let share = |index: usize, count: usize| {
             let length = self.all[index].texts.iter().map(Vec::len).min().unwrap_or(1);
             1000 * count / length.max(1)
@@ -128,22 +133,23 @@ impl<'a> Originals<'a> {
     }
 }
 
-fn nameless(definition: &Value) -> String {
+/// Returns the digest of a definition without its name.
+fn digest_without_name(definition: &Value) -> String {
     let mut value = definition.clone();
     if let Value::Object(map) = &mut value {
         map.remove("name");
     }
-    sha256_of_value(&value)
+    sha256_value_digest(&value)
 }
 
 fn is_contained(original: &[u64], other: &HashSet<u64>) -> bool {
     let shared = original.iter().filter(|feature| other.contains(feature)).count();
-    let enough = if original.len() < FEWEST { 100 } else { ENOUGH };
-    // A word or two are in many texts.
-    original.len() >= LEAST && 100 * shared >= enough * original.len()
+    let enough = if original.len() < MIN_PARTIAL_FEATURES { 100 } else { MIN_SHARED_PERCENT };
+    // One or two words occur in many texts.
+    original.len() >= MIN_FEATURES && 100 * shared >= enough * original.len()
 }
 
-fn features_of(definition: &Value, most: usize) -> HashSet<u64> {
+fn extract_features(definition: &Value, most: usize) -> HashSet<u64> {
     let mut features = HashSet::new();
     if let Some(text) = definition.get("description").and_then(Value::as_str) {
         let words: Vec<String> = text
@@ -152,36 +158,38 @@ fn features_of(definition: &Value, most: usize) -> HashSet<u64> {
             .take(most / 2)
             .map(str::to_lowercase)
             .collect();
-        words.iter().for_each(|word| _ = features.insert(hash(&["word", word])));
-        words.windows(2).for_each(|pair| _ = features.insert(hash(&["pair", &pair[0], &pair[1]])));
+        words.iter().for_each(|word| _ = features.insert(hash_parts(&["word", word])));
+        words
+            .windows(2)
+            .for_each(|pair| _ = features.insert(hash_parts(&["pair", &pair[0], &pair[1]])));
     }
     for side in ["inputSchema", "outputSchema"] {
         if let Some(schema) = definition.get(side) {
-            fields_of(schema, hash(&[side]), most, &mut features);
+            extract_fields(schema, hash_parts(&[side]), most, &mut features);
         }
     }
     features
 }
 
-/// `path` is the hash of where the schema is: the names on the way may be long.
-fn fields_of(schema: &Value, path: u64, most: usize, features: &mut HashSet<u64>) {
+/// `path` is a hash of the schema's location, because the names along the path may be long.
+fn extract_fields(schema: &Value, path: u64, most: usize, features: &mut HashSet<u64>) {
     let Some(properties) = schema.get("properties").and_then(Value::as_object) else { return };
     for (name, property) in properties {
         if features.len() >= most {
             return;
         }
         let kind = property.get("type").map(ToString::to_string).unwrap_or_default();
-        let path = hash(&[&path.to_string(), name]);
-        features.insert(hash(&["field", &path.to_string(), &kind]));
-        fields_of(property, path, most, features);
+        let path = hash_parts(&[&path.to_string(), name]);
+        features.insert(hash_parts(&["field", &path.to_string(), &kind]));
+        extract_fields(property, path, most, features);
         if let Some(items) = property.get("items") {
-            fields_of(items, path, most, features);
+            extract_fields(items, path, most, features);
         }
     }
 }
 
-/// Only compared within one run.
-fn hash(parts: &[&str]) -> u64 {
+/// Hashes are compared only within one process.
+fn hash_parts(parts: &[&str]) -> u64 {
     use std::hash::{DefaultHasher, Hash, Hasher};
     let mut hasher = DefaultHasher::new();
     parts.hash(&mut hasher);

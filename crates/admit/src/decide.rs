@@ -1,81 +1,88 @@
-//! The state of each tool: what the rules say, and whether it is what was admitted before.
+//! Decides the status of each tool from its findings and its pin.
 //!
-//! A change that is not let pass goes before a broken rule, so that the change is shown and kept; a broken rule goes
-//! before the question whether a new tool may come in.
+//! A blocked change takes precedence over a rule violation, so that the change is shown and recorded. A rule violation
+//! takes precedence over the check for new tools.
 
 use std::collections::HashSet;
 
-use crate::copies::Originals;
+use crate::copies::OriginalIndex;
 use crate::pins::UpstreamPins;
-use crate::reason::{Found, Id, quoted};
-use crate::{Change, Judged, Mode, Pin, PinState, Pins, Policy, State, Upstream, classify};
+use crate::reason::{AdmissionFinding, AdmissionRuleId, quote_name};
+use crate::{
+    AdmissionMode, AdmissionPolicy, PinSet, PinState, ToolAdmission, ToolDefinitionChange, ToolPin,
+    ToolStatus, UpstreamIdentity, classify_change,
+};
 
-/// Definitions that the lock holds for one upstream, those of tools that are gone included. Nothing is ever pushed out
-/// of it, or a server could make a baseline disappear; so new tools are refused when it is full.
+/// Maximum pinned definitions of one upstream, including removed tools. Pins are never evicted, because a server could
+/// then make a baseline disappear. New tools are refused once the limit is reached.
 const MAX_PINS: usize = 20_000;
 
-pub(crate) struct Decider<'a> {
-    upstream: &'a Upstream,
-    policy: &'a Policy,
-    /// None before the first list of this upstream was pinned.
+pub(crate) struct AdmissionDecider<'a> {
+    upstream: &'a UpstreamIdentity,
+    policy: &'a AdmissionPolicy,
+    /// `None` until the first list of this upstream has been pinned.
     pinned: Option<&'a UpstreamPins>,
-    originals: Originals<'a>,
+    originals: OriginalIndex<'a>,
 }
 
-enum Verdict {
-    Admitted(Option<Found>),
-    Quarantined(Found),
-    Refused(Found),
+enum PinVerdict {
+    Admitted(Option<AdmissionFinding>),
+    Quarantined(AdmissionFinding),
+    Refused(AdmissionFinding),
 }
 
-impl<'a> Decider<'a> {
+impl<'a> AdmissionDecider<'a> {
     pub(crate) fn new(
-        upstream: &'a Upstream,
-        pins: &'a Pins,
-        policy: &'a Policy,
-        judged: &[Judged],
+        upstream: &'a UpstreamIdentity,
+        pins: &'a PinSet,
+        policy: &'a AdmissionPolicy,
+        tools: &[ToolAdmission],
     ) -> Self {
         let pinned = pins.upstream(&upstream.name);
-        let offered: std::collections::HashMap<&str, &Judged> =
-            judged.iter().map(|tool| (tool.name.as_str(), tool)).collect();
-        // A definition that is or was quarantined, or is gone: what a renamed copy would be a copy of.
+        let offered: std::collections::HashMap<&str, &ToolAdmission> =
+            tools.iter().map(|tool| (tool.name.as_str(), tool)).collect();
+        // Possible originals of a renamed copy: tools that are or were quarantined, or that were removed.
         let suspects = pinned.into_iter().flat_map(|pinned| &pinned.tools).filter(|(name, pin)| {
             let now = offered.get(name.as_str());
-            let is_changed =
-                |now: &&Judged| pin.baseline.as_ref().is_none_or(|old| old.digest != now.digest);
+            let is_changed = |now: &&ToolAdmission| {
+                pin.baseline.as_ref().is_none_or(|old| old.digest != now.digest)
+            };
             pin.pending.is_some() || !pin.blocked.is_empty() || now.is_none_or(is_changed)
         });
-        let mut originals = Originals::default();
-        // Only a tool that nobody has seen can be a copy; most lists have none.
-        if has_news(pinned, judged) {
+        let mut originals = OriginalIndex::default();
+        // Only an unpinned tool can be a copy, and most lists have none.
+        if has_unpinned_tool(pinned, tools) {
             for (name, pin) in suspects {
-                originals.add(name, pin, offered.get(name.as_str()).map(|now| &*now.upstream));
+                originals.add_pin(name, pin, offered.get(name.as_str()).map(|now| &*now.upstream));
             }
         }
         Self { upstream, policy, pinned, originals }
     }
 
-    pub(crate) fn decide(&self, judged: &mut [Judged]) {
+    pub(crate) fn decide_statuses(&self, tools: &mut [ToolAdmission]) {
         let mut room = MAX_PINS.saturating_sub(self.pinned.map_or(0, |pinned| pinned.tools.len()));
-        for tool in judged {
-            if !tool.is_open() {
+        for tool in tools {
+            if !tool.is_assessed() {
                 continue;
             }
-            let is_broken = tool.reasons.iter().any(|reason| reason.refuses(self.policy.mode));
-            let (verdict, change) = self.compare(tool, is_broken, &mut room);
+            let is_broken = tool.reasons.iter().any(|reason| reason.refuses_tool(self.policy.mode));
+            let (verdict, change) = self.compare_with_pin(tool, is_broken, &mut room);
             tool.change = change;
             let (state, found) = match verdict {
-                Verdict::Quarantined(found) => (State::Quarantined, Some(found)),
-                Verdict::Refused(found) => (State::Refused, Some(found)),
-                Verdict::Admitted(found) if is_broken => (State::Refused, found),
-                Verdict::Admitted(found) if tool.overlay.is_some() => (State::Overlaid, found),
-                Verdict::Admitted(found) => (State::Ready, found),
+                PinVerdict::Quarantined(found) => (ToolStatus::Quarantined, Some(found)),
+                PinVerdict::Refused(found) => (ToolStatus::Refused, Some(found)),
+                PinVerdict::Admitted(found) if is_broken => (ToolStatus::Refused, found),
+                PinVerdict::Admitted(found) if tool.overlay.is_some() => {
+                    (ToolStatus::Overlaid, found)
+                }
+                PinVerdict::Admitted(found) => (ToolStatus::Ready, found),
             };
             tool.state = state;
             tool.reasons.extend(found.map(|found| found.into_reason(self.upstream, &tool.name)));
             tool.reasons.sort_by_key(|reason| reason.severity);
-            if matches!(state, State::Refused | State::Quarantined) {
-                tool.observed = self.policy.mode == Mode::Observe && tool.contract.is_some();
+            if matches!(state, ToolStatus::Refused | ToolStatus::Quarantined) {
+                tool.observed =
+                    self.policy.mode == AdmissionMode::Observe && tool.contract.is_some();
                 if !tool.observed {
                     tool.contract = None;
                 }
@@ -83,77 +90,100 @@ impl<'a> Decider<'a> {
         }
     }
 
-    fn compare(
+    fn compare_with_pin(
         &self,
-        tool: &Judged,
+        tool: &ToolAdmission,
         is_broken: bool,
         room: &mut usize,
-    ) -> (Verdict, Option<Change>) {
-        let Some(pinned) = self.pinned else { return (Verdict::Admitted(None), None) };
+    ) -> (PinVerdict, Option<ToolDefinitionChange>) {
+        let Some(pinned) = self.pinned else { return (PinVerdict::Admitted(None), None) };
         match pinned.tools.get(&tool.name) {
-            Some(Pin { baseline: Some(baseline), .. }) => {
+            Some(ToolPin { baseline: Some(baseline), .. }) => {
                 if baseline.digest == tool.digest {
-                    return (Verdict::Admitted(None), None);
+                    return (PinVerdict::Admitted(None), None);
                 }
-                let Some(change) = classify(&baseline.definition, &tool.upstream) else {
-                    return (Verdict::Admitted(None), None);
+                let Some(change) = classify_change(&baseline.definition, &tool.upstream) else {
+                    return (PinVerdict::Admitted(None), None);
                 };
-                let what = change.summary();
+                let classes = change.summary();
                 let since = baseline.admitted;
-                let verdict = if self.policy.lets_pass(&change) {
-                    let message = format!("changed since it was admitted on {since}: {what}");
-                    Verdict::Admitted(Some(Found::new(Id::AllowedChange, "", message)))
+                let verdict = if self.policy.allows_change(&change) {
+                    let message = format!("changed since it was admitted on {since}: {classes}");
+                    PinVerdict::Admitted(Some(AdmissionFinding::new(
+                        AdmissionRuleId::AllowedChange,
+                        "",
+                        message,
+                    )))
                 } else {
                     let message = format!(
-                        "the definition is not the one that was admitted on {since}: {what}"
+                        "the definition changed since it was admitted on {since}: {classes}"
                     );
-                    Verdict::Quarantined(Found::new(Id::Changed, "", message))
+                    PinVerdict::Quarantined(AdmissionFinding::new(
+                        AdmissionRuleId::Changed,
+                        "",
+                        message,
+                    ))
                 };
                 (verdict, Some(change))
             }
-            // Once quarantined, it stays so until a person has looked, whatever made it suspect.
-            Some(Pin { state: PinState::New, .. }) if !is_broken => {
-                (Verdict::Quarantined(self.waiting(tool)), None)
+            // A new tool stays quarantined until it is accepted, even if the cause of the quarantine disappears.
+            Some(ToolPin { state: PinState::New, .. }) if !is_broken => {
+                (PinVerdict::Quarantined(self.unaccepted_finding(tool)), None)
             }
-            Some(_) => (Verdict::Admitted(None), None),
-            None if is_broken => (Verdict::Admitted(None), None),
-            None => self.judge_new(tool, room),
+            Some(_) => (PinVerdict::Admitted(None), None),
+            None if is_broken => (PinVerdict::Admitted(None), None),
+            None => self.check_new_tool(tool, room),
         }
     }
 
-    fn judge_new(&self, tool: &Judged, room: &mut usize) -> (Verdict, Option<Change>) {
+    fn check_new_tool(
+        &self,
+        tool: &ToolAdmission,
+        room: &mut usize,
+    ) -> (PinVerdict, Option<ToolDefinitionChange>) {
         if *room == 0 {
-            let message = format!("the lock holds {MAX_PINS} definitions of this upstream already");
-            return (Verdict::Refused(Found::new(Id::TooMany, "", message)), None);
+            let message =
+                format!("the lock file already holds {MAX_PINS} definitions of this upstream");
+            return (
+                PinVerdict::Refused(AdmissionFinding::new(AdmissionRuleId::TooMany, "", message)),
+                None,
+            );
         }
         *room -= 1;
-        if let Some((original, change)) = self.originals.of(tool)
-            && !change.as_ref().is_some_and(|change| self.policy.lets_pass(change))
+        if let Some((original, change)) = self.originals.find_original(tool)
+            && !change.as_ref().is_some_and(|change| self.policy.allows_change(change))
         {
-            let what = change.as_ref().map_or_else(|| "unchanged".to_owned(), Change::summary);
+            let classes = change
+                .as_ref()
+                .map_or_else(|| "unchanged".to_owned(), ToolDefinitionChange::summary);
             let message = format!(
-                "a copy of {} under another name ({what}), and that one is or was quarantined, or is gone",
-                quoted(original)
+                "renamed copy ({classes}) of {}, which was quarantined or removed",
+                quote_name(original)
             );
-            return (Verdict::Quarantined(Found::new(Id::Copy, "", message)), change);
+            return (
+                PinVerdict::Quarantined(AdmissionFinding::new(AdmissionRuleId::Copy, "", message)),
+                change,
+            );
         }
-        if self.policy.mode == Mode::Strict || self.policy.hold_new {
-            return (Verdict::Quarantined(self.waiting(tool)), None);
+        if self.policy.mode == AdmissionMode::Strict || self.policy.hold_new {
+            return (PinVerdict::Quarantined(self.unaccepted_finding(tool)), None);
         }
-        (Verdict::Admitted(None), None)
+        (PinVerdict::Admitted(None), None)
     }
 
-    fn waiting(&self, tool: &Judged) -> Found {
+    /// Returns the finding for a new tool that has not been accepted.
+    fn unaccepted_finding(&self, tool: &ToolAdmission) -> AdmissionFinding {
         let message = format!(
-            "{} came after this upstream was pinned, and nobody has accepted it",
-            quoted(&tool.name)
+            "{} appeared after this upstream was pinned and has not been accepted",
+            quote_name(&tool.name)
         );
-        Found::new(Id::New, "", message)
+        AdmissionFinding::new(AdmissionRuleId::New, "", message)
     }
 }
 
-fn has_news(pinned: Option<&UpstreamPins>, judged: &[Judged]) -> bool {
+/// Returns true if the list has an assessed tool without a pin.
+fn has_unpinned_tool(pinned: Option<&UpstreamPins>, tools: &[ToolAdmission]) -> bool {
     let Some(pinned) = pinned else { return false };
     let known: HashSet<&str> = pinned.tools.keys().map(String::as_str).collect();
-    judged.iter().any(|tool| tool.is_open() && !known.contains(tool.name.as_str()))
+    tools.iter().any(|tool| tool.is_assessed() && !known.contains(tool.name.as_str()))
 }

@@ -1,8 +1,8 @@
-//! Drafts an overlay from real answers.
+//! Drafts overlays from real answers.
 //!
-//! [`Samples`] collects calls of one tool, [`infer`] makes the schema that accepts exactly their shape, [`draft`] makes an
-//! overlay of it that a person edits and commits. Nothing is guessed that a sample does not show; what the samples leave
-//! open is said in words.
+//! [`SampleSet`] collects calls of one tool, [`infer_schema`] infers the schema that accepts their shape, and
+//! [`draft_overlay`] builds an overlay from it that a person edits and commits. Nothing is inferred that no sample
+//! shows; gaps in the samples are listed as notes.
 
 mod draft;
 mod infer;
@@ -12,48 +12,49 @@ mod trial;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-pub use draft::{Draft, draft};
-pub use infer::{Inferred, infer};
+pub use draft::{DraftOverlay, draft_overlay};
+pub use infer::{InferredSchema, infer_schema};
 pub use trial::{TrialCall, TrialScope, lacks_contract, may_call_unasked, plan_trial_calls};
 
-/// Calls that one tool is learned from; more teach nothing new.
+/// Maximum samples per tool. More rarely add information.
 const MAX_SAMPLES: usize = 64;
-/// Text of all answers together.
+/// Maximum total size of the answers of one tool.
 const MAX_BYTES: usize = 8 * 1024 * 1024;
 
-/// What a tool answered.
+/// The answer of a sampled call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Answer {
+pub enum SampleAnswer {
     /// Its `structuredContent`.
     Structured(Value),
     /// Its text blocks, in order.
     Text(Vec<String>),
 }
 
-/// One call with its answer.
+/// A call with its answer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Sample {
+pub struct CallSample {
     pub input: Value,
-    pub answer: Answer,
+    pub answer: SampleAnswer,
 }
 
-/// Calls of one tool.
+/// Samples of one tool, without duplicates and bounded in number and size.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Samples {
-    all: Vec<Sample>,
+pub struct SampleSet {
+    all: Vec<CallSample>,
     bytes: usize,
 }
 
-impl Samples {
-    /// Takes an MCP tool result (`content`, `structuredContent`, `isError`). False if it teaches nothing: an error, an
-    /// answer without text, a repetition, or one too many.
-    pub fn add(&mut self, input: Value, result: &Value) -> bool {
+impl SampleSet {
+    /// Adds an MCP tool result (`content`, `structuredContent`, `isError`).
+    ///
+    /// Returns false if it was not added: an error, an answer without text, a duplicate, or over the limits.
+    pub fn add_result(&mut self, input: Value, result: &Value) -> bool {
         if result.get("isError") == Some(&Value::Bool(true)) {
             return false;
         }
         let answer = match result.get("structuredContent").filter(|value| !value.is_null()) {
-            Some(structured) => Answer::Structured(structured.clone()),
+            Some(structured) => SampleAnswer::Structured(structured.clone()),
             None => {
                 let blocks = result.get("content").and_then(Value::as_array);
                 let texts: Vec<String> = blocks
@@ -65,16 +66,17 @@ impl Samples {
                 if texts.is_empty() {
                     return false;
                 }
-                Answer::Text(texts)
+                SampleAnswer::Text(texts)
             }
         };
-        self.push(Sample { input, answer })
+        self.push(CallSample { input, answer })
     }
 
-    pub fn push(&mut self, sample: Sample) -> bool {
+    /// Adds a sample. Returns false for a duplicate, or if the limits are reached.
+    pub fn push(&mut self, sample: CallSample) -> bool {
         let size = match &sample.answer {
-            Answer::Structured(value) => value.to_string().len(),
-            Answer::Text(texts) => texts.iter().map(String::len).sum(),
+            SampleAnswer::Structured(value) => value.to_string().len(),
+            SampleAnswer::Text(texts) => texts.iter().map(String::len).sum(),
         };
         let is_room = self.all.len() < MAX_SAMPLES && self.bytes + size <= MAX_BYTES;
         if !is_room || self.all.contains(&sample) {
@@ -85,7 +87,7 @@ impl Samples {
         true
     }
 
-    pub fn all(&self) -> &[Sample] {
+    pub fn as_slice(&self) -> &[CallSample] {
         &self.all
     }
 

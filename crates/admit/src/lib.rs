@@ -1,13 +1,13 @@
-//! Which tools of an upstream server may run, and under which contract.
+//! Decides which tools of an upstream server may run, and under which contract.
 //!
-//! A server says what its tools are; nobody has to believe it. [`admit`] judges each entry of a `tools/list` by the
-//! rules of [`lint`], puts the operator's [`Overlay`] over it, compares it with the definition that was
-//! admitted before ([`Pins`]) and says for each tool whether it runs, and why not ([`Judged`]). [`learn`] drafts an
-//! overlay from real answers.
+//! [`admit_tools`] processes each entry of a `tools/list`: it lints the definition ([`lint`]), applies the operator's
+//! [`Overlay`], compares the result with the definition admitted before ([`PinSet`]) and returns one [`ToolAdmission`]
+//! per tool with its status and reasons. [`learn`] drafts an overlay from real answers. [`conformance`] turns an
+//! admission into a report.
 //!
-//! Everything here is pure: no file, no clock, no connection. Whoever holds those passes values in and writes values
-//! out. Any JSON is judged without a panic and in time that grows with its size and no faster: what would cost more, such as
-//! comparing lines, has a bound. Start reading at [`admit`].
+//! This crate is pure: it reads no files, no clock and no connection. Callers pass values in and write values out. Any
+//! JSON is accepted as input without a panic, in time linear in its size. Steps that could cost more, such as the line
+//! diff, are bounded. Start reading at [`admit_tools`].
 
 mod admission;
 mod allowlist;
@@ -16,19 +16,22 @@ mod change;
 pub mod conformance;
 mod copies;
 mod decide;
+mod definition;
 pub mod learn;
 mod limits;
 mod overlay;
 mod pins;
 mod policy;
-mod read;
 mod reason;
 
-pub use admission::{Admission, Judged, State, admit, readmit};
-pub use allowlist::{Allowlist, AllowlistError};
-pub use change::{Change, ChangeClass, classify};
-pub use overlay::{Limits, Overlay, OverlayError, ResultMode, structure};
-pub use pins::{Accepted, Baseline, Pending, Pin, PinState, Pins, PinsError, UpstreamPins};
-pub use policy::{Mode, Policy, Upstream, is_file_name};
-pub use read::digest_of;
-pub use reason::{AdmissionRule, Reason, admission_rules};
+pub use admission::{Admission, ToolAdmission, ToolStatus, admit_tools, readmit_tools};
+pub use allowlist::{AllowlistError, ToolAllowlist};
+pub use change::{ChangeClass, ToolDefinitionChange, classify_change};
+pub use definition::digest_definition;
+pub use overlay::{Overlay, OverlayError, OverlayLimits, ResultMode, structure_answer};
+pub use pins::{
+    AcceptedDefinition, PendingDefinition, PinBaseline, PinSet, PinSetError, PinState, ToolPin,
+    UpstreamPins,
+};
+pub use policy::{AdmissionMode, AdmissionPolicy, UpstreamIdentity, is_overlay_file_name};
+pub use reason::{AdmissionReason, AdmissionRule, admission_rules};

@@ -1,32 +1,31 @@
-//! The constraints of a stranger's tool: a server gives hints, the operator gives limits.
+//! Constraints of an upstream tool, from the server's hints and the operator's limits.
 //!
-//! Hints come from a server that nobody has to trust, so they never lift a limit: rate, time, sizes and approval are
-//! the same whatever they say. They do decide what clients are told, and whether an audit line is awaited before the
-//! answer (it is for tools that change something). Whoever cannot accept a server's word for that sets `sideEffects` in
-//! the overlay.
+//! Hints come from an untrusted server, so they never lift a limit: rate, timeout, sizes and approval do not depend on
+//! them. Hints do determine the published annotations, and whether an audit record is awaited before the answer (it is
+//! for tools with side effects). Operators who do not trust the hints set `sideEffects` in the overlay.
 
 use std::time::Duration;
 
 use contract::{Constraints, SideEffects};
 use serde_json::{Map, Value};
 
-use crate::Limits;
+use crate::OverlayLimits;
 
 const RATE_PER_MINUTE: u32 = 600;
 const TIMEOUT: Duration = Duration::from_secs(60);
 const MAX_INPUT_BYTES: usize = 1024 * 1024;
 const MAX_OUTPUT_BYTES: usize = 4 * 1024 * 1024;
 
-fn hint(annotations: &Map<String, Value>, name: &str) -> Option<bool> {
+fn read_hint(annotations: &Map<String, Value>, name: &str) -> Option<bool> {
     annotations.get(name).and_then(Value::as_bool)
 }
 
-/// The constraints that follow from hints, with MCP's own defaults: what is not said is assumed to be the worst.
-fn hinted(annotations: &Map<String, Value>) -> Constraints {
-    let reads = hint(annotations, "readOnlyHint") == Some(true);
-    let destroys = hint(annotations, "destructiveHint");
+/// Returns the constraints that follow from hints. Missing hints take MCP's defaults, which assume the worst.
+fn constraints_from_hints(annotations: &Map<String, Value>) -> Constraints {
+    let reads = read_hint(annotations, "readOnlyHint") == Some(true);
+    let destroys = read_hint(annotations, "destructiveHint");
     let side_effects = match (reads, destroys) {
-        // Both at once contradict each other: the worse one counts.
+        // Contradictory hints: the worse one counts.
         (true, None | Some(false)) => SideEffects::None,
         (false, Some(false)) => SideEffects::Append,
         _ => SideEffects::Write,
@@ -39,22 +38,24 @@ fn hinted(annotations: &Map<String, Value>) -> Constraints {
         timeout: TIMEOUT,
         max_input_bytes: MAX_INPUT_BYTES,
         max_output_bytes: MAX_OUTPUT_BYTES,
-        idempotent: hint(annotations, "idempotentHint")
+        idempotent: read_hint(annotations, "idempotentHint")
             .unwrap_or(side_effects == SideEffects::None),
-        open_world: hint(annotations, "openWorldHint").unwrap_or(true),
+        open_world: read_hint(annotations, "openWorldHint").unwrap_or(true),
         audit_values: false,
         rules: Vec::new(),
     }
 }
 
-/// The effective constraints, and the hints to judge them by: the server's, but those that the operator has decided.
-pub(crate) fn effective(
+/// Returns the effective constraints and the hints to lint them by.
+///
+/// The hints are the server's, without those that `limits` decides and with those of `overlaid` added.
+pub(crate) fn resolve_constraints(
     hints: Option<&Map<String, Value>>,
-    limits: Option<&Limits>,
+    limits: Option<&OverlayLimits>,
     overlaid: Option<&Map<String, Value>>,
 ) -> (Constraints, Map<String, Value>) {
     let mut hints = hints.cloned().unwrap_or_default();
-    let decided = |limits: &Limits| {
+    let decided = |limits: &OverlayLimits| {
         let mut names = Vec::new();
         if limits.side_effects.is_some() {
             names.extend(["readOnlyHint", "destructiveHint"]);
@@ -69,17 +70,17 @@ pub(crate) fn effective(
     for (name, value) in overlaid.into_iter().flatten() {
         hints.insert(name.clone(), value.clone());
     }
-    let mut constraints = hinted(&hints);
+    let mut constraints = constraints_from_hints(&hints);
     if let Some(limits) = limits {
-        apply(limits, &mut constraints);
-        if limits.idempotent.is_none() && hint(&hints, "idempotentHint").is_none() {
+        apply_limits(limits, &mut constraints);
+        if limits.idempotent.is_none() && read_hint(&hints, "idempotentHint").is_none() {
             constraints.idempotent = constraints.side_effects == SideEffects::None;
         }
     }
     (constraints, hints)
 }
 
-fn apply(limits: &Limits, to: &mut Constraints) {
+fn apply_limits(limits: &OverlayLimits, to: &mut Constraints) {
     fn set<T: Clone>(from: &Option<T>, to: &mut T) {
         if let Some(value) = from {
             to.clone_from(value);
@@ -98,16 +99,16 @@ fn apply(limits: &Limits, to: &mut Constraints) {
     set(&limits.rules, &mut to.rules);
 }
 
-/// What clients are told: the hints that follow from the constraints, and whatever else the annotations held.
-pub(crate) fn annotations(
+/// Returns the annotations to publish: hints derived from the constraints, and the title if there is one.
+pub(crate) fn build_annotations(
     constraints: &Constraints,
     hints: &Map<String, Value>,
 ) -> Map<String, Value> {
-    let mut told = constraints.annotations();
+    let mut published = constraints.to_annotations();
     if let Some(title) = hints.get("title").filter(|title| title.is_string()) {
-        told.insert("title".into(), title.clone());
+        published.insert("title".into(), title.clone());
     }
-    told
+    published
 }
 
 #[cfg(test)]
@@ -116,11 +117,11 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn what_is_not_said_is_assumed_to_be_the_worst() {
-        let of = |hints: Value| hinted(hints.as_object().expect("an object"));
-        let silent = of(json!({}));
-        assert_eq!(silent.side_effects, SideEffects::Write);
-        assert!(silent.open_world && !silent.idempotent && !silent.approval);
+    fn missing_hints_assume_the_worst() {
+        let resolve = |hints: Value| constraints_from_hints(hints.as_object().expect("an object"));
+        let unhinted = resolve(json!({}));
+        assert_eq!(unhinted.side_effects, SideEffects::Write);
+        assert!(unhinted.open_world && !unhinted.idempotent && !unhinted.approval);
         let table = [
             (json!({"readOnlyHint": true}), SideEffects::None),
             (json!({"readOnlyHint": false}), SideEffects::Write),
@@ -131,14 +132,14 @@ mod tests {
             (json!({"readOnlyHint": "true"}), SideEffects::Write),
         ];
         for (hints, expected) in table {
-            assert_eq!(of(hints.clone()).side_effects, expected, "{hints}");
+            assert_eq!(resolve(hints.clone()).side_effects, expected, "{hints}");
         }
     }
 
     #[test]
-    fn no_hint_lifts_a_limit() {
-        let silent = hinted(&Map::new());
-        let told = hinted(
+    fn hints_never_lift_limits() {
+        let unhinted = constraints_from_hints(&Map::new());
+        let harmless = constraints_from_hints(
             json!({"readOnlyHint": true, "idempotentHint": true, "openWorldHint": false})
                 .as_object()
                 .expect("an object"),
@@ -146,6 +147,6 @@ mod tests {
         let limits = |c: &Constraints| {
             (c.approval, c.rate_per_minute, c.timeout, c.max_input_bytes, c.max_output_bytes)
         };
-        assert_eq!(limits(&silent), limits(&told));
+        assert_eq!(limits(&unhinted), limits(&harmless));
     }
 }

@@ -1,30 +1,30 @@
-//! What the operator puts over a stranger's definition: `contracts/<upstream>/<tool>.json`.
+//! The operator's overlay on an upstream tool: `contracts/<upstream>/<tool>.json`.
 //!
-//! An overlay supplies what the server left out and tightens what it left open. It is the operator's own word, so it wins
-//! over the server's; where it lets more through than the server would, that is said. How it is laid over a definition
-//! is in [`apply`], how it makes an answer structured in [`structure`].
+//! An overlay supplies what the server omits and tightens what it leaves open. It takes precedence over the server's
+//! definition; accepting more than the server does is reported. [`apply`] merges an overlay into a definition,
+//! [`structure`] converts an answer into structured content.
 
 pub(crate) mod apply;
 mod structure;
 
 use std::collections::BTreeMap;
 
-use contract::{Example, Schema, SchemaError, SideEffects, sha256_of_value};
+use contract::{Schema, SchemaError, SideEffects, ToolExample, sha256_value_digest};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-pub use structure::structure;
+pub use structure::structure_answer;
 
-/// How an answer without `structuredContent` becomes structured.
+/// Conversion of an answer without `structuredContent` into structured content.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ResultMode {
-    /// It does not: the server answers with `structuredContent`.
+    /// No conversion: the server answers with `structuredContent`.
     #[default]
     Structured,
-    /// `{"text": …}` with all text blocks, joined by line breaks.
+    /// `{"text": …}` with all text blocks, joined by newlines.
     Text,
-    /// The one text block, parsed as JSON.
+    /// The only text block, parsed as JSON.
     Json,
 }
 
@@ -34,10 +34,10 @@ impl ResultMode {
     }
 }
 
-/// The limits that an overlay sets; what is left out keeps its default.
+/// Limits that an overlay sets. Omitted fields keep their defaults.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-pub struct Limits {
+pub struct OverlayLimits {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub access: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -62,11 +62,11 @@ pub struct Limits {
     pub rules: Option<Vec<String>>,
 }
 
-/// The operator's word on one tool of one upstream.
+/// The operator's overlay on one tool of one upstream.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Overlay {
-    /// The digest of the server's definition that this was written for (see [`crate::digest_of`]).
+    /// Digest of the server's definition that this overlay was written for (see [`crate::digest_definition`]).
     #[serde(rename = "for", skip_serializing_if = "Option::is_none")]
     pub made_for: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -85,30 +85,31 @@ pub struct Overlay {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub annotations: Option<Map<String, Value>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub constraints: Option<Limits>,
+    pub constraints: Option<OverlayLimits>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub examples: Vec<Example>,
+    pub examples: Vec<ToolExample>,
 }
 
-/// Why a file is no overlay.
+/// An error in the text of an overlay.
 #[derive(Debug, thiserror::Error)]
 pub enum OverlayError {
-    /// Names the field, and line and column.
+    /// Names the field, line and column.
     #[error("{0}")]
     Json(serde_json::Error),
     #[error("{0} is not an object")]
     NotAnObject(&'static str),
     #[error("`{field}` does not compile")]
     Schema { field: &'static str, source: SchemaError },
-    #[error("`constraints.{0}` is 0, so no call could ever pass")]
+    #[error("`constraints.{0}` must be greater than 0")]
     Zero(&'static str),
-    #[error("`{0}` is empty: leave it out, or say something")]
+    #[error("`{0}` is empty; set a value or omit it")]
     Empty(&'static str),
 }
 
 impl Overlay {
+    /// Parses an overlay file and compiles its schemas.
     pub fn parse(text: &str) -> Result<Self, OverlayError> {
-        // Or serde would take a list for the fields in their order.
+        // serde would accept an array as the fields in order.
         let value: Value = serde_json::from_str(text).map_err(OverlayError::Json)?;
         if !value.is_object() {
             return Err(OverlayError::NotAnObject("the file"));
@@ -151,13 +152,15 @@ impl Overlay {
         Ok(overlay)
     }
 
-    /// The form that is committed: always the same fields in the same order, and nothing hides in it.
+    /// Returns the text to commit: fields in a fixed order, hidden characters escaped.
     pub fn to_pretty_json(&self) -> String {
-        contract::text::json(&serde_json::to_value(self).expect("an overlay is plain JSON"))
+        contract::text::to_visible_json(
+            &serde_json::to_value(self).expect("an overlay is plain JSON"),
+        )
     }
 
-    /// Names this overlay; formatting and key order do not count.
+    /// Returns the digest of this overlay, independent of formatting and key order.
     pub fn digest(&self) -> String {
-        sha256_of_value(&serde_json::to_value(self).expect("an overlay is plain JSON"))
+        sha256_value_digest(&serde_json::to_value(self).expect("an overlay is plain JSON"))
     }
 }

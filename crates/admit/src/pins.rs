@@ -1,8 +1,8 @@
-//! `vouch.lock`: the full text of every definition that was admitted, so that a change is seen and can be shown.
+//! The contents of `vouch.lock`: every admitted definition in full, so that changes are detected and can be shown.
 //!
-//! The rules are in [`update`]: a blocked change never becomes the baseline, and a baseline outlives its tool. The last few
-//! blocked changes are kept even when the server takes them back. The file is JSON with sorted keys and a block for each
-//! tool, so that two branches merge; nothing in it is secret, all of it came from servers.
+//! Updates are in [`update`]: a blocked change never becomes the baseline, and a baseline outlives its tool. The last
+//! few blocked changes are kept even if the server reverts them. The file is JSON with sorted keys and one block per
+//! tool, so that branches merge. It holds no secrets, because all of it came from servers.
 
 mod update;
 
@@ -13,127 +13,129 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::change::sorted;
-use crate::{ChangeClass, digest_of};
+use crate::change::sort_keys;
+use crate::{ChangeClass, digest_definition};
 
-pub use update::Accepted;
+pub use update::AcceptedDefinition;
 
 const VERSION: u64 = 1;
 
-/// A definition that was admitted.
+/// An admitted definition.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Baseline {
+pub struct PinBaseline {
     pub digest: String,
     pub admitted: Timestamp,
     pub definition: Value,
 }
 
-/// A definition that was offered and not let in.
+/// A definition that was offered but not admitted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Pending {
+pub struct PendingDefinition {
     pub digest: String,
-    /// What changed; empty for a tool that was never admitted.
+    /// Classes of the change; empty for a tool that was never admitted.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub class: BTreeSet<ChangeClass>,
-    /// When it was first offered.
+    /// Time of the first offer.
     pub seen: Timestamp,
     pub definition: Value,
 }
 
+/// State of a pinned tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PinState {
-    /// The server offers it (perhaps changed: then something is pending).
+    /// Offered by the server. If it is offered changed, the change is pending.
     Admitted,
-    /// The server offered it once.
+    /// Admitted before, but no longer offered.
     Removed,
-    /// Never admitted; what was offered is pending.
+    /// Never admitted; the offered definition is pending.
     New,
 }
 
-/// What is remembered of one tool.
+/// The lock file's record of one tool.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Pin {
+pub struct ToolPin {
     pub state: PinState,
-    /// None only in [`PinState::New`].
+    /// `None` only for [`PinState::New`].
     #[serde(flatten)]
-    pub baseline: Option<Baseline>,
-    /// The digest of the overlay it was admitted with.
+    pub baseline: Option<PinBaseline>,
+    /// Digest of the overlay that the tool was admitted with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub overlay: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub pending: Option<Pending>,
-    /// What was offered, not let in and then taken back, the latest last: by it a copy under another name is known.
+    pub pending: Option<PendingDefinition>,
+    /// Definitions that were offered, blocked and then reverted, latest last. Renamed copies are detected by them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub blocked: Vec<Pending>,
+    pub blocked: Vec<PendingDefinition>,
 }
 
-/// The tools of one upstream by their own names.
+/// Pins of one upstream, by the server's tool names.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct UpstreamPins {
     #[serde(default)]
-    pub tools: BTreeMap<String, Pin>,
+    pub tools: BTreeMap<String, ToolPin>,
 }
 
-/// Everything that is pinned, by upstream.
+/// All pins, by upstream.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Pins {
+pub struct PinSet {
     upstreams: BTreeMap<String, UpstreamPins>,
 }
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct File {
+struct LockFileDocument {
     version: u64,
     upstreams: BTreeMap<String, UpstreamPins>,
 }
 
-/// Why a text is no lock.
+/// An error in the text of a lock file.
 #[derive(Debug, thiserror::Error)]
-pub enum PinsError {
+pub enum PinSetError {
     #[error("{0}")]
     Json(serde_json::Error),
-    #[error("the lock has version {0}, and only version {VERSION} is known")]
+    #[error("unsupported version {0}, expected {VERSION}")]
     Version(u64),
-    #[error("the lock has no version")]
+    #[error("missing `version`")]
     NoVersion,
-    #[error("a definition of `{0}` was edited: its digest does not belong to it")]
+    #[error("a definition of `{0}` was edited: its digest does not match")]
     Digest(String),
     #[error("`{0}` is admitted or removed, but its definition is missing")]
     NoBaseline(String),
 }
 
-impl Pins {
-    pub fn parse(text: &str) -> Result<Self, PinsError> {
+impl PinSet {
+    /// Parses the text of a lock file and verifies every digest in it.
+    pub fn parse(text: &str) -> Result<Self, PinSetError> {
         #[derive(Deserialize)]
-        struct Head {
+        struct LockFileHeader {
             version: Option<u64>,
         }
-        // The version first: what another one holds need not make sense here.
+        // Check the version first: another version may have another format.
         if !text.trim_start().starts_with('{') {
-            return Err(PinsError::NoVersion);
+            return Err(PinSetError::NoVersion);
         }
-        let head: Head = serde_json::from_str(text).map_err(PinsError::Json)?;
+        let head: LockFileHeader = serde_json::from_str(text).map_err(PinSetError::Json)?;
         match head.version {
             Some(VERSION) => {}
-            Some(other) => return Err(PinsError::Version(other)),
-            None => return Err(PinsError::NoVersion),
+            Some(other) => return Err(PinSetError::Version(other)),
+            None => return Err(PinSetError::NoVersion),
         }
-        let file: File = serde_json::from_str(text).map_err(PinsError::Json)?;
+        let file: LockFileDocument = serde_json::from_str(text).map_err(PinSetError::Json)?;
         for (upstream, pins) in &file.upstreams {
             for (tool, pin) in &pins.tools {
                 let name = || one_line(&format!("{upstream}/{tool}"));
                 if pin.baseline.is_none() && (pin.state != PinState::New || pin.pending.is_none()) {
-                    return Err(PinsError::NoBaseline(name()));
+                    return Err(PinSetError::NoBaseline(name()));
                 }
                 let admitted = pin.baseline.iter().map(|pin| (&pin.digest, &pin.definition));
                 let others = pin.pending.iter().chain(&pin.blocked);
                 let others = others.map(|offer| (&offer.digest, &offer.definition));
                 for (digest, definition) in admitted.chain(others) {
-                    if *digest != digest_of(definition) {
-                        return Err(PinsError::Digest(name()));
+                    if *digest != digest_definition(definition) {
+                        return Err(PinSetError::Digest(name()));
                     }
                 }
             }
@@ -141,29 +143,30 @@ impl Pins {
         Ok(Self { upstreams: file.upstreams })
     }
 
-    /// The same pins give the same text.
+    /// Returns the text of the lock file. Equal pins give equal text.
     pub fn to_text(&self) -> String {
-        let file = File { version: VERSION, upstreams: self.upstreams.clone() };
+        let file = LockFileDocument { version: VERSION, upstreams: self.upstreams.clone() };
         let value = serde_json::to_value(file).expect("pins are plain JSON");
-        contract::text::json(&sorted(&value))
+        contract::text::to_visible_json(&sort_keys(&value))
     }
 
-    /// The tools of one upstream; none before its first list was pinned.
+    /// Returns the pins of one upstream, or `None` until its first list has been pinned.
     pub fn upstream(&self, name: &str) -> Option<&UpstreamPins> {
         self.upstreams.get(name)
     }
 
-    /// Names of all upstreams that are pinned.
+    /// Returns the names of all pinned upstreams.
     pub fn upstreams(&self) -> impl Iterator<Item = &str> {
         self.upstreams.keys().map(String::as_str)
     }
 
-    pub fn pin(&self, upstream: &str, tool: &str) -> Option<&Pin> {
+    /// Returns the pin of one tool.
+    pub fn pin(&self, upstream: &str, tool: &str) -> Option<&ToolPin> {
         self.upstreams.get(upstream)?.tools.get(tool)
     }
 
-    /// What waits for a person: upstream, tool, what was offered.
-    pub fn pending(&self) -> impl Iterator<Item = (&str, &str, &Pin)> {
+    /// Returns all pins with a pending definition, as upstream, tool and pin.
+    pub fn iter_pending(&self) -> impl Iterator<Item = (&str, &str, &ToolPin)> {
         self.upstreams.iter().flat_map(|(upstream, pins)| {
             pins.tools
                 .iter()
@@ -172,8 +175,8 @@ impl Pins {
         })
     }
 
-    /// Forgets an upstream; its next list is its first. True if it was pinned.
-    pub fn forget(&mut self, upstream: &str) -> bool {
+    /// Removes all pins of an upstream, so that its next list counts as its first. Returns true if it was pinned.
+    pub fn remove_upstream(&mut self, upstream: &str) -> bool {
         self.upstreams.remove(upstream).is_some()
     }
 }

@@ -1,20 +1,20 @@
-//! What the operator decided about one upstream: how strict, which changes pass, which tools at all.
+//! The operator's policy for one upstream: strictness, allowed changes and allowed tools.
 
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Allowlist, Change, ChangeClass};
+use crate::{ChangeClass, ToolAllowlist, ToolDefinitionChange};
 
-/// Who offers the tools, and where the operator's overlays for them are. Both appear in remedies.
+/// Name of an upstream and location of its overlays. Both appear in remedies.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Upstream {
+pub struct UpstreamIdentity {
     pub name: String,
-    /// The folder of all overlays, as people write it: `contracts`.
+    /// Folder of all overlays as shown to people, for example `contracts`.
     pub contracts: String,
 }
 
-impl Upstream {
+impl UpstreamIdentity {
     pub fn new(name: impl Into<String>) -> Self {
         Self { name: name.into(), contracts: "contracts".into() }
     }
@@ -24,55 +24,60 @@ impl Upstream {
         Self { contracts: folder.into(), ..self }
     }
 
-    /// Where the overlay of a tool is, for people.
+    /// Returns the path of a tool's overlay file as shown to people.
     pub(crate) fn overlay_file(&self, tool: &str) -> String {
         format!("{}/{}/{tool}.json", self.contracts, self.name)
     }
 }
 
-/// Whether an overlay's file can have the name of this tool: one that MCP allows, and that hides no file.
-pub fn is_file_name(tool: &str) -> bool {
+/// Returns true if the tool's name can be the name of an overlay file: MCP allows it, and it does not start with a dot.
+pub fn is_overlay_file_name(tool: &str) -> bool {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
     (1..=128).contains(&tool.len()) && tool.chars().all(is_plain) && !tool.starts_with('.')
 }
 
-/// How much an upstream may leave out.
+/// Strictness of admission.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Mode {
+pub enum AdmissionMode {
     /// A finding of severity error refuses the tool.
     #[default]
     Default,
-    /// A warning refuses too, and a tool that came after the upstream was pinned waits for a person.
+    /// A warning refuses the tool too, and a tool that appears after the upstream was pinned is quarantined.
     Strict,
-    /// Nothing is refused that can run at all. It is marked, so that a team sees what the default would refuse.
+    /// Every tool that can run does run. Tools that the default mode would refuse are marked as observed.
     ///
-    /// What cannot run: an entry without a usable name, two entries of one name (nobody can tell which one answers), an
-    /// input schema that does not compile or describes no object (clients drop the whole list for it), a definition
-    /// beyond the limits of size and depth. A tool without any input schema takes every object; an output schema that does not compile
-    /// is left out, so answers pass unchecked.
+    /// Some entries cannot run even so:
+    ///
+    /// - an entry without a usable name, or with a name that another entry has;
+    /// - an input schema that does not compile or does not describe an object (clients drop the whole list for it);
+    /// - a definition over the size or depth limit.
+    ///
+    /// A tool without an input schema accepts every object. An output schema that does not compile is ignored, so the
+    /// answers pass unchecked.
     Observe,
 }
 
-/// What the operator decided about one upstream.
+/// The operator's admission policy for one upstream.
 #[derive(Clone, Debug, Default)]
-pub struct Policy {
-    pub mode: Mode,
-    /// Changes that become the new baseline without anybody's `vouch accept`. [`ChangeClass::Instruction`] in it has no
-    /// effect: new orders to the model are always shown to a person.
+pub struct AdmissionPolicy {
+    pub mode: AdmissionMode,
+    /// Changes that become the new baseline without `vouch accept`. [`ChangeClass::Instruction`] has no effect here:
+    /// new instructions to the model always need a person's approval.
     pub allow_changes: BTreeSet<ChangeClass>,
-    pub allowed: Allowlist,
-    /// A tool that came after the upstream was pinned waits for a person, as under [`Mode::Strict`]: for whoever cannot
-    /// pin it, because a tool that runs unpinned may become another one unseen.
+    pub allowed: ToolAllowlist,
+    /// Quarantines a tool that appears after the upstream was pinned, as [`AdmissionMode::Strict`] does. Set this if
+    /// the pins cannot be written, because a tool that runs unpinned could change unnoticed.
     pub hold_new: bool,
 }
 
-impl Policy {
-    pub fn new(mode: Mode) -> Self {
+impl AdmissionPolicy {
+    pub fn new(mode: AdmissionMode) -> Self {
         Self { mode, ..Self::default() }
     }
 
-    pub(crate) fn lets_pass(&self, change: &Change) -> bool {
+    /// Returns true if every class of the change is allowed.
+    pub(crate) fn allows_change(&self, change: &ToolDefinitionChange) -> bool {
         change
             .classes
             .iter()

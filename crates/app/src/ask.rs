@@ -1,19 +1,19 @@
-//! The parts of an ask that are assembled from the configuration: who plans, and which tools there are.
+//! The parts of `vouch ask` that are assembled from the configuration: the planner, the summarizer and the tools.
 
 mod discover;
 mod planner;
 
-pub use discover::Finder;
-pub use planner::{Minds, choose};
+pub use discover::ToolDiscovery;
+pub use planner::{PlannerAndSummarizer, select_planner};
 
-/// The principal of an ask, as rules and allowlists name it.
-pub const PRINCIPAL: &str = "cli";
+/// Principal of `vouch ask`, as rules and allowlists name it.
+pub const ASK_PRINCIPAL: &str = "cli";
 
-/// Who chooses the tool.
+/// The planner chosen on the command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PlannerChoice {
-    /// The planner in this program.
+    /// The built-in planner.
     Embedded,
-    /// The configured model.
+    /// The configured language model.
     Model,
 }

@@ -1,4 +1,4 @@
-//! Arguments from the shell: words become values of the types that the tool's input schema declares.
+//! Parses tool arguments from the command line into the types that the tool's input schema declares.
 
 use serde_json::{Map, Value};
 
@@ -6,46 +6,48 @@ use serde_json::{Map, Value};
 pub fn from_json(text: &str) -> Result<Map<String, Value>, String> {
     match serde_json::from_str(text) {
         Ok(Value::Object(map)) => Ok(map),
-        Ok(_) => Err("--json takes a JSON object that holds the arguments".to_owned()),
-        Err(error) => Err(format!("--json is not valid JSON: {error}")),
+        Ok(_) => Err("--json takes a JSON object with the arguments".to_owned()),
+        Err(error) => Err(format!("invalid JSON in --json: {error}")),
     }
 }
 
-/// `key=value` is read by the schema, `key:=value` as JSON.
+/// Parses the arguments of a call from pairs: `key=value` follows the schema, `key:=value` is JSON.
 pub fn from_pairs(pairs: &[String], schema: &Value) -> Result<Map<String, Value>, String> {
     let mut arguments = Map::new();
     for pair in pairs {
         let (key, text) = pair
             .split_once('=')
             .filter(|(key, _)| !key.is_empty() && *key != ":")
-            .ok_or_else(|| format!("`{pair}` is not an argument; write key=value or key:=JSON"))?;
+            .ok_or_else(|| format!("invalid argument `{pair}`: expected key=value or key:=JSON"))?;
         let (key, value) = match key.strip_suffix(':') {
-            Some(key) => (key, json(key, text)?),
-            None => (key, typed(key, text, schema)?),
+            Some(key) => (key, parse_json_value(key, text)?),
+            None => (key, parse_typed_value(key, text, schema)?),
         };
         if arguments.insert(key.to_owned(), value).is_some() {
-            return Err(format!("`{key}` is given twice"));
+            return Err(format!("duplicate argument `{key}`"));
         }
     }
     Ok(arguments)
 }
 
-fn typed(key: &str, text: &str, schema: &Value) -> Result<Value, String> {
+fn parse_typed_value(key: &str, text: &str, schema: &Value) -> Result<Value, String> {
     let property = schema.get("properties").and_then(|properties| properties.get(key));
-    let types = property.map(|property| types(property, schema)).unwrap_or_default();
-    // Whatever may be a string is one: nobody should have to quote text twice.
+    let types = property.map(|property| property_types(property, schema)).unwrap_or_default();
+    // A value that may be a string is taken as one, so that text does not have to be quoted twice.
     if types.is_empty() || types.contains(&"string") {
         return Ok(text.into());
     }
-    json(key, text).map_err(|_| format!("`{key}` takes {}; `{text}` is none", types.join(" or ")))
+    parse_json_value(key, text).map_err(|_| {
+        format!("invalid value for `{key}`: expected {}, got `{text}`", types.join(" or "))
+    })
 }
 
-fn json(key: &str, text: &str) -> Result<Value, String> {
-    serde_json::from_str(text).map_err(|error| format!("`{key}` is not valid JSON: {error}"))
+fn parse_json_value(key: &str, text: &str) -> Result<Value, String> {
+    serde_json::from_str(text).map_err(|error| format!("invalid JSON for `{key}`: {error}"))
 }
 
-/// The types that a property may have, its own `$ref` followed.
-fn types<'a>(property: &'a Value, schema: &'a Value) -> Vec<&'a str> {
+/// Returns the JSON types that a property may have; one `$ref` is followed.
+fn property_types<'a>(property: &'a Value, schema: &'a Value) -> Vec<&'a str> {
     let target = property
         .get("$ref")
         .and_then(Value::as_str)
@@ -77,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn words_become_values() {
+    fn pairs_are_parsed_by_schema_type() {
         let pairs = [
             "text=12",
             "count=12",
@@ -100,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_argument_is_named() {
+    fn rejects_malformed_pairs() {
         let errors: Vec<_> = [
             &["text"][..],
             &["=x"],
@@ -114,13 +116,13 @@ mod tests {
         .map(|pairs| check(pairs).unwrap_err())
         .collect();
         insta::assert_snapshot!(errors.join("\n"), @"
-        `text` is not an argument; write key=value or key:=JSON
-        `=x` is not an argument; write key=value or key:=JSON
-        `:=1` is not an argument; write key=value or key:=JSON
-        `count` takes integer; `x` is none
-        `on` takes boolean; `yes` is none
-        `text` is given twice
-        `text` is not valid JSON: expected value at line 1 column 1
+        invalid argument `text`: expected key=value or key:=JSON
+        invalid argument `=x`: expected key=value or key:=JSON
+        invalid argument `:=1`: expected key=value or key:=JSON
+        invalid value for `count`: expected integer, got `x`
+        invalid value for `on`: expected boolean, got `yes`
+        duplicate argument `text`
+        invalid JSON for `text`: expected value at line 1 column 1
         ");
     }
 }

@@ -1,57 +1,61 @@
-//! A campaign, from what somebody asks for to workers that run: what `vouch fuzz` and `vouch serve` have in common.
+//! Prepares and starts fuzz campaigns, for `vouch fuzz` and for the campaign pack of `vouch serve`.
 //!
 //! ```text
-//!  echidna.yaml, [fuzz], flags ──► plan ──► subject (compiled, deployed) ──► Prepared ──► workers, on a Seat for agents
+//!  echidna.yaml, [fuzz], flags ──► plan ──► target (compiled, deployed) ──► PreparedCampaign ──► workers
 //!                                                                               │
-//!                                                 corpus, reproducers: keep ◄───┴───► coverage: cover
+//!                                               corpus and reproducers: corpus ◄┴► coverage_report
 //! ```
 //!
-//! Compiling is the work of `solidity`, fuzzing of `fuzz`, steering of `pack_campaign`. What a person sees of it is the work
-//! of the commands.
+//! Compiling is done by `solidity`, fuzzing by `fuzz`, steering by `pack_campaign`. The commands print the results.
+//! Start at [`plan::CampaignPlan`], then [`PreparedCampaign`].
 
-pub mod agents;
+pub mod agent_server;
 mod corpus;
-pub mod cover;
+pub mod coverage_report;
 pub mod demo;
 pub mod plan;
-pub mod served;
-pub mod subject;
+pub mod server_campaigns;
+pub mod target;
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use ::fuzz::campaign::{Campaign, Command, Recorder, Start};
+use ::fuzz::campaign::{Campaign, CampaignCommand, CampaignOptions, CampaignRecorder};
 use ::fuzz::corpus::CorpusRecorder;
-use ::fuzz::generate::Dictionary;
-use ::fuzz::reproducer::foundry::{Scene, SceneSource};
-use pack_campaign::{CommandLog, Live, Seat};
+use ::fuzz::generate::ValueDictionary;
+use ::fuzz::reproducer::foundry::{ReproducerScene, SceneSource};
+use pack_campaign::{CampaignSlot, CommandLog, LiveCampaign};
 
 use crate::context::NoticeSink;
-use crate::failure::{Explain, Result};
-use corpus::Corpus;
-use plan::Plan;
-use subject::Subject;
+use crate::failure::{FailureExt, Result};
+use corpus::CampaignCorpus;
+use plan::CampaignPlan;
+use target::DeployedTarget;
 
-/// All that a campaign needs is there.
-pub struct Prepared {
-    start: Start,
-    scene: Scene,
-    /// The folder of the corpus.
-    output: Option<PathBuf>,
+/// A campaign that is ready to start: target deployed, folders open, corpus loaded.
+pub struct PreparedCampaign {
+    start: CampaignOptions,
+    scene: ReproducerScene,
+    /// Corpus folder; `None` if nothing is stored.
+    corpus_dir: Option<PathBuf>,
     is_paused: bool,
 }
 
-impl Prepared {
-    /// Opens the folders that the campaign will use, and reads its corpus.
-    pub fn new(notices: &dyn NoticeSink, plan: &Plan, subject: &Subject) -> Result<Self> {
-        let Plan { settings, .. } = plan;
-        cover::make_folder(settings)?;
-        let corpus = settings.corpus_dir.as_deref().map(Corpus::open).transpose()?;
+impl PreparedCampaign {
+    /// Creates the output folders and loads the corpus.
+    pub fn new(
+        notices: &dyn NoticeSink,
+        plan: &CampaignPlan,
+        subject: &DeployedTarget,
+    ) -> Result<Self> {
+        let CampaignPlan { settings, .. } = plan;
+        coverage_report::create_report_folder(settings)?;
+        let corpus = settings.corpus_dir.as_deref().map(CampaignCorpus::open).transpose()?;
         let sequences = match &corpus {
-            Some(corpus) => corpus.load(notices, &subject.target)?,
+            Some(corpus) => corpus.load_sequences(notices, &subject.target)?,
             None => Vec::new(),
         };
-        let scene = Scene::from_source(
+        let scene = ReproducerScene::from_source(
             SceneSource {
                 target: &subject.target,
                 contract: subject.contract,
@@ -59,12 +63,12 @@ impl Prepared {
             },
             settings,
         );
-        let recorder: Box<dyn Recorder> = match corpus {
-            Some(Corpus { folder }) => Box::new(CorpusRecorder::new(folder, scene.clone())),
+        let recorder: Box<dyn CampaignRecorder> = match corpus {
+            Some(CampaignCorpus { folder }) => Box::new(CorpusRecorder::new(folder, scene.clone())),
             None => Box::new(()),
         };
-        let start = Start {
-            dictionary: Dictionary::of(&subject.target, settings),
+        let start = CampaignOptions {
+            dictionary: ValueDictionary::from_target(&subject.target, settings),
             target: subject.target.clone(),
             settings: settings.clone(),
             workers: plan.workers,
@@ -72,17 +76,17 @@ impl Prepared {
             commands: Vec::new(),
             recorder,
         };
-        Ok(Self { start, scene, output: settings.corpus_dir.clone(), is_paused: false })
+        Ok(Self { start, scene, corpus_dir: settings.corpus_dir.clone(), is_paused: false })
     }
 
-    /// Commands of an earlier run are given again, each in the same round.
-    pub fn with_commands(mut self, commands: Vec<(u64, Command)>) -> Self {
+    /// Replays the commands of an earlier run, each in its original round.
+    pub fn with_commands(mut self, commands: Vec<(u64, CampaignCommand)>) -> Self {
         self.start.commands = commands;
         self
     }
 
-    /// Whether it waits for somebody who lets it begin.
-    pub fn paused(mut self, is_paused: bool) -> Self {
+    /// Sets whether the campaign starts paused, until it is resumed.
+    pub fn with_paused(mut self, is_paused: bool) -> Self {
         self.is_paused = is_paused;
         self
     }
@@ -94,26 +98,27 @@ impl Prepared {
             false => Campaign::start(self.start),
         };
         started
-            .explain("cannot start the threads of the campaign")
-            .hint("try fewer: vouch fuzz --workers 1")
+            .explain("failed to start the campaign threads")
+            .hint("use fewer workers: run `vouch fuzz --workers 1`")
     }
 
-    /// The same where agents can watch and steer. What they do is written down beside the corpus.
-    pub fn start_on(self, seat: &Seat) -> Result<Campaign> {
-        let log = match &self.output {
+    /// Starts the workers on a campaign slot, where agents can watch and steer.
+    ///
+    /// The agents' commands are logged in the corpus folder.
+    pub fn start_on_slot(self, seat: &CampaignSlot) -> Result<Campaign> {
+        let log = match &self.corpus_dir {
             Some(folder) => {
-                let failed =
-                    format!("cannot keep what agents do in the folder {}", folder.display());
+                let failed = format!("failed to open the command log in {}", folder.display());
                 let log = CommandLog::open(folder).explain(&failed)?;
-                let again = log.note_again(&self.start.commands, &self.start.target);
+                let again = log.append_replayed_commands(&self.start.commands, &self.start.target);
                 again.explain(&failed)?;
                 log
             }
-            None => CommandLog::none(),
+            None => CommandLog::disabled(),
         };
-        let (scene, output) = (Some(self.scene.clone()), self.output.clone());
+        let (scene, output) = (Some(self.scene.clone()), self.corpus_dir.clone());
         let campaign = self.start()?;
-        seat.begin(Live { shared: Arc::clone(campaign.shared()), output, scene, log });
+        seat.set_live(LiveCampaign { shared: Arc::clone(campaign.shared()), output, scene, log });
         Ok(campaign)
     }
 }

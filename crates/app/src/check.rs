@@ -1,4 +1,4 @@
-//! Checking one server: [`target`] decides which server is meant, [`drafts`] writes draft overlays for its tools.
+//! Checks one server: [`target`] resolves the server, [`drafts`] writes draft overlays for its tools.
 
 pub mod drafts;
 pub mod target;

@@ -1,6 +1,7 @@
-//! The MCP clients that `vouch` knows how to configure: which file, which shape, which command does it for you.
+//! The MCP clients that `vouch connect` can configure: their files, file formats and commands.
 //!
-//! Merging into a file that is there is in `json` and `toml`; neither touches anything but our own entry.
+//! `json` and `toml` merge an entry into an existing file and change nothing else. [`servers`] reads the servers
+//! that a client's file lists.
 
 pub mod json;
 mod launch;
@@ -12,13 +13,13 @@ use std::str::FromStr;
 
 use serde_json::{Value, json};
 
-use crate::env::{Environment, Var};
-use launch::quote;
-pub use launch::{Launch, Way, url};
+use crate::env::{EnvVar, Environment};
+use launch::quote_word;
+pub use launch::{ClientConnection, LaunchCommand, local_url};
 
 /// An MCP client that can be configured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Client {
+pub enum McpClient {
     ClaudeCode,
     Cursor,
     VsCode,
@@ -26,21 +27,21 @@ pub enum Client {
     ClaudeDesktop,
 }
 
-/// How a file keeps its servers.
+/// The format in which a client's file lists its servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Shape {
-    /// An object under this key.
+pub enum ClientFileFormat {
+    /// A JSON object under this key.
     Json(&'static str),
     /// Tables `[mcp_servers.<name>]`.
     Toml,
 }
 
-impl Client {
+impl McpClient {
     /// All clients, in the order in which the help lists them.
     pub const ALL: [Self; 5] =
         [Self::ClaudeCode, Self::Cursor, Self::VsCode, Self::Codex, Self::ClaudeDesktop];
 
-    /// The name by which the command line knows the client.
+    /// Returns the client's name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::ClaudeCode => "claude-code",
@@ -51,8 +52,8 @@ impl Client {
         }
     }
 
-    /// Returns the client's name for people.
-    pub fn title(self) -> &'static str {
+    /// Returns the client's display name.
+    pub fn display_name(self) -> &'static str {
         match self {
             Self::ClaudeCode => "Claude Code",
             Self::Cursor => "Cursor",
@@ -62,24 +63,26 @@ impl Client {
         }
     }
 
-    /// Returns the layout of the client's file.
-    pub fn shape(self) -> Shape {
+    /// Returns the format of the client's file.
+    pub fn file_format(self) -> ClientFileFormat {
         match self {
-            Self::ClaudeCode | Self::Cursor | Self::ClaudeDesktop => Shape::Json("mcpServers"),
-            Self::VsCode => Shape::Json("servers"),
-            Self::Codex => Shape::Toml,
+            Self::ClaudeCode | Self::Cursor | Self::ClaudeDesktop => {
+                ClientFileFormat::Json("mcpServers")
+            }
+            Self::VsCode => ClientFileFormat::Json("servers"),
+            Self::Codex => ClientFileFormat::Toml,
         }
     }
 
-    /// Where the configuration is; None where that needs a home folder and there is none.
-    pub fn file(self, root: &Path, environment: &Environment) -> Option<PathBuf> {
-        let home = || environment.get(Var::Home).map(PathBuf::from);
+    /// Returns the path of the client's configuration; `None` if it depends on an unset home folder.
+    pub fn config_path(self, root: &Path, environment: &Environment) -> Option<PathBuf> {
+        let home = || environment.get(EnvVar::Home).map(PathBuf::from);
         match self {
             Self::ClaudeCode => Some(root.join(".mcp.json")),
             Self::Cursor => Some(root.join(".cursor/mcp.json")),
             Self::VsCode => Some(root.join(".vscode/mcp.json")),
             Self::Codex => {
-                let own = environment.get(Var::CodexHome).map(PathBuf::from);
+                let own = environment.get(EnvVar::CodexHome).map(PathBuf::from);
                 own.or_else(|| Some(home()?.join(".codex")))
                     .map(|folder| folder.join("config.toml"))
             }
@@ -94,45 +97,45 @@ impl Client {
         }
     }
 
-    /// Every file that may list servers: ours to write, and those of the user, which are only read.
-    pub fn files(self, root: &Path, environment: &Environment) -> Vec<PathBuf> {
-        let home = environment.get(Var::Home).map(PathBuf::from);
+    /// Returns every file that may list servers: the one that `vouch` writes, and the user's own, which is only read.
+    pub fn server_list_paths(self, root: &Path, environment: &Environment) -> Vec<PathBuf> {
+        let home = environment.get(EnvVar::Home).map(PathBuf::from);
         let own = match self {
             Self::ClaudeCode => home.map(|home| home.join(".claude.json")),
             Self::Cursor => home.map(|home| home.join(".cursor/mcp.json")),
             Self::VsCode | Self::Codex | Self::ClaudeDesktop => None,
         };
-        self.file(root, environment).into_iter().chain(own).collect()
+        self.config_path(root, environment).into_iter().chain(own).collect()
     }
 
-    /// How the client's file names the project, so that a file in version control works for everybody.
-    fn root_word(self) -> Option<&'static str> {
+    /// Returns the placeholder for the project folder, so that a file in version control works on every machine.
+    fn root_placeholder(self) -> Option<&'static str> {
         match self {
-            // It starts servers in the project.
+            // Claude Code starts servers in the project folder.
             Self::ClaudeCode => None,
             Self::Cursor | Self::VsCode => Some("${workspaceFolder}"),
             Self::Codex | Self::ClaudeDesktop => None,
         }
     }
 
-    /// True where the file is the user's and serves every project, so that it must name this one.
+    /// Returns true if the file applies to every project, so that the entry must name this one.
     fn is_global(self) -> bool {
         matches!(self, Self::Codex | Self::ClaudeDesktop)
     }
 
-    /// Returns true if the client connects over HTTP.
-    pub fn speaks_http(self) -> bool {
+    /// Returns true if the client can connect over HTTP.
+    pub fn supports_http(self) -> bool {
         self != Self::ClaudeDesktop
     }
 
-    /// The client's entry for this server, as it stands in its file.
-    pub fn entry(self, way: &Way) -> Value {
-        self.entry_for(way, self.root_word(), self.is_global())
+    /// Returns the entry for this server in the client's file.
+    pub fn server_entry(self, way: &ClientConnection) -> Value {
+        self.build_entry(way, self.root_placeholder(), self.is_global())
     }
 
-    fn entry_for(self, way: &Way, root_word: Option<&str>, global: bool) -> Value {
+    fn build_entry(self, way: &ClientConnection, root_word: Option<&str>, global: bool) -> Value {
         match way {
-            Way::Stdio(launch) => {
+            ClientConnection::Stdio(launch) => {
                 let args = launch.arguments(root_word, global);
                 let mut entry = json!({"command": launch.program, "args": args});
                 if self == Self::VsCode {
@@ -140,11 +143,11 @@ impl Client {
                 }
                 entry
             }
-            Way::Http { url, token: false } => match self {
+            ClientConnection::Http { url, token: false } => match self {
                 Self::ClaudeCode | Self::VsCode => json!({"type": "http", "url": url}),
                 _ => json!({"url": url}),
             },
-            Way::Http { url, token: true } => {
+            ClientConnection::Http { url, token: true } => {
                 let headers = |variable| json!({"Authorization": format!("Bearer {variable}")});
                 match self {
                     Self::ClaudeCode => {
@@ -160,30 +163,30 @@ impl Client {
         }
     }
 
-    /// A command that makes the client connect, where it has one.
-    pub fn one_liner(self, name: &str, way: &Way) -> Option<String> {
+    /// Returns the client's own command that adds this server, if it has one.
+    pub fn add_command(self, name: &str, way: &ClientConnection) -> Option<String> {
         match (self, way) {
-            (Self::ClaudeCode, Way::Stdio(launch)) => {
+            (Self::ClaudeCode, ClientConnection::Stdio(launch)) => {
                 Some(format!("claude mcp add {name} -- {}", launch.command_line()))
             }
-            (Self::ClaudeCode, Way::Http { url, token }) => {
+            (Self::ClaudeCode, ClientConnection::Http { url, token }) => {
                 let header = " --header \"Authorization: Bearer $VOUCH_TOKEN\"";
                 let header = if *token { header } else { "" };
                 Some(format!("claude mcp add --transport http {name} {url}{header}"))
             }
             (Self::VsCode, _) => {
                 let mut entry = json!({"name": name});
-                // It goes into the user's own configuration, which serves every project.
-                let parts = self.entry_for(way, None, true);
+                // The command changes the user's configuration, which applies to every project.
+                let parts = self.build_entry(way, None, true);
                 for (key, value) in parts.as_object().into_iter().flatten() {
                     entry[key] = value.clone();
                 }
-                Some(format!("code --add-mcp {}", quote(&entry.to_string())))
+                Some(format!("code --add-mcp {}", quote_word(&entry.to_string())))
             }
-            (Self::Codex, Way::Stdio(launch)) => {
+            (Self::Codex, ClientConnection::Stdio(launch)) => {
                 Some(format!("codex mcp add {name} -- {}", launch.command_line()))
             }
-            (Self::Codex, Way::Http { url, token }) => {
+            (Self::Codex, ClientConnection::Http { url, token }) => {
                 let token = if *token { " --bearer-token-env-var VOUCH_TOKEN" } else { "" };
                 Some(format!("codex mcp add {name} --url {url}{token}"))
             }
@@ -191,19 +194,19 @@ impl Client {
         }
     }
 
-    /// The whole file, if it held nothing else.
-    pub fn snippet(self, name: &str, way: &Way) -> String {
-        let entry = self.entry(way);
-        match self.shape() {
-            Shape::Json(key) => json::insert("", key, name, &entry),
-            Shape::Toml => toml::insert("", name, &entry),
+    /// Returns the text of a file that holds only this entry.
+    pub fn config_snippet(self, name: &str, way: &ClientConnection) -> String {
+        let entry = self.server_entry(way);
+        match self.file_format() {
+            ClientFileFormat::Json(key) => json::insert_entry("", key, name, &entry),
+            ClientFileFormat::Toml => toml::insert_server("", name, &entry),
         }
-        .expect("an empty file takes an entry")
+        .expect("an empty file accepts an entry")
         .unwrap_or_default()
     }
 }
 
-impl FromStr for Client {
+impl FromStr for McpClient {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
         let found = Self::ALL.into_iter().find(|client| client.name() == text);
@@ -211,15 +214,15 @@ impl FromStr for Client {
     }
 }
 
-/// Why a file cannot be merged into.
+/// An error while merging an entry into a client's file.
 #[derive(Debug, thiserror::Error)]
 pub enum MergeError {
-    #[error("it is not plain JSON (comments are not supported here)")]
+    #[error("invalid JSON (comments are not supported here)")]
     Json(#[source] serde_json::Error),
-    #[error("its `{0}` is not an object")]
+    #[error("`{0}` is not an object")]
     Object(String),
-    #[error("it is not valid TOML")]
+    #[error("invalid TOML")]
     Toml(#[source] toml_edit::TomlError),
-    #[error("its `{0}` is not a table")]
+    #[error("`{0}` is not a table")]
     Table(String),
 }

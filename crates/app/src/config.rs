@@ -1,17 +1,16 @@
-//! Configuration: defaults, `vouch.toml`, environment and flags, lowered into one validated [`Settings`].
+//! Configuration: defaults, `vouch.toml`, environment and flags, merged into one validated [`Settings`].
 //!
 //! ```text
 //!  config/defaults.toml ─┐
-//!  vouch.toml            ├─► Layer (raw, each value checked where it stands) ──► Settings (what commands use)
+//!  vouch.toml            ├─► ConfigLayer (raw, every value checked at its location) ──► Settings (used by commands)
 //!  environment           │
 //!  flags                ─┘    later layers win
 //! ```
 //!
-//! A mistake is reported with file and line, and an unknown key with the nearest known one. Start at [`load`].
+//! An error names file and line; an unknown key is reported with the nearest known one. Start at [`load_settings`].
 
 mod ask;
 mod campaign;
-mod check;
 mod clients;
 mod context;
 mod error;
@@ -21,7 +20,8 @@ mod gateway;
 mod globs;
 mod keys;
 mod layer;
-mod place;
+mod location;
+mod parse;
 mod private;
 mod reference;
 mod rule;
@@ -29,49 +29,52 @@ mod settings;
 mod upstream;
 mod values;
 
-pub use ask::{Planner, Provider};
-pub use campaign::{Aim, Campaign, pair};
-pub use context::{EmbeddingEndpoint, Embeddings};
-pub use error::{ConfigError, nearest, suggest};
-pub use layer::Layer;
-pub use reference::Reference;
-pub use settings::{Pack, Policy, Settings, TokenSource};
+pub use ask::{ModelProvider, PlannerConfig};
+pub use campaign::{CampaignPackSettings, CampaignTarget, pair_targets};
+pub use context::{EmbeddingEndpoint, EmbeddingSettings};
+pub use error::{ConfigError, nearest_name, suggest_name};
+pub use layer::ConfigLayer;
+pub use reference::SecretReference;
+pub use settings::{ApprovalPolicy, Settings, TokenSource, ToolPack};
 pub use upstream::{
-    Change, Connection, Grants, NotResolved, Sandbox, Upstream, UpstreamName, UpstreamPolicy,
+    DefinitionChange, SandboxConfig, SandboxGrants, UnresolvedSecretError, UpstreamConfig,
+    UpstreamConnection, UpstreamName, UpstreamPolicy,
 };
-pub(crate) use values::Variable;
-pub use values::{Address, Endpoint, Host};
+pub(crate) use values::VariableName;
+pub use values::{EndpointUrl, ListenHost, ServerUrl};
 
 use std::path::{Path, PathBuf};
 
-use crate::env::{Environment, Var};
+use crate::env::{EnvVar, Environment};
 use crate::failure::{Failure, FailureKind};
 
-/// What `vouch init` writes: every key with its default, commented out.
+/// The file that `vouch init` writes: every key with its default, commented out.
 pub const TEMPLATE: &str = include_str!("config/template.toml");
 const DEFAULTS: &str = include_str!("config/defaults.toml");
 /// The name of the configuration file.
 pub const FILE_NAME: &str = "vouch.toml";
 
-/// What the command line says about where to look.
+/// The project's location as given on the command line.
 #[derive(Clone, Debug, Default)]
-pub struct Place {
+pub struct ProjectLocation {
+    /// Value of `--root`.
     pub root: Option<PathBuf>,
+    /// Value of `--config`.
     pub config: Option<PathBuf>,
 }
 
-/// A configuration file as it was read.
+/// The text of a configuration file.
 #[derive(Clone, Debug)]
-pub struct Source {
+pub struct ConfigSource {
     pub path: PathBuf,
     pub text: String,
 }
 
-/// Reads all layers and checks them.
-pub fn load(
-    place: &Place,
+/// Reads all layers, merges and validates them.
+pub fn load_settings(
+    place: &ProjectLocation,
     environment: &Environment,
-    flags: Layer,
+    flags: ConfigLayer,
 ) -> Result<Settings, ConfigError> {
     let here = std::env::current_dir().map_err(ConfigError::NoCurrentFolder)?;
     load_from(&here, place, environment, flags)
@@ -79,49 +82,55 @@ pub fn load(
 
 fn load_from(
     here: &Path,
-    place: &Place,
+    place: &ProjectLocation,
     environment: &Environment,
-    flags: Layer,
+    flags: ConfigLayer,
 ) -> Result<Settings, ConfigError> {
     let given = |flag: &Option<PathBuf>, var| {
         flag.clone().or_else(|| environment.get(var).map(PathBuf::from)).map(|path| here.join(path))
     };
-    let located =
-        find::locate(here, given(&place.root, Var::Root), given(&place.config, Var::Config))?;
-    lower(here, located, environment, flags)
+    let located = find::locate_project(
+        here,
+        given(&place.root, EnvVar::Root),
+        given(&place.config, EnvVar::Config),
+    )?;
+    build_settings(here, located, environment, flags)
 }
 
-/// What another text of the file would come to: it is asked before the file is changed.
-pub fn would_be(
+/// Returns the settings that the file would load to with another text, before the file is changed.
+pub fn preview_settings(
     settings: &Settings,
     file: &Path,
     text: String,
     environment: &Environment,
 ) -> Result<Settings, ConfigError> {
-    let source = Source { path: file.to_owned(), text };
-    let located = find::Located { root: settings.root.clone(), source: Some(source) };
-    lower(&settings.root, located, environment, Layer::default())
+    let source = ConfigSource { path: file.to_owned(), text };
+    let located = find::LocatedProject { root: settings.root.clone(), source: Some(source) };
+    build_settings(&settings.root, located, environment, ConfigLayer::default())
 }
 
-fn lower(
+fn build_settings(
     here: &Path,
-    located: find::Located,
+    located: find::LocatedProject,
     environment: &Environment,
-    flags: Layer,
+    flags: ConfigLayer,
 ) -> Result<Settings, ConfigError> {
     let file = match &located.source {
-        Some(source) => Layer::from_file(source)?,
-        None => Layer::default(),
+        Some(source) => ConfigLayer::from_file(source)?,
+        None => ConfigLayer::default(),
     };
-    let defaults = Source { path: "defaults.toml".into(), text: DEFAULTS.to_owned() };
-    let mut defaults = Layer::from_file(&defaults)?;
+    let defaults = ConfigSource { path: "defaults.toml".into(), text: DEFAULTS.to_owned() };
+    let mut defaults = ConfigLayer::from_file(&defaults)?;
     defaults.server.port = flags.default_port.or(defaults.server.port);
-    let layer = flags.over(Layer::from_environment(here, environment)?).over(file).over(defaults);
+    let layer = flags
+        .merge_over(ConfigLayer::from_environment(here, environment)?)
+        .merge_over(file)
+        .merge_over(defaults);
     Settings::new(located, layer, environment)
 }
 
-/// Turns a mistake in the configuration into a failure with its hint.
-pub fn wrong_config(error: ConfigError) -> Failure {
+/// Converts a configuration error into a usage failure with its hint.
+pub fn config_failure(error: ConfigError) -> Failure {
     let hint = error.hint();
     Failure::from(error).with_hint(hint).with_kind(FailureKind::Usage)
 }

@@ -1,9 +1,9 @@
-//! The surroundings of a command: environment, location of the project, and the sink for text meant for people.
+//! The context of a command: environment, project location, and the sink for text meant for people.
 
 use std::fmt;
 use std::sync::Arc;
 
-use crate::config::{self, Layer, Place, Settings, wrong_config};
+use crate::config::{self, ConfigLayer, ProjectLocation, Settings, config_failure};
 use crate::env::Environment;
 use crate::failure::{Failure, Result};
 
@@ -19,13 +19,13 @@ pub trait NoticeSink: fmt::Debug + Send + Sync {
     fn report(&self, failure: &Failure);
 }
 
-/// The surroundings that every command shares.
+/// The context that every command shares.
 #[derive(Clone, Debug)]
 pub struct AppContext {
     /// The environment variables as they were at the start.
     pub environment: Environment,
     /// The project's location as given on the command line.
-    pub place: Place,
+    pub location: ProjectLocation,
     /// The sink for text meant for people.
     pub notices: Arc<dyn NoticeSink>,
 }
@@ -33,11 +33,11 @@ pub struct AppContext {
 impl AppContext {
     /// Loads and checks the configuration without flags.
     pub fn settings(&self) -> Result<Settings> {
-        self.settings_with(Layer::default())
+        self.settings_with(ConfigLayer::default())
     }
 
     /// Loads and checks the configuration; `flags` override all other layers.
-    pub fn settings_with(&self, flags: Layer) -> Result<Settings> {
-        config::load(&self.place, &self.environment, flags).map_err(wrong_config)
+    pub fn settings_with(&self, flags: ConfigLayer) -> Result<Settings> {
+        config::load_settings(&self.location, &self.environment, flags).map_err(config_failure)
     }
 }

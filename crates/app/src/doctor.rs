@@ -1,6 +1,6 @@
-//! The checks of `vouch doctor`: configuration, folder, store, record, index, model, port and token.
+//! The checks of `vouch doctor`: configuration, root, tools, state, audit log, index, upstreams, token and port.
 //!
-//! Nothing is changed. Start at [`run_checks`].
+//! The checks change nothing. Start at [`run_checks`].
 
 mod checks;
 mod context;
@@ -11,37 +11,37 @@ use serde::Serialize;
 
 pub use checks::run_checks;
 
-/// The verdict of a check.
+/// The verdict of a doctor check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Verdict {
+pub enum DoctorVerdict {
     Ok,
-    /// It works, but something should be changed.
+    /// Works, but should be changed.
     Warn,
     Fail,
 }
 
-/// One line of the report.
+/// The result of one check, printed as one line of the report.
 #[derive(Debug, Serialize)]
-pub struct Check {
+pub struct DoctorCheck {
     pub check: &'static str,
-    pub verdict: Verdict,
+    pub verdict: DoctorVerdict,
     pub message: String,
-    /// What to do about it.
+    /// Suggested fix.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fix: Option<String>,
 }
 
-impl Check {
+impl DoctorCheck {
     fn ok(check: &'static str, message: impl Into<String>) -> Self {
-        Self { check, verdict: Verdict::Ok, message: message.into(), fix: None }
+        Self { check, verdict: DoctorVerdict::Ok, message: message.into(), fix: None }
     }
 
     fn warn(check: &'static str, message: impl Into<String>, fix: impl Into<String>) -> Self {
-        Self { check, verdict: Verdict::Warn, message: message.into(), fix: Some(fix.into()) }
+        Self { check, verdict: DoctorVerdict::Warn, message: message.into(), fix: Some(fix.into()) }
     }
 
     fn fail(check: &'static str, message: impl Into<String>, fix: impl Into<String>) -> Self {
-        Self { check, verdict: Verdict::Fail, message: message.into(), fix: Some(fix.into()) }
+        Self { check, verdict: DoctorVerdict::Fail, message: message.into(), fix: Some(fix.into()) }
     }
 }

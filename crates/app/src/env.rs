@@ -1,4 +1,4 @@
-//! Every environment variable that `vouch` reads, declared once, and the only place that reads them.
+//! Every environment variable that `vouch` reads. No other module reads the environment.
 
 use std::collections::BTreeMap;
 
@@ -6,9 +6,9 @@ use secrecy::SecretString;
 
 use crate::config::ConfigError;
 
-/// A variable by its meaning.
+/// An environment variable that `vouch` reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Var {
+pub enum EnvVar {
     Root,
     Config,
     Host,
@@ -34,9 +34,9 @@ pub enum Var {
     Ci,
 }
 
-impl Var {
-    /// Those that configure `vouch`, in the order of the help text.
-    pub const OURS: [Self; 16] = [
+impl EnvVar {
+    /// The variables that configure `vouch`, in the order of the help text.
+    pub const CONFIGURATION: [Self; 16] = [
         Self::Root,
         Self::Config,
         Self::Host,
@@ -54,8 +54,8 @@ impl Var {
         Self::RustLog,
         Self::OtlpEndpoint,
     ];
-    /// Those that only tell where things are.
-    const AROUND: [Self; 7] = [
+    /// The variables of the system that `vouch` only consults.
+    const SYSTEM: [Self; 7] = [
         Self::User,
         Self::Home,
         Self::CacheHome,
@@ -95,40 +95,40 @@ impl Var {
     }
 
     /// Returns the help text of the variable.
-    pub fn about(self) -> &'static str {
+    pub fn help_text(self) -> &'static str {
         match self {
-            Self::Root => "as --root",
-            Self::Config => "as --config",
-            Self::Host => "as `serve --host`",
-            Self::Port => "as `serve --port`",
-            Self::Token => "the bearer token itself",
-            Self::TokenFile => "as `serve --token-file`",
-            Self::Log => "what to log, such as `info` or `runtime=debug`",
-            Self::RustLog => "the same, where VOUCH_LOG is not set",
-            Self::OtlpEndpoint => "where to send traces, such as http://127.0.0.1:4318",
-            Self::Embeddings => "what makes vectors: `embedded`, `endpoint` or `off`",
-            Self::EmbeddingsUrl => "the endpoint, such as http://127.0.0.1:11434/v1",
-            Self::EmbeddingsModel => "the endpoint's model",
-            Self::LlmBaseUrl => "the model that plans an ask, such as http://127.0.0.1:11434/v1",
-            Self::LlmModel => "its name there",
-            Self::LlmApiKey => "its key",
-            Self::Solc => "as `fuzz --solc`",
-            Self::User => "who decides on approvals",
-            Self::Home => "where clients keep their configuration",
-            Self::CacheHome => "where compilers are kept, if not in ~/.cache",
-            Self::CodexHome => "where Codex keeps its configuration, if not in ~/.codex",
-            Self::Path => "where `vouch` and compilers are looked for",
-            Self::Term => "what the terminal can do",
-            Self::Ci => "set where nobody watches",
+            Self::Root => "Same as `--root`",
+            Self::Config => "Same as `--config`",
+            Self::Host => "Same as `serve --host`",
+            Self::Port => "Same as `serve --port`",
+            Self::Token => "Bearer token",
+            Self::TokenFile => "Same as `serve --token-file`",
+            Self::Log => "Log filter, such as `info` or `runtime=debug`",
+            Self::RustLog => "Log filter if VOUCH_LOG is not set",
+            Self::OtlpEndpoint => "OpenTelemetry collector, such as http://127.0.0.1:4318",
+            Self::Embeddings => "Embedding provider: `embedded`, `endpoint` or `off`",
+            Self::EmbeddingsUrl => "Embedding endpoint, such as http://127.0.0.1:11434/v1",
+            Self::EmbeddingsModel => "Model at the embedding endpoint",
+            Self::LlmBaseUrl => "Language model for `ask`, such as http://127.0.0.1:11434/v1",
+            Self::LlmModel => "Name of the language model",
+            Self::LlmApiKey => "API key of the language model",
+            Self::Solc => "Same as `fuzz --solc`",
+            Self::User => "Name recorded with approval decisions",
+            Self::Home => "Home folder, with the configuration of clients",
+            Self::CacheHome => "Cache folder for compilers [default: ~/.cache]",
+            Self::CodexHome => "Configuration folder of Codex [default: ~/.codex]",
+            Self::Path => "Search path for `vouch` and compilers",
+            Self::Term => "Terminal type",
+            Self::Ci => "Set in continuous integration",
         }
     }
 }
 
-/// The variables as they were at the start. An empty one counts as not set.
+/// A snapshot of the environment at startup. An empty variable counts as unset.
 #[derive(Clone, Debug, Default)]
 pub struct Environment {
-    values: BTreeMap<Var, String>,
-    /// Names that begin as ours do and mean nothing.
+    values: BTreeMap<EnvVar, String>,
+    /// Unknown variables that begin with `VOUCH_`.
     pub unknown: Vec<String>,
 }
 
@@ -136,33 +136,33 @@ impl Environment {
     /// Reads the variables of this process.
     pub fn read() -> Result<Self, ConfigError> {
         let mut environment = Self::default();
-        for var in Var::OURS.into_iter().chain(Var::AROUND) {
+        for var in EnvVar::CONFIGURATION.into_iter().chain(EnvVar::SYSTEM) {
             match std::env::var_os(var.name()).map(std::ffi::OsString::into_string) {
                 Some(Ok(value)) if !value.is_empty() => {
                     environment.values.insert(var, value);
                 }
                 Some(Err(_)) => {
-                    return Err(ConfigError::variable(var, "it is not UTF-8 text".to_owned()));
+                    return Err(ConfigError::invalid_variable(var, "not valid UTF-8".to_owned()));
                 }
                 _ => {}
             }
         }
         let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
-        let known = |name: &str| Var::OURS.iter().any(|var| var.name() == name);
+        let known = |name: &str| EnvVar::CONFIGURATION.iter().any(|var| var.name() == name);
         environment.unknown =
             names.filter(|name| name.starts_with("VOUCH_") && !known(name)).collect();
         environment.unknown.sort();
         Ok(environment)
     }
 
-    /// A variable that the configuration names. It holds a secret, so it is read only when it is needed.
-    pub fn secret(&self, name: &str) -> Option<SecretString> {
+    /// Returns the value of a variable named in the configuration. It is a secret, so it is read only when needed.
+    pub fn read_secret(&self, name: &str) -> Option<SecretString> {
         let value = std::env::var(name).ok().filter(|value| !value.is_empty())?;
         Some(SecretString::from(value))
     }
 
     /// Returns the value of a variable, if it is set.
-    pub fn get(&self, var: Var) -> Option<&str> {
+    pub fn get(&self, var: EnvVar) -> Option<&str> {
         self.values.get(&var).map(String::as_str)
     }
 }

@@ -1,21 +1,21 @@
-//! How a failure reaches a person: what failed, why (each cause once), and what to paste.
+//! The error type of commands: a message, its causes, hints, and a kind that decides the exit code.
 
 use std::fmt::Display;
 
-/// The kinds of failure that a script can tell apart. The binary maps each to an exit code.
+/// The kind of a failure. The binary maps each kind to an exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FailureKind {
-    /// The answer is no: a call or a test failed, an audit line is bad, a check failed.
+    /// The command worked and the result is negative: a failed call, test or check, or a bad audit line.
     Negative,
-    /// The command line or the configuration is wrong.
+    /// The command line or the configuration is invalid.
     Usage,
     /// The operation failed: a file, the port, the store, the network.
     Operation,
-    /// Stopped by Ctrl-C or SIGTERM before it was done.
+    /// Ctrl-C or SIGTERM stopped the command before it finished.
     Interrupted,
 }
 
-/// A failed command. Any error becomes one with `?`; hints and the exit code are added on the way up.
+/// A failed command. Any error converts with `?`; callers add hints and the kind.
 #[derive(Debug)]
 pub struct Failure {
     error: anyhow::Error,
@@ -30,7 +30,7 @@ impl<E: Into<anyhow::Error>> From<E> for Failure {
     fn from(error: E) -> Self {
         let error = error.into();
         let mut failure = Self { error, hints: Vec::new(), kind: FailureKind::Operation };
-        let hint = failure.find::<store::StoreError>().and_then(store::StoreError::hint);
+        let hint = failure.find_cause::<store::StoreError>().and_then(store::StoreError::hint);
         failure.hints.extend(hint.map(str::to_owned));
         failure
     }
@@ -42,7 +42,7 @@ impl Failure {
         anyhow::anyhow!("{message}").into()
     }
 
-    /// A mistake in the command line.
+    /// Creates a failure of kind [`FailureKind::Usage`].
     pub fn usage(message: impl Display) -> Self {
         Self::new(message).with_kind(FailureKind::Usage)
     }
@@ -59,47 +59,47 @@ impl Failure {
         self
     }
 
-    /// The kind of failure, which decides the exit code.
+    /// Returns the kind of failure, which decides the exit code.
     pub fn kind(&self) -> FailureKind {
         self.kind
     }
 
-    /// The error with its causes, outermost first.
-    pub fn chain(&self) -> impl Iterator<Item = &(dyn std::error::Error + 'static)> {
+    /// Returns the error and its causes, outermost first.
+    pub fn causes(&self) -> impl Iterator<Item = &(dyn std::error::Error + 'static)> {
         self.error.chain()
     }
 
-    /// The hints, in the order in which they were added.
+    /// Returns the hints, in the order in which they were added.
     pub fn hints(&self) -> &[String] {
         &self.hints
     }
 
-    /// The first of this type among the error and its causes.
-    pub fn find<E: std::error::Error + 'static>(&self) -> Option<&E> {
+    /// Returns the first error of this type among the error and its causes.
+    pub fn find_cause<E: std::error::Error + 'static>(&self) -> Option<&E> {
         self.error.chain().find_map(|cause| cause.downcast_ref())
     }
 
-    /// What failed and why, on one line.
-    pub fn one_line(&self) -> String {
+    /// Returns the error and its causes on one line.
+    pub fn to_one_line(&self) -> String {
         let causes = self.error.chain().map(ToString::to_string);
         causes.collect::<Vec<_>>().join(": ")
     }
 
-    /// Returns the first hint, or an empty text.
+    /// Returns the first hint, or an empty string.
     pub fn first_hint(&self) -> String {
         self.hints.first().cloned().unwrap_or_default()
     }
 }
 
-/// `anyhow`'s `context` and our hints on any result.
-pub trait Explain<T> {
-    /// Adds a context to the error.
+/// Adds context and hints to the error of any result.
+pub trait FailureExt<T> {
+    /// Adds a message in front of the error, like `anyhow`'s `context`.
     fn explain(self, what: impl Display) -> Result<T>;
     /// Adds a hint to the error.
     fn hint(self, hint: impl Display) -> Result<T>;
 }
 
-impl<T, E: Into<Failure>> Explain<T> for std::result::Result<T, E> {
+impl<T, E: Into<Failure>> FailureExt<T> for std::result::Result<T, E> {
     fn explain(self, what: impl Display) -> Result<T> {
         self.map_err(|error| {
             let failure = error.into();

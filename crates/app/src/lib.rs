@@ -9,8 +9,8 @@
 //! This crate reads the environment and the project's files. It never prints: text for people goes through
 //! [`context::NoticeSink`], failures are returned as [`failure::Failure`]. It does not know the command line.
 //!
-//! Start at [`config::load`], which turns all configuration layers into [`config::Settings`], and at
-//! [`project::project`], which assembles tools, store and pipeline from them.
+//! Start at [`config::load_settings`], which turns all configuration layers into [`config::Settings`], and at
+//! [`project::assemble_project`], which assembles tools, store and pipeline from them.
 
 pub mod ask;
 pub mod call_arguments;
@@ -23,7 +23,7 @@ pub mod doctor;
 pub mod env;
 pub mod failure;
 pub mod files;
-pub mod pairs;
+pub mod flag_pairs;
 pub mod project;
 pub mod serving;
 pub mod solc;

@@ -1,103 +1,109 @@
-//! From settings to working parts: the tools of a project, its store, and the pipeline over both.
+//! Assembles a project from its settings: the tools of the packs, the store, and the pipeline over both.
+//!
+//! Start at [`assemble_project`], or at [`assemble_with_upstreams`] for a gateway.
 
 pub mod context;
-pub mod look;
+pub mod index_status;
 mod tokens;
 
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use contract::{Constraints, Resources, Tool};
+use contract::{Constraints, ResourceProvider, Tool};
 use gateway::Gateway;
 use guard::DenyList;
-use pack_campaign::{CampaignPack, Seat};
+use pack_campaign::{CampaignPack, CampaignSlot};
 use pack_context::ContextPack;
 use pack_repo::RepoOptions;
-use runtime::doors::http::HttpOptions;
-use runtime::doors::mcp::Face;
+use runtime::transports::http::HttpOptions;
+use runtime::transports::mcp::ServerIdentity;
 use runtime::{Catalog, CatalogError, Pipeline, PipelineOptions, READ_RESOURCE, ToolFilter};
 use store::audit::AuditLog;
 use store::{SqliteStore, StateDir, Store};
 
-use crate::campaign::served;
-use crate::config::wrong_config;
-use crate::config::{Pack, Policy, Settings};
+use crate::campaign::server_campaigns;
+use crate::config::config_failure;
+use crate::config::{ApprovalPolicy, Settings, ToolPack};
 use crate::failure::FailureKind;
-use crate::failure::{Explain, Failure, Result};
-pub use tokens::{NEW_TOKEN, first_token, tokens};
+use crate::failure::{Failure, FailureExt, Result};
+pub use tokens::{NEW_TOKEN_HINT, load_first_token, load_tokens};
 
-/// How long a client may keep a listing of what may change at any time.
-const LIVE_TTL: Duration = Duration::from_secs(5);
+/// Maximum time for which a client may cache the tool list of a gateway, which changes at any time.
+const LIVE_LIST_TTL: Duration = Duration::from_secs(5);
 
-/// What the server says it is.
-pub fn face(settings: &Settings) -> Face {
-    let is_campaign = |pack: &Pack| *pack == Pack::Campaign;
-    let what =
+/// Returns the name, version and instructions that clients see.
+pub fn server_info(settings: &Settings) -> ServerIdentity {
+    let is_campaign = |pack: &ToolPack| *pack == ToolPack::Campaign;
+    let summary =
         match (settings.packs.iter().all(is_campaign), settings.packs.iter().any(is_campaign)) {
-            (true, true) => STEERING.to_owned(),
-            (false, true) => format!("Tools over one project folder. {STEERING}"),
-            (_, false) => "Tools over one project folder.".to_owned(),
+            (true, true) => CAMPAIGN_INSTRUCTIONS.to_owned(),
+            (false, true) => format!("Tools for one project folder. {CAMPAIGN_INSTRUCTIONS}"),
+            (_, false) => "Tools for one project folder.".to_owned(),
         };
-    Face {
+    ServerIdentity {
         name: "vouchsafe".to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         instructions: Some(format!(
-            "{what} Every call is checked against the tool's contract; a refused call says which rule it broke and what \
-             to change. Some calls wait for a person's approval."
+            "{summary} Every call is checked against the tool's contract; a rejected call states the violated rule and \
+             how to correct it. Some calls wait for a person's approval."
         )),
     }
 }
 
-const STEERING: &str = "Tools that watch and steer a fuzz campaign against smart contracts while it runs: begin with \
-                        campaign_target and campaign_status.";
+const CAMPAIGN_INSTRUCTIONS: &str = "Tools that watch and steer a running fuzz campaign against smart \
+                        contracts: begin with campaign_target and campaign_status.";
 
-/// What the packs offer.
+/// The tools and resources of the enabled packs.
 #[derive(Default)]
-struct Offer {
+struct PackContents {
     tools: Vec<Arc<dyn Tool>>,
     context: Option<ContextPack>,
-    resources: Vec<Arc<dyn Resources>>,
-    /// The places of the campaigns, which somebody may start.
-    seats: Vec<Arc<Seat>>,
+    resources: Vec<Arc<dyn ResourceProvider>>,
+    /// Campaign slots, on which the caller may start campaigns.
+    slots: Vec<Arc<CampaignSlot>>,
 }
 
-/// The tools with the limits that the operator set. Nothing is written and nothing started.
-pub fn catalog(settings: &Settings) -> Result<Catalog> {
-    lay_out(settings, &offer(settings)?)
+/// Builds the catalog of tools with the operator's limits. Writes and starts nothing.
+pub fn build_catalog(settings: &Settings) -> Result<Catalog> {
+    checked_catalog(settings, &open_packs(settings)?)
 }
 
-fn lay_out(settings: &Settings, offer: &Offer) -> Result<Catalog> {
-    let Offer { tools, resources, .. } = offer;
+/// Checks that every configured tool exists, and builds the catalog.
+fn checked_catalog(settings: &Settings, offer: &PackContents) -> Result<Catalog> {
+    let PackContents { tools, resources, .. } = offer;
     let names = tools.iter().map(|tool| tool.contract().name.as_str());
     let names: Vec<_> = names.chain(resources.first().map(|_| READ_RESOURCE)).collect();
-    settings.check_tools(&names).map_err(wrong_config)?;
-    Ok(assemble(settings, offer)?)
+    settings.check_tools(&names).map_err(config_failure)?;
+    Ok(assemble_catalog(settings, offer)?)
 }
 
-fn assemble(settings: &Settings, offer: &Offer) -> std::result::Result<Catalog, CatalogError> {
-    let Offer { tools, resources, .. } = offer;
+fn assemble_catalog(
+    settings: &Settings,
+    offer: &PackContents,
+) -> std::result::Result<Catalog, CatalogError> {
+    let PackContents { tools, resources, .. } = offer;
     let mut catalog = Catalog::default();
     for tool in tools {
         let name = tool.contract().name.clone();
-        if settings.tool(&name).enabled != Some(false) {
+        if settings.tool_layer(&name).enabled != Some(false) {
             catalog.add_tool_with(Arc::clone(tool), |constraints| {
-                limit(settings, &name, constraints)
+                apply_limits(settings, &name, constraints)
             })?;
         }
     }
-    if settings.tool(READ_RESOURCE).enabled != Some(false) {
+    if settings.tool_layer(READ_RESOURCE).enabled != Some(false) {
         for provider in resources {
-            let adjust = |constraints: &mut _| limit(settings, READ_RESOURCE, constraints);
+            let adjust = |constraints: &mut _| apply_limits(settings, READ_RESOURCE, constraints);
             catalog.add_resources(Arc::clone(provider), adjust)?;
         }
     }
     Ok(catalog)
 }
 
-/// The published contract says what holds here.
-pub fn limit(settings: &Settings, name: &str, constraints: &mut Constraints) {
-    let layer = settings.tool(name);
+/// Applies the operator's limits to a tool's constraints, so that the published contract states them.
+pub fn apply_limits(settings: &Settings, name: &str, constraints: &mut Constraints) {
+    let layer = settings.tool_layer(name);
     if let Some(rate) = layer.rate_per_minute {
         constraints.rate_per_minute = rate.get();
     }
@@ -107,34 +113,35 @@ pub fn limit(settings: &Settings, name: &str, constraints: &mut Constraints) {
     if let Some(bytes) = layer.max_output_bytes {
         constraints.max_output_bytes = bytes.get();
     }
-    let policy = settings.policy(name, constraints.approval);
-    constraints.approval = policy.is_some_and(|policy| policy != Policy::Always);
+    let policy = settings.approval_policy(name, constraints.approval);
+    constraints.approval = policy.is_some_and(|policy| policy != ApprovalPolicy::Always);
 }
 
-fn offer(settings: &Settings) -> Result<Offer> {
-    let mut offer = Offer::default();
+fn open_packs(settings: &Settings) -> Result<PackContents> {
+    let mut offer = PackContents::default();
     for pack in &settings.packs {
         match pack {
-            Pack::Repo => {
+            ToolPack::Repo => {
                 let options = RepoOptions {
                     memory_folder: settings.memory_folder.clone(),
-                    deny: deny(settings),
+                    deny: deny_list(settings),
                 };
-                let pack = pack_repo::tools(&settings.root, options);
+                let pack = pack_repo::build_tools(&settings.root, options);
                 let pack = pack
-                    .hint("correct it in vouch.toml, then check: vouch doctor")
+                    .hint("correct it in vouch.toml, then run `vouch doctor`")
                     .map_err(|failure| failure.with_kind(FailureKind::Usage))?;
                 offer.tools.extend(pack);
             }
-            Pack::Context => {
-                let pack = context::pack(settings, context::embedder(settings)?)?;
+            ToolPack::Context => {
+                let pack =
+                    context::open_context_pack(settings, context::create_embedder(settings)?)?;
                 offer.tools.extend(pack.tools()?);
                 offer.resources.push(pack.resources());
                 offer.context = Some(pack);
             }
-            Pack::Campaign => {
-                offer.seats = served::seats(&settings.campaign);
-                let pack = CampaignPack::new(offer.seats.clone());
+            ToolPack::Campaign => {
+                offer.slots = server_campaigns::create_slots(&settings.campaign);
+                let pack = CampaignPack::new(offer.slots.clone());
                 offer.tools.extend(pack.tools()?);
                 offer.resources.push(pack.resources());
             }
@@ -143,94 +150,94 @@ fn offer(settings: &Settings) -> Result<Offer> {
     Ok(offer)
 }
 
-/// What no tool may read.
-fn deny(settings: &Settings) -> DenyList {
+/// Returns the names that no tool may read.
+fn deny_list(settings: &Settings) -> DenyList {
     let names = settings.private.iter().map(String::as_str);
-    names.fold(DenyList::default(), DenyList::with)
+    names.fold(DenyList::default(), DenyList::with_pattern)
 }
 
-/// The store, made where it is missing.
-pub fn store(settings: &Settings) -> Result<(StateDir, Arc<SqliteStore>)> {
+/// Opens the store; creates it if missing.
+pub fn open_store(settings: &Settings) -> Result<(StateDir, Arc<SqliteStore>)> {
     let state = StateDir::open(&settings.state_folder)?;
     let store = SqliteStore::open(&state)?;
     Ok((state, Arc::new(store)))
 }
 
 /// Returns the path of the audit log.
-pub fn audit_log(settings: &Settings) -> PathBuf {
+pub fn audit_log_path(settings: &Settings) -> PathBuf {
     settings.state_folder.join("audit.jsonl")
 }
 
-/// How HTTP is served.
+/// Returns the options of the HTTP transport, with its tokens loaded.
 pub(crate) fn http_options(settings: &Settings) -> Result<HttpOptions> {
     let server = &settings.server;
     Ok(HttpOptions {
         address: server.address,
-        tokens: tokens(server.token.as_ref())?,
+        tokens: load_tokens(server.token.as_ref())?,
         allowed_hosts: server.allowed_hosts.clone(),
         allowed_origins: server.allowed_origins.clone(),
         max_body_bytes: server.max_body_bytes,
     })
 }
 
-/// Everything that a call goes through, and what can be started behind it.
-pub struct Project {
+/// A project ready to serve: the pipeline, and the background work that the caller may start.
+pub struct AssembledProject {
     pub pipeline: Arc<Pipeline>,
     pub context: Option<ContextPack>,
-    pub seats: Vec<Arc<Seat>>,
+    pub slots: Vec<Arc<CampaignSlot>>,
 }
 
 /// Assembles the tools of the enabled packs, the store and the pipeline.
-pub async fn project(settings: &Settings) -> Result<Project> {
-    let offer = offer(settings)?;
-    let catalog = lay_out(settings, &offer)?;
+pub async fn assemble_project(settings: &Settings) -> Result<AssembledProject> {
+    let offer = open_packs(settings)?;
+    let catalog = checked_catalog(settings, &offer)?;
     let options = pipeline_options(settings, &catalog);
-    let pipeline = pipeline(settings, catalog, options).await?;
-    Ok(Project { pipeline, context: offer.context, seats: offer.seats })
+    let pipeline = build_pipeline(settings, catalog, options).await?;
+    Ok(AssembledProject { pipeline, context: offer.context, slots: offer.slots })
 }
 
-/// The same with the tools of other servers, which come and go: nobody is asked yet.
-pub async fn with_upstreams(
+/// Assembles a project whose catalog also contains the tools of upstreams. No upstream is connected yet.
+pub async fn assemble_with_upstreams(
     settings: &Arc<Settings>,
-    options: gateway::Options,
-) -> Result<(Arc<Gateway>, Project)> {
-    let mut offer = offer(settings)?;
-    let catalog = lay_out(settings, &offer)?;
+    options: gateway::GatewayOptions,
+) -> Result<(Arc<Gateway>, AssembledProject)> {
+    let mut offer = open_packs(settings)?;
+    let catalog = checked_catalog(settings, &offer)?;
     let mut pipeline_options = pipeline_options(settings, &catalog);
     pipeline_options.live = true;
-    pipeline_options.list_ttl = LIVE_TTL;
-    pipeline_options.approve.extend(crate::upstreams::approvals(settings)?);
-    let (context, seats) = (offer.context.take(), std::mem::take(&mut offer.seats));
+    pipeline_options.list_ttl = LIVE_LIST_TTL;
+    pipeline_options.approve.extend(crate::upstreams::collect_approvals(settings)?);
+    let (context, seats) = (offer.context.take(), std::mem::take(&mut offer.slots));
     let base = {
         let settings = Arc::clone(settings);
-        Box::new(move || assemble(&settings, &offer))
+        Box::new(move || assemble_catalog(&settings, &offer))
     };
-    let gateway = Gateway::new(options, base).map_err(wrong_files)?;
-    let pipeline = pipeline(settings, catalog, pipeline_options).await?;
-    Ok((gateway, Project { pipeline, context, seats }))
+    let gateway = Gateway::new(options, base).map_err(gateway_failure)?;
+    let pipeline = build_pipeline(settings, catalog, pipeline_options).await?;
+    Ok((gateway, AssembledProject { pipeline, context, slots: seats }))
 }
 
-/// What an operator wrote beside the configuration is wrong.
-pub(crate) fn wrong_files(error: gateway::GatewayError) -> Failure {
+/// Converts an error in the operator's overlays or pins into a usage failure.
+pub(crate) fn gateway_failure(error: gateway::GatewayError) -> Failure {
     Failure::from(error).with_kind(FailureKind::Usage)
 }
 
-async fn pipeline(
+async fn build_pipeline(
     settings: &Settings,
     catalog: Catalog,
     options: PipelineOptions,
 ) -> Result<Arc<Pipeline>> {
-    let (state, store) = store(settings)?;
-    let audit = AuditLog::open(state.audit_log())?;
+    let (state, store) = open_store(settings)?;
+    let audit = AuditLog::open(state.audit_log_path())?;
     let store: Arc<dyn Store> = store;
     Ok(Pipeline::new(catalog, store, audit, options).await?)
 }
 
-/// What the operator decided about calls of tools that are there, and of those that may come.
+/// Returns the operator's decisions on calls: approvals, rules and allowlists.
 fn pipeline_options(settings: &Settings, catalog: &Catalog) -> PipelineOptions {
-    let documents = catalog.documents().map(|documents| documents.contract());
+    let documents = catalog.resources().map(|documents| documents.contract());
     let policies = catalog.contracts().chain(documents).filter_map(|contract| {
-        let policy = settings.policy(&contract.name, contract.constraints.approval)?;
+        let policy = settings.approval_policy(&contract.name, contract.constraints.approval)?;
         Some((contract.name.clone(), policy.into()))
     });
     let policy = (!settings.rules.is_empty())

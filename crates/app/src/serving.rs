@@ -1,5 +1,6 @@
-//! Serving a pipeline: log and telemetry, signals, the doors, and an orderly end. What is behind the pipeline, and what is
-//! said when it is up, is the command's.
+//! Serves a pipeline: logging and telemetry, signals, transports, and an orderly shutdown.
+//!
+//! [`serve_project`] and [`serve_gateway`] run within [`run_server`]. The command prints the banner.
 
 mod gateway;
 mod project;
@@ -11,9 +12,9 @@ use std::sync::Arc;
 
 use contract::Caller;
 use runtime::Pipeline;
-use runtime::doors::http::{HttpDoor, HttpError};
-use runtime::doors::mcp::{Face, McpDoor};
-use runtime::doors::stdio;
+use runtime::transports::http::{HttpError, HttpTransport};
+use runtime::transports::mcp::{McpService, ServerIdentity};
+use runtime::transports::stdio;
 use tokio::runtime::Builder;
 use tokio_util::sync::CancellationToken;
 
@@ -22,24 +23,24 @@ pub use self::project::serve_project;
 use crate::config::Settings;
 use crate::context::AppContext;
 use crate::failure::FailureKind;
-use crate::failure::{Explain, Failure, Result};
+use crate::failure::{Failure, FailureExt, Result};
 use crate::project::http_options;
 use crate::telemetry::Telemetry;
 
-/// How many threads serve connections over HTTP.
+/// The number of threads that serve HTTP connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Threads {
+pub enum ServingThreads {
     EveryCore,
-    /// Where each call wakes another process, too. On two cores, one thread took 140 µs of processor time for a call
-    /// through the gateway instead of 200 (bench gateway).
-    HalfTheCores,
+    /// For a gateway, where each call also wakes another process. On two cores, one thread used 140 µs of CPU time per
+    /// call through the gateway instead of 200 (bench gateway).
+    HalfOfCores,
 }
 
-impl Threads {
-    fn builder(self) -> Builder {
+impl ServingThreads {
+    fn runtime_builder(self) -> Builder {
         let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
-        let threads = if self == Self::HalfTheCores { (cores / 2).max(1) } else { cores };
-        // With one, the thread that we are on will do.
+        let threads = if self == Self::HalfOfCores { (cores / 2).max(1) } else { cores };
+        // A single thread can be the current one.
         if threads == 1 {
             return Builder::new_current_thread();
         }
@@ -49,96 +50,98 @@ impl Threads {
     }
 }
 
-/// The parts of serving that belong to the binary: how log lines look, and how the process ends at once.
+/// The parts of serving that the binary supplies: the log format, and the immediate exit.
 pub struct ServeHooks<L> {
-    /// Starts logging, with spans sent to the collector where one is configured.
+    /// Starts logging; spans are sent to the collector if one is configured.
     pub start_logging: L,
     /// Ends the process after the second signal.
     pub abort: fn() -> !,
 }
 
-/// Runs what serves until it is done, with all that belongs around it. `work` is given the token that a signal cancels.
-pub fn run<L>(
+/// Runs `work` on a new runtime, with logging, telemetry and signal handling.
+///
+/// The first signal cancels the token passed to `work`.
+pub fn run_server<L>(
     app: &AppContext,
     settings: &Settings,
     stdio: bool,
-    threads: Threads,
+    threads: ServingThreads,
     hooks: ServeHooks<L>,
     work: impl AsyncFnOnce(CancellationToken) -> Result,
 ) -> Result
 where
     L: FnOnce(Option<&Telemetry>) -> Result,
 {
-    // One client on one connection needs one thread: with it, and pipes read without a helper thread, a call of `hello`
-    // took 94 µs of processor time instead of 246 (bench calls).
-    let mut runtime = if stdio { Builder::new_current_thread() } else { threads.builder() };
-    let runtime = runtime.enable_all().build().explain("cannot start the asynchronous runtime")?;
+    // One client on one connection needs one thread: with it, and with pipes read without a helper thread, a call of
+    // `hello` used 94 µs of CPU time instead of 246 (bench calls).
+    let mut runtime = if stdio { Builder::new_current_thread() } else { threads.runtime_builder() };
+    let runtime = runtime.enable_all().build().explain("failed to start the async runtime")?;
     let served = runtime.block_on(async {
         let telemetry = settings.otlp_endpoint.as_deref().map(Telemetry::start).transpose()?;
         (hooks.start_logging)(telemetry.as_ref())?;
-        // Before the first line that says we are here: whoever reads it may send a signal.
-        let stop = signals::listen(Arc::clone(&app.notices), hooks.abort)?;
+        // Signals are handled before the banner is printed, because its reader may send one at once.
+        let stop = signals::listen_for_signals(Arc::clone(&app.notices), hooks.abort)?;
         let served = work(stop).await;
         if let Some(telemetry) = telemetry {
             telemetry.shutdown().await;
         }
         served
     });
-    // The thread that reads standard input cannot be woken; it must not keep the process.
+    // The thread that reads stdin cannot be woken and must not keep the process alive.
     runtime.shutdown_background();
     served
 }
 
-/// What a door says and is called.
-pub struct Welcome<F> {
-    /// The name, version and instructions that clients see.
-    pub face: Face,
-    /// The command and its flag for the port: `vouch serve --port`.
+/// The presentation of a server to its clients and to the user.
+pub struct ServeOptions<F> {
+    /// Name, version and instructions that clients see.
+    pub server_info: ServerIdentity,
+    /// Command with its port flag, for hints: `vouch serve --port`.
     pub port_flag: &'static str,
-    /// Says that it is up, and where; on standard input and output there is no address.
+    /// Called once the server is up, with its address; `None` over stdio.
     pub banner: F,
 }
 
-/// Serves until `stop`, or until the client on standard input goes.
-pub async fn doors(
+/// Serves over stdio or HTTP until `stop` is cancelled, or until the stdio client disconnects.
+pub async fn serve_transport(
     settings: &Settings,
     stdio: bool,
     pipeline: &Arc<Pipeline>,
-    welcome: Welcome<impl FnOnce(Option<SocketAddr>)>,
+    welcome: ServeOptions<impl FnOnce(Option<SocketAddr>)>,
     stop: CancellationToken,
 ) -> Result {
-    let Welcome { face, port_flag, banner } = welcome;
+    let ServeOptions { server_info: face, port_flag, banner } = welcome;
     if stdio {
         banner(None);
-        let door = McpDoor::new(Arc::clone(pipeline), face, Caller::new("stdio"));
-        return Ok(stdio::serve(door, stop).await?);
+        let door = McpService::new(Arc::clone(pipeline), face, Caller::new("stdio"));
+        return Ok(stdio::serve_stdio(door, stop).await?);
     }
     let options = http_options(settings)?;
-    let door = HttpDoor::bind(Arc::clone(pipeline), face, options)
+    let door = HttpTransport::bind(Arc::clone(pipeline), face, options)
         .await
-        .map_err(|error| cannot_listen(error, port_flag))?;
+        .map_err(|error| listen_failure(error, port_flag))?;
     banner(Some(door.address()));
     Ok(door.serve(stop).await?)
 }
 
-/// What is to be done, with the command and the flag by which a port is chosen.
-pub(crate) fn cannot_listen(error: HttpError, port_flag: &str) -> Failure {
+/// Converts a failure to listen, with a hint that names the command's port flag.
+pub(crate) fn listen_failure(error: HttpError, port_flag: &str) -> Failure {
     let hint = match &error {
         HttpError::TokenRequired(_) => Some((
-            "(umask 077; mkdir -p .vouch; openssl rand -hex 32 > .vouch/tokens), then add: --token-file .vouch/tokens"
+            "run (umask 077; mkdir -p .vouch; openssl rand -hex 32 > .vouch/tokens), then pass `--token-file .vouch/tokens`"
                 .to_owned(),
             FailureKind::Usage,
         )),
         HttpError::Bind { source, .. } => match source.kind() {
             std::io::ErrorKind::AddrInUse => Some((
-                format!("something else listens there; take a free port: {port_flag} 0"),
+                format!("another program uses the port; take a free one: {port_flag} 0"),
                 FailureKind::Operation,
             )),
             std::io::ErrorKind::AddrNotAvailable => {
-                Some(("this machine has no such address; leave --host out".to_owned(), FailureKind::Operation))
+                Some(("omit `--host`; this machine does not have that address".to_owned(), FailureKind::Operation))
             }
             std::io::ErrorKind::PermissionDenied => Some((
-                format!("ports below 1024 are for the administrator: {port_flag} 8377"),
+                format!("choose a port above 1023: {port_flag} 8377"),
                 FailureKind::Operation,
             )),
             _ => None,

@@ -1,7 +1,7 @@
-//! Optional: a span for each call, sent to an OpenTelemetry collector (OTLP, protobuf over HTTP).
+//! Optional export of one span per call to an OpenTelemetry collector (OTLP, protobuf over HTTP).
 //!
-//! The exporter collects spans on a thread of its own and sends them in batches. That thread knows no asynchronous
-//! runtime, but the HTTP client needs one, so requests are handed to ours.
+//! The exporter batches spans on its own thread, outside any async runtime. The HTTP client needs one, so requests
+//! are spawned on the runtime that started the export.
 
 use std::time::Duration;
 
@@ -18,30 +18,33 @@ use tracing_subscriber::Layer;
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::registry::LookupSpan;
 
-use crate::failure::{Explain, Result};
+use crate::failure::{FailureExt, Result};
 
-/// How long one request to the collector may take.
-const EXPORT_LIMIT: Duration = Duration::from_secs(5);
+/// Maximum time of one request to the collector.
+const EXPORT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The exporter of spans.
+/// The span exporter.
 pub struct Telemetry {
     provider: SdkTracerProvider,
 }
 
 impl Telemetry {
-    /// Must be called within the runtime that will send the spans.
+    /// Starts the exporter. Must be called within the runtime that will send the spans.
     pub fn start(endpoint: &str) -> Result<Self> {
-        let failed = format!("cannot send traces to {endpoint}");
-        // `rustls` wants its cryptography chosen once for the process; an error means that it has been.
+        let failed = format!("failed to set up the trace export to {endpoint}");
+        // `rustls` needs a process-wide crypto provider; an error means that one is already installed.
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let client =
-            reqwest::Client::builder().timeout(EXPORT_LIMIT).no_proxy().build().explain(&failed)?;
+        let client = reqwest::Client::builder()
+            .timeout(EXPORT_TIMEOUT)
+            .no_proxy()
+            .build()
+            .explain(&failed)?;
         let exporter = SpanExporter::builder()
             .with_http()
-            .with_http_client(OnRuntime { client, runtime: Handle::current() })
+            .with_http_client(RuntimeHttpClient { client, runtime: Handle::current() })
             .with_protocol(Protocol::HttpBinary)
             .with_endpoint(traces_url(endpoint))
-            .with_timeout(EXPORT_LIMIT)
+            .with_timeout(EXPORT_TIMEOUT)
             .build()
             .explain(&failed)?;
         let resource = Resource::builder()
@@ -55,7 +58,7 @@ impl Telemetry {
         Ok(Self { provider })
     }
 
-    /// Only the spans of calls: those of the HTTP client that sends them would never end.
+    /// Returns a layer that exports the spans of calls only; exporting spans of the HTTP client would recurse.
     pub fn layer<S>(&self) -> impl Layer<S> + use<S>
     where
         S: Subscriber + for<'span> LookupSpan<'span>,
@@ -68,17 +71,18 @@ impl Telemetry {
             .with_filter(spans)
     }
 
-    /// Sends what is left. A collector that does not answer delays the end, but does not prevent it.
+    /// Sends the remaining spans. An unresponsive collector delays the shutdown by at most [`EXPORT_TIMEOUT`].
     pub(crate) async fn shutdown(self) {
-        let flush =
-            tokio::task::spawn_blocking(move || self.provider.shutdown_with_timeout(EXPORT_LIMIT));
+        let flush = tokio::task::spawn_blocking(move || {
+            self.provider.shutdown_with_timeout(EXPORT_TIMEOUT)
+        });
         if let Ok(Err(error)) = flush.await {
-            tracing::warn!(%error, "the last spans may not have reached the collector");
+            tracing::warn!(%error, "failed to flush spans to the collector");
         }
     }
 }
 
-/// The endpoint names the collector; each signal has its path there. One that names the path already is left alone.
+/// Returns the traces URL of a collector: appends `/v1/traces` unless the endpoint already ends with it.
 fn traces_url(endpoint: &str) -> String {
     let endpoint = endpoint.trim_end_matches('/');
     if endpoint.ends_with("/v1/traces") {
@@ -89,13 +93,13 @@ fn traces_url(endpoint: &str) -> String {
 }
 
 #[derive(Debug)]
-struct OnRuntime {
+struct RuntimeHttpClient {
     client: reqwest::Client,
     runtime: Handle,
 }
 
 #[async_trait]
-impl HttpClient for OnRuntime {
+impl HttpClient for RuntimeHttpClient {
     async fn send_bytes(
         &self,
         request: Request<Bytes>,

@@ -1,46 +1,46 @@
-//! The traces of asks on disk: one line for each gate, in the state folder, private and bounded.
+//! Trace files of `vouch ask`: one line per gate, in the state folder, private and bounded in size.
 //!
-//! Any number of processes append. When the file is full it becomes the old one, and the old one before it goes.
+//! Any number of processes may append. A full file is rotated to the old file, which is overwritten.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use host::trace::{Kept, Line, Trace, parse};
+use host::trace::{AskTrace, AskTraceLine, ParsedTrace, parse_trace};
 use rustix::fs::OFlags;
 use store::StateDir;
 
 use crate::config::Settings;
-use crate::failure::{Explain, Result};
+use crate::failure::{FailureExt, Result};
 
 const FILE: &str = "traces.jsonl";
-const OLD: &str = "traces.old.jsonl";
-/// Some ten thousand asks.
+const OLD_FILE: &str = "traces.old.jsonl";
+/// Maximum file size, about ten thousand queries.
 const MAX_BYTES: u64 = 8 << 20;
 
-/// Where the traces of a project are.
-pub struct Traces {
+/// The trace files of a project.
+pub struct TraceFiles {
     folder: PathBuf,
     max_bytes: u64,
 }
 
-impl Traces {
-    /// Returns the traces of this project.
-    pub fn of(settings: &Settings) -> Self {
+impl TraceFiles {
+    /// Returns the trace files of this project.
+    pub fn in_project(settings: &Settings) -> Self {
         Self { folder: settings.state_folder.clone(), max_bytes: MAX_BYTES }
     }
 
     /// Appends the lines of one trace.
-    pub fn append(&self, trace: &Trace) -> Result {
+    pub fn append_trace(&self, trace: &AskTrace) -> Result {
         StateDir::open(&self.folder)?;
-        self.put(&trace.to_jsonl()).explain("cannot write the trace of the ask")
+        self.append_lines(&trace.to_jsonl()).explain("failed to write the trace")
     }
 
-    fn put(&self, lines: &str) -> io::Result<()> {
+    fn append_lines(&self, lines: &str) -> io::Result<()> {
         let path = self.folder.join(FILE);
         loop {
-            // No link is followed: what is written here is private.
+            // Symlinks are not followed, because the lines are private.
             let mut file = OpenOptions::new()
                 .read(true)
                 .append(true)
@@ -49,33 +49,33 @@ impl Traces {
                 .custom_flags(OFlags::NOFOLLOW.bits().cast_signed())
                 .open(&path)?;
             file.lock()?;
-            if !is_still(&file, &path) {
-                // Somebody made it the old one while we waited.
+            if !is_same_file(&file, &path) {
+                // Another process rotated the file while this one waited for the lock.
                 continue;
             }
             if file.metadata()?.len() >= self.max_bytes {
-                std::fs::rename(&path, self.folder.join(OLD))?;
+                std::fs::rename(&path, self.folder.join(OLD_FILE))?;
                 continue;
             }
-            // A process that was killed may have left half a line.
-            let heal = if ends_whole(&mut file)? { "" } else { "\n" };
+            // A killed process may have left an incomplete line.
+            let heal = if ends_with_newline(&mut file)? { "" } else { "\n" };
             return file.write_all(format!("{heal}{lines}").as_bytes());
         }
     }
 
-    /// All lines, the oldest first; none where nothing was asked yet.
-    pub fn read(&self) -> Result<Kept> {
-        let mut kept = Kept::default();
-        for name in [OLD, FILE] {
+    /// Returns all lines, oldest first; empty if there are no traces yet.
+    pub fn read_lines(&self) -> Result<ParsedTrace> {
+        let mut kept = ParsedTrace::default();
+        for name in [OLD_FILE, FILE] {
             let path = self.folder.join(name);
             let text = match std::fs::read(&path) {
                 Ok(bytes) => bytes,
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
                 Err(error) => {
-                    return Err(error).explain(format!("cannot read {}", path.display()));
+                    return Err(error).explain(format!("failed to read {}", path.display()));
                 }
             };
-            let part = parse(&String::from_utf8_lossy(&text));
+            let part = parse_trace(&String::from_utf8_lossy(&text));
             kept.lines.extend(part.lines);
             kept.unreadable += part.unreadable;
         }
@@ -83,10 +83,10 @@ impl Traces {
     }
 }
 
-/// The lines by ask, in the order in which the asks began.
-pub fn by_ask(lines: Vec<Line>) -> Vec<Vec<Line>> {
+/// Groups the lines by query, in the order in which the queries began.
+pub fn group_by_ask(lines: Vec<AskTraceLine>) -> Vec<Vec<AskTraceLine>> {
     let mut places = std::collections::HashMap::new();
-    let mut asks: Vec<Vec<Line>> = Vec::new();
+    let mut asks: Vec<Vec<AskTraceLine>> = Vec::new();
     for line in lines {
         let place = *places.entry(line.ask.clone()).or_insert(asks.len());
         if place == asks.len() {
@@ -97,13 +97,14 @@ pub fn by_ask(lines: Vec<Line>) -> Vec<Vec<Line>> {
     asks
 }
 
-fn is_still(file: &File, path: &Path) -> bool {
+/// Returns true if the path still names the open file.
+fn is_same_file(file: &File, path: &Path) -> bool {
     let id = |meta: std::fs::Metadata| (meta.dev(), meta.ino());
     let (here, there) = (file.metadata().map(id), std::fs::symlink_metadata(path).map(id));
     matches!((here, there), (Ok(here), Ok(there)) if here == there)
 }
 
-fn ends_whole(file: &mut File) -> io::Result<bool> {
+fn ends_with_newline(file: &mut File) -> io::Result<bool> {
     if file.metadata()?.len() == 0 {
         return Ok(true);
     }
@@ -127,14 +128,14 @@ mod tests {
     }
 
     #[test]
-    fn a_full_file_becomes_the_old_one() {
+    fn rotates_full_file() {
         let folder = tempfile::tempdir().unwrap();
         let traces =
-            Traces { folder: folder.path().to_owned(), max_bytes: 2 * line("a").len() as u64 };
+            TraceFiles { folder: folder.path().to_owned(), max_bytes: 2 * line("a").len() as u64 };
         for ask in ["a", "b", "c", "d", "e"] {
-            traces.put(&line(ask)).unwrap();
+            traces.append_lines(&line(ask)).unwrap();
         }
-        let kept = traces.read().unwrap();
+        let kept = traces.read_lines().unwrap();
         let asks: Vec<_> = kept.lines.iter().map(|line| line.ask.as_str()).collect();
         assert_eq!(asks, ["c", "d", "e"]);
         let mode = folder.path().join(FILE).metadata().unwrap().permissions().mode();
@@ -142,25 +143,25 @@ mod tests {
     }
 
     #[test]
-    fn half_a_line_costs_itself_only() {
+    fn incomplete_line_does_not_affect_others() {
         let folder = tempfile::tempdir().unwrap();
-        let traces = Traces { folder: folder.path().to_owned(), max_bytes: MAX_BYTES };
-        traces.put(&line("a")).unwrap();
+        let traces = TraceFiles { folder: folder.path().to_owned(), max_bytes: MAX_BYTES };
+        traces.append_lines(&line("a")).unwrap();
         let text = line("torn");
         std::fs::write(folder.path().join(FILE), format!("{}{}", line("a"), &text[..20])).unwrap();
-        traces.put(&line("b")).unwrap();
-        let kept = traces.read().unwrap();
+        traces.append_lines(&line("b")).unwrap();
+        let kept = traces.read_lines().unwrap();
         assert_eq!((kept.lines.len(), kept.unreadable), (2, 1));
     }
 
     #[test]
-    fn no_link_is_followed() {
+    fn does_not_follow_symlinks() {
         let folder = tempfile::tempdir().unwrap();
         let target = folder.path().join("target");
         std::fs::write(&target, "").unwrap();
         std::os::unix::fs::symlink(&target, folder.path().join(FILE)).unwrap();
-        let traces = Traces { folder: folder.path().to_owned(), max_bytes: MAX_BYTES };
-        assert!(traces.put(&line("a")).is_err());
+        let traces = TraceFiles { folder: folder.path().to_owned(), max_bytes: MAX_BYTES };
+        assert!(traces.append_lines(&line("a")).is_err());
         assert_eq!(std::fs::read_to_string(target).unwrap(), "");
     }
 }

@@ -1,55 +1,60 @@
-//! From `[[upstream]]` to what the gateway takes: references resolved, policies and sandboxes in its words.
+//! Turns the `[[upstream]]` tables into gateway options: resolves secrets, and converts policies and sandboxes.
+//!
+//! Start at [`resolve_upstreams`]. [`survey_upstreams`] lists tools without serving them.
 
 mod check;
 pub mod draft;
 pub mod file;
+pub mod import;
 mod location;
 mod survey;
-pub mod translate;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use admit::{Allowlist, ChangeClass, Mode, Policy};
-use gateway::{Adjust, LockFile, UpstreamOptions, read_overlays};
-use link::{Endpoint, Program, Reach};
-use runtime::Approve;
+use admit::{AdmissionMode, AdmissionPolicy, ChangeClass, ToolAllowlist};
+use gateway::{ConstraintAdjuster, LockFile, UpstreamOptions, read_overlays};
+use link::{HttpEndpoint, StdioProgram, UpstreamEndpoint};
+use runtime::ApprovalMode;
 use store::StateDir;
 
 use crate::config::{
-    Change, Connection, NotResolved, Sandbox, Settings, Upstream, UpstreamPolicy, suggest,
+    DefinitionChange, SandboxConfig, Settings, UnresolvedSecretError, UpstreamConfig,
+    UpstreamConnection, UpstreamPolicy, suggest_name,
 };
 use crate::context::AppContext;
 use crate::failure::FailureKind;
-use crate::failure::{Explain, Failure, Result};
+use crate::failure::{Failure, FailureExt, Result};
 use crate::project;
-pub use check::{absent, check, rules};
-pub use location::{place, shown_args, shown_url};
-pub use survey::{Look, Survey, last_words, of_tool, survey};
+pub use check::{check_against_tools, check_rules, list_absent_upstreams};
+pub use location::{display_location, redact_args, redact_url};
+pub use survey::{
+    SurveyMode, UpstreamSurvey, connect_tool_upstream, format_stderr_tail, survey_upstreams,
+};
 
-/// The word by which this program is called as the keeper of a child. It is no command: nobody types it.
-pub const KEEPER: &str = "__keeper";
+/// First argument with which this program starts itself as the supervisor of a child. Not a user command.
+pub const SUPERVISOR_ARG: &str = "__keeper";
 
-/// Where answers are kept for `vouch learn`, in the state folder.
-const SAMPLES: &str = "samples";
-/// Held while vouch.lock is changed, in the state folder.
-const GUARD: &str = "pins.lock";
+/// Folder of the answers stored for `vouch learn`, below the state folder.
+const SAMPLES_FOLDER: &str = "samples";
+/// Lock file in the state folder, held while vouch.lock is changed.
+const LOCK_GUARD_FILE: &str = "pins.lock";
 
 /// The upstreams that can be started, and those that cannot because a secret is missing.
-pub struct Lowered {
-    pub options: gateway::Options,
-    pub unresolved: Vec<NotResolved>,
+pub struct ResolvedUpstreams {
+    pub options: gateway::GatewayOptions,
+    pub unresolved: Vec<UnresolvedSecretError>,
 }
 
-impl Lowered {
-    /// All of them or none.
-    pub fn complete(self) -> Result<gateway::Options> {
+impl ResolvedUpstreams {
+    /// Returns the options, or an error if any upstream is unresolved.
+    pub fn require_all(self) -> Result<gateway::GatewayOptions> {
         match self.unresolved.into_iter().next() {
             None => Ok(self.options),
             Some(error) => {
                 let hint = format!(
-                    "set it where vouch is started, or leave the upstream out: `enabled = false` for `{}` in vouch.toml",
+                    "set it in the environment of vouch, or set `enabled = false` for `{}` in vouch.toml",
                     error.upstream
                 );
                 Err(Failure::from(error).with_hint(hint).with_kind(FailureKind::Usage))
@@ -58,166 +63,175 @@ impl Lowered {
     }
 }
 
-/// The enabled upstreams, or those of them that are named. Secrets are read here.
-pub fn lower(app: &AppContext, settings: &Arc<Settings>, names: &[String]) -> Result<Lowered> {
-    let chosen = choose(settings, names)?;
-    let keeper = std::env::current_exe().explain("cannot tell where this program is")?;
-    let keeper = vec![keeper.into_os_string(), KEEPER.into()];
+/// Resolves the enabled upstreams, or the named ones of them. Secrets are read here.
+pub fn resolve_upstreams(
+    app: &AppContext,
+    settings: &Arc<Settings>,
+    names: &[String],
+) -> Result<ResolvedUpstreams> {
+    let chosen = select_upstreams(settings, names)?;
+    let keeper = std::env::current_exe().explain("failed to find the path of this program")?;
+    let keeper = vec![keeper.into_os_string(), SUPERVISOR_ARG.into()];
     let (mut upstreams, mut unresolved) = (Vec::new(), Vec::new());
     for upstream in chosen {
-        for path in upstream.exposed(&settings.root) {
+        for path in upstream.exposed_files(&settings.root) {
             let shown = path.display();
             app.notices.note(format_args!(
-                "warning: {shown} can be read by other users of this machine; chmod 600 {shown}"
+                "warning: {shown} is readable by other users; run `chmod 600 {shown}`"
             ));
         }
-        match reach(app, settings, upstream, &keeper) {
+        match connection_options(app, settings, upstream, &keeper) {
             Ok(reach) => {
                 let mut link = link::Options::new(&upstream.name, reach);
                 link.connect_timeout = upstream.connect_timeout;
-                upstreams.push(UpstreamOptions::new(link, policy(upstream)?));
+                upstreams.push(UpstreamOptions::new(link, admission_policy(upstream)?));
             }
             Err(error) => unresolved.push(error),
         }
     }
-    // For servers over HTTPS.
+    // Upstreams over HTTPS need TLS.
     runtime::client::install_tls();
     let limits = Arc::clone(settings);
-    let options = gateway::Options {
+    let options = gateway::GatewayOptions {
         separator: settings.gateway.separator.clone(),
         contracts: settings.gateway.contracts.clone(),
-        contracts_shown: shown(settings, &settings.gateway.contracts),
+        contracts_shown: display_path(settings, &settings.gateway.contracts),
         lock: settings.gateway.lock.clone(),
-        lock_guard: settings.state_folder.join(GUARD),
+        lock_guard: settings.state_folder.join(LOCK_GUARD_FILE),
         samples: None,
-        adjust: Some(Adjust::new(move |tool, constraints| {
-            project::limit(&limits, tool, constraints);
-            limits.tool(tool).enabled != Some(false)
+        adjust: Some(ConstraintAdjuster::new(move |tool, constraints| {
+            project::apply_limits(&limits, tool, constraints);
+            limits.tool_layer(tool).enabled != Some(false)
         })),
         upstreams,
     };
-    Ok(Lowered { options, unresolved })
+    Ok(ResolvedUpstreams { options, unresolved })
 }
 
-/// The enabled upstreams, in the order of the file; with names, those only.
-fn choose<'s>(settings: &'s Settings, names: &[String]) -> Result<Vec<&'s Upstream>> {
+/// Returns the enabled upstreams in the order of the file, or only the named ones.
+fn select_upstreams<'s>(
+    settings: &'s Settings,
+    names: &[String],
+) -> Result<Vec<&'s UpstreamConfig>> {
     let known: Vec<&str> = settings.upstreams.iter().map(|one| one.name.as_str()).collect();
     if let Some(name) = names.iter().find(|name| !known.contains(&name.as_str())) {
-        return Err(Failure::usage(format!("there is no upstream `{name}`")).with_hint(suggest(
+        return Err(Failure::usage(format!("unknown upstream `{name}`")).with_hint(suggest_name(
             name,
             &known,
             "upstreams",
         )));
     }
-    let is_chosen = |one: &&Upstream| names.is_empty() || names.contains(&one.name);
+    let is_chosen = |one: &&UpstreamConfig| names.is_empty() || names.contains(&one.name);
     let chosen: Vec<_> = settings.upstreams.iter().filter(is_chosen).collect();
     if let Some(one) = chosen.iter().find(|one| !names.is_empty() && !one.enabled) {
-        return Err(Failure::usage(format!("the upstream `{}` is switched off", one.name))
-            .with_hint("take `enabled = false` out of its table in vouch.toml"));
+        return Err(Failure::usage(format!("upstream `{}` is disabled", one.name))
+            .with_hint("remove `enabled = false` from its table in vouch.toml"));
     }
     let chosen: Vec<_> = chosen.into_iter().filter(|one| one.enabled).collect();
     if chosen.is_empty() {
         let message = match settings.upstreams.is_empty() {
-            true => "there are no other servers here",
-            false => "all other servers are switched off (`enabled = false` in vouch.toml)",
+            true => "no upstreams configured",
+            false => "all upstreams are disabled (`enabled = false` in vouch.toml)",
         };
         return Err(Failure::usage(message).with_hint(
-            "add one: vouch upstream add files -- npx -y @modelcontextprotocol/server-filesystem .",
+            "run `vouch upstream add files -- npx -y @modelcontextprotocol/server-filesystem .`",
         ));
     }
     Ok(chosen)
 }
 
-fn reach(
+fn connection_options(
     app: &AppContext,
     settings: &Settings,
-    upstream: &Upstream,
+    upstream: &UpstreamConfig,
     keeper: &[std::ffi::OsString],
-) -> std::result::Result<Reach, NotResolved> {
-    let resolved = upstream.resolve(&app.environment, &settings.root)?;
+) -> std::result::Result<UpstreamEndpoint, UnresolvedSecretError> {
+    let resolved = upstream.resolve_secrets(&app.environment, &settings.root)?;
     Ok(match &upstream.connection {
-        Connection::Stdio { command, args, cwd, sandbox, .. } => Reach::Stdio(Program {
-            command: command.clone(),
-            args: args.clone(),
-            env: resolved.env,
-            folder: cwd.clone(),
-            sandbox: match sandbox {
-                Sandbox::Off => link::Sandbox::Off,
-                Sandbox::Landlock(grants) => link::Sandbox::Landlock {
-                    read: grants.read.clone(),
-                    write: grants.write.clone(),
-                    hidden: settings.hidden(),
-                    network: grants.network,
+        UpstreamConnection::Stdio { command, args, cwd, sandbox, .. } => {
+            UpstreamEndpoint::Stdio(StdioProgram {
+                command: command.clone(),
+                args: args.clone(),
+                env: resolved.env,
+                folder: cwd.clone(),
+                sandbox: match sandbox {
+                    SandboxConfig::Off => link::SandboxPolicy::Off,
+                    SandboxConfig::Landlock(grants) => link::SandboxPolicy::Landlock {
+                        read: grants.read.clone(),
+                        write: grants.write.clone(),
+                        hidden: settings.hidden_folders(),
+                        network: grants.network,
+                    },
                 },
-            },
-            keeper: keeper.to_vec(),
-        }),
-        Connection::Http { url, .. } => {
-            Reach::Http(Endpoint { url: url.clone(), headers: resolved.headers })
+                supervisor: keeper.to_vec(),
+            })
         }
-        Connection::Sse { url, .. } => {
-            Reach::Sse(Endpoint { url: url.clone(), headers: resolved.headers })
+        UpstreamConnection::Http { url, .. } => {
+            UpstreamEndpoint::Http(HttpEndpoint { url: url.clone(), headers: resolved.headers })
+        }
+        UpstreamConnection::Sse { url, .. } => {
+            UpstreamEndpoint::Sse(HttpEndpoint { url: url.clone(), headers: resolved.headers })
         }
     })
 }
 
-fn policy(upstream: &Upstream) -> Result<Policy> {
-    let class = |change: &Change| match change {
-        Change::Descriptive => ChangeClass::Descriptive,
-        Change::Additive => ChangeClass::Additive,
-        Change::Breaking => ChangeClass::Breaking,
-        Change::Annotation => ChangeClass::Annotation,
+fn admission_policy(upstream: &UpstreamConfig) -> Result<AdmissionPolicy> {
+    let class = |change: &DefinitionChange| match change {
+        DefinitionChange::Descriptive => ChangeClass::Descriptive,
+        DefinitionChange::Additive => ChangeClass::Additive,
+        DefinitionChange::Breaking => ChangeClass::Breaking,
+        DefinitionChange::Annotation => ChangeClass::Annotation,
     };
-    Ok(Policy {
+    Ok(AdmissionPolicy {
         mode: match upstream.policy {
-            UpstreamPolicy::Default => Mode::Default,
-            UpstreamPolicy::Strict => Mode::Strict,
-            UpstreamPolicy::Observe => Mode::Observe,
+            UpstreamPolicy::Default => AdmissionMode::Default,
+            UpstreamPolicy::Strict => AdmissionMode::Strict,
+            UpstreamPolicy::Observe => AdmissionMode::Observe,
         },
         allow_changes: upstream.allow_changes.iter().map(class).collect(),
         allowed: match &upstream.tools {
-            Some(globs) => Allowlist::globs(globs.texts())?,
-            None => Allowlist::all(),
+            Some(globs) => ToolAllowlist::from_globs(globs.patterns())?,
+            None => ToolAllowlist::allow_all(),
         },
-        ..Policy::default()
+        ..AdmissionPolicy::default()
     })
 }
 
-/// A path as people write it: from the root, where it is below it.
-pub fn shown(settings: &Settings, path: &Path) -> String {
+/// Returns a path for display, relative to the root if it is below it.
+pub fn display_path(settings: &Settings, path: &Path) -> String {
     path.strip_prefix(&settings.root).unwrap_or(path).display().to_string()
 }
 
-/// Returns the folder of the answers kept for `vouch learn`.
-pub fn samples(settings: &Settings) -> PathBuf {
-    settings.state_folder.join(SAMPLES)
+/// Returns the folder of the answers stored for `vouch learn`.
+pub fn samples_folder(settings: &Settings) -> PathBuf {
+    settings.state_folder.join(SAMPLES_FOLDER)
 }
 
-/// The pins, which are guarded by a file in the state folder: it is made where it is missing.
-pub fn lock_file(settings: &Settings) -> Result<LockFile> {
+/// Opens vouch.lock, the file of pins. Creates the state folder, which holds its lock.
+pub fn open_lock_file(settings: &Settings) -> Result<LockFile> {
     StateDir::open(&settings.state_folder)?;
-    Ok(LockFile::new(&settings.gateway.lock, settings.state_folder.join(GUARD)))
+    Ok(LockFile::new(&settings.gateway.lock, settings.state_folder.join(LOCK_GUARD_FILE)))
 }
 
-/// The name of a tool in the catalog.
+/// Returns the catalog name of an upstream's tool.
 pub fn catalog_name(settings: &Settings, upstream: &str, tool: &str) -> String {
     format!("{upstream}{}{tool}", settings.gateway.separator)
 }
 
-/// Who is asked about calls of upstream tools: those that vouch.toml names, and those whose overlays want it.
-pub fn approvals(settings: &Settings) -> Result<BTreeMap<String, Approve>> {
+/// Returns the approval policies of upstream tools, from vouch.toml and from overlays.
+pub fn collect_approvals(settings: &Settings) -> Result<BTreeMap<String, ApprovalMode>> {
     let named = settings.tools.iter().filter(|(name, _)| settings.upstream_of(name).is_some());
-    let mut approvals: BTreeMap<String, Approve> =
+    let mut approvals: BTreeMap<String, ApprovalMode> =
         named.filter_map(|(name, layer)| Some((name.clone(), layer.approve?.into()))).collect();
     let contracts = &settings.gateway.contracts;
     for upstream in settings.upstreams.iter().filter(|upstream| upstream.enabled) {
-        let overlays = read_overlays(contracts, &shown(settings, contracts), &upstream.name);
+        let overlays = read_overlays(contracts, &display_path(settings, contracts), &upstream.name);
         let overlays =
             overlays.map_err(|error| Failure::from(error).with_kind(FailureKind::Usage))?;
         for (tool, overlay) in overlays {
             let wants = overlay.constraints.and_then(|limits| limits.approval) == Some(true);
             let name = catalog_name(settings, &upstream.name, &tool);
-            if let Some(policy) = settings.policy(&name, wants).filter(|_| wants) {
+            if let Some(policy) = settings.approval_policy(&name, wants).filter(|_| wants) {
                 approvals.entry(name).or_insert_with(|| policy.into());
             }
         }

@@ -16,8 +16,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use fuzz::config::{Settings, TestMode, echidna_yaml};
-use solidity::{Build, CompileOptions, LoadError, Toolchain};
+use fuzz::config::{CampaignSettings, TestMode, echidna_yaml};
+use solidity::{CompileOptions, LoadError, SolidityBuild, Toolchain};
 
 use report::{RowVerdict, SuiteReport, SuiteRow, shorten_to_line};
 use run::{RunRefusal, SuiteRun};
@@ -90,7 +90,7 @@ struct EchidnaSuite<'a> {
     solidity: PathBuf,
     toolchain: Toolchain,
     /// Builds by file and compiler options.
-    builds: HashMap<(String, String), Result<Arc<Build>, String>>,
+    builds: HashMap<(String, String), Result<Arc<SolidityBuild>, String>>,
     report: SuiteReport,
 }
 
@@ -266,11 +266,11 @@ impl<'a> EchidnaSuite<'a> {
     }
 
     /// Returns the settings of a case within the limits of this task, or why its configuration is unusable.
-    fn read_settings(&mut self, case: &SuiteCase) -> Result<Result<Settings, String>> {
+    fn read_settings(&mut self, case: &SuiteCase) -> Result<Result<CampaignSettings, String>> {
         let mut settings = match &case.config {
             Some(config) => {
                 let text = read_text(&self.solidity.join(config))?;
-                let (mut settings, warnings) = match echidna_yaml::read(&text) {
+                let (mut settings, warnings) = match echidna_yaml::parse_config(&text) {
                     Ok(read) => read,
                     Err(error) => return Ok(Err(error.to_string())),
                 };
@@ -282,7 +282,7 @@ impl<'a> EchidnaSuite<'a> {
                 }
                 settings
             }
-            None => Settings::default(),
+            None => CampaignSettings::default(),
         };
         if case.is_limited {
             settings.test_limit = SUITE_CALLS;
@@ -302,7 +302,11 @@ impl<'a> EchidnaSuite<'a> {
     }
 
     /// Compiles a file. Returns `None` if it does not compile, which the report lists once.
-    fn build_case(&mut self, case: &SuiteCase, settings: &Settings) -> Result<Option<Arc<Build>>> {
+    fn build_case(
+        &mut self,
+        case: &SuiteCase,
+        settings: &CampaignSettings,
+    ) -> Result<Option<Arc<SolidityBuild>>> {
         let mut options = self.toolchain.options.clone();
         options.add_args(settings.solc_args.split_whitespace())?;
         if let Some(config) = &case.config {
@@ -324,11 +328,15 @@ impl<'a> EchidnaSuite<'a> {
         Ok(self.builds.get(&key).and_then(|built| built.as_ref().ok()).cloned())
     }
 
-    fn compile(&self, file: &str, options: CompileOptions) -> Result<Result<Arc<Build>, String>> {
+    fn compile(
+        &self,
+        file: &str,
+        options: CompileOptions,
+    ) -> Result<Result<Arc<SolidityBuild>, String>> {
         let toolchain = Toolchain { options, ..self.toolchain.clone() };
-        match solidity::load(&self.solidity.join(file), &toolchain) {
+        match solidity::load_build(&self.solidity.join(file), &toolchain) {
             Ok(build) => Ok(Ok(Arc::new(build))),
-            Err(LoadError::Compile { errors, .. }) => {
+            Err(LoadError::CompileFailed { errors, .. }) => {
                 Ok(Err(errors.messages.first().cloned().unwrap_or_default()))
             }
             Err(LoadError::NoContract(_)) => Ok(Err("it has no smart contract".to_owned())),
@@ -348,7 +356,11 @@ fn parse_remappings(config: &str) -> Vec<String> {
 }
 
 /// Fuzzes a smart contract with its settings, or in assertion mode if these find no test.
-fn run_in_some_mode(build: &Arc<Build>, contract: usize, settings: &Settings) -> Result<SuiteRun> {
+fn run_in_some_mode(
+    build: &Arc<SolidityBuild>,
+    contract: usize,
+    settings: &CampaignSettings,
+) -> Result<SuiteRun> {
     let ran = run::fuzz_contract(build, contract, settings.clone())?;
     match &ran {
         SuiteRun::Refused(RunRefusal { exception: Some("NoTests"), .. }) => {
@@ -361,7 +373,7 @@ fn run_in_some_mode(build: &Arc<Build>, contract: usize, settings: &Settings) ->
 }
 
 /// Returns the three numbers of `0.8.37+commit…`.
-fn solc_version(build: &Build) -> [u32; 3] {
+fn solc_version(build: &SolidityBuild) -> [u32; 3] {
     let version = build.compiler.as_deref().unwrap_or_default();
     let numbers = version.split(|c: char| !c.is_ascii_digit()).filter_map(|it| it.parse().ok());
     let mut version = [0; 3];

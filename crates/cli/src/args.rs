@@ -1,14 +1,14 @@
-//! The command line: what can be typed, and the help that says so.
+//! The command line: global options, the list of commands and the top-level help.
 
 use std::path::PathBuf;
 
-use app::env::Var;
+use app::env::EnvVar;
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{ArgAction, Args, CommandFactory, Parser, Subcommand};
 
 use crate::commands;
-use crate::exit::Exit;
-use crate::ui::Color;
+use crate::exit::ExitStatus;
+use crate::ui::ColorMode;
 
 #[derive(Debug, Parser)]
 #[command(
@@ -17,7 +17,7 @@ use crate::ui::Color;
     version,
     about = "MCP tools that keep their contracts",
     long_about = "Vouchsafe serves tools to AI assistants over MCP and REST. Each call is checked against the \
-                  tool's contract, limited, approved by a person where needed, and put on record.",
+                  tool's contract, rate-limited, approved by a person if required, and recorded.",
     styles = STYLES,
     max_term_width = 100,
     disable_help_subcommand = true,
@@ -26,88 +26,88 @@ use crate::ui::Color;
 )]
 pub(crate) struct Cli {
     #[command(flatten)]
-    pub(crate) globals: Globals,
+    pub(crate) globals: GlobalArgs,
     #[command(subcommand)]
-    pub(crate) command: Command,
+    pub(crate) command: CliCommand,
 }
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Global options")]
-pub(crate) struct Globals {
-    /// Folder to serve [default: where vouch.toml is, else here]
+pub(crate) struct GlobalArgs {
+    /// Project root [default: the folder of vouch.toml, else the current folder]
     ///
-    /// Without it, vouch.toml is looked for from the current folder upwards; the folder it is in is the root. If there
-    /// is none, the current folder is.
+    /// Without it, vouch.toml is searched for in the current folder and its parents. The folder that contains it is the
+    /// root. If no vouch.toml is found, the current folder is the root.
     #[arg(long, global = true, value_name = "DIR")]
     pub(crate) root: Option<PathBuf>,
 
-    /// Configuration file [default: vouch.toml, found upwards]
+    /// Configuration file [default: vouch.toml in the current folder or a parent]
     ///
-    /// With it, no other file is looked for, and the root is the current folder unless --root says otherwise.
+    /// With it, no other file is searched for, and the root is the current folder unless --root is given.
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
 
-    /// Log more (-v, -vv, -vvv)
+    /// Increase log verbosity (-v, -vv, -vvv)
     ///
-    /// Logs go to standard error. VOUCH_LOG sets levels by module, as `runtime=debug`.
+    /// Logs go to standard error. VOUCH_LOG sets levels by module, for example `runtime=debug`.
     #[arg(short, long, global = true, action = ArgAction::Count)]
     pub(crate) verbose: u8,
 
-    /// Say only what is asked for, and errors
+    /// Print only results and errors
     #[arg(short, long, global = true, conflicts_with = "verbose")]
     pub(crate) quiet: bool,
 
-    /// When to use colour
+    /// When to use colors
     #[arg(long, global = true, value_name = "WHEN", value_enum, default_value_t)]
-    pub(crate) color: Color,
+    pub(crate) color: ColorMode,
 }
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Command {
-    Serve(commands::serve::Args),
-    Connect(commands::connect::Args),
-    Init(commands::init::Args),
-    Doctor(commands::doctor::Args),
-    Index(commands::index::Args),
-    Discover(commands::discover::Args),
-    Tools(commands::tools::Args),
-    Call(commands::call::Args),
-    Contracts(commands::contracts::Args),
-    Explain(commands::explain::Args),
-    Ask(commands::ask::Args),
-    Gateway(commands::gateway::Args),
-    Upstream(commands::upstream::Args),
-    Accept(commands::accept::Args),
-    Learn(commands::learn::Args),
-    Calls(commands::calls::Args),
-    Check(Box<commands::check::Args>),
+pub(crate) enum CliCommand {
+    Serve(commands::serve::ServeArgs),
+    Connect(commands::connect::ConnectArgs),
+    Init(commands::init::InitArgs),
+    Doctor(commands::doctor::DoctorArgs),
+    Index(commands::index::IndexArgs),
+    Discover(commands::discover::DiscoverArgs),
+    Tools(commands::tools::ToolsArgs),
+    Call(commands::call::CallArgs),
+    Contracts(commands::contracts::ContractsArgs),
+    Explain(commands::explain::ExplainArgs),
+    Ask(commands::ask::AskArgs),
+    Gateway(commands::gateway::GatewayArgs),
+    Upstream(commands::upstream::UpstreamArgs),
+    Accept(commands::accept::AcceptArgs),
+    Learn(commands::learn::LearnArgs),
+    Calls(commands::calls::CallsArgs),
+    Check(Box<commands::check::CheckArgs>),
     Fuzz(Box<commands::fuzz::Args>),
-    Solc(commands::solc::Args),
-    Approvals(commands::approvals::Args),
-    Audit(commands::audit::Args),
-    Trace(commands::trace::Args),
-    Stats(commands::stats::Args),
-    Completions(commands::completions::Args),
-    Man(commands::man::Args),
+    Solc(commands::solc::SolcArgs),
+    Approvals(commands::approvals::ApprovalsArgs),
+    Audit(commands::audit::AuditArgs),
+    Trace(commands::trace::TraceArgs),
+    Stats(commands::stats::StatsArgs),
+    Completions(commands::completions::CompletionsArgs),
+    Man(commands::man::ManArgs),
 }
 
-/// The commands by what people want to do. A test makes sure that none is forgotten.
+/// Groups of commands in the help, in the order of the enum. A test checks that every command is listed.
 const GROUPS: &[(&str, &[&str])] = &[
     ("Serve a project", &["serve", "connect", "init", "doctor", "index", "discover"]),
     ("Use tools", &["tools", "call", "contracts", "explain", "ask"]),
     ("Use other servers", &["gateway", "upstream", "accept", "learn", "calls", "check"]),
-    ("Fuzz contracts", &["fuzz", "solc"]),
-    ("Decide and look back", &["approvals", "audit", "trace", "stats"]),
+    ("Fuzz smart contracts", &["fuzz", "solc"]),
+    ("Review and audit", &["approvals", "audit", "trace", "stats"]),
     ("Set up the shell", &["completions", "man"]),
 ];
 
 const EXAMPLES: &str = "  vouch serve                                     serve this folder on http://127.0.0.1:8377/mcp
   vouch connect claude-code --write               connect Claude Code to this folder
   vouch call read_repo_file path=README.md        call a tool from the shell
-  vouch gateway                                   offer the tools of other servers
+  vouch gateway                                   serve the tools of other servers
   vouch fuzz --demo                               break a small smart contract
-  vouch approvals list                            what waits for a person
-  vouch audit verify                              prove that no line of the record was changed";
+  vouch approvals list                            list pending approvals
+  vouch audit verify                              verify that the audit log was not modified";
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())
@@ -115,8 +115,8 @@ const STYLES: Styles = Styles::styled()
     .literal(AnsiColor::Cyan.on_default())
     .placeholder(AnsiColor::Cyan.on_default());
 
-/// The command with its help grouped, which clap does not do by itself.
-pub(crate) fn command() -> clap::Command {
+/// Returns the clap command with a grouped list of subcommands, which clap does not support itself.
+pub(crate) fn build_command() -> clap::Command {
     let command = Cli::command();
     let header = command.get_styles().get_header().to_owned();
     let literal = command.get_styles().get_literal().to_owned();
@@ -131,12 +131,17 @@ pub(crate) fn command() -> clap::Command {
         groups.push('\n');
     }
     let title = |text: &str| format!("{header}{text}:{header:#}\n");
-    let variables = Var::OURS.map(|var| format!("  {:<28} {}", var.name(), var.about())).join("\n");
-    let codes = Exit::ALL.map(|exit| format!("  {:<4} {}", exit.code(), exit.meaning())).join("\n");
-    let short =
-        format!("{}{EXAMPLES}\n\nMore about a command: vouch <command> --help", title("Examples"));
+    let variables = EnvVar::CONFIGURATION
+        .map(|var| format!("  {:<28} {}", var.name(), var.help_text()))
+        .join("\n");
+    let codes =
+        ExitStatus::ALL.map(|exit| format!("  {:<4} {}", exit.code(), exit.meaning())).join("\n");
+    let short = format!(
+        "{}{EXAMPLES}\n\nRun `vouch <command> --help` for more about a command",
+        title("Examples")
+    );
     let long = format!(
-        "{}{EXAMPLES}\n\n{}{variables}\n\n{}{codes}\n\nMore about a command: vouch <command> --help",
+        "{}{EXAMPLES}\n\n{}{variables}\n\n{}{codes}\n\nRun `vouch <command> --help` for more about a command",
         title("Examples"),
         title("Environment"),
         title("Exit codes"),
@@ -156,7 +161,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_command_has_a_place_in_the_help() {
+    fn help_groups_list_every_command() {
         let grouped: Vec<_> = GROUPS.iter().flat_map(|(_, names)| *names).copied().collect();
         let names: Vec<_> =
             Cli::command().get_subcommands().map(|c| c.get_name().to_owned()).collect();
@@ -164,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn the_command_line_is_sound() {
-        command().debug_assert();
+    fn clap_definition_is_valid() {
+        build_command().debug_assert();
     }
 }

@@ -1,4 +1,6 @@
-//! The commands, one file each, and what they share.
+//! The commands, one file each, with the context and the flags that they share.
+//!
+//! Start at [`run_command`].
 
 pub(crate) mod accept;
 pub(crate) mod approvals;
@@ -29,87 +31,88 @@ pub(crate) mod upstream;
 use std::future::Future;
 use std::sync::Arc;
 
-use app::config::{Place, wrong_config};
+use app::config::{ProjectLocation, config_failure};
 use app::context::AppContext;
 use app::env::Environment;
 use clap::ArgAction;
 
-use crate::args::{Command, Globals};
-use crate::exit::Exit;
-use crate::report::{Explain, Result};
+use crate::args::{CliCommand, GlobalArgs};
+use crate::exit::ExitStatus;
+use crate::report::{FailureExt, Result};
 use crate::ui::Ui;
 
-/// For a server beside something else that needs the cores.
+/// Worker threads of [`CommandContext::block_on_threads`], where the server shares the cores with other work.
 const SERVING_THREADS: usize = 2;
 
-/// What every command is given.
+/// State that is passed to every command.
 #[derive(Debug)]
-pub(crate) struct Context {
+pub(crate) struct CommandContext {
     pub(crate) ui: Ui,
     pub(crate) app: AppContext,
     pub(crate) verbose: u8,
 }
 
-/// For results that a script may read.
+/// The `--json` flag of commands with machine-readable results.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Format {
+pub(crate) struct JsonOutputArgs {
     /// Print JSON
     #[arg(long, action = ArgAction::SetTrue)]
     pub(crate) json: bool,
 }
 
-pub(crate) fn run(ui: Ui, globals: Globals, command: Command) -> Result<Exit> {
-    let Globals { root, config, verbose, .. } = globals;
-    let environment = Environment::read().map_err(wrong_config)?;
-    let place = Place { root, config };
-    let app = AppContext { environment, place, notices: Arc::new(ui) };
-    let ctx = Context { ui, app, verbose };
+/// Runs a command and returns the exit status of the process.
+pub(crate) fn run_command(ui: Ui, globals: GlobalArgs, command: CliCommand) -> Result<ExitStatus> {
+    let GlobalArgs { root, config, verbose, .. } = globals;
+    let environment = Environment::read().map_err(config_failure)?;
+    let place = ProjectLocation { root, config };
+    let app = AppContext { environment, location: place, notices: Arc::new(ui) };
+    let ctx = CommandContext { ui, app, verbose };
     match command {
-        Command::Serve(args) => serve::run(&ctx, args),
-        Command::Connect(args) => connect::run(&ctx, &args),
-        Command::Init(args) => init::run(&ctx, &args),
-        Command::Doctor(args) => doctor::run(&ctx, &args),
-        Command::Index(args) => index::run(&ctx, &args),
-        Command::Discover(args) => discover::run(&ctx, &args),
-        Command::Tools(args) => tools::run(&ctx, &args),
-        Command::Call(args) => call::run(&ctx, args),
-        Command::Contracts(args) => contracts::run(&ctx, &args),
-        Command::Explain(args) => explain::run(&ctx, &args),
-        Command::Ask(args) => ask::run(&ctx, &args),
-        Command::Gateway(args) => gateway::run(&ctx, args),
-        Command::Upstream(args) => upstream::run(&ctx, &args),
-        Command::Accept(args) => accept::run(&ctx, &args),
-        Command::Learn(args) => learn::run(&ctx, &args),
-        Command::Calls(args) => calls::run(&ctx, &args),
-        Command::Check(args) => check::run(&ctx, &args),
-        Command::Fuzz(args) => fuzz::run(&ctx, *args),
-        Command::Solc(args) => solc::run(&ctx, &args),
-        Command::Approvals(args) => approvals::run(&ctx, &args),
-        Command::Audit(args) => audit::run(&ctx, &args),
-        Command::Trace(args) => trace::run(&ctx, &args),
-        Command::Stats(args) => stats::run(&ctx, &args),
-        Command::Completions(args) => completions::run(&ctx, &args),
-        Command::Man(args) => man::run(&ctx, &args),
+        CliCommand::Serve(args) => serve::run_serve(&ctx, args),
+        CliCommand::Connect(args) => connect::run_connect(&ctx, &args),
+        CliCommand::Init(args) => init::run_init(&ctx, &args),
+        CliCommand::Doctor(args) => doctor::run_doctor(&ctx, &args),
+        CliCommand::Index(args) => index::run_index(&ctx, &args),
+        CliCommand::Discover(args) => discover::run_discover(&ctx, &args),
+        CliCommand::Tools(args) => tools::run_tools(&ctx, &args),
+        CliCommand::Call(args) => call::run_call(&ctx, args),
+        CliCommand::Contracts(args) => contracts::run_contracts(&ctx, &args),
+        CliCommand::Explain(args) => explain::run_explain(&ctx, &args),
+        CliCommand::Ask(args) => ask::run_ask(&ctx, &args),
+        CliCommand::Gateway(args) => gateway::run_gateway(&ctx, args),
+        CliCommand::Upstream(args) => upstream::run_upstream(&ctx, &args),
+        CliCommand::Accept(args) => accept::run_accept(&ctx, &args),
+        CliCommand::Learn(args) => learn::run_learn(&ctx, &args),
+        CliCommand::Calls(args) => calls::run_calls(&ctx, &args),
+        CliCommand::Check(args) => check::run_check(&ctx, &args),
+        CliCommand::Fuzz(args) => fuzz::run_fuzz(&ctx, *args),
+        CliCommand::Solc(args) => solc::run_solc(&ctx, &args),
+        CliCommand::Approvals(args) => approvals::run_approvals(&ctx, &args),
+        CliCommand::Audit(args) => audit::run_audit(&ctx, &args),
+        CliCommand::Trace(args) => trace::run_trace(&ctx, &args),
+        CliCommand::Stats(args) => stats::run_stats(&ctx, &args),
+        CliCommand::Completions(args) => completions::run_completions(&ctx, &args),
+        CliCommand::Man(args) => man::run_man(&ctx, &args),
     }
 }
 
-impl Context {
-    /// Runs what is asynchronous in a command that otherwise is not.
+impl CommandContext {
+    /// Runs a future to completion on the current thread and returns its result.
     pub(crate) fn block_on<T>(&self, work: impl Future<Output = Result<T>>) -> Result<T> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
-            .explain("cannot start the asynchronous runtime")?;
+            .explain("failed to start the async runtime")?;
         runtime.block_on(work)
     }
 
-    /// The same with threads for what it starts, so that one thing does not wait for another.
+    /// Runs a future to completion with worker threads, so that spawned tasks make progress while it blocks.
     pub(crate) fn block_on_threads<T>(&self, work: impl Future<Output = Result<T>>) -> Result<T> {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(SERVING_THREADS)
             .enable_all()
             .build()
-            .explain("cannot start the asynchronous runtime")?;
+            .explain("failed to start the async runtime")?;
         runtime.block_on(work)
     }
 }

@@ -1,57 +1,58 @@
-//! Exit codes: what a script may rely on. `vouch --help` prints this table.
+//! Exit codes, which scripts may rely on. `vouch --help` prints them as a table.
 
 use std::process::ExitCode;
 
 use app::failure::FailureKind;
 
+/// Outcome of a command, as the process reports it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Exit {
+pub(crate) enum ExitStatus {
     Success,
-    No,
+    Negative,
     Usage,
     Failed,
     Interrupted,
 }
 
-impl Exit {
+impl ExitStatus {
     pub(crate) const ALL: [Self; 5] =
-        [Self::Success, Self::No, Self::Usage, Self::Failed, Self::Interrupted];
+        [Self::Success, Self::Negative, Self::Usage, Self::Failed, Self::Interrupted];
 
     pub(crate) fn code(self) -> u8 {
         match self {
             Self::Success => 0,
-            Self::No => 1,
-            // clap exits with the same for wrong flags.
+            Self::Negative => 1,
+            // clap uses the same code for invalid flags.
             Self::Usage => 2,
             Self::Failed => 3,
-            // 128 + SIGINT, as shells have it.
+            // 128 + SIGINT, the shell convention.
             Self::Interrupted => 130,
         }
     }
 
     pub(crate) fn meaning(self) -> &'static str {
         match self {
-            Self::Success => "done",
-            Self::No => {
-                "the answer is no: a call or a test failed, an audit line is bad, a check failed"
+            Self::Success => "success",
+            Self::Negative => {
+                "negative result: a call, test or check failed, or an audit line is invalid"
             }
-            Self::Usage => "the command line or the configuration is wrong",
-            Self::Failed => "it could not be done: a file, the port, the store, the network",
-            Self::Interrupted => "stopped before it was done, by Ctrl-C or SIGTERM",
+            Self::Usage => "invalid command line or configuration",
+            Self::Failed => "operation failed: a file, the port, the store or the network",
+            Self::Interrupted => "interrupted by Ctrl-C or SIGTERM",
         }
     }
 }
 
-impl From<Exit> for ExitCode {
-    fn from(exit: Exit) -> Self {
+impl From<ExitStatus> for ExitCode {
+    fn from(exit: ExitStatus) -> Self {
         Self::from(exit.code())
     }
 }
 
-impl From<FailureKind> for Exit {
+impl From<FailureKind> for ExitStatus {
     fn from(kind: FailureKind) -> Self {
         match kind {
-            FailureKind::Negative => Self::No,
+            FailureKind::Negative => Self::Negative,
             FailureKind::Usage => Self::Usage,
             FailureKind::Operation => Self::Failed,
             FailureKind::Interrupted => Self::Interrupted,

@@ -1,30 +1,31 @@
-//! The person at this terminal, as the one who answers a call's questions and approves what waits.
+//! Yes/no prompts at the terminal, for elicitations of a call and for confirmations of commands.
 
 use std::io::{self, BufRead, Write};
 
 use async_trait::async_trait;
-use contract::text::visible;
-use runtime::{Ask, Question, QuestionKind};
+use contract::text::escape_hidden;
+use runtime::{ElicitationHandler, ElicitationKind, ElicitationRequest};
 use serde_json::{Value, json};
 
 use crate::ui::{self, Ui};
 
-pub(crate) struct Terminal {
+/// Answers form elicitations by prompting at the terminal.
+pub(crate) struct TerminalPrompt {
     pub(crate) ui: Ui,
 }
 
 #[async_trait]
-impl Ask for Terminal {
-    async fn ask(&self, question: &Question) -> Result<Value, String> {
-        let QuestionKind::Form { message, .. } = &question.kind else {
-            return Err("a terminal answers questions to a person only".to_owned());
+impl ElicitationHandler for TerminalPrompt {
+    async fn elicit(&self, question: &ElicitationRequest) -> Result<Value, String> {
+        let ElicitationKind::Form { message, .. } = &question.kind else {
+            return Err("a terminal supports form elicitation only".to_owned());
         };
-        let (ui, message) = (self.ui, visible(message));
-        let answer = tokio::task::spawn_blocking(move || ask(ui, &message));
+        let (ui, message) = (self.ui, escape_hidden(message));
+        let answer = tokio::task::spawn_blocking(move || prompt_approval(ui, &message));
         let approved = answer
             .await
-            .map_err(|_| "the terminal went away".to_owned())?
-            .map_err(|error| format!("the terminal cannot be read: {error}"))?;
+            .map_err(|_| "the terminal prompt was aborted".to_owned())?
+            .map_err(|error| format!("failed to read the terminal: {error}"))?;
         Ok(if approved {
             json!({"action": "accept", "content": {"approve": true}})
         } else {
@@ -33,16 +34,16 @@ impl Ask for Terminal {
     }
 }
 
-/// Shows a text, whole, and asks whether to approve.
-pub(crate) fn ask(ui: Ui, message: &str) -> io::Result<bool> {
-    confirm(ui, message, "Approve?")
+/// Shows a message in full and asks for approval. Returns true if it was approved.
+pub(crate) fn prompt_approval(ui: Ui, message: &str) -> io::Result<bool> {
+    prompt_confirmation(ui, message, "Approve?")
 }
 
-/// Shows a text, whole, and asks. Anything but a clear yes is a no, the end of input too.
-pub(crate) fn confirm(ui: Ui, message: &str, question: &str) -> io::Result<bool> {
+/// Shows a message in full and asks a yes/no question. Returns true only for `y` or `yes`; end of input counts as no.
+pub(crate) fn prompt_confirmation(ui: Ui, message: &str, question: &str) -> io::Result<bool> {
     let bold = ui::BOLD;
     {
-        let mut err = ui.err();
+        let mut err = ui.stderr();
         write!(err, "{}\n\n{bold}{question} [y/N]{bold:#} ", message.trim_end())?;
         err.flush()?;
     }

@@ -1,37 +1,37 @@
-//! Prints failures: the error, each cause once, and hints to paste.
+//! Prints failures: the error, each distinct cause, and hints with commands to run.
 
 use std::io::Write;
 
-pub(crate) use app::failure::{Explain, Failure, FailureKind, Result};
-use contract::text::visible;
+pub(crate) use app::failure::{Failure, FailureExt, FailureKind, Result};
+use contract::text::escape_hidden;
 
 use crate::ui::{self, Ui};
 
-/// True if standard output has gone away, which is how `vouch … | head` ends.
+/// Returns true if standard output was closed by its reader, as in `vouch … | head`.
 pub(crate) fn is_broken_pipe(failure: &Failure) -> bool {
     failure
-        .chain()
+        .causes()
         .filter_map(|cause| cause.downcast_ref::<std::io::Error>())
         .any(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
 }
 
-/// Writes the failure to standard error. An error while writing is ignored: there is no other place to report it.
+/// Writes the failure to standard error. Errors while writing are ignored: they cannot be reported elsewhere.
 pub(crate) fn print_failure(ui: Ui, failure: &Failure) {
-    let mut out = ui.err();
+    let mut out = ui.stderr();
     let (error, why, hint) = (ui::ERROR, ui::DIM, ui::HINT);
-    let mut chain = failure.chain();
+    let mut chain = failure.causes();
     let first = chain.next().map(ToString::to_string).unwrap_or_default();
-    let _ = writeln!(out, "{error}error:{error:#} {}", visible(&first));
-    let mut said = first;
+    let _ = writeln!(out, "{error}error:{error:#} {}", escape_hidden(&first));
+    let mut last_text = first;
     for cause in chain {
         let text = cause.to_string();
-        // Some errors repeat the text of their cause; once is enough.
-        if !said.contains(&text) && !text.contains(&said) {
-            let _ = writeln!(out, "  {why}why:{why:#} {}", visible(text.trim_end()));
-            said = text;
+        // Some errors repeat the text of their cause.
+        if !last_text.contains(&text) && !text.contains(&last_text) {
+            let _ = writeln!(out, "  {why}why:{why:#} {}", escape_hidden(text.trim_end()));
+            last_text = text;
         }
     }
     for text in failure.hints() {
-        let _ = writeln!(out, "{hint}hint:{hint:#} {}", visible(text));
+        let _ = writeln!(out, "{hint}hint:{hint:#} {}", escape_hidden(text));
     }
 }

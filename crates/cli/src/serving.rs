@@ -1,72 +1,75 @@
-//! The flags of every command that serves, and the terminal's part of serving.
+//! Flags and setup shared by `vouch serve` and `vouch gateway`: transport, logging, signals and the banner.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use app::config::{Host, Layer, Settings};
-use app::serving::{self, ServeHooks, Threads};
+use app::config::{ConfigLayer, ListenHost, Settings};
+use app::serving::{self, ServeHooks, ServingThreads};
 use tokio_util::sync::CancellationToken;
 
-use crate::commands::Context;
-use crate::exit::Exit;
+use crate::commands::CommandContext;
+use crate::exit::ExitStatus;
 use crate::logging::{self, LogFormat};
 use crate::report::Result;
 use crate::ui;
 
-/// The flags of every command that serves.
+/// Flags of every command that runs a server.
 #[derive(Debug, clap::Args)]
-pub(crate) struct DoorFlags {
+pub(crate) struct ServerArgs {
     /// Address to listen on [default: 127.0.0.1]
     ///
-    /// Beyond loopback a token is required.
+    /// Any address other than loopback requires a token.
     #[arg(long, value_name = "ADDRESS", conflicts_with = "stdio")]
-    host: Option<Host>,
+    host: Option<ListenHost>,
 
-    /// Serve on standard input and output instead
+    /// Serve on standard input and output instead of HTTP
     #[arg(long)]
     pub(crate) stdio: bool,
 
-    /// File with the bearer tokens, one a line
+    /// File with the bearer tokens, one per line
     ///
-    /// With a name before the token where there are several callers: `ci 3f9a…`. The file lies in .vouch, which no tool
-    /// can read, or outside the project. Instead of a file, VOUCH_TOKEN can hold one token.
+    /// To distinguish callers, put a name before the token: `ci 3f9a…`. The file must be in .vouch, which tools cannot
+    /// read, or outside the project. VOUCH_TOKEN can hold a single token instead.
     #[arg(long, value_name = "FILE", conflicts_with = "stdio")]
     token_file: Option<PathBuf>,
 
-    /// How log lines look
+    /// Format of log lines
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t)]
     log_format: LogFormat,
 }
 
-impl DoorFlags {
-    pub(crate) fn layer(&self, port: Option<u16>) -> Layer {
-        Layer::from_server(self.host, port, self.token_file.clone())
+impl ServerArgs {
+    /// Returns these flags as a layer of the configuration.
+    pub(crate) fn to_layer(&self, port: Option<u16>) -> ConfigLayer {
+        ConfigLayer::from_server_flags(self.host, port, self.token_file.clone())
     }
 }
 
-/// Runs `work` until it is done, with logging and signals set up.
-pub(crate) fn run(
-    ctx: &Context,
+/// Runs `work` to completion, with logging and signal handling set up.
+pub(crate) fn run_server(
+    ctx: &CommandContext,
     settings: &Settings,
-    flags: &DoorFlags,
-    threads: Threads,
+    flags: &ServerArgs,
+    threads: ServingThreads,
     work: impl AsyncFnOnce(CancellationToken) -> Result,
-) -> Result<Exit> {
+) -> Result<ExitStatus> {
     let hooks = ServeHooks {
-        start_logging: |telemetry: Option<&_>| logging::init(ctx, flags.log_format, telemetry),
-        abort: || std::process::exit(Exit::Interrupted.code().into()),
+        start_logging: |telemetry: Option<&_>| {
+            logging::init_logging(ctx, flags.log_format, telemetry)
+        },
+        abort: || std::process::exit(ExitStatus::Interrupted.code().into()),
     };
-    serving::run(&ctx.app, settings, flags.stdio, threads, hooks, work)?;
-    Ok(Exit::Success)
+    serving::run_server(&ctx.app, settings, flags.stdio, threads, hooks, work)?;
+    Ok(ExitStatus::Success)
 }
 
-/// Shows a banner where a person reads it: never with `--quiet`, and on standard input and output only on a terminal.
+/// Prints a banner, except with `--quiet`. A server on stdio prints it only if standard error is a terminal.
 pub(crate) fn show_banner(
-    ctx: &Context,
+    ctx: &CommandContext,
     address: Option<SocketAddr>,
     print: impl FnOnce(Option<SocketAddr>),
 ) {
-    if !ctx.ui.is_quiet() && (address.is_some() || ui::err_is_terminal()) {
+    if !ctx.ui.is_quiet() && (address.is_some() || ui::is_stderr_terminal()) {
         print(address);
     }
 }

@@ -1,6 +1,6 @@
-//! The terminal: the only place that writes to standard output and standard error.
+//! Terminal output: the only module that writes to standard output and standard error.
 //!
-//! Standard output carries results, standard error everything else. Colour adds nothing that the words do not say.
+//! Results go to standard output, everything else to standard error. Color never carries information of its own.
 
 use std::fmt;
 use std::io::{self, IsTerminal, Write};
@@ -21,66 +21,68 @@ pub(crate) const WARN: Style = AnsiColor::Yellow.on_default().bold();
 pub(crate) const GOOD: Style = AnsiColor::Green.on_default();
 pub(crate) const HINT: Style = AnsiColor::Cyan.on_default();
 
+/// Value of `--color`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Color {
-    /// Where the stream is a terminal and NO_COLOR is not set
+pub(crate) enum ColorMode {
+    /// If the stream is a terminal and NO_COLOR is not set
     #[default]
     Auto,
     Always,
     Never,
 }
 
+/// Handle to the output streams, with the `--color` and `--quiet` settings.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ui {
-    color: Color,
+    color: ColorMode,
     quiet: bool,
 }
 
 impl Ui {
-    pub(crate) fn new(color: Color, quiet: bool) -> Self {
+    pub(crate) fn new(color: ColorMode, quiet: bool) -> Self {
         Self { color, quiet }
     }
 
-    fn choice<S: anstream::stream::RawStream>(self, stream: &S) -> ColorChoice {
+    fn color_choice<S: anstream::stream::RawStream>(self, stream: &S) -> ColorChoice {
         match self.color {
-            Color::Always => ColorChoice::AlwaysAnsi,
-            Color::Never => ColorChoice::Never,
-            // `auto` asks the terminal, NO_COLOR, CLICOLOR and TERM.
-            Color::Auto => AutoStream::choice(stream),
+            ColorMode::Always => ColorChoice::AlwaysAnsi,
+            ColorMode::Never => ColorChoice::Never,
+            // Takes the terminal, NO_COLOR, CLICOLOR and TERM into account.
+            ColorMode::Auto => AutoStream::choice(stream),
         }
     }
 
-    pub(crate) fn colors_err(self) -> bool {
-        self.choice(&io::stderr()) != ColorChoice::Never
+    pub(crate) fn stderr_uses_color(self) -> bool {
+        self.color_choice(&io::stderr()) != ColorChoice::Never
     }
 
-    pub(crate) fn colors_out(self) -> bool {
-        self.choice(&io::stdout()) != ColorChoice::Never
+    pub(crate) fn stdout_uses_color(self) -> bool {
+        self.color_choice(&io::stdout()) != ColorChoice::Never
     }
 
-    /// For results.
-    pub(crate) fn out(self) -> impl Write {
+    /// Returns standard output, for results.
+    pub(crate) fn stdout(self) -> impl Write {
         let stdout = io::stdout();
-        let choice = self.choice(&stdout);
+        let choice = self.color_choice(&stdout);
         AutoStream::new(stdout, choice)
     }
 
-    /// For everything else. Locked for as long as it lives, so that lines of threads do not mix.
-    pub(crate) fn err(self) -> impl Write {
+    /// Returns standard error, for everything else. It is locked until dropped, so that lines of threads do not mix.
+    pub(crate) fn stderr(self) -> impl Write {
         let stderr = io::stderr();
-        let choice = self.choice(&stderr);
+        let choice = self.color_choice(&stderr);
         AutoStream::new(stderr.lock(), choice)
     }
 
-    /// A remark that `--quiet` silences. There is nobody left to tell if writing fails.
-    pub(crate) fn note(self, text: impl std::fmt::Display) {
+    /// Prints a remark to standard error, unless `--quiet` is set. Write errors are ignored.
+    pub(crate) fn print_note(self, text: impl std::fmt::Display) {
         if !self.quiet {
-            let _ = writeln!(self.err(), "{text}");
+            let _ = writeln!(self.stderr(), "{text}");
         }
     }
 
-    /// The same, quiet if it was or if this is true.
-    pub(crate) fn quieter(self, quiet: bool) -> Self {
+    /// Returns a copy that is also quiet if `quiet` is true.
+    pub(crate) fn quiet_if(self, quiet: bool) -> Self {
         Self { quiet: self.quiet || quiet, ..self }
     }
 
@@ -88,20 +90,21 @@ impl Ui {
         self.quiet
     }
 
-    pub(crate) fn json(self, value: &impl Serialize) -> io::Result<()> {
-        // A value of ours always serialises; the stream may still be gone.
+    /// Prints a value to standard output as indented JSON.
+    pub(crate) fn print_json(self, value: &impl Serialize) -> io::Result<()> {
+        // Serializing does not fail for the values of this crate; writing may.
         let text = serde_json::to_string_pretty(value).map_err(io::Error::other)?;
-        writeln!(self.out(), "{text}")
+        writeln!(self.stdout(), "{text}")
     }
 }
 
 impl NoticeSink for Ui {
     fn note(&self, text: fmt::Arguments<'_>) {
-        Ui::note(*self, text);
+        Ui::print_note(*self, text);
     }
 
     fn warn(&self, text: fmt::Arguments<'_>) {
-        warn(*self, text);
+        print_warning(*self, text);
     }
 
     fn report(&self, failure: &Failure) {
@@ -109,47 +112,48 @@ impl NoticeSink for Ui {
     }
 }
 
-/// Something that a person should know and that stops nothing.
-pub(crate) fn warn(ui: Ui, text: impl fmt::Display) {
-    let text = contract::text::visible(&text.to_string());
-    ui.note(format_args!("{WARN}warning:{WARN:#} {text}"));
+/// Prints a warning to standard error, unless `--quiet` is set.
+pub(crate) fn print_warning(ui: Ui, text: impl fmt::Display) {
+    let text = contract::text::escape_hidden(&text.to_string());
+    ui.print_note(format_args!("{WARN}warning:{WARN:#} {text}"));
 }
 
-pub(crate) fn out_is_terminal() -> bool {
+pub(crate) fn is_stdout_terminal() -> bool {
     io::stdout().is_terminal()
 }
 
-pub(crate) fn err_is_terminal() -> bool {
+pub(crate) fn is_stderr_terminal() -> bool {
     io::stderr().is_terminal()
 }
 
-/// Whether a person can be asked here.
+/// Returns true if a prompt can be shown and answered: standard input and standard error are terminals.
 pub(crate) fn is_interactive() -> bool {
-    io::stdin().is_terminal() && err_is_terminal()
+    io::stdin().is_terminal() && is_stderr_terminal()
 }
 
-/// Whether the terminal listens to this process. One in the background is stopped when it takes the terminal over.
+/// Returns true if this process is in the foreground of its terminal. A background process is stopped when it changes
+/// the terminal's settings.
 pub(crate) fn is_in_foreground() -> bool {
-    // A terminal that is not the one of the session has no foreground, and stops nobody.
+    // A terminal that does not control the session has no foreground group and stops no process.
     rustix::termios::tcgetpgrp(io::stdin())
         .map_or(true, |group| group == rustix::process::getpgrp())
 }
 
-/// Columns of text, each as wide as its widest cell; the last one runs free.
-pub(crate) struct Table {
+/// Table of text columns, each as wide as its widest cell. The first row is the header.
+pub(crate) struct TextTable {
     rows: Vec<Vec<String>>,
 }
 
-impl Table {
+impl TextTable {
     pub(crate) fn new<const N: usize>(head: [&str; N]) -> Self {
         Self { rows: vec![head.map(str::to_owned).to_vec()] }
     }
 
-    pub(crate) fn row<const N: usize>(&mut self, cells: [String; N]) {
+    pub(crate) fn add_row<const N: usize>(&mut self, cells: [String; N]) {
         self.rows.push(cells.to_vec());
     }
 
-    pub(crate) fn print(&self, out: &mut impl Write) -> io::Result<()> {
+    pub(crate) fn write_to(&self, out: &mut impl Write) -> io::Result<()> {
         let columns = self.rows.iter().map(Vec::len).max().unwrap_or_default();
         let width = |column: usize| {
             let cells = self.rows.iter().filter_map(|row| row.get(column));

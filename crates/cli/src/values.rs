@@ -1,37 +1,41 @@
-//! Value parsers for types of `app` that have a fixed set of names: the help lists the names.
+//! clap value parsers for types of `app` with a fixed set of names, which the help lists.
 
 use std::str::FromStr;
 
-use app::clients::Client;
-use app::config::{Pack, UpstreamPolicy};
+use app::clients::McpClient;
+use app::config::{ToolPack, UpstreamPolicy};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
-/// Parses the name of an MCP client.
-pub(crate) fn client() -> impl TypedValueParser<Value = Client> {
-    by_name(Client::ALL.map(|client| PossibleValue::new(client.name())))
+/// Returns a parser for the name of an MCP client.
+pub(crate) fn client_parser() -> impl TypedValueParser<Value = McpClient> {
+    named_value_parser(McpClient::ALL.map(|client| PossibleValue::new(client.name())))
 }
 
-/// Parses the name of a tool pack.
-pub(crate) fn pack() -> impl TypedValueParser<Value = Pack> {
+/// Returns a parser for the name of a tool pack.
+pub(crate) fn pack_parser() -> impl TypedValueParser<Value = ToolPack> {
     let help = |pack| match pack {
-        Pack::Repo => "hello, read_repo_file, write_memory_entry",
-        Pack::Context => "context_search, read_file, grep_codebase",
-        Pack::Campaign => "Those that watch and steer a fuzz campaign",
+        ToolPack::Repo => "hello, read_repo_file, write_memory_entry",
+        ToolPack::Context => "context_search, read_file, grep_codebase",
+        ToolPack::Campaign => "Tools that observe and steer a fuzz campaign",
     };
-    by_name(Pack::ALL.map(|pack| PossibleValue::new(pack.name()).help(help(pack))))
+    named_value_parser(ToolPack::ALL.map(|pack| PossibleValue::new(pack.name()).help(help(pack))))
 }
 
-/// Parses the name of an upstream policy.
-pub(crate) fn upstream_policy() -> impl TypedValueParser<Value = UpstreamPolicy> {
+/// Returns a parser for the name of an upstream policy.
+pub(crate) fn upstream_policy_parser() -> impl TypedValueParser<Value = UpstreamPolicy> {
     let help = |policy| match policy {
-        UpstreamPolicy::Default => "Tools that break a rule are refused",
-        UpstreamPolicy::Strict => "Warnings count as well",
-        UpstreamPolicy::Observe => "They are let through unchanged, and marked",
+        UpstreamPolicy::Default => "Refuse tools with errors",
+        UpstreamPolicy::Strict => "Refuse tools with errors or warnings",
+        UpstreamPolicy::Observe => "Admit all tools unchanged, and mark those with errors",
     };
-    by_name(UpstreamPolicy::ALL.map(|policy| PossibleValue::new(policy.name()).help(help(policy))))
+    named_value_parser(
+        UpstreamPolicy::ALL.map(|policy| PossibleValue::new(policy.name()).help(help(policy))),
+    )
 }
 
-fn by_name<T, const N: usize>(values: [PossibleValue; N]) -> impl TypedValueParser<Value = T>
+fn named_value_parser<T, const N: usize>(
+    values: [PossibleValue; N],
+) -> impl TypedValueParser<Value = T>
 where
     T: FromStr<Err = String> + Clone + Send + Sync + 'static,
 {

@@ -1,32 +1,33 @@
-//! Canonical JSON and digests: the same value always gives the same bytes, whatever order its keys came in.
+//! Canonical JSON and digests: equal values always give the same bytes, independent of key order.
 //!
-//! Keys are sorted by their UTF-8 bytes, there is no white space, and a float that holds a whole number is written as
-//! one (`1.0` is `1`). This is RFC 8785 but for the sort order of keys outside the Basic Multilingual Plane.
+//! Keys are sorted by their UTF-8 bytes, there is no white space, and a float with an integral value is written as an
+//! integer (`1.0` is `1`). This is RFC 8785 except for the sort order of keys outside the Basic Multilingual Plane.
 
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-/// Largest whole number that a double holds exactly; beyond it a float is written as it is.
-const EXACT_FLOAT: f64 = 9_007_199_254_740_992.0;
+/// Largest magnitude up to which an `f64` represents every integer exactly (2^53). Larger floats are written unchanged.
+const MAX_EXACT_INTEGER: f64 = 9_007_199_254_740_992.0;
 
-/// The canonical text of a value.
+/// Returns the canonical JSON text of a value.
 pub fn canonical_json(value: &Value) -> String {
     let mut out = String::with_capacity(128);
-    write(value, &mut out);
+    write_value(value, &mut out);
     out
 }
 
-/// `sha256:` and the hex digest of some bytes.
-pub fn sha256_of(bytes: &[u8]) -> String {
-    with_scheme("sha256:", bytes)
+/// Returns `sha256:` followed by the hex digest of the bytes.
+pub fn sha256_digest(bytes: &[u8]) -> String {
+    sha256_with_scheme("sha256:", bytes)
 }
 
-/// `sha256:` and the hex digest of a value's canonical text.
-pub fn sha256_of_value(value: &Value) -> String {
-    sha256_of(canonical_json(value).as_bytes())
+/// Returns `sha256:` followed by the hex digest of the value's canonical JSON.
+pub fn sha256_value_digest(value: &Value) -> String {
+    sha256_digest(canonical_json(value).as_bytes())
 }
 
-pub(crate) fn with_scheme(scheme: &str, bytes: &[u8]) -> String {
+/// Returns `scheme` followed by the SHA-256 of the bytes in hex.
+pub(crate) fn sha256_with_scheme(scheme: &str, bytes: &[u8]) -> String {
     const HEX: &[u8; 16] = b"0123456789abcdef";
     let digest = Sha256::digest(bytes);
     let mut text = String::with_capacity(scheme.len() + 64);
@@ -38,7 +39,7 @@ pub(crate) fn with_scheme(scheme: &str, bytes: &[u8]) -> String {
     text
 }
 
-fn write(value: &Value, out: &mut String) {
+fn write_value(value: &Value, out: &mut String) {
     match value {
         Value::Object(map) => {
             let mut entries: Vec<_> = map.iter().collect();
@@ -48,9 +49,9 @@ fn write(value: &Value, out: &mut String) {
                 if index > 0 {
                     out.push(',');
                 }
-                write_scalar(key, out);
+                write_string(key, out);
                 out.push(':');
-                write(value, out);
+                write_value(value, out);
             }
             out.push('}');
         }
@@ -60,31 +61,31 @@ fn write(value: &Value, out: &mut String) {
                 if index > 0 {
                     out.push(',');
                 }
-                write(item, out);
+                write_value(item, out);
             }
             out.push(']');
         }
         Value::Number(number) => match number.as_f64() {
             Some(float)
-                if number.is_f64() && float.fract() == 0.0 && float.abs() <= EXACT_FLOAT =>
+                if number.is_f64() && float.fract() == 0.0 && float.abs() <= MAX_EXACT_INTEGER =>
             {
                 #[expect(
                     clippy::cast_possible_truncation,
-                    reason = "whole and within the exact range, tested above"
+                    reason = "integral and within the exact range, tested above"
                 )]
                 out.push_str(&(float as i64).to_string());
             }
             _ => out.push_str(&number.to_string()),
         },
-        Value::String(text) => write_scalar(text, out),
+        Value::String(text) => write_string(text, out),
         Value::Bool(true) => out.push_str("true"),
         Value::Bool(false) => out.push_str("false"),
         Value::Null => out.push_str("null"),
     }
 }
 
-fn write_scalar(text: &str, out: &mut String) {
-    out.push_str(&serde_json::to_string(text).expect("a string always serialises"));
+fn write_string(text: &str, out: &mut String) {
+    out.push_str(&serde_json::to_string(text).expect("a string always serializes"));
 }
 
 #[cfg(test)]
@@ -94,11 +95,11 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn key_order_and_number_form_do_not_matter() {
+    fn canonical_json_ignores_key_order_and_number_form() {
         let a: Value = serde_json::from_str(r#"{"b": 1.0, "a": [true, null, "é\n"]}"#).unwrap();
         let b = json!({"a": [true, null, "é\n"], "b": 1});
         assert_eq!(canonical_json(&a), r#"{"a":[true,null,"é\n"],"b":1}"#);
-        assert_eq!(sha256_of_value(&a), sha256_of_value(&b));
+        assert_eq!(sha256_value_digest(&a), sha256_value_digest(&b));
     }
 
     fn any_json() -> impl Strategy<Value = Value> {
@@ -120,7 +121,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn canonical_text_is_a_fixed_point(value in any_json()) {
+        fn canonical_json_is_stable_when_reparsed(value in any_json()) {
             let text = canonical_json(&value);
             let again: Value = serde_json::from_str(&text).unwrap();
             prop_assert_eq!(canonical_json(&again), text);

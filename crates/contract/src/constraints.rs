@@ -1,48 +1,48 @@
-//! The limits and effects that a contract promises: what the pipeline enforces and what annotations are derived from.
+//! The limits and side effects that a contract declares. The pipeline enforces them, and annotations are derived from them.
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-/// What a call changes in the world.
+/// The changes that a call makes outside the tool.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SideEffects {
-    /// Nothing: the tool only reads.
+    /// The tool only reads.
     #[default]
     None,
-    /// Something is added; nothing that was there is changed or lost.
+    /// The call adds data and changes or removes none.
     Append,
-    /// Something that was there may be changed or removed.
+    /// The call may change or remove existing data.
     Write,
 }
 
-/// The limits of one tool. Rates and times are defaults that an operator's configuration may override.
+/// The limits of one tool. An operator's configuration may override the rate and the time limit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Constraints {
-    /// What the tool may touch, in a few words for people ("public", "files below the root that are not denied").
+    /// Data that the tool may access, as a short phrase for people ("public", "files below the root that are not denied").
     pub access: String,
     pub side_effects: SideEffects,
-    /// A person must agree before each call.
+    /// If set, a person must approve each call.
     pub approval: bool,
-    /// Calls a minute, for each caller.
+    /// Maximum calls per minute and caller.
     pub rate_per_minute: u32,
-    /// How long a caller waits before EXECUTION_TIMEOUT.
+    /// Time limit of a call; after it the caller gets `EXECUTION_TIMEOUT`.
     #[serde(rename = "timeoutMs", with = "milliseconds")]
     pub timeout: Duration,
     pub max_input_bytes: usize,
     pub max_output_bytes: usize,
-    /// A repeated call with the same arguments changes nothing further.
+    /// If set, repeating a call with the same arguments has no further effect.
     pub idempotent: bool,
-    /// The tool reaches beyond this machine.
+    /// If set, the tool accesses other machines.
     #[serde(default)]
     pub open_world: bool,
-    /// The audit log may hold argument values, not only their digest and shape.
+    /// If set, the audit log may contain argument values, not only their digest and shape.
     #[serde(default)]
     pub audit_values: bool,
-    /// Rules that no schema can say, one sentence each, for people.
+    /// Rules that a schema cannot express, one sentence each, for people.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<String>,
 }
@@ -66,8 +66,8 @@ impl Default for Constraints {
 }
 
 impl Constraints {
-    /// The MCP annotations that follow from these constraints.
-    pub fn annotations(&self) -> Map<String, Value> {
+    /// Returns the MCP annotations that follow from these constraints.
+    pub fn to_annotations(&self) -> Map<String, Value> {
         let Value::Object(map) = json!({
             "readOnlyHint": self.side_effects == SideEffects::None,
             "destructiveHint": self.side_effects == SideEffects::Write,

@@ -1,18 +1,18 @@
-//! [`Definition`], what somebody declares about a tool, and [`Contract`], a definition whose schemas compiled.
+//! [`ToolDefinition`], the declaration of a tool, and [`Contract`], a definition whose schemas are compiled.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use crate::canonical::{canonical_json, with_scheme};
-use crate::{Code, Constraints, Schema, SchemaError};
+use crate::canonical::{canonical_json, sha256_with_scheme};
+use crate::{Constraints, ErrorCode, Schema, SchemaError};
 
-/// Scheme 1: SHA-256 over the canonical JSON of the definition without its examples. A later scheme gets another
-/// prefix, so that stored digests never compare equal by accident.
+/// Digest scheme 1: SHA-256 of the canonical JSON of the definition without its examples. A later scheme gets another
+/// prefix, so that digests of different schemes never compare equal.
 const DIGEST_SCHEME: &str = "vc1:";
 
-/// One call with its answer. `output` is what a caller may expect; times and sizes in it differ from run to run.
+/// An example call with its output. Values such as times and sizes in `output` differ between runs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Example {
+pub struct ToolExample {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     pub input: Value,
@@ -20,10 +20,10 @@ pub struct Example {
     pub output: Option<Value>,
 }
 
-/// What is declared about a tool, checked by nobody yet: ours, or an entry of somebody's `tools/list`.
+/// The unchecked declaration of a tool: a built-in one, or an entry of an upstream's `tools/list`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Definition {
+pub struct ToolDefinition {
     pub name: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
@@ -38,12 +38,12 @@ pub struct Definition {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub constraints: Option<Constraints>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub examples: Vec<Example>,
+    pub examples: Vec<ToolExample>,
 }
 
-impl Definition {
-    /// The name of this exact definition: any change of name, title, description, schemas, annotations or
-    /// constraints gives another digest. Examples illustrate and do not count.
+impl ToolDefinition {
+    /// Returns the digest of this definition. Any change of name, title, description, schemas, annotations or
+    /// constraints changes it; examples do not count.
     pub fn digest(&self) -> String {
         let value = json!({
             "name": self.name,
@@ -54,46 +54,49 @@ impl Definition {
             "annotations": self.annotations,
             "constraints": self.constraints,
         });
-        with_scheme(DIGEST_SCHEME, canonical_json(&value).as_bytes())
+        sha256_with_scheme(DIGEST_SCHEME, canonical_json(&value).as_bytes())
     }
 }
 
-/// Why a definition is no contract.
+/// The reason why a definition cannot become a contract.
 #[derive(Debug, thiserror::Error)]
 pub enum ContractError {
     #[error("tool `{0}` has no input schema")]
     NoInputSchema(String),
-    #[error("{side} schema of tool `{tool}`")]
+    #[error("invalid {side} schema of tool `{tool}`")]
     Schema { tool: String, side: &'static str, source: SchemaError },
 }
 
-/// A complete agreement: a definition whose schemas are compiled and can be enforced.
+/// A tool contract: a definition whose schemas are compiled and can be enforced.
 #[derive(Debug)]
 pub struct Contract {
     pub name: String,
     pub title: Option<String>,
     pub description: String,
     pub input: Schema,
-    /// None only where an operator lets a tool without one through; the crate `lint` reports it.
+    /// `None` only if the operator admits a tool without an output schema; the crate `lint` reports it.
     pub output: Option<Schema>,
     pub annotations: Map<String, Value>,
     pub constraints: Constraints,
-    pub examples: Vec<Example>,
-    /// The codes a caller should be ready for, beyond those every tool can answer.
-    pub errors: Vec<Code>,
+    pub examples: Vec<ToolExample>,
+    /// Error codes of this tool, in addition to those that every tool can return.
+    pub errors: Vec<ErrorCode>,
     digest: String,
 }
 
 impl Contract {
-    /// Compiles a definition. Missing constraints take the defaults, missing annotations follow from the constraints.
-    pub fn new(definition: Definition, errors: &[Code]) -> Result<Self, ContractError> {
+    /// Compiles a definition. Missing constraints take the defaults; missing annotations follow from the constraints.
+    ///
+    /// Returns an error if the input schema is missing or a schema does not compile.
+    pub fn new(definition: ToolDefinition, errors: &[ErrorCode]) -> Result<Self, ContractError> {
         let mut definition = definition;
         let constraints = definition.constraints.get_or_insert_default().clone();
         let annotations =
-            definition.annotations.get_or_insert_with(|| constraints.annotations()).clone();
+            definition.annotations.get_or_insert_with(|| constraints.to_annotations()).clone();
         let digest = definition.digest();
-        let Definition { name, title, description, input_schema, output_schema, examples, .. } =
-            definition;
+        let ToolDefinition {
+            name, title, description, input_schema, output_schema, examples, ..
+        } = definition;
         let compile = |side, schema| {
             Schema::compile(schema).map_err(|source| ContractError::Schema {
                 tool: name.clone(),
@@ -120,13 +123,19 @@ impl Contract {
         })
     }
 
-    /// The same agreement as another offers it: under another name, with other limits. The compiled schemas are shared.
+    /// Returns this contract with another name, other constraints and other error codes, as the gateway offers an
+    /// upstream's tool. The compiled schemas are shared.
     #[must_use]
-    pub fn offered_as(&self, name: String, constraints: Constraints, errors: &[Code]) -> Self {
-        let definition = Definition {
+    pub fn with_name_and_constraints(
+        &self,
+        name: String,
+        constraints: Constraints,
+        errors: &[ErrorCode],
+    ) -> Self {
+        let definition = ToolDefinition {
             name: name.clone(),
             constraints: Some(constraints.clone()),
-            ..self.definition()
+            ..self.to_definition()
         };
         Self {
             title: self.title.clone(),
@@ -142,14 +151,14 @@ impl Contract {
         }
     }
 
-    /// The digest of the definition this contract was made from.
+    /// Returns the digest of the definition that this contract was compiled from.
     pub fn digest(&self) -> &str {
         &self.digest
     }
 
-    /// Back to what is declared, for listings, pins and the linter.
-    pub fn definition(&self) -> Definition {
-        Definition {
+    /// Returns the definition of this contract, for listings, pins and the linter.
+    pub fn to_definition(&self) -> ToolDefinition {
+        ToolDefinition {
             name: self.name.clone(),
             title: self.title.clone(),
             description: Some(self.description.clone()),
@@ -166,55 +175,59 @@ impl Contract {
 mod tests {
     use super::*;
 
-    fn definition() -> Definition {
-        Definition {
+    fn definition() -> ToolDefinition {
+        ToolDefinition {
             name: "echo".into(),
             description: Some("Says it again.".into()),
             input_schema: Some(json!({"type": "object"})),
-            ..Definition::default()
+            ..ToolDefinition::default()
         }
     }
 
     #[test]
-    fn what_is_offered_again_is_what_the_same_definition_would_be() {
+    fn renamed_contract_has_digest_of_its_own_definition() {
         let contract = Contract::new(definition(), &[]).unwrap();
         let constraints = Constraints { rate_per_minute: 7, ..Constraints::default() };
-        let again = contract.offered_as("up__echo".into(), constraints, &[Code::ToolFailed]);
-        let anew = Contract::new(again.definition(), &[]).unwrap();
-        assert_eq!(again.digest(), anew.digest());
-        assert_ne!(again.digest(), contract.digest());
+        let renamed = contract.with_name_and_constraints(
+            "up__echo".into(),
+            constraints,
+            &[ErrorCode::ToolFailed],
+        );
+        let recompiled = Contract::new(renamed.to_definition(), &[]).unwrap();
+        assert_eq!(renamed.digest(), recompiled.digest());
+        assert_ne!(renamed.digest(), contract.digest());
     }
 
     #[test]
-    fn any_change_but_an_example_changes_the_digest() {
+    fn digest_changes_with_every_part_except_examples() {
         let base = definition();
         assert!(base.digest().starts_with("vc1:"));
         let mut with_example = base.clone();
-        with_example.examples.push(Example { title: None, input: json!({}), output: None });
+        with_example.examples.push(ToolExample { title: None, input: json!({}), output: None });
         assert_eq!(base.digest(), with_example.digest());
         for change in [
-            Definition { name: "echo2".into(), ..base.clone() },
-            Definition { title: Some("Echo".into()), ..base.clone() },
-            Definition { description: None, ..base.clone() },
-            Definition { output_schema: Some(json!({})), ..base.clone() },
-            Definition { annotations: Some(Map::new()), ..base.clone() },
-            Definition { constraints: Some(Constraints::default()), ..base.clone() },
+            ToolDefinition { name: "echo2".into(), ..base.clone() },
+            ToolDefinition { title: Some("Echo".into()), ..base.clone() },
+            ToolDefinition { description: None, ..base.clone() },
+            ToolDefinition { output_schema: Some(json!({})), ..base.clone() },
+            ToolDefinition { annotations: Some(Map::new()), ..base.clone() },
+            ToolDefinition { constraints: Some(Constraints::default()), ..base.clone() },
         ] {
             assert_ne!(base.digest(), change.digest(), "{change:?}");
         }
     }
 
     #[test]
-    fn a_contract_gives_its_definition_back() {
+    fn contract_returns_its_definition() {
         let contract = Contract::new(definition(), &[]).unwrap();
-        assert_eq!(contract.definition().digest(), contract.digest());
+        assert_eq!(contract.to_definition().digest(), contract.digest());
         assert_eq!(contract.annotations["readOnlyHint"], true);
     }
 
     #[test]
-    fn a_definition_without_input_schema_is_no_contract() {
+    fn rejects_definition_without_input_schema() {
         let error =
-            Contract::new(Definition { input_schema: None, ..definition() }, &[]).unwrap_err();
+            Contract::new(ToolDefinition { input_schema: None, ..definition() }, &[]).unwrap_err();
         assert_eq!(error.to_string(), "tool `echo` has no input schema");
     }
 }

@@ -1,44 +1,44 @@
-//! One envelope for every refusal and failure: a stable [`Code`], its HTTP status, a message and details.
+//! The error envelope of all refused and failed calls: a stable [`ErrorCode`], its HTTP status, a message and details.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-/// The stable error codes. Each has one HTTP status.
+/// Stable error codes. Each maps to one HTTP status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-pub enum Code {
-    /// Schema or format violated; the message names the field and the rule.
+pub enum ErrorCode {
+    /// An argument violates the schema or a format rule; the message names the field and the rule.
     InvalidInput,
-    /// A token is required and missing or wrong.
+    /// A required token is missing or wrong.
     Unauthenticated,
-    /// Blocked path, refused secret, not allowlisted.
+    /// The path is blocked, the input contains a secret, or the tool is not allowlisted.
     AccessDenied,
-    /// A person must approve first.
+    /// A person must approve the call first.
     ApprovalRequired,
-    /// A person said no.
+    /// A person denied the call.
     ApprovalDenied,
     ToolNotFound,
-    /// No such file, module or transaction.
+    /// The requested file, module or transaction does not exist.
     NotFound,
     TooLarge,
-    /// The tool itself says that it failed; its own words are in `content`.
+    /// The tool itself reports an error; its message is in `content`.
     ToolFailed,
-    /// Comes with `retryAfterMs`.
+    /// The details contain `retryAfterMs`.
     RateLimited,
-    /// The caller went away or cancelled; seen in logs, hardly ever by a caller.
+    /// The caller cancelled the call or disconnected. It appears in logs; callers rarely see it.
     Cancelled,
-    /// A defect of ours; the log has the cause, the caller does not get internals.
+    /// A defect of this server. The log has the cause; the caller gets no internals.
     InternalError,
-    /// An upstream tool's answer broke its contract.
+    /// The answer of an upstream tool violates its contract.
     ContractViolation,
     UpstreamUnavailable,
-    /// Over the contract's time limit.
+    /// The call exceeded the time limit of its contract.
     ExecutionTimeout,
 }
 
-impl Code {
+impl ErrorCode {
     pub const ALL: [Self; 15] = [
         Self::InvalidInput,
         Self::Unauthenticated,
@@ -57,7 +57,8 @@ impl Code {
         Self::ExecutionTimeout,
     ];
 
-    pub fn status(self) -> u16 {
+    /// Returns the HTTP status of this code.
+    pub fn http_status(self) -> u16 {
         match self {
             Self::InvalidInput => 400,
             Self::Unauthenticated => 401,
@@ -74,6 +75,7 @@ impl Code {
         }
     }
 
+    /// Returns the code as it appears on the wire.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::InvalidInput => "INVALID_INPUT",
@@ -94,69 +96,69 @@ impl Code {
         }
     }
 
-    /// When this code is answered, in one phrase for people.
+    /// Returns a phrase for people that says when this code is returned.
     pub fn meaning(self) -> &'static str {
         match self {
-            Self::InvalidInput => "an argument breaks the schema or a format rule",
+            Self::InvalidInput => "an argument violates the schema or a format rule",
             Self::Unauthenticated => "a token is required and is missing or wrong",
-            Self::AccessDenied => "the thing asked for is blocked",
+            Self::AccessDenied => "access to the requested item is blocked",
             Self::ApprovalRequired => "a person must approve this call first",
-            Self::ApprovalDenied => "a person said no",
-            Self::ToolNotFound => "there is no tool of that name",
-            Self::NotFound => "the thing asked for does not exist",
-            Self::TooLarge => "the input or the result is over its bound",
+            Self::ApprovalDenied => "a person denied this call",
+            Self::ToolNotFound => "no tool has this name",
+            Self::NotFound => "the requested item does not exist",
+            Self::TooLarge => "the input or the result exceeds its size limit",
             Self::ToolFailed => "the tool itself reports an error",
             Self::RateLimited => "too many calls in a minute; wait `retryAfterMs`",
-            Self::Cancelled => "the caller cancelled the call or went away",
-            Self::InternalError => "a defect of the server; its log has the cause",
-            Self::ContractViolation => "the upstream tool's answer broke its contract",
+            Self::Cancelled => "the caller cancelled the call or disconnected",
+            Self::InternalError => "an internal error of the server; its log has the cause",
+            Self::ContractViolation => "the upstream tool's answer violates its contract",
             Self::UpstreamUnavailable => "the upstream server cannot be reached",
             Self::ExecutionTimeout => "the call took longer than its time limit",
         }
     }
 }
 
-impl fmt::Display for Code {
+impl fmt::Display for ErrorCode {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(self.as_str())
     }
 }
 
-/// A refused or failed call, as the caller sees it. Nothing internal belongs in here: causes go to the log.
+/// A refused or failed call, as the caller sees it. It contains no internals; causes go to the log.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("{code}: {message}")]
 pub struct ToolError {
-    pub code: Code,
-    /// For the caller, often a model: names the thing and the rule, and says what to change.
+    pub code: ErrorCode,
+    /// Message for the caller, often a model: names the item and the rule, and says what to change.
     pub message: String,
-    /// The same facts for a program: `path`, `field`, `limit`, `retryAfterMs`, `approvalId` …
+    /// Machine-readable facts: `path`, `field`, `limit`, `retryAfterMs`, `approvalId` …
     pub details: Map<String, Value>,
 }
 
 impl ToolError {
-    pub fn new(code: Code, message: impl Into<String>) -> Self {
+    pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
         Self { code, message: message.into(), details: Map::new() }
     }
 
     /// Adds a fact to `details`.
     #[must_use]
-    pub fn with(mut self, key: &str, value: impl Into<Value>) -> Self {
+    pub fn with_detail(mut self, key: &str, value: impl Into<Value>) -> Self {
         self.details.insert(key.to_owned(), value.into());
         self
     }
 
-    /// The error object alone: `{code, status, message, details}`.
+    /// Returns the error object without its envelope: `{code, status, message, details}`.
     pub fn to_value(&self) -> Value {
         json!({
             "code": self.code,
-            "status": self.code.status(),
+            "status": self.code.http_status(),
             "message": self.message,
             "details": self.details,
         })
     }
 
-    /// The one envelope of every front door.
-    pub fn envelope(&self) -> Value {
+    /// Returns the envelope that all transports use: `{success: false, error}`.
+    pub fn to_envelope(&self) -> Value {
         json!({"success": false, "error": self.to_value()})
     }
 }
@@ -166,17 +168,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_on_the_wire_are_the_documented_ones() {
-        for code in Code::ALL {
+    fn codes_serialize_as_documented() {
+        for code in ErrorCode::ALL {
             assert_eq!(serde_json::to_value(code).unwrap(), code.as_str());
         }
     }
 
     #[test]
-    fn envelope() {
-        let error = ToolError::new(Code::AccessDenied, "`.env` is denied").with("path", ".env");
+    fn envelope_contains_code_status_message_and_details() {
+        let error =
+            ToolError::new(ErrorCode::AccessDenied, "`.env` is denied").with_detail("path", ".env");
         assert_eq!(
-            error.envelope(),
+            error.to_envelope(),
             json!({"success": false, "error": {
                 "code": "ACCESS_DENIED", "status": 403,
                 "message": "`.env` is denied", "details": {"path": ".env"},

@@ -1,7 +1,7 @@
-//! JSON text that everybody reads alike.
+//! Strict JSON parsing: duplicate keys are errors and the nesting depth is bounded.
 //!
-//! Of a key that stands twice in one object some readers take the first value and some the last: what was checked would
-//! not be what is acted on. So here it is an error. Depth is bounded while reading, before anything is built on it.
+//! Parsers disagree about an object with a duplicate key: some take the first value, some the last. A value could then
+//! be checked in one form and used in another, so a duplicate key is an error. Depth is bounded while parsing.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -10,55 +10,61 @@ use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visi
 use serde_json::Value;
 use serde_json::map::{Entry, Map};
 
-/// Why a text is not one JSON value.
+/// The reason why a text is not exactly one JSON value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum JsonFault {
-    /// With the key, which is whatever the writer chose.
-    #[error("a key stands twice in one object")]
+pub enum StrictJsonError {
+    /// Contains the key, which is untrusted text.
+    #[error("duplicate key in an object")]
     DuplicateKey(String),
-    #[error("it nests too deep")]
+    #[error("nested too deeply")]
     TooDeep,
-    #[error("the value is followed by further text")]
-    Trailing,
-    #[error("it is not JSON from line {line}, column {column} on")]
-    NotJson { line: usize, column: usize },
+    #[error("unexpected text after the value")]
+    TrailingText,
+    #[error("invalid JSON at line {line}, column {column}")]
+    InvalidJson { line: usize, column: usize },
 }
 
-/// The one value of a text, in which objects and lists stand at most `max_depth` levels deep.
-pub fn read(text: &str, max_depth: usize) -> Result<Value, JsonFault> {
+/// Parses a text that contains exactly one JSON value, with objects and arrays nested at most `max_depth` levels.
+///
+/// Returns an error for a duplicate key, excess depth, trailing text or invalid JSON.
+pub fn parse_strict_json(text: &str, max_depth: usize) -> Result<Value, StrictJsonError> {
     let fault = RefCell::new(None);
     let mut reader = serde_json::Deserializer::from_str(text);
-    match (Node { levels_left: max_depth, fault: &fault }).deserialize(&mut reader) {
-        Ok(value) => reader.end().map(|()| value).map_err(|_| JsonFault::Trailing),
-        Err(error) => Err(fault
-            .take()
-            .unwrap_or(JsonFault::NotJson { line: error.line(), column: error.column() })),
+    match (JsonValueSeed { levels_left: max_depth, fault: &fault }).deserialize(&mut reader) {
+        Ok(value) => reader.end().map(|()| value).map_err(|_| StrictJsonError::TrailingText),
+        Err(error) => Err(fault.take().unwrap_or(StrictJsonError::InvalidJson {
+            line: error.line(),
+            column: error.column(),
+        })),
     }
 }
 
-struct Node<'a> {
+/// Deserializes one value and passes the depth budget down.
+struct JsonValueSeed<'a> {
     levels_left: usize,
-    /// What was wrong, where the reader's own message would not tell.
-    fault: &'a RefCell<Option<JsonFault>>,
+    /// The precise error, which cannot be recovered from serde's error.
+    fault: &'a RefCell<Option<StrictJsonError>>,
 }
 
-impl<'a> Node<'a> {
-    fn below<E: Error>(&self) -> Result<usize, E> {
-        self.levels_left.checked_sub(1).ok_or_else(|| self.refuse(JsonFault::TooDeep))
+impl<'a> JsonValueSeed<'a> {
+    /// Returns the levels left for children, or an error if the limit is reached.
+    fn child_levels<E: Error>(&self) -> Result<usize, E> {
+        self.levels_left.checked_sub(1).ok_or_else(|| self.record_error(StrictJsonError::TooDeep))
     }
 
-    fn at(&self, levels_left: usize) -> Node<'a> {
-        Node { levels_left, fault: self.fault }
+    fn with_levels(&self, levels_left: usize) -> JsonValueSeed<'a> {
+        JsonValueSeed { levels_left, fault: self.fault }
     }
 
-    fn refuse<E: Error>(&self, fault: JsonFault) -> E {
+    /// Records the error and returns a serde error that stops parsing.
+    fn record_error<E: Error>(&self, fault: StrictJsonError) -> E {
         let refusal = E::custom(&fault);
         self.fault.replace(Some(fault));
         refusal
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Node<'_> {
+impl<'de> DeserializeSeed<'de> for JsonValueSeed<'_> {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(self, input: D) -> Result<Value, D::Error> {
@@ -66,7 +72,7 @@ impl<'de> DeserializeSeed<'de> for Node<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Node<'_> {
+impl<'de> Visitor<'de> for JsonValueSeed<'_> {
     type Value = Value;
 
     fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -98,24 +104,26 @@ impl<'de> Visitor<'de> for Node<'_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut input: A) -> Result<Value, A::Error> {
-        let below = self.below()?;
+        let below = self.child_levels()?;
         let mut items = Vec::new();
-        while let Some(item) = input.next_element_seed(self.at(below))? {
+        while let Some(item) = input.next_element_seed(self.with_levels(below))? {
             items.push(item);
         }
         Ok(items.into())
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut input: A) -> Result<Value, A::Error> {
-        let below = self.below()?;
+        let below = self.child_levels()?;
         let mut map = Map::new();
         while let Some(key) = input.next_key::<String>()? {
             match map.entry(key) {
-                Entry::Vacant(place) => {
-                    place.insert(input.next_value_seed(self.at(below))?);
+                Entry::Vacant(entry) => {
+                    entry.insert(input.next_value_seed(self.with_levels(below))?);
                 }
-                Entry::Occupied(there) => {
-                    return Err(self.refuse(JsonFault::DuplicateKey(there.key().clone())));
+                Entry::Occupied(entry) => {
+                    return Err(
+                        self.record_error(StrictJsonError::DuplicateKey(entry.key().clone()))
+                    );
                 }
             }
         }
@@ -129,26 +137,26 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn faults() {
-        let duplicate = |key: &str| Err(JsonFault::DuplicateKey(key.into()));
+    fn rejects_duplicate_keys_excess_depth_and_trailing_text() {
+        let duplicate = |key: &str| Err(StrictJsonError::DuplicateKey(key.into()));
         for (text, fault) in [
             (r#"{"a":1,"a":1}"#, duplicate("a")),
             (r#"[{"a":{"b":1,"c":2,"b":3}}]"#, duplicate("b")),
             ("{\"\\u0061\":1,\"a\":2}", duplicate("a")),
-            ("[[[[]]]]", Err(JsonFault::TooDeep)),
-            (r#"[[[{}]]]"#, Err(JsonFault::TooDeep)),
-            ("1 2", Err(JsonFault::Trailing)),
-            ("[1,\n}", Err(JsonFault::NotJson { line: 2, column: 1 })),
+            ("[[[[]]]]", Err(StrictJsonError::TooDeep)),
+            (r#"[[[{}]]]"#, Err(StrictJsonError::TooDeep)),
+            ("1 2", Err(StrictJsonError::TrailingText)),
+            ("[1,\n}", Err(StrictJsonError::InvalidJson { line: 2, column: 1 })),
         ] {
-            assert_eq!(read(text, 3), fault, "{text}");
+            assert_eq!(parse_strict_json(text, 3), fault, "{text}");
         }
-        assert_eq!(read("[[[1]]]", 3), Ok(serde_json::json!([[[1]]])));
+        assert_eq!(parse_strict_json("[[[1]]]", 3), Ok(serde_json::json!([[[1]]])));
     }
 
     proptest! {
         #[test]
-        fn no_text_makes_it_panic_and_what_is_read_is_what_serde_reads(text in "\\PC{0,60}|[\\[\\]{}\",:a0 ]{0,40}") {
-            if let Ok(value) = read(&text, 64) {
+        fn accepted_texts_parse_as_serde_json_parses_them(text in "\\PC{0,60}|[\\[\\]{}\",:a0 ]{0,40}") {
+            if let Ok(value) = parse_strict_json(&text, 64) {
                 prop_assert_eq!(value, serde_json::from_str::<Value>(&text).unwrap());
             }
         }

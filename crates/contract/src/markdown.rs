@@ -1,30 +1,30 @@
-//! Contracts as Markdown, in the layout of the documents they grew from.
+//! Contracts as a Markdown document.
 
 use std::fmt::Write;
 
-use crate::{Code, Contract, SideEffects};
+use crate::{Contract, ErrorCode, SideEffects};
 
-/// Codes that every tool can answer, so they are listed once.
-const COMMON: [Code; 5] = [
-    Code::InvalidInput,
-    Code::RateLimited,
-    Code::ExecutionTimeout,
-    Code::TooLarge,
-    Code::InternalError,
+/// Codes that every tool can return.
+const COMMON_CODES: [ErrorCode; 5] = [
+    ErrorCode::InvalidInput,
+    ErrorCode::RateLimited,
+    ErrorCode::ExecutionTimeout,
+    ErrorCode::TooLarge,
+    ErrorCode::InternalError,
 ];
 
-/// One document over all contracts: a section each, a summary of constraints, the error codes.
+/// Returns one document with a section per contract, a summary of the constraints, and the error codes.
 pub fn to_markdown<'a>(contracts: impl IntoIterator<Item = &'a Contract>) -> String {
     let contracts: Vec<_> = contracts.into_iter().collect();
     let mut out = String::from("# Tool contracts\n\n");
     for contract in &contracts {
-        section(contract, &mut out).expect("writing to a string never fails");
+        write_section(contract, &mut out).expect("writing to a string never fails");
     }
-    summary(&contracts, &mut out).expect("writing to a string never fails");
+    write_summary(&contracts, &mut out).expect("writing to a string never fails");
     out
 }
 
-fn section(contract: &Contract, out: &mut String) -> std::fmt::Result {
+fn write_section(contract: &Contract, out: &mut String) -> std::fmt::Result {
     let limits = &contract.constraints;
     writeln!(out, "## {}\n\n{}\n", contract.name, contract.description)?;
     writeln!(out, "Digest: `{}`\n", contract.digest())?;
@@ -33,7 +33,7 @@ fn section(contract: &Contract, out: &mut String) -> std::fmt::Result {
         writeln!(out, "### Output Schema\n{}\n", json_block(output.as_value()))?;
     }
     writeln!(out, "### Constraints\n- Access: {}", limits.access)?;
-    writeln!(out, "- Side effects: {}", effects(limits.side_effects))?;
+    writeln!(out, "- Side effects: {}", side_effects_label(limits.side_effects))?;
     writeln!(out, "- Approval by a person: {}", yes_no(limits.approval))?;
     writeln!(out, "- Rate limit: {} calls/minute for each caller", limits.rate_per_minute)?;
     writeln!(out, "- Time limit: {} ms", limits.timeout.as_millis())?;
@@ -43,8 +43,11 @@ fn section(contract: &Contract, out: &mut String) -> std::fmt::Result {
         writeln!(out, "- {rule}")?;
     }
     writeln!(out, "\n### Errors\n")?;
-    for code in COMMON.iter().chain(contract.errors.iter().filter(|code| !COMMON.contains(code))) {
-        writeln!(out, "- `{code}` ({}): {}", code.status(), code.meaning())?;
+    for code in COMMON_CODES
+        .iter()
+        .chain(contract.errors.iter().filter(|code| !COMMON_CODES.contains(code)))
+    {
+        writeln!(out, "- `{code}` ({}): {}", code.http_status(), code.meaning())?;
     }
     for example in &contract.examples {
         let title = example.title.as_deref().map(|title| format!(": {title}")).unwrap_or_default();
@@ -56,7 +59,7 @@ fn section(contract: &Contract, out: &mut String) -> std::fmt::Result {
     writeln!(out, "\n---\n")
 }
 
-fn summary(contracts: &[&Contract], out: &mut String) -> std::fmt::Result {
+fn write_summary(contracts: &[&Contract], out: &mut String) -> std::fmt::Result {
     writeln!(out, "## Constraint summary\n")?;
     writeln!(out, "| Tool | Access | Side effects | Approval required | Calls/min | Time limit |")?;
     writeln!(out, "|---|---|---|---|---|---|")?;
@@ -67,15 +70,15 @@ fn summary(contracts: &[&Contract], out: &mut String) -> std::fmt::Result {
             "| {} | {} | {} | {} | {} | {} ms |",
             contract.name,
             limits.access,
-            effects(limits.side_effects),
+            side_effects_label(limits.side_effects),
             yes_no(limits.approval),
             limits.rate_per_minute,
             limits.timeout.as_millis(),
         )?;
     }
     writeln!(out, "\n## Error codes\n\n| Code | Status | When |\n|---|---|---|")?;
-    for code in Code::ALL {
-        writeln!(out, "| `{code}` | {} | {} |", code.status(), code.meaning())?;
+    for code in ErrorCode::ALL {
+        writeln!(out, "| `{code}` | {} | {} |", code.http_status(), code.meaning())?;
     }
     Ok(())
 }
@@ -84,7 +87,7 @@ fn json_block(value: &serde_json::Value) -> String {
     format!("```json\n{value:#}\n```")
 }
 
-fn effects(effects: SideEffects) -> &'static str {
+fn side_effects_label(effects: SideEffects) -> &'static str {
     match effects {
         SideEffects::None => "none",
         SideEffects::Append => "append",

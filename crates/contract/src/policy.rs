@@ -1,7 +1,6 @@
-//! Rules that an operator adds to the contracts: whether a call may run, and whether its caller may have the result.
+//! The interface of operator rules, which decide if a call may run and if its caller may receive the result.
 //!
-//! This module owns the question and the answer. The pipeline of the crate `runtime` asks; the crate `rules` answers with
-//! rules in CEL.
+//! The pipeline of the crate `runtime` calls a policy; the crate `rules` implements it with rules in CEL.
 
 use std::sync::Arc;
 
@@ -9,18 +8,18 @@ use serde_json::{Map, Value};
 
 use crate::Caller;
 
-/// Rules on what goes in and what comes out. It is asked on the threads that serve connections, so it must be quick.
+/// Decides about calls and their results. It runs on the threads that serve connections, so it must be fast.
 pub trait CallPolicy: Send + Sync {
-    /// Decides whether this call may run. The arguments have passed the schema, and defaults are filled in.
+    /// Decides if this call may run. The arguments satisfy the schema, and defaults are filled in.
     fn on_call(&self, subject: &PolicySubject<'_>) -> PolicyVerdict;
 
-    /// Decides whether the caller may have this result: the validated structured content, or `{"content": […]}` where a
-    /// contract has no output schema. People are not asked about results, so [`PolicyVerdict::Approve`] withholds one. An
-    /// answer by which the tool reports a failure is not a result.
+    /// Decides if the caller may receive this result: the validated structured content, or `{"content": […]}` if the
+    /// contract has no output schema. Results cannot be approved, so [`PolicyVerdict::Approve`] withholds one. An answer
+    /// with `is_error` is not a result and is not passed here.
     fn on_result(&self, subject: &PolicySubject<'_>, result: &Value) -> PolicyVerdict;
 }
 
-/// A call of a tool, as rules see it.
+/// The parts of a call that rules can read.
 #[derive(Clone, Copy, Debug)]
 pub struct PolicySubject<'a> {
     /// The name in the catalog.
@@ -36,10 +35,10 @@ pub enum PolicyVerdict {
     Allow,
     Deny {
         rule: Arc<str>,
-        /// Safe to show to the caller: it names the rule and kinds of values, never a value.
+        /// Safe to display to the caller: it names the rule and types of values, never a value.
         reason: Option<String>,
     },
-    /// A person must agree, whatever the contract says.
+    /// A person must approve the call, even if the contract requires no approval.
     Approve {
         rule: Arc<str>,
     },

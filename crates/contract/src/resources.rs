@@ -1,13 +1,13 @@
-//! The [`Resources`] trait: what somebody implements who offers documents to read, beside or instead of tools.
+//! The [`ResourceProvider`] trait: implemented by packs that serve documents, beside or instead of tools.
 //!
-//! Like a tool, a provider is plain blocking code. Whoever runs it decides on which thread, holds every read to the
-//! provider's [`Constraints`], and turns a [`ToolError`] into what the protocol says.
+//! Like a tool, a provider is plain blocking code. The pipeline chooses the thread, enforces the provider's
+//! [`Constraints`] on every read, and turns a [`ToolError`] into the protocol's error.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{CallContext, Constraints, ToolError};
 
-/// A document that can be read by its address.
+/// A document that can be read by its URI.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Resource {
@@ -33,10 +33,10 @@ pub struct ResourceTemplate {
     pub mime_type: String,
 }
 
-/// What a read answers.
+/// The result of reading a resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResourceContent {
-    /// The address that was asked for.
+    /// The requested URI.
     pub uri: String,
     pub mime_type: String,
     pub body: ResourceBody,
@@ -49,7 +49,7 @@ pub enum ResourceBody {
 }
 
 impl ResourceContent {
-    pub fn text(
+    pub fn from_text(
         uri: impl Into<String>,
         mime_type: impl Into<String>,
         text: impl Into<String>,
@@ -57,51 +57,57 @@ impl ResourceContent {
         Self { uri: uri.into(), mime_type: mime_type.into(), body: ResourceBody::Text(text.into()) }
     }
 
-    pub fn blob(uri: impl Into<String>, mime_type: impl Into<String>, bytes: Vec<u8>) -> Self {
+    pub fn from_bytes(
+        uri: impl Into<String>,
+        mime_type: impl Into<String>,
+        bytes: Vec<u8>,
+    ) -> Self {
         Self { uri: uri.into(), mime_type: mime_type.into(), body: ResourceBody::Blob(bytes) }
     }
 }
 
-/// Something that offers documents. All of it may block, except where it says otherwise: it does not run on the threads that
-/// serve connections.
-pub trait Resources: Send + Sync + 'static {
-    /// The documents with a fixed address, in the order in which they are listed.
-    fn list(&self) -> Vec<Resource>;
+/// A provider of documents. Its methods may block unless their documentation says otherwise: they do not run on the
+/// threads that serve connections.
+pub trait ResourceProvider: Send + Sync + 'static {
+    /// Returns the documents with a fixed URI, in listing order.
+    fn list_resources(&self) -> Vec<Resource>;
 
-    /// The families of documents, in the order in which they are listed.
-    fn templates(&self) -> Vec<ResourceTemplate> {
+    /// Returns the URI templates, in listing order.
+    fn list_templates(&self) -> Vec<ResourceTemplate> {
         Vec::new()
     }
 
-    /// The limits of a read. The provider as a whole has one rate, one time limit and one size.
+    /// Returns the limits of a read. Rate, time limit and size limit apply to the provider as a whole.
     fn constraints(&self) -> Constraints {
         Constraints { access: "the documents of this server".into(), ..Constraints::default() }
     }
 
-    /// One document. The address is bounded in length and otherwise as the caller sent it.
+    /// Reads one document. The URI is bounded in length and otherwise as the caller sent it.
     ///
-    /// [`crate::Code::NotFound`] says that no document has this address: the protocol's resource-not-found error.
-    /// [`crate::Code::InvalidInput`] says that the address has a known form with a value that does not fit, such as an
-    /// unknown module or a limit out of range: the protocol's invalid-params error, whose message names the values
-    /// that would do. Any other code is a failure of the server.
-    fn read(&self, uri: &str, ctx: &CallContext) -> Result<ResourceContent, ToolError>;
+    /// Returns [`crate::ErrorCode::NotFound`] if no document has this URI: the protocol's resource-not-found error.
+    /// Returns [`crate::ErrorCode::InvalidInput`] if the URI has a known form with an invalid value, such as an unknown
+    /// module or a limit out of range. It becomes the protocol's invalid-params error, and its message names the valid
+    /// values. Any other code is a failure of the server.
+    fn read_resource(&self, uri: &str, ctx: &CallContext) -> Result<ResourceContent, ToolError>;
 
-    /// Values for the variable `variable` of `template` that begin with `typed`, most useful first.
-    fn complete(&self, template: &str, variable: &str, typed: &str) -> Vec<String> {
+    /// Returns completions of `typed` for `variable` of `template`, most useful first.
+    fn complete_variable(&self, template: &str, variable: &str, typed: &str) -> Vec<String> {
         let _ = (template, variable, typed);
         Vec::new()
     }
-    /// Whether documents change while they are offered and [`Resources::changes`] tells of it, so that they can be watched.
-    fn has_changes(&self) -> bool {
+
+    /// Returns true if documents change while they are served and [`ResourceProvider::resource_revision`] reports it, so
+    /// that clients can subscribe to them.
+    fn has_revisions(&self) -> bool {
         false
     }
 
-    /// A number that is another one once the document at this address has changed; None where no document is, or where
-    /// nobody tells.
+    /// Returns a revision number that differs after the document at this URI has changed. Returns `None` if there is no
+    /// such document or the provider does not track changes.
     ///
-    /// Who watches asks twice a second, for each document and client, on the threads that serve connections. So this looks
-    /// at what is in memory and waits for nothing; and there is nobody to be told, and nothing to forget when a client goes.
-    fn changes(&self, uri: &str) -> Option<u64> {
+    /// It is polled twice a second for each document and client, on the threads that serve connections, so it must not
+    /// block. Polling needs no subscriptions that could leak when a client disconnects.
+    fn resource_revision(&self, uri: &str) -> Option<u64> {
         let _ = uri;
         None
     }

@@ -1,7 +1,7 @@
-//! A JSON Schema that is compiled once and enforced many times.
+//! JSON Schemas that are compiled once and enforced many times.
 //!
-//! Drafts 2020-12 (default) and draft-07 (where `$schema` says so). `$ref` never leaves the document: nothing is
-//! fetched. Size and depth are bounded before any compilation, because schemas come from strangers too.
+//! Supports draft 2020-12 (the default) and draft-07 (if `$schema` names it). `$ref` never leaves the document: nothing
+//! is fetched. Size, depth and cost are bounded before compilation, because schemas also come from untrusted servers.
 
 pub(crate) mod cost;
 mod defaults;
@@ -14,28 +14,28 @@ use jsonschema::error::ValidationErrorKind as Kind;
 use jsonschema::{PatternOptions, ValidationError, Validator};
 use serde_json::Value;
 
-pub use violation::Violation;
-use violation::violation;
+pub use violation::SchemaViolation;
+use violation::to_violation;
 
-/// Larger than any schema of the reference servers by two orders of magnitude; small enough to compile at once.
+/// Maximum size of a schema. Two orders of magnitude above the reference servers; small enough to compile quickly.
 pub const MAX_SCHEMA_BYTES: usize = 256 * 1024;
-/// `serde_json` itself stops at 128 levels; compilation recurses several frames a level.
+/// Maximum nesting of a schema. `serde_json` itself stops at 128 levels; compilation recurses several frames per level.
 pub const MAX_SCHEMA_DEPTH: usize = 64;
-/// Subschemas that may meet one instance (see `cost`). Hand-written schemas stay below a hundred.
+/// Maximum number of subschemas evaluated for one instance (see `cost`). Hand-written schemas stay below a hundred.
 pub const MAX_SCHEMA_COST: u64 = 10_000;
-/// Choices of a recursive union that are followed to say what is wrong with a value.
-const MAX_CHOICES: usize = 1_000;
-/// Steps that one `pattern` may backtrack before it counts as a violation instead of running away.
+/// Maximum choices of a recursive union that are followed to describe a violation.
+const MAX_UNION_CHOICES: usize = 1_000;
+/// Maximum backtracking steps of one `pattern`; a match that needs more counts as a violation.
 const BACKTRACK_LIMIT: usize = 100_000;
 
-/// The drafts that a contract may be written in.
+/// The supported JSON Schema drafts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Draft {
+pub enum SchemaDraft {
     Draft7,
     Draft202012,
 }
 
-/// Why a value is not a schema that can be enforced.
+/// The reason why a value is not an enforceable schema.
 #[derive(Debug, thiserror::Error)]
 pub enum SchemaError {
     #[error("the schema has {size} bytes, over the limit of {MAX_SCHEMA_BYTES}")]
@@ -43,48 +43,49 @@ pub enum SchemaError {
     #[error("the schema nests deeper than {MAX_SCHEMA_DEPTH} levels")]
     TooDeep,
     #[error(
-        "checking one value takes more than {MAX_SCHEMA_COST} steps, because parts repeat each other or themselves"
+        "checking one value takes more than {MAX_SCHEMA_COST} steps because subschemas apply repeatedly or recursively"
     )]
     TooCostly,
     #[error("`$schema` is `{0}`, but only draft 2020-12 and draft-07 are supported")]
     UnsupportedDraft(String),
-    #[error("`$ref` to `{0}` leaves the document, and nothing is ever fetched")]
+    #[error("`$ref` to `{0}` leaves the document; remote schemas are never fetched")]
     RemoteReference(String),
     #[error("{reason} (at `{path}`)")]
     Invalid { path: String, reason: String },
 }
 
-/// A schema with its compiled validator. Cheap to clone: a validator may take a hundred kilobytes.
+/// A schema with its compiled validator. Clones share the validator, which may take a hundred kilobytes.
 #[derive(Clone, Debug)]
 pub struct Schema {
     value: Arc<Value>,
     validator: Arc<Validator>,
     has_defaults: bool,
-    cost: cost::Cost,
+    cost: cost::SchemaCost,
 }
 
 impl Schema {
+    /// Compiles a schema. Returns an error if it is invalid, exceeds a bound, or refers to another document.
     pub fn compile(value: Value) -> Result<Self, SchemaError> {
         let size = value.to_string().len();
         if size > MAX_SCHEMA_BYTES {
             return Err(SchemaError::TooLarge { size });
         }
-        if depth(&value) > MAX_SCHEMA_DEPTH {
+        if nesting_depth(&value) > MAX_SCHEMA_DEPTH {
             return Err(SchemaError::TooDeep);
         }
-        let draft = match draft_of(&value)? {
-            Draft::Draft7 => jsonschema::Draft::Draft7,
-            Draft::Draft202012 => jsonschema::Draft::Draft202012,
+        let draft = match detect_draft(&value)? {
+            SchemaDraft::Draft7 => jsonschema::Draft::Draft7,
+            SchemaDraft::Draft202012 => jsonschema::Draft::Draft202012,
         };
-        if let Some(reference) = remote_reference(&value) {
+        if let Some(reference) = find_remote_reference(&value) {
             return Err(SchemaError::RemoteReference(reference.to_owned()));
         }
-        let cost = cost::cost(&value);
+        let cost = cost::estimate_cost(&value);
         if cost.steps > MAX_SCHEMA_COST {
             return Err(SchemaError::TooCostly);
         }
-        if let Err(error) = jsonschema::meta::validate(&with_draft(&value, draft)) {
-            return Err(invalid(&error));
+        if let Err(error) = jsonschema::meta::validate(&with_schema_uri(&value, draft)) {
+            return Err(to_schema_error(&error));
         }
         let validator = jsonschema::options()
             .with_draft(draft)
@@ -92,8 +93,8 @@ impl Schema {
             .should_validate_formats(true)
             .with_pattern_options(PatternOptions::fancy_regex().backtrack_limit(BACKTRACK_LIMIT))
             .build(&value)
-            .map_err(|error| invalid(&error))?;
-        let has_defaults = defaults::mentions_default(&value);
+            .map_err(|error| to_schema_error(&error))?;
+        let has_defaults = defaults::has_default(&value);
         Ok(Self { value: Arc::new(value), validator: Arc::new(validator), has_defaults, cost })
     }
 
@@ -101,11 +102,11 @@ impl Schema {
         &self.value
     }
 
-    pub fn draft(&self) -> Draft {
-        draft_of(&self.value).unwrap_or(Draft::Draft202012)
+    pub fn draft(&self) -> SchemaDraft {
+        detect_draft(&self.value).unwrap_or(SchemaDraft::Draft202012)
     }
 
-    /// Evaluations that one part of an instance may need, at most [`MAX_SCHEMA_COST`].
+    /// Returns the estimated evaluations for one part of an instance, at most [`MAX_SCHEMA_COST`].
     pub fn cost(&self) -> u64 {
         self.cost.steps
     }
@@ -114,45 +115,46 @@ impl Schema {
         self.validator.is_valid(instance)
     }
 
-    /// The first broken rule, if any.
-    pub fn validate(&self, instance: &Value) -> Result<(), Violation> {
+    /// Returns the first violation as the error, if there is one.
+    pub fn validate(&self, instance: &Value) -> Result<(), SchemaViolation> {
         // Two passes, because nearly every call is valid and `is_valid` allocates nothing.
         if self.validator.is_valid(instance) {
             return Ok(());
         }
-        // A union's error holds those of all its choices, and theirs: too much to collect for a deep value.
-        let levels = u32::try_from(depth(instance)).unwrap_or(u32::MAX);
-        if self.cost.choices.saturating_pow(levels) > MAX_CHOICES {
-            let message = format!("`{}` does not fit the schema", violation::field_name(""));
-            return Err(Violation { path: String::new(), keyword: "anyOf".into(), message });
+        // The error of a union contains the errors of all its choices, recursively: too much to collect for a deep value.
+        let levels = u32::try_from(nesting_depth(instance)).unwrap_or(u32::MAX);
+        if self.cost.choices.saturating_pow(levels) > MAX_UNION_CHOICES {
+            let message = format!("`{}` does not match the schema", violation::field_name(""));
+            return Err(SchemaViolation { path: String::new(), keyword: "anyOf".into(), message });
         }
-        // Not `iter_errors`, which collects every error before it gives the first.
-        self.validator.validate(instance).map_err(|error| violation(&error))
+        // Not `iter_errors`, which collects every error before it yields the first.
+        self.validator.validate(instance).map_err(|error| to_violation(&error))
     }
 
-    /// Puts declared defaults where an object lacks them, before validation.
+    /// Inserts declared defaults for missing properties, before validation.
     pub fn fill_defaults(&self, instance: &mut Value) {
         if self.has_defaults {
-            defaults::fill(&self.value, &self.value, instance, 0);
+            defaults::fill_value(&self.value, &self.value, instance, 0);
         }
     }
 }
 
-fn draft_of(schema: &Value) -> Result<Draft, SchemaError> {
+fn detect_draft(schema: &Value) -> Result<SchemaDraft, SchemaError> {
     match schema.get("$schema") {
-        None => Ok(Draft::Draft202012),
+        None => Ok(SchemaDraft::Draft202012),
         Some(Value::String(uri)) => match uri.trim_end_matches('#') {
-            "https://json-schema.org/draft/2020-12/schema" => Ok(Draft::Draft202012),
+            "https://json-schema.org/draft/2020-12/schema" => Ok(SchemaDraft::Draft202012),
             "http://json-schema.org/draft-07/schema"
-            | "https://json-schema.org/draft-07/schema" => Ok(Draft::Draft7),
+            | "https://json-schema.org/draft-07/schema" => Ok(SchemaDraft::Draft7),
             _ => Err(SchemaError::UnsupportedDraft(uri.clone())),
         },
         Some(other) => Err(SchemaError::UnsupportedDraft(other.to_string())),
     }
 }
 
-/// The meta schema is chosen by `$schema`; a document without one is judged by the draft it is compiled with.
-fn with_draft(schema: &Value, draft: jsonschema::Draft) -> Value {
+/// Returns the schema with `$schema` set. The validator picks the meta-schema by it, so a document without one is
+/// checked against the draft it is compiled with.
+fn with_schema_uri(schema: &Value, draft: jsonschema::Draft) -> Value {
     let mut schema = schema.clone();
     if let Value::Object(map) = &mut schema {
         let uri = match draft {
@@ -164,21 +166,22 @@ fn with_draft(schema: &Value, draft: jsonschema::Draft) -> Value {
     schema
 }
 
-/// The first `$ref` or `$dynamicRef` that does not start with `#`, unless an `$id` in the document answers to it.
-fn remote_reference(schema: &Value) -> Option<&str> {
-    fn ids<'a>(value: &'a Value, found: &mut Vec<&'a str>) {
+/// Returns the first `$ref` or `$dynamicRef` that leaves the document: it does not start with `#`, and no `$id` in the
+/// document matches it.
+fn find_remote_reference(schema: &Value) -> Option<&str> {
+    fn collect_ids<'a>(value: &'a Value, found: &mut Vec<&'a str>) {
         match value {
             Value::Object(map) => {
                 if let Some(Value::String(id)) = map.get("$id") {
                     found.push(id.trim_end_matches('#'));
                 }
-                map.values().for_each(|value| ids(value, found));
+                map.values().for_each(|value| collect_ids(value, found));
             }
-            Value::Array(items) => items.iter().for_each(|value| ids(value, found)),
+            Value::Array(items) => items.iter().for_each(|value| collect_ids(value, found)),
             _ => {}
         }
     }
-    fn find<'a>(value: &'a Value, known: &[&str]) -> Option<&'a str> {
+    fn find_outside<'a>(value: &'a Value, known: &[&str]) -> Option<&'a str> {
         match value {
             Value::Object(map) => map
                 .iter()
@@ -190,25 +193,25 @@ fn remote_reference(schema: &Value) -> Option<&str> {
                     }
                     _ => None,
                 })
-                .or_else(|| map.values().find_map(|value| find(value, known))),
-            Value::Array(items) => items.iter().find_map(|value| find(value, known)),
+                .or_else(|| map.values().find_map(|value| find_outside(value, known))),
+            Value::Array(items) => items.iter().find_map(|value| find_outside(value, known)),
             _ => None,
         }
     }
     let mut known = Vec::new();
-    ids(schema, &mut known);
-    find(schema, &known)
+    collect_ids(schema, &mut known);
+    find_outside(schema, &known)
 }
 
-fn depth(value: &Value) -> usize {
+fn nesting_depth(value: &Value) -> usize {
     match value {
-        Value::Object(map) => 1 + map.values().map(depth).max().unwrap_or(0),
-        Value::Array(items) => 1 + items.iter().map(depth).max().unwrap_or(0),
+        Value::Object(map) => 1 + map.values().map(nesting_depth).max().unwrap_or(0),
+        Value::Array(items) => 1 + items.iter().map(nesting_depth).max().unwrap_or(0),
         _ => 0,
     }
 }
 
-fn invalid(error: &ValidationError<'_>) -> SchemaError {
+fn to_schema_error(error: &ValidationError<'_>) -> SchemaError {
     SchemaError::Invalid {
         path: error.instance_path().to_string(),
         reason: match error.kind() {
@@ -286,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_enforced_does_not_compile() {
+    fn rejects_schemas_that_cannot_be_enforced() {
         let errors: Vec<String> = [
             json!({"$schema": "http://json-schema.org/draft-04/schema#"}),
             json!({"$ref": "https://example.com/s.json"}),
@@ -305,21 +308,21 @@ mod tests {
     }
 
     #[test]
-    fn both_drafts_are_enforced_with_their_own_rules() {
+    fn each_draft_is_enforced_with_its_own_keywords() {
         let items = json!([{"type": "string"}]);
         let old = Schema::compile(json!({
             "$schema": "http://json-schema.org/draft-07/schema#", "items": items,
         }))
         .unwrap();
-        assert_eq!(old.draft(), Draft::Draft7);
+        assert_eq!(old.draft(), SchemaDraft::Draft7);
         assert!(!old.is_valid(&json!([1])));
         let new = Schema::compile(json!({"prefixItems": items})).unwrap();
-        assert_eq!(new.draft(), Draft::Draft202012);
+        assert_eq!(new.draft(), SchemaDraft::Draft202012);
         assert!(!new.is_valid(&json!([1])));
     }
 
     #[test]
-    fn a_deep_violation_is_told_in_time() {
+    fn describes_deep_violations_in_bounded_time() {
         let deep = (0..60).fold(json!(1), |inner, _| json!({"a": inner}));
         let a = json!({"properties": {"a": {"$ref": "#"}}});
         let all = json!({"type": "object", "allOf": [a, a]});
@@ -329,7 +332,7 @@ mod tests {
             &format!("type `{}` must be of type object", vec!["a"; 60].join(".")),
         );
         let any = json!({"type": "object", "anyOf": [a, a]});
-        check(any.clone(), deep, "anyOf `(the whole value)` does not fit the schema");
+        check(any.clone(), deep, "anyOf `(the whole value)` does not match the schema");
         check(
             any,
             json!({"a": 1}),
@@ -338,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pattern_never_runs_away() {
+    fn backtracking_pattern_stops_at_its_limit() {
         let schema = Schema::compile(json!({"pattern": "^(a|aa)+(?=b)$"})).unwrap();
         assert!(!schema.is_valid(&json!("a".repeat(5_000))));
     }

@@ -1,7 +1,7 @@
-//! The [`Tool`] trait: all that somebody who offers a tool has to implement.
+//! The [`Tool`] trait: the interface that a tool implements.
 //!
-//! A tool is a plain blocking function on validated arguments. Whoever runs it decides on which thread, checks its
-//! input and output, and enforces its limits; a tool never sees a protocol, a socket or a terminal.
+//! A tool is a plain blocking function on validated arguments. The pipeline chooses the thread, checks input and
+//! output, and enforces limits; a tool never sees a protocol, a socket or a terminal.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,17 +11,17 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::text::one_line;
-use crate::{Code, Contract, ToolError, Violation};
+use crate::{Contract, ErrorCode, SchemaViolation, ToolError};
 
-/// Who calls. Limits and approvals are bound to the principal; the rest informs.
+/// The identity behind a call. Limits and approvals are bound to the principal; the other fields are informational.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Caller {
-    /// What was authenticated, or the door that was used: `token:ci`, `local`, `stdio`, `cli`.
+    /// The authenticated identity, or the transport of an unauthenticated caller: `token:ci`, `local`, `stdio`, `cli`.
     pub principal: Arc<str>,
-    /// What the client says it is, `name/version`; never trusted.
+    /// The client's self-reported `name/version`; never trusted.
     pub client: Option<Arc<str>>,
-    /// By which this caller's calls hang together: the connection, or a handle that the client chose. It proves nothing,
-    /// so what is kept by session is kept by principal and session.
+    /// Identifies related calls: the connection, or a handle that the client chose. It is not authenticated, so state per
+    /// session is stored per principal and session.
     pub session: Option<Arc<str>>,
 }
 
@@ -31,7 +31,7 @@ impl Caller {
     }
 }
 
-/// How far a long call has come.
+/// Progress of a long call.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Progress {
     pub done: f64,
@@ -41,11 +41,11 @@ pub struct Progress {
 
 type ProgressSink = Arc<dyn Fn(Progress) + Send + Sync>;
 
-/// What surrounds one call: who asked, whether they still want it, and where progress goes.
+/// The context of one call: caller, cancellation flag and progress sink.
 #[derive(Clone)]
 pub struct CallContext {
     pub caller: Caller,
-    /// The caller's W3C trace context, for tools that call others.
+    /// The caller's W3C trace context, for tools that call other servers.
     pub traceparent: Option<Arc<str>>,
     cancelled: Arc<AtomicBool>,
     progress: Option<ProgressSink>,
@@ -62,7 +62,7 @@ impl CallContext {
         self
     }
 
-    /// Nobody waits any more: the time limit has passed, or the caller went away.
+    /// Marks the call as cancelled: the time limit has passed, or the caller disconnected.
     pub fn cancel(&self) {
         self.cancelled.store(true, Ordering::Relaxed);
     }
@@ -71,37 +71,38 @@ impl CallContext {
         self.cancelled.load(Ordering::Relaxed)
     }
 
-    /// For loops and before side effects: stops work that nobody waits for.
+    /// Returns an error if the call was cancelled. For loops and before side effects.
     pub fn check_cancelled(&self) -> Result<(), ToolError> {
         if self.is_cancelled() {
-            Err(ToolError::new(Code::Cancelled, "the call was cancelled before it finished"))
+            Err(ToolError::new(ErrorCode::Cancelled, "the call was cancelled before it finished"))
         } else {
             Ok(())
         }
     }
 
-    /// Whether anybody looks at what is reported.
+    /// Returns true if the caller receives progress reports.
     pub fn wants_progress(&self) -> bool {
         self.progress.is_some()
     }
 
-    pub fn report(&self, progress: Progress) {
+    /// Sends progress to the caller; no-op if the caller did not ask for it.
+    pub fn report_progress(&self, progress: Progress) {
         if let Some(sink) = &self.progress {
             sink(progress);
         }
     }
 }
 
-/// A piece of an answer for clients that show it; programs read [`Output::structured`].
+/// A content block for clients to display; programs read [`ToolOutput::structured`].
 #[derive(Clone, Debug, PartialEq)]
-pub enum Content {
+pub enum ContentBlock {
     Text(String),
-    /// Any other MCP content block (image, audio, resource), as it goes over the wire.
+    /// Any other MCP content block (image, audio, resource), in wire form.
     Block(Value),
 }
 
-impl Content {
-    /// The block as it goes over the wire.
+impl ContentBlock {
+    /// Returns the block in wire form.
     pub fn to_block(&self) -> Value {
         match self {
             Self::Text(text) => json!({"type": "text", "text": text}),
@@ -110,111 +111,121 @@ impl Content {
     }
 }
 
-/// What a tool answers.
+/// The result of a tool call.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Output {
+pub struct ToolOutput {
     /// The object that the output schema describes.
     pub structured: Option<Value>,
-    /// What a client shows. Empty means the JSON text of `structured`.
-    pub content: Vec<Content>,
-    /// The tool itself says that it failed. Such an answer is no result: the output schema says nothing about it.
+    /// Content for display. If empty, clients get the JSON text of `structured`.
+    pub content: Vec<ContentBlock>,
+    /// If set, the tool itself reports an error. The output schema does not apply to such an answer.
     pub is_error: bool,
-    /// The answer as it came from elsewhere. It is passed on as it is if it keeps its contract, and kept for people if not.
-    pub raw: Option<Raw>,
+    /// The answer as an upstream sent it. It is forwarded unchanged if it satisfies its contract, and withheld otherwise.
+    pub raw: Option<RawResult>,
 }
 
-/// The result of a call as another server wrote it: the text of a JSON object, in which no key stands twice, and which of
-/// its members are there. What is not there is added by whoever passes it on.
+/// The result of a call as an upstream wrote it: the text of a JSON object without duplicate keys, and which of its
+/// members are present. The transport adds the missing ones when it forwards the result.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Raw {
+pub struct RawResult {
     pub text: Arc<str>,
-    /// `resultType`, which every result has since 2026-07-28.
+    /// `resultType` is present; every result has it since revision 2026-07-28.
     pub has_type: bool,
-    /// `content`, which every result of a tool has.
+    /// `content` is present; every tool result must have it.
     pub has_content: bool,
-    /// `structuredContent`, which an overlay contract may have made of something else.
+    /// `structuredContent` is present. An overlay contract may have derived the structured value from other content.
     pub has_structured: bool,
 }
 
-impl Output {
-    /// Longer words of a tool are cut in a message; `details` has them whole.
-    const MAX_WORDS: usize = 300;
+impl ToolOutput {
+    /// Maximum characters of a tool's own message in an error message; `details` has the whole text.
+    const MAX_MESSAGE_CHARS: usize = 300;
 
-    pub fn structured(value: Value) -> Self {
+    /// Returns an output with structured content only.
+    pub fn from_structured(value: Value) -> Self {
         Self { structured: Some(value), ..Self::default() }
     }
 
-    pub fn text(text: impl Into<String>) -> Self {
-        Self { content: vec![Content::Text(text.into())], ..Self::default() }
+    /// Returns an output with one text block and no structured content.
+    pub fn from_text(text: impl Into<String>) -> Self {
+        Self { content: vec![ContentBlock::Text(text.into())], ..Self::default() }
     }
 
-    /// An answer by which the tool says that it failed, as the error that doors without such answers give.
-    pub fn failure(&self) -> Option<ToolError> {
+    /// Returns the error for transports that cannot represent an answer with `is_error`. Returns `None` if the call
+    /// succeeded.
+    pub fn to_tool_error(&self) -> Option<ToolError> {
         if !self.is_error {
             return None;
         }
-        let words = self.content.iter().find_map(|content| match content {
-            Content::Text(text) => Some(text.as_str()),
-            Content::Block(block) => block.get("text").and_then(Value::as_str),
+        let text = self.content.iter().find_map(|content| match content {
+            ContentBlock::Text(text) => Some(text.as_str()),
+            ContentBlock::Block(block) => block.get("text").and_then(Value::as_str),
         });
-        let message = match words {
-            Some(words) => {
-                let words: String = words.chars().take(Self::MAX_WORDS).collect();
-                format!("the tool reports an error: {}", one_line(&words))
+        let message = match text {
+            Some(text) => {
+                let start: String = text.chars().take(Self::MAX_MESSAGE_CHARS).collect();
+                format!("the tool reports an error: {}", one_line(&start))
             }
             None => "the tool reports an error".to_owned(),
         };
-        let content: Vec<_> = self.content.iter().map(Content::to_block).collect();
-        let mut error = ToolError::new(Code::ToolFailed, message).with("content", content);
+        let content: Vec<_> = self.content.iter().map(ContentBlock::to_block).collect();
+        let mut error =
+            ToolError::new(ErrorCode::ToolFailed, message).with_detail("content", content);
         if let Some(structured) = &self.structured {
-            error = error.with("structuredContent", structured.clone());
+            error = error.with_detail("structuredContent", structured.clone());
         }
         Some(error)
     }
 }
 
-/// Something that can be called under a contract.
+/// A tool that can be called under a contract.
 pub trait Tool: Send + Sync + 'static {
     fn contract(&self) -> &Arc<Contract>;
 
-    /// Rewords a schema violation where the contract prescribes another code or message.
-    fn reword(&self, violation: &Violation) -> Option<ToolError> {
+    /// Returns the error for a schema violation if the contract prescribes another code or message than the default.
+    fn reword_violation(&self, violation: &SchemaViolation) -> Option<ToolError> {
         let _ = violation;
         None
     }
 
-    /// Rules that a schema cannot say. Pure and quick: it runs before a person is asked to approve, so that nobody
-    /// approves a call that is then refused.
-    fn check(&self, arguments: &Value) -> Result<(), ToolError> {
+    /// Checks rules that a schema cannot express. Must be pure and fast: it runs before approval is requested, so that no
+    /// person approves a call that is then refused.
+    fn check_arguments(&self, arguments: &Value) -> Result<(), ToolError> {
         let _ = arguments;
         Ok(())
     }
 
-    /// Does the work on arguments that satisfy the input schema, defaults filled in.
-    fn call(&self, arguments: Value, ctx: &CallContext) -> Result<Output, ToolError>;
+    /// Runs the tool. The arguments satisfy the input schema and contain its defaults.
+    fn call(&self, arguments: Value, ctx: &CallContext) -> Result<ToolOutput, ToolError>;
 
-    /// The answer, if it can be given without waiting for anything: no disk, no lock, no network. It runs on the threads
-    /// that serve connections, which saves two changes of thread. None means: run [`Tool::call`] where waiting is allowed.
-    fn call_now(&self, arguments: &Value, ctx: &CallContext) -> Option<Result<Output, ToolError>> {
+    /// Returns the result if it is available without blocking: no disk, no lock, no network. It runs on the threads that
+    /// serve connections, which saves two thread switches. Returns `None` if [`Tool::call`] must run on a blocking thread.
+    fn call_now(
+        &self,
+        arguments: &Value,
+        ctx: &CallContext,
+    ) -> Option<Result<ToolOutput, ToolError>> {
         let _ = (arguments, ctx);
         None
     }
 }
 
-/// Validated arguments as the tool's own type. A failure means that schema and type disagree: a defect of ours.
-pub fn parse<T: DeserializeOwned>(mut arguments: Value) -> Result<T, ToolError> {
-    whole_numbers(&mut arguments);
+/// Parses validated arguments into the tool's own type.
+///
+/// Returns [`ErrorCode::InternalError`] if schema and type disagree, which is a defect of the tool.
+pub fn parse_arguments<T: DeserializeOwned>(mut arguments: Value) -> Result<T, ToolError> {
+    normalize_integral_floats(&mut arguments);
     serde_json::from_value(arguments).map_err(|_| {
         ToolError::new(
-            Code::InternalError,
-            "the tool's schema let arguments through that the tool cannot read",
+            ErrorCode::InternalError,
+            "the tool cannot parse arguments that its input schema accepts",
         )
     })
 }
 
-/// JSON Schema calls `7.0` an integer, which a Rust integer does not read.
-fn whole_numbers(value: &mut Value) {
-    /// Up to here every whole number is exact in both notations.
+/// Turns floats with integral values into integers: JSON Schema accepts `7.0` as an integer, serde does not.
+fn normalize_integral_floats(value: &mut Value) {
+    /// Largest magnitude up to which an `f64` represents every integer exactly (2^53).
     const EXACT: f64 = 9_007_199_254_740_992.0;
     match value {
         Value::Number(number) => {
@@ -222,22 +233,22 @@ fn whole_numbers(value: &mut Value) {
                 && float.fract() == 0.0
                 && float.abs() <= EXACT
             {
-                #[expect(clippy::cast_possible_truncation, reason = "whole, and within bounds")]
+                #[expect(clippy::cast_possible_truncation, reason = "integral, and within bounds")]
                 let whole = float as i64;
                 *value = whole.into();
             }
         }
-        Value::Array(items) => items.iter_mut().for_each(whole_numbers),
-        Value::Object(map) => map.values_mut().for_each(whole_numbers),
+        Value::Array(items) => items.iter_mut().for_each(normalize_integral_floats),
+        Value::Object(map) => map.values_mut().for_each(normalize_integral_floats),
         Value::Null | Value::Bool(_) | Value::String(_) => {}
     }
 }
 
-/// A tool's own type as its structured answer.
-pub fn to_output<T: Serialize>(value: &T) -> Result<Output, ToolError> {
-    serde_json::to_value(value)
-        .map(Output::structured)
-        .map_err(|_| ToolError::new(Code::InternalError, "the answer could not be written as JSON"))
+/// Serializes a tool's own type as its structured output.
+pub fn to_output<T: Serialize>(value: &T) -> Result<ToolOutput, ToolError> {
+    serde_json::to_value(value).map(ToolOutput::from_structured).map_err(|_| {
+        ToolError::new(ErrorCode::InternalError, "failed to serialize the result as JSON")
+    })
 }
 
 #[cfg(test)]
@@ -245,26 +256,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_whole_number_is_an_integer_however_it_is_written() {
-        let read = parse::<Vec<i64>>;
+    fn parses_integral_floats_as_integers() {
+        let read = parse_arguments::<Vec<i64>>;
         assert_eq!(read(json!([7.0, -0.0, 7, 9e15])).unwrap(), [7, 0, 7, 9_000_000_000_000_000]);
-        assert_eq!(parse::<Vec<f64>>(json!([7.0, 0.5])).unwrap(), [7.0, 0.5]);
+        assert_eq!(parse_arguments::<Vec<f64>>(json!([7.0, 0.5])).unwrap(), [7.0, 0.5]);
         for bad in [json!([0.5]), json!([1e300])] {
-            assert_eq!(read(bad).unwrap_err().code, Code::InternalError);
+            assert_eq!(read(bad).unwrap_err().code, ErrorCode::InternalError);
         }
     }
 
     #[test]
-    fn a_failure_in_the_tools_own_words() {
-        assert_eq!(Output::text("fine").failure(), None);
+    fn failed_output_becomes_tool_failed_error() {
+        assert_eq!(ToolOutput::from_text("fine").to_tool_error(), None);
         let words = format!("no such\nfile {}", "x".repeat(400));
-        let output = Output {
+        let output = ToolOutput {
             is_error: true,
             structured: Some(json!({"code": 2})),
-            ..Output::text(words.clone())
+            ..ToolOutput::from_text(words.clone())
         };
-        let error = output.failure().unwrap();
-        assert_eq!(error.code, Code::ToolFailed);
+        let error = output.to_tool_error().unwrap();
+        assert_eq!(error.code, ErrorCode::ToolFailed);
         assert!(error.message.starts_with("the tool reports an error: no such\\nfile xxx"));
         assert!(error.message.len() < 340, "{}", error.message);
         assert_eq!(error.details["content"], json!([{"type": "text", "text": words}]));

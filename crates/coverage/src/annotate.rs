@@ -1,4 +1,4 @@
-//! Source text with counts in the margin, for terminals and diffs.
+//! Source text with hit counts in the margin, for terminals and diffs.
 //!
 //! ```text
 //!    6 |  12 ½ |         if (price > cap) {
@@ -6,19 +6,19 @@
 //!    8 |       |         }
 //! ```
 //!
-//! An empty margin means that the line cannot run, or that nothing can be told of it.
+//! An empty margin means that the line has no code or that its count is unknown.
 
 use std::fmt::{self, Write as _};
 
-use solidity::Build;
+use solidity::SolidityBuild;
 
-use crate::report::{FileReport, Report};
+use crate::report::{CoverageReport, FileReport};
 
-/// What stands beside a decision that always went the same way.
+/// Marks a line with a decision that always had the same outcome.
 const HALF: char = '½';
 
-/// All files of the report.
-pub fn annotate(report: &Report, build: &Build) -> String {
+/// Returns the annotated source of all files in the report.
+pub fn annotate_sources(report: &CoverageReport, build: &SolidityBuild) -> String {
     let mut text = String::new();
     for file in &report.files {
         let source = build.sources.iter().find(|source| source.path == file.path);
@@ -33,7 +33,7 @@ fn write_file(text: &mut String, file: &FileReport, source: &str) -> fmt::Result
     writeln!(
         text,
         "{}: {}/{} lines, {}/{} branches\n",
-        printable(&file.path),
+        replace_control_chars(&file.path),
         lines.hit,
         lines.found,
         branches.hit,
@@ -47,12 +47,12 @@ fn write_file(text: &mut String, file: &FileReport, source: &str) -> fmt::Result
         let half = file.branches_on(number).any(|branch| branch.is_half_taken());
         let mark = if half { HALF } else { ' ' };
         let margin = format!("{number:>number_width$} | {count:>count_width$} {mark} | ");
-        writeln!(text, "{}", format!("{margin}{}", printable(line)).trim_end())?;
+        writeln!(text, "{}", format!("{margin}{}", replace_control_chars(line)).trim_end())?;
     }
     writeln!(text)
 }
 
-/// Keeps what a file says from steering the terminal that shows it.
-fn printable(line: &str) -> String {
+/// Replaces control characters, so that file content cannot send escape sequences to a terminal.
+fn replace_control_chars(line: &str) -> String {
     line.chars().map(|c| if c.is_control() && c != '\t' { '\u{fffd}' } else { c }).collect()
 }

@@ -1,37 +1,37 @@
-//! What whoever executed the code hands in.
+//! Execution counts recorded by the caller: the input of this crate.
 
-/// What was executed of one contract's creation or runtime code.
+/// Hits recorded for the creation or runtime bytecode of one smart contract.
 #[derive(Clone, Debug)]
 pub struct CodeHits {
-    /// Index in `Build::contracts`.
+    /// Index in `SolidityBuild::contracts`.
     pub contract: usize,
-    pub part: Part,
-    /// The code that ran, with its libraries linked; what follows it (arguments of a constructor) does no harm.
+    pub part: CodeSection,
+    /// The executed bytecode, with its libraries linked. Trailing data, such as constructor arguments, is ignored.
     pub code: Vec<u8>,
-    /// Where a block begins, and how often it was entered. Blocks begin at offset 0, at each `JUMPDEST` and after each
+    /// Start offset and entry count of each basic block. Blocks begin at offset 0, at each `JUMPDEST` and after each
     /// `JUMPI` that did not jump.
     pub blocks: Vec<(usize, u64)>,
-    /// Which way conditional jumps went.
-    pub edges: Vec<Edge>,
-    /// Frames that ended exceptionally in the middle of a block, such as for want of gas: at which instruction, and
-    /// how often. That instruction counts as come to, the ones after it do not.
+    /// Directions taken by conditional jumps.
+    pub edges: Vec<EdgeHit>,
+    /// Offset and count of exceptional halts in the middle of a block, such as running out of gas. Control arrived at
+    /// the halting instruction, but not at the instructions after it.
     pub halts: Vec<(usize, u64)>,
 }
 
-/// Which of a contract's two codes.
+/// The two kinds of bytecode of a smart contract.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Part {
+pub enum CodeSection {
     Creation,
     Runtime,
 }
 
-/// One way that a conditional jump can go.
+/// One direction of a conditional jump.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Edge {
-    /// Where the `JUMPI` is.
+pub struct EdgeHit {
+    /// Offset of the `JUMPI`.
     pub offset: usize,
-    /// Whether it jumped.
+    /// True for the edge to the jump target, false for the fall-through.
     pub taken: bool,
-    /// Whether it ever went this way. Counts come from the blocks; this only adds what they cannot show.
+    /// True if this direction was ever taken. Counts come from `blocks`; this covers edges that blocks cannot show.
     pub seen: bool,
 }

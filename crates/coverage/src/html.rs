@@ -1,23 +1,23 @@
-//! One page that needs nothing else: no script, style or font from elsewhere.
+//! A self-contained HTML page: no external script, style sheet or font.
 
 use std::fmt::{self, Write as _};
 
-use solidity::Build;
+use solidity::SolidityBuild;
 
-use crate::report::{FileReport, Outcome, Ratio, Report};
+use crate::report::{BranchOutcome, CoverageRatio, CoverageReport, FileReport};
 
 const STYLE: &str = include_str!("html/page.css");
 const SCRIPT: &str = include_str!("html/page.js");
 
-/// The whole report as a page.
-pub fn html(report: &Report, build: &Build) -> String {
+/// Returns the report as an HTML page.
+pub fn render_html(report: &CoverageReport, build: &SolidityBuild) -> String {
     let mut page = String::new();
     // Writing to a string does not fail.
     write_page(&mut page, report, build).unwrap_or_default();
     page
 }
 
-fn write_page(page: &mut String, report: &Report, build: &Build) -> fmt::Result {
+fn write_page(page: &mut String, report: &CoverageReport, build: &SolidityBuild) -> fmt::Result {
     let (lines, branches) = report.totals();
     write!(
         page,
@@ -27,8 +27,8 @@ fn write_page(page: &mut String, report: &Report, build: &Build) -> fmt::Result 
          <header><h1>Coverage</h1><p>{} · {}</p>\n\
          <input type=\"search\" id=\"filter\" placeholder=\"Find a file\" aria-label=\"Find a file\">\n\
          </header>\n<main>\n",
-        worded(lines, "lines"),
-        worded(branches, "branches"),
+        format_ratio(lines, "lines"),
+        format_ratio(branches, "branches"),
     )?;
     write_contracts(page, report)?;
     for file in &report.files {
@@ -38,19 +38,19 @@ fn write_page(page: &mut String, report: &Report, build: &Build) -> fmt::Result 
     writeln!(page, "</main>\n<script>\n{SCRIPT}</script>\n</html>")
 }
 
-fn write_contracts(page: &mut String, report: &Report) -> fmt::Result {
+fn write_contracts(page: &mut String, report: &CoverageReport) -> fmt::Result {
     writeln!(page, "<table><tr><th>Contract<th>Lines<th>Branches")?;
     for contract in &report.contracts {
         let name = format!("{}:{}", contract.source, contract.name);
-        let (lines, branches) = (bar(contract.lines), bar(contract.branches));
-        writeln!(page, "<tr><td>{}<td>{lines}<td>{branches}", Escaped(&name))?;
+        let (lines, branches) = (render_bar(contract.lines), render_bar(contract.branches));
+        writeln!(page, "<tr><td>{}<td>{lines}<td>{branches}", HtmlEscaped(&name))?;
     }
     writeln!(page, "</table>")
 }
 
 fn write_file(page: &mut String, file: &FileReport, source: &str) -> fmt::Result {
-    let (lines, branches) = (bar(file.line_ratio()), bar(file.branch_ratio()));
-    let path = Escaped(&file.path);
+    let (lines, branches) = (render_bar(file.line_ratio()), render_bar(file.branch_ratio()));
+    let path = HtmlEscaped(&file.path);
     writeln!(page, "<details><summary><b>{path}</b>{lines}{branches}</summary>")?;
     page.push_str("<pre>");
     for (number, line) in (1..).zip(source.lines()) {
@@ -65,31 +65,31 @@ fn write_file(page: &mut String, file: &FileReport, source: &str) -> fmt::Result
         let count = count.map(u64::to_string).unwrap_or_default();
         let title = branch_title(file, number);
         write!(page, "<span class=\"{class}\"{title}><i>{number}</i><i>{count}</i>")?;
-        // No line break: each line is a block already, and breaks count inside `pre`.
-        write!(page, "<code>{}</code></span>", Escaped(line))?;
+        // No line break: each line is a block element, and line breaks are visible inside `pre`.
+        write!(page, "<code>{}</code></span>", HtmlEscaped(line))?;
     }
     writeln!(page, "</pre></details>")
 }
 
-/// What the pointer shows over a line with decisions.
+/// Returns the `title` attribute of a line with decisions: the counts of their outcomes.
 fn branch_title(file: &FileReport, line: u32) -> String {
     let each = file.branches_on(line).map(|branch| {
-        let [yes, no] = branch.outcomes.map(worded_outcome);
+        let [yes, no] = branch.outcomes.map(format_outcome);
         format!("true: {yes}, false: {no}")
     });
     let all: Vec<String> = each.collect();
     if all.is_empty() { String::new() } else { format!(" title=\"{}\"", all.join("; ")) }
 }
 
-fn worded_outcome(outcome: Outcome) -> String {
+fn format_outcome(outcome: BranchOutcome) -> String {
     match outcome {
-        Outcome { count: Some(count), .. } => format!("{count} ×"),
-        Outcome { seen: true, .. } => "yes".to_owned(),
-        Outcome { seen: false, .. } => "never".to_owned(),
+        BranchOutcome { count: Some(count), .. } => format!("{count} ×"),
+        BranchOutcome { seen: true, .. } => "yes".to_owned(),
+        BranchOutcome { seen: false, .. } => "never".to_owned(),
     }
 }
 
-fn bar(ratio: Ratio) -> String {
+fn render_bar(ratio: CoverageRatio) -> String {
     let Some(percent) = ratio.percent() else {
         return "<span class=\"none\">–</span>".to_owned();
     };
@@ -100,17 +100,17 @@ fn bar(ratio: Ratio) -> String {
     )
 }
 
-fn worded(ratio: Ratio, what: &str) -> String {
+fn format_ratio(ratio: CoverageRatio, noun: &str) -> String {
     match ratio.percent() {
-        Some(percent) => format!("{percent:.1} % of {} {what}", ratio.found),
-        None => format!("no {what}"),
+        Some(percent) => format!("{percent:.1} % of {} {noun}", ratio.found),
+        None => format!("no {noun}"),
     }
 }
 
-/// Text that cannot become markup.
-struct Escaped<'a>(&'a str);
+/// Escapes text for HTML.
+struct HtmlEscaped<'a>(&'a str);
 
-impl fmt::Display for Escaped<'_> {
+impl fmt::Display for HtmlEscaped<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.chars().try_for_each(|c| match c {
             '<' => formatter.write_str("&lt;"),

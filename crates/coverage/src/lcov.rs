@@ -1,12 +1,12 @@
-//! The tracefile format of LCOV, which `genhtml`, editors and coverage services read.
+//! LCOV tracefiles, which `genhtml`, editors and coverage services read.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
 
-use crate::report::{FileReport, Function, Report};
+use crate::report::{CoverageReport, FileReport, FunctionCoverage};
 
-/// The report as a tracefile.
-pub fn lcov(report: &Report) -> String {
+/// Returns the report as an LCOV tracefile.
+pub fn render_lcov(report: &CoverageReport) -> String {
     let mut text = String::new();
     for file in &report.files {
         // Writing to a string does not fail.
@@ -26,7 +26,7 @@ fn write_file(text: &mut String, file: &FileReport) -> fmt::Result {
     writeln!(text, "LF:{}\nLH:{}\nend_of_record", lines.found, lines.hit)
 }
 
-fn write_functions(text: &mut String, functions: &[Function]) -> fmt::Result {
+fn write_functions(text: &mut String, functions: &[FunctionCoverage]) -> fmt::Result {
     let names = distinct_names(functions);
     for (function, name) in functions.iter().zip(&names) {
         writeln!(text, "FN:{},{name}", function.line)?;
@@ -38,20 +38,20 @@ fn write_functions(text: &mut String, functions: &[Function]) -> fmt::Result {
     writeln!(text, "FNF:{}\nFNH:{hit}", functions.len())
 }
 
-/// The format knows functions by name alone, so overloads get their line as well.
-fn distinct_names(functions: &[Function]) -> Vec<String> {
+/// Returns a unique name for each function. LCOV identifies functions by name, so overloads get their line appended.
+fn distinct_names(functions: &[FunctionCoverage]) -> Vec<String> {
     let mut uses: BTreeMap<&str, usize> = BTreeMap::new();
     for function in functions {
         *uses.entry(&function.name).or_default() += 1;
     }
-    let name = |function: &Function| match uses.get(function.name.as_str()) {
+    let name = |function: &FunctionCoverage| match uses.get(function.name.as_str()) {
         Some(1) => function.name.clone(),
         _ => format!("{}:{}", function.name, function.line),
     };
     functions.iter().map(name).collect()
 }
 
-/// Each decision is a block of its own with two branches; `-` says that it was never come to.
+/// Writes each decision as a block with two branches; `-` means that it was never reached.
 fn write_branches(text: &mut String, file: &FileReport) -> fmt::Result {
     let mut last = (0, 0);
     for branch in &file.branches {
@@ -59,7 +59,7 @@ fn write_branches(text: &mut String, file: &FileReport) -> fmt::Result {
         for (index, outcome) in branch.outcomes.iter().enumerate() {
             write!(text, "BRDA:{},{},{index},", branch.line, last.1)?;
             if branch.was_reached() {
-                // The format wants a number: 1 for what was seen but not counted.
+                // LCOV requires a number: 1 for an outcome that was seen but not counted.
                 let count = outcome.count.unwrap_or_default().max(u64::from(outcome.seen));
                 writeln!(text, "{count}")?;
             } else {

@@ -1,51 +1,55 @@
-//! From counts of executed EVM code to lines and branches of Solidity source, and reports of them.
+//! Maps executed EVM bytecode to line and branch coverage of Solidity source, and renders coverage reports.
 //!
-//! Someone who executes code hands in [`CodeHits`]; [`Report::new`] reads them with the compiler's source maps and
-//! syntax trees; [`lcov`], [`annotate`] and [`html`] write the report down. Nothing here executes code, reads a file
-//! or prints.
+//! The caller executes bytecode and passes the recorded [`CodeHits`]. [`CoverageReport::new`] interprets them with the
+//! compiler's source maps and ASTs. [`render_lcov`], [`annotate_sources`] and [`render_html`] format the report. This
+//! crate does not execute code, read files or print.
 //!
 //! It is our own because source maps alone give wrong counts for optimized code; here they are checked against the
 //! syntax tree and the control flow.
 //!
-//! # What is counted
+//! # Counting
 //!
-//! A *unit* is the smallest piece of source that has a count of its own: a simple statement, the condition of an `if`
-//! or of a loop, the parts in the head of a `for`, the initial value of a state variable, a statement of assembly.
-//! Its count says how often control *came to* it: the executions of the first instruction of each copy of it
-//! (the body of a modifier has a copy in each function that uses it), summed over all copies and all contracts.
-//! Coming back to a statement from a call that it made is not coming to it again.
+//! A *unit* is the smallest part of the source with its own hit count: a simple statement, the condition of an `if` or
+//! a loop, each part in the header of a `for`, the initial value of a state variable, or an assembly statement.
+//! Its count is the number of times control *arrived* at it: the executions of the first instruction of each copy,
+//! summed over all copies and all contracts. The body of a modifier has one copy in each function that uses it.
+//! Returning to a statement from a call that it made is not another arrival.
 //!
-//! A line's count is the highest count of the units that begin on it. So the line of a `for` says how often its
-//! condition was evaluated, and the further lines of a long statement say nothing. A unit is counted even if it then
-//! reverts. To check a count by other means, put a marker in front of the statement and count how often that runs.
+//! The hit count of a line is the highest count of the units that begin on it. The line of a `for` therefore shows the
+//! number of times its condition was evaluated. Continuation lines of a long statement have no count. A unit is counted
+//! even if it then reverts. To verify a count independently, insert a marker before the statement and count how often
+//! the marker runs.
 //!
-//! Branches are the two outcomes of `if`, `?:`, `&&`, `||`, `require`, `assert` and of conditions of loops;
-//! the checks that the compiler adds by itself are none.
+//! Branches are the two outcomes of `if`, `?:`, `&&`, `||`, `require`, `assert` and loop conditions. Checks inserted by
+//! the compiler are not branches.
 //!
-//! # What is left out
+//! # Omissions
 //!
-//! Optimisers drop, merge and move instructions, and source maps follow them badly. A unit is told only if the code
-//! bears it out (see `flow` and `tally`): control must reach its instructions from where the syntax tree says that it
-//! can. A unit without instructions, a block that several statements share, or a statement whose instructions ended up
-//! elsewhere is left out of the report altogether. It is neither a hit nor a miss. A line is left out if the highest
-//! count on it cannot be told, a function if that of its first statement cannot. Which lines and branches a report has
-//! depends on the code alone, never on what ran.
+//! Optimizers drop, merge and move instructions, and their source maps become imprecise. A unit is reported only if the
+//! bytecode is consistent with it (see `control_flow` and `tally`): control must reach its instructions from a point
+//! that the AST allows. Units without instructions, blocks shared by several statements, and statements with displaced
+//! instructions are omitted from the report. They are neither hits nor misses. A line is omitted if its highest
+//! count is unknown, and a function if the count of its first statement is unknown. The set of reported lines and
+//! branches depends on the bytecode alone, never on the execution.
 
 mod annotate;
 mod branches;
-mod code;
-mod flow;
+mod bytecode;
+mod control_flow;
 mod hits;
 mod html;
 mod lcov;
-mod lines;
-mod places;
+mod line_index;
+mod owners;
 mod report;
+mod statement_tree;
 mod tally;
-mod tree;
 
-pub use annotate::annotate;
-pub use hits::{CodeHits, Edge, Part};
-pub use html::html;
-pub use lcov::lcov;
-pub use report::{Branch, ContractReport, FileReport, Function, Outcome, Ratio, Report};
+pub use annotate::annotate_sources;
+pub use hits::{CodeHits, CodeSection, EdgeHit};
+pub use html::render_html;
+pub use lcov::render_lcov;
+pub use report::{
+    BranchCoverage, BranchOutcome, ContractReport, CoverageRatio, CoverageReport, FileReport,
+    FunctionCoverage,
+};

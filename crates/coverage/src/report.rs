@@ -1,128 +1,128 @@
-//! The report: counts of lines, branches and functions, by file and by contract.
+//! Coverage reports: hit counts of lines, branches and functions, by file and by smart contract.
 
 mod sums;
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use solidity::Build;
+use solidity::SolidityBuild;
 
 use crate::hits::CodeHits;
-use crate::tree::Tree;
-use sums::Sums;
+use crate::statement_tree::StatementTree;
+use sums::CoverageSums;
 
-/// What ran, and what could have.
+/// Coverage of the executed smart contracts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Report {
-    /// The files that something is told of, in the order of the build.
+pub struct CoverageReport {
+    /// Files with at least one reported line, in the order of the build.
     pub files: Vec<FileReport>,
-    /// The contracts that hits were handed in for.
+    /// Smart contracts for which hits were passed.
     pub contracts: Vec<ContractReport>,
 }
 
-/// One source file.
+/// Coverage of one source file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct FileReport {
-    /// The path as the compiler knows it.
+    /// Path as known to the compiler.
     pub path: String,
-    /// The lines that can run, each with how often control came to it.
+    /// Hit counts of the executable lines, by line number.
     pub lines: BTreeMap<u32, u64>,
-    /// By where they begin.
-    pub branches: Vec<Branch>,
-    pub functions: Vec<Function>,
+    /// Branches, sorted by position.
+    pub branches: Vec<BranchCoverage>,
+    pub functions: Vec<FunctionCoverage>,
 }
 
-/// A decision with its two outcomes.
+/// Coverage of a decision with its two outcomes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Branch {
+pub struct BranchCoverage {
     pub line: u32,
-    /// Offset in bytes, which tells apart the decisions of a line.
+    /// Byte offset in the source; distinguishes several decisions on one line.
     pub start: u32,
-    /// If it holds, and if it does not.
-    pub outcomes: [Outcome; 2],
+    /// Outcomes if the condition holds, and if it does not.
+    pub outcomes: [BranchOutcome; 2],
 }
 
-/// One way that a decision can go.
+/// One outcome of a decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Outcome {
-    /// None if the code does not tell.
+pub struct BranchOutcome {
+    /// `None` if the count cannot be derived from the bytecode.
     pub count: Option<u64>,
     pub seen: bool,
 }
 
-/// A function, a modifier or a constructor.
+/// Coverage of a function, a modifier or a constructor.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Function {
-    /// With its contract, such as `Token.transfer`.
+pub struct FunctionCoverage {
+    /// Name qualified with its contract, such as `Token.transfer`.
     pub name: String,
     pub line: u32,
-    /// How often control came to its first statement.
+    /// Number of arrivals at its first statement.
     pub count: u64,
 }
 
-/// One contract, with what it inherits.
+/// Coverage of one smart contract, including inherited code.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ContractReport {
     pub name: String,
-    /// The path of its source.
+    /// Path of its source file.
     pub source: String,
-    pub lines: Ratio,
-    pub branches: Ratio,
+    pub lines: CoverageRatio,
+    pub branches: CoverageRatio,
 }
 
-/// How many there are, and how many of them ran.
+/// Number of items, and number of those that were hit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Ratio {
+pub struct CoverageRatio {
     pub found: usize,
     pub hit: usize,
 }
 
-impl Report {
-    /// Brings hits together with source. Hits of a contract that the build does not have are passed over; several of
-    /// one code are added up.
-    pub fn new(build: &Build, hits: &[CodeHits]) -> Self {
-        let tree = Tree::of(build);
-        let mut by_contract: BTreeMap<usize, Sums> = BTreeMap::new();
+impl CoverageReport {
+    /// Creates a report from hits. Hits of contracts that are not in the build are ignored; several hits of one
+    /// bytecode are summed.
+    pub fn new(build: &SolidityBuild, hits: &[CodeHits]) -> Self {
+        let tree = StatementTree::from_build(build);
+        let mut by_contract: BTreeMap<usize, CoverageSums> = BTreeMap::new();
         for hits in hits.iter().filter(|hits| hits.contract < build.contracts.len()) {
-            by_contract.entry(hits.contract).or_default().take(build, &tree, hits);
+            by_contract.entry(hits.contract).or_default().add_code(build, &tree, hits);
         }
         let contracts = by_contract.iter().map(|(index, sums)| {
             let contract = &build.contracts[*index];
-            let (lines, branches) = ratios(&sums.files(build, &tree));
+            let (lines, branches) = sum_ratios(&sums.file_reports(build, &tree));
             let (name, source) = (contract.name.clone(), contract.source.clone());
             ContractReport { name, source, lines, branches }
         });
         let contracts = contracts.collect();
-        let mut all = Sums::default();
-        by_contract.into_values().for_each(|sums| all.add(sums));
-        Self { files: all.files(build, &tree), contracts }
+        let mut all = CoverageSums::default();
+        by_contract.into_values().for_each(|sums| all.merge(sums));
+        Self { files: all.file_reports(build, &tree), contracts }
     }
 
-    /// All lines, and all outcomes of branches.
-    pub fn totals(&self) -> (Ratio, Ratio) {
-        ratios(&self.files)
+    /// Returns the ratios of all lines and of all branch outcomes.
+    pub fn totals(&self) -> (CoverageRatio, CoverageRatio) {
+        sum_ratios(&self.files)
     }
 }
 
 impl FileReport {
-    pub(crate) fn line_ratio(&self) -> Ratio {
-        Ratio::of(self.lines.values().map(|count| *count > 0))
+    pub(crate) fn line_ratio(&self) -> CoverageRatio {
+        CoverageRatio::from_hits(self.lines.values().map(|count| *count > 0))
     }
 
-    /// Each outcome counts as one.
-    pub(crate) fn branch_ratio(&self) -> Ratio {
+    /// Returns the ratio of branch outcomes; each outcome counts as one.
+    pub(crate) fn branch_ratio(&self) -> CoverageRatio {
         let outcomes = self.branches.iter().flat_map(|branch| branch.outcomes);
-        Ratio::of(outcomes.map(|outcome| outcome.seen))
+        CoverageRatio::from_hits(outcomes.map(|outcome| outcome.seen))
     }
 
-    /// The branches that begin on a line.
-    pub fn branches_on(&self, line: u32) -> impl Iterator<Item = &Branch> {
+    /// Returns the branches that begin on a line.
+    pub fn branches_on(&self, line: u32) -> impl Iterator<Item = &BranchCoverage> {
         self.branches.iter().filter(move |branch| branch.line == line)
     }
 }
 
-impl Branch {
-    /// True if it was decided, but always in the same way.
+impl BranchCoverage {
+    /// Returns true if it was reached, but always had the same outcome.
     pub fn is_half_taken(&self) -> bool {
         self.outcomes[0].seen != self.outcomes[1].seen
     }
@@ -132,7 +132,7 @@ impl Branch {
     }
 }
 
-impl Outcome {
+impl BranchOutcome {
     pub(crate) const NEVER: Self = Self { count: Some(0), seen: false };
 
     pub(crate) fn add(&mut self, other: Self) {
@@ -141,19 +141,19 @@ impl Outcome {
     }
 }
 
-impl Ratio {
-    fn of(hits: impl Iterator<Item = bool>) -> Self {
+impl CoverageRatio {
+    fn from_hits(hits: impl Iterator<Item = bool>) -> Self {
         hits.fold(Self::default(), |ratio, hit| Self {
             found: ratio.found + 1,
             hit: ratio.hit + usize::from(hit),
         })
     }
 
-    fn and(self, other: Self) -> Self {
+    fn combine(self, other: Self) -> Self {
         Self { found: self.found + other.found, hit: self.hit + other.hit }
     }
 
-    /// In percent, rounded to one decimal but never up to 100. None if there is nothing to hit.
+    /// Returns the percentage, rounded to one decimal but never up to 100. Returns `None` if there are no items.
     pub fn percent(self) -> Option<f64> {
         let per_mille = |ratio: Self| (ratio.hit * 1000 + ratio.found / 2) / ratio.found;
         let tenths = match self {
@@ -165,8 +165,8 @@ impl Ratio {
     }
 }
 
-fn ratios(files: &[FileReport]) -> (Ratio, Ratio) {
-    files.iter().fold(<(Ratio, Ratio)>::default(), |(lines, branches), file| {
-        (lines.and(file.line_ratio()), branches.and(file.branch_ratio()))
+fn sum_ratios(files: &[FileReport]) -> (CoverageRatio, CoverageRatio) {
+    files.iter().fold(<(CoverageRatio, CoverageRatio)>::default(), |(lines, branches), file| {
+        (lines.combine(file.line_ratio()), branches.combine(file.branch_ratio()))
     })
 }

@@ -1,11 +1,11 @@
-//! Vectors from a server that speaks OpenAI's embeddings protocol: OpenAI itself, Ollama, vLLM and others.
+//! Embeddings from a server with OpenAI's embeddings protocol: OpenAI, Ollama, vLLM and others.
 //!
-//! `patience.rs` decides whether to ask again and when, `request.rs` asks once, `wire.rs` holds what goes over the wire
-//! and what makes an answer acceptable. The server is not trusted: its answers are bounded in time and size, counted,
-//! and quoted only in short.
+//! `retry.rs` decides whether and when to retry, `client.rs` sends one request, and `wire.rs` encodes requests and
+//! validates responses. The server is not trusted: responses are limited in time and size, vectors are counted, and
+//! error messages are truncated.
 
-mod patience;
-mod request;
+mod client;
+mod retry;
 mod wire;
 
 use std::net::IpAddr;
@@ -16,71 +16,78 @@ use reqwest::Url;
 use secrecy::SecretString;
 use sha2::{Digest, Sha256};
 
-use self::patience::Patience;
-use self::request::Client;
-use crate::{EmbedError, Embedder, Model};
+use self::client::EmbeddingsClient;
+use self::retry::RetryPolicy;
+use crate::{EmbedError, Embedder, EmbeddingModel};
 
-/// OpenAI takes 2,048 texts at once, smaller servers run out of memory long before.
+/// Maximum number of texts per request. OpenAI accepts 2,048; smaller servers run out of memory long before that.
 const BATCH_TEXTS: usize = 96;
+/// Maximum total size of the texts per request.
 const BATCH_BYTES: usize = 200_000;
 
-/// What is needed to ask a server. It holds a key, so it cannot be printed.
+/// Configuration of an [`EndpointEmbedder`]. It contains an API key, so it does not implement `Debug`.
 pub struct EndpointOptions {
-    /// Up to and without `/embeddings`, such as `https://api.openai.com/v1`.
+    /// Base URL without `/embeddings`, such as `https://api.openai.com/v1`.
     pub base_url: String,
     pub model: String,
-    /// Asked for where given; the vectors must then have them.
+    /// Requested number of dimensions. If set, vectors of any other length are an error.
     pub dimensions: Option<usize>,
     pub api_key: Option<SecretString>,
-    /// For a query, with all attempts. A batch of documents may take ten times as long.
+    /// Time limit for a query, including retries. A batch of documents may take ten times as long.
     pub timeout: Duration,
 }
 
-/// An [`Embedder`] that asks a server.
+/// An [`Embedder`] that calls a server.
 ///
-/// Nothing is sent before the first text. Calls block, so they must not be made on a thread that drives futures.
-pub struct Endpoint {
-    model: Model,
-    client: Client,
+/// No request is sent before the first text. Calls block, so they must not be made on an async runtime thread.
+pub struct EndpointEmbedder {
+    model: EmbeddingModel,
+    client: EmbeddingsClient,
     is_remote: bool,
     timeout: Duration,
-    /// The length of the vectors: as given, or that of the first.
+    /// Number of dimensions, as configured or taken from the first vector.
     dims: OnceLock<usize>,
 }
 
-impl Endpoint {
+impl EndpointEmbedder {
     pub fn new(options: EndpointOptions) -> Result<Self, EmbedError> {
-        let url = embeddings_url(&options.base_url)?;
-        let model = Model {
+        let url = parse_embeddings_url(&options.base_url)?;
+        let model = EmbeddingModel {
             id: options.model.clone(),
             dims: options.dimensions,
-            hash: identity(&url, &options.model, options.dimensions),
+            hash: hash_identity(&url, &options.model, options.dimensions),
         };
         let dims = options.dimensions.map_or_else(OnceLock::new, OnceLock::from);
         let timeout = options.timeout;
-        let is_remote = !is_here(&url);
-        let client = Client::new(url, options.model, options.dimensions, options.api_key)?;
+        let is_remote = !is_loopback_url(&url);
+        let client =
+            EmbeddingsClient::new(url, options.model, options.dimensions, options.api_key)?;
         Ok(Self { model, client, is_remote, timeout, dims })
     }
 
-    fn ask(&self, texts: &[&str], mut patience: Patience) -> Result<Vec<Vec<f32>>, EmbedError> {
+    fn request_vectors(
+        &self,
+        texts: &[&str],
+        mut retry: RetryPolicy,
+    ) -> Result<Vec<Vec<f32>>, EmbedError> {
         let vectors = loop {
-            let attempt = self.client.ask(texts, patience.deadline());
-            match attempt.and_then(|answer| wire::vectors(&answer, texts.len(), self.dims.get())) {
+            let attempt = self.client.send_request(texts, retry.attempt_deadline());
+            match attempt.and_then(|body| wire::decode_vectors(&body, texts.len(), self.dims.get()))
+            {
                 Ok(vectors) => break vectors,
-                Err(error) => patience.after(error)?,
+                Err(error) => retry.wait_after(error)?,
             }
         };
         if let Some(vector) = vectors.first() {
             let dims = *self.dims.get_or_init(|| vector.len());
-            wire::same_length(&vectors, dims)?;
+            wire::check_dimensions(&vectors, dims)?;
         }
         Ok(vectors)
     }
 }
 
-impl Embedder for Endpoint {
-    fn model(&self) -> &Model {
+impl Embedder for EndpointEmbedder {
+    fn model(&self) -> &EmbeddingModel {
         &self.model
     }
 
@@ -90,20 +97,20 @@ impl Embedder for Endpoint {
 
     fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, EmbedError> {
         let mut vectors = Vec::with_capacity(texts.len());
-        for batch in batches(texts) {
-            vectors.extend(self.ask(batch, Patience::for_documents(self.timeout))?);
+        for batch in split_batches(texts) {
+            vectors.extend(self.request_vectors(batch, RetryPolicy::for_documents(self.timeout))?);
         }
         Ok(vectors)
     }
 
     fn embed_query(&self, query: &str) -> Result<Vec<f32>, EmbedError> {
-        let vectors = self.ask(&[query], Patience::for_a_query(self.timeout))?;
-        Ok(vectors.into_iter().next().expect("the answer was counted"))
+        let vectors = self.request_vectors(&[query], RetryPolicy::for_query(self.timeout))?;
+        Ok(vectors.into_iter().next().expect("the number of vectors was checked"))
     }
 }
 
-/// As many texts as one request takes; a text that is too long for that goes alone.
-fn batches<'a, 'b>(texts: &'a [&'b str]) -> impl Iterator<Item = &'a [&'b str]> {
+/// Splits texts into batches of one request each. A text that exceeds the size limit is sent alone.
+fn split_batches<'a, 'b>(texts: &'a [&'b str]) -> impl Iterator<Item = &'a [&'b str]> {
     let mut rest = texts;
     std::iter::from_fn(move || {
         let mut bytes = 0;
@@ -118,34 +125,35 @@ fn batches<'a, 'b>(texts: &'a [&'b str]) -> impl Iterator<Item = &'a [&'b str]> 
     })
 }
 
-fn embeddings_url(base_url: &str) -> Result<Url, EmbedError> {
-    let wrong = |rule: &str| EmbedError::Config(format!("base_url {rule}"));
-    // The address is not quoted: it may hold a password.
+/// Returns the URL of the embeddings endpoint, or an error if the base URL is invalid.
+fn parse_embeddings_url(base_url: &str) -> Result<Url, EmbedError> {
+    let invalid = |reason: &str| EmbedError::Config(format!("invalid base_url: {reason}"));
+    // Messages do not quote the URL, because it may contain a password.
     let mut url = Url::parse(base_url.trim())
-        .map_err(|_| wrong("is not an address, write it like https://api.openai.com/v1"))?;
+        .map_err(|_| invalid("expected a URL such as https://api.openai.com/v1"))?;
     if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
-        return Err(wrong("must begin with http:// or https://"));
+        return Err(invalid("must start with http:// or https://"));
     }
     if !url.username().is_empty() || url.password().is_some() {
-        return Err(wrong("must not hold a user or a password, give the key as the API key"));
+        return Err(invalid("must not contain a username or password; set the API key instead"));
     }
     if url.query().is_some() || url.fragment().is_some() {
-        return Err(wrong("must not hold ? or #"));
+        return Err(invalid("must not contain a query or fragment"));
     }
     let path = format!("{}/embeddings", url.path().trim_end_matches('/'));
     url.set_path(&path);
     Ok(url)
 }
 
-/// Whether the server is on this machine, as its address says.
-fn is_here(url: &Url) -> bool {
+/// Returns `true` if the URL refers to this machine.
+fn is_loopback_url(url: &Url) -> bool {
     let host = url.host_str().unwrap_or_default();
     let address = host.trim_start_matches('[').trim_end_matches(']');
     host == "localhost" || address.parse().is_ok_and(|address: IpAddr| address.is_loopback())
 }
 
-/// Vectors may be compared if address, model and dimensions are the same; the key has no part in it.
-fn identity(url: &Url, model: &str, dimensions: Option<usize>) -> String {
+/// Returns the hash of URL, model and dimensions. Vectors with equal hashes are comparable. The key is not included.
+fn hash_identity(url: &Url, model: &str, dimensions: Option<usize>) -> String {
     let parts = format!("{url}\n{model}\n{dimensions:?}");
     Sha256::digest(parts).iter().map(|byte| format!("{byte:02x}")).collect()
 }

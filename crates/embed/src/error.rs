@@ -1,38 +1,39 @@
-//! Why there is no vector. No message ever holds a key, a header or a text that was to be embedded.
+//! Embedding errors. Messages never contain an API key, a header or an embedded text.
 
 use std::time::Duration;
 
+/// A failure to embed texts.
 #[derive(Debug, thiserror::Error)]
 pub enum EmbedError {
-    /// The endpoint said 429 until patience ran out.
+    /// The endpoint returned 429 until the retries were exhausted.
     #[error("API rate limit exceeded")]
     RateLimited {
-        /// When it said one may come back.
+        /// Delay requested by the endpoint.
         retry_after: Option<Duration>,
     },
-    /// No connection, a connection that broke, or a server that answers 5xx.
-    #[error("the embedding endpoint is not available: {0}")]
+    /// No connection, a broken connection, or a 5xx status.
+    #[error("embedding endpoint unavailable: {0}")]
     Unavailable(String),
-    #[error("the embedding endpoint did not answer within {0:?}")]
+    #[error("embedding endpoint did not respond within {0:?}")]
     Timeout(Duration),
-    /// A status that asking again does not change: a wrong key, an unknown model, a redirect.
-    #[error("the embedding endpoint refused with status {status}{}", hint(.message))]
-    Refused {
+    /// A status that a retry does not change: a wrong key, an unknown model, a redirect.
+    #[error("embedding endpoint returned status {status}{}", format_detail(.message))]
+    Rejected {
         status: u16,
-        /// What the endpoint said, bounded and without control characters; empty where it said nothing.
+        /// Error message of the endpoint, truncated and without control characters; may be empty.
         message: String,
     },
-    /// An answer that is not what was asked for.
-    #[error("the embedding endpoint answered with {0}")]
-    Garbage(String),
-    /// What the caller configured can never work.
+    /// A response that does not match the request.
+    #[error("invalid response from embedding endpoint: {0}")]
+    InvalidResponse(String),
+    /// Invalid configuration.
     #[error("{0}")]
     Config(String),
-    /// A defect of the embedded model or its runtime.
-    #[error("the embedded model failed: {0}")]
+    /// A defect of the bundled model or its runtime.
+    #[error("embedded model failed: {0}")]
     Model(String),
 }
 
-fn hint(message: &str) -> String {
+fn format_detail(message: &str) -> String {
     if message.is_empty() { String::new() } else { format!(": {message}") }
 }

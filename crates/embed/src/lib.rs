@@ -1,10 +1,10 @@
-//! Text to vectors: the embedded model, and any OpenAI-compatible endpoint.
+//! Text embeddings: a bundled model, and any OpenAI-compatible endpoint.
 //!
-//! Start with [`Embedder`], which both implement: [`MiniLm`] needs nothing but this binary, [`Endpoint`] asks a server.
-//! [`text`] says which words of a piece of code are worth embedding.
+//! Start with [`Embedder`]. [`MiniLm`] runs the bundled model in this process, and [`EndpointEmbedder`] calls a server.
+//! [`text`] prepares the text of a code chunk for embedding.
 //!
-//! All calls block. This crate reads no environment variable, writes no file, and keeps no vectors: who embeds what, and
-//! when, is decided above it.
+//! All calls block. This crate reads no environment variables, writes no files and stores no vectors. Callers decide
+//! which texts to embed and when.
 
 mod endpoint;
 mod error;
@@ -13,37 +13,37 @@ mod simd;
 pub mod text;
 mod wordpiece;
 
-pub use endpoint::{Endpoint, EndpointOptions};
+pub use endpoint::{EndpointEmbedder, EndpointOptions};
 pub use error::EmbedError;
 pub use minilm::MiniLm;
 
-/// Turns texts into vectors of length one, so that a dot product is the cosine.
+/// Embeds texts as vectors of length one, so the dot product of two vectors is their cosine similarity.
 pub trait Embedder: Send + Sync {
-    /// What made the vectors; vectors of different models must never be compared.
-    fn model(&self) -> &Model;
+    /// Returns the model that computes the vectors. Vectors of different models must not be compared.
+    fn model(&self) -> &EmbeddingModel;
 
-    /// Whether texts leave this machine to be embedded.
+    /// Returns `true` if texts are sent to another machine.
     fn is_remote(&self) -> bool {
         false
     }
 
-    /// One vector for each text, in the order of the texts.
+    /// Returns one vector per text, in the order of the texts.
     fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, EmbedError>;
 
-    /// The vector of a question that somebody waits for: an error comes sooner than from [`Embedder::embed`].
+    /// Returns the vector of an interactive query. It fails sooner than [`Embedder::embed`].
     fn embed_query(&self, query: &str) -> Result<Vec<f32>, EmbedError> {
         let vectors = self.embed(&[query])?;
         Ok(vectors.into_iter().next().expect("one text has one vector"))
     }
 }
 
-/// The identity of a model, to be kept with every vector.
+/// The identity of a model, stored with every vector.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Model {
-    /// A name for people.
+pub struct EmbeddingModel {
+    /// Display name.
     pub id: String,
-    /// The length of the vectors, where it is known before the first one.
+    /// Number of dimensions, if known before the first vector.
     pub dims: Option<usize>,
-    /// Changes whenever the vectors may: lower-case hex of a SHA-256.
+    /// Lower-case hex SHA-256 that changes whenever the vectors may change.
     pub hash: String,
 }

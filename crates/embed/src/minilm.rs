@@ -1,7 +1,7 @@
-//! The embedded model, all-MiniLM-L6-v2: 384 dimensions, no network, no files.
+//! The bundled model, all-MiniLM-L6-v2, with 384 dimensions. It needs no network access and no files.
 //!
-//! `tensors.rs` finds the weights in their file, `network.rs` is the network, `linear.rs`, `attention.rs` and
-//! `activation.rs` are its parts.
+//! `tensors.rs` reads the weights, `network.rs` is the neural network, and `linear.rs`, `attention.rs` and
+//! `activation.rs` implement its layers.
 
 mod activation;
 mod attention;
@@ -14,84 +14,86 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use self::network::{DIMS, Network};
+use self::network::{BertNetwork, DIMS};
 use crate::wordpiece::WordPiece;
-use crate::{EmbedError, Embedder, Model};
+use crate::{EmbedError, Embedder, EmbeddingModel};
 
 static WEIGHTS: &[u8] = include_bytes!("../../../models/all-MiniLM-L6-v2/model.onnx");
 pub(crate) static VOCABULARY: &str = include_str!("../../../models/all-MiniLM-L6-v2/vocab.txt");
-/// Of the weights.
+/// Hash of the weights.
 const SHA256: &str = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6";
 
-/// The model was trained on at most so many tokens; what follows is not seen.
-const LONGEST_TEXT: usize = 256;
+/// Maximum number of tokens per text, as in training. The rest of the text is ignored.
+const MAX_TEXT_TOKENS: usize = 256;
 
-/// Texts are computed together until they have so many tokens: enough to use each weight often while it is in the
-/// processor's cache, few enough that the activations stay there too.
+/// Maximum number of tokens per batch: enough to reuse each weight while it is in the processor's cache, few enough to
+/// keep the activations there too.
 const BATCH_TOKENS: usize = 128;
 
-/// all-MiniLM-L6-v2. Making one costs nothing: the weights are unpacked when the first text comes.
+/// An [`Embedder`] that runs all-MiniLM-L6-v2. Creation is cheap; the weights are unpacked with the first text.
 pub struct MiniLm {
-    model: Model,
+    model: EmbeddingModel,
     threads: NonZeroUsize,
-    loaded: OnceLock<Option<Loaded>>,
+    loaded: OnceLock<Option<LoadedModel>>,
 }
 
-struct Loaded {
-    words: WordPiece,
-    network: Network,
+struct LoadedModel {
+    tokenizer: WordPiece,
+    network: BertNetwork,
 }
 
 impl MiniLm {
-    /// `threads` is how many cores one call may use.
+    /// Creates an embedder that uses up to `threads` threads per call.
     pub fn new(threads: NonZeroUsize) -> Self {
         let id = "all-MiniLM-L6-v2".to_owned();
-        let model = Model { id, dims: Some(DIMS), hash: SHA256.to_owned() };
+        let model = EmbeddingModel { id, dims: Some(DIMS), hash: SHA256.to_owned() };
         Self { model, threads, loaded: OnceLock::new() }
     }
 
-    fn loaded(&self) -> Result<&Loaded, EmbedError> {
-        let load =
-            || Some(Loaded { words: WordPiece::new(VOCABULARY), network: Network::read(WEIGHTS)? });
-        let wrong = || EmbedError::Model("its weights are not those of its network".to_owned());
-        self.loaded.get_or_init(load).as_ref().ok_or_else(wrong)
+    /// Returns the model, loading it on first use.
+    fn load_model(&self) -> Result<&LoadedModel, EmbedError> {
+        let load = || {
+            let tokenizer = WordPiece::new(VOCABULARY);
+            Some(LoadedModel { tokenizer, network: BertNetwork::from_onnx(WEIGHTS)? })
+        };
+        let mismatch = || EmbedError::Model("weights do not match the network".to_owned());
+        self.loaded.get_or_init(load).as_ref().ok_or_else(mismatch)
     }
 }
 
 impl Embedder for MiniLm {
-    fn model(&self) -> &Model {
+    fn model(&self) -> &EmbeddingModel {
         &self.model
     }
 
     fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, EmbedError> {
-        let loaded = self.loaded()?;
+        let loaded = self.load_model()?;
         let tokens: Vec<Vec<u32>> =
-            texts.iter().map(|text| loaded.words.encode(text, LONGEST_TEXT)).collect();
+            texts.iter().map(|text| loaded.tokenizer.encode(text, MAX_TEXT_TOKENS)).collect();
         let tokens: Vec<&[u32]> = tokens.iter().map(Vec::as_slice).collect();
-        let batches = batches(&tokens);
+        let batches = split_batches(&tokens);
         let next = AtomicUsize::new(0);
         let done: Vec<OnceLock<Vec<Vec<f32>>>> = vec![OnceLock::new(); batches.len()];
-        let share = || {
+        let work = || {
             loop {
-                let place = next.fetch_add(1, Ordering::Relaxed);
-                let Some(batch) = batches.get(place) else { break };
-                done[place].get_or_init(|| loaded.network.run(batch));
+                let index = next.fetch_add(1, Ordering::Relaxed);
+                let Some(batch) = batches.get(index) else { break };
+                done[index].get_or_init(|| loaded.network.run(batch));
             }
         };
         thread::scope(|scope| {
             for _ in 1..self.threads.get().min(batches.len()) {
-                // A machine that gives no thread leaves the work to this one.
-                let _ =
-                    thread::Builder::new().name("vouch-embed".into()).spawn_scoped(scope, share);
+                // If a thread cannot be spawned, the current thread does its work.
+                let _ = thread::Builder::new().name("vouch-embed".into()).spawn_scoped(scope, work);
             }
-            share();
+            work();
         });
         Ok(done.into_iter().filter_map(OnceLock::into_inner).flatten().collect())
     }
 }
 
-/// Neighbours that are computed together.
-fn batches<'a, 'b>(mut texts: &'a [&'b [u32]]) -> Vec<&'a [&'b [u32]]> {
+/// Splits texts into batches of at most [`BATCH_TOKENS`] tokens; a longer text is a batch by itself.
+fn split_batches<'a, 'b>(mut texts: &'a [&'b [u32]]) -> Vec<&'a [&'b [u32]]> {
     let mut batches = Vec::new();
     while !texts.is_empty() {
         let mut tokens = 0;
@@ -113,9 +115,9 @@ mod tests {
 
     use super::*;
 
-    /// Vectors are kept by this hash; other weights under it would be mixed up with them.
+    /// Stored vectors are keyed by this hash, so it must change with the weights.
     #[test]
-    fn the_hash_is_that_of_the_weights() {
+    fn hash_matches_weights() {
         let hash: String =
             Sha256::digest(WEIGHTS).iter().map(|byte| format!("{byte:02x}")).collect();
         assert_eq!(hash, SHA256);

@@ -1,63 +1,72 @@
-//! The one place that knows instruction sets.
+//! Dispatch of operations to the instruction sets of the machine.
 //!
-//! An operation is a struct with [`Op`]; [`dispatch`] compiles it for each set and picks the best that the machine has.
-//! Everything that an operation calls must be `#[inline(always)]`, so that it is compiled for the set as well: then plain
-//! loops become vector instructions. Only the products of small integers, which compilers do not find, are spelled out.
+//! An operation is a struct that implements [`SimdOp`]. [`dispatch`] compiles it for each instruction set and runs the
+//! best one available. All functions called by an operation must be `#[inline(always)]`, so that they are compiled for
+//! the instruction set as well and their loops become vector instructions. Only products of small integers, which
+//! compilers do not vectorize, use intrinsics.
 
-/// Sums that are computed side by side.
+/// Number of sums computed in parallel.
 pub(crate) const LANES: usize = 8;
 
-/// Products of pairs of small integers, added up in [`LANES`] sums.
-pub(crate) trait Products: Copy {
+/// Sums of products of small integer pairs, in [`LANES`] lanes.
+pub(crate) trait SimdProducts: Copy {
     type Sums: Copy;
 
-    fn zero(self) -> Self::Sums;
+    fn zero_sums(self) -> Self::Sums;
 
-    /// Adds to each sum both products of the pair with the weights of its lane.
-    fn add(self, sums: Self::Sums, pair: Pair, weights: &[i8; 2 * LANES]) -> Self::Sums;
+    /// Adds the products of the pair and the two weights of each lane to the sum of that lane.
+    fn add_products(self, sums: Self::Sums, pair: I16Pair, weights: &[i8; 2 * LANES])
+    -> Self::Sums;
 
     fn to_floats(self, sums: Self::Sums) -> [f32; LANES];
 }
 
-/// Two numbers of sixteen bits in one word, the first in the lower half.
+/// Two 16-bit integers in one word, the first in the lower half.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Pair(i32);
+pub(crate) struct I16Pair(i32);
 
-impl Pair {
+impl I16Pair {
     #[inline(always)]
     pub(crate) fn new(first: i16, second: i16) -> Self {
         Self(i32::from(first.cast_unsigned()) | (i32::from(second) << 16))
     }
 }
 
-pub(crate) trait Op {
+/// An operation that is compiled for each instruction set.
+pub(crate) trait SimdOp {
     type Output;
 
-    fn run(self, products: impl Products) -> Self::Output;
+    fn run(self, products: impl SimdProducts) -> Self::Output;
 }
 
-pub(crate) fn dispatch<O: Op>(op: O) -> O::Output {
+/// Runs an operation with the best instruction set of the machine and returns its output.
+pub(crate) fn dispatch<O: SimdOp>(op: O) -> O::Output {
     #[cfg(target_arch = "x86_64")]
     if let Some(avx2) = pulp::x86::V3::try_new() {
-        return avx2.vectorize(x86::Run { op, avx2 });
+        return avx2.vectorize(x86::Avx2Call { op, avx2 });
     }
-    op.run(Plain)
+    op.run(PortableProducts)
 }
 
-/// What every machine can do; where vectors are always there, as on ARM, the compiler uses them.
+/// Portable implementation. On targets with baseline vector instructions, such as ARM, the compiler uses them.
 #[derive(Clone, Copy)]
-struct Plain;
+struct PortableProducts;
 
-impl Products for Plain {
+impl SimdProducts for PortableProducts {
     type Sums = [i32; LANES];
 
     #[inline(always)]
-    fn zero(self) -> Self::Sums {
+    fn zero_sums(self) -> Self::Sums {
         [0; LANES]
     }
 
     #[inline(always)]
-    fn add(self, mut sums: Self::Sums, Pair(pair): Pair, weights: &[i8; 2 * LANES]) -> Self::Sums {
+    fn add_products(
+        self,
+        mut sums: Self::Sums,
+        I16Pair(pair): I16Pair,
+        weights: &[i8; 2 * LANES],
+    ) -> Self::Sums {
         let (first, second) = (i32::from(pair as i16), pair >> 16);
         for (lane, sum) in sums.iter_mut().enumerate() {
             let [a, b] = [weights[2 * lane], weights[2 * lane + 1]].map(i32::from);
@@ -78,15 +87,15 @@ mod x86 {
 
     use pulp::x86::V3;
 
-    use super::{LANES, Op, Pair, Products};
+    use super::{I16Pair, LANES, SimdOp, SimdProducts};
 
-    /// An operation on its way into a function that is compiled for AVX2.
-    pub(super) struct Run<O> {
+    /// Adapter that runs an operation in a function compiled for AVX2.
+    pub(super) struct Avx2Call<O> {
         pub(super) op: O,
         pub(super) avx2: V3,
     }
 
-    impl<O: Op> pulp::NullaryFnOnce for Run<O> {
+    impl<O: SimdOp> pulp::NullaryFnOnce for Avx2Call<O> {
         type Output = O::Output;
 
         #[inline(always)]
@@ -95,16 +104,21 @@ mod x86 {
         }
     }
 
-    impl Products for V3 {
+    impl SimdProducts for V3 {
         type Sums = __m256i;
 
         #[inline(always)]
-        fn zero(self) -> Self::Sums {
+        fn zero_sums(self) -> Self::Sums {
             self.avx._mm256_setzero_si256()
         }
 
         #[inline(always)]
-        fn add(self, sums: Self::Sums, Pair(pair): Pair, weights: &[i8; 2 * LANES]) -> Self::Sums {
+        fn add_products(
+            self,
+            sums: Self::Sums,
+            I16Pair(pair): I16Pair,
+            weights: &[i8; 2 * LANES],
+        ) -> Self::Sums {
             let weights = self.avx2._mm256_cvtepi8_epi16(pulp::cast(*weights));
             let products = self.avx2._mm256_madd_epi16(self.avx._mm256_set1_epi32(pair), weights);
             self.avx2._mm256_add_epi32(sums, products)
@@ -125,21 +139,22 @@ mod tests {
 
     struct Sum<'a>(&'a [(i16, i16, [i8; 16])]);
 
-    impl Op for Sum<'_> {
+    impl SimdOp for Sum<'_> {
         type Output = [f32; LANES];
 
         #[inline(always)]
-        fn run(self, products: impl Products) -> Self::Output {
-            let sums = self.0.iter().fold(products.zero(), |sums, (first, second, weights)| {
-                products.add(sums, Pair::new(*first, *second), weights)
-            });
+        fn run(self, products: impl SimdProducts) -> Self::Output {
+            let sums =
+                self.0.iter().fold(products.zero_sums(), |sums, (first, second, weights)| {
+                    products.add_products(sums, I16Pair::new(*first, *second), weights)
+                });
             products.to_floats(sums)
         }
     }
 
     proptest! {
         #[test]
-        fn every_instruction_set_gives_the_same(terms in prop::collection::vec(any::<(i16, i16, [i8; 16])>(), 0..40)) {
+        fn instruction_sets_agree(terms in prop::collection::vec(any::<(i16, i16, [i8; 16])>(), 0..40)) {
             let mut expected = [0; LANES];
             for (first, second, weights) in &terms {
                 for (lane, sum) in expected.iter_mut().enumerate() {
@@ -149,7 +164,7 @@ mod tests {
             }
             let expected = expected.map(|sum| sum as f32);
             prop_assert_eq!(dispatch(Sum(&terms)), expected);
-            prop_assert_eq!(Sum(&terms).run(Plain), expected);
+            prop_assert_eq!(Sum(&terms).run(PortableProducts), expected);
         }
     }
 }

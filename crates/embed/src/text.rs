@@ -1,46 +1,48 @@
-//! What of a document is worth embedding.
+//! Preparation of documents for embedding.
 //!
-//! Models of this kind have read prose, and code as it stands in prose. They understand code better as it is written than
-//! as bare words, but do not see the words in `parseHTTPHeader`, and every bracket costs time. So the names of a piece
-//! are taken apart and said first, and of the code itself only the beginning follows: that is where a signature, what a
-//! comment says of it, and the first steps are. Nothing here depends on the programming language.
+//! Small text models are trained on prose and on code quoted in prose. They understand code as written better than a
+//! list of its words. But they do not recognize the words in `parseHTTPHeader`, and each bracket costs a token.
+//! Therefore the words of the path and name come first, followed by only the beginning of the code: the signature, its
+//! comment and the first statements. The preparation does not depend on the programming language.
 
-/// Raised whenever the same document would give another text: what was noted of a text then no longer names it.
+/// Version of the preparation. Increase it whenever a document would yield a different text, because stored vectors are
+/// keyed by text.
 pub const VERSION: u32 = 3;
 
-/// How much of a piece of code is embedded, in bytes. With its names that is as many tokens as the bare words of whole
-/// pieces had, and finds more.
-const BEGINNING: usize = 350;
+/// Maximum number of bytes of code per chunk. Together with the names this takes as many tokens as the plain words of
+/// whole chunks did, and gave better search results.
+const MAX_CODE_BYTES: usize = 350;
 
-/// Paths and names are not longer; what is, is data.
-const LONGEST_NAME: usize = 400;
+/// Maximum length of the words of a path or name; anything longer is data.
+const MAX_NAME_BYTES: usize = 400;
 
-/// No model of this size looks further, and a text that is kept by its hash need not be longer.
-const LONGEST: usize = 6000;
+/// Maximum length of prose. Models of this size ignore the rest.
+const MAX_PROSE_BYTES: usize = 6000;
 
-/// Longer runs of letters and digits are keys, hashes and pictures, not words.
-const LONGEST_WORD: usize = 40;
+/// Maximum length of a word. Longer runs of letters and digits are keys, hashes or encoded images.
+const MAX_WORD_BYTES: usize = 40;
 
-/// What is embedded for a piece of code: the words of its place, those of its name, then how it begins. The name comes
-/// twice: it is the shortest summary that there is, and would be lost among the rest.
-pub fn of_code(path: &str, name: Option<&str>, text: &str) -> String {
-    let mut embedded = String::new();
-    for said in [Some(path), name, name].into_iter().flatten() {
-        let words = words(said);
+/// Returns the text to embed for a code chunk: the words of its path, the words of its name, and its beginning.
+///
+/// The name is repeated, because it is the best short summary and would otherwise have little weight.
+pub fn prepare_code(path: &str, name: Option<&str>, text: &str) -> String {
+    let mut prepared = String::new();
+    for label in [Some(path), name, name].into_iter().flatten() {
+        let words = split_words(label);
         if !words.is_empty() {
-            embedded.push_str(&words);
-            embedded.push_str(". ");
+            prepared.push_str(&words);
+            prepared.push_str(". ");
         }
     }
-    embedded.push_str(&beginning(text));
-    embedded
+    prepared.push_str(&take_beginning(text));
+    prepared
 }
 
-/// What is embedded for text that people wrote: the text, with each run of white space as one space.
-pub fn of_prose(text: &str) -> String {
+/// Returns the text to embed for prose: the text with each run of whitespace replaced by one space.
+pub fn prepare_prose(text: &str) -> String {
     let mut prose = String::new();
     for word in text.split_whitespace() {
-        if prose.len() + word.len() > LONGEST {
+        if prose.len() + word.len() > MAX_PROSE_BYTES {
             break;
         }
         if !prose.is_empty() {
@@ -51,15 +53,15 @@ pub fn of_prose(text: &str) -> String {
     prose
 }
 
-/// The words of a path or a name, one space between them.
-fn words(name: &str) -> String {
+/// Returns the words of a path or name, separated by spaces.
+fn split_words(name: &str) -> String {
     let mut words = String::new();
     for run in name.split(|char: char| !char.is_alphanumeric()) {
-        if words.len() > LONGEST_NAME {
+        if words.len() > MAX_NAME_BYTES {
             break;
         }
         if !is_data(run) {
-            parts(run, |part| {
+            split_camel_case(run, |part| {
                 if !words.is_empty() {
                     words.push(' ');
                 }
@@ -70,12 +72,12 @@ fn words(name: &str) -> String {
     words
 }
 
-/// The beginning of a text, each run of white space as one space, without what is data.
-fn beginning(text: &str) -> String {
+/// Returns the beginning of a text without data, with each run of whitespace replaced by one space.
+fn take_beginning(text: &str) -> String {
     let has_data = |word: &str| word.split(|char: char| !char.is_alphanumeric()).any(is_data);
     let mut beginning = String::new();
     for word in text.split_whitespace().filter(|word| !has_data(word)) {
-        if beginning.len() >= BEGINNING {
+        if beginning.len() >= MAX_CODE_BYTES {
             break;
         }
         if !beginning.is_empty() {
@@ -83,17 +85,18 @@ fn beginning(text: &str) -> String {
         }
         beginning.push_str(word);
     }
-    beginning.truncate(beginning.floor_char_boundary(BEGINNING));
+    beginning.truncate(beginning.floor_char_boundary(MAX_CODE_BYTES));
     beginning
 }
 
-/// Data is written in ASCII; a long run of other letters is a sentence of a language without spaces.
+/// Returns `true` for a long ASCII run, such as a key or hash. A long run of other letters is a sentence in a script
+/// without spaces.
 fn is_data(run: &str) -> bool {
-    run.len() > LONGEST_WORD && run.is_ascii()
+    run.len() > MAX_WORD_BYTES && run.is_ascii()
 }
 
-/// The words of a name in camel case: `parseHTTPHeader` is `parse`, `HTTP`, `Header`.
-fn parts<'a>(name: &'a str, mut each: impl FnMut(&'a str)) {
+/// Splits a camel-case name into words: `parseHTTPHeader` into `parse`, `HTTP`, `Header`.
+fn split_camel_case<'a>(name: &'a str, mut each: impl FnMut(&'a str)) {
     let mut start = 0;
     let mut before: Option<char> = None;
     let mut chars = name.char_indices().peekable();
@@ -119,50 +122,50 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_come_first_then_the_code_as_it_is() {
+    fn code_text_starts_with_names_then_code() {
         let text =
             "async fn parseHTTPHeader(raw_bytes: &[u8; 16]) -> Result<(), E2> {\n  // Größe\n}";
         assert_eq!(
-            (VERSION, of_code("src/net/http-header.rs", Some("Net::parseHTTPHeader"), text)),
+            (VERSION, prepare_code("src/net/http-header.rs", Some("Net::parseHTTPHeader"), text)),
             (
                 3,
                 "src net http header rs. Net parse HTTP Header. Net parse HTTP Header. \
                  async fn parseHTTPHeader(raw_bytes: &[u8; 16]) -> Result<(), E2> { // Größe }"
                     .into()
             ),
-            "another text for the same piece needs another VERSION"
+            "a changed text requires a new VERSION"
         );
     }
 
     #[test]
-    fn keys_and_pictures_are_left_out() {
+    fn omits_encoded_data() {
         let text = format!("const ICON = '{}'; draw()", "iVBORw0KGgo".repeat(9));
-        assert_eq!(of_code("a.js", None, &text), "a js. const ICON = draw()");
+        assert_eq!(prepare_code("a.js", None, &text), "a js. const ICON = draw()");
     }
 
     #[test]
-    fn sentences_without_spaces_are_no_data() {
+    fn keeps_sentences_without_spaces() {
         let text = "// 网络中断时数据会丢失所以要先写日志";
-        assert_eq!(of_code("a.js", None, text), format!("a js. {text}"));
+        assert_eq!(prepare_code("a.js", None, text), format!("a js. {text}"));
     }
 
     #[test]
-    fn only_the_beginning_of_code_counts() {
-        let text = of_code("", None, &"größer(); ".repeat(90));
-        assert!(text.starts_with("größer(); ") && text.len() == BEGINNING, "{}", text.len());
+    fn truncates_code_to_its_beginning() {
+        let text = prepare_code("", None, &"größer(); ".repeat(90));
+        assert!(text.starts_with("größer(); ") && text.len() == MAX_CODE_BYTES, "{}", text.len());
     }
 
     #[test]
-    fn prose_stays_prose() {
-        assert_eq!(of_prose("  Use UTF-8,\n\n always.\t"), "Use UTF-8, always.");
+    fn collapses_whitespace_in_prose() {
+        assert_eq!(prepare_prose("  Use UTF-8,\n\n always.\t"), "Use UTF-8, always.");
     }
 
     proptest! {
         #[test]
-        fn any_text_gives_bounded_words(text in "\\PC{0,400}|(.|\\n){0,400}", times in 1usize..30) {
+        fn prepared_text_is_bounded(text in "\\PC{0,400}|(.|\\n){0,400}", times in 1usize..30) {
             let text = text.repeat(times);
-            for words in [of_code("a/b", Some(&text), &text), of_prose(&text)] {
-                prop_assert!(words.len() <= LONGEST + LONGEST_WORD * 2);
+            for words in [prepare_code("a/b", Some(&text), &text), prepare_prose(&text)] {
+                prop_assert!(words.len() <= MAX_PROSE_BYTES + MAX_WORD_BYTES * 2);
                 prop_assert!(!words.contains("  "));
             }
         }

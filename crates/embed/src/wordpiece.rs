@@ -1,7 +1,7 @@
-//! The tokenizer of BERT models: text to the numbers of word pieces.
+//! WordPiece tokenizer of BERT models.
 //!
-//! Gives what the reference implementation gives, with one difference: the names of control tokens, such as `[SEP]`, are
-//! plain text here. A file that mentions them must not be able to end its own sentence.
+//! Matches the reference implementation with one exception: the names of control tokens, such as `[SEP]`, are plain
+//! text here. Otherwise a file that mentions them could terminate its own token sequence.
 
 use std::collections::HashMap;
 
@@ -12,14 +12,14 @@ const UNKNOWN: &str = "[UNK]";
 const START: &str = "[CLS]";
 const END: &str = "[SEP]";
 
-/// Longer words are unknown without a look, as in the reference. It bounds the work for one word as well.
-const LONGEST_WORD: usize = 100;
+/// Maximum word length in characters. Longer words are unknown, as in the reference. This also bounds the work per word.
+const MAX_WORD_CHARS: usize = 100;
 
-/// A vocabulary, ready for look-ups.
+/// A WordPiece vocabulary.
 pub(crate) struct WordPiece {
-    /// Pieces that begin a word.
+    /// Ids of word pieces that begin a word.
     heads: HashMap<&'static str, u32>,
-    /// Pieces that continue one, without the `##` that marks them in the file.
+    /// Ids of word pieces that continue a word, without their `##` prefix.
     tails: HashMap<&'static str, u32>,
     unknown: u32,
     start: u32,
@@ -27,7 +27,7 @@ pub(crate) struct WordPiece {
 }
 
 impl WordPiece {
-    /// Reads a vocabulary: one piece on each line, its number is that of the line.
+    /// Parses a vocabulary with one word piece per line. The id of a word piece is its line number.
     pub(crate) fn new(vocabulary: &'static str) -> Self {
         let mut heads = HashMap::new();
         let mut tails = HashMap::new();
@@ -42,18 +42,18 @@ impl WordPiece {
         Self { heads, tails, unknown, start, end }
     }
 
-    /// The tokens of a text, with start and end; what does not fit into `limit` tokens is cut.
+    /// Returns the tokens of a text with start and end tokens, truncated to `limit` tokens.
     pub(crate) fn encode(&self, text: &str, limit: usize) -> Vec<u32> {
         let mut tokens = vec![self.start];
         let room = limit - 1;
         let mut word = String::new();
-        for char in normalised(text) {
+        for char in normalize_text(text) {
             if tokens.len() >= room {
                 break;
             }
             if char.is_whitespace() {
                 self.push_word(&mut word, &mut tokens);
-            } else if stands_alone(char) {
+            } else if is_punctuation(char) {
                 self.push_word(&mut word, &mut tokens);
                 word.push(char);
                 self.push_word(&mut word, &mut tokens);
@@ -67,7 +67,7 @@ impl WordPiece {
         tokens
     }
 
-    /// Takes the word apart, always the longest piece first, and empties it.
+    /// Splits a word into its longest matching word pieces, appends their tokens and clears the word.
     fn push_word(&self, word: &mut String, tokens: &mut Vec<u32>) {
         if word.is_empty() {
             return;
@@ -75,7 +75,7 @@ impl WordPiece {
         let before = tokens.len();
         let mut rest = word.as_str();
         let mut pieces = &self.heads;
-        if rest.chars().nth(LONGEST_WORD).is_some() {
+        if rest.chars().nth(MAX_WORD_CHARS).is_some() {
             rest = "";
             tokens.push(self.unknown);
         }
@@ -89,7 +89,7 @@ impl WordPiece {
                     pieces = &self.tails;
                 }
                 None => {
-                    // A word of which one piece is unknown is unknown as a whole.
+                    // A word with one unknown part is unknown as a whole.
                     tokens.truncate(before);
                     tokens.push(self.unknown);
                     break;
@@ -100,8 +100,10 @@ impl WordPiece {
     }
 }
 
-/// Lower case, without accents, control characters and kinds of white space; ideographs are words of their own.
-fn normalised(text: &str) -> impl Iterator<Item = char> + '_ {
+/// Lowercases a text, removes accents and control characters, and maps whitespace to spaces.
+///
+/// Ideographs are surrounded by spaces, because each one is a word.
+fn normalize_text(text: &str) -> impl Iterator<Item = char> + '_ {
     let clean = text.chars().filter_map(|char| match char {
         '\t' | '\n' | '\r' => Some(' '),
         '\0' | '\u{fffd}' => None,
@@ -117,7 +119,7 @@ fn normalised(text: &str) -> impl Iterator<Item = char> + '_ {
     spaced.nfd().filter(|char| !char.is_mark_nonspacing()).flat_map(char::to_lowercase)
 }
 
-fn stands_alone(char: char) -> bool {
+fn is_punctuation(char: char) -> bool {
     char.is_ascii_punctuation() || (!char.is_ascii() && char.is_punctuation())
 }
 
@@ -141,15 +143,15 @@ mod tests {
 
     use super::*;
 
-    fn words() -> &'static WordPiece {
-        static WORDS: LazyLock<WordPiece> =
+    fn tokenizer() -> &'static WordPiece {
+        static TOKENIZER: LazyLock<WordPiece> =
             LazyLock::new(|| WordPiece::new(crate::minilm::VOCABULARY));
-        &WORDS
+        &TOKENIZER
     }
 
-    /// The numbers are those of the reference, Hugging Face's `tokenizers` 0.23.
+    /// Expected tokens come from Hugging Face's `tokenizers` 0.23.
     #[test]
-    fn tokens_are_those_of_the_reference() {
+    fn tokens_match_reference() {
         let mut long = vec![101, 13360];
         long.extend([11057].repeat(48));
         long.extend([2050, 100, 102]);
@@ -182,29 +184,29 @@ mod tests {
             ("한국어", &[101, 1469, 30006, 30021, 29991, 30014, 30020, 29999, 30008, 102]),
             (&format!("{} {}", "a".repeat(100), "a".repeat(101)), &long),
         ];
-        let words = words();
+        let tokenizer = tokenizer();
         for (text, expected) in cases {
-            assert_eq!(words.encode(text, 256), expected, "{text:?}");
+            assert_eq!(tokenizer.encode(text, 256), expected, "{text:?}");
         }
     }
 
     #[test]
-    fn names_of_control_tokens_are_text() {
-        assert_eq!(words().encode("[SEP]", 256), [101, 1031, 19802, 1033, 102]);
+    fn control_token_names_are_plain_text() {
+        assert_eq!(tokenizer().encode("[SEP]", 256), [101, 1031, 19802, 1033, 102]);
     }
 
     #[test]
-    fn what_does_not_fit_is_cut_and_the_end_is_kept() {
-        let tokens = words().encode(&"word ".repeat(1000), 256);
+    fn truncates_long_text_and_keeps_end_token() {
+        let tokens = tokenizer().encode(&"word ".repeat(1000), 256);
         assert_eq!(tokens.len(), 256);
         assert_eq!(tokens.last(), Some(&102));
     }
 
     proptest! {
         #[test]
-        fn any_text_gives_a_sentence_of_known_tokens(text in "\\PC{0,80}|(.|\\n){0,80}", limit in 2usize..40) {
-            let words = words();
-            let tokens = words.encode(&text, limit);
+        fn encodes_any_text_within_limit_and_vocabulary(text in "\\PC{0,80}|(.|\\n){0,80}", limit in 2usize..40) {
+            let tokenizer = tokenizer();
+            let tokens = tokenizer.encode(&text, limit);
             prop_assert!(tokens.len() <= limit);
             prop_assert_eq!((tokens[0], tokens[tokens.len() - 1]), (101, 102));
             let known = tokens.iter().all(|token| *token < 30_522);

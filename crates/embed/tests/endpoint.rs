@@ -1,4 +1,4 @@
-//! The endpoint against a server that plays a script, one answer for each request.
+//! Endpoint tests against a scripted server with one response per request.
 
 #![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
@@ -7,17 +7,17 @@ mod server;
 
 use std::time::Duration;
 
-use embed::{EmbedError, Embedder, Endpoint, EndpointOptions};
+use embed::{EmbedError, Embedder, EndpointEmbedder, EndpointOptions};
 use serde_json::{Value, json};
 
-use self::server::{Act, Server, answer};
+use self::server::{ScriptedServer, ServerReaction, respond};
 
 const KEY: &str = "sk-very-secret-0123456789";
-/// Long enough for every answer that comes, short enough to wait for one that does not.
+/// Long enough for every response, and short enough for tests that wait for a timeout.
 const TIMEOUT: Duration = Duration::from_millis(1500);
 
-fn endpoint(server: &Server, dimensions: Option<usize>) -> Endpoint {
-    Endpoint::new(EndpointOptions {
+fn endpoint(server: &ScriptedServer, dimensions: Option<usize>) -> EndpointEmbedder {
+    EndpointEmbedder::new(EndpointOptions {
         base_url: format!("{}/v1/", server.url()),
         model: "test-embedding".to_owned(),
         dimensions,
@@ -27,36 +27,36 @@ fn endpoint(server: &Server, dimensions: Option<usize>) -> Endpoint {
     .unwrap()
 }
 
-/// Asks for one query while the server plays the script.
-fn ask(script: Vec<Act>) -> (Result<Vec<f32>, EmbedError>, Vec<Value>) {
-    let server = Server::start(script);
+/// Embeds one query against a scripted server and returns the result and the recorded requests.
+fn run_query(script: Vec<ServerReaction>) -> (Result<Vec<f32>, EmbedError>, Vec<Value>) {
+    let server = ScriptedServer::start(script);
     let outcome = endpoint(&server, None).embed_query("where are tokens checked?");
     (outcome, server.stop())
 }
 
-/// What a caller reads when the script does not end well; it never holds the key.
-fn failure(script: Vec<Act>) -> String {
-    let error = ask(script).0.unwrap_err();
+/// Returns the error message of a failing script and checks that it does not contain the key.
+fn run_failing_query(script: Vec<ServerReaction>) -> String {
+    let error = run_query(script).0.unwrap_err();
     let (shown, debug) = (error.to_string(), format!("{error:?}"));
     assert!(!shown.contains(KEY) && !debug.contains(KEY), "{shown} / {debug}");
     shown
 }
 
-fn vectors(vectors: &[&[f32]]) -> Act {
+fn respond_with_vectors(vectors: &[&[f32]]) -> ServerReaction {
     let data: Vec<Value> = vectors
         .iter()
         .enumerate()
         .map(|(index, embedding)| json!({"object": "embedding", "index": index, "embedding": embedding}))
         .collect();
-    answer(200, &json!({"object": "list", "data": data}).to_string())
+    respond(200, &json!({"object": "list", "data": data}).to_string())
 }
 
 #[test]
-fn a_query_is_asked_as_the_protocol_says() {
-    let (outcome, asked) = ask(vec![vectors(&[&[3.0, 4.0]])]);
+fn query_request_follows_protocol() {
+    let (outcome, requests) = run_query(vec![respond_with_vectors(&[&[3.0, 4.0]])]);
     assert_eq!(outcome.unwrap(), [0.6, 0.8]);
     assert_eq!(
-        asked,
+        requests,
         [json!({
             "line": "POST /v1/embeddings HTTP/1.1",
             "authorization": format!("Bearer {KEY}"),
@@ -66,178 +66,188 @@ fn a_query_is_asked_as_the_protocol_says() {
 }
 
 #[test]
-fn documents_go_in_batches_and_keep_their_order() {
-    let one_and_many = |count: usize| {
+fn batches_documents_and_keeps_order() {
+    let respond_with = |count: usize| {
         let data: Vec<Value> =
             (0..count).rev().map(|n| json!({"index": n, "embedding": [1.0, n as f32]})).collect();
-        answer(200, &json!({"data": data}).to_string())
+        respond(200, &json!({"data": data}).to_string())
     };
-    let server = Server::start(vec![one_and_many(96), one_and_many(4)]);
+    let server = ScriptedServer::start(vec![respond_with(96), respond_with(4)]);
     let texts: Vec<String> = (0..100).map(|n| format!("text {n}")).collect();
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
     let vectors = endpoint(&server, Some(2)).embed(&texts).unwrap();
     let order: Vec<f32> = vectors.iter().map(|vector| (vector[1] / vector[0]).round()).collect();
     let expected: Vec<f32> = (0..96).chain(0..4).map(|n| n as f32).collect();
     assert_eq!(order, expected);
-    let asked = server.stop();
-    assert_eq!(asked[0]["body"]["dimensions"], 2);
+    let requests = server.stop();
+    assert_eq!(requests[0]["body"]["dimensions"], 2);
     let sizes: Vec<usize> =
-        asked.iter().map(|asked| asked["body"]["input"].as_array().unwrap().len()).collect();
+        requests.iter().map(|request| request["body"]["input"].as_array().unwrap().len()).collect();
     assert_eq!(sizes, [96, 4]);
 }
 
 #[test]
-fn long_documents_make_small_batches() {
-    let server =
-        Server::start(vec![vectors(&[&[1.0]]), vectors(&[&[1.0], &[1.0]]), vectors(&[&[1.0]])]);
+fn batches_are_limited_by_size() {
+    let server = ScriptedServer::start(vec![
+        respond_with_vectors(&[&[1.0]]),
+        respond_with_vectors(&[&[1.0], &[1.0]]),
+        respond_with_vectors(&[&[1.0]]),
+    ]);
     let (long, short) = ("x".repeat(300_000), "y".repeat(90_000));
     endpoint(&server, None).embed(&[&long, &short, &short, &short]).unwrap();
     assert_eq!(server.stop().len(), 3);
 }
 
 #[test]
-fn what_passes_is_tried_again() {
-    for passing in [
-        answer(429, "{}"),
-        answer(500, "oops"),
-        answer(503, ""),
-        Act::Close,
-        Act::Send(b"HTTP/1.1 200 OK\r\ncontent-length: 500\r\n\r\n{\"data\": [".to_vec()),
+fn retries_transient_failures() {
+    for transient in [
+        respond(429, "{}"),
+        respond(500, "oops"),
+        respond(503, ""),
+        ServerReaction::Close,
+        ServerReaction::Send(
+            b"HTTP/1.1 200 OK\r\ncontent-length: 500\r\n\r\n{\"data\": [".to_vec(),
+        ),
     ] {
-        let (outcome, asked) = ask(vec![passing, vectors(&[&[0.0, 2.0]])]);
+        let (outcome, requests) = run_query(vec![transient, respond_with_vectors(&[&[0.0, 2.0]])]);
         assert_eq!(outcome.unwrap(), [0.0, 1.0]);
-        assert_eq!(asked.len(), 2);
+        assert_eq!(requests.len(), 2);
     }
 }
 
 #[test]
-fn a_limit_that_lasts_is_said_with_its_time() {
+fn rate_limit_reports_retry_after() {
     let busy = || {
-        Act::Send(
+        ServerReaction::Send(
             b"HTTP/1.1 429 Too Many Requests\r\nretry-after: 30\r\ncontent-length: 0\r\n\r\n"
                 .to_vec(),
         )
     };
-    let (outcome, asked) = ask(vec![busy()]);
+    let (outcome, requests) = run_query(vec![busy()]);
     let error = outcome.unwrap_err();
     assert_eq!(error.to_string(), "API rate limit exceeded");
     let EmbedError::RateLimited { retry_after } = error else { panic!("{error:?}") };
     assert_eq!(retry_after, Some(Duration::from_secs(30)));
-    // Longer than a query may take, so nobody waits for it.
-    assert_eq!(asked.len(), 1);
+    // The delay exceeds the query timeout, so there is no retry.
+    assert_eq!(requests.len(), 1);
 }
 
 #[test]
-fn a_query_is_tried_three_times_at_most() {
-    let (outcome, asked) = ask(vec![answer(429, ""), answer(429, ""), answer(429, "")]);
+fn query_is_attempted_at_most_three_times() {
+    let (outcome, requests) = run_query(vec![respond(429, ""), respond(429, ""), respond(429, "")]);
     assert!(matches!(outcome, Err(EmbedError::RateLimited { retry_after: None })));
-    assert_eq!(asked.len(), 3);
+    assert_eq!(requests.len(), 3);
 }
 
 #[test]
-fn what_stays_is_not_tried_again() {
-    let hides = |status| {
-        failure(vec![answer(
+fn does_not_retry_permanent_failures() {
+    let rejected = |status| {
+        run_failing_query(vec![respond(
             status,
             &format!("{{\"error\": {{\"message\": \"Incorrect API key provided: {KEY}\"}}}}"),
         )])
     };
+    assert_eq!(rejected(401), "embedding endpoint returned status 401: missing or invalid API key");
     assert_eq!(
-        hides(401),
-        "the embedding endpoint refused with status 401: it does not take the API key, or none was given"
+        rejected(400),
+        "embedding endpoint returned status 400: Incorrect API key provided: …"
     );
     assert_eq!(
-        hides(400),
-        "the embedding endpoint refused with status 400: Incorrect API key provided: …"
-    );
-    assert_eq!(
-        failure(vec![answer(
+        run_failing_query(vec![respond(
             404,
             r#"{"error": "model \"x\" not found,\u0007\n try pulling it first"}"#
         )]),
-        "the embedding endpoint refused with status 404: model \"x\" not found, try pulling it first"
+        "embedding endpoint returned status 404: model \"x\" not found, try pulling it first"
     );
-    // Cut off in the middle it would not be known as the key.
+    // A truncated key would not be recognized and removed.
     let late = json!({"error": format!("{}{KEY}", "x".repeat(198))}).to_string();
-    let late = failure(vec![answer(400, &late)]);
+    let late = run_failing_query(vec![respond(400, &late)]);
     assert!(late.ends_with("xx…"), "{late}");
-    let long = failure(vec![answer(413, &json!({"error": "very ".repeat(9000)}).to_string())]);
+    let long =
+        run_failing_query(vec![respond(413, &json!({"error": "very ".repeat(9000)}).to_string())]);
     assert!(long.len() < 400, "{long}");
 }
 
 #[test]
-fn a_redirect_is_not_followed() {
-    let other = Server::start(vec![]);
+fn does_not_follow_redirects() {
+    let other = ScriptedServer::start(vec![]);
     let elsewhere = format!(
         "HTTP/1.1 307 Moved\r\nlocation: {}/v1/embeddings\r\ncontent-length: 0\r\n\r\n",
         other.url()
     );
     assert_eq!(
-        failure(vec![Act::Send(elsewhere.into_bytes())]),
-        "the embedding endpoint refused with status 307: it points elsewhere, set base_url to the right address"
+        run_failing_query(vec![ServerReaction::Send(elsewhere.into_bytes())]),
+        "embedding endpoint returned status 307: unexpected redirect; set base_url to the final address"
     );
     assert_eq!(other.stop(), [] as [Value; 0]);
 }
 
 #[test]
-fn garbage_is_named_and_never_used() {
-    let one = |text: &str| failure(vec![answer(200, text)]);
-    let says = |what: &str| format!("the embedding endpoint answered with {what}");
-    let no_json = says("something that is not the JSON of embeddings");
+fn rejects_invalid_responses() {
+    let one = |text: &str| run_failing_query(vec![respond(200, text)]);
+    let invalid = |reason: &str| format!("invalid response from embedding endpoint: {reason}");
+    let no_json = invalid("not an embeddings JSON object");
     for text in ["", "<html>", "{}", "[]", r#"{"data": {}}"#, r#"{"data": [{"embedding": [NaN]}]}"#]
     {
         assert_eq!(one(text), no_json, "{text}");
     }
-    assert_eq!(one(r#"{"data": []}"#), says("0 vectors for 1 texts"));
-    assert_eq!(one(r#"{"data": [{"embedding": []}]}"#), says("a vector that is empty or endless"));
+    assert_eq!(one(r#"{"data": []}"#), invalid("expected 1 vectors, got 0"));
+    assert_eq!(one(r#"{"data": [{"embedding": []}]}"#), invalid("empty or non-finite vector"));
     assert_eq!(
         one(r#"{"data": [{"embedding": [1e38, 1e38]}]}"#),
-        says("a vector that is empty or endless")
+        invalid("empty or non-finite vector")
     );
     assert_eq!(
         one(r#"{"data": [{"index": 7, "embedding": [1]}]}"#),
-        says("a vector for text 7 of 1")
+        invalid("vector index 7 out of range for 1 texts")
     );
-    let endless = "1,".repeat(17 << 20);
-    assert_eq!(one(&endless), says("more than 33554432 bytes"));
+    let oversized = "1,".repeat(17 << 20);
+    assert_eq!(one(&oversized), invalid("body exceeds 33554432 bytes"));
 }
 
 #[test]
-fn vectors_have_the_dimensions_asked_for_and_keep_them() {
-    let failing = |server: Server, dimensions, texts: &[&str]| {
+fn rejects_vectors_with_other_dimensions() {
+    let failing = |server: ScriptedServer, dimensions, texts: &[&str]| {
         endpoint(&server, dimensions).embed(texts).unwrap_err().to_string()
     };
-    let wrong = "the embedding endpoint answered with a vector of 2 dimensions instead of 3";
-    let server = Server::start(vec![vectors(&[&[1.0, 1.0]])]);
+    let wrong = "invalid response from embedding endpoint: expected 3 dimensions, got 2";
+    let server = ScriptedServer::start(vec![respond_with_vectors(&[&[1.0, 1.0]])]);
     assert_eq!(failing(server, Some(3), &["a"]), wrong);
-    let server = Server::start(vec![vectors(&[&[1.0, 1.0, 1.0], &[1.0, 1.0]])]);
+    let server =
+        ScriptedServer::start(vec![respond_with_vectors(&[&[1.0, 1.0, 1.0], &[1.0, 1.0]])]);
     assert_eq!(failing(server, None, &["a", "b"]), wrong);
 
-    let server = Server::start(vec![vectors(&[&[1.0, 1.0, 1.0]]), vectors(&[&[1.0, 1.0]])]);
+    let server = ScriptedServer::start(vec![
+        respond_with_vectors(&[&[1.0, 1.0, 1.0]]),
+        respond_with_vectors(&[&[1.0, 1.0]]),
+    ]);
     let endpoint = endpoint(&server, None);
     endpoint.embed_query("a").unwrap();
     assert_eq!(endpoint.embed_query("b").unwrap_err().to_string(), wrong);
 }
 
 #[test]
-fn a_server_that_never_answers_is_left() {
-    assert_eq!(failure(vec![Act::Hang]), "the embedding endpoint did not answer within 1.5s");
+fn times_out_when_server_hangs() {
+    assert_eq!(
+        run_failing_query(vec![ServerReaction::Hang]),
+        "embedding endpoint did not respond within 1.5s"
+    );
 }
 
 #[test]
-fn a_server_that_is_not_there_is_named_by_its_address() {
-    let server = Server::start(vec![]);
+fn unreachable_server_is_reported_with_its_address() {
+    let server = ScriptedServer::start(vec![]);
     let endpoint = endpoint(&server, None);
     let address = server.url().replace("http://", "");
     server.stop();
     assert_eq!(
         endpoint.embed_query("a").unwrap_err().to_string(),
-        format!("the embedding endpoint is not available: {address} cannot be reached")
+        format!("embedding endpoint unavailable: {address} is unreachable")
     );
 }
 
 #[test]
-fn mistakes_in_the_configuration_are_named() {
+fn rejects_invalid_configuration() {
     let new = |base_url: &str, api_key: &str| {
         let options = EndpointOptions {
             base_url: base_url.to_owned(),
@@ -246,7 +256,7 @@ fn mistakes_in_the_configuration_are_named() {
             api_key: Some(api_key.into()),
             timeout: TIMEOUT,
         };
-        Endpoint::new(options).err().map(|error| error.to_string()).unwrap_or_default()
+        EndpointEmbedder::new(options).err().map(|error| error.to_string()).unwrap_or_default()
     };
     let errors: Vec<String> = [
         ("", KEY),
@@ -263,7 +273,7 @@ fn mistakes_in_the_configuration_are_named() {
 }
 
 #[test]
-fn texts_leave_the_machine_unless_the_server_is_on_it() {
+fn only_loopback_addresses_are_local() {
     let remote = |base_url: &str| {
         let options = EndpointOptions {
             base_url: base_url.to_owned(),
@@ -272,10 +282,10 @@ fn texts_leave_the_machine_unless_the_server_is_on_it() {
             api_key: None,
             timeout: TIMEOUT,
         };
-        Endpoint::new(options).unwrap().is_remote()
+        EndpointEmbedder::new(options).unwrap().is_remote()
     };
-    for here in ["http://localhost:11434/v1", "http://127.0.0.2/v1", "http://[::1]:80/v1"] {
-        assert!(!remote(here), "{here}");
+    for local in ["http://localhost:11434/v1", "http://127.0.0.2/v1", "http://[::1]:80/v1"] {
+        assert!(!remote(local), "{local}");
     }
     for elsewhere in ["https://api.openai.com/v1", "http://10.0.0.1/v1", "http://localhost.evil/v1"]
     {
@@ -284,7 +294,7 @@ fn texts_leave_the_machine_unless_the_server_is_on_it() {
 }
 
 #[test]
-fn the_model_is_told_by_address_name_and_dimensions() {
+fn model_hash_depends_on_url_model_and_dimensions() {
     let hash = |base_url: &str, model: &str, dimensions| {
         let options = EndpointOptions {
             base_url: base_url.to_owned(),
@@ -293,7 +303,7 @@ fn the_model_is_told_by_address_name_and_dimensions() {
             api_key: None,
             timeout: TIMEOUT,
         };
-        Endpoint::new(options).unwrap().model().hash.clone()
+        EndpointEmbedder::new(options).unwrap().model().hash.clone()
     };
     let one = hash("https://host/v1", "m", None);
     assert_eq!(one, hash("https://host/v1/", "m", None));
@@ -307,8 +317,8 @@ fn the_model_is_told_by_address_name_and_dimensions() {
 }
 
 #[test]
-fn it_may_be_called_from_the_blocking_threads_of_a_runtime() {
-    let server = Server::start(vec![vectors(&[&[1.0]])]);
+fn works_on_blocking_threads_of_async_runtime() {
+    let server = ScriptedServer::start(vec![respond_with_vectors(&[&[1.0]])]);
     let endpoint = endpoint(&server, None);
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().unwrap();
     let outcome = runtime.block_on(async move {

@@ -1,6 +1,6 @@
-//! The embedded model against the reference runtime.
+//! Comparison of the bundled model with the reference runtime.
 //!
-//! The numbers were computed once with Python's onnxruntime and the Hugging Face tokenizer, from the same weights.
+//! The expected values were computed with Python's onnxruntime and the Hugging Face tokenizer, from identical weights.
 
 #![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
@@ -27,8 +27,8 @@ fn cosine(a: &[f32], b: &[f32]) -> f32 {
 }
 
 #[test]
-fn vectors_are_those_of_the_reference() {
-    // The last text is far over the limit of 256 tokens.
+fn vectors_match_reference() {
+    // The last text far exceeds the limit of 256 tokens.
     let long = COUNTER.repeat(40);
     let vectors = embed(&[COOKIES, SIGN_IN, RETRY, &long]);
     let first_components = [
@@ -57,7 +57,7 @@ fn vectors_are_those_of_the_reference() {
 }
 
 #[test]
-fn a_text_has_one_vector_whatever_stands_beside_it() {
+fn vector_is_independent_of_batch() {
     let texts: Vec<String> = (1..40).map(|n| "alpha beta ".repeat(n)).collect();
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
     let together = embed(&texts);
@@ -69,7 +69,7 @@ fn a_text_has_one_vector_whatever_stands_beside_it() {
 }
 
 #[test]
-fn empty_and_odd_texts_have_vectors_too() {
+fn embeds_empty_and_unusual_texts() {
     for text in ["", " \n\t", "\0", "\u{202e}", "]]]]", &"é".repeat(5000)] {
         let [vector] = embed(&[text]).try_into().unwrap();
         let length = cosine(&vector, &vector);
@@ -79,7 +79,7 @@ fn empty_and_odd_texts_have_vectors_too() {
 }
 
 #[test]
-fn the_model_says_what_it_is() {
+fn model_reports_id_dimensions_and_hash() {
     let embedder = minilm();
     let model = embedder.model();
     assert_eq!(model.id, "all-MiniLM-L6-v2");

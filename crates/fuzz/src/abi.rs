@@ -1,8 +1,8 @@
-//! What calls are made of: the types of the ABI, values of them, and the bytes that carry them.
+//! ABI types, ABI values, and their encoding.
 //!
-//! [`Type`] and [`Value`] are plain and small because they are made, changed and encoded a million times a second; the
-//! general `DynSolValue` of `alloy-dyn-abi` costs as much to encode as a small contract costs to run. Reading and
-//! printing text, where speed does not count, is in [`text`].
+//! [`AbiType`] and [`AbiValue`] are small because they are created, mutated and encoded a million times a second. The
+//! general `DynSolValue` of `alloy-dyn-abi` costs as much to encode as a small smart contract costs to run. Formatting as
+//! text, which is not performance-critical, is in [`text`].
 
 mod decode;
 mod encode;
@@ -10,8 +10,8 @@ pub mod text;
 mod types;
 mod value;
 
-pub use decode::decode;
-pub use encode::encode;
-pub(crate) use encode::encode_into;
-pub use types::{Type, UnknownType};
-pub use value::{Value, clamp};
+pub use decode::decode_values;
+pub use encode::encode_call;
+pub(crate) use encode::encode_call_into;
+pub use types::{AbiType, UnknownAbiType};
+pub use value::{AbiValue, clamp_to_type};

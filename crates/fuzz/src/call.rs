@@ -1,70 +1,76 @@
-//! A call of a sequence: what the fuzzer makes, changes, runs, keeps and prints.
+//! One call of a sequence, the unit that the fuzzer generates, mutates, executes, stores and prints.
 
 use alloy_primitives::{Address, Bytes, U256};
 
-use crate::abi::{Value, encode_into};
-use crate::chain::Transaction;
-use crate::target::{FunctionId, Target};
+use crate::abi::{AbiValue, encode_call_into};
+use crate::chain::EvmTransaction;
+use crate::target::{FunctionId, FuzzTarget};
 
-/// One step of a sequence.
+/// One call of a sequence, with the delay before it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Call {
-    pub what: What,
+pub struct SequenceCall {
+    pub payload: CallPayload,
     pub from: Address,
     pub to: Address,
-    /// Wei that go with it.
+    /// Wei sent with the call.
     pub value: U256,
     pub gas_price: u128,
-    pub delay: Delay,
+    pub delay: CallDelay,
 }
 
-/// What is called.
+/// The function or calldata of a call.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum What {
+pub enum CallPayload {
     Function {
         function: FunctionId,
-        args: Vec<Value>,
+        args: Vec<AbiValue>,
     },
-    /// Bytes for `fallback` and `receive`.
+    /// Raw calldata for `fallback` and `receive`.
     Data(Vec<u8>),
-    /// Nothing: time goes by.
-    Nothing,
+    /// No transaction; only time passes.
+    WaitOnly,
 }
 
-/// What goes by before a call.
+/// Time and blocks that pass before a call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Delay {
+pub struct CallDelay {
     pub seconds: u64,
     pub blocks: u64,
 }
 
-impl Delay {
-    pub fn is_none(self) -> bool {
+impl CallDelay {
+    pub fn is_zero(self) -> bool {
         self.seconds == 0 && self.blocks == 0
     }
 }
 
-impl Call {
-    /// What the chain runs; None where only time goes by. `buffer` is kept between calls.
-    pub fn transaction(&self, target: &Target, buffer: &mut Vec<u8>) -> Option<Transaction> {
-        let data = match &self.what {
-            What::Function { function, args } => {
+impl SequenceCall {
+    /// Returns the transaction to execute, or `None` if only time passes.
+    ///
+    /// `buffer` holds the encoded calldata and is reused between calls.
+    pub fn to_transaction(
+        &self,
+        target: &FuzzTarget,
+        buffer: &mut Vec<u8>,
+    ) -> Option<EvmTransaction> {
+        let data = match &self.payload {
+            CallPayload::Function { function, args } => {
                 let function = target.function(*function);
-                encode_into(buffer, function.selector, &function.inputs, args);
+                encode_call_into(buffer, function.selector, &function.inputs, args);
                 Bytes::copy_from_slice(buffer)
             }
-            What::Data(data) => Bytes::copy_from_slice(data),
-            What::Nothing => return None,
+            CallPayload::Data(data) => Bytes::copy_from_slice(data),
+            CallPayload::WaitOnly => return None,
         };
         let Self { from, to, value, gas_price, .. } = *self;
-        Some(Transaction { from, to, value, gas_price, data })
+        Some(EvmTransaction { from, to, value, gas_price, data })
     }
 
-    /// The function that is called.
+    /// Returns the called function, or `None` for raw calldata and delays.
     pub fn function(&self) -> Option<FunctionId> {
-        match &self.what {
-            What::Function { function, .. } => Some(*function),
-            What::Data(_) | What::Nothing => None,
+        match &self.payload {
+            CallPayload::Function { function, .. } => Some(*function),
+            CallPayload::Data(_) | CallPayload::WaitOnly => None,
         }
     }
 }

@@ -1,93 +1,97 @@
-//! A campaign: workers that call a target until its tests fail or a limit is reached.
+//! A fuzzing campaign: workers call a target until its tests fail or a limit is reached.
 //!
-//! [`Campaign::start`] starts it; [`Shared`] is what others see of it and steer it by while it runs. Each worker is a
-//! thread with a machine of its own (`worker`). It starts sequences from nothing or from those that showed something new
-//! (`pool`), looks into calls to lead them elsewhere (`examine`), checks the tests (`check`) and makes failures small
-//! (`shrink`). It does what somebody tells it to (`steer`). Workers share what they find in a way that makes runs
-//! repeatable (`exchange`).
+//! [`Campaign::start`] starts it; [`CampaignState`] is the interface to observe and steer it while it runs. Each worker is
+//! a thread with its own EVM (`worker`). It starts sequences from scratch or from those that increased coverage (`pool`),
+//! searches for inputs that flip comparisons (`examine`), checks the tests (`checker`) and shrinks failures (`shrink`).
+//! It applies commands of the user (`steer`). Workers exchange discoveries in a reproducible way (`exchange`).
 
-mod check;
-mod climb;
+mod checker;
 mod commands;
-mod courtesy;
-pub mod cover;
+pub mod coverage_report;
 mod events;
 mod examine;
 mod exchange;
+mod execution;
+mod hill_climb;
+mod input_slots;
 mod pool;
 mod sample;
-mod shared;
 mod shrink;
-mod slots;
 mod solve;
+mod state;
 mod statistics;
 mod steer;
-mod step;
+mod thread_priority;
 mod worker;
 
-pub use crate::chain::Hits;
-pub use check::Site;
-pub use commands::{Command, Injection};
-pub use events::{CAPACITY, Event, Events, Happening, News, Subscription};
-pub use pool::Entry;
-pub use sample::{MAX_SAMPLED, Output, Sample, Sampled};
-pub use shared::{Best, Ended, Failure, Recorder, Shared};
-pub use statistics::Statistics;
+pub use crate::chain::CoverageHits;
+pub use checker::FailureSite;
+pub use commands::{CampaignCommand, SequenceInjection};
+pub use events::{
+    CampaignEvent, CampaignEventKind, CampaignEventLog, EVENT_CAPACITY, EventBatch,
+    EventSubscription,
+};
+pub use pool::CorpusEntry;
+pub use sample::{FunctionSample, MAX_SAMPLED_CALLS, SampleSummary, SampledOutput};
+pub use state::{BestValue, CampaignRecorder, CampaignState, TestFailure, WorkerEndReason};
+pub use statistics::FunctionStatistics;
 
 use std::io;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-use crate::call::Call;
-use crate::config::Settings;
-use crate::generate::Dictionary;
-use crate::target::Target;
-use worker::Worker;
+use crate::call::SequenceCall;
+use crate::config::CampaignSettings;
+use crate::generate::ValueDictionary;
+use crate::target::FuzzTarget;
+use worker::FuzzWorker;
 
-/// What a campaign needs to begin.
-pub struct Start {
-    pub target: Arc<Target>,
-    /// Whoever starts a campaign chooses the seed: without one it is 0.
-    pub settings: Arc<Settings>,
+/// Options of a new campaign.
+pub struct CampaignOptions {
+    pub target: Arc<FuzzTarget>,
+    /// The caller sets the seed; without one it is 0.
+    pub settings: Arc<CampaignSettings>,
     pub workers: usize,
-    pub dictionary: Dictionary,
-    /// Sequences that are run before new ones are made.
-    pub corpus: Vec<Vec<Call>>,
-    /// Commands of an earlier campaign that are given again, by round.
-    pub commands: Vec<(u64, Command)>,
-    /// Who keeps what is found.
-    pub recorder: Box<dyn Recorder>,
+    pub dictionary: ValueDictionary,
+    /// Sequences that are replayed before new ones are generated.
+    pub corpus: Vec<Vec<SequenceCall>>,
+    /// Commands of an earlier campaign to repeat, each with its round.
+    pub commands: Vec<(u64, CampaignCommand)>,
+    /// Stores the results as they are found.
+    pub recorder: Box<dyn CampaignRecorder>,
 }
 
-/// A campaign that runs.
+/// A running campaign.
 pub struct Campaign {
-    shared: Arc<Shared>,
-    workers: Vec<JoinHandle<Ended>>,
+    shared: Arc<CampaignState>,
+    workers: Vec<JoinHandle<WorkerEndReason>>,
 }
 
-/// What a campaign leaves.
+/// Result of a finished campaign.
 #[derive(Clone, Debug)]
-pub struct Summary {
-    pub failures: Vec<Failure>,
-    pub best: Vec<Best>,
-    pub ended: Vec<Ended>,
+pub struct CampaignSummary {
+    pub failures: Vec<TestFailure>,
+    pub best: Vec<BestValue>,
+    pub ended: Vec<WorkerEndReason>,
     pub calls: u64,
 }
 
 impl Campaign {
     /// Starts the workers.
-    pub fn start(start: Start) -> io::Result<Self> {
-        Self::begin(start, false)
+    ///
+    /// Returns an error if a thread cannot be spawned.
+    pub fn start(start: CampaignOptions) -> io::Result<Self> {
+        Self::spawn_workers(start, false)
     }
 
-    /// Starts the workers, which make no call before somebody says [`Shared::resume`].
-    pub fn start_paused(start: Start) -> io::Result<Self> {
-        Self::begin(start, true)
+    /// Starts the workers paused: they make no calls before [`CampaignState::resume`].
+    pub fn start_paused(start: CampaignOptions) -> io::Result<Self> {
+        Self::spawn_workers(start, true)
     }
 
-    fn begin(start: Start, is_paused: bool) -> io::Result<Self> {
+    fn spawn_workers(start: CampaignOptions, is_paused: bool) -> io::Result<Self> {
         let count = start.workers.max(1);
-        let shared = Arc::new(Shared::new(
+        let shared = Arc::new(CampaignState::new(
             start.target.clone(),
             start.settings.clone(),
             count,
@@ -104,9 +108,9 @@ impl Campaign {
             let (target, settings) = (start.target.clone(), start.settings.clone());
             let dictionary = start.dictionary.clone();
             let run = move || {
-                let _stay = shared.stay(id);
-                courtesy::step_back();
-                let mut worker = Worker::new(id, &target, &settings, dictionary, &shared);
+                let _guard = shared.guard_worker(id);
+                thread_priority::lower_thread_priority();
+                let mut worker = FuzzWorker::new(id, &target, &settings, dictionary, &shared);
                 worker.run(&corpus)
             };
             let thread = std::thread::Builder::new().name(format!("fuzz-{id}"));
@@ -115,21 +119,27 @@ impl Campaign {
         Ok(Self { shared, workers })
     }
 
-    /// What can be seen of the campaign, and steered, while it runs.
-    pub fn shared(&self) -> &Arc<Shared> {
+    /// Returns the state through which the campaign is observed and steered.
+    pub fn shared(&self) -> &Arc<CampaignState> {
         &self.shared
     }
 
-    /// True once every worker has ended.
+    /// Returns true once every worker has ended.
     pub fn is_finished(&self) -> bool {
         self.workers.iter().all(JoinHandle::is_finished)
     }
 
-    /// Waits for its end.
-    pub fn wait(self) -> Summary {
-        let join = |worker: JoinHandle<Ended>| worker.join().unwrap_or(Ended::Crashed);
+    /// Waits for all workers to end and returns the results.
+    pub fn wait(self) -> CampaignSummary {
+        let join =
+            |worker: JoinHandle<WorkerEndReason>| worker.join().unwrap_or(WorkerEndReason::Crashed);
         let ended = self.workers.into_iter().map(join).collect();
         let shared = self.shared;
-        Summary { failures: shared.failures(), best: shared.best(), ended, calls: shared.calls() }
+        CampaignSummary {
+            failures: shared.failures(),
+            best: shared.best(),
+            ended,
+            calls: shared.calls(),
+        }
     }
 }

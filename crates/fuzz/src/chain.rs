@@ -1,30 +1,35 @@
-//! A chain in memory: accounts, code, and transactions that run on them, watched.
+//! An in-memory EVM chain: accounts, code, and instrumented transactions.
 //!
-//! [`Machine`] runs calls on `revm`. Its state is one long journal that is never committed, so that any earlier point of
-//! a sequence can be returned to by undoing ([`Machine::mark`], [`Machine::rewind`]); nothing is copied between
-//! sequences. While code runs, hooks in the instruction table feed the [`probe::Probe`]: which blocks and branches ran,
-//! how near comparisons came to their other outcome, which assertions failed.
+//! [`EvmMachine`] runs calls on `revm`. Its state is one long journal that is never committed. Undoing the journal
+//! returns to any earlier point of a sequence ([`EvmMachine::checkpoint`], [`EvmMachine::rewind`]), so no state is copied
+//! between sequences. While code runs, hooks in the instruction table feed the [`probe::ExecutionProbe`]. It records
+//! covered blocks and branches, how close comparisons came to their other outcome, and failed assertions.
 //!
-//! This module knows nothing of tests, generators or corpora.
+//! Tests, generators and corpora live outside this module.
 
-mod cheats;
+mod cheatcodes;
 mod code;
+mod coverage_hits;
 mod frames;
-mod hits;
 mod hooks;
+mod incidents;
 mod machine;
 mod probe;
-mod reads;
-mod signs;
+mod read_set;
 mod trace;
 
-pub use cheats::SUPPORTED;
-pub(crate) use cheats::{CHEAT_ERROR, CHEATS};
-pub use code::{Codes, Known, Part};
-pub use hits::Hits;
-pub use machine::{Limits, Machine, Mark, Outcome, Setup, State, Transaction};
-pub use probe::{Comparison, Edge, Emitted, Kind, News, Probe};
-pub use reads::{Change, Reads};
+pub use cheatcodes::SUPPORTED_CHEATCODES;
+pub(crate) use cheatcodes::{CHEATCODE_ADDRESS, CHEATCODE_ERROR_SELECTOR};
+pub use code::{CodePart, CompiledCode, CompiledCodeIndex};
+pub use coverage_hits::CoverageHits;
+pub use incidents::IncidentLog;
+pub use machine::{
+    CallLimits, ChainCheckpoint, ChainSetup, ChainState, EvmMachine, EvmTransaction,
+    TransactionOutcome,
+};
+pub use probe::{
+    BranchEdge, ComparisonKind, ExecutionProbe, NewCoverage, ObservedComparison, WatchedEvent,
+};
+pub use read_set::{ReadSet, StateChange};
 pub use revm::interpreter::InstructionResult;
-pub use signs::Signs;
-pub use trace::{Frame, FrameKind};
+pub use trace::{CallFrame, FrameKind};

@@ -1,7 +1,7 @@
-//! What a campaign is told: every setting with its type and Echidna's default.
+//! Campaign settings: every setting with its type and Echidna's default.
 //!
-//! Files, flags and tools all end in one [`Settings`]; [`echidna_yaml`] reads Echidna's own file. Whether a setting makes
-//! sense for a particular contract is found out where it is used.
+//! Files, flags and tools all end up in one [`CampaignSettings`]; [`echidna_yaml`] reads Echidna's own file. Validation
+//! against a particular target happens where a setting is used.
 
 mod bounds;
 pub mod echidna_yaml;
@@ -20,36 +20,36 @@ use alloy_primitives::{Address, U256, address};
 
 pub use bounds::{BoundError, MAX_WORKERS};
 
-/// Everything that can be set. Each field names the key of Echidna that it comes from.
+/// All settings of a campaign. Each field documents the Echidna key that it comes from.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Settings {
+pub struct CampaignSettings {
     /// `testMode`
     pub test_mode: TestMode,
     /// `testLimit`: calls, not sequences.
     pub test_limit: u64,
     /// `seqLen`: calls of one sequence.
     pub sequence_length: NonZeroUsize,
-    /// `shrinkLimit`: tries to make one failure smaller.
+    /// `shrinkLimit`: maximum attempts to shrink one failure.
     pub shrink_limit: u64,
     /// `stopOnFail`
     pub stop_on_fail: bool,
-    /// `coverage`: whether coverage guides the campaign.
+    /// `coverage`: coverage guides the campaign.
     pub coverage: bool,
-    /// `prefix`: how the names of properties begin.
+    /// `prefix`: prefix of property names.
     pub prefix: String,
-    /// `psender`: who calls properties.
+    /// `psender`: sender of property calls.
     pub property_sender: Address,
     /// `contractAddr`
     pub contract_address: Address,
     /// `deployer`
     pub deployer: Address,
-    /// `sender`: who makes calls; at least one, each once.
+    /// `sender`: senders of calls; at least one, without duplicates.
     pub senders: Vec<Address>,
-    /// `balanceAddr`: wei that each sender starts with.
+    /// `balanceAddr`: initial balance of each sender, in wei.
     pub sender_balance: U256,
-    /// `balanceContract`: wei that the constructor is sent.
+    /// `balanceContract`: wei sent to the constructor.
     pub contract_balance: U256,
-    /// `codeSize`: bytes that a deployed contract may have.
+    /// `codeSize`: maximum size of a deployed contract, in bytes.
     pub code_size: u64,
     /// `propMaxGas`
     pub property_gas: u64,
@@ -57,13 +57,13 @@ pub struct Settings {
     pub call_gas: u64,
     /// `maxGasprice`
     pub max_gas_price: u128,
-    /// `maxValue`: wei that go with one call.
+    /// `maxValue`: maximum wei sent with one call.
     pub max_value: U256,
     /// `maxTimeDelay`, in seconds.
     pub max_time_delay: u64,
     /// `maxBlockDelay`
     pub max_block_delay: u64,
-    /// `dictFreq`: how often a value is taken from those seen, from 0 to 1.
+    /// `dictFreq`: probability of taking a value from the dictionary, from 0 to 1.
     pub dictionary_frequency: f64,
     /// `seed`
     pub seed: Option<u64>,
@@ -71,66 +71,66 @@ pub struct Settings {
     pub timeout: Option<Duration>,
     /// `workers`
     pub workers: Option<NonZeroUsize>,
-    /// `format`: None leaves it to the terminal.
-    pub format: Option<Format>,
+    /// `format`: None chooses by whether stdout is a terminal.
+    pub format: Option<OutputFormat>,
     /// `quiet`
     pub quiet: bool,
     /// `projectName`
     pub project_name: Option<String>,
-    /// `allContracts`, once `multi-abi`: call all contracts, not only the one under test.
+    /// `allContracts`, formerly `multi-abi`: call all contracts, not only the one under test.
     pub all_contracts: bool,
     /// `filterFunctions` and `filterBlacklist`
-    pub filter: Filter,
+    pub filter: FunctionFilter,
     /// `excludeViewPure`
     pub exclude_view_pure: bool,
     /// `testDestruction`
     pub test_destruction: bool,
-    /// Whether contracts may run programs. A file cannot say so, as Echidna's `allowFFI` does: files come with contracts.
+    /// Allows contracts to run programs. Files cannot set it, unlike Echidna's `allowFFI`, because they come with the target.
     pub allow_ffi: bool,
     /// `allEvents`: show events of all calls, not only of the last.
     pub all_events: bool,
     /// `corpusDir`
     pub corpus_dir: Option<PathBuf>,
-    /// `coverageDir`: None means the folder of the corpus.
+    /// `coverageDir`: None means the corpus folder.
     pub coverage_dir: Option<PathBuf>,
     /// `coverageFormats`
     pub coverage_formats: Vec<CoverageFormat>,
-    /// `coverageExcludes`: patterns of paths that reports leave out.
+    /// `coverageExcludes`: path patterns to exclude from reports.
     pub coverage_excludes: Vec<String>,
-    /// `deployContracts`: contracts that are there before the one under test, by name.
+    /// `deployContracts`: contracts to deploy before the one under test, by name.
     pub deploy_contracts: Vec<(Address, String)>,
-    /// `deployBytecodes`: the same as the code that deploys them.
+    /// `deployBytecodes`: contracts to deploy before the one under test, by creation code.
     pub deploy_bytecodes: Vec<(Address, Vec<u8>)>,
     /// `solcLibs`: libraries to link.
     pub libraries: Vec<String>,
     /// `solcArgs`
     pub solc_args: String,
-    /// `constructorArgs`, which Echidna does not have.
+    /// `constructorArgs`, an addition to Echidna's keys.
     pub constructor_args: ConstructorArgs,
 }
 
-/// What a campaign looks for.
+/// Kind of failure that a campaign searches for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum TestMode {
     #[default]
     Property,
     Assertion,
-    /// Tests and invariants of Foundry.
+    /// Foundry tests and invariants.
     Foundry,
     Optimization,
     Overflow,
     Exploration,
 }
 
-/// How results are shown.
+/// Output format of results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Format {
+pub enum OutputFormat {
     Text,
     Json,
     None,
 }
 
-/// A report of coverage.
+/// Format of a coverage report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CoverageFormat {
     Text,
@@ -138,40 +138,40 @@ pub enum CoverageFormat {
     Lcov,
 }
 
-/// Which functions are called, by `Contract.signature`.
+/// Filter of the functions to call, by `Contract.signature`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Filter {
+pub struct FunctionFilter {
     pub functions: Vec<String>,
-    /// True if these are left out, false if no others are called.
+    /// True to exclude these functions, false to call no others.
     pub excludes: bool,
 }
 
-/// Arguments of constructors, written as in Solidity.
+/// Constructor arguments in Solidity syntax.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ConstructorArgs {
-    /// Those of the contract under test.
+    /// Arguments of the contract under test.
     pub main: Vec<String>,
-    /// Those of contracts by name.
+    /// Arguments of other contracts, by name.
     pub named: BTreeMap<String, Vec<String>>,
 }
 
-/// A word that is none of those that may stand in its place.
+/// A value that is not one of the allowed choices.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{found}` is none of {choices}")]
-pub struct NoSuchChoice {
+#[error("unknown value `{found}`; expected one of {choices}")]
+pub struct UnknownChoiceError {
     pub found: String,
     pub choices: &'static str,
 }
 
-impl Default for Settings {
-    /// Echidna's.
+impl Default for CampaignSettings {
+    /// Returns Echidna's defaults.
     fn default() -> Self {
         const FIRST: Address = address!("0x0000000000000000000000000000000000010000");
         const SECOND: Address = address!("0x0000000000000000000000000000000000020000");
         const DEPLOYER: Address = address!("0x0000000000000000000000000000000000030000");
         const GAS: u64 = 12_500_000;
         const WEEK: u64 = 604_800;
-        // What makes sense for 32 bits and is not meant to be reached.
+        // Fits in 32 bits and is not meant to be reached.
         const UNLIMITED: u64 = 0xffff_ffff;
 
         Self {
@@ -203,7 +203,7 @@ impl Default for Settings {
             quiet: false,
             project_name: None,
             all_contracts: false,
-            filter: Filter::default(),
+            filter: FunctionFilter::default(),
             exclude_view_pure: false,
             test_destruction: false,
             allow_ffi: false,
@@ -221,16 +221,16 @@ impl Default for Settings {
     }
 }
 
-impl Default for Filter {
+impl Default for FunctionFilter {
     fn default() -> Self {
         Self { functions: Vec::new(), excludes: true }
     }
 }
 
-impl Filter {
-    /// True if the function may be called. Filters name it alone or after its contract, such as
+impl FunctionFilter {
+    /// Returns true if the function may be called. A filter entry names it alone or after its contract, such as
     /// `Token.transfer(address,uint256)`.
-    pub fn admits(&self, contract: &str, signature: &str) -> bool {
+    pub fn allows_function(&self, contract: &str, signature: &str) -> bool {
         let is_named = self.functions.iter().any(|name| {
             let own = name.strip_prefix(contract).and_then(|rest| rest.strip_prefix('.'));
             own.unwrap_or(name) == signature
@@ -248,7 +248,7 @@ impl TestMode {
         "property, assertion, foundry, optimization, overflow, exploration";
 }
 
-impl Format {
+impl OutputFormat {
     pub(crate) const CHOICES: &str = "text, json, none";
 }
 
@@ -270,45 +270,45 @@ impl fmt::Display for TestMode {
 }
 
 impl FromStr for TestMode {
-    type Err = NoSuchChoice;
+    type Err = UnknownChoiceError;
 
-    fn from_str(text: &str) -> Result<Self, NoSuchChoice> {
+    fn from_str(text: &str) -> Result<Self, UnknownChoiceError> {
         Ok(match text {
             "property" => Self::Property,
             "assertion" => Self::Assertion,
-            // The name that Foundry's tests had before Foundry.
+            // Foundry-style tests were introduced by dapptools as "dapptest".
             "foundry" | "dapptest" => Self::Foundry,
             "optimization" => Self::Optimization,
             "overflow" => Self::Overflow,
             "exploration" => Self::Exploration,
-            _ => return Err(NoSuchChoice { found: text.to_owned(), choices: Self::CHOICES }),
+            _ => return Err(UnknownChoiceError { found: text.to_owned(), choices: Self::CHOICES }),
         })
     }
 }
 
-impl FromStr for Format {
-    type Err = NoSuchChoice;
+impl FromStr for OutputFormat {
+    type Err = UnknownChoiceError;
 
-    fn from_str(text: &str) -> Result<Self, NoSuchChoice> {
+    fn from_str(text: &str) -> Result<Self, UnknownChoiceError> {
         Ok(match text {
             "text" => Self::Text,
             "json" => Self::Json,
             "none" => Self::None,
-            _ => return Err(NoSuchChoice { found: text.to_owned(), choices: Self::CHOICES }),
+            _ => return Err(UnknownChoiceError { found: text.to_owned(), choices: Self::CHOICES }),
         })
     }
 }
 
 impl FromStr for CoverageFormat {
-    type Err = NoSuchChoice;
+    type Err = UnknownChoiceError;
 
-    /// In any case, as Echidna reads it.
-    fn from_str(text: &str) -> Result<Self, NoSuchChoice> {
+    /// Parses case-insensitively, as Echidna does.
+    fn from_str(text: &str) -> Result<Self, UnknownChoiceError> {
         Ok(match text.to_ascii_lowercase().as_str() {
             "txt" | "text" => Self::Text,
             "html" => Self::Html,
             "lcov" => Self::Lcov,
-            _ => return Err(NoSuchChoice { found: text.to_owned(), choices: Self::CHOICES }),
+            _ => return Err(UnknownChoiceError { found: text.to_owned(), choices: Self::CHOICES }),
         })
     }
 }

@@ -1,12 +1,14 @@
-//! Brings contracts onto a chain: from a build to a [`Target`].
+//! Deploys a build on an in-memory chain and returns the resulting [`FuzzTarget`].
 //!
-//! Libraries go first, then what the configuration names, then the contract under test, whose `setUp()` is run. Whatever
-//! is on the chain then, and was compiled, is part of the target. [`place`] puts contracts on the chain, [`find`] says what
-//! of them is called and what is a test.
+//! Libraries are deployed first, then the contracts that the configuration names, then the contract under test, whose
+//! `setUp()` is run. Every contract that is on the chain afterwards and is part of the build belongs to the target.
+//! [`deployer`] deploys the contracts; [`discover`] selects the functions to call and the tests.
+//!
+//! Start at [`deploy_target`].
 
 mod choose;
-mod find;
-mod place;
+mod deployer;
+mod discover;
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -14,124 +16,132 @@ use std::time::Duration;
 
 use alloy_dyn_abi::DynSolType;
 use alloy_primitives::Address;
-use solidity::{Build, Unchecked};
+use solidity::{SolidityBuild, UncheckedArithmetic};
 
 pub use self::choose::{ChooseError, choose_contract, find_contract};
-pub use self::place::arguments;
-use self::place::{Chain, Placed};
-use crate::abi::UnknownType;
-use crate::chain::{CHEAT_ERROR, Codes, Hits, Known, Limits, Machine, Outcome, Part, Setup, State};
-use crate::config::{Settings, TestMode};
-use crate::target::{Deployed, Target};
+pub use self::deployer::encode_constructor_arguments;
+use self::deployer::{ChainDeployer, DeploymentResult};
+use crate::abi::UnknownAbiType;
+use crate::chain::{
+    CHEATCODE_ERROR_SELECTOR, CallLimits, ChainSetup, ChainState, CodePart, CompiledCode,
+    CompiledCodeIndex, CoverageHits, EvmMachine, TransactionOutcome,
+};
+use crate::config::{CampaignSettings, TestMode};
+use crate::target::{DeployedContract, FuzzTarget};
 
-/// When the first block of a chain was made, and its number; as Echidna has them.
+/// Timestamp and number of the first block, as in Echidna.
 const FIRST_TIMESTAMP: u64 = 1_524_785_992;
 const FIRST_BLOCK: u64 = 4_370_000;
 
-/// What deploying may take: it happens once, and by the user's own code.
-const LIMITS: Limits = Limits { gas: u64::MAX / 2, time: Duration::from_secs(60) };
+/// Limits of each deployment call. They are generous: deployment runs once, and runs the user's own code.
+const LIMITS: CallLimits = CallLimits { gas: u64::MAX / 2, time: Duration::from_secs(60) };
 
-/// What is deployed, and how.
-struct Plan<'a> {
-    /// The place of the contract under test in the build.
+/// The contract under test, and the settings that control its deployment.
+struct DeployPlan<'a> {
+    /// Index of the contract under test in the build.
     contract: usize,
-    settings: &'a Settings,
+    settings: &'a CampaignSettings,
 }
 
-/// Why there is nothing to fuzz.
+/// Reason that a build cannot be fuzzed.
 #[derive(Debug, thiserror::Error)]
 pub enum DeployError {
-    #[error("`{0}` cannot be deployed: it is an interface, or abstract")]
+    #[error("`{0}` cannot be deployed: it is abstract or an interface")]
     Abstract(String),
-    #[error("there is no contract `{0}` in the build")]
-    NoSuchContract(String),
+    #[error("unknown contract `{0}`: not part of the build")]
+    UnknownContract(String),
     #[error(
         "the constructor of `{contract}` takes {}, not {given}; set them with constructorArgs",
         arguments_in_words(*.expected)
     )]
-    Arguments { contract: String, expected: usize, given: usize },
-    #[error("the constructor of `{contract}`: argument `{argument}` is no {ty}: {reason}")]
-    Argument { contract: String, argument: String, ty: String, reason: String },
+    ArgumentCount { contract: String, expected: usize, given: usize },
+    #[error("the constructor of `{contract}`: invalid {ty} for argument `{argument}`: {reason}")]
+    InvalidArgument { contract: String, argument: String, ty: String, reason: String },
     #[error("the constructor of `{contract}` failed: {reason}")]
-    Constructor { contract: String, reason: String },
+    ConstructorFailed { contract: String, reason: String },
     #[error("`{contract}` has {size} bytes of code; the limit is {limit}")]
     TooLarge { contract: String, size: u64, limit: u64 },
     #[error("`{contract}` needs a library that is not part of the build: {library}")]
     Unlinked { contract: String, library: String },
     #[error("setUp() of `{contract}` failed: {reason}")]
-    SetUp { contract: String, reason: String },
+    SetUpFailed { contract: String, reason: String },
     #[error(
-        "`{contract}`: the ABI names {count} functions that are not in its code, `{first}` for one; ABI and code are of different builds"
+        "`{contract}`: the ABI lists {count} functions that are missing from the bytecode, such as `{first}`; the ABI and the bytecode come from different builds"
     )]
-    Mismatch { contract: String, count: usize, first: String },
+    AbiMismatch { contract: String, count: usize, first: String },
     #[error("`{contract}`: `{function}` cannot be a test: {reason}")]
-    NoTest { contract: String, function: String, reason: Malformed },
-    #[error("`{contract}` has no test: write {expected}, or choose another test mode")]
+    InvalidTest { contract: String, function: String, reason: TestSignatureError },
+    #[error("`{contract}` has no tests: add {expected}, or choose another test mode")]
     NoTests { contract: String, expected: String },
-    #[error("`{contract}` has no function that could be called")]
+    #[error("`{contract}` has no callable functions")]
     NoFunctions { contract: String },
     #[error("`{contract}`: {source}")]
-    Type { contract: String, source: UnknownType },
+    UnknownType { contract: String, source: UnknownAbiType },
 }
 
-/// Why a function that is called as a test cannot be one.
+/// Reason that a function with the name of a test cannot be one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Malformed {
-    #[error("it takes arguments, which nobody could choose")]
+pub enum TestSignatureError {
+    #[error("it must take no arguments")]
     TakesArguments,
     #[error("it must return (bool)")]
     ReturnsNoBool,
     #[error("it must return (int256)")]
-    ReturnsNoNumber,
+    ReturnsNoInteger,
 }
 
 fn arguments_in_words(count: usize) -> String {
     if count == 1 { "1 argument".to_owned() } else { format!("{count} arguments") }
 }
 
-/// Deploys everything and finds the tests.
+/// Deploys everything and returns the target with its functions and tests.
 ///
-/// `contract` is the place of the contract under test in the build.
-pub fn deploy(
-    build: Arc<Build>,
+/// `contract` is the index of the contract under test in the build.
+pub fn deploy_target(
+    build: Arc<SolidityBuild>,
     contract: usize,
-    settings: &Settings,
-) -> Result<Target, DeployError> {
-    let plan = &Plan { contract, settings };
-    let libraries = place::libraries(&build, plan);
-    let codes = Arc::new(codes(&build, &libraries, plan));
-    let setup = Setup {
+    settings: &CampaignSettings,
+) -> Result<FuzzTarget, DeployError> {
+    let plan = &DeployPlan { contract, settings };
+    let libraries = deployer::assign_library_addresses(&build, plan);
+    let codes = Arc::new(collect_codes(&build, &libraries, plan));
+    let setup = ChainSetup {
         timestamp: FIRST_TIMESTAMP,
         block: FIRST_BLOCK,
         code_size: usize::try_from(settings.code_size).unwrap_or(usize::MAX),
         cheats: true,
         ffi: settings.allow_ffi,
     };
-    let mut machine = Machine::new(State::new(&setup), codes.clone(), Vec::new(), LIMITS);
-    let Placed { places, warnings } = Chain::new(&build, &libraries, &mut machine, plan).fill()?;
-    let contracts = deployed(&mut machine, &build, &codes, &places, plan);
-    let mut target = Target {
+    let mut machine = EvmMachine::new(ChainState::new(&setup), codes.clone(), Vec::new(), LIMITS);
+    let DeploymentResult { contracts: placed, warnings } =
+        ChainDeployer::new(&build, &libraries, &mut machine, plan).deploy_all()?;
+    let contracts = find_deployed_contracts(&mut machine, &build, &codes, &placed, plan);
+    let mut target = FuzzTarget {
         build,
         codes,
-        state: machine.state(),
-        hits: Arc::new(Hits::of(machine.probe())),
+        state: machine.copy_state(),
+        hits: Arc::new(CoverageHits::from_probe(machine.probe())),
         contracts,
         functions: Vec::new(),
         callable: Vec::new(),
         tests: Vec::new(),
         units: HashSet::new(),
-        open: Vec::new(),
+        fallbacks: Vec::new(),
         warnings,
     };
-    find::functions(&mut target, plan)?;
+    discover::add_functions_and_tests(&mut target, plan)?;
     Ok(target)
 }
 
-/// All code of the build, that of the contract under test first: of two that are alike it is the one that is meant.
-fn codes(build: &Build, libraries: &BTreeMap<String, Address>, plan: &Plan<'_>) -> Codes {
+/// Returns all code of the build. The contract under test comes first, so that it wins over a contract with equal code.
+fn collect_codes(
+    build: &SolidityBuild,
+    libraries: &BTreeMap<String, Address>,
+    plan: &DeployPlan<'_>,
+) -> CompiledCodeIndex {
     let unchecked = match plan.settings.test_mode {
-        TestMode::Overflow => Unchecked::of(build),
-        _ => Unchecked::default(),
+        TestMode::Overflow => UncheckedArithmetic::from_build(build),
+        _ => UncheckedArithmetic::default(),
     };
     let main = plan.contract;
     let mut known = Vec::new();
@@ -140,34 +150,35 @@ fn codes(build: &Build, libraries: &BTreeMap<String, Address>, plan: &Plan<'_>) 
     for index in [main].into_iter().chain(others) {
         let contract = &build.contracts[index];
         selectors.extend(contract.abi.functions().map(|function| function.selector().0));
-        // A contract whose library is missing cannot be deployed, which matters only if someone wants it.
-        let (Ok(creation), Ok(runtime)) =
-            (contract.creation.linked(libraries), contract.runtime.linked(libraries))
-        else {
+        // A contract whose library is missing cannot be deployed. That is an error only if it is needed.
+        let (Ok(creation), Ok(runtime)) = (
+            contract.creation.link_libraries(libraries),
+            contract.runtime.link_libraries(libraries),
+        ) else {
             continue;
         };
-        let creation = (Part::Creation, creation, Vec::new(), &contract.creation);
+        let creation = (CodePart::Creation, creation, Vec::new(), &contract.creation);
         let mut holes = contract.immutables.clone();
         holes.sort_by_key(|hole| hole.start);
-        let runtime = (Part::Runtime, runtime, holes, &contract.runtime);
+        let runtime = (CodePart::Runtime, runtime, holes, &contract.runtime);
         known.extend([creation, runtime].map(|(part, bytes, holes, code)| {
-            let unchecked = unchecked.instructions(code);
-            Known { contract: index, part, bytes, holes, unchecked }
+            let unchecked = unchecked.find_instructions(code);
+            CompiledCode { contract: index, part, bytes, holes, unchecked }
         }));
     }
-    Codes::new(known, selectors)
+    CompiledCodeIndex::new(known, selectors)
 }
 
-/// `Error(string)`
+/// Selector of `Error(string)`.
 const ERROR: [u8; 4] = [0x08, 0xc3, 0x79, 0xa0];
 
-/// Why a call failed, as far as it says.
-pub fn reason(outcome: &Outcome) -> String {
+/// Returns the reason that a call failed, from its revert data if there is any.
+pub fn describe_failure(outcome: &TransactionOutcome) -> String {
     let output = &outcome.output;
     if let Some(text) = DynSolType::String
         .abi_decode_params(output.get(4..).unwrap_or_default())
         .ok()
-        .filter(|_| output.starts_with(&ERROR) || output.starts_with(&CHEAT_ERROR))
+        .filter(|_| output.starts_with(&ERROR) || output.starts_with(&CHEATCODE_ERROR_SELECTOR))
         .and_then(|value| value.as_str().map(str::to_owned))
     {
         return format!("reverted: {text}");
@@ -185,21 +196,25 @@ pub fn reason(outcome: &Outcome) -> String {
     format!("{:?}", outcome.result)
 }
 
-/// The contracts on the chain that were compiled, the one under test first.
-fn deployed(
-    machine: &mut Machine,
-    build: &Build,
-    codes: &Codes,
-    places: &BTreeMap<Address, usize>,
-    plan: &Plan<'_>,
-) -> Vec<Deployed> {
+/// Returns the contracts on the chain that are part of the build, the one under test first.
+fn find_deployed_contracts(
+    machine: &mut EvmMachine,
+    build: &SolidityBuild,
+    codes: &CompiledCodeIndex,
+    placed: &BTreeMap<Address, usize>,
+    plan: &DeployPlan<'_>,
+) -> Vec<DeployedContract> {
     let mut found = Vec::new();
-    for address in machine.contracts() {
+    for address in machine.contract_addresses() {
         let code = machine.code(address);
-        let Some(index) = codes.find(Part::Runtime, &code) else { continue };
-        // Two contracts may have the same code; the one that was put here is known.
-        let contract = places.get(&address).copied().unwrap_or(codes.known()[index].contract);
-        found.push(Deployed { name: build.contracts[contract].name.clone(), contract, address });
+        let Some(index) = codes.find_code(CodePart::Runtime, &code) else { continue };
+        // Two contracts may have equal code. For an address that we deployed to, the index is known.
+        let contract = placed.get(&address).copied().unwrap_or(codes.entries()[index].contract);
+        found.push(DeployedContract {
+            name: build.contracts[contract].name.clone(),
+            contract,
+            address,
+        });
     }
     found.sort_by_key(|deployed| {
         (deployed.address != plan.settings.contract_address, deployed.address)

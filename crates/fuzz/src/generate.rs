@@ -1,58 +1,58 @@
-//! Makes calls: values from the types of the ABI, from the dictionary and from other values.
+//! Generates calls, with values from ABI types, from the dictionary and from other values.
 //!
-//! Nothing here knows what a contract does. What is worth trying comes from its code and from what it did when it ran;
-//! see [`Dictionary`].
+//! Generation has no knowledge of contract semantics. Interesting values come from the code and from earlier executions;
+//! see [`ValueDictionary`]. Start at [`CallGenerator`].
 
 mod dictionary;
 mod fill;
 mod mutate;
 mod values;
 
-pub use dictionary::Dictionary;
+pub use dictionary::ValueDictionary;
 
 use alloy_primitives::{Address, U256};
 use fastrand::Rng;
 
-use crate::abi::Value;
-use crate::call::{Call, Delay, What};
-use crate::config::Settings;
-use crate::target::{FunctionId, Target};
+use crate::abi::AbiValue;
+use crate::call::{CallDelay, CallPayload, SequenceCall};
+use crate::config::CampaignSettings;
+use crate::target::{FunctionId, FuzzTarget};
 
-/// Out of a hundred calls, how many go to functions that change nothing while others exist. They cannot bring the
-/// system into a new state, but they may break an assertion.
+/// Percentage of calls that go to `view` and `pure` functions, if there are others. They cannot change the state, but they
+/// may violate an assertion.
 const VIEW_PERCENT: u32 = 5;
 
-/// Out of a hundred calls, how many are preceded by a wait.
+/// Percentage of calls that are preceded by a delay.
 const DELAY_PERCENT: u32 = 30;
 
-/// Out of a hundred calls, how many bring bytes that belong to no function, where a contract takes such.
+/// Percentage of calls that send raw calldata, if a contract accepts it.
 const DATA_PERCENT: u32 = 3;
 
-/// Out of a hundred new calls, how many are drawn from the set of priorities, if there is one. The rest are drawn from
-/// all functions, those of the set among them: with k of n functions in the set its share is 90 % and k/n of 10 %.
+/// Percentage of new calls that go to prioritized functions, if there are any. The rest are drawn from all functions,
+/// including the prioritized ones: with k of n functions prioritized, their share is 90 % plus k/n of 10 %.
 const PRIORITY_PERCENT: u32 = 90;
 
-/// Functions to choose from.
+/// The functions to choose from when generating a call.
 #[derive(Clone, Debug, Default)]
-pub struct Choice {
+pub struct FunctionChoice {
     acting: Vec<FunctionId>,
     viewing: Vec<FunctionId>,
     pub priorities: Vec<FunctionId>,
 }
 
-/// See the module.
-pub struct Generator<'a> {
+/// Generates calls and values; see the module documentation.
+pub struct CallGenerator<'a> {
     pub rng: &'a mut Rng,
-    pub dictionary: &'a Dictionary,
-    pub settings: &'a Settings,
-    pub target: &'a Target,
-    pub choice: &'a Choice,
-    /// What the last calls of the sequence returned.
+    pub dictionary: &'a ValueDictionary,
+    pub settings: &'a CampaignSettings,
+    pub target: &'a FuzzTarget,
+    pub choice: &'a FunctionChoice,
+    /// Words returned by the last calls of the sequence.
     pub returned: &'a [U256],
 }
 
-impl Choice {
-    pub fn new(target: &Target) -> Self {
+impl FunctionChoice {
+    pub fn new(target: &FuzzTarget) -> Self {
         let (viewing, acting) =
             target.callable.iter().partition(|&&id| target.function(id).is_view);
         Self { acting, viewing, priorities: Vec::new() }
@@ -62,116 +62,126 @@ impl Choice {
         self.acting.is_empty() && self.viewing.is_empty()
     }
 
-    /// One of the set of priorities, as often as it is their turn.
-    fn pick_preferred(&self, rng: &mut Rng) -> Option<FunctionId> {
+    /// Returns a prioritized function in [`PRIORITY_PERCENT`] of cases.
+    fn pick_prioritized(&self, rng: &mut Rng) -> Option<FunctionId> {
         if self.priorities.is_empty() || rng.u32(0..100) >= PRIORITY_PERCENT {
             return None;
         }
         rng.choice(self.priorities.iter().copied())
     }
 
-    /// One of all functions.
-    fn pick(&self, rng: &mut Rng) -> Option<FunctionId> {
+    /// Returns any function, `view` functions less often.
+    fn pick_function(&self, rng: &mut Rng) -> Option<FunctionId> {
         let views = self.acting.is_empty() || rng.u32(0..100) < VIEW_PERCENT;
         let from = if views && !self.viewing.is_empty() { &self.viewing } else { &self.acting };
         (!from.is_empty()).then(|| from[rng.usize(0..from.len())])
     }
 }
 
-impl Generator<'_> {
-    /// A call of any function.
-    pub fn call(&mut self) -> Call {
+impl CallGenerator<'_> {
+    /// Returns a call of any function, or raw calldata.
+    pub fn generate_call(&mut self) -> SequenceCall {
         let target = self.target;
-        if let Some(preferred) = self.choice.pick_preferred(self.rng) {
-            return self.call_of(preferred);
+        if let Some(preferred) = self.choice.pick_prioritized(self.rng) {
+            return self.generate_call_to(preferred);
         }
-        if !target.open.is_empty() && (self.choice.is_empty() || self.percent(DATA_PERCENT)) {
-            return self.data_call();
+        if !target.fallbacks.is_empty()
+            && (self.choice.is_empty() || self.roll_percent(DATA_PERCENT))
+        {
+            return self.generate_data_call();
         }
-        match self.choice.pick(self.rng) {
-            Some(function) => self.call_of(function),
-            None => Call { what: What::Nothing, ..self.frame(Address::ZERO) },
+        match self.choice.pick_function(self.rng) {
+            Some(function) => self.generate_call_to(function),
+            None => {
+                SequenceCall { payload: CallPayload::WaitOnly, ..self.new_call_to(Address::ZERO) }
+            }
         }
     }
 
-    /// A call of this function.
-    pub fn call_of(&mut self, id: FunctionId) -> Call {
+    /// Returns a call of this function with generated arguments.
+    pub fn generate_call_to(&mut self, id: FunctionId) -> SequenceCall {
         let function = self.target.function(id);
-        let mut args: Vec<Value> = Vec::with_capacity(function.inputs.len());
+        let mut args: Vec<AbiValue> = Vec::with_capacity(function.inputs.len());
         for ty in &function.inputs {
-            let value = self.argument(ty, &args);
+            let value = self.generate_argument(ty, &args);
             args.push(value);
         }
-        let mut call = self.frame(function.address);
-        call.what = What::Function { function: id, args };
+        let mut call = self.new_call_to(function.address);
+        call.payload = CallPayload::Function { function: id, args };
         if function.is_payable {
-            call.value = self.wei();
+            call.value = self.generate_wei();
         }
         call
     }
 
-    fn data_call(&mut self) -> Call {
-        let open = &self.target.open[self.rng.usize(0..self.target.open.len())];
-        let mut call = self.frame(open.address);
+    fn generate_data_call(&mut self) -> SequenceCall {
+        let open = &self.target.fallbacks[self.rng.usize(0..self.target.fallbacks.len())];
+        let mut call = self.new_call_to(open.address);
         if open.is_payable {
-            call.value = self.wei();
+            call.value = self.generate_wei();
         }
-        call.what = What::Data(if open.takes_data { self.bytes() } else { Vec::new() });
+        call.payload =
+            CallPayload::Data(if open.takes_data { self.generate_bytes() } else { Vec::new() });
         call
     }
 
-    /// A call without what it calls.
-    fn frame(&mut self, to: Address) -> Call {
-        Call {
-            what: What::Nothing,
-            from: self.sender(),
+    /// Returns a call with sender, gas price and delay, but without a payload.
+    fn new_call_to(&mut self, to: Address) -> SequenceCall {
+        SequenceCall {
+            payload: CallPayload::WaitOnly,
+            from: self.pick_sender(),
             to,
             value: U256::ZERO,
-            gas_price: self.gas_price(),
-            delay: self.delay(),
+            gas_price: self.pick_gas_price(),
+            delay: self.generate_delay(),
         }
     }
 
-    fn sender(&mut self) -> Address {
+    fn pick_sender(&mut self) -> Address {
         let senders = &self.settings.senders;
         if senders.is_empty() { Address::ZERO } else { senders[self.rng.usize(0..senders.len())] }
     }
 
-    fn gas_price(&mut self) -> u128 {
+    fn pick_gas_price(&mut self) -> u128 {
         match self.settings.max_gas_price {
             0 => 0,
             max => self.rng.u128(0..=max),
         }
     }
 
-    /// Value of a call: nothing, little, any, or what the code compares with.
-    fn wei(&mut self) -> U256 {
-        // More than a sender has cannot be sent.
+    /// Returns the value of a call: zero, small, any, or a constant of the code.
+    fn generate_wei(&mut self) -> U256 {
+        // A sender cannot send more than its balance.
         let max = self.settings.max_value.min(self.settings.sender_balance);
         let any = match self.rng.u8(0..8) {
             0..=2 => U256::ZERO,
             3 => U256::from(self.rng.u8(..)),
-            4 => self.dictionary.word(self.rng).unwrap_or_default(),
+            4 => self.dictionary.pick_word(self.rng).unwrap_or_default(),
             5 => max,
-            _ => self.below(max),
+            _ => self.generate_up_to(max),
         };
         any.min(max)
     }
 
-    fn delay(&mut self) -> Delay {
-        if !self.percent(DELAY_PERCENT) {
-            return Delay::default();
+    fn generate_delay(&mut self) -> CallDelay {
+        if !self.roll_percent(DELAY_PERCENT) {
+            return CallDelay::default();
         }
-        let Settings { max_time_delay, max_block_delay, .. } = *self.settings;
-        Delay { seconds: self.wait(max_time_delay), blocks: self.wait(max_block_delay) }
+        let CampaignSettings { max_time_delay, max_block_delay, .. } = *self.settings;
+        CallDelay {
+            seconds: self.generate_wait(max_time_delay),
+            blocks: self.generate_wait(max_block_delay),
+        }
     }
 
-    fn wait(&mut self, max: u64) -> u64 {
+    fn generate_wait(&mut self, max: u64) -> u64 {
         match self.rng.u8(0..8) {
             0 => 0,
             1 => 1.min(max),
             2 => max,
-            3 => self.dictionary.word(self.rng).map_or(0, |word| word.saturating_to()).min(max),
+            3 => {
+                self.dictionary.pick_word(self.rng).map_or(0, |word| word.saturating_to()).min(max)
+            }
             4 | 5 => self.rng.u64(0..=max),
             _ => {
                 let bits = self.rng.u8(0..24);
@@ -180,7 +190,7 @@ impl Generator<'_> {
         }
     }
 
-    fn percent(&mut self, percent: u32) -> bool {
+    fn roll_percent(&mut self, percent: u32) -> bool {
         self.rng.u32(0..100) < percent
     }
 }

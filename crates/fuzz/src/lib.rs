@@ -1,6 +1,9 @@
 //! An EVM property fuzzer.
 //!
-//! It compiles nothing and prints nothing: [`solidity`] gives it contracts, others show what it finds.
+//! Deploys compiled smart contracts on an in-memory chain, calls them with generated transactions, and reports tests that
+//! fail. It neither compiles nor prints: the [`solidity`] crate provides the build, and callers present the results.
+//!
+//! Start at [`deploy`], which turns a build into a [`target`], and [`campaign`], which fuzzes that target.
 
 pub mod abi;
 pub mod call;

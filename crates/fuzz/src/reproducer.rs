@@ -1,6 +1,6 @@
-//! Sequences for people: as lines of Solidity calls, and as a Foundry test that fails.
+//! Call sequences for people: as lines of Solidity calls, and as a failing Foundry test.
 //!
-//! Nothing here runs or changes a sequence. The form in which sequences are kept is that of [`crate::corpus`].
+//! This module neither runs nor changes a sequence. [`crate::corpus`] defines the stored format.
 
 pub mod foundry;
 pub mod solidity;

@@ -1,10 +1,10 @@
-//! Calls that people write: `transfer(0x…, 1.5 ether)`.
+//! Parses calls written by hand: `transfer(0x…, 1.5 ether)`.
 //!
-//! [`read`] finds the function among those of the deployed contracts and makes values of the arguments; `?` leaves a value
-//! to the fuzzer. What [`crate::reproducer::solidity`] writes is read back as the same call, and so is [`Step::text`].
-//! Arguments of constructors are read here, too: there is one reader of values.
+//! [`parse_call`] finds the function among those of the deployed contracts and converts the arguments; `?` leaves a value
+//! to the fuzzer. The output of [`crate::reproducer::solidity`] and of [`ScriptStep::to_text`] parses to the same call.
+//! Constructor arguments are parsed here, too.
 //!
-//! A text becomes terms (`term`), the function is found (`resolve`), and the terms become values of its types (`fit`).
+//! `term` parses text to terms, `resolve` finds the function, and `fit` converts the terms to values of its types.
 
 mod error;
 mod fit;
@@ -13,62 +13,63 @@ mod resolve;
 mod term;
 mod write;
 
-pub use error::{ScriptError, Wrong};
+pub use error::{ArgumentMismatch, ScriptError};
 
-use crate::abi::{Type, Value};
-use crate::call::{Call, What};
-use crate::target::{FunctionId, Target};
-use fit::Manner;
+use crate::abi::{AbiType, AbiValue};
+use crate::call::{CallPayload, SequenceCall};
+use crate::target::{FunctionId, FuzzTarget};
+use fit::ArgumentSource;
 
-/// The longest text that is read, in bytes: more than any call needs that a person or a program writes by hand.
+/// Maximum length of a call in bytes, more than any hand-written call needs.
 pub const MAX_TEXT: usize = 64 * 1024;
 
-/// Names that have less in common are not alike; 1 is the same name.
+/// Minimum similarity of names to be suggested; 1 means equal.
 const MIN_LIKENESS: f64 = 0.65;
 
-/// How many signatures are named instead of one that there is not.
+/// Maximum suggested signatures for an unknown function.
 const MAX_NEAREST: usize = 3;
 
-/// Characters of a name that count when others are compared with it, which takes the square of that.
+/// Maximum characters of a name that are compared; the comparison takes quadratic time.
 const MAX_COMPARED: usize = 200;
 
-/// A call that somebody wrote. Who makes it, and what goes with it, is told apart from it.
+/// A parsed call, without sender, value and delay.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Step {
+pub struct ScriptStep {
     pub function: FunctionId,
-    pub args: Vec<Pattern>,
+    pub args: Vec<ArgumentPattern>,
 }
 
-/// A value, or what the fuzzer is to fill in.
+/// An argument: a value, or a pattern for the fuzzer to fill in.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Pattern {
-    /// Whole, with everything that is inside.
-    Value(Value),
+pub enum ArgumentPattern {
+    /// A complete value.
+    Value(AbiValue),
     /// Any value.
     Any,
-    /// The elements of an array, some of which are to be filled in.
-    Array(Vec<Pattern>),
-    /// The fields of a tuple, some of which are to be filled in.
-    Tuple(Vec<Pattern>),
+    /// Elements of an array with at least one hole.
+    Array(Vec<ArgumentPattern>),
+    /// Fields of a tuple with at least one hole.
+    Tuple(Vec<ArgumentPattern>),
 }
 
-/// Reads a call.
-pub fn read(text: &str, target: &Target) -> Result<Step, ScriptError> {
+/// Parses a call.
+pub fn parse_call(text: &str, target: &FuzzTarget) -> Result<ScriptStep, ScriptError> {
     if text.len() > MAX_TEXT {
         return Err(ScriptError::TooLong { length: text.len(), limit: MAX_TEXT });
     }
-    let written = term::call(text).map_err(|misread| ScriptError::syntax(text, &misread))?;
-    resolve::resolve(text, &written, target)
+    let written =
+        term::parse_call_syntax(text).map_err(|misread| ScriptError::syntax(text, &misread))?;
+    resolve::resolve_call(text, &written, target)
 }
 
-/// The known signatures whose names are like that of this one, the best first.
-pub fn nearest(signature: &str, target: &Target) -> Vec<String> {
+/// Returns the known signatures with the most similar names, best first.
+pub fn find_nearest_signatures(signature: &str, target: &FuzzTarget) -> Vec<String> {
     let wanted: String = signature.chars().take(MAX_COMPARED).collect::<String>().to_lowercase();
-    let wanted_name = name_of(&wanted);
+    let wanted_name = signature_name(&wanted);
     let likeness = |known: &str| {
         let known = known.to_lowercase();
-        let name = strsim::jaro_winkler(wanted_name, name_of(&known));
-        // The name counts more: types are alike everywhere.
+        let name = strsim::jaro_winkler(wanted_name, signature_name(&known));
+        // The name has more weight, because types are similar everywhere.
         (name > MIN_LIKENESS).then(|| 2.0 * name + strsim::jaro_winkler(&wanted, &known))
     };
     let mut known: Vec<_> = target.functions.iter().map(|it| it.signature.as_str()).collect();
@@ -79,38 +80,38 @@ pub fn nearest(signature: &str, target: &Target) -> Vec<String> {
     alike.into_iter().take(MAX_NEAREST).map(|(_, signature)| signature.to_owned()).collect()
 }
 
-fn name_of(signature: &str) -> &str {
+fn signature_name(signature: &str) -> &str {
     signature.split('(').next().unwrap_or_default()
 }
 
-/// Reads an argument of a constructor, as configurations have it; the error says what it must be.
-pub(crate) fn argument(text: &str, ty: &Type) -> Result<Value, String> {
+/// Parses a constructor argument from a configuration. Returns a message with the expected form on error.
+pub(crate) fn parse_argument(text: &str, ty: &AbiType) -> Result<AbiValue, String> {
     let text = text.trim();
-    // A string needs no quotes there, and may have any characters.
-    if *ty == Type::String && !text.starts_with(['"', '\'']) {
-        return Ok(Value::Bytes(text.into()));
+    // A string needs no quotes in a configuration, and may contain any characters.
+    if *ty == AbiType::String && !text.starts_with(['"', '\'']) {
+        return Ok(AbiValue::Bytes(text.into()));
     }
-    let term = term::value(text).map_err(|misread| {
+    let term = term::parse_value(text).map_err(|misread| {
         let before = text.char_indices().filter(|(at, _)| *at < misread.at).count();
         format!("expected {} at character {}", misread.expected, before + 1)
     })?;
-    match fit::fit(&term, ty, Manner::Configuration) {
-        Ok(Pattern::Value(value)) => Ok(value),
-        Ok(_) => Err("nothing is filled in here".to_owned()),
-        Err(misfit) => Err(format!("it must be {}; found {}", misfit.expected, misfit.found)),
+    match fit::fit_term(&term, ty, ArgumentSource::Configuration) {
+        Ok(ArgumentPattern::Value(value)) => Ok(value),
+        Ok(_) => Err("`?` is not allowed here".to_owned()),
+        Err(misfit) => Err(format!("expected {}; found {}", misfit.expected, misfit.found)),
     }
 }
 
-impl Step {
-    /// The function and the arguments of a call; None if it calls no function.
-    pub fn of(call: &Call) -> Option<Self> {
-        let What::Function { function, args } = &call.what else { return None };
-        let args = args.iter().cloned().map(Pattern::Value).collect();
+impl ScriptStep {
+    /// Returns the function and arguments of a call; None if it calls no function.
+    pub fn from_call(call: &SequenceCall) -> Option<Self> {
+        let CallPayload::Function { function, args } = &call.payload else { return None };
+        let args = args.iter().cloned().map(ArgumentPattern::Value).collect();
         Some(Self { function: *function, args })
     }
 
-    /// A text that is read back as the same step, with `?` where something is to be filled in.
-    pub fn text(&self, target: &Target) -> String {
-        write::step(self, target)
+    /// Formats the step so that it parses to an equal step, with `?` for holes.
+    pub fn to_text(&self, target: &FuzzTarget) -> String {
+        write::format_step(self, target)
     }
 }

@@ -1,104 +1,104 @@
-//! What is fuzzed: contracts that are deployed, the functions that may be called, and the tests that must hold.
+//! The fuzzing target: deployed smart contracts, the functions to call, and the tests that must hold.
 
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
 use alloy_json_abi::{Event, JsonAbi, StateMutability};
 use alloy_primitives::{Address, B256, keccak256};
-use solidity::Build;
+use solidity::SolidityBuild;
 
-use crate::abi::{Type, UnknownType};
-use crate::chain::{Codes, Hits, State};
+use crate::abi::{AbiType, UnknownAbiType};
+use crate::chain::{ChainState, CompiledCodeIndex, CoverageHits};
 
-/// The deployed system, the same for all workers.
+/// The deployed system under test, shared by all workers.
 #[derive(Clone, Debug)]
-pub struct Target {
-    pub build: Arc<Build>,
-    pub codes: Arc<Codes>,
-    /// The chain as each sequence finds it.
-    pub state: State,
-    /// What ran while the system was deployed.
-    pub hits: Arc<Hits>,
-    pub contracts: Vec<Deployed>,
-    pub functions: Vec<Function>,
-    /// Functions that the fuzzer calls; the rest are tests, or filtered.
+pub struct FuzzTarget {
+    pub build: Arc<SolidityBuild>,
+    pub codes: Arc<CompiledCodeIndex>,
+    /// The chain state that each sequence starts from.
+    pub state: ChainState,
+    /// Code that ran during deployment.
+    pub hits: Arc<CoverageHits>,
+    pub contracts: Vec<DeployedContract>,
+    pub functions: Vec<TargetFunction>,
+    /// Functions that the fuzzer calls. The others are tests or are excluded by the filter.
     pub callable: Vec<FunctionId>,
-    pub tests: Vec<Test>,
-    /// Functions that are tests of their own, called on the first state.
+    pub tests: Vec<TargetTest>,
+    /// Unit tests: functions that are called on the initial state.
     pub units: HashSet<FunctionId>,
-    /// Contracts of which any bytes may be sent: they have `fallback` or `receive`.
-    pub open: Vec<Open>,
-    /// What the owner of the contracts should know before anything is called.
+    /// Contracts with `fallback` or `receive`, which accept arbitrary calldata or plain transfers.
+    pub fallbacks: Vec<FallbackContract>,
+    /// Warnings about the deployment, for the user.
     pub warnings: Vec<String>,
 }
 
-/// A contract on the chain.
+/// A smart contract on the chain.
 #[derive(Clone, Debug)]
-pub struct Deployed {
+pub struct DeployedContract {
     pub name: String,
-    /// Its place in the build.
+    /// Index of the contract in the build.
     pub contract: usize,
     pub address: Address,
 }
 
-/// The place of a function in [`Target::functions`].
+/// Index of a function in [`FuzzTarget::functions`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FunctionId(pub u32);
 
-/// A function of a deployed contract.
+/// A function of a deployed smart contract.
 #[derive(Clone, Debug)]
-pub struct Function {
-    /// The place of its contract in [`Target::contracts`].
+pub struct TargetFunction {
+    /// Index of its contract in [`FuzzTarget::contracts`].
     pub contract: usize,
     pub address: Address,
     pub name: String,
-    /// Canonical, such as `transfer(address,uint256)`.
+    /// Canonical signature, such as `transfer(address,uint256)`.
     pub signature: String,
     pub selector: [u8; 4],
-    pub inputs: Vec<Type>,
-    pub outputs: Vec<Type>,
+    pub inputs: Vec<AbiType>,
+    pub outputs: Vec<AbiType>,
     pub is_payable: bool,
-    /// It promises to change nothing.
+    /// Declared `view` or `pure`.
     pub is_view: bool,
 }
 
-/// A contract that takes any bytes.
+/// A deployed smart contract with a `fallback` or `receive` function.
 #[derive(Clone, Debug)]
-pub struct Open {
+pub struct FallbackContract {
     pub address: Address,
-    /// It takes bytes, not only value.
+    /// Accepts calldata, not only plain transfers.
     pub takes_data: bool,
     pub is_payable: bool,
 }
 
-/// Something that must hold.
+/// A test that must hold during the campaign.
 #[derive(Clone, Debug)]
-pub struct Test {
-    /// As people know it, such as `echidna_balance` or `transfer(address,uint256)`.
+pub struct TargetTest {
+    /// Display name, such as `echidna_balance` or `transfer(address,uint256)`.
     pub name: String,
-    /// The contract that it belongs to.
+    /// Name of the contract that declares the test.
     pub contract: String,
     pub kind: TestKind,
 }
 
-/// How a test fails.
+/// The condition under which a test fails.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TestKind {
-    /// A call without arguments returns false, or reverts.
+    /// A call without arguments returns false or reverts.
     Property { function: FunctionId },
     /// A call without arguments does not revert.
     MustRevert { function: FunctionId },
-    /// A call without arguments fails as Foundry's invariants do: by reverting.
+    /// A call without arguments reverts, as in a Foundry invariant.
     Invariant { function: FunctionId },
-    /// The function breaks an assertion while it is called.
+    /// A call of the function violates an assertion.
     Assertion { function: FunctionId },
-    /// The function of a Foundry test reverts when it is called on the first state.
+    /// A Foundry test function reverts when called on the initial state.
     Unit { function: FunctionId },
-    /// A contract emits an event that says that an assertion failed, in no function that the fuzzer knows.
-    Event,
-    /// A call without arguments returns a number that is to be as large as possible.
+    /// A contract emits an assertion-failure event outside any function that has an assertion test.
+    AssertionEvent,
+    /// A call without arguments returns a number to maximize; the test itself never fails.
     Maximum { function: FunctionId },
-    /// Arithmetic overflows while the function is called.
+    /// Arithmetic overflows during a call of the function.
     Overflow { function: FunctionId },
     /// The contract destroys itself.
     Destruction { address: Address },
@@ -109,8 +109,10 @@ impl TestKind {
         matches!(self, TestKind::Unit { .. })
     }
 
-    /// True if the test is a call that is made between the fuzzer's own; the others watch those.
-    pub(crate) fn is_own_call(&self) -> bool {
+    /// Returns true if the test is checked by a call of its own, made between the generated calls.
+    ///
+    /// The other tests observe the generated calls.
+    pub(crate) fn is_checked_by_call(&self) -> bool {
         match self {
             TestKind::Property { .. }
             | TestKind::MustRevert { .. }
@@ -118,26 +120,26 @@ impl TestKind {
             | TestKind::Maximum { .. } => true,
             TestKind::Assertion { .. }
             | TestKind::Unit { .. }
-            | TestKind::Event
+            | TestKind::AssertionEvent
             | TestKind::Destruction { .. }
             | TestKind::Overflow { .. } => false,
         }
     }
 }
 
-impl Target {
-    /// True if the function is a test that is called on the first state.
-    pub(crate) fn is_unit(&self, function: FunctionId) -> bool {
+impl FuzzTarget {
+    /// Returns true if the function is a unit test, which is called on the initial state.
+    pub(crate) fn is_unit_test(&self, function: FunctionId) -> bool {
         self.units.contains(&function)
     }
 
-    pub fn function(&self, id: FunctionId) -> &Function {
+    pub fn function(&self, id: FunctionId) -> &TargetFunction {
         &self.functions[id.0 as usize]
     }
 
-    /// Finds a function by its signature, and by its contract's address where one is told.
-    pub fn find(&self, signature: &str, address: Option<Address>) -> Option<FunctionId> {
-        let matches = |function: &Function| {
+    /// Returns the function with this signature, at this address if one is given.
+    pub fn find_function(&self, signature: &str, address: Option<Address>) -> Option<FunctionId> {
+        let matches = |function: &TargetFunction| {
             function.signature == signature && address.is_none_or(|at| function.address == at)
         };
         let index = self.functions.iter().position(matches)?;
@@ -145,9 +147,13 @@ impl Target {
     }
 }
 
-impl Function {
-    /// The functions of an ABI, in the order of their signatures so that ids do not depend on the compiler.
-    pub fn all(contract: usize, address: Address, abi: &JsonAbi) -> Result<Vec<Self>, UnknownType> {
+impl TargetFunction {
+    /// Returns the functions of an ABI, sorted by signature so that ids do not depend on the compiler.
+    pub fn from_abi(
+        contract: usize,
+        address: Address,
+        abi: &JsonAbi,
+    ) -> Result<Vec<Self>, UnknownAbiType> {
         let mut functions = Vec::new();
         for function in abi.functions() {
             functions.push(Self {
@@ -156,8 +162,16 @@ impl Function {
                 name: function.name.clone(),
                 signature: function.signature(),
                 selector: function.selector().0,
-                inputs: function.inputs.iter().map(Type::of).collect::<Result<_, _>>()?,
-                outputs: function.outputs.iter().map(Type::of).collect::<Result<_, _>>()?,
+                inputs: function
+                    .inputs
+                    .iter()
+                    .map(AbiType::from_param)
+                    .collect::<Result<_, _>>()?,
+                outputs: function
+                    .outputs
+                    .iter()
+                    .map(AbiType::from_param)
+                    .collect::<Result<_, _>>()?,
                 is_payable: function.state_mutability == StateMutability::Payable,
                 is_view: matches!(
                     function.state_mutability,
@@ -170,9 +184,10 @@ impl Function {
     }
 }
 
-/// Topics of the events that say that an assertion failed: those of this name that a contract declares, and the usual ones,
-/// for contracts that declare them inside a library or emit them by hand.
-pub(crate) fn assertion_topics(build: &Build) -> Vec<B256> {
+/// Returns the topics of `AssertionFailed` events: those declared in the build, and the usual signatures.
+///
+/// The usual ones cover contracts that declare the event in a library or emit it with inline assembly.
+pub(crate) fn assertion_topics(build: &SolidityBuild) -> Vec<B256> {
     const NAME: &str = "AssertionFailed";
     let usual = ["", "string", "uint256", "int256", "address", "bool", "bytes32", "bytes"];
     let usual = usual.iter().map(|types| keccak256(format!("{NAME}({types})")));

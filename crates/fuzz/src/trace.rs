@@ -1,24 +1,28 @@
-//! What calls do, for people and agents to read: every frame with its names and values, what came back, the events.
+//! Call traces for people and agents: every frame with names, arguments and return values, and the events.
 //!
-//! [`Tracer`] makes calls on a chain of its own (`tracer`); `decode` says what each of their frames means, with the names
-//! that `names` knows from the build, and `lines` writes it as a tree. Nothing here prints, and nothing makes text safe for
-//! a terminal: names and strings are as the contracts have them.
+//! [`Tracer`] runs calls on its own chain (`tracer`). `decode` decodes their frames with the names of the build from
+//! `names`, and `lines` formats them as a tree. This module neither prints nor escapes text for a terminal: names and
+//! strings are unchanged.
 
 mod decode;
 mod lines;
 mod names;
 mod tracer;
 
-pub use decode::{End, Event, Told, Trace};
-pub use lines::{Line, Tone};
-pub use tracer::{CALL_TIME, Done, Traced, Tracer};
+pub use decode::{CallTrace, FrameEnd, TracedEvent, TracedFrame};
+pub use lines::{LineTone, TraceLine};
+pub use tracer::{CALL_TIME, CallExecution, TracedCall, Tracer};
 
-use crate::call::Call;
-use crate::config::Settings;
-use crate::target::Target;
+use crate::call::SequenceCall;
+use crate::config::CampaignSettings;
+use crate::target::FuzzTarget;
 
-/// Makes the calls one after the other on the first state, and tells what each did.
-pub fn run(target: &Target, settings: &Settings, calls: &[Call]) -> Vec<Traced> {
+/// Runs the calls in order from the initial state and returns their traces.
+pub fn trace_sequence(
+    target: &FuzzTarget,
+    settings: &CampaignSettings,
+    calls: &[SequenceCall],
+) -> Vec<TracedCall> {
     let mut tracer = Tracer::new(target, settings, CALL_TIME);
-    calls.iter().map(|call| tracer.call(call)).collect()
+    calls.iter().map(|call| tracer.trace_call(call)).collect()
 }

@@ -1,14 +1,14 @@
-// Compiles `targets/*.sol` into `targets.json`, which the tests load so that they need no compiler; and `targets-0.7`,
-// for which arithmetic is not checked, in the same way.
+// Compiles `targets/*.sol` to `targets.json`, which the tests load so that they need no compiler. `targets-0.7`, with
+// unchecked arithmetic, is compiled in the same way.
 //
 //     npm install --prefix FOLDER solc@0.8.37
 //     node crates/fuzz/tests/compile.mjs FOLDER/node_modules/solc
 //     npm install --prefix OTHER_FOLDER solc@0.7.6
 //     node crates/fuzz/tests/compile.mjs OTHER_FOLDER/node_modules/solc targets-0.7
 //
-// The result is solc's standard-JSON output without what the tests do not use. Of the syntax trees only constants are
-// kept, in a flat list: the fuzzer takes its dictionary from them. Each source carries the hash of its text, by which a
-// test notices that somebody changed a source and did not run this.
+// The result is solc's standard-JSON output without the parts that the tests do not use. Syntax trees are reduced to a
+// flat list of constants, which fill the fuzzer's dictionary. Each source carries the hash of its text, so that a test
+// fails if a source was changed but not recompiled.
 
 import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -56,12 +56,12 @@ for (const [name, { id, ast }] of Object.entries(output.sources)) {
 for (const [name, contracts] of Object.entries(output.contracts)) {
   trimmed.contracts[name] = contracts;
   for (const { evm } of Object.values(contracts)) {
-    for (const part of [evm.bytecode, evm.deployedBytecode]) dropWhatSolcAddsUnasked(part);
+    for (const part of [evm.bytecode, evm.deployedBytecode]) dropUnrequestedFields(part);
   }
 }
 writeFileSync(join(here, `${folder}.json`), `${pretty(trimmed)}\n`);
 
-function dropWhatSolcAddsUnasked(part) {
+function dropUnrequestedFields(part) {
   const wanted = ['object', 'sourceMap', 'linkReferences', 'immutableReferences'];
   for (const field of Object.keys(part)) {
     const isEmpty = typeof part[field] === 'object' && Object.keys(part[field]).length === 0;
@@ -69,7 +69,7 @@ function dropWhatSolcAddsUnasked(part) {
   }
 }
 
-/** The nodes that say a constant, each once, without what lies below them. */
+/** Returns the nodes that contain a constant, without duplicates and without their children. */
 function constants(tree) {
   const found = new Map();
   const waiting = [tree];
@@ -98,15 +98,15 @@ function constant(node) {
     const members = node.members.map(({ name }) => ({ name }));
     return { nodeType, canonicalName: node.canonicalName, members };
   }
-  // What tells of which type a sum is.
+  // Needed to determine the type of an arithmetic operation.
   if (!isChecked && node.operator && node.src) {
     return { nodeType, operator: node.operator, src: node.src, typeDescriptions };
   }
-  // What the compiler folded.
+  // A constant folded by the compiler.
   return typeString?.startsWith('int_const ') ? { nodeType, typeDescriptions } : undefined;
 }
 
-/** One line for each contract and each source, so that a change shows as the lines that it concerns. */
+/** Formats one line for each contract and each source, so that diffs show only changed ones. */
 function pretty({ compiler, contracts, sources }) {
   const lines = (entries) => entries.map(([key, value]) => `${JSON.stringify(key)}: ${JSON.stringify(value)}`);
   const block = (entries) => `{\n${lines(entries).join(',\n')}\n}`;

@@ -1,4 +1,4 @@
-//! All that may be called, of all upstreams, under one name each.
+//! Merges the tools of all upstreams into one catalog with unique names.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -6,59 +6,62 @@ use std::sync::Arc;
 use contract::text::one_line;
 use runtime::{Catalog, CatalogError};
 
-use crate::upstream::{Offer, Upstream};
+use crate::upstream::{GatewayUpstream, OfferedTool};
 
-/// The longest name that the protocol allows.
+/// Maximum length of a tool name in MCP.
 const MAX_NAME: usize = 128;
 
-/// A name that cannot be given: two tools want it, or it is too long. None of them is offered.
+/// A name that several tools claim, or that is too long. None of these tools is offered.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Clash {
+pub struct NameClash {
     pub name: String,
-    /// Who wants it, `upstream/tool` each; one only, if the name is too long.
+    /// The claimants as `upstream/tool`; a single one if the name is too long.
     pub claimants: Vec<String>,
 }
 
-impl std::fmt::Display for Clash {
+impl std::fmt::Display for NameClash {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let claimants: Vec<_> = self.claimants.iter().map(|name| one_line(name)).collect();
         let name = one_line(&self.name);
         match claimants.as_slice() {
-            [one] => write!(f, "{one} would be `{name}`, which is over {MAX_NAME} characters"),
+            [one] => {
+                write!(f, "{one} would be named `{name}`, which is over {MAX_NAME} characters")
+            }
             all => write!(
                 f,
-                "{} would all be `{name}`; rename an upstream or set another `separator` in [gateway]",
+                "{} would all be named `{name}`; rename an upstream or set another `separator` in [gateway]",
                 all.join(" and ")
             ),
         }
     }
 }
 
-/// Puts the tools of all upstreams beside those of `base`.
-pub(crate) fn lay_out(
+/// Adds the tools of all upstreams to `base`. Returns the catalog and the names that could not be assigned.
+pub(crate) fn merge_catalog(
     mut base: Catalog,
-    upstreams: &[Arc<Upstream>],
-) -> Result<(Catalog, Vec<Clash>), CatalogError> {
-    let mut wanted: BTreeMap<String, Vec<(String, Arc<Offer>)>> = BTreeMap::new();
+    upstreams: &[Arc<GatewayUpstream>],
+) -> Result<(Catalog, Vec<NameClash>), CatalogError> {
+    let mut wanted: BTreeMap<String, Vec<(String, Arc<OfferedTool>)>> = BTreeMap::new();
     for upstream in upstreams {
-        for (name, offer) in &upstream.view().offers {
-            let claimant = format!("{}/{}", upstream.name(), offer.invoker.tool());
+        for (name, offer) in &upstream.snapshot().offers {
+            let claimant = format!("{}/{}", upstream.name(), offer.invoker.tool_name());
             wanted.entry(name.clone()).or_default().push((claimant, Arc::clone(offer)));
         }
     }
     let taken: BTreeSet<String> = base.names().map(str::to_owned).collect();
     let mut clashes = Vec::new();
     for (name, offers) in wanted {
-        let mut claimants: Vec<String> = offers.iter().map(|(who, _)| who.clone()).collect();
+        let mut claimants: Vec<String> =
+            offers.iter().map(|(claimant, _)| claimant.clone()).collect();
         if taken.contains(&name) {
-            claimants.push(format!("the pack's own tool {name}"));
+            claimants.push(format!("the pack tool {name}"));
         }
         if claimants.len() > 1 || name.len() > MAX_NAME {
-            clashes.push(Clash { name, claimants });
+            clashes.push(NameClash { name, claimants });
             continue;
         }
         for (_, offer) in offers {
-            base.add(Arc::clone(&offer.contract), Arc::clone(&offer.invoker) as _)?;
+            base.add_invoker(Arc::clone(&offer.contract), Arc::clone(&offer.invoker) as _)?;
         }
     }
     Ok((base, clashes))

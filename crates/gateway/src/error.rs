@@ -1,4 +1,4 @@
-//! Why a gateway cannot be set up.
+//! Errors of setting up a gateway.
 
 use runtime::CatalogError;
 
@@ -6,7 +6,7 @@ use crate::{LockFileError, OverlayFileError};
 
 #[derive(Debug, thiserror::Error)]
 pub enum GatewayError {
-    #[error("two upstreams are called `{0}`; a name belongs to one only")]
+    #[error("duplicate upstream name `{0}`")]
     DuplicateUpstream(String),
     #[error(transparent)]
     Overlay(#[from] OverlayFileError),

@@ -1,4 +1,4 @@
-//! All upstreams together: opened at once, kept current, published as one catalog.
+//! The gateway: connects to all upstreams at once, keeps them current and publishes one catalog.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -11,48 +11,52 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::catalog::{Clash, lay_out};
-use crate::samples::Recorder;
-use crate::upstream::{Pinning, Site, Upstream};
-use crate::{GatewayError, LockFile, Options, read_overlays};
-use crate::{keep, overlays};
+use crate::catalog::{NameClash, merge_catalog};
+use crate::samples::SampleRecorder;
+use crate::upstream::{GatewayContext, GatewayUpstream, PinWriteMode};
+use crate::{GatewayError, GatewayOptions, LockFile, read_overlays};
+use crate::{overlays, refresh};
 
-/// The tools that are offered beside those of the upstreams.
-pub type Base = Box<dyn Fn() -> Result<Catalog, CatalogError> + Send + Sync>;
+/// Builds the catalog of tools that are offered in addition to those of the upstreams.
+pub type BaseCatalogBuilder = Box<dyn Fn() -> Result<Catalog, CatalogError> + Send + Sync>;
 
-/// Lists that are judged at once. Each thread keeps the memory that a list took; with more than one, a server whose list
-/// takes long holds nobody up.
-const JUDGES: usize = 4;
+/// Maximum concurrent admissions. Each thread retains the memory of its list, so the number is small. It is more than
+/// one so that a slow list does not block other upstreams.
+const MAX_CONCURRENT_ADMISSIONS: usize = 4;
 
-/// What tells one state of the overlays from another, by upstream.
-pub(crate) type Stamp = Vec<overlays::Stamp>;
+/// Stamps of the overlay folders, by upstream. A different stamp means that overlays changed.
+pub(crate) type OverlayStamps = Vec<overlays::OverlayFolderStamp>;
 
 /// The upstreams of one project.
 pub struct Gateway {
-    upstreams: Vec<Arc<Upstream>>,
+    upstreams: Vec<Arc<GatewayUpstream>>,
     lock: LockFile,
-    recorder: Option<Arc<Recorder>>,
-    base: Base,
-    /// Held while a catalog is laid out and published, so that an older one never takes the place of a newer.
-    publishing: Mutex<Vec<Clash>>,
+    recorder: Option<Arc<SampleRecorder>>,
+    base: BaseCatalogBuilder,
+    /// Locked while a catalog is built and published, so that an older one never replaces a newer one. Holds the name
+    /// clashes already logged.
+    publishing: Mutex<Vec<NameClash>>,
     tasks: Mutex<JoinSet<()>>,
     stop: CancellationToken,
 }
 
 impl Gateway {
-    /// Connects to nobody yet. What is wrong on disk is told here, before anything is served.
-    pub fn new(options: Options, base: Base) -> Result<Arc<Self>, GatewayError> {
+    /// Creates a gateway without connecting. Errors in overlays and the lock file are returned here, before serving.
+    pub fn new(
+        options: GatewayOptions,
+        base: BaseCatalogBuilder,
+    ) -> Result<Arc<Self>, GatewayError> {
         let mut names = BTreeSet::new();
         let lock = LockFile::new(options.lock, options.lock_guard);
         lock.read()?;
-        let site = Site {
+        let site = GatewayContext {
             separator: options.separator,
             contracts: options.contracts,
             contracts_shown: options.contracts_shown,
             lock: lock.clone(),
             adjust: options.adjust,
-            recorder: options.samples.map(|folder| Arc::new(Recorder::new(folder))),
-            judging: Arc::new(Semaphore::new(JUDGES)),
+            recorder: options.samples.map(|folder| Arc::new(SampleRecorder::new(folder))),
+            judging: Arc::new(Semaphore::new(MAX_CONCURRENT_ADMISSIONS)),
         };
         let mut upstreams = Vec::new();
         for upstream in options.upstreams {
@@ -60,7 +64,7 @@ impl Gateway {
             if !names.insert(upstream.name().to_owned()) {
                 return Err(GatewayError::DuplicateUpstream(upstream.name().to_owned()));
             }
-            upstreams.push(Arc::new(Upstream::new(upstream, site.clone())));
+            upstreams.push(Arc::new(GatewayUpstream::new(upstream, site.clone())));
         }
         Ok(Arc::new(Self {
             upstreams,
@@ -73,43 +77,44 @@ impl Gateway {
         }))
     }
 
-    pub fn upstreams(&self) -> &[Arc<Upstream>] {
+    pub fn upstreams(&self) -> &[Arc<GatewayUpstream>] {
         &self.upstreams
     }
 
-    /// Looks at all upstreams once, in parallel, each within its own time limit. Nothing is pinned.
-    pub async fn survey(&self) {
-        join_all(self.upstreams.iter().map(|upstream| upstream.look(Pinning::ReadOnly))).await;
+    /// Refreshes all upstreams once, in parallel, each within its own time limit. Nothing is pinned.
+    pub async fn inspect_upstreams(&self) {
+        join_all(self.upstreams.iter().map(|upstream| upstream.refresh(PinWriteMode::ReadOnly)))
+            .await;
     }
 
-    /// As [`Gateway::survey`], but what is found is pinned, and what changed is kept as pending: as a running gateway
-    /// does it.
-    pub async fn pin(&self) {
-        join_all(self.upstreams.iter().map(|upstream| upstream.look(Pinning::Write))).await;
+    /// Like [`Gateway::inspect_upstreams`], but pins new definitions and records changes as pending, as a running
+    /// gateway does.
+    pub async fn pin_upstreams(&self) {
+        join_all(self.upstreams.iter().map(|upstream| upstream.refresh(PinWriteMode::Write))).await;
     }
 
-    /// Looks at all upstreams now and whenever they change, and publishes what may be called, until it is closed.
-    pub fn keep(self: &Arc<Self>, pipeline: &Arc<Pipeline>) {
+    /// Starts tasks that refresh all upstreams now and on every change, and publish the catalog, until closed.
+    pub fn keep_current(self: &Arc<Self>, pipeline: &Arc<Pipeline>) {
         let mut tasks = self.tasks.lock();
-        keep::start(self, pipeline, &mut tasks, &self.stop);
+        refresh::start_tasks(self, pipeline, &mut tasks, &self.stop);
     }
 
-    /// Waits until every upstream has been looked at, at most for so long: one dead server delays nobody.
-    pub async fn settle(&self, limit: Duration) {
-        let all = join_all(self.upstreams.iter().map(|upstream| upstream.looked_at()));
+    /// Waits until every upstream has been refreshed once, at most for `limit`, so that a dead server delays no other.
+    pub async fn wait_until_refreshed(&self, limit: Duration) {
+        let all = join_all(self.upstreams.iter().map(|upstream| upstream.wait_until_refreshed()));
         let _ = tokio::time::timeout(limit, all).await;
     }
 
-    /// What may be called now, and the names that could not be given.
-    pub fn catalog(&self) -> Result<(Catalog, Vec<Clash>), CatalogError> {
-        lay_out((self.base)()?, &self.upstreams)
+    /// Returns the current catalog and the names that could not be assigned.
+    pub fn build_catalog(&self) -> Result<(Catalog, Vec<NameClash>), CatalogError> {
+        merge_catalog((self.base)()?, &self.upstreams)
     }
 
-    /// Serves what may be called now. [`Gateway::keep`] does it after every look; whoever waited for the first one does
-    /// it once more, to be sure that it is served.
-    pub fn publish(&self, pipeline: &Pipeline) {
+    /// Publishes the current catalog. [`Gateway::keep_current`] does so after every refresh; call this after
+    /// [`Gateway::wait_until_refreshed`] to be sure that the first refresh is served.
+    pub fn publish_catalog(&self, pipeline: &Pipeline) {
         let mut known = self.publishing.lock();
-        match self.catalog() {
+        match self.build_catalog() {
             Ok((catalog, clashes)) => {
                 for clash in clashes.iter().filter(|clash| !known.contains(clash)) {
                     tracing::error!("{clash}");
@@ -117,25 +122,26 @@ impl Gateway {
                 *known = clashes;
                 pipeline.publish(catalog);
             }
-            Err(error) => tracing::error!(%error, "the catalog stays as it was"),
+            Err(error) => tracing::error!(%error, "failed to publish catalog"),
         }
     }
 
-    /// Whether others have changed the pins since this was asked last.
-    pub(crate) fn lock_has_news(&self) -> bool {
-        self.lock.has_news()
+    /// Returns true if another process changed the lock file since the last call.
+    pub(crate) fn has_external_lock_change(&self) -> bool {
+        self.lock.has_external_change()
     }
 
-    pub(crate) fn stamp(&self) -> Stamp {
-        self.upstreams.iter().map(|upstream| upstream.overlays_stamp()).collect()
+    /// Returns the current stamps of all overlay folders.
+    pub(crate) fn overlay_stamps(&self) -> OverlayStamps {
+        self.upstreams.iter().map(|upstream| upstream.read_overlay_stamp()).collect()
     }
 
-    /// Ends every connection and every child. What was recorded of answers is on disk then.
+    /// Closes every connection, ends every child process and flushes recorded samples to disk.
     pub async fn close(&self) {
         self.stop.cancel();
         let tasks = std::mem::take(&mut *self.tasks.lock());
         tasks.join_all().await;
-        join_all(self.upstreams.iter().map(|upstream| upstream.link().close())).await;
+        join_all(self.upstreams.iter().map(|upstream| upstream.connection().close())).await;
         if let Some(recorder) = &self.recorder {
             recorder.flush().await;
         }

@@ -1,44 +1,47 @@
-//! A tool of an upstream server as the pipeline runs it: the call goes out, the answer comes back whole.
+//! Invokes a tool of an upstream server on behalf of the pipeline.
 //!
-//! What is checked here is only what the pipeline cannot see: whether there was an answer at all. Its contract is checked
-//! by the pipeline, like that of every other tool.
+//! This module checks only what the pipeline cannot see, namely whether there was an answer at all. The pipeline checks
+//! the contract, as for every other tool.
 
 use std::sync::Arc;
 
-use admit::learn::{Answer as Learned, Sample};
-use admit::{Judged, ResultMode, structure};
+use admit::learn::{CallSample, SampleAnswer as Learned};
+use admit::{ResultMode, ToolAdmission, structure_answer};
 use async_trait::async_trait;
-use contract::{CallContext, Code, Content, Output, Raw, ToolError};
-use link::{Answer, Asker, Call, Era, Failed, Link, LinkError, ProgressSink, Resume, Turn};
-use runtime::{Inquiry, Invoker, Origin, Stop};
+use contract::{CallContext, ContentBlock, ErrorCode, RawResult, ToolError, ToolOutput};
+use link::{
+    CallContinuation, CallFailure, CallOutcome, Connection, ConnectionError, ElicitationResponder,
+    ProgressSink, ProtocolEra, UpstreamCall, UpstreamResponse,
+};
+use runtime::{AnswerOrigin, CallInterruption, ElicitationBroker, Invoker};
 use serde_json::{Map, Value};
 
-use crate::parking::{Lot, Running};
+use crate::parking::{ParkedCalls, RunningCall};
 use crate::relay;
-use crate::samples::Recorder;
+use crate::samples::SampleRecorder;
 
-/// Rounds of questions in one call; more is a server that never has enough.
+/// Maximum rounds of elicitation in one call.
 const MAX_ROUNDS: usize = 16;
 
-/// Cheap to clone.
+/// An upstream tool as an [`Invoker`]. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct UpstreamTool {
-    link: Arc<Link>,
+    link: Arc<Connection>,
     upstream: Arc<str>,
     tool: Arc<str>,
-    /// As the server gave it: it may say which arguments go into headers.
+    /// Input schema as the server sent it. It may map arguments to HTTP headers.
     input_schema: Option<Arc<Value>>,
     result: ResultMode,
-    recorder: Option<Arc<Recorder>>,
-    lot: Arc<Lot>,
+    recorder: Option<Arc<SampleRecorder>>,
+    parked_calls: Arc<ParkedCalls>,
 }
 
 impl UpstreamTool {
     pub(crate) fn new(
-        link: Arc<Link>,
+        link: Arc<Connection>,
         upstream: &str,
-        tool: &Judged,
-        recorder: Option<Arc<Recorder>>,
+        tool: &ToolAdmission,
+        recorder: Option<Arc<SampleRecorder>>,
     ) -> Self {
         Self {
             link,
@@ -47,18 +50,23 @@ impl UpstreamTool {
             input_schema: tool.upstream.get("inputSchema").cloned().map(Arc::new),
             result: tool.result,
             recorder,
-            lot: Arc::default(),
+            parked_calls: Arc::default(),
         }
     }
 
-    /// The server's own name of it.
-    pub(crate) fn tool(&self) -> &str {
+    /// Returns the server's own name of the tool.
+    pub(crate) fn tool_name(&self) -> &str {
         &self.tool
     }
 
-    fn output(&self, arguments: &Map<String, Value>, answer: Answer) -> Result<Output, Stop> {
-        let Answer { raw, content, structured, is_error, is_typed } = answer;
-        let raw = Raw {
+    /// Converts an answer to the pipeline's output, and records it as a sample.
+    fn build_output(
+        &self,
+        arguments: &Map<String, Value>,
+        answer: UpstreamResponse,
+    ) -> Result<ToolOutput, CallInterruption> {
+        let UpstreamResponse { raw, content, structured, is_error, is_typed } = answer;
+        let raw = RawResult {
             text: raw.get().into(),
             has_type: is_typed,
             has_content: content.is_some(),
@@ -66,71 +74,74 @@ impl UpstreamTool {
         };
         let content = content.unwrap_or_default();
         if let Some(recorder) = self.recorder.as_ref().filter(|_| !is_error) {
-            let sample = Sample {
+            let sample = CallSample {
                 input: Value::Object(arguments.clone()),
-                answer: learned(structured.as_ref(), &content),
+                answer: to_sample_answer(structured.as_ref(), &content),
             };
             recorder.record(&self.upstream, &self.tool, sample);
         }
         let structured = match structured {
             Some(structured) => Some(structured),
-            // Without an overlay that says how, what is missing is missing: the pipeline says so.
+            // Without a result mode from an overlay, the pipeline reports the missing content.
             None if is_error || self.result == ResultMode::Structured => None,
-            None => match structure(self.result, &content, None) {
+            None => match structure_answer(self.result, &content, None) {
                 Ok(structured) => Some(structured),
-                Err(reason) => return Err(self.broken(&reason, Some(raw.text))),
+                Err(reason) => return Err(self.withhold_answer(&reason, Some(raw.text))),
             },
         };
-        let content = content.into_iter().map(Content::Block).collect();
-        Ok(Output { structured, content, is_error, raw: Some(raw) })
+        let content = content.into_iter().map(ContentBlock::Block).collect();
+        Ok(ToolOutput { structured, content, is_error, raw: Some(raw) })
     }
 
-    fn broken(&self, reason: &str, raw: Option<Arc<str>>) -> Stop {
+    /// Returns the error for a withheld answer. `raw` is kept for people.
+    fn withhold_answer(&self, reason: &str, raw: Option<Arc<str>>) -> CallInterruption {
         let (tool, upstream) = (&self.tool, &self.upstream);
         let message = format!("the answer of `{tool}` of {upstream} is withheld: {reason}");
-        // The name by which the caller knows the tool is added where it is known.
-        let error = ToolError::new(Code::ContractViolation, message)
-            .with("upstream", &**upstream)
-            .with("violation", reason);
-        Stop::Broken { error, raw }
+        // The pipeline adds the catalog name of the tool.
+        let error = ToolError::new(ErrorCode::ContractViolation, message)
+            .with_detail("upstream", &**upstream)
+            .with_detail("violation", reason);
+        CallInterruption::InvalidAnswer { error, raw }
     }
 
-    fn failed(&self, failed: Failed) -> Stop {
-        let Failed { error, raw } = failed;
+    fn convert_failure(&self, failed: CallFailure) -> CallInterruption {
+        let CallFailure { error, raw } = failed;
         let upstream = &self.upstream;
         match error {
-            LinkError::TooLarge { size, limit } => ToolError::new(
-                Code::TooLarge,
-                format!("the answer of {upstream} has over {limit} bytes; ask for less"),
+            ConnectionError::TooLarge { size, limit } => ToolError::new(
+                ErrorCode::TooLarge,
+                format!("the answer of {upstream} is over {limit} bytes; request less data"),
             )
-            .with("limit", limit)
-            .with("size", size)
-            .with("mayHaveRun", true)
+            .with_detail("limit", limit)
+            .with_detail("size", size)
+            .with_detail("mayHaveRun", true)
             .into(),
-            LinkError::TooDeep { .. } | LinkError::Malformed { .. } | LinkError::Inexact { .. } => {
-                self.broken(&error.to_string(), raw.map(|raw| raw.get().into()))
+            ConnectionError::TooDeep { .. } | ConnectionError::ProtocolViolation { .. } | ConnectionError::InexactNumber { .. } => {
+                self.withhold_answer(&error.to_string(), raw.map(|raw| raw.get().into()))
             }
-            // The server's own word on this call, in the protocol's form for it.
-            LinkError::Rejected { code, message } => ToolError::new(
-                Code::ToolFailed,
-                format!("{upstream} refused the call of `{}`: {message}", self.tool),
+            // The server answered this call with a JSON-RPC error.
+            ConnectionError::Rejected { code, message } => ToolError::new(
+                ErrorCode::ToolFailed,
+                format!("{upstream} rejected the call of `{}`: {message}", self.tool),
             )
-            .with("upstream", &**upstream)
-            .with("code", code)
+            .with_detail("upstream", &**upstream)
+            .with_detail("code", code)
             .into(),
-            LinkError::Unavailable { ref reason, may_have_run } => ToolError::new(
-                Code::UpstreamUnavailable,
+            ConnectionError::Unavailable { ref reason, may_have_run } => ToolError::new(
+                ErrorCode::UpstreamUnavailable,
                 if may_have_run {
-                    format!("{upstream} went away during the call, which may have run: {reason}")
+                    format!(
+                        "lost the connection to {upstream} during the call, which may have run: {reason}"
+                    )
                 } else {
-                    format!("{upstream} cannot be reached: {reason}")
+                    format!("failed to reach {upstream}: {reason}")
                 },
             )
-            .with("upstream", &**upstream)
-            .with("mayHaveRun", may_have_run)
+            .with_detail("upstream", &**upstream)
+            .with_detail("mayHaveRun", may_have_run)
             .into(),
-            error => ToolError::new(Code::UpstreamUnavailable, format!("{upstream}: {error}"))
-                .with("upstream", &**upstream)
+            error => ToolError::new(ErrorCode::UpstreamUnavailable, format!("{upstream}: {error}"))
+                .with_detail("upstream", &**upstream)
                 .into(),
         }
     }
@@ -138,97 +149,97 @@ impl UpstreamTool {
 
 #[async_trait]
 impl Invoker for UpstreamTool {
-    fn origin(&self) -> Origin {
-        Origin::Upstream
+    fn origin(&self) -> AnswerOrigin {
+        AnswerOrigin::Upstream
     }
 
     async fn invoke(
         &self,
         arguments: Value,
-        inquiry: &Inquiry,
+        inquiry: &ElicitationBroker,
         ctx: &CallContext,
-    ) -> Result<Output, Stop> {
+    ) -> Result<ToolOutput, CallInterruption> {
         let Value::Object(arguments) = arguments else {
-            // The pipeline hands in what was validated, and every input schema here describes an object.
-            return Err(self.broken("the arguments are no object", None));
+            // Unreachable: the pipeline validates arguments, and every input schema describes an object.
+            return Err(self.withhold_answer("the arguments are not an object", None));
         };
         let arguments = Arc::new(arguments);
-        let mut resume = relay::resumed(inquiry);
+        let mut resume = relay::read_continuation(inquiry);
         for _ in 0..MAX_ROUNDS {
-            let turn = if self.may_be_parked(inquiry) {
-                let running = match self.lot.resume(inquiry)? {
+            let turn = if self.can_be_parked(inquiry) {
+                let running = match self.parked_calls.resume_call(inquiry)? {
                     Some(running) => running,
-                    None => self.start(&arguments, inquiry, ctx, resume.take()),
+                    None => self.start_call(&arguments, inquiry, ctx, resume.take()),
                 };
-                self.lot.wait(running, inquiry).await?
+                self.parked_calls.wait_or_park(running, inquiry).await?
             } else {
-                let asker = Arc::new(relay::Connected(inquiry.clone()));
-                let call = self.call(&arguments, inquiry, ctx, resume.take(), asker);
-                self.link.call_keeping(call).await
+                let asker = Arc::new(relay::ConnectedRelay(inquiry.clone()));
+                let call = self.build_call(&arguments, inquiry, ctx, resume.take(), asker);
+                self.link.call_with_raw_failure(call).await
             };
-            match turn.map_err(|error| self.failed(error))? {
-                Turn::Answer(answer) => return self.output(&arguments, answer),
-                Turn::Ask { requests, state } => {
-                    resume = Some(relay::ask(inquiry, requests, state).await?);
+            match turn.map_err(|error| self.convert_failure(error))? {
+                CallOutcome::Complete(answer) => return self.build_output(&arguments, answer),
+                CallOutcome::InputRequired { requests, state } => {
+                    resume = Some(relay::ask_client(inquiry, requests, state).await?);
                 }
             }
         }
-        let message = format!("{} asks for more after {MAX_ROUNDS} rounds", self.upstream);
-        Err(ToolError::new(Code::UpstreamUnavailable, message).into())
+        let message = format!("{} still requests input after {MAX_ROUNDS} rounds", self.upstream);
+        Err(ToolError::new(ErrorCode::UpstreamUnavailable, message).into())
     }
 }
 
 impl UpstreamTool {
-    /// Only a server of the handshake revisions asks in the middle of its call, and only a client of the later one has to
-    /// be answered first.
-    fn may_be_parked(&self, inquiry: &Inquiry) -> bool {
-        inquiry.comes_in_rounds()
-            && inquiry.abilities() != runtime::Abilities::default()
-            && self.link.era() != Some(Era::Stateless)
+    /// Returns true if the call may have to be parked: the server may send requests during its call (handshake
+    /// revisions), and the client answers them in another request (stateless revision).
+    fn can_be_parked(&self, inquiry: &ElicitationBroker) -> bool {
+        inquiry.is_multi_round()
+            && inquiry.capabilities() != runtime::ClientCapabilities::default()
+            && self.link.era() != Some(ProtocolEra::Stateless)
     }
 
-    fn call<'a>(
+    fn build_call<'a>(
         &'a self,
         arguments: &'a Map<String, Value>,
-        inquiry: &Inquiry,
+        inquiry: &ElicitationBroker,
         ctx: &'a CallContext,
-        resume: Option<Resume>,
-        asker: Arc<dyn Asker>,
-    ) -> Call<'a> {
+        resume: Option<CallContinuation>,
+        asker: Arc<dyn ElicitationResponder>,
+    ) -> UpstreamCall<'a> {
         let sink = ctx.wants_progress().then(|| {
             let ctx = ctx.clone();
-            let sink: ProgressSink = Arc::new(move |progress| ctx.report(progress));
+            let sink: ProgressSink = Arc::new(move |progress| ctx.report_progress(progress));
             sink
         });
-        Call {
+        UpstreamCall {
             input_schema: self.input_schema.as_deref(),
             traceparent: ctx.traceparent.as_deref(),
             progress: sink,
-            abilities: relay::abilities(inquiry),
-            asker: Some(asker),
+            capabilities: relay::client_capabilities(inquiry),
+            responder: Some(asker),
             resume,
-            ..Call::new(&self.tool, arguments)
+            ..UpstreamCall::new(&self.tool, arguments)
         }
     }
 
-    /// The call in a task of its own, because it may outlive this round.
-    fn start(
+    /// Starts the call in its own task, because it may outlive this round.
+    fn start_call(
         &self,
         arguments: &Arc<Map<String, Value>>,
-        inquiry: &Inquiry,
+        inquiry: &ElicitationBroker,
         ctx: &CallContext,
-        resume: Option<Resume>,
-    ) -> Running {
+        resume: Option<CallContinuation>,
+    ) -> RunningCall {
         let (tool, arguments) = (self.clone(), Arc::clone(arguments));
         let (inquiry, ctx) = (inquiry.clone(), ctx.clone());
-        Running::start(async move |queue| {
-            let call = tool.call(&arguments, &inquiry, &ctx, resume, queue);
-            tool.link.call_keeping(call).await
+        RunningCall::start(async move |queue| {
+            let call = tool.build_call(&arguments, &inquiry, &ctx, resume, queue);
+            tool.link.call_with_raw_failure(call).await
         })
     }
 }
 
-fn learned(structured: Option<&Value>, content: &[Value]) -> Learned {
+fn to_sample_answer(structured: Option<&Value>, content: &[Value]) -> Learned {
     match structured {
         Some(structured) => Learned::Structured(structured.clone()),
         None => {

@@ -1,33 +1,33 @@
-//! Upstream servers as live entries of the catalog.
+//! Serves the tools of upstream MCP servers as live entries of the catalog.
 //!
 //! ```text
-//!  link ── tools/list ──► admit ── which may run, under which contract ──► runtime::Catalog ──► every front door
+//!  link ── tools/list ──► admit ── admitted tools with contracts ──► runtime::Catalog ──► every transport
 //!    ▲                      ▲ overlays (contracts/), pins (vouch.lock)
-//!    └────────── calls ◄── UpstreamTool (a runtime::Invoker): the pipeline validates before it leaves and when it returns
+//!    └────── calls ◄── UpstreamTool (a runtime::Invoker): the pipeline validates arguments and answers
 //! ```
 //!
-//! This crate ties the parts together and keeps them current: it opens all connections at once, lists again when a
-//! server says so, and publishes what may be called. It owns no rule of its own: what may run is decided by `admit`, what
-//! a call goes through by `runtime`. Start reading at [`Gateway`], then `UpstreamTool`.
+//! This crate connects these parts and keeps the catalog current: it opens all connections at once, lists tools again
+//! when a server reports a change, and publishes the tools that may be called. It has no rules of its own: `admit`
+//! decides which tools run, `runtime` enforces their contracts. Start reading at [`Gateway`], then `UpstreamTool`.
 
 mod catalog;
 mod error;
 mod gateway;
 mod invoke;
-mod keep;
 mod lockfile;
 mod options;
 mod overlays;
 mod parking;
+mod refresh;
 mod relay;
 mod samples;
 mod upstream;
 
-pub use catalog::Clash;
+pub use catalog::NameClash;
 pub use error::GatewayError;
-pub use gateway::{Base, Gateway};
+pub use gateway::{BaseCatalogBuilder, Gateway};
 pub use lockfile::{LockFile, LockFileError};
-pub use options::{Adjust, Options, UpstreamOptions};
+pub use options::{ConstraintAdjuster, GatewayOptions, UpstreamOptions};
 pub use overlays::{OverlayFileError, read_overlays};
 pub use samples::{SamplesError, read_samples};
-pub use upstream::{Upstream, View};
+pub use upstream::{GatewayUpstream, UpstreamSnapshot};

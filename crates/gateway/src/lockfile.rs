@@ -1,7 +1,7 @@
-//! The pins on disk: `vouch.lock`, which belongs into version control.
+//! Reads and writes the lock file `vouch.lock`, which belongs in version control.
 //!
-//! It is replaced as a whole, so a reader sees the old text or the new one. Whoever changes it holds an advisory lock on
-//! another file meanwhile: a gateway that pins and a person who accepts must not undo each other's change.
+//! The file is replaced atomically, so a reader sees the old text or the new one. A writer holds an advisory lock on
+//! another file, so that a gateway that pins and a person who accepts do not overwrite each other's changes.
 
 use std::fs::File;
 use std::io;
@@ -9,67 +9,70 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use admit::{Pins, PinsError};
+use admit::{PinSet, PinSetError};
 use parking_lot::Mutex;
 use store::files::replace_file;
 
-/// Ten thousand definitions of the largest size that is admitted would be more; nobody reviews such a file.
+/// Maximum size of the lock file. Ten thousand definitions of maximum size would exceed it, but cannot be reviewed.
 const MAX_FILE_BYTES: u64 = 64 * 1024 * 1024;
 
 #[derive(Debug, thiserror::Error)]
 pub enum LockFileError {
-    #[error("cannot read {file}")]
+    #[error("failed to read {file}")]
     Read { file: String, source: io::Error },
-    #[error("{file} is not a file of pins")]
-    Invalid { file: String, source: PinsError },
+    #[error("invalid lock file {file}")]
+    Invalid { file: String, source: PinSetError },
     #[error(
-        "{file} has or would have more than {MAX_FILE_BYTES} bytes; remove the upstreams from it that fill it, or name \
-         the tools that are wanted with `tools` in vouch.toml"
+        "{file} exceeds {MAX_FILE_BYTES} bytes; remove its largest upstreams, or limit their tools with `tools` in \
+         vouch.toml"
     )]
     TooLarge { file: String },
-    #[error("cannot write {file}")]
+    #[error("failed to write {file}")]
     Write { file: String, source: io::Error },
 }
 
-/// Where the pins are.
+/// The lock file of a project.
 #[derive(Clone, Debug)]
 pub struct LockFile {
     path: PathBuf,
     guard: PathBuf,
-    /// The file whose text this process has taken in.
-    known: Arc<Mutex<Stamp>>,
+    /// Stamp of the last version that this process read or wrote.
+    known: Arc<Mutex<LockFileStamp>>,
 }
 
-/// What tells one text of the file from another without reading it.
-type Stamp = Option<(SystemTime, u64)>;
+/// Modification time and size of the file, to detect changes without reading it.
+type LockFileStamp = Option<(SystemTime, u64)>;
 
 impl LockFile {
     pub fn new(path: impl Into<PathBuf>, guard: impl Into<PathBuf>) -> Self {
         Self { path: path.into(), guard: guard.into(), known: Arc::default() }
     }
 
-    /// The pins as they stand; none where there is no file yet.
-    pub fn read(&self) -> Result<Pins, LockFileError> {
-        let fail = |source| LockFileError::Read { file: self.shown(), source };
+    /// Returns the pins on disk; empty if the file does not exist.
+    pub fn read(&self) -> Result<PinSet, LockFileError> {
+        let fail = |source| LockFileError::Read { file: self.display_name(), source };
         match std::fs::metadata(&self.path) {
             Ok(meta) if meta.len() > MAX_FILE_BYTES => {
-                return Err(LockFileError::TooLarge { file: self.shown() });
+                return Err(LockFileError::TooLarge { file: self.display_name() });
             }
             Ok(_) => {}
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Pins::default()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(PinSet::default()),
             Err(error) => return Err(fail(error)),
         }
         let text = std::fs::read_to_string(&self.path).map_err(fail)?;
-        Pins::parse(&text).map_err(|source| LockFileError::Invalid { file: self.shown(), source })
+        PinSet::parse(&text)
+            .map_err(|source| LockFileError::Invalid { file: self.display_name(), source })
     }
 
-    /// Changes the pins as they stand on disk now. `change` gives None where nothing is to be written.
-    pub fn change<T>(
+    /// Changes the pins on disk under the advisory lock.
+    ///
+    /// `change` returns the new pins, or `None` to write nothing, and a value that is passed through.
+    pub fn change_pins<T>(
         &self,
-        change: impl FnOnce(&Pins) -> (Option<Pins>, T),
+        change: impl FnOnce(&PinSet) -> (Option<PinSet>, T),
     ) -> Result<T, LockFileError> {
-        let fail = |source| LockFileError::Write { file: self.shown(), source };
-        // Held until the end of this function; the file itself stays, for the next one.
+        let fail = |source| LockFileError::Write { file: self.display_name(), source };
+        // Locked until the end of this function. The guard file itself is kept.
         let guard = File::options()
             .create(true)
             .truncate(false)
@@ -77,36 +80,36 @@ impl LockFile {
             .open(&self.guard)
             .map_err(fail)?;
         guard.lock().map_err(fail)?;
-        let (pins, told) = change(&self.read()?);
+        let (pins, value) = change(&self.read()?);
         if let Some(pins) = pins {
             let text = pins.to_text();
-            // What nobody could read any more would stop every other upstream, too.
+            // An unreadable lock file would stop every other upstream too.
             if text.len() as u64 > MAX_FILE_BYTES {
-                return Err(LockFileError::TooLarge { file: self.shown() });
+                return Err(LockFileError::TooLarge { file: self.display_name() });
             }
-            let before = self.stamp();
+            let before = self.read_stamp();
             replace_file(&self.path, text.as_bytes()).map_err(fail)?;
             let mut known = self.known.lock();
-            // What others wrote before us is still news.
+            // A change by another process before this write still has to be noticed.
             if *known == before {
-                *known = self.stamp();
+                *known = self.read_stamp();
             }
         }
-        Ok(told)
+        Ok(value)
     }
 
-    /// Whether others have changed the file since we last knew what is in it.
-    pub(crate) fn has_news(&self) -> bool {
-        let now = self.stamp();
+    /// Returns true if another process changed the file since the last call.
+    pub(crate) fn has_external_change(&self) -> bool {
+        let now = self.read_stamp();
         now != std::mem::replace(&mut *self.known.lock(), now)
     }
 
-    fn stamp(&self) -> Stamp {
+    fn read_stamp(&self) -> LockFileStamp {
         let meta = std::fs::metadata(&self.path).ok()?;
         Some((meta.modified().ok()?, meta.len()))
     }
 
-    fn shown(&self) -> String {
+    fn display_name(&self) -> String {
         self.path.file_name().unwrap_or_default().to_string_lossy().into_owned()
     }
 }
@@ -116,25 +119,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_others_wrote_is_news_once_and_what_we_wrote_is_not() {
+    fn reports_external_changes_once_and_own_changes_never() {
         let folder = tempfile::tempdir().expect("a folder");
         let file = || LockFile::new(folder.path().join("vouch.lock"), folder.path().join("guard"));
         let (ours, theirs) = (file(), file());
         let write = |file: &LockFile| {
-            // A file of the same size within one tick of the clock would be the same file to us.
-            let stamp = file.stamp();
-            while file.stamp() == stamp {
-                file.change(|pins| (Some(pins.clone()), ())).expect("it can be written");
+            // A file of equal size written within one clock tick has an equal stamp.
+            let stamp = file.read_stamp();
+            while file.read_stamp() == stamp {
+                file.change_pins(|pins| (Some(pins.clone()), ())).expect("it can be written");
             }
         };
-        assert!(!ours.has_news());
+        assert!(!ours.has_external_change());
         write(&ours);
-        assert!(!ours.has_news() && !ours.clone().has_news());
+        assert!(!ours.has_external_change() && !ours.clone().has_external_change());
         write(&theirs);
         write(&ours);
-        assert!(ours.has_news(), "although we wrote last");
-        assert!(!ours.has_news());
+        assert!(ours.has_external_change(), "external change before our own write");
+        assert!(!ours.has_external_change());
         write(&ours);
-        assert!(!ours.has_news());
+        assert!(!ours.has_external_change());
     }
 }

@@ -1,4 +1,4 @@
-//! What an operator decided about the gateway, resolved and ready to be used.
+//! Resolved options of a gateway and its upstreams.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -7,35 +7,35 @@ use std::time::Duration;
 
 use contract::Constraints;
 
-/// The upstreams, and where what is known of them is kept.
+/// Options of a gateway: its upstreams and their files.
 #[derive(Clone, Debug)]
-pub struct Options {
-    /// Between the name of an upstream and that of its tool.
+pub struct GatewayOptions {
+    /// Separator between the name of an upstream and the name of its tool.
     pub separator: String,
-    /// The folder of the overlays, one folder for each upstream in it.
+    /// Folder of the overlays, with one subfolder per upstream.
     pub contracts: PathBuf,
-    /// The same as people write it, for remedies.
+    /// `contracts` as shown to people in remedies.
     pub contracts_shown: String,
-    /// The file of the pins.
+    /// Path of the lock file (`vouch.lock`).
     pub lock: PathBuf,
-    /// Taken while the file of the pins is changed, so that two processes do not undo each other's change.
+    /// File that is locked while the lock file changes, so that two processes do not overwrite each other's changes.
     pub lock_guard: PathBuf,
-    /// Where answers are kept for `vouch learn`; none are kept without it.
+    /// Folder to record samples for `vouch learn`. No samples are recorded without it.
     pub samples: Option<PathBuf>,
-    /// The operator's word on single tools, on top of what their overlays say.
-    pub adjust: Option<Adjust>,
+    /// The operator's changes to single tools, applied after overlays.
+    pub adjust: Option<ConstraintAdjuster>,
     pub upstreams: Vec<UpstreamOptions>,
 }
 
-type Word = dyn Fn(&str, &mut Constraints) -> bool + Send + Sync;
+type AdjustConstraintsFn = dyn Fn(&str, &mut Constraints) -> bool + Send + Sync;
 
-/// Changes the limits of a tool, which it is told by its name in the catalog; false where the tool is not offered at all.
+/// Adjusts the constraints of a tool, given its name in the catalog. Returns false to exclude the tool.
 #[derive(Clone)]
-pub struct Adjust(Arc<Word>);
+pub struct ConstraintAdjuster(Arc<AdjustConstraintsFn>);
 
-impl Adjust {
-    pub fn new(word: impl Fn(&str, &mut Constraints) -> bool + Send + Sync + 'static) -> Self {
-        Self(Arc::new(word))
+impl ConstraintAdjuster {
+    pub fn new(adjust: impl Fn(&str, &mut Constraints) -> bool + Send + Sync + 'static) -> Self {
+        Self(Arc::new(adjust))
     }
 
     pub(crate) fn apply(&self, tool: &str, constraints: &mut Constraints) -> bool {
@@ -43,24 +43,24 @@ impl Adjust {
     }
 }
 
-impl fmt::Debug for Adjust {
+impl fmt::Debug for ConstraintAdjuster {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Adjust")
+        f.write_str("ConstraintAdjuster")
     }
 }
 
-/// One upstream.
+/// Options of one upstream.
 #[derive(Clone, Debug)]
 pub struct UpstreamOptions {
-    /// Its name is the upstream's.
+    /// Connection options. Their name is the name of the upstream.
     pub link: link::Options,
-    pub policy: admit::Policy,
-    /// How long a listing counts where the server cannot tell that it has changed.
+    pub policy: admit::AdmissionPolicy,
+    /// Interval after which the tools are listed again without a change notification.
     pub relist_after: Duration,
 }
 
 impl UpstreamOptions {
-    pub fn new(link: link::Options, policy: admit::Policy) -> Self {
+    pub fn new(link: link::Options, policy: admit::AdmissionPolicy) -> Self {
         Self { link, policy, relist_after: Duration::from_secs(60) }
     }
 

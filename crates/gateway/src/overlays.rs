@@ -1,4 +1,4 @@
-//! The operator's overlays on disk: `<contracts>/<upstream>/<tool>.json`.
+//! Reads the operator's overlays from disk: `<contracts>/<upstream>/<tool>.json`.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -8,21 +8,22 @@ use std::time::SystemTime;
 
 use admit::{Overlay, OverlayError};
 
-/// Far more than any contract takes; a larger file is something else.
+/// Maximum size of an overlay file, far more than any contract needs.
 const MAX_FILE_BYTES: u64 = 1024 * 1024;
 
-/// Why an overlay cannot be used. `file` is as people write it, below the folder of the overlays.
+/// An error in an overlay file. `file` is the path as shown to people.
 #[derive(Debug, thiserror::Error)]
 pub enum OverlayFileError {
-    #[error("cannot read {file}")]
+    #[error("failed to read {file}")]
     Read { file: String, source: io::Error },
-    #[error("{file} has more than {MAX_FILE_BYTES} bytes, which no overlay has")]
+    #[error("{file} exceeds the overlay limit of {MAX_FILE_BYTES} bytes")]
     TooLarge { file: String },
-    #[error("{file} is not an overlay")]
+    #[error("invalid overlay {file}")]
     Invalid { file: String, source: OverlayError },
 }
 
-/// The overlays of one upstream by the tool's own name; none where there is no folder. `shown` is the folder in messages.
+/// Returns the overlays of one upstream by the server's tool names; empty if the folder does not exist. `shown` is the
+/// folder in messages.
 pub fn read_overlays(
     contracts: &Path,
     shown: &str,
@@ -50,15 +51,16 @@ pub fn read_overlays(
     Ok(overlays)
 }
 
-/// What tells one state of an upstream's folder from another without reading it: each file with its time and size.
-pub(crate) type Stamp = Vec<(OsString, Option<SystemTime>, u64)>;
+/// Name, modification time and size of each file in an upstream's folder, to detect changes without reading them.
+pub(crate) type OverlayFolderStamp = Vec<(OsString, Option<SystemTime>, u64)>;
 
-pub(crate) fn stamp(contracts: &Path, upstream: &str) -> Stamp {
+/// Returns the current stamp of an upstream's folder.
+pub(crate) fn read_stamp(contracts: &Path, upstream: &str) -> OverlayFolderStamp {
     let Ok(entries) = std::fs::read_dir(contracts.join(upstream)) else { return Vec::new() };
     let mut files: Vec<_> = entries
         .flatten()
         .filter_map(|entry| {
-            // Not the entry's own: a link is what it leads to.
+            // Follow symbolic links, unlike the entry's own metadata.
             let meta = std::fs::metadata(entry.path()).ok()?;
             Some((entry.file_name(), meta.modified().ok(), meta.len()))
         })

@@ -1,154 +1,162 @@
-//! Calls that wait between two rounds: a server of the handshake revisions asks in the middle of its call, and the client
-//! answers with another request.
+//! Parks calls between two rounds.
 //!
-//! The server's call goes on in a task of its own. When it asks, the task is parked here under a ticket that the client
-//! carries, sealed, to its next round, which hands the answer in and waits on. A parked call is of this process: after a
-//! restart, or at another instance, the client is told to call again.
+//! A server of a handshake revision sends requests during its call, while a stateless client answers them in another
+//! request. The server's call therefore runs in its own task. When it sends a request, the task is parked under a
+//! ticket, which the client carries, sealed, to its next round. That round delivers the answer and waits on. A parked
+//! call belongs to this process: after a restart, or at another instance, the client gets an error that asks it to call
+//! again.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use contract::{Code, ToolError};
-use link::{Asker, Failed, Turn};
+use contract::{ErrorCode, ToolError};
+use link::{CallFailure, CallOutcome, ElicitationResponder};
 use parking_lot::Mutex;
-use runtime::{Inquiry, Stop};
+use runtime::{CallInterruption, ElicitationBroker};
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
 use crate::relay;
 
-/// A person who has not answered by then will not; what the client carries has expired, too.
-const PATIENCE: Duration = Duration::from_secs(15 * 60);
-/// Each is an open call at a server.
+/// Time after which a parked call ends. The state that the client carries has expired too.
+const PARKING_TIMEOUT: Duration = Duration::from_secs(15 * 60);
+/// Maximum parked calls of one tool. Each is an open call at its server.
 const MAX_PARKED: usize = 1000;
-/// Where the ticket is in what is carried.
-const PARKED: &str = "parked";
-/// The key of the one question of a round.
-const KEY: &str = "question";
+/// Key of the ticket in the carried value.
+const TICKET_KEY: &str = "parked";
+/// Key of the only question of a round.
+const QUESTION_KEY: &str = "question";
 
-type AnswerTo = oneshot::Sender<Result<Value, String>>;
+type AnswerSender = oneshot::Sender<Result<Value, String>>;
 
 /// The parked calls of one tool.
 #[derive(Default)]
-pub(crate) struct Lot {
-    state: Mutex<State>,
+pub(crate) struct ParkedCalls {
+    state: Mutex<ParkedCallMap>,
 }
 
-type State = HashMap<Ticket, Parked>;
+type ParkedCallMap = HashMap<ParkingTicket, ParkedCall>;
 
-struct Parked {
-    running: Running,
-    /// What was asked for, and who waits for it.
+struct ParkedCall {
+    running: RunningCall,
+    /// Method of the request that the call waits for.
     method: String,
-    answer: AnswerTo,
+    answer: AnswerSender,
 }
 
-/// Made of chance: what a client carries may outlive the process, and must not open the call of another one.
+/// Random id of a parked call. It is random because the state that a client carries may outlive the process, and must
+/// not resume the call of another one.
 #[derive(Clone, PartialEq, Eq, Hash)]
-struct Ticket(String);
+struct ParkingTicket(String);
 
-impl Ticket {
+impl ParkingTicket {
     fn new() -> Result<Self, String> {
         let mut bytes = [0; 16];
-        getrandom::fill(&mut bytes)
-            .map_err(|_| "there is no randomness for a ticket".to_owned())?;
+        getrandom::fill(&mut bytes).map_err(|_| "failed to generate a ticket".to_owned())?;
         Ok(Self(format!("{:032x}", u128::from_be_bytes(bytes))))
     }
 }
 
-/// A call in a task of its own. Dropping it ends the call.
-pub(crate) struct Running {
-    task: JoinHandle<Result<Turn, Failed>>,
-    questions: mpsc::Receiver<Asked>,
+/// A call in its own task. Dropping it ends the call.
+pub(crate) struct RunningCall {
+    task: JoinHandle<Result<CallOutcome, CallFailure>>,
+    questions: mpsc::Receiver<RelayedRequest>,
 }
 
-struct Asked {
+struct RelayedRequest {
     method: String,
     params: Value,
-    answer: AnswerTo,
+    answer: AnswerSender,
 }
 
-/// What the server hears if the client brings no answer: of a person, that they declined.
-fn unanswered(method: &str) -> Result<Value, String> {
+/// Returns the answer to a request that the client did not answer. An elicitation counts as declined.
+fn default_answer(method: &str) -> Result<Value, String> {
     match method {
         "elicitation/create" => Ok(json!({"action": "decline"})),
         _ => Err("the client gave no answer".to_owned()),
     }
 }
 
-/// Takes the server's questions to whoever waits for the call.
-pub(crate) struct Queue(mpsc::Sender<Asked>);
+/// Passes the server's requests to the round that waits for the call.
+pub(crate) struct RequestQueue(mpsc::Sender<RelayedRequest>);
 
 #[async_trait]
-impl Asker for Queue {
-    async fn ask(&self, method: &str, params: Value) -> Result<Value, String> {
-        let gone = |_| "nobody waits for this call any more".to_owned();
+impl ElicitationResponder for RequestQueue {
+    async fn respond(&self, method: &str, params: Value) -> Result<Value, String> {
+        let gone = |_| "the call is no longer awaited".to_owned();
         let (answer, answered) = oneshot::channel();
-        let asked = Asked { method: method.to_owned(), params, answer };
+        let asked = RelayedRequest { method: method.to_owned(), params, answer };
         self.0.send(asked).await.map_err(|_| gone(()))?;
         answered.await.map_err(|_| gone(()))?
     }
 }
 
-impl Running {
-    /// Starts a call that asks through the queue it is given.
-    pub(crate) fn start<F>(call: impl FnOnce(Arc<Queue>) -> F) -> Self
+impl RunningCall {
+    /// Starts a call that sends its requests through the given queue.
+    pub(crate) fn start<F>(call: impl FnOnce(Arc<RequestQueue>) -> F) -> Self
     where
-        F: Future<Output = Result<Turn, Failed>> + Send + 'static,
+        F: Future<Output = Result<CallOutcome, CallFailure>> + Send + 'static,
     {
         let (sender, questions) = mpsc::channel(1);
-        Self { task: tokio::spawn(call(Arc::new(Queue(sender)))), questions }
+        Self { task: tokio::spawn(call(Arc::new(RequestQueue(sender)))), questions }
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningCall {
     fn drop(&mut self) {
         self.task.abort();
     }
 }
 
-impl Lot {
-    /// The call that this round goes on with; None if it is the first one.
-    pub(crate) fn resume(&self, inquiry: &Inquiry) -> Result<Option<Running>, ToolError> {
-        let Some(ticket) = inquiry.carried().and_then(|carried| carried.get(PARKED)) else {
+impl ParkedCalls {
+    /// Returns the parked call that this round continues, after delivering the client's answer; `None` in a first
+    /// round.
+    ///
+    /// Returns an error if the call has ended.
+    pub(crate) fn resume_call(
+        &self,
+        inquiry: &ElicitationBroker,
+    ) -> Result<Option<RunningCall>, ToolError> {
+        let Some(ticket) = inquiry.carried_state().and_then(|carried| carried.get(TICKET_KEY))
+        else {
             return Ok(None);
         };
-        let ticket = ticket.as_str().map(|ticket| Ticket(ticket.to_owned()));
+        let ticket = ticket.as_str().map(|ticket| ParkingTicket(ticket.to_owned()));
         let parked = ticket.and_then(|ticket| self.state.lock().remove(&ticket));
-        let Some(Parked { running, method, answer }) = parked else {
+        let Some(ParkedCall { running, method, answer }) = parked else {
             return Err(ToolError::new(
-                Code::UpstreamUnavailable,
-                "the call that asked has ended meanwhile; call again without requestState",
+                ErrorCode::UpstreamUnavailable,
+                "the parked call has ended; call again without requestState",
             ));
         };
-        let given = inquiry.answers().remove(KEY);
-        let _ = answer.send(given.map_or_else(|| unanswered(&method), Ok));
+        let given = inquiry.upstream_answers().remove(QUESTION_KEY);
+        let _ = answer.send(given.map_or_else(|| default_answer(&method), Ok));
         Ok(Some(running))
     }
 
-    /// Waits for the call's end, or parks it at its next question.
-    pub(crate) async fn wait(
+    /// Waits for the call to end, or parks it at its next request.
+    pub(crate) async fn wait_or_park(
         self: &Arc<Self>,
-        mut running: Running,
-        inquiry: &Inquiry,
-    ) -> Result<Result<Turn, Failed>, Stop> {
+        mut running: RunningCall,
+        inquiry: &ElicitationBroker,
+    ) -> Result<Result<CallOutcome, CallFailure>, CallInterruption> {
         loop {
             let asked = tokio::select! {
                 biased;
                 Some(asked) = running.questions.recv() => asked,
                 ended = &mut running.task => {
                     return ended.map_err(|_| {
-                        ToolError::new(Code::InternalError, "the call ended unexpectedly").into()
+                        ToolError::new(ErrorCode::InternalError, "the call ended unexpectedly").into()
                     });
                 }
             };
-            let Asked { method, params, answer } = asked;
-            match self.put(inquiry, &method, params).await {
+            let RelayedRequest { method, params, answer } = asked;
+            match self.relay_request(inquiry, &method, params).await {
                 Ok((ticket, stop)) => {
-                    self.park(ticket, Parked { running, method, answer });
+                    self.park_call(ticket, ParkedCall { running, method, answer });
                     return Err(stop);
                 }
                 Err(reason) => drop(answer.send(Err(reason))),
@@ -156,31 +164,31 @@ impl Lot {
         }
     }
 
-    /// The question as the client gets it, or why it cannot be put.
-    async fn put(
+    /// Returns the question for the client with its ticket, or an error message for the server.
+    async fn relay_request(
         &self,
-        inquiry: &Inquiry,
+        inquiry: &ElicitationBroker,
         method: &str,
         params: Value,
-    ) -> Result<(Ticket, Stop), String> {
+    ) -> Result<(ParkingTicket, CallInterruption), String> {
         if self.state.lock().len() >= MAX_PARKED {
-            return Err("too many calls wait for an answer".to_owned());
+            return Err("too many parked calls".to_owned());
         }
-        let ticket = Ticket::new()?;
-        let question =
-            relay::question(KEY.to_owned(), method, params).map_err(|error| error.message)?;
-        match inquiry.ask_carrying(vec![question], json!({PARKED: ticket.0})).await {
-            Err(stop @ Stop::Ask { .. }) => Ok((ticket, stop)),
-            Err(Stop::Fail(error)) => Err(error.message),
-            _ => Err("the client cannot be asked that".to_owned()),
+        let ticket = ParkingTicket::new()?;
+        let question = relay::build_question(QUESTION_KEY.to_owned(), method, params)
+            .map_err(|error| error.message)?;
+        match inquiry.elicit_with_state(vec![question], json!({TICKET_KEY: ticket.0})).await {
+            Err(stop @ CallInterruption::Elicit { .. }) => Ok((ticket, stop)),
+            Err(CallInterruption::Fail(error)) => Err(error.message),
+            _ => Err("the request cannot be relayed to the client".to_owned()),
         }
     }
 
-    fn park(self: &Arc<Self>, ticket: Ticket, parked: Parked) {
+    fn park_call(self: &Arc<Self>, ticket: ParkingTicket, parked: ParkedCall) {
         self.state.lock().insert(ticket.clone(), parked);
         let lot = Arc::downgrade(self);
         tokio::spawn(async move {
-            tokio::time::sleep(PATIENCE).await;
+            tokio::time::sleep(PARKING_TIMEOUT).await;
             if let Some(lot) = lot.upgrade() {
                 lot.state.lock().remove(&ticket);
             }

@@ -1,69 +1,74 @@
-//! Questions of a server on their way to the person behind the call, and the answers back.
+//! Relays a server's elicitation requests to the client that made the call, and returns the answers.
 //!
-//! | the server is | a connected person | a person who comes in rounds |
+//! | server | client of a handshake revision | client of the stateless revision |
 //! |---|---|---|
-//! | of the handshake revisions: it asks in the middle of its call | asked over the connection ([`Connected`]) | the call is parked until the next round ([`crate::parking`]) |
-//! | stateless: it ends its call with questions and a state | asked, then the call goes on with the state ([`ask`]) | the state is sealed and comes back with the next round ([`resumed`]) |
+//! | handshake: sends requests during its call | asked over the connection ([`ConnectedRelay`]) | the call is parked until the next round ([`crate::parking`]) |
+//! | stateless: ends its call with requests and a state | asked, then the call continues with the state ([`ask_client`]) | the state is sealed and returns with the next round ([`read_continuation`]) |
 
 use async_trait::async_trait;
-use contract::{Code, ToolError};
-use link::{Abilities, Asker, Resume};
-use runtime::{Inquiry, Question, QuestionKind, Stop};
+use contract::{ErrorCode, ToolError};
+use link::{CallContinuation, CallerCapabilities, ElicitationResponder};
+use runtime::{CallInterruption, ElicitationBroker, ElicitationKind, ElicitationRequest};
 use serde_json::{Map, Value, json};
 
-/// Where the server's own state is in what is carried.
-const STATE: &str = "state";
+/// Key of the server's state in the carried value.
+const STATE_KEY: &str = "state";
 
-pub(crate) fn abilities(inquiry: &Inquiry) -> Abilities {
-    let runtime::Abilities { elicitation, sampling, roots, .. } = inquiry.abilities();
-    Abilities { elicitation, sampling, roots }
+pub(crate) fn client_capabilities(inquiry: &ElicitationBroker) -> CallerCapabilities {
+    let runtime::ClientCapabilities { elicitation, sampling, roots, .. } = inquiry.capabilities();
+    CallerCapabilities { elicitation, sampling, roots }
 }
 
-/// Asks a person who is connected while the call runs.
-pub(crate) struct Connected(pub(crate) Inquiry);
+/// Relays requests to a client that is connected while the call runs.
+pub(crate) struct ConnectedRelay(pub(crate) ElicitationBroker);
 
 #[async_trait]
-impl Asker for Connected {
-    async fn ask(&self, method: &str, params: Value) -> Result<Value, String> {
-        self.0.relay(method, params).await
+impl ElicitationResponder for ConnectedRelay {
+    async fn respond(&self, method: &str, params: Value) -> Result<Value, String> {
+        self.0.relay_request(method, params).await
     }
 }
 
-/// What this round brings to a stateless server that asked in the round before.
-pub(crate) fn resumed(inquiry: &Inquiry) -> Option<Resume> {
-    let carried = inquiry.carried()?.get(STATE)?;
-    let answers = inquiry.answers().into_iter().collect();
-    Some(Resume { state: carried.as_str().map(str::to_owned), answers })
+/// Returns the answers and the state for a stateless server that sent requests in the previous round.
+pub(crate) fn read_continuation(inquiry: &ElicitationBroker) -> Option<CallContinuation> {
+    let carried = inquiry.carried_state()?.get(STATE_KEY)?;
+    let answers = inquiry.upstream_answers().into_iter().collect();
+    Some(CallContinuation { state: carried.as_str().map(str::to_owned), answers })
 }
 
-/// Puts the questions with which a stateless server ended its call.
-pub(crate) async fn ask(
-    inquiry: &Inquiry,
+/// Relays the requests with which a stateless server ended its call. Returns its continuation.
+pub(crate) async fn ask_client(
+    inquiry: &ElicitationBroker,
     requests: Map<String, Value>,
     state: Option<String>,
-) -> Result<Resume, Stop> {
+) -> Result<CallContinuation, CallInterruption> {
     let questions = requests
         .into_iter()
         .map(|(key, mut request)| {
             let method = request["method"].as_str().unwrap_or_default().to_owned();
-            question(key, &method, request["params"].take())
+            build_question(key, &method, request["params"].take())
         })
         .collect::<Result<Vec<_>, _>>()?;
-    let answers = inquiry.ask_carrying(questions, json!({STATE: state})).await?;
-    Ok(Resume { state, answers: answers.into_iter().collect() })
+    let answers = inquiry.elicit_with_state(questions, json!({STATE_KEY: state})).await?;
+    Ok(CallContinuation { state, answers: answers.into_iter().collect() })
 }
 
-pub(crate) fn question(key: String, method: &str, params: Value) -> Result<Question, ToolError> {
+/// Builds the question for the client from a server's request. Errors for a method that cannot be relayed.
+pub(crate) fn build_question(
+    key: String,
+    method: &str,
+    params: Value,
+) -> Result<ElicitationRequest, ToolError> {
     let kind = match method {
-        "elicitation/create" => QuestionKind::Elicitation(params),
-        "sampling/createMessage" => QuestionKind::Sampling(params),
-        "roots/list" => QuestionKind::Roots,
+        "elicitation/create" => ElicitationKind::RawElicitation(params),
+        "sampling/createMessage" => ElicitationKind::Sampling(params),
+        "roots/list" => ElicitationKind::Roots,
         _ => {
             return Err(ToolError::new(
-                Code::UpstreamUnavailable,
-                "the server asks what cannot be passed on to a client",
+                ErrorCode::UpstreamUnavailable,
+                "the server sent a request that cannot be relayed to a client",
             ));
         }
     };
-    Ok(Question { key, kind })
+    Ok(ElicitationRequest { key, kind })
 }

@@ -1,6 +1,7 @@
-//! Answers that are kept to learn a contract from: `<folder>/<upstream>/<tool>.jsonl`, one call a line.
+//! Samples on disk, for learning contracts: `<folder>/<upstream>/<tool>.jsonl`, one call per line.
 //!
-//! They hold what tools answered, so they lie in the project's state folder, which no tool can read and git ignores.
+//! Samples contain real answers, so they are stored in the project's state folder, which no tool can read and git
+//! ignores.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::{DirBuilder, File};
@@ -9,22 +10,22 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use admit::learn::{Sample, Samples};
+use admit::learn::{CallSample, SampleSet};
 use parking_lot::Mutex;
 use tokio::task::JoinSet;
 
 #[derive(Debug, thiserror::Error)]
-#[error("cannot read the samples in {file}")]
+#[error("failed to read the samples of {file}")]
 pub struct SamplesError {
     file: String,
     source: io::Error,
 }
 
-/// What was kept of an upstream's tools, by the tool's own name. A line that is torn or not ours is left out.
+/// Returns the samples of an upstream by the server's tool names. Invalid and incomplete lines are skipped.
 pub fn read_samples(
     folder: &Path,
     upstream: &str,
-) -> Result<BTreeMap<String, Samples>, SamplesError> {
+) -> Result<BTreeMap<String, SampleSet>, SamplesError> {
     let mut all = BTreeMap::new();
     let folder = folder.join(upstream);
     let fail = |source| SamplesError { file: upstream.to_owned(), source };
@@ -38,63 +39,65 @@ pub fn read_samples(
         let Some(tool) = name.to_str().and_then(|name| name.strip_suffix(".jsonl")) else {
             continue;
         };
-        all.insert(tool.to_owned(), read(&folder.join(&name)).map_err(fail)?);
+        all.insert(tool.to_owned(), read_sample_file(&folder.join(&name)).map_err(fail)?);
     }
     Ok(all)
 }
 
-fn read(path: &Path) -> io::Result<Samples> {
-    let mut samples = Samples::default();
+fn read_sample_file(path: &Path) -> io::Result<SampleSet> {
+    let mut samples = SampleSet::default();
     let file = match File::open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(samples),
         Err(error) => return Err(error),
     };
     for line in BufReader::new(file).lines() {
-        if let Ok(sample) = serde_json::from_str::<Sample>(&line?) {
+        if let Ok(sample) = serde_json::from_str::<CallSample>(&line?) {
             samples.push(sample);
         }
     }
     Ok(samples)
 }
 
-/// Keeps answers as they come. What teaches nothing new is not kept.
-pub(crate) struct Recorder {
+/// Records answers as samples, except duplicates and those over the limits.
+pub(crate) struct SampleRecorder {
     folder: PathBuf,
-    known: Mutex<HashMap<(String, String), Samples>>,
+    known: Mutex<HashMap<(String, String), SampleSet>>,
     writing: Mutex<JoinSet<()>>,
 }
 
-impl Recorder {
+impl SampleRecorder {
     pub(crate) fn new(folder: PathBuf) -> Self {
         Self { folder, known: Mutex::default(), writing: Mutex::default() }
     }
 
-    /// Off the threads that serve connections. A sample that cannot be kept is no reason to fail the call.
-    pub(crate) fn record(self: &Arc<Self>, upstream: &str, tool: &str, sample: Sample) {
+    /// Records a sample on a blocking thread. An error is logged and does not fail the call.
+    pub(crate) fn record(self: &Arc<Self>, upstream: &str, tool: &str, sample: CallSample) {
         let (recorder, upstream, tool) = (Arc::clone(self), upstream.to_owned(), tool.to_owned());
         let mut writing = self.writing.lock();
         while writing.try_join_next().is_some() {}
         writing.spawn_blocking(move || {
-            if let Err(error) = recorder.keep(&upstream, &tool, sample) {
-                tracing::warn!(upstream, tool, %error, "a sample could not be kept");
+            if let Err(error) = recorder.append_sample(&upstream, &tool, sample) {
+                tracing::warn!(upstream, tool, %error, "failed to record sample");
             }
         });
     }
 
-    /// Waits until all that was recorded is on disk.
+    /// Waits until all recorded samples are on disk.
     pub(crate) async fn flush(&self) {
         let writing = std::mem::take(&mut *self.writing.lock());
         writing.join_all().await;
     }
 
-    fn keep(&self, upstream: &str, tool: &str, sample: Sample) -> io::Result<()> {
+    fn append_sample(&self, upstream: &str, tool: &str, sample: CallSample) -> io::Result<()> {
         let folder = self.folder.join(upstream);
         let path = folder.join(format!("{tool}.jsonl"));
         let mut known = self.known.lock();
         let samples = match known.entry((upstream.to_owned(), tool.to_owned())) {
             std::collections::hash_map::Entry::Occupied(entry) => entry.into_mut(),
-            std::collections::hash_map::Entry::Vacant(entry) => entry.insert(read(&path)?),
+            std::collections::hash_map::Entry::Vacant(entry) => {
+                entry.insert(read_sample_file(&path)?)
+            }
         };
         let mut line = serde_json::to_string(&sample)?;
         if !samples.push(sample) {

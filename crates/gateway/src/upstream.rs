@@ -1,82 +1,83 @@
-//! One upstream: its connection, and what the last look at its tools found.
+//! One upstream: its connection, and the result of its last refresh.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use admit::{Admission, Judged, Pins, Policy};
-use contract::{Code, Contract};
+use admit::{Admission, AdmissionPolicy, PinSet, ToolAdmission};
+use contract::{Contract, ErrorCode};
 use jiff::Timestamp;
-use link::{Link, LinkError, Server, Status};
+use link::{Connection, ConnectionError, ConnectionStatus, ServerInfo};
 use parking_lot::RwLock;
 use serde_json::Value;
 use tokio::sync::{Semaphore, watch};
 
 use crate::invoke::UpstreamTool;
 use crate::overlays;
-use crate::samples::Recorder;
-use crate::{Adjust, GatewayError, LockFile, UpstreamOptions, read_overlays};
+use crate::samples::SampleRecorder;
+use crate::{ConstraintAdjuster, GatewayError, LockFile, UpstreamOptions, read_overlays};
 
-/// For a listing, on top of the time to connect.
+/// Time limit of a listing, in addition to the connect timeout.
 const LISTING_LIMIT: Duration = Duration::from_secs(30);
 
-/// What an upstream's tools can answer beside what every tool can.
-const ERRORS: &[Code] = &[Code::ToolFailed, Code::ContractViolation, Code::UpstreamUnavailable];
+/// Error codes of upstream tools, in addition to those of every tool.
+const UPSTREAM_ERRORS: &[ErrorCode] =
+    &[ErrorCode::ToolFailed, ErrorCode::ContractViolation, ErrorCode::UpstreamUnavailable];
 
 /// One upstream server.
-pub struct Upstream {
+pub struct GatewayUpstream {
     options: UpstreamOptions,
-    link: Arc<Link>,
-    site: Site,
-    view: RwLock<Arc<View>>,
-    /// How often it has been looked at.
-    looks: watch::Sender<u64>,
+    link: Arc<Connection>,
+    site: GatewayContext,
+    view: RwLock<Arc<UpstreamSnapshot>>,
+    /// Number of refreshes.
+    refreshes: watch::Sender<u64>,
 }
 
-/// Where an upstream's tools go in the catalog, and where the operator's word on them is.
+/// Settings and resources that all upstreams of a gateway share.
 #[derive(Clone)]
-pub(crate) struct Site {
+pub(crate) struct GatewayContext {
     pub(crate) separator: String,
     pub(crate) contracts: std::path::PathBuf,
     pub(crate) contracts_shown: String,
     pub(crate) lock: LockFile,
-    pub(crate) adjust: Option<Adjust>,
-    pub(crate) recorder: Option<Arc<Recorder>>,
-    /// Turns to judge a list.
+    pub(crate) adjust: Option<ConstraintAdjuster>,
+    pub(crate) recorder: Option<Arc<SampleRecorder>>,
+    /// Limits concurrent admissions.
     pub(crate) judging: Arc<Semaphore>,
 }
 
-/// What is known of an upstream now.
+/// The result of the last refresh of an upstream.
 #[derive(Clone, Default)]
-pub struct View {
-    pub server: Option<Server>,
-    /// The judgement on the last listing. It stays when the server goes: its tools are offered on, and a call heals the
-    /// connection or says that the server is gone.
+pub struct UpstreamSnapshot {
+    pub server: Option<ServerInfo>,
+    /// Admission of the last listing. It is kept while the server is down: its tools stay offered, and a call
+    /// reconnects or fails.
     pub admission: Option<Arc<Admission>>,
-    /// Why the last look found nothing, in words that are safe to show.
+    /// Error of the last refresh, safe to show.
     pub failure: Option<String>,
-    pub(crate) offers: BTreeMap<String, Arc<Offer>>,
+    pub(crate) offers: BTreeMap<String, Arc<OfferedTool>>,
 }
 
-/// A tool as the catalog takes it.
-pub(crate) struct Offer {
+/// An admitted tool, ready for the catalog.
+pub(crate) struct OfferedTool {
     pub(crate) contract: Arc<Contract>,
     pub(crate) invoker: Arc<UpstreamTool>,
-    /// What it was made from; while that is the same, it need not be made again.
+    /// Digests of its sources. The offer is reused while they are unchanged.
     made_from: Vec<String>,
 }
 
-/// Whether what a look finds is pinned, or only looked at.
+/// Selects whether a refresh writes pins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Pinning {
+pub(crate) enum PinWriteMode {
     Write,
     ReadOnly,
 }
 
-impl Upstream {
-    pub(crate) fn new(options: UpstreamOptions, site: Site) -> Self {
-        let link = Link::new(options.link.clone());
-        Self { options, link, site, view: RwLock::default(), looks: watch::Sender::new(0) }
+impl GatewayUpstream {
+    pub(crate) fn new(options: UpstreamOptions, site: GatewayContext) -> Self {
+        let link = Connection::new(options.link.clone());
+        Self { options, link, site, view: RwLock::default(), refreshes: watch::Sender::new(0) }
     }
 
     pub fn name(&self) -> &str {
@@ -87,59 +88,60 @@ impl Upstream {
         &self.options
     }
 
-    pub fn link(&self) -> &Arc<Link> {
+    pub fn connection(&self) -> &Arc<Connection> {
         &self.link
     }
 
-    pub fn view(&self) -> Arc<View> {
+    /// Returns the result of the last refresh.
+    pub fn snapshot(&self) -> Arc<UpstreamSnapshot> {
         Arc::clone(&self.view.read())
     }
 
-    /// Lists and judges the tools. A failure is in the view, and leaves the last judgement as it was.
-    pub(crate) async fn look(&self, pinning: Pinning) {
-        let before = self.view();
-        let view = match self.examine(&before, pinning).await {
+    /// Lists and admits the tools. A failure is recorded in the snapshot and keeps the last admission.
+    pub(crate) async fn refresh(&self, pinning: PinWriteMode) {
+        let before = self.snapshot();
+        let view = match self.list_and_admit(&before, pinning).await {
             Ok(view) => view,
             Err(failure) => {
-                // It is tried again and again; the same words need not be.
+                // The refresh is retried; warn only once about one failure.
                 if before.failure.as_deref() == Some(failure.as_str()) {
-                    tracing::debug!(upstream = self.name(), failure, "still not listed");
+                    tracing::debug!(upstream = self.name(), failure, "still failing to list tools");
                 } else {
-                    tracing::warn!(
-                        upstream = self.name(),
-                        failure,
-                        "the tools could not be listed"
-                    );
+                    tracing::warn!(upstream = self.name(), failure, "failed to list tools");
                 }
-                View { failure: Some(failure), ..(*before).clone() }
+                UpstreamSnapshot { failure: Some(failure), ..(*before).clone() }
             }
         };
         *self.view.write() = Arc::new(view);
-        self.looks.send_modify(|looks| *looks += 1);
+        self.refreshes.send_modify(|refreshes| *refreshes += 1);
     }
 
-    /// What tells one state of its overlays on disk from another.
-    pub(crate) fn overlays_stamp(&self) -> overlays::Stamp {
-        overlays::stamp(&self.site.contracts, self.name())
+    /// Returns the current stamp of its overlay folder.
+    pub(crate) fn read_overlay_stamp(&self) -> overlays::OverlayFolderStamp {
+        overlays::read_stamp(&self.site.contracts, self.name())
     }
 
-    /// Waits until it has been looked at once.
-    pub(crate) async fn looked_at(&self) {
-        // The sender lives as long as we do.
-        let _ = self.looks.subscribe().wait_for(|looks| *looks > 0).await;
+    /// Waits until it has been refreshed once.
+    pub(crate) async fn wait_until_refreshed(&self) {
+        // The sender lives as long as `self`, so waiting cannot fail.
+        let _ = self.refreshes.subscribe().wait_for(|refreshes| *refreshes > 0).await;
     }
 
-    async fn examine(&self, before: &Arc<View>, pinning: Pinning) -> Result<View, String> {
+    async fn list_and_admit(
+        &self,
+        before: &Arc<UpstreamSnapshot>,
+        pinning: PinWriteMode,
+    ) -> Result<UpstreamSnapshot, String> {
         let limit = self.options.link.connect_timeout + LISTING_LIMIT;
-        let tools = match tokio::time::timeout(limit, self.link.tools()).await {
+        let tools = match tokio::time::timeout(limit, self.link.list_tools()).await {
             Ok(Ok(tools)) => tools,
-            Ok(Err(error)) => return Err(told(&error)),
+            Ok(Err(error)) => return Err(format_link_error(&error)),
             Err(_) => {
-                return Err(format!("it did not list its tools within {} s", limit.as_secs()));
+                return Err(format!("tools not listed within {} s", limit.as_secs()));
             }
         };
         let server = match self.link.status() {
-            Status::Connected(server) => Some(server),
+            ConnectionStatus::Connected(server) => Some(server),
             _ => before.server.clone(),
         };
         let (site, options) = (self.site.clone(), self.options.clone());
@@ -147,78 +149,89 @@ impl Upstream {
         let Ok(_turn) = self.site.judging.acquire().await else {
             return Err("the gateway is closing".to_owned());
         };
-        // Judging thousands of tools takes a while, and reads and writes files.
-        let judged = tokio::task::spawn_blocking(move || {
-            let admission = judge(&site, &options, &tools, before.admission.as_deref(), pinning)?;
-            let offers = offers(&site, &options, &link, &admission, &before.offers);
+        // Admitting thousands of tools takes a while, and reads and writes files.
+        let admitted = tokio::task::spawn_blocking(move || {
+            let admission =
+                admit_listing(&site, &options, &tools, before.admission.as_deref(), pinning)?;
+            let offers = build_offers(&site, &options, &link, &admission, &before.offers);
             Ok::<_, GatewayError>((Arc::new(admission), offers))
         });
-        let judged = judged.await.map_err(|_| "its tools could not be judged".to_owned())?;
-        let (admission, offers) = judged.map_err(|error| in_one_line(&error))?;
-        Ok(View { server, admission: Some(admission), failure: None, offers })
+        let admitted = admitted.await.map_err(|_| "failed to admit the tools".to_owned())?;
+        let (admission, offers) = admitted.map_err(|error| format_error_chain(&error))?;
+        Ok(UpstreamSnapshot { server, admission: Some(admission), failure: None, offers })
     }
 }
 
-fn told(error: &LinkError) -> String {
+fn format_link_error(error: &ConnectionError) -> String {
     error.to_string()
 }
 
-fn in_one_line(error: &dyn std::error::Error) -> String {
+/// Returns the error and its sources in one line.
+fn format_error_chain(error: &dyn std::error::Error) -> String {
     contract::text::one_line(&contract::text::error_chain(error))
 }
 
-fn judge(
-    site: &Site,
+/// Admits a listing and, if requested, writes the pins.
+///
+/// If writing fails, pinned tools still run and new ones are quarantined.
+fn admit_listing(
+    site: &GatewayContext,
     options: &UpstreamOptions,
     tools: &[Value],
     before: Option<&Admission>,
-    pinning: Pinning,
+    pinning: PinWriteMode,
 ) -> Result<Admission, GatewayError> {
     let name = options.name();
     let overlays = read_overlays(&site.contracts, &site.contracts_shown, name)?;
-    let upstream = admit::Upstream::new(name).with_contracts(&site.contracts_shown);
+    let upstream = admit::UpstreamIdentity::new(name).with_contracts(&site.contracts_shown);
     let pins = site.lock.read()?;
-    let judged = match before {
-        Some(before) => admit::readmit(before, &upstream, tools, &overlays, &pins, &options.policy),
-        None => admit::admit(&upstream, tools, &overlays, &pins, &options.policy),
+    let admission = match before {
+        Some(before) => {
+            admit::readmit_tools(before, &upstream, tools, &overlays, &pins, &options.policy)
+        }
+        None => admit::admit_tools(&upstream, tools, &overlays, &pins, &options.policy),
     };
-    if pinning == Pinning::ReadOnly {
-        return Ok(judged);
+    if pinning == PinWriteMode::ReadOnly {
+        return Ok(admission);
     }
-    // The rules have been asked; only the pins may be others by now. Nobody waits for a long list while the file is held.
-    let again = |pins: &Pins, policy: &Policy| {
-        admit::readmit(&judged, &upstream, tools, &overlays, pins, policy)
+    // The tools are already assessed; only the pins may have changed. This keeps the lock short for a long list.
+    let again = |pins: &PinSet, policy: &AdmissionPolicy| {
+        admit::readmit_tools(&admission, &upstream, tools, &overlays, pins, policy)
     };
-    let pinned = site.lock.change(|pins| {
+    let pinned = site.lock.change_pins(|pins| {
         let admission = again(pins, &options.policy);
         (pins.update(&admission, Timestamp::now()), admission)
     });
     match pinned {
         Ok(admission) => Ok(admission),
-        // What was pinned before still holds. What is new could become something else unseen, so it waits.
+        // Existing pins still hold. New tools are quarantined, because an unpinned tool could change unnoticed.
         Err(error) => {
             let pins = site.lock.read()?;
             if pins.upstream(name).is_none() {
                 return Err(error.into());
             }
-            tracing::warn!(upstream = name, error = in_one_line(&error), "pins are not written");
-            Ok(again(&pins, &Policy { hold_new: true, ..options.policy.clone() }))
+            tracing::warn!(
+                upstream = name,
+                error = format_error_chain(&error),
+                "failed to write pins"
+            );
+            Ok(again(&pins, &AdmissionPolicy { hold_new: true, ..options.policy.clone() }))
         }
     }
 }
 
-/// The tools that run, as the catalog takes them. What has not changed is taken over: compiled schemas are costly.
-fn offers(
-    site: &Site,
+/// Returns the runnable tools by catalog name. Unchanged ones are reused, because compiling schemas is expensive.
+fn build_offers(
+    site: &GatewayContext,
     options: &UpstreamOptions,
-    link: &Arc<Link>,
+    link: &Arc<Connection>,
     admission: &Admission,
-    before: &BTreeMap<String, Arc<Offer>>,
-) -> BTreeMap<String, Arc<Offer>> {
-    let offer = |tool: &Judged| {
-        // Not the definition: where `observe` mends what cannot be run, the contract has it.
+    before: &BTreeMap<String, Arc<OfferedTool>>,
+) -> BTreeMap<String, Arc<OfferedTool>> {
+    let offer = |tool: &ToolAdmission| {
+        // Use the contract, not the definition: observe mode repairs schemas only in the contract.
         let admitted = tool.contract.as_ref()?;
-        let mark = mark(tool);
+        let mark = observed_rule(tool);
         let made_from = [&tool.digest, admitted.digest(), &format!("{:?}", tool.result)]
             .map(str::to_owned)
             .into_iter()
@@ -235,20 +248,24 @@ fn offers(
         {
             return None;
         }
-        let contract = Arc::new(admitted.offered_as(name.clone(), constraints, ERRORS));
+        let contract = Arc::new(admitted.with_name_and_constraints(
+            name.clone(),
+            constraints,
+            UPSTREAM_ERRORS,
+        ));
         let invoker = Arc::new(UpstreamTool::new(
             Arc::clone(link),
             options.name(),
             tool,
             site.recorder.clone(),
         ));
-        Some((name, Arc::new(Offer { contract, invoker, made_from })))
+        Some((name, Arc::new(OfferedTool { contract, invoker, made_from })))
     };
-    admission.running().filter_map(offer).collect()
+    admission.runnable_tools().filter_map(offer).collect()
 }
 
-/// A tool that only `observe` lets run says so, where constraints are published.
-fn mark(tool: &Judged) -> Option<String> {
+/// Returns a rule for the published constraints that marks a tool running only because of observe mode.
+fn observed_rule(tool: &ToolAdmission) -> Option<String> {
     tool.observed.then(|| {
         let rules: Vec<_> = tool.reasons.iter().map(|reason| reason.rule.to_string()).collect();
         format!("observed: would be {} ({})", tool.state.as_str(), rules.join(", "))

@@ -1,26 +1,27 @@
-//! Names that no path may hold, as a value: another pack adds its own.
+//! The deny list: file and folder names that no path may contain. Packs add their own patterns.
 
 use contract::text;
 
-/// Patterns over single names, `*` for any characters; letter case does not count.
+/// Case-insensitive patterns for single path components; `*` matches any characters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DenyList {
     patterns: Vec<String>,
 }
 
 impl Default for DenyList {
-    /// Environment files, secrets and credentials, keys, and the insides of Git.
+    /// Returns the default list: environment files, secrets, credentials, keys, and Git internals.
     fn default() -> Self {
         [".env*", "*secret*", "*credential*", ".git", "secrets", "*.key", "*.pem"]
             .into_iter()
-            .fold(Self { patterns: Vec::new() }, Self::with)
+            .fold(Self { patterns: Vec::new() }, Self::with_pattern)
     }
 }
 
 impl DenyList {
+    /// Adds a pattern.
     #[must_use]
-    pub fn with(mut self, pattern: &str) -> Self {
-        self.patterns.push(fold(pattern));
+    pub fn with_pattern(mut self, pattern: &str) -> Self {
+        self.patterns.push(fold_name(pattern));
         self
     }
 
@@ -28,19 +29,19 @@ impl DenyList {
         self.patterns.iter().map(String::as_str)
     }
 
-    /// The pattern that denies this name, as the error.
-    pub fn check(&self, name: &str) -> Result<(), String> {
-        let name = fold(name);
-        match self.patterns.iter().find(|pattern| matches(pattern, &name)) {
+    /// Returns the pattern that denies this name as the error.
+    pub fn check_name(&self, name: &str) -> Result<(), String> {
+        let name = fold_name(name);
+        match self.patterns.iter().find(|pattern| matches_pattern(pattern, &name)) {
             Some(pattern) => Err(pattern.clone()),
             None => Ok(()),
         }
     }
 }
 
-/// What a case-insensitive file system may take for the same name: case gone (up, then down, so that `ſ` becomes
-/// `s`), and characters that some of them ignore gone too.
-fn fold(name: &str) -> String {
+/// Folds names that a case-insensitive file system may treat as equal: without case (upper, then lower, so that `ſ`
+/// becomes `s`), and without characters that some file systems ignore.
+fn fold_name(name: &str) -> String {
     if name.is_ascii() {
         return name.to_ascii_lowercase();
     }
@@ -51,7 +52,7 @@ fn fold(name: &str) -> String {
         .collect()
 }
 
-fn matches(pattern: &str, name: &str) -> bool {
+fn matches_pattern(pattern: &str, name: &str) -> bool {
     let Some((head, rest)) = pattern.split_once('*') else { return pattern == name };
     let Some(mut name) = name.strip_prefix(head) else { return false };
     let (middle, tail) = rest.rsplit_once('*').unwrap_or(("", rest));
@@ -69,8 +70,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn denied_names() {
-        let list = DenyList::default().with("node_modules");
+    fn denies_names_in_any_case_and_disguise() {
+        let list = DenyList::default().with_pattern("node_modules");
         for (name, pattern) in [
             (".env", ".env*"),
             (".ENV.local", ".env*"),
@@ -85,21 +86,21 @@ mod tests {
             (".pem", "*.pem"),
             ("Node_Modules", "node_modules"),
         ] {
-            assert_eq!(list.check(name), Err(pattern.to_owned()), "{name}");
+            assert_eq!(list.check_name(name), Err(pattern.to_owned()), "{name}");
         }
     }
 
     #[test]
-    fn allowed_names() {
+    fn allows_names_that_only_resemble_denied_ones() {
         let list = DenyList::default();
         for name in ["env", "a.env", ".gitignore", ".github", "key", "pem.txt", "keys.key.md", "x"]
         {
-            assert_eq!(list.check(name), Ok(()), "{name}");
+            assert_eq!(list.check_name(name), Ok(()), "{name}");
         }
     }
 
     #[test]
-    fn stars_stand_for_any_characters() {
+    fn star_matches_any_characters() {
         for (pattern, name, expected) in [
             ("*", "", true),
             ("a*a", "a", false),
@@ -109,7 +110,7 @@ mod tests {
             ("*ab*ab", "ab", false),
             ("**x**", "axb", true),
         ] {
-            assert_eq!(matches(pattern, name), expected, "{pattern} {name}");
+            assert_eq!(matches_pattern(pattern, name), expected, "{pattern} {name}");
         }
     }
 }

@@ -1,22 +1,22 @@
-//! The path guard: opens files below one folder, and nothing else.
+//! The path guard: opens files below one root folder, and no others.
 //!
 //! Access goes through a directory handle that cannot be left (`cap-std`; `openat2` with `RESOLVE_BENEATH` on Linux).
-//! A path is walked one component at a time, each opened without following a link; a link is read and its target
-//! walked like the rest. So every name that is met on the way – asked for, or brought in by a link – is held against
-//! the [`DenyList`] *before* it is looked up, and the answer for a denied name does not tell whether it exists.
-//! Whatever somebody swaps during the walk, a step only ever starts from a folder that was reached by allowed names.
+//! A path is walked one component at a time, each opened without following links. A link is read, and its target is
+//! walked the same way. So every name on the way, requested or introduced by a link, is checked against the
+//! [`DenyList`] *before* it is looked up, and the refusal of a denied name does not reveal if it exists. Concurrent
+//! changes to the tree cannot help: each step starts from a folder that was reached through allowed names.
 //!
-//! Not owned here: hard links (a second name of a file is that file), mounts below the root, and who may call.
+//! Not covered: hard links (a second name of a file is that file), mounts below the root, and authorization of callers.
 //!
-//! `walk.rs` holds the walk, `cached.rs` its short cut on Linux, `listed.rs` the way for files that a walk has named,
-//! `look.rs` says what is where, `deny.rs` holds the deny list, `refusal.rs` the answers.
+//! `walk.rs` contains the walk, `cached.rs` its shortcut on Linux, `checked_open.rs` opens files whose names are already
+//! checked, `resolve.rs` resolves paths without reading, `deny.rs` is the deny list, `refusal.rs` the errors.
 
 #[cfg(all(target_os = "linux", not(vouch_portable)))]
 mod cached;
+mod checked_open;
 mod deny;
-mod listed;
-mod look;
 mod refusal;
+mod resolve;
 mod walk;
 
 use std::fs::{File, Metadata};
@@ -28,129 +28,129 @@ use cap_fs_ext::{DirExt, FollowSymlinks, OpenOptionsFollowExt, OpenOptionsSyncEx
 use cap_std::fs::{Dir, OpenOptions};
 
 pub use self::deny::DenyList;
-pub use self::look::{Kind, Seen};
-pub use self::refusal::Refusal;
-pub use self::refusal::shown;
+pub use self::refusal::PathRefusal;
+pub use self::refusal::display_path;
+pub use self::resolve::{FileKind, ResolvedPath};
 pub use self::walk::sync_folder;
 
-/// What Linux takes for a path; longer ones are refused before they are looked at.
+/// Maximum length of a path on Linux; longer paths are refused without a lookup.
 pub const MAX_PATH_BYTES: usize = 4096;
-/// What file systems take for one name.
+/// Maximum length of one name on common file systems.
 pub const MAX_NAME_BYTES: usize = 255;
 
-/// A folder that cannot be left, with the names that may not be entered.
+/// File access below a root folder that cannot be left, with a deny list.
 #[derive(Debug)]
 pub struct Guard {
     root: Dir,
     deny: DenyList,
     #[cfg(all(target_os = "linux", not(vouch_portable)))]
-    uncached: cached::Unsupported,
+    cached_reads_unsupported: cached::UnsupportedFlag,
 }
 
 /// A regular file below the root, open for reading.
 #[derive(Debug)]
 pub struct OpenedFile {
     pub file: File,
-    /// Of the opened file, not of whatever its path names by now.
+    /// Metadata of the opened handle; the path may name another file in the meantime.
     pub metadata: Metadata,
-    /// The path as asked for, without `.` and doubled slashes.
+    /// The requested path without `.` and doubled slashes.
     pub path: String,
 }
 
 impl Guard {
-    /// Opens the root; the only step that uses the process's own authority over the file system.
+    /// Opens the root. This is the only step that uses the ambient file-system authority of the process.
     pub fn new(root: &Path, deny: DenyList) -> io::Result<Self> {
         let root = Dir::open_ambient_dir(root, cap_std::ambient_authority())?;
         Ok(Self {
             root,
             deny,
             #[cfg(all(target_os = "linux", not(vouch_portable)))]
-            uncached: cached::Unsupported::default(),
+            cached_reads_unsupported: cached::UnsupportedFlag::default(),
         })
     }
 
-    pub fn deny(&self) -> &DenyList {
+    pub fn deny_list(&self) -> &DenyList {
         &self.deny
     }
 
-    /// All that the text of a path can tell, without touching a file: its names, normalised.
-    pub fn check<'a>(&self, path: &'a str) -> Result<Vec<&'a str>, Refusal> {
+    /// Checks the text of a path without file access. Returns its components without `.` and empty ones.
+    pub fn check_path<'a>(&self, path: &'a str) -> Result<Vec<&'a str>, PathRefusal> {
         if path.len() > MAX_PATH_BYTES {
-            return Err(Refusal::LongPath);
+            return Err(PathRefusal::LongPath);
         }
         if path.starts_with('/') {
-            return Err(Refusal::Absolute);
+            return Err(PathRefusal::Absolute);
         }
         let names: Vec<_> = path.split('/').filter(|name| !matches!(*name, "" | ".")).collect();
         if names.contains(&"..") {
-            return Err(Refusal::Parent);
+            return Err(PathRefusal::ParentComponent);
         }
         for name in &names {
-            self.deny.check(name).map_err(|pattern| Refusal::Denied { pattern })?;
+            self.deny.check_name(name).map_err(|pattern| PathRefusal::Denied { pattern })?;
         }
         if path.contains(char::is_control) {
-            return Err(Refusal::ControlCharacter);
+            return Err(PathRefusal::ControlCharacter);
         }
         if names.iter().any(|name| name.len() > MAX_NAME_BYTES) {
-            return Err(Refusal::LongName);
+            return Err(PathRefusal::LongName);
         }
         Ok(names)
     }
 
-    /// Like [`Guard::check`], for a path that must name a file.
-    pub fn check_file<'a>(&self, path: &'a str) -> Result<Vec<&'a str>, Refusal> {
-        let names = self.check(path)?;
+    /// Like [`Guard::check_path`], for a path that must name a file.
+    pub fn check_file<'a>(&self, path: &'a str) -> Result<Vec<&'a str>, PathRefusal> {
+        let names = self.check_path(path)?;
         if names.is_empty() {
-            return Err(Refusal::Root);
+            return Err(PathRefusal::IsRoot);
         }
         if matches!(path.rsplit('/').next(), Some("" | ".")) {
-            return Err(Refusal::TrailingSlash);
+            return Err(PathRefusal::TrailingSlash);
         }
         Ok(names)
     }
 
     /// Opens a regular file for reading.
-    pub fn open_file(&self, path: &str) -> Result<OpenedFile, Refusal> {
+    pub fn open_file(&self, path: &str) -> Result<OpenedFile, PathRefusal> {
         let names = self.check_file(path)?;
         let mut options = OpenOptions::new();
         options.read(true);
         let (file, metadata) =
-            walk::walk(self, &names, walk::Missing::Refuse, |folder, name, _| {
+            walk::walk_path(self, &names, walk::MissingFolderPolicy::Refuse, |folder, name, _| {
                 open_without_following(folder, name.as_ref(), &mut options)
             })
-            .and_then(regular)?;
+            .and_then(require_regular_file)?;
         Ok(OpenedFile { file, metadata, path: names.join("/") })
     }
 
-    /// Opens a folder, making it and those above it where they are missing.
-    pub fn open_or_make_folder(&self, path: &str) -> Result<Dir, Refusal> {
-        let names = self.check(path)?;
-        walk::walk(self, &names, walk::Missing::MakeFolder, |folder, name, _| {
+    /// Opens a folder, creating it and its parents if they are missing.
+    pub fn open_or_create_folder(&self, path: &str) -> Result<Dir, PathRefusal> {
+        let names = self.check_path(path)?;
+        walk::walk_path(self, &names, walk::MissingFolderPolicy::Create, |folder, name, _| {
             folder.open_dir_nofollow(name)
         })
         .map_err(|refusal| match refusal {
-            // Nothing is missing where it would have been made: a file is in the way.
-            Refusal::NotFound => Refusal::NotAFolder,
+            // A missing folder would have been created, so a file is in the way.
+            PathRefusal::NotFound => PathRefusal::NotAFolder,
             other => other,
         })
     }
 }
 
-/// Opens `name` in `folder` if it is a regular file; a link is refused even where it stays inside.
-pub fn open_regular(
+/// Opens `name` in `folder` if it is a regular file. A link is refused even if its target is inside the root.
+pub fn open_regular_file(
     folder: &Dir,
     name: &str,
     options: &mut OpenOptions,
-) -> Result<(File, Metadata), Refusal> {
+) -> Result<(File, Metadata), PathRefusal> {
     open_without_following(folder, name.as_ref(), options)
         .map_err(|error| match folder.read_link_contents(name) {
-            Ok(_) => Refusal::Link,
-            Err(_) => Refusal::of(error),
+            Ok(_) => PathRefusal::IsLink,
+            Err(_) => PathRefusal::from_io_error(error),
         })
-        .and_then(regular)
+        .and_then(require_regular_file)
 }
 
-/// Non-blocking, so that a FIFO without a writer does not hold the call.
+/// Opens without following links. Non-blocking, so that a FIFO without a writer does not block the call.
 fn open_without_following(
     folder: &Dir,
     name: &Path,
@@ -160,9 +160,10 @@ fn open_without_following(
     folder.open_with(name, options).map(cap_std::fs::File::into_std)
 }
 
-/// The type is asked of the handle: a path could name something else by now.
-fn regular(file: File) -> Result<(File, Metadata), Refusal> {
-    let metadata = file.metadata().map_err(Refusal::of)?;
+/// Returns the file with its metadata if it is a regular file. The type is read from the handle, because the path could
+/// name another file in the meantime.
+fn require_regular_file(file: File) -> Result<(File, Metadata), PathRefusal> {
+    let metadata = file.metadata().map_err(PathRefusal::from_io_error)?;
     let kind = metadata.file_type();
     let kind = match () {
         () if kind.is_file() => return Ok((file, metadata)),
@@ -171,5 +172,5 @@ fn regular(file: File) -> Result<(File, Metadata), Refusal> {
         () if kind.is_socket() => "socket",
         () => "device",
     };
-    Err(Refusal::NotAFile { kind })
+    Err(PathRefusal::NotAFile { kind })
 }

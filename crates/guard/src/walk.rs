@@ -1,4 +1,4 @@
-//! From the root down, one name at a time, through folders that are held open.
+//! Walks a path down from the root, one name at a time, through folders that are held open.
 
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
@@ -9,52 +9,52 @@ use cap_fs_ext::DirExt;
 use cap_std::fs::Dir;
 use rustix::io::Errno;
 
-use crate::{Guard, Refusal};
+use crate::{Guard, PathRefusal};
 
-/// As many links as Linux follows in one path.
+/// Maximum links in one path, as on Linux.
 const MAX_LINKS: usize = 40;
-/// Twice the names that the longest path can hold: ends walks that links send up and down for ever.
+/// Maximum steps of a walk: twice the names of the longest path. Stops walks that links send up and down endlessly.
 const MAX_STEPS: usize = crate::MAX_PATH_BYTES;
 
-/// What to do about a folder that does not exist.
+/// The handling of a folder that does not exist.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Missing {
+pub(super) enum MissingFolderPolicy {
     Refuse,
-    MakeFolder,
+    Create,
 }
 
-/// Walks `names` down from the root and calls `last` on the folder, the name at the end, and the folder's own names
-/// from the root, links resolved. `last` must not follow a link; where it fails on one, the walk goes on to the link's
-/// target.
-pub(super) fn walk<T>(
+/// Walks `names` down from the root. At the end it calls `last` with the open folder, the final name, and the folder's
+/// path from the root without links. `last` must not follow links; if it fails on a link, the walk continues at the
+/// link's target.
+pub(super) fn walk_path<T>(
     guard: &Guard,
     names: &[&str],
-    missing: Missing,
+    missing: MissingFolderPolicy,
     mut last: impl FnMut(&Dir, &OsStr, &[OsString]) -> io::Result<T>,
-) -> Result<T, Refusal> {
+) -> Result<T, PathRefusal> {
     let mut ahead: VecDeque<OsString> = names.iter().map(OsString::from).collect();
     let mut behind: Vec<OsString> = Vec::new();
-    // The folder that `behind` names; None is the root.
+    // The open folder at `behind`; `None` is the root.
     let mut held: Option<Dir> = None;
     let mut links = 0;
     for _ in 0..MAX_STEPS {
         let folder = held.as_ref().unwrap_or(&guard.root);
         let Some(name) = ahead.pop_front() else {
-            // A link to a folder above: the walk ends in a folder, not at a name.
-            return last(folder, OsStr::new("."), &behind).map_err(Refusal::of);
+            // A link to a parent folder: the walk ends in a folder, not at a name.
+            return last(folder, OsStr::new("."), &behind).map_err(PathRefusal::from_io_error);
         };
         if name == ".." {
-            // Only a link's target brings this. Down again from the root instead of up by the folder's own `..`,
-            // which leads elsewhere once somebody has moved the folder.
-            behind.pop().ok_or(Refusal::LeadsOut)?;
+            // Only a link's target can contain `..`. Restart from the root instead of opening the folder's own `..`, which
+            // leads elsewhere if the folder was moved in the meantime.
+            behind.pop().ok_or(PathRefusal::LeadsOut)?;
             behind.drain(..).rev().for_each(|name| ahead.push_front(name));
             held = None;
             continue;
         }
         guard
             .deny
-            .check(&name.to_string_lossy())
-            .map_err(|pattern| Refusal::LeadsToDenied { pattern })?;
+            .check_name(&name.to_string_lossy())
+            .map_err(|pattern| PathRefusal::LeadsToDenied { pattern })?;
         let error = if ahead.is_empty() {
             match last(folder, &name, &behind) {
                 Ok(found) => return Ok(found),
@@ -71,42 +71,43 @@ pub(super) fn walk<T>(
             }
         };
         if error.kind() == io::ErrorKind::NotFound {
-            if missing == Missing::Refuse {
-                return Err(Refusal::NotFound);
+            if missing == MissingFolderPolicy::Refuse {
+                return Err(PathRefusal::NotFound);
             }
-            make_folder(folder, &name).map_err(Refusal::of)?;
+            create_folder(folder, &name).map_err(PathRefusal::from_io_error)?;
             ahead.push_front(name);
         } else if let Ok(target) = folder.read_link_contents(&name) {
             links += 1;
             if links > MAX_LINKS {
-                return Err(Refusal::LinkLoop);
+                return Err(PathRefusal::LinkLoop);
             }
             for part in target.components().rev() {
                 match part {
                     Component::Normal(part) => ahead.push_front(part.to_owned()),
                     Component::ParentDir => ahead.push_front("..".into()),
                     Component::CurDir => {}
-                    Component::RootDir | Component::Prefix(_) => return Err(Refusal::LeadsOut),
+                    Component::RootDir | Component::Prefix(_) => return Err(PathRefusal::LeadsOut),
                 }
             }
         } else if Errno::from_io_error(&error) == Some(Errno::LOOP) {
-            // A link a moment ago, and none now: look again.
+            // It was a link and was replaced in the meantime: try again.
             ahead.push_front(name);
         } else {
-            return Err(Refusal::of(error));
+            return Err(PathRefusal::from_io_error(error));
         }
     }
-    Err(Refusal::LinkLoop)
+    Err(PathRefusal::LinkLoop)
 }
 
-/// Makes the folder, and its name durable before anything is kept in it.
-fn make_folder(parent: &Dir, name: &OsStr) -> io::Result<()> {
+/// Creates the folder and syncs its parent, so that the name is durable before files are stored in it.
+fn create_folder(parent: &Dir, name: &OsStr) -> io::Result<()> {
     match parent.create_dir(name) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
         _ => sync_folder(parent),
     }
 }
 
+/// Syncs a folder to disk, so that its entries survive a crash.
 pub fn sync_folder(folder: &Dir) -> io::Result<()> {
     folder.open(".")?.sync_all()
 }

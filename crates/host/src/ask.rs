@@ -1,55 +1,55 @@
 //! One query through all gates.
 //!
-//! [`ask()`] is the only way in, and it is straight: no loop, no second plan, no second call. Whatever goes wrong ends the ask
-//! with a reason, and each gate leaves its line in the trace.
+//! [`answer_query`] is the only entry point. It has no loop, no second plan and no second call. Any failure ends the ask
+//! with a reason, and each gate that was reached adds a line to the trace.
 
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use contract::{Caller, Output, ToolError};
-use runtime::{Person, Pipeline};
+use contract::{Caller, ToolError, ToolOutput};
+use runtime::{ElicitationChannel, Pipeline};
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
-use crate::gate::Gate;
-use crate::gate::allow::allow;
-use crate::gate::answer::{AnswerError, Judged, Raw, judge};
+use crate::gate::AskGate;
+use crate::gate::allow::check_allowed;
+use crate::gate::answer::{AnswerError, AnswerVerdict, RawAnswer, check_answer};
 use crate::gate::input::InputPolicy;
-use crate::gate::once::SingleCall;
-use crate::gate::plan::{self, Plan, PlannedCall};
-use crate::gate::resolve::resolve;
-use crate::gate::vetted::Vetted;
-use crate::offer::{Allowlist, Discover, Offer};
+use crate::gate::plan::{self, PlannedCall, QueryPlan};
+use crate::gate::resolve::resolve_call;
+use crate::gate::single_call::SingleCall;
+use crate::gate::vetted_call::VettedCall;
+use crate::offer::{EffectiveAllowlist, LiveToolSource, ToolOffer};
 use crate::planner::Planner;
-use crate::reason::{Breakdown, StopReason};
-use crate::summary::{self, NoSummary, SummarizeError, Summarizer, Summary};
-use crate::trace::Trace;
-use crate::typed::{Parsed, Parsers, Validated};
+use crate::reason::{PlanningFailure, StopReason};
+use crate::summary::{self, GroundedSummary, SummarizeError, Summarizer, SummaryFailure};
+use crate::trace::AskTrace;
+use crate::typed::{OutputParsers, ParsedOutput, ValidatedOutput};
 
-static NO_PARSERS: LazyLock<Parsers> = LazyLock::new(Parsers::default);
+static NO_PARSERS: LazyLock<OutputParsers> = LazyLock::new(OutputParsers::default);
 
-/// All that answering a query takes.
-pub struct Desk<'a> {
+/// Everything that is needed to answer a query.
+pub struct AskContext<'a> {
     pub policy: InputPolicy,
-    /// Where the live tools come from; not asked before the policy has passed the query.
-    pub discover: &'a dyn Discover,
+    /// Source of the live tools; used only after the input policy has accepted the query.
+    pub discover: &'a dyn LiveToolSource,
     pub planner: &'a dyn Planner,
-    /// The one way to a tool.
+    /// Runs the tool call.
     pub pipeline: &'a Pipeline,
-    pub parsers: &'a Parsers,
-    /// Without one there is no summary.
+    pub parsers: &'a OutputParsers,
+    /// `None` for no summary.
     pub summarizer: Option<&'a dyn Summarizer>,
     pub caller: Caller,
-    /// How the person who asks is reached for an approval.
-    pub person: Person,
+    /// The person who is asked for approval.
+    pub person: ElicitationChannel,
     pub cancel: CancellationToken,
 }
 
-impl<'a> Desk<'a> {
-    /// A desk for the command line: no forbidden patterns, no registered types, no summary, nobody to approve.
+impl<'a> AskContext<'a> {
+    /// Creates a context for the command line: no forbidden patterns, registered types, summary or approver.
     pub fn new(
         pipeline: &'a Pipeline,
-        discover: &'a dyn Discover,
+        discover: &'a dyn LiveToolSource,
         planner: &'a dyn Planner,
     ) -> Self {
         Self {
@@ -60,93 +60,98 @@ impl<'a> Desk<'a> {
             parsers: &NO_PARSERS,
             summarizer: None,
             caller: Caller::new("cli"),
-            person: Person::Absent,
+            person: ElicitationChannel::Unavailable,
             cancel: CancellationToken::new(),
         }
     }
 }
 
-/// What became of a query.
+/// The outcome of a query, with its trace.
 #[derive(Debug)]
-pub struct Asked {
-    pub trace: Trace,
-    pub outcome: Outcome,
+pub struct TracedOutcome {
+    pub trace: AskTrace,
+    pub outcome: AskOutcome,
 }
 
+/// The outcome of a query.
 #[derive(Debug)]
-pub enum Outcome {
-    /// A gate before the call said no; nothing was called.
+pub enum AskOutcome {
+    /// A gate before the call stopped the query; no tool was called.
     Stopped(StopReason),
-    /// The planner or the servers failed; nothing was called, and no gate had a say.
-    BrokeDown(Breakdown),
-    /// The planner wants to know something first; untrusted text, without hidden characters.
+    /// The planner or the discovery of tools failed; no tool was called.
+    PlanningFailed(PlanningFailure),
+    /// The planner needs more information; untrusted text, without hidden characters.
     NeedsMoreInfo {
         question: String,
     },
-    /// The planner knows no tool for it; untrusted text, without hidden characters.
+    /// The planner found no suitable tool; untrusted text, without hidden characters.
     NoTool {
         reason: String,
     },
-    /// The pipeline or the tool refused or failed: there is no answer.
-    Failed {
-        offer: Offer,
+    /// The pipeline or the tool refused the call or failed; there is no answer.
+    ToolFailed {
+        offer: ToolOffer,
         error: ToolError,
     },
-    /// There is an answer that breaks its contract. It is for the person to look at, never for a model.
+    /// The answer breaks its contract. It is shown to the person and never to a model.
     Withheld {
-        offer: Offer,
-        raw: Raw,
+        offer: ToolOffer,
+        raw: RawAnswer,
         violation: AnswerError,
     },
-    Answered(Box<Answered>),
+    Answered(Box<AskAnswer>),
 }
 
-/// An answer that kept its contract.
+/// An answer that satisfies its contract.
 #[derive(Debug)]
-pub struct Answered {
-    pub offer: Offer,
-    /// As they were planned; declared defaults are filled in by the pipeline.
+pub struct AskAnswer {
+    pub offer: ToolOffer,
+    /// The planned arguments; the pipeline adds declared defaults.
     pub arguments: Map<String, Value>,
-    pub output: Output,
-    pub value: Validated,
-    pub parsed: Parsed,
-    /// None where no summary was wanted.
-    pub summary: Option<Result<Summary, NoSummary>>,
+    pub output: ToolOutput,
+    pub value: ValidatedOutput,
+    pub parsed: ParsedOutput,
+    /// `None` if no summary was requested.
+    pub summary: Option<Result<GroundedSummary, SummaryFailure>>,
 }
 
 /// Answers a query with at most one tool call.
-pub async fn ask(query: &str, desk: &Desk<'_>) -> Asked {
+///
+/// Returns the trace together with the outcome; failures are outcomes, not errors.
+pub async fn answer_query(query: &str, desk: &AskContext<'_>) -> TracedOutcome {
     let made = AtomicUsize::new(0);
-    let mut trace = Trace::begin();
-    let outcome = match through_the_gates(query, desk, &made, &mut trace).await {
-        Ok(answered) => Outcome::Answered(Box::new(answered)),
+    let mut trace = AskTrace::start();
+    let outcome = match run_gates(query, desk, &made, &mut trace).await {
+        Ok(answered) => AskOutcome::Answered(Box::new(answered)),
         Err(outcome) => *outcome,
     };
     match made.load(Ordering::Relaxed) {
-        0 => trace.pass(Gate::Once, "no call was made"),
-        1 => trace.pass(Gate::Once, "one call was made"),
-        calls => trace.stop(Gate::Once, &format!("{calls} calls were made")),
+        0 => trace.record_pass(AskGate::SingleCall, "no call was made"),
+        1 => trace.record_pass(AskGate::SingleCall, "one call was made"),
+        calls => trace.record_stop(AskGate::SingleCall, &format!("{calls} calls were made")),
     }
-    Asked { trace, outcome }
+    TracedOutcome { trace, outcome }
 }
 
-async fn through_the_gates(
+async fn run_gates(
     query: &str,
-    desk: &Desk<'_>,
+    desk: &AskContext<'_>,
     made: &AtomicUsize,
-    trace: &mut Trace,
-) -> Result<Answered, Box<Outcome>> {
+    trace: &mut AskTrace,
+) -> Result<AskAnswer, Box<AskOutcome>> {
     let size = query.chars().count();
-    match desk.policy.judge(query) {
-        Ok(()) => trace.pass(Gate::Input, &format!("a query of {size} characters")),
-        Err(error) => return Err(stopped(trace, error)),
+    match desk.policy.check_query(query) {
+        Ok(()) => trace.record_pass(AskGate::Input, &format!("a query of {size} characters")),
+        Err(error) => return Err(record_stop(trace, error)),
     }
     let allowlist = match desk.discover.discover().await {
         Ok(allowlist) => allowlist,
-        Err(error) => return Err(broke_down(trace, Breakdown::Discovery(error))),
+        Err(error) => {
+            return Err(record_planning_failure(trace, PlanningFailure::Discovery(error)));
+        }
     };
-    let planned = planned(query, desk, allowlist.offers(), trace).await?;
-    let vetted = vetted(&allowlist, planned, trace)?;
+    let planned = request_plan(query, desk, allowlist.offers(), trace).await?;
+    let vetted = vet_call(&allowlist, planned, trace)?;
     let arguments = vetted.arguments().clone();
     let call = SingleCall {
         pipeline: desk.pipeline,
@@ -156,129 +161,144 @@ async fn through_the_gates(
         made,
     };
     let (offer, reply) = call.make(vetted).await;
-    let (output, value, parsed) = match judge(&offer, reply, desk.parsers) {
-        Judged::Kept { output, value, parsed } => (output, value, parsed),
-        Judged::Withheld { raw, violation } => {
-            trace.stop(Gate::Answer, &format!("withheld: {violation}"));
-            return Err(Box::new(Outcome::Withheld { offer, raw, violation }));
+    let (output, value, parsed) = match check_answer(&offer, reply, desk.parsers) {
+        AnswerVerdict::Accepted { output, value, parsed } => (output, value, parsed),
+        AnswerVerdict::Withheld { raw, violation } => {
+            trace.record_stop(AskGate::Answer, &format!("withheld: {violation}"));
+            return Err(Box::new(AskOutcome::Withheld { offer, raw, violation }));
         }
-        Judged::Failed(error) => {
-            // Only the code: what a tool says may repeat the arguments.
-            trace.stop(Gate::Answer, &format!("no answer: {}", error.code));
-            return Err(Box::new(Outcome::Failed { offer, error }));
+        AnswerVerdict::Failed(error) => {
+            // Only the code is traced, because the message may repeat the arguments.
+            trace.record_stop(AskGate::Answer, &format!("no answer: {}", error.code));
+            return Err(Box::new(AskOutcome::ToolFailed { offer, error }));
         }
     };
-    trace.pass(Gate::Answer, &format!("the answer fits {}", how(&parsed)));
+    trace
+        .record_pass(AskGate::Answer, &format!("the answer matches {}", describe_parsing(&parsed)));
     let summary = match desk.summarizer {
-        Some(summarizer) => Some(summarised(query, desk, summarizer, &value, trace).await),
+        Some(summarizer) => Some(summarize_answer(query, desk, summarizer, &value, trace).await),
         None => None,
     };
-    Ok(Answered { offer, arguments, output, value, parsed, summary })
+    Ok(AskAnswer { offer, arguments, output, value, parsed, summary })
 }
 
-/// Asks the planner and reads what it says.
-async fn planned(
+/// Requests a plan and parses it (gate 1).
+async fn request_plan(
     query: &str,
-    desk: &Desk<'_>,
-    offers: &[Offer],
-    trace: &mut Trace,
-) -> Result<PlannedCall, Box<Outcome>> {
+    desk: &AskContext<'_>,
+    offers: &[ToolOffer],
+    trace: &mut AskTrace,
+) -> Result<PlannedCall, Box<AskOutcome>> {
     if offers.is_empty() {
-        return Err(stopped(trace, StopReason::NothingAllowed));
+        return Err(record_stop(trace, StopReason::NothingAllowed));
     }
     let text = tokio::select! {
         biased;
-        () = desk.cancel.cancelled() => return Err(stopped(trace, StopReason::Cancelled)),
+        () = desk.cancel.cancelled() => return Err(record_stop(trace, StopReason::Cancelled)),
         text = desk.planner.plan(query, offers) => text,
     };
     let text = match text {
         Ok(text) => text,
-        Err(error) => return Err(broke_down(trace, Breakdown::Planner(error))),
+        Err(error) => return Err(record_planning_failure(trace, PlanningFailure::Planner(error))),
     };
-    match plan::read(&text) {
-        Ok(Plan::Call(call)) => {
-            trace.pass(Gate::Plan, &format!("one call, chosen from {} tools", offers.len()));
+    match plan::parse_plan(&text) {
+        Ok(QueryPlan::Call(call)) => {
+            trace.record_pass(
+                AskGate::Plan,
+                &format!("one call, chosen from {} tools", offers.len()),
+            );
             Ok(call)
         }
-        // What the planner says may repeat the query.
-        Ok(Plan::NeedsMoreInfo { question }) => {
-            trace.pass(Gate::Plan, "the planner asks for more information");
-            Err(Box::new(Outcome::NeedsMoreInfo { question }))
+        // The planner's text is not traced, because it may repeat the query.
+        Ok(QueryPlan::NeedsMoreInfo { question }) => {
+            trace.record_pass(AskGate::Plan, "the planner asks for more information");
+            Err(Box::new(AskOutcome::NeedsMoreInfo { question }))
         }
-        Ok(Plan::NoTool { reason }) => {
-            trace.pass(Gate::Plan, "the planner says that no tool fits");
-            Err(Box::new(Outcome::NoTool { reason }))
+        Ok(QueryPlan::NoTool { reason }) => {
+            trace.record_pass(AskGate::Plan, "the planner found no suitable tool");
+            Err(Box::new(AskOutcome::NoTool { reason }))
         }
-        Err(fault) => Err(stopped(trace, fault)),
+        Err(fault) => Err(record_stop(trace, fault)),
     }
 }
 
-/// Gates 2 and 3.
-fn vetted(
-    allowlist: &Allowlist,
+/// Resolves the planned call and checks that it is allowed (gates 2 and 3).
+fn vet_call(
+    allowlist: &EffectiveAllowlist,
     call: PlannedCall,
-    trace: &mut Trace,
-) -> Result<Vetted, Box<Outcome>> {
-    trace.about(&call.server, &call.tool);
-    let resolved = match resolve(allowlist, call) {
+    trace: &mut AskTrace,
+) -> Result<VettedCall, Box<AskOutcome>> {
+    trace.set_tool(&call.server, &call.tool);
+    let resolved = match resolve_call(allowlist, call) {
         Ok(resolved) => resolved,
-        Err(error) => return Err(stopped(trace, error)),
+        Err(error) => return Err(record_stop(trace, error)),
     };
     match resolved.contract() {
         Some(contract) => {
-            let detail = "it exists, and its arguments fit";
-            trace.pass_with(Gate::Resolve, detail, contract, resolved.arguments());
+            let detail = "the tool exists and its arguments are valid";
+            trace.record_pass_with_arguments(
+                AskGate::Resolve,
+                detail,
+                contract,
+                resolved.arguments(),
+            );
         }
-        None => trace.pass(Gate::Resolve, "it exists"),
+        None => trace.record_pass(AskGate::Resolve, "the tool exists"),
     }
-    match allow(resolved) {
+    match check_allowed(resolved) {
         Ok(vetted) => {
             let digest = vetted.offer().contract.digest();
-            trace.pass(Gate::Allow, &format!("allowed under the contract {digest}"));
+            trace.record_pass(AskGate::Allow, &format!("allowed under the contract {digest}"));
             Ok(vetted)
         }
-        Err(error) => Err(stopped(trace, error)),
+        Err(error) => Err(record_stop(trace, error)),
     }
 }
 
-async fn summarised(
+/// Requests a summary and checks that it is grounded (gate 5).
+async fn summarize_answer(
     query: &str,
-    desk: &Desk<'_>,
+    desk: &AskContext<'_>,
     summarizer: &dyn Summarizer,
-    value: &Validated,
-    trace: &mut Trace,
-) -> Result<Summary, NoSummary> {
-    let written = tokio::select! {
+    value: &ValidatedOutput,
+    trace: &mut AskTrace,
+) -> Result<GroundedSummary, SummaryFailure> {
+    let text = tokio::select! {
         biased;
         () = desk.cancel.cancelled() => Err(SummarizeError::Other("cancelled".into())),
-        written = summarizer.summarize(query, value) => written,
+        text = summarizer.summarize(query, value) => text,
     };
-    let written = written.map_err(NoSummary::from);
-    let checked = written.and_then(|text| Ok(summary::check(&text, value)?));
+    let text = text.map_err(SummaryFailure::from);
+    let checked = text.and_then(|text| Ok(summary::check_summary(&text, value)?));
     match &checked {
         Ok(summary) => {
             let (kept, lost) = (summary.bullets.len(), summary.rejected.len());
-            trace.pass(Gate::Summary, &format!("{kept} bullets grounded, {lost} rejected"));
+            trace.record_pass(
+                AskGate::Summary,
+                &format!("{kept} bullets grounded, {lost} rejected"),
+            );
         }
-        Err(error) => trace.stop(Gate::Summary, &error.to_string()),
+        Err(error) => trace.record_stop(AskGate::Summary, &error.to_string()),
     }
     checked
 }
 
-fn stopped(trace: &mut Trace, reason: impl Into<StopReason>) -> Box<Outcome> {
+/// Records the stop in the trace and returns its outcome.
+fn record_stop(trace: &mut AskTrace, reason: impl Into<StopReason>) -> Box<AskOutcome> {
     let reason = reason.into();
-    trace.stop(reason.gate(), &reason.to_string());
-    Box::new(Outcome::Stopped(reason))
+    trace.record_stop(reason.gate(), &reason.to_string());
+    Box::new(AskOutcome::Stopped(reason))
 }
 
-fn broke_down(trace: &mut Trace, breakdown: Breakdown) -> Box<Outcome> {
-    trace.stop(breakdown.gate(), &breakdown.to_string());
-    Box::new(Outcome::BrokeDown(breakdown))
+/// Records the failure in the trace and returns its outcome.
+fn record_planning_failure(trace: &mut AskTrace, breakdown: PlanningFailure) -> Box<AskOutcome> {
+    trace.record_stop(breakdown.gate(), &breakdown.to_string());
+    Box::new(AskOutcome::PlanningFailed(breakdown))
 }
 
-fn how(parsed: &Parsed) -> String {
+fn describe_parsing(parsed: &ParsedOutput) -> String {
     match parsed {
-        Parsed::Typed { type_name, .. } => format!("its schema and {type_name}"),
-        Parsed::Shape(_) => "its schema".to_owned(),
+        ParsedOutput::Registered { type_name, .. } => format!("its schema and {type_name}"),
+        ParsedOutput::Schema(_) => "its schema".to_owned(),
     }
 }

@@ -1,26 +1,26 @@
-//! The gates that an ask passes, each in a module of its own. Gate 5 is [`crate::summary`].
+//! The gates of an ask, one module each. Gate 5 is in [`crate::summary`].
 
 pub mod allow;
 pub mod answer;
 pub mod input;
-pub mod once;
 pub mod plan;
 pub mod resolve;
-pub mod vetted;
+pub mod single_call;
+pub mod vetted_call;
 
-/// Which gate; its number is the one of the trace.
+/// A gate of an ask.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Gate {
+pub enum AskGate {
     Input,
     Plan,
     Resolve,
     Allow,
     Answer,
     Summary,
-    Once,
+    SingleCall,
 }
 
-impl Gate {
+impl AskGate {
     pub const ALL: [Self; 7] = [
         Self::Input,
         Self::Plan,
@@ -28,9 +28,10 @@ impl Gate {
         Self::Allow,
         Self::Answer,
         Self::Summary,
-        Self::Once,
+        Self::SingleCall,
     ];
 
+    /// Returns the number of the gate in the trace.
     pub fn number(self) -> u8 {
         match self {
             Self::Input => 0,
@@ -39,10 +40,11 @@ impl Gate {
             Self::Allow => 3,
             Self::Answer => 4,
             Self::Summary => 5,
-            Self::Once => 6,
+            Self::SingleCall => 6,
         }
     }
 
+    /// Returns the name of the gate in the trace.
     pub fn name(self) -> &'static str {
         match self {
             Self::Input => "input policy",
@@ -51,7 +53,7 @@ impl Gate {
             Self::Allow => "allowed tool",
             Self::Answer => "kept contract",
             Self::Summary => "grounded summary",
-            Self::Once => "one call",
+            Self::SingleCall => "one call",
         }
     }
 }

@@ -1,44 +1,44 @@
-//! Exactly one JSON object and nothing else: the form of all that a model may answer.
+//! Strict parsing of model output: exactly one JSON object.
 //!
-//! A reader that is generous here is how attacks get in: prose around the object, a second object, a key that stands
-//! twice. So this one takes the object alone, bounded in size and depth, with white space around it at most.
+//! A lenient parser would let attacks in: prose around the object, a second object, or a duplicate key. This one
+//! accepts a single object of bounded size and depth, surrounded by white space at most.
 
-use contract::json::{self, JsonFault};
+use contract::json::{self, StrictJsonError};
 use contract::text::one_line;
 use serde_json::{Map, Value};
 
-/// Ten times what a plan or a summary needs.
+/// Maximum size of a text in bytes, ten times the size of a typical plan or summary.
 pub(crate) const MAX_BYTES: usize = 64 * 1024;
-/// Deeper than the arguments of any tool we have met.
+/// Maximum nesting, deeper than the arguments of any known tool.
 pub(crate) const MAX_DEPTH: usize = 24;
-/// Of names that come from outside, messages repeat this much.
+/// Maximum characters of an untrusted name in a message.
 const MAX_NAME: usize = 64;
 
-/// Why a text is not one JSON object.
+/// The reason why a text is not exactly one JSON object.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum JsonError {
     #[error("the text is empty")]
     Empty,
     #[error("the text has {size} bytes, over the limit of {MAX_BYTES}")]
     TooLarge { size: usize },
-    #[error("the object stands in a code fence")]
-    Fenced,
-    #[error("the text is a list, not one object")]
+    #[error("the object is inside a code fence")]
+    CodeFence,
+    #[error("expected one object, found a list")]
     List,
     #[error("the text does not begin with an object")]
-    Prose,
+    NotAnObject,
     #[error("the object is followed by further text")]
-    Trailing,
-    #[error("the key `{0}` stands twice in one object")]
+    TrailingText,
+    #[error("duplicate key `{0}` in an object")]
     DuplicateKey(String),
     #[error("the object nests deeper than {MAX_DEPTH} levels")]
     TooDeep,
-    #[error("the text is not JSON from line {line}, column {column} on")]
-    NotJson { line: usize, column: usize },
+    #[error("invalid JSON at line {line}, column {column}")]
+    InvalidJson { line: usize, column: usize },
 }
 
-/// Reads the one object of a text.
-pub(crate) fn one_object(text: &str) -> Result<Map<String, Value>, JsonError> {
+/// Parses a text that is exactly one JSON object.
+pub(crate) fn parse_single_object(text: &str) -> Result<Map<String, Value>, JsonError> {
     if text.len() > MAX_BYTES {
         return Err(JsonError::TooLarge { size: text.len() });
     }
@@ -47,34 +47,34 @@ pub(crate) fn one_object(text: &str) -> Result<Map<String, Value>, JsonError> {
         None => return Err(JsonError::Empty),
         Some(b'{') => {}
         Some(b'[') => return Err(JsonError::List),
-        Some(b'`') => return Err(JsonError::Fenced),
-        Some(_) => return Err(JsonError::Prose),
+        Some(b'`') => return Err(JsonError::CodeFence),
+        Some(_) => return Err(JsonError::NotAnObject),
     }
-    match json::read(text, MAX_DEPTH) {
+    match json::parse_strict_json(text, MAX_DEPTH) {
         Ok(Value::Object(map)) => Ok(map),
-        Ok(_) => Err(JsonError::Prose),
+        Ok(_) => Err(JsonError::NotAnObject),
         Err(fault) => Err(fault.into()),
     }
 }
 
-impl From<JsonFault> for JsonError {
-    fn from(fault: JsonFault) -> Self {
+impl From<StrictJsonError> for JsonError {
+    fn from(fault: StrictJsonError) -> Self {
         match fault {
-            JsonFault::DuplicateKey(key) => Self::DuplicateKey(short(&key)),
-            JsonFault::TooDeep => Self::TooDeep,
-            JsonFault::Trailing => Self::Trailing,
-            JsonFault::NotJson { line, column } => Self::NotJson { line, column },
+            StrictJsonError::DuplicateKey(key) => Self::DuplicateKey(shorten_name(&key)),
+            StrictJsonError::TooDeep => Self::TooDeep,
+            StrictJsonError::TrailingText => Self::TrailingText,
+            StrictJsonError::InvalidJson { line, column } => Self::InvalidJson { line, column },
         }
     }
 }
 
-/// A name from outside, short and on one line.
-pub(crate) fn short(name: &str) -> String {
-    shortened(name, MAX_NAME)
+/// Shortens an untrusted name and puts it on one line.
+pub(crate) fn shorten_name(name: &str) -> String {
+    shorten_text(name, MAX_NAME)
 }
 
-/// The beginning of a text from outside, on one line.
-pub(crate) fn shortened(text: &str, limit: usize) -> String {
+/// Returns the beginning of an untrusted text, on one line.
+pub(crate) fn shorten_text(text: &str, limit: usize) -> String {
     let mut cut: String = text.chars().take(limit).collect();
     if cut.len() < text.len() {
         cut.push('…');
@@ -82,21 +82,21 @@ pub(crate) fn shortened(text: &str, limit: usize) -> String {
     one_line(&cut)
 }
 
-/// The first hidden character in any key or text of a value, with the name it is in.
-pub(crate) fn hidden_in(value: &Value) -> Option<char> {
+/// Returns the first hidden character in any key or string of a value.
+pub(crate) fn find_hidden_character(value: &Value) -> Option<char> {
     let hidden = |text: &str| text.chars().find(|c| contract::text::is_hidden(*c));
     match value {
         Value::String(text) => hidden(text),
-        Value::Array(items) => items.iter().find_map(hidden_in),
+        Value::Array(items) => items.iter().find_map(find_hidden_character),
         Value::Object(map) => {
-            map.iter().find_map(|(key, value)| hidden(key).or_else(|| hidden_in(value)))
+            map.iter().find_map(|(key, value)| hidden(key).or_else(|| find_hidden_character(value)))
         }
         Value::Null | Value::Bool(_) | Value::Number(_) => None,
     }
 }
 
-/// One step of a JSON pointer.
-pub(crate) fn token(name: &str) -> String {
+/// Escapes a name for use in a JSON pointer.
+pub(crate) fn escape_pointer_token(name: &str) -> String {
     name.replace('~', "~0").replace('/', "~1")
 }
 
@@ -106,18 +106,19 @@ mod tests {
     use proptest::prelude::*;
     use serde_json::json;
 
-    fn refusal(text: &str) -> String {
-        one_object(text).unwrap_err().to_string()
+    fn error_message(text: &str) -> String {
+        parse_single_object(text).unwrap_err().to_string()
     }
 
     #[test]
-    fn one_object_may_stand_between_blanks() {
-        let read = one_object(" \r\n\t{\"a\": [1, 2.5, null, true, {\"b\": \"\\u00e9\"}]}\n");
-        assert_eq!(Value::Object(read.unwrap()), json!({"a": [1, 2.5, null, true, {"b": "é"}]}));
+    fn accepts_one_object_between_white_space() {
+        let parsed =
+            parse_single_object(" \r\n\t{\"a\": [1, 2.5, null, true, {\"b\": \"\\u00e9\"}]}\n");
+        assert_eq!(Value::Object(parsed.unwrap()), json!({"a": [1, 2.5, null, true, {"b": "é"}]}));
     }
 
     #[test]
-    fn everything_else_is_refused_with_its_reason() {
+    fn rejects_everything_else_with_a_reason() {
         let deep = format!("{{\"a\":{}1{}}}", "[".repeat(40), "]".repeat(40));
         let huge = format!("{{\"a\":\"{}\"}}", "x".repeat(MAX_BYTES));
         let texts = [
@@ -146,17 +147,17 @@ mod tests {
         ];
         let table: Vec<String> = texts
             .iter()
-            .map(|text| format!("{:<34} {}", shortened(text, 30), refusal(text)))
+            .map(|text| format!("{:<34} {}", shorten_text(text, 30), error_message(text)))
             .collect();
         insta::assert_snapshot!(table.join("\n"));
     }
 
     proptest! {
         #[test]
-        fn no_text_makes_it_panic_and_what_is_read_is_what_serde_reads(text in "\\PC{0,60}|[\\[\\]{}\",:a0 ]{0,40}") {
-            if let Ok(map) = one_object(&text) {
-                let again: Value = serde_json::from_str(&text).unwrap();
-                prop_assert_eq!(Value::Object(map), again);
+        fn any_text_parses_like_serde_json_or_fails(text in "\\PC{0,60}|[\\[\\]{}\",:a0 ]{0,40}") {
+            if let Ok(map) = parse_single_object(&text) {
+                let expected: Value = serde_json::from_str(&text).unwrap();
+                prop_assert_eq!(Value::Object(map), expected);
             }
         }
     }

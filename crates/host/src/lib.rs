@@ -1,40 +1,46 @@
-//! The single-step host: one query, at most one tool call, only kept contracts.
+//! The single-step host: one query, at most one tool call, only answers that satisfy their contract.
 //!
 //! ```text
 //!  query ─► 0 input ─► discover ─► plan ─► 1 one object ─► 2 exists, arguments fit ─► 3 allowed ─┐
 //!                                                                                                ▼
-//!  answer ◄─ 5 grounded summary ◄─ 4 answer keeps its contract ◄──────────── Pipeline ◄── 6 the one call
+//!  answer ◄─ 5 grounded summary ◄─ 4 answer meets its contract ◄──────────── Pipeline ◄── 6 the one call
 //! ```
 //!
-//! This crate owns the gates of [`ask`], the planners, typed parsing, grounded summaries and the trace of an ask. A planner
-//! is not trusted: whatever it returns is text that the gates judge, and a tool's answer reaches a model only as
-//! [`Validated`]. It knows no particular tool, no MCP SDK, no environment and no terminal; the call itself goes through
-//! [`runtime::Pipeline`], so approval, rates, limits and audit hold as for every other door. Start reading at [`ask()`].
+//! This crate owns the gates, the planners, typed parsing, grounded summaries and the trace of an ask. A planner is not
+//! trusted: its output is text that the gates check, and a tool's answer reaches a model only as [`ValidatedOutput`].
+//!
+//! The crate depends on no particular tool, MCP SDK, environment or terminal. The call goes through
+//! [`runtime::Pipeline`], so approval, rates, limits and audit apply as for every other transport. Start reading at
+//! [`answer_query`].
 
 mod ask;
-mod described;
 pub mod gate;
 mod json;
 mod model;
 mod offer;
 mod planner;
 mod reason;
+mod schema_view;
 mod standing;
 pub mod summary;
 pub mod trace;
 pub mod typed;
 
-pub use ask::{Answered, Asked, Desk, Outcome, ask};
-pub use gate::Gate;
-pub use gate::answer::Raw;
-pub use gate::input::{InputPolicy, PolicyError};
-pub use gate::once::SingleCall;
-pub use gate::vetted::Vetted;
+pub use ask::{AskAnswer, AskContext, AskOutcome, TracedOutcome, answer_query};
+pub use gate::AskGate;
+pub use gate::answer::RawAnswer;
+pub use gate::input::{InputPolicy, InputPolicyError};
+pub use gate::single_call::SingleCall;
+pub use gate::vetted_call::VettedCall;
 pub use json::JsonError;
-pub use model::{Anthropic, Endpoint, ModelError, OpenAi};
-pub use offer::{Allowlist, Discover, DiscoverError, Listed, Offer, Standing};
-pub use planner::{Embedded, PlanError, Planner};
-pub use reason::{Breakdown, StopReason};
+pub use model::{AnthropicModel, ModelEndpoint, ModelError, OpenAiModel};
+pub use offer::{
+    EffectiveAllowlist, ListedTool, LiveToolSource, ToolDiscoveryError, ToolOffer, ToolStanding,
+};
+pub use planner::{EmbeddedPlanner, Planner, PlannerError};
+pub use reason::{PlanningFailure, StopReason};
 pub use standing::{StandingPolicy, UpstreamCandidate};
-pub use summary::{Extractive, SummarizeError, Summarizer};
-pub use typed::{Parsed, Parsers, Shape, TypedError, Validated, typed};
+pub use summary::{ExtractiveSummarizer, SummarizeError, Summarizer};
+pub use typed::{
+    OutputParsers, ParsedOutput, SchemaValue, TypedError, ValidatedOutput, parse_typed,
+};

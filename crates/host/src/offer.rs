@@ -1,7 +1,8 @@
-//! What a query may be answered with: every live tool, and whether it is allowed.
+//! The live tools of a query, and the standing of each.
 //!
-//! The effective allowlist is the live list ∩ the operator's allowlist ∩ the pins. Who knows those three says, for each
-//! live tool, how it stands; so the gates can tell a tool that does not exist from one that exists and may not be used.
+//! The effective allowlist is the live list ∩ the operator's allowlist ∩ the pins. Tools that are not allowed stay in the
+//! list with a reason, so the gates distinguish an unknown tool from one that may not be called. The `standing` module
+//! decides the standing.
 
 use std::sync::Arc;
 
@@ -10,10 +11,10 @@ use contract::Contract;
 
 /// A tool that may be called.
 #[derive(Clone, Debug)]
-pub struct Offer {
-    /// The server as the operator named it.
+pub struct ToolOffer {
+    /// The name of the server in the configuration.
     pub server: String,
-    /// The tool as its server names it.
+    /// The name of the tool on its server.
     pub tool: String,
     /// The name in the catalog of the pipeline.
     pub name: String,
@@ -21,41 +22,41 @@ pub struct Offer {
     pub contract: Arc<Contract>,
 }
 
-/// How a live tool stands. Only what is allowed has a contract to call it by.
+/// The standing of a live tool. Only an allowed tool has a contract.
 #[derive(Clone, Debug)]
-pub enum Standing {
+pub enum ToolStanding {
     Allowed(Arc<Contract>),
-    /// Admission found it lacking.
+    /// Admission rejected it.
     Refused(String),
-    /// It changed since it was pinned, and nobody accepted that.
+    /// It changed since it was pinned, and the change is not accepted.
     Quarantined(String),
-    /// The operator's allowlist leaves it out.
+    /// The operator's allowlist does not contain it.
     NotAllowed(String),
 }
 
-/// One live tool.
+/// A live tool with its standing.
 #[derive(Clone, Debug)]
-pub struct Listed {
+pub struct ListedTool {
     pub server: String,
     pub tool: String,
-    /// The name in the catalog of the pipeline, for what is allowed.
+    /// The name in the catalog of the pipeline, if the tool is allowed.
     pub name: String,
-    pub standing: Standing,
+    pub standing: ToolStanding,
 }
 
-/// All live tools with their standing, in the order they were given.
+/// All live tools with their standing, in the given order.
 #[derive(Clone, Debug, Default)]
-pub struct Allowlist {
-    listed: Vec<Listed>,
-    offers: Vec<Offer>,
+pub struct EffectiveAllowlist {
+    listed: Vec<ListedTool>,
+    offers: Vec<ToolOffer>,
 }
 
-impl Allowlist {
-    pub fn new(listed: Vec<Listed>) -> Self {
+impl EffectiveAllowlist {
+    pub fn new(listed: Vec<ListedTool>) -> Self {
         let offers = listed
             .iter()
             .filter_map(|tool| match &tool.standing {
-                Standing::Allowed(contract) if contract.output.is_some() => Some(Offer {
+                ToolStanding::Allowed(contract) if contract.output.is_some() => Some(ToolOffer {
                     server: tool.server.clone(),
                     tool: tool.tool.clone(),
                     name: tool.name.clone(),
@@ -67,31 +68,35 @@ impl Allowlist {
         Self { listed, offers }
     }
 
-    /// What a planner may choose from; it never learns of the rest. A tool whose answers could not be checked is not in it.
-    pub fn offers(&self) -> &[Offer] {
+    /// Returns the tools that a planner may choose from; it does not see the others.
+    ///
+    /// A tool without an output schema is not offered, because its answers cannot be checked.
+    pub fn offers(&self) -> &[ToolOffer] {
         &self.offers
     }
 
-    pub fn listed(&self) -> &[Listed] {
+    /// Returns all live tools, allowed or not.
+    pub fn listed_tools(&self) -> &[ListedTool] {
         &self.listed
     }
 }
 
-/// Why there is no list of tools.
+/// The reason why the tools could not be listed.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
-pub struct DiscoverError(pub String);
+pub struct ToolDiscoveryError(pub String);
 
-/// Where the live tools come from. Asked only once a query has passed the input policy.
+/// Source of the live tools; used only after the input policy has accepted a query.
 #[async_trait]
-pub trait Discover: Send + Sync {
-    async fn discover(&self) -> Result<Allowlist, DiscoverError>;
+pub trait LiveToolSource: Send + Sync {
+    /// Returns the live tools with their standing.
+    async fn discover(&self) -> Result<EffectiveAllowlist, ToolDiscoveryError>;
 }
 
-/// A list that is already there.
+/// A fixed list of tools.
 #[async_trait]
-impl Discover for Allowlist {
-    async fn discover(&self) -> Result<Allowlist, DiscoverError> {
+impl LiveToolSource for EffectiveAllowlist {
+    async fn discover(&self) -> Result<EffectiveAllowlist, ToolDiscoveryError> {
         Ok(self.clone())
     }
 }

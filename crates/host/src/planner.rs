@@ -1,17 +1,17 @@
-//! Who chooses the tool. A planner sees the query and the allowed tools, and answers with a text; the gates judge it.
+//! Planners: given a query and the allowed tools, they return a plan as text, which the gates check.
 
 mod embedded;
 
 use async_trait::async_trait;
 
 use crate::model::ModelError;
-use crate::offer::Offer;
-pub use embedded::Embedded;
-pub(crate) use embedded::rank::shortlist;
+use crate::offer::ToolOffer;
+pub use embedded::EmbeddedPlanner;
+pub(crate) use embedded::rank::shortlist_tools;
 
-/// Why there is no plan.
+/// The reason why a planner returned no plan.
 #[derive(Debug, thiserror::Error)]
-pub enum PlanError {
+pub enum PlannerError {
     #[error(transparent)]
     Model(#[from] ModelError),
     #[error("{0}")]
@@ -21,6 +21,6 @@ pub enum PlanError {
 /// Chooses one tool for a query.
 #[async_trait]
 pub trait Planner: Send + Sync {
-    /// The plan as raw text. Nobody but gate 1 reads it.
-    async fn plan(&self, query: &str, offers: &[Offer]) -> Result<String, PlanError>;
+    /// Returns the plan as raw text, which only gate 1 parses.
+    async fn plan(&self, query: &str, offers: &[ToolOffer]) -> Result<String, PlannerError>;
 }

@@ -4,14 +4,14 @@
 
 use std::sync::Arc;
 
-use admit::{Judged, Policy, State};
+use admit::{AdmissionPolicy, ToolAdmission, ToolStatus};
 use contract::Contract;
 use contract::text::one_line;
 use runtime::ToolFilter;
 
-use crate::offer::Standing;
+use crate::offer::ToolStanding;
 
-/// Maximum reasons that are given for one refused tool.
+/// Maximum reasons in the standing of one refused tool.
 const MAX_REASONS: usize = 3;
 
 /// Decides the standing of tools for one principal.
@@ -29,60 +29,63 @@ pub struct UpstreamCandidate<'a> {
     /// The name in the catalog.
     pub name: &'a str,
     /// The tool as admission judged it.
-    pub judged: &'a Judged,
+    pub judged: &'a ToolAdmission,
     /// The policy of its upstream.
-    pub policy: &'a Policy,
+    pub policy: &'a AdmissionPolicy,
     /// The reason why another tool has its name in the catalog.
     pub clash: Option<&'a str>,
-    /// The effective contract in the catalog; `None` if the operator switched the tool off.
+    /// The effective contract in the catalog; `None` if the operator disabled the tool.
     pub contract: Option<&'a Arc<Contract>>,
 }
 
 impl StandingPolicy<'_> {
     /// Returns the standing of a tool of this project.
-    pub fn judge_own(&self, name: &str, contract: &Arc<Contract>) -> Standing {
+    pub fn judge_own(&self, name: &str, contract: &Arc<Contract>) -> ToolStanding {
         if !self.filter.is_none_or(|filter| filter.allows(name)) {
-            let reason = format!("[clients.{}] in vouch.toml leaves it out", self.principal);
-            return Standing::NotAllowed(reason);
+            let reason = format!("excluded by [clients.{}] in vouch.toml", self.principal);
+            return ToolStanding::NotAllowed(reason);
         }
         if contract.output.is_none() {
-            // A good answer of it could not be told from a bad one.
-            return Standing::Refused("it does not say what it answers".to_owned());
+            // Without an output schema, its answers cannot be checked.
+            return ToolStanding::Refused("it has no output schema".to_owned());
         }
-        Standing::Allowed(Arc::clone(contract))
+        ToolStanding::Allowed(Arc::clone(contract))
     }
 
     /// Returns the standing of a tool of another server.
     ///
-    /// A tool that runs only because its upstream is observed is refused here: `observe` lets calls through that a person
-    /// has chosen, and a planner is not one.
-    pub fn judge_upstream(&self, candidate: UpstreamCandidate<'_>) -> Standing {
+    /// A tool that runs only because its upstream is in `observe` mode is refused: that mode is for calls that a person
+    /// chooses, not for calls of a planner.
+    pub fn judge_upstream(&self, candidate: UpstreamCandidate<'_>) -> ToolStanding {
         let UpstreamCandidate { name, judged, policy, clash, contract } = candidate;
-        if !judged.runs() || judged.observed {
-            refuse(judged, policy)
+        if !judged.can_run() || judged.observed {
+            refuse_tool(judged, policy)
         } else if let Some(clash) = clash {
-            Standing::Refused(clash.to_owned())
+            ToolStanding::Refused(clash.to_owned())
         } else if let Some(contract) = contract {
             self.judge_own(name, contract)
         } else {
-            Standing::NotAllowed("it is switched off in vouch.toml".to_owned())
+            ToolStanding::NotAllowed("disabled in vouch.toml".to_owned())
         }
     }
 }
 
-fn refuse(tool: &Judged, policy: &Policy) -> Standing {
+/// Returns the standing of a tool that admission did not accept, with its reasons.
+fn refuse_tool(tool: &ToolAdmission, policy: &AdmissionPolicy) -> ToolStanding {
     let reasons: Vec<_> = tool
-        .blocking(policy)
+        .blocking_reasons(policy)
         .take(MAX_REASONS)
         .map(|reason| format!("{} ({})", reason.message, reason.rule))
         .collect();
     let reasons = one_line(&reasons.join("; "));
     match tool.state {
-        State::Quarantined => Standing::Quarantined(reasons),
-        State::NotAllowed => {
-            Standing::NotAllowed("`tools` of its upstream in vouch.toml leaves it out".to_owned())
+        ToolStatus::Quarantined => ToolStanding::Quarantined(reasons),
+        ToolStatus::NotAllowed => {
+            ToolStanding::NotAllowed("excluded by `tools` of its upstream in vouch.toml".to_owned())
         }
-        State::Ready | State::Overlaid | State::Refused => Standing::Refused(reasons),
+        ToolStatus::Ready | ToolStatus::Overlaid | ToolStatus::Refused => {
+            ToolStanding::Refused(reasons)
+        }
     }
 }
 
@@ -90,7 +93,7 @@ fn refuse(tool: &Judged, policy: &Policy) -> Standing {
 mod tests {
     use std::collections::BTreeMap;
 
-    use admit::{Admission, Allowlist, Mode, Pins, Upstream, admit};
+    use admit::{Admission, AdmissionMode, PinSet, ToolAllowlist, UpstreamIdentity, admit_tools};
     use serde_json::{Value, json};
 
     use super::*;
@@ -113,13 +116,17 @@ mod tests {
         })
     }
 
-    fn judge(tool: &Value, policy: &Policy, pins: &Pins) -> Admission {
+    fn judge(tool: &Value, policy: &AdmissionPolicy, pins: &PinSet) -> Admission {
         let tools = std::slice::from_ref(tool);
-        admit(&Upstream::new("files"), tools, &BTreeMap::new(), pins, policy)
+        admit_tools(&UpstreamIdentity::new("files"), tools, &BTreeMap::new(), pins, policy)
     }
 
-    /// The standing of the only tool, which is in the catalog if it runs.
-    fn standing(admission: &Admission, policy: &Policy, clash: Option<&str>) -> Standing {
+    /// Returns the standing of the only tool, which is in the catalog if it runs.
+    fn standing(
+        admission: &Admission,
+        policy: &AdmissionPolicy,
+        clash: Option<&str>,
+    ) -> ToolStanding {
         let judged = &admission.tools[0];
         let contract = judged.contract.as_ref();
         let candidate = UpstreamCandidate { name: "files__read", judged, policy, clash, contract };
@@ -128,75 +135,75 @@ mod tests {
 
     #[test]
     fn allows_admitted_tool() {
-        let policy = Policy::default();
-        let admission = judge(&tool("read"), &policy, &Pins::default());
-        assert!(matches!(standing(&admission, &policy, None), Standing::Allowed(_)));
+        let policy = AdmissionPolicy::default();
+        let admission = judge(&tool("read"), &policy, &PinSet::default());
+        assert!(matches!(standing(&admission, &policy, None), ToolStanding::Allowed(_)));
     }
 
     #[test]
     fn refuses_tool_that_runs_only_under_observe() {
         let mut unchecked = tool("read");
         unchecked.as_object_mut().unwrap().remove("outputSchema");
-        let policy = Policy::new(Mode::Observe);
-        let admission = judge(&unchecked, &policy, &Pins::default());
-        assert!(admission.tools[0].runs(), "observe lets it run");
-        assert!(matches!(standing(&admission, &policy, None), Standing::Refused(_)));
+        let policy = AdmissionPolicy::new(AdmissionMode::Observe);
+        let admission = judge(&unchecked, &policy, &PinSet::default());
+        assert!(admission.tools[0].can_run(), "observe lets it run");
+        assert!(matches!(standing(&admission, &policy, None), ToolStanding::Refused(_)));
     }
 
     #[test]
     fn quarantines_tool_that_changed_since_it_was_pinned() {
-        let policy = Policy::default();
-        let first = judge(&tool("read"), &policy, &Pins::default());
+        let policy = AdmissionPolicy::default();
+        let first = judge(&tool("read"), &policy, &PinSet::default());
         let now = "2026-01-01T00:00:00Z".parse().unwrap();
-        let pins = Pins::default().update(&first, now).unwrap();
+        let pins = PinSet::default().update(&first, now).unwrap();
         let mut changed = tool("read");
         changed["description"] = json!("Reads one file, faster than before.");
         let admission = judge(&changed, &policy, &pins);
-        assert!(matches!(standing(&admission, &policy, None), Standing::Quarantined(_)));
+        assert!(matches!(standing(&admission, &policy, None), ToolStanding::Quarantined(_)));
     }
 
     #[test]
-    fn leaves_out_tool_that_the_upstream_allowlist_omits() {
-        let allowed = Allowlist::globs(&["write_*"]).unwrap();
-        let policy = Policy { allowed, ..Policy::default() };
-        let admission = judge(&tool("read"), &policy, &Pins::default());
-        let Standing::NotAllowed(reason) = standing(&admission, &policy, None) else {
+    fn excludes_tool_missing_from_upstream_allowlist() {
+        let allowed = ToolAllowlist::from_globs(&["write_*"]).unwrap();
+        let policy = AdmissionPolicy { allowed, ..AdmissionPolicy::default() };
+        let admission = judge(&tool("read"), &policy, &PinSet::default());
+        let ToolStanding::NotAllowed(reason) = standing(&admission, &policy, None) else {
             panic!("the tool must not be allowed");
         };
-        assert_eq!(reason, "`tools` of its upstream in vouch.toml leaves it out");
+        assert_eq!(reason, "excluded by `tools` of its upstream in vouch.toml");
     }
 
     #[test]
-    fn refuses_tool_whose_name_is_taken() {
-        let policy = Policy::default();
-        let admission = judge(&tool("read"), &policy, &Pins::default());
-        let Standing::Refused(reason) = standing(&admission, &policy, Some("taken")) else {
+    fn refuses_tool_with_a_name_clash() {
+        let policy = AdmissionPolicy::default();
+        let admission = judge(&tool("read"), &policy, &PinSet::default());
+        let ToolStanding::Refused(reason) = standing(&admission, &policy, Some("taken")) else {
             panic!("the tool must be refused");
         };
         assert_eq!(reason, "taken");
     }
 
     #[test]
-    fn leaves_out_tool_that_is_switched_off() {
-        let policy = Policy::default();
-        let admission = judge(&tool("read"), &policy, &Pins::default());
+    fn excludes_disabled_tool() {
+        let policy = AdmissionPolicy::default();
+        let admission = judge(&tool("read"), &policy, &PinSet::default());
         let judged = &admission.tools[0];
         let name = "files__read";
         let candidate =
             UpstreamCandidate { name, judged, policy: &policy, clash: None, contract: None };
-        assert!(matches!(ALL.judge_upstream(candidate), Standing::NotAllowed(_)));
+        assert!(matches!(ALL.judge_upstream(candidate), ToolStanding::NotAllowed(_)));
     }
 
     #[test]
-    fn leaves_out_tool_that_the_client_filter_omits() {
-        let policy = Policy::default();
-        let admission = judge(&tool("read"), &policy, &Pins::default());
+    fn excludes_tool_missing_from_client_filter() {
+        let policy = AdmissionPolicy::default();
+        let admission = judge(&tool("read"), &policy, &PinSet::default());
         let contract = admission.tools[0].contract.as_ref().unwrap();
         let none = |_: &str| false;
         let filtered = StandingPolicy { principal: "cli", filter: Some(&none) };
-        let Standing::NotAllowed(reason) = filtered.judge_own("files__read", contract) else {
+        let ToolStanding::NotAllowed(reason) = filtered.judge_own("files__read", contract) else {
             panic!("the tool must not be allowed");
         };
-        assert_eq!(reason, "[clients.cli] in vouch.toml leaves it out");
+        assert_eq!(reason, "excluded by [clients.cli] in vouch.toml");
     }
 }

@@ -1,8 +1,8 @@
-//! Gate 5: every bullet of a summary quotes evidence that is a verbatim piece of the validated output.
+//! Gate 5: every bullet of a summary quotes evidence verbatim from the validated output.
 //!
-//! A summary is read as one JSON object and nothing else, so a summariser can do nothing but summarise: it has no tools, and a plan in
-//! its answer is not a summary. Each quote is located by JSON pointer and byte span. A bullet without
-//! such a place is rejected by itself; a summary without any other fails as a whole.
+//! A summary is exactly one JSON object. A summarizer has no tools, and a plan in its response is not a summary. Each
+//! quote is located by JSON pointer and byte span. A bullet without a location is rejected on its own; a summary in
+//! which every bullet is rejected fails as a whole.
 
 mod extract;
 mod ground;
@@ -12,75 +12,82 @@ use contract::text::is_hidden;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::json::{JsonError, one_object, short, shortened};
-use crate::typed::Validated;
-pub use extract::Extractive;
-pub use ground::{Place, Ungrounded};
-pub use summarizer::{NoSummary, SummarizeError, Summarizer};
+use crate::json::{JsonError, parse_single_object, shorten_name, shorten_text};
+use crate::typed::ValidatedOutput;
+pub use extract::ExtractiveSummarizer;
+pub use ground::{EvidenceLocation, GroundingError};
+pub use summarizer::{SummarizeError, Summarizer, SummaryFailure};
 
-/// Longer is no summary.
+/// Maximum bullets of a summary.
 pub(crate) const MAX_BULLETS: usize = 20;
+/// Maximum characters of a claim.
 pub(crate) const MAX_CLAIM: usize = 500;
 
-/// A statement with the quote it rests on.
+/// A claim with the quote that supports it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Bullet {
+pub struct SummaryBullet {
     pub claim: String,
     pub evidence: String,
-    pub place: Place,
+    pub place: EvidenceLocation,
 }
 
-/// A bullet that does not count, with the reason.
+/// A rejected bullet, with the reason.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Rejected {
-    /// Its number in the summary, from 1.
+pub struct RejectedBullet {
+    /// Number in the summary, starting at 1.
     pub number: usize,
-    /// What it claimed, bounded and on one line, for the person who wonders.
+    /// The claim, bounded and on one line.
     pub claim: String,
     pub reason: String,
 }
 
-/// The bullets that are grounded, and those that were rejected.
+/// The grounded bullets and the rejected ones.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Summary {
-    pub bullets: Vec<Bullet>,
-    pub rejected: Vec<Rejected>,
+pub struct GroundedSummary {
+    pub bullets: Vec<SummaryBullet>,
+    pub rejected: Vec<RejectedBullet>,
 }
 
-/// Why there is no summary.
+/// The reason why a text is not a valid summary.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SummaryError {
     #[error(transparent)]
     Json(#[from] JsonError),
-    #[error("the answer is not of the type `summary`")]
+    #[error("expected an object of type `summary`")]
     NotASummary,
-    #[error("`{0}` has no place in a summary")]
+    #[error("unknown key `{0}` in the summary")]
     UnknownKey(String),
     #[error("`bullets` must be a list of 1 to {MAX_BULLETS} bullets")]
     Bullets,
-    #[error("none of {} bullets is grounded; the first: {}", .0.len(), first(.0))]
-    NothingGrounded(Vec<Rejected>),
+    #[error("none of {} bullets is grounded; the first: {}", .0.len(), first_reason(.0))]
+    NothingGrounded(Vec<RejectedBullet>),
 }
 
-fn first(rejected: &[Rejected]) -> &str {
+fn first_reason(rejected: &[RejectedBullet]) -> &str {
     rejected.first().map_or("", |rejected| rejected.reason.as_str())
 }
 
+/// The reason why a bullet is rejected.
 #[derive(Debug, thiserror::Error)]
 enum BulletError {
-    #[error("a bullet is an object with `claim` and `evidence`, both texts, and nothing else")]
+    #[error("a bullet must be an object with exactly two strings, `claim` and `evidence`")]
     Form,
     #[error("the claim must be one line of 1 to {MAX_CLAIM} characters")]
     Claim,
-    #[error("the claim holds an invisible character")]
+    #[error("the claim contains an invisible character")]
     Hidden,
     #[error(transparent)]
-    Ungrounded(#[from] Ungrounded),
+    Ungrounded(#[from] GroundingError),
 }
 
-/// Reads a summary and keeps the bullets whose evidence stands in the output.
-pub fn check(text: &str, output: &Validated) -> Result<Summary, SummaryError> {
-    let mut object = one_object(text)?;
+/// Parses a summary and returns the bullets whose evidence occurs in the output.
+///
+/// Errors if the text is not a summary or no bullet is grounded.
+pub fn check_summary(
+    text: &str,
+    output: &ValidatedOutput,
+) -> Result<GroundedSummary, SummaryError> {
+    let mut object = parse_single_object(text)?;
     if object.shift_remove("type") != Some("summary".into()) {
         return Err(SummaryError::NotASummary);
     }
@@ -88,20 +95,20 @@ pub fn check(text: &str, output: &Validated) -> Result<Summary, SummaryError> {
         return Err(SummaryError::Bullets);
     };
     if let Some(key) = object.keys().next() {
-        return Err(SummaryError::UnknownKey(short(key)));
+        return Err(SummaryError::UnknownKey(shorten_name(key)));
     }
     if given.is_empty() || given.len() > MAX_BULLETS {
         return Err(SummaryError::Bullets);
     }
-    let mut summary = Summary { bullets: Vec::new(), rejected: Vec::new() };
+    let mut summary = GroundedSummary { bullets: Vec::new(), rejected: Vec::new() };
     for (index, bullet) in given.into_iter().enumerate() {
         let claim = bullet.get("claim").and_then(Value::as_str).unwrap_or_default();
-        let claim = shortened(claim, MAX_CLAIM);
-        match read(bullet, output.value()) {
+        let claim = shorten_text(claim, MAX_CLAIM);
+        match parse_bullet(bullet, output.value()) {
             Ok(bullet) => summary.bullets.push(bullet),
             Err(error) => {
                 let reason = error.to_string();
-                summary.rejected.push(Rejected { number: index + 1, claim, reason });
+                summary.rejected.push(RejectedBullet { number: index + 1, claim, reason });
             }
         }
     }
@@ -111,10 +118,10 @@ pub fn check(text: &str, output: &Validated) -> Result<Summary, SummaryError> {
     Ok(summary)
 }
 
-fn read(bullet: Value, output: &Value) -> Result<Bullet, BulletError> {
+fn parse_bullet(bullet: Value, output: &Value) -> Result<SummaryBullet, BulletError> {
     let Value::Object(mut bullet) = bullet else { return Err(BulletError::Form) };
-    let claim = take(&mut bullet, "claim")?;
-    let evidence = take(&mut bullet, "evidence")?;
+    let claim = take_text(&mut bullet, "claim")?;
+    let evidence = take_text(&mut bullet, "evidence")?;
     if !bullet.is_empty() {
         return Err(BulletError::Form);
     }
@@ -125,11 +132,11 @@ fn read(bullet: Value, output: &Value) -> Result<Bullet, BulletError> {
     if claim.chars().any(is_hidden) {
         return Err(BulletError::Hidden);
     }
-    let place = ground::locate(&evidence, output)?;
-    Ok(Bullet { claim, evidence, place })
+    let place = ground::locate_evidence(&evidence, output)?;
+    Ok(SummaryBullet { claim, evidence, place })
 }
 
-fn take(bullet: &mut Map<String, Value>, key: &str) -> Result<String, BulletError> {
+fn take_text(bullet: &mut Map<String, Value>, key: &str) -> Result<String, BulletError> {
     match bullet.shift_remove(key) {
         Some(Value::String(text)) => Ok(text),
         _ => Err(BulletError::Form),

@@ -1,51 +1,51 @@
-//! Typed parsing: validated structured content as a Rust type, or as the shape that its schema describes.
+//! Typed parsing: validated structured content as a Rust type, or as a tree that its schema describes.
 //!
-//! A parser is chosen by server and tool in [`Parsers`]. A registered type must take in everything that the answer holds:
-//! one that drops a field in silence is refused, unless it was registered as partial. A tool without a registered type parses into a
-//! [`Shape`], which refuses what the schema does not describe. Both begin with the schema itself.
+//! [`OutputParsers`] selects a parser by server and tool. A registered type must keep every field of the answer, unless
+//! it is registered as partial. A tool without a registered type parses into a [`SchemaValue`], which rejects fields
+//! that the schema does not describe. The output schema is validated first in both cases.
 
 mod locate;
 mod parsers;
-mod shape;
+mod schema_value;
 
-use contract::{Contract, Violation};
+use contract::{Contract, SchemaViolation};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::described::field;
-pub use parsers::{Parsed, Parsers};
-pub use shape::Shape;
+use crate::schema_view::format_field_path;
+pub use parsers::{OutputParsers, ParsedOutput};
+pub use schema_value::SchemaValue;
 
-/// Why a value is not of its type.
+/// The reason why a value does not match its type.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TypedError {
     #[error("the contract of `{0}` has no output schema")]
     NoSchema(String),
-    #[error("{} at {}: {}", .0.keyword, pointer(&.0.path), .0.message)]
-    Violation(#[from] Violation),
-    #[error("`{}` is not described by the output schema", field(.path))]
+    #[error("{} at {}: {}", .0.keyword, format_pointer(&.0.path), .0.message)]
+    Violation(#[from] SchemaViolation),
+    #[error("`{}` is not described by the output schema", format_field_path(.path))]
     Undescribed { path: String },
-    #[error("`{}` does not fit {type_name}: {reason}", field(.path))]
+    #[error("`{}` does not match {type_name}: {reason}", format_field_path(.path))]
     Mismatch { type_name: &'static str, path: String, reason: String },
-    #[error("{type_name} drops `{}` of the answer", field(.path))]
+    #[error("{type_name} drops `{}` of the answer", format_field_path(.path))]
     Dropped { type_name: &'static str, path: String },
 }
 
-fn pointer(path: &str) -> String {
+fn format_pointer(path: &str) -> String {
     let path = if path.is_empty() { "/" } else { path };
-    crate::json::shortened(path, 200)
+    crate::json::shorten_text(path, 200)
 }
 
-/// Structured content that satisfies its output schema. The only form in which an answer goes to a model.
+/// Structured content that satisfies its output schema, the only form in which a model sees an answer.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Validated(Value);
+pub struct ValidatedOutput(Value);
 
-impl Validated {
+impl ValidatedOutput {
     /// Checks a value against the output schema of a contract.
     pub fn new(contract: &Contract, value: Value) -> Result<Self, TypedError> {
         let Some(schema) = &contract.output else {
-            return Err(TypedError::NoSchema(crate::json::short(&contract.name)));
+            return Err(TypedError::NoSchema(crate::json::shorten_name(&contract.name)));
         };
         schema.validate(&value)?;
         Ok(Self(value))
@@ -56,55 +56,55 @@ impl Validated {
     }
 }
 
-/// A value as a type that takes in all of it.
-pub fn typed<T: DeserializeOwned + Serialize>(value: &Value) -> Result<T, TypedError> {
-    let read: T = partly_typed(value)?;
+/// Parses a value as `T`; errors if `T` drops a part of it.
+pub fn parse_typed<T: DeserializeOwned + Serialize>(value: &Value) -> Result<T, TypedError> {
+    let parsed: T = parse_typed_partially(value)?;
     let type_name = std::any::type_name::<T>();
-    let again = serde_json::to_value(&read).map_err(|error| TypedError::Mismatch {
+    let serialized = serde_json::to_value(&parsed).map_err(|error| TypedError::Mismatch {
         type_name,
         path: String::new(),
-        reason: crate::json::shortened(&error.to_string(), 200),
+        reason: crate::json::shorten_text(&error.to_string(), 200),
     })?;
-    match dropped(value, &again, &mut String::new()) {
+    match find_dropped_field(value, &serialized, &mut String::new()) {
         Some(path) => Err(TypedError::Dropped { type_name, path }),
-        None => Ok(read),
+        None => Ok(parsed),
     }
 }
 
-/// A value as a type that may leave parts of it out.
-pub(crate) fn partly_typed<T: DeserializeOwned>(value: &Value) -> Result<T, TypedError> {
-    // Takes `7.0` for the integer that JSON Schema says it is.
-    contract::parse(value.clone()).map_err(|_| {
-        let (path, reason) = locate::fault::<T>(value);
+/// Parses a value as `T`, which may drop parts of it.
+pub(crate) fn parse_typed_partially<T: DeserializeOwned>(value: &Value) -> Result<T, TypedError> {
+    // Accepts `7.0` as an integer, as JSON Schema does.
+    contract::parse_arguments(value.clone()).map_err(|_| {
+        let (path, reason) = locate::locate_mismatch::<T>(value);
         TypedError::Mismatch { type_name: std::any::type_name::<T>(), path, reason }
     })
 }
 
-/// The first place that a value has and its second reading has not. An absent field is a null one.
-fn dropped(value: &Value, again: &Value, path: &mut String) -> Option<String> {
+/// Returns the pointer to the first difference between a value and its round trip. An absent field equals null.
+fn find_dropped_field(value: &Value, round_trip: &Value, path: &mut String) -> Option<String> {
     let length = path.len();
-    let mut below = |step: &str, value: &Value, again: &Value| {
+    let mut below = |step: &str, value: &Value, round_trip: &Value| {
         path.push('/');
-        path.push_str(&crate::json::token(step));
-        let found = dropped(value, again, path);
+        path.push_str(&crate::json::escape_pointer_token(step));
+        let found = find_dropped_field(value, round_trip, path);
         path.truncate(length);
         found
     };
-    match (value, again) {
-        (Value::Object(map), Value::Object(again)) => map
-            .iter()
-            .find_map(|(name, value)| below(name, value, again.get(name).unwrap_or(&Value::Null))),
-        (Value::Array(items), Value::Array(again)) if items.len() == again.len() => items
-            .iter()
-            .zip(again)
-            .enumerate()
-            .find_map(|(index, (value, again))| below(&index.to_string(), value, again)),
+    match (value, round_trip) {
+        (Value::Object(map), Value::Object(round_trip)) => map.iter().find_map(|(name, value)| {
+            below(name, value, round_trip.get(name).unwrap_or(&Value::Null))
+        }),
+        (Value::Array(items), Value::Array(round_trip)) if items.len() == round_trip.len() => {
+            items.iter().zip(round_trip).enumerate().find_map(|(index, (value, round_trip))| {
+                below(&index.to_string(), value, round_trip)
+            })
+        }
         (Value::Number(one), Value::Number(other)) => {
-            // `7` and `7.0` are the same number; two large integers may be the same float and are not.
+            // `7` equals `7.0`, but two large integers may differ although they round to the same float.
             let is_float = one.is_f64() || other.is_f64();
             let same = one == other || (is_float && one.as_f64() == other.as_f64());
             (!same).then(|| path.clone())
         }
-        (value, again) => (value != again).then(|| path.clone()),
+        (value, round_trip) => (value != round_trip).then(|| path.clone()),
     }
 }

@@ -1,4 +1,4 @@
-//! A call as it goes to a server, and what comes back.
+//! A tool call to a server and its outcome.
 
 use std::sync::Arc;
 
@@ -7,27 +7,30 @@ use contract::Progress;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use crate::LinkError;
+use crate::ConnectionError;
 
+/// Receives the progress notifications of a call.
 pub type ProgressSink = Arc<dyn Fn(Progress) + Send + Sync>;
 
+/// A tool call, as passed to [`Connection::call`](crate::Connection::call).
 #[derive(Clone)]
-pub struct Call<'a> {
+pub struct UpstreamCall<'a> {
     pub tool: &'a str,
     pub arguments: &'a Map<String, Value>,
-    /// The tool's input schema as the server gave it; its `x-mcp-header` annotations become headers.
+    /// The tool's input schema as the server sent it. Arguments with an `x-mcp-header` annotation are also sent as headers.
     pub input_schema: Option<&'a Value>,
     pub traceparent: Option<&'a str>,
     pub progress: Option<ProgressSink>,
-    /// What the caller can be asked while the call runs.
-    pub abilities: Abilities,
-    /// Asks the caller, where the server asks over the open connection.
-    pub asker: Option<Arc<dyn Asker>>,
-    /// The second round of a call that ended in [`Turn::Ask`].
-    pub resume: Option<Resume>,
+    /// Requests that the caller can answer while the call runs.
+    pub capabilities: CallerCapabilities,
+    /// Relays requests that the server sends over the open connection to the caller.
+    pub responder: Option<Arc<dyn ElicitationResponder>>,
+    /// The input for the next round of a call that returned [`CallOutcome::InputRequired`].
+    pub resume: Option<CallContinuation>,
 }
 
-impl<'a> Call<'a> {
+impl<'a> UpstreamCall<'a> {
+    /// Creates a call without progress, elicitation or continuation.
     pub fn new(tool: &'a str, arguments: &'a Map<String, Value>) -> Self {
         Self {
             tool,
@@ -35,67 +38,75 @@ impl<'a> Call<'a> {
             input_schema: None,
             traceparent: None,
             progress: None,
-            abilities: Abilities::default(),
-            asker: None,
+            capabilities: CallerCapabilities::default(),
+            responder: None,
             resume: None,
         }
     }
 }
 
+/// Kinds of server requests that the caller can answer; sent to the server as client capabilities.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Abilities {
+pub struct CallerCapabilities {
     pub elicitation: bool,
     pub sampling: bool,
     pub roots: bool,
 }
 
+/// Input for the next round of a call that returned [`CallOutcome::InputRequired`].
 #[derive(Clone, Debug, Default)]
-pub struct Resume {
+pub struct CallContinuation {
     pub state: Option<String>,
-    /// By the keys of [`Turn::Ask`].
+    /// Responses by the keys of `requests` in [`CallOutcome::InputRequired`].
     pub answers: Map<String, Value>,
 }
 
-/// Somebody who can be asked what a server wants to know.
+/// Answers the requests that a server sends during a call: elicitation, sampling and roots.
 #[async_trait]
-pub trait Asker: Send + Sync {
-    /// The result object of the request, or why there is none.
-    async fn ask(&self, method: &str, params: Value) -> Result<Value, String>;
+pub trait ElicitationResponder: Send + Sync {
+    /// Returns the result object of the request.
+    ///
+    /// # Errors
+    /// With the reason, if there is no response.
+    async fn respond(&self, method: &str, params: Value) -> Result<Value, String>;
 }
 
+/// The outcome of one round of a call.
 #[derive(Debug)]
-pub enum Turn {
-    Answer(Answer),
-    /// The server wants answers before it goes on (`input_required`, since 2026-07-28).
-    Ask {
-        /// Key to `{method, params}`.
+pub enum CallOutcome {
+    /// The final result.
+    Complete(UpstreamResponse),
+    /// The server requires input before it continues (`input_required`, since 2026-07-28).
+    InputRequired {
+        /// Maps each key to a `{method, params}` object.
         requests: Map<String, Value>,
         state: Option<String>,
     },
 }
 
+/// The final result of a call.
 #[derive(Debug)]
-pub struct Answer {
-    /// The text of `result` as it came.
+pub struct UpstreamResponse {
+    /// The text of `result` as the server sent it.
     pub raw: Box<RawValue>,
-    /// None if the server left it out.
+    /// `None` if the server omitted it.
     pub content: Option<Vec<Value>>,
     pub structured: Option<Value>,
     pub is_error: bool,
-    /// Whether it says of which kind it is (`resultType`), as results do since 2026-07-28.
+    /// Set if the result has a `resultType`, which is required since 2026-07-28.
     pub is_typed: bool,
 }
 
-/// A call without a turn that can be used.
+/// A call that failed, or whose response cannot be used.
 #[derive(Debug)]
-pub struct Failed {
-    pub error: LinkError,
-    /// What came instead, if it was within the limit: the text of `result`. It is for people only.
+pub struct CallFailure {
+    pub error: ConnectionError,
+    /// The text of `result`, if there was one within the size limit. For people only: it must not reach a model.
     pub raw: Option<Box<RawValue>>,
 }
 
-impl From<LinkError> for Failed {
-    fn from(error: LinkError) -> Self {
+impl From<ConnectionError> for CallFailure {
+    fn from(error: ConnectionError) -> Self {
         Self { error, raw: None }
     }
 }

@@ -1,6 +1,6 @@
-//! JSON-RPC messages: the outermost members of those that come, the text of those that go.
+//! JSON-RPC envelopes: parses the outermost fields of incoming messages, and encodes outgoing messages.
 //!
-//! What is inside `result`, `params` and `error` stays text here; whoever it concerns parses it.
+//! The values of `result`, `params` and `error` stay raw text here; their consumers parse them.
 
 use std::borrow::Cow;
 
@@ -8,8 +8,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+/// The outermost fields of any JSON-RPC message.
 #[derive(Deserialize)]
-struct Members<'a> {
+struct MessageFields<'a> {
     #[serde(borrow)]
     jsonrpc: Cow<'a, str>,
     #[serde(borrow, default)]
@@ -24,69 +25,75 @@ struct Members<'a> {
     error: Option<&'a RawValue>,
 }
 
-pub(crate) enum Message<'a> {
-    /// `id` is None where it is not one of ours, or where an error could not name it.
-    Answer {
+/// A message from the server, by kind.
+pub(crate) enum IncomingMessage<'a> {
+    /// `id` is `None` if it is not one of our request ids, or if an error response has none.
+    Response {
         id: Option<u64>,
-        outcome: Outcome<'a>,
+        outcome: ResponsePayload<'a>,
     },
-    Request(Question<'a>),
-    Note {
+    Request(ServerRequest<'a>),
+    Notification {
         method: Cow<'a, str>,
         params: Option<&'a RawValue>,
     },
 }
 
-/// A request of the server.
-pub(crate) struct Question<'a> {
+/// A request from the server to this client.
+pub(crate) struct ServerRequest<'a> {
     pub(crate) id: &'a RawValue,
     pub(crate) method: Cow<'a, str>,
     pub(crate) params: Option<&'a RawValue>,
 }
 
-pub(crate) enum Outcome<'a> {
+/// The payload of a response.
+pub(crate) enum ResponsePayload<'a> {
     Result(&'a RawValue),
     Error(&'a RawValue),
-    /// Neither `result` nor `error`.
-    Nothing,
+    /// Neither or both of `result` and `error`.
+    Invalid,
 }
 
-/// None: not JSON-RPC.
-pub(crate) fn read(text: &[u8]) -> Option<Message<'_>> {
-    let members: Members<'_> = serde_json::from_slice(text).ok()?;
+/// Parses one message. Returns `None` if the text is not JSON-RPC 2.0.
+pub(crate) fn parse_message(text: &[u8]) -> Option<IncomingMessage<'_>> {
+    let members: MessageFields<'_> = serde_json::from_slice(text).ok()?;
     if members.jsonrpc != "2.0" {
         return None;
     }
-    let Members { id, method, params, result, error, .. } = members;
+    let MessageFields { id, method, params, result, error, .. } = members;
     match (method, id) {
-        (Some(method), Some(id)) => Some(Message::Request(Question { id, method, params })),
-        (Some(method), None) => Some(Message::Note { method, params }),
+        (Some(method), Some(id)) => {
+            Some(IncomingMessage::Request(ServerRequest { id, method, params }))
+        }
+        (Some(method), None) => Some(IncomingMessage::Notification { method, params }),
         (None, id) => {
             let outcome = match (result, error) {
-                (Some(result), None) => Outcome::Result(result),
-                (None, Some(error)) => Outcome::Error(error),
+                (Some(result), None) => ResponsePayload::Result(result),
+                (None, Some(error)) => ResponsePayload::Error(error),
                 (None, None) if id.is_none() => return None,
-                _ => Outcome::Nothing,
+                _ => ResponsePayload::Invalid,
             };
-            Some(Message::Answer { id: id.and_then(our_id), outcome })
+            Some(IncomingMessage::Response { id: id.and_then(parse_request_id), outcome })
         }
     }
 }
 
-/// We send numbers; some servers give them back as strings.
-fn our_id(id: &RawValue) -> Option<u64> {
+/// Returns the id as a number. We send numbers, but some servers return them as strings.
+fn parse_request_id(id: &RawValue) -> Option<u64> {
     id.get().trim_matches('"').parse().ok()
 }
 
+/// The `error` object of a response.
 #[derive(Deserialize)]
-pub(crate) struct Fault {
+pub(crate) struct JsonRpcError {
     pub(crate) code: i64,
     #[serde(default)]
     pub(crate) message: String,
 }
 
+/// A request, or a notification if it has no id.
 #[derive(Serialize)]
-struct Outgoing<'a, P> {
+struct OutgoingMessage<'a, P> {
     jsonrpc: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     id: Option<u64>,
@@ -94,46 +101,50 @@ struct Outgoing<'a, P> {
     params: P,
 }
 
-pub(crate) fn request(id: u64, method: &str, params: impl Serialize) -> Vec<u8> {
-    write(&Outgoing { jsonrpc: "2.0", id: Some(id), method, params })
+pub(crate) fn encode_request(id: u64, method: &str, params: impl Serialize) -> Vec<u8> {
+    encode_message(&OutgoingMessage { jsonrpc: "2.0", id: Some(id), method, params })
 }
 
-pub(crate) fn note(method: &str, params: impl Serialize) -> Vec<u8> {
-    write(&Outgoing { jsonrpc: "2.0", id: None, method, params })
+pub(crate) fn encode_notification(method: &str, params: impl Serialize) -> Vec<u8> {
+    encode_message(&OutgoingMessage { jsonrpc: "2.0", id: None, method, params })
 }
 
-pub(crate) fn cancelled(id: u64) -> Vec<u8> {
-    let params = serde_json::json!({ "requestId": id, "reason": "nobody waits for it any more" });
-    note("notifications/cancelled", params)
+pub(crate) fn encode_cancellation(id: u64) -> Vec<u8> {
+    let params = serde_json::json!({ "requestId": id, "reason": "the caller no longer waits for the result" });
+    encode_notification("notifications/cancelled", params)
 }
 
+/// A response to a server's request.
 #[derive(Serialize)]
-struct Reply<'a> {
+struct OutgoingResponse<'a> {
     jsonrpc: &'static str,
     id: &'a RawValue,
     #[serde(skip_serializing_if = "Option::is_none")]
     result: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<Refusal>,
+    error: Option<ServerRequestRefusal>,
 }
 
-/// Why we do not answer a server's request.
+/// The error sent in response to a server's request that is refused.
 #[derive(Debug, Serialize)]
-pub(crate) struct Refusal {
+pub(crate) struct ServerRequestRefusal {
     pub(crate) code: i64,
     pub(crate) message: String,
 }
 
-pub(crate) fn reply(id: &RawValue, answer: Result<Value, Refusal>) -> Vec<u8> {
+pub(crate) fn encode_response(
+    id: &RawValue,
+    answer: Result<Value, ServerRequestRefusal>,
+) -> Vec<u8> {
     let (result, error) = match answer {
         Ok(result) => (Some(result), None),
         Err(error) => (None, Some(error)),
     };
-    write(&Reply { jsonrpc: "2.0", id, result, error })
+    encode_message(&OutgoingResponse { jsonrpc: "2.0", id, result, error })
 }
 
-fn write(message: &impl Serialize) -> Vec<u8> {
-    serde_json::to_vec(message).expect("our messages have string keys only")
+fn encode_message(message: &impl Serialize) -> Vec<u8> {
+    serde_json::to_vec(message).expect("outgoing messages have only string keys")
 }
 
 #[cfg(test)]
@@ -141,25 +152,27 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn kind(text: &str) -> String {
-        match read(text.as_bytes()) {
+    fn describe_message(text: &str) -> String {
+        match parse_message(text.as_bytes()) {
             None => "not JSON-RPC".to_owned(),
-            Some(Message::Answer { id, outcome: Outcome::Result(result) }) => {
+            Some(IncomingMessage::Response { id, outcome: ResponsePayload::Result(result) }) => {
                 format!("result {id:?} {}", result.get())
             }
-            Some(Message::Answer { id, outcome: Outcome::Error(error) }) => {
+            Some(IncomingMessage::Response { id, outcome: ResponsePayload::Error(error) }) => {
                 format!("error {id:?} {}", error.get())
             }
-            Some(Message::Answer { id, outcome: Outcome::Nothing }) => format!("nothing {id:?}"),
-            Some(Message::Request(Question { id, method, .. })) => {
+            Some(IncomingMessage::Response { id, outcome: ResponsePayload::Invalid }) => {
+                format!("nothing {id:?}")
+            }
+            Some(IncomingMessage::Request(ServerRequest { id, method, .. })) => {
                 format!("request {} {method}", id.get())
             }
-            Some(Message::Note { method, .. }) => format!("note {method}"),
+            Some(IncomingMessage::Notification { method, .. }) => format!("note {method}"),
         }
     }
 
     #[test]
-    fn kinds() {
+    fn recognizes_kinds_of_messages() {
         let kinds: Vec<String> = [
             r#"{"jsonrpc":"2.0","id":7,"result":{"z": 1.0, "a":[ ]}}"#,
             r#"{"result":null,"id":"7","jsonrpc":"2.0"}"#,
@@ -177,30 +190,29 @@ mod tests {
             "",
         ]
         .into_iter()
-        .map(kind)
+        .map(describe_message)
         .collect();
         insta::assert_snapshot!(kinds.join("\n"));
     }
 
     #[test]
-    fn depth_is_no_danger_here() {
+    fn parses_deeply_nested_results_without_recursion() {
         let deep = "[".repeat(1_000_000) + &"]".repeat(1_000_000);
         let text = format!(r#"{{"jsonrpc":"2.0","x":{deep},"id":7,"result":{deep}}}"#);
-        assert!(kind(&text).starts_with("result Some(7) [[["));
+        assert!(describe_message(&text).starts_with("result Some(7) [[["));
     }
 
     proptest! {
         #[test]
-        fn never_panics(text in ".*") {
-            let _ = read(text.as_bytes());
+        fn never_panics_on_arbitrary_text(text in ".*") {
+            let _ = parse_message(text.as_bytes());
         }
 
-        /// The text of a result comes through as it was written.
         #[test]
-        fn results_stay_as_they_are(space in "[ \t]{0,3}", number in any::<u64>()) {
+        fn preserves_the_text_of_results(space in "[ \t]{0,3}", number in any::<u64>()) {
             let result = format!("{{{space}\"n\" :{space}{number}{space}}}");
             let text = format!(r#"{{"jsonrpc":"2.0","id":1,"result":{space}{result}}}"#);
-            prop_assert_eq!(kind(&text), format!("result Some(1) {result}"));
+            prop_assert_eq!(describe_message(&text), format!("result Some(1) {result}"));
         }
     }
 }

@@ -1,101 +1,106 @@
-//! What can go wrong between us and a server. Every text is safe to show: bounded, on one line, without secrets.
+//! Errors of a connection. Every message is safe to display: bounded, on one line, and without secrets.
 
-/// Why a server could not be reached, or why what it said cannot be used. It can be cloned, because everybody who waits
-/// for one attempt to connect learns of its failure.
+/// Reason that a server cannot be reached, or that its response cannot be used. It implements `Clone` because all callers
+/// that share one connection attempt receive the same error.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum LinkError {
-    /// Not connected, refused, too slow to connect, or gone before it answered.
+pub enum ConnectionError {
+    /// The connection failed, timed out, or ended before the response.
     #[error("the server is unavailable: {reason}")]
     Unavailable {
         reason: String,
-        /// The request had left us, so the server may have acted on it.
+        /// Set if the request was sent, so the server may have acted on it.
         may_have_run: bool,
     },
 
-    #[error("the server wants other credentials (HTTP {status})")]
+    #[error("the server rejected the credentials (HTTP {status})")]
     Unauthenticated { status: u16 },
 
-    /// A JSON-RPC error of the server.
-    #[error("the server refused with error {code}: {message}")]
+    /// The server responded with a JSON-RPC error.
+    #[error("the server returned error {code}: {message}")]
     Rejected { code: i64, message: String },
 
-    /// `size` is what had come when we stopped counting.
-    #[error("the server's message of {size} bytes is over the limit of {limit}")]
+    /// `size` is the number of bytes received when reading stopped.
+    #[error("the server's message has {size} bytes, over the limit of {limit}")]
     TooLarge { size: usize, limit: usize },
 
     #[error("the server's message is nested deeper than {limit} levels")]
     TooDeep { limit: usize },
 
-    #[error("the server offers more than {limit} {what}")]
-    TooMany { what: &'static str, limit: usize },
+    #[error("the server offers more than {limit} {items}")]
+    TooMany { items: &'static str, limit: usize },
 
-    #[error("the server breaks the protocol: {reason}")]
-    Malformed { reason: String },
+    #[error("protocol violation: {reason}")]
+    ProtocolViolation { reason: String },
 
-    #[error("the number {number} is beyond 64 bits and cannot be checked exactly")]
-    Inexact { number: String },
+    #[error("the number {number} does not fit in 64 bits and cannot be checked exactly")]
+    InexactNumber { number: String },
 
-    /// Landlock, or a path that is to be granted, is missing: the child was not started.
-    #[error("the sandbox is not to be had: {reason}")]
+    /// Landlock or a granted path is missing. The child was not started.
+    #[error("sandbox unavailable: {reason}")]
     SandboxUnavailable { reason: String },
 
-    #[error("the program cannot be started: {reason}")]
-    Program { reason: String },
+    #[error("failed to start the program: {reason}")]
+    StartFailed { reason: String },
 
-    /// The address or a header cannot be used at all.
-    #[error("the upstream is configured wrongly: {reason}")]
+    /// The URL or a header is invalid.
+    #[error("invalid upstream configuration: {reason}")]
     Misconfigured { reason: String },
 
-    #[error("the connection was closed by us")]
+    #[error("the connection was closed")]
     Closed,
 }
 
-impl LinkError {
-    pub(crate) fn unreachable(reason: impl Into<String>) -> Self {
+impl ConnectionError {
+    /// Returns an error for a request that did not reach the server.
+    pub(crate) fn server_unreachable(reason: impl Into<String>) -> Self {
         Self::Unavailable { reason: reason.into(), may_have_run: false }
     }
 
-    pub(crate) fn lost(reason: impl Into<String>) -> Self {
+    /// Returns an error for a request that may have run.
+    pub(crate) fn connection_lost(reason: impl Into<String>) -> Self {
         Self::Unavailable { reason: reason.into(), may_have_run: true }
     }
 
-    /// The end of a connection, as it is for a request that had left us.
+    /// Returns the error for a request that was already sent when the connection ended with this error.
     pub(crate) fn after_sending(&self) -> Self {
         match self {
-            Self::Unavailable { reason, .. } => Self::lost(reason),
-            Self::Closed => Self::lost(self.to_string()),
+            Self::Unavailable { reason, .. } => Self::connection_lost(reason),
+            Self::Closed => Self::connection_lost(self.to_string()),
             other => other.clone(),
         }
     }
 
-    pub(crate) fn malformed(reason: impl Into<String>) -> Self {
-        Self::Malformed { reason: reason.into() }
+    pub(crate) fn protocol_violation(reason: impl Into<String>) -> Self {
+        Self::ProtocolViolation { reason: reason.into() }
     }
 }
 
-/// How a request ended without an answer, as far as repeating it is concerned.
+/// Failure of a request, classified by whether it can be retried.
 #[derive(Clone, Debug)]
-pub(crate) enum Fail {
-    /// Nothing of it reached the server.
-    Unsent(LinkError),
-    /// The server does not know our session, so it did not run the request.
-    Forgotten,
-    Final(LinkError),
+pub(crate) enum RequestFailure {
+    /// No part of the request reached the server, so it can be retried.
+    NotSent(ConnectionError),
+    /// The server does not know the session, so it did not run the request.
+    SessionLost,
+    /// The request may have run, or a retry would fail the same way.
+    Final(ConnectionError),
 }
 
-impl From<LinkError> for Fail {
-    fn from(error: LinkError) -> Self {
+impl From<ConnectionError> for RequestFailure {
+    fn from(error: ConnectionError) -> Self {
         Self::Final(error)
     }
 }
 
-impl Fail {
-    pub(crate) fn into_error(self) -> LinkError {
+impl RequestFailure {
+    pub(crate) fn into_error(self) -> ConnectionError {
         match self {
-            Self::Unsent(LinkError::Unavailable { reason, .. }) => LinkError::unreachable(reason),
-            Self::Unsent(error) | Self::Final(error) => error,
-            Self::Forgotten => LinkError::unreachable("it does not know the session it opened"),
+            Self::NotSent(ConnectionError::Unavailable { reason, .. }) => {
+                ConnectionError::server_unreachable(reason)
+            }
+            Self::NotSent(error) | Self::Final(error) => error,
+            Self::SessionLost => ConnectionError::server_unreachable("it lost the session"),
         }
     }
 }

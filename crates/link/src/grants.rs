@@ -1,4 +1,4 @@
-//! Grants: which paths a sandboxed server may be allowed to read and write.
+//! Grants: checks which paths a sandboxed server may be allowed to read and write.
 //!
 //! The configuration, the pins, the overlays and the state decide what is admitted. A server that could write them would
 //! decide for itself, so no grant may cover them.
@@ -16,7 +16,7 @@ pub struct ProtectedPaths {
 
 #[derive(Clone, Debug)]
 struct ProtectedPath {
-    /// The name that people know.
+    /// The path as shown in messages.
     name: String,
     real: PathBuf,
 }
@@ -44,14 +44,14 @@ impl ProtectedPaths {
     ) -> Self {
         let protect = |path: &Path| ProtectedPath {
             name: path.strip_prefix(root).unwrap_or(path).display().to_string(),
-            real: real_path(path),
+            real: resolve_real_path(path),
         };
         Self { read_only: read_only.into_iter().map(protect).collect(), state: protect(state) }
     }
 
     /// Checks a grant of write access.
     pub fn check_write(&self, grant: &Path) -> Result<(), GrantError> {
-        let grant = real_path(grant);
+        let grant = resolve_real_path(grant);
         let all = || self.read_only.iter().chain([&self.state]);
         if let Some(path) = all().find(|path| grant != path.real && grant.starts_with(&path.real)) {
             return Err(GrantError::WriteInside(path.name.clone()));
@@ -63,15 +63,15 @@ impl ProtectedPaths {
 
     /// Checks a grant of read access. A folder around the state can be granted: the sandbox hides the state in it.
     pub fn check_read(&self, grant: &Path) -> Result<(), GrantError> {
-        match real_path(grant).starts_with(&self.state.real) {
+        match resolve_real_path(grant).starts_with(&self.state.real) {
             true => Err(GrantError::ReadInside(self.state.name.clone())),
             false => Ok(()),
         }
     }
 }
 
-/// Returns the path without symbolic links and `..`. The end of the path may be missing: it contains no link then.
-pub fn real_path(path: &Path) -> PathBuf {
+/// Returns the path without symbolic links and `..`. The last components may be missing; they contain no links.
+pub fn resolve_real_path(path: &Path) -> PathBuf {
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let found = path.ancestors().find_map(|above| Some((above, above.canonicalize().ok()?)));
     let Some((above, mut real)) = found else { return path };

@@ -1,8 +1,8 @@
-//! Streamable HTTP: each request is a POST in the caller's own task, and its answer comes back on it.
+//! The streamable HTTP transport: each request is a POST in the caller's own task, and the response arrives on it.
 
-mod answer;
-mod dial;
+mod client;
 mod listen;
+mod response;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -14,225 +14,256 @@ use reqwest::{Client, Response, Url};
 use serde_json::value::RawValue;
 use tokio::task::AbortHandle;
 
-use crate::error::Fail;
-use crate::flight::Flight;
-use crate::session::{Request, aside};
-use crate::{Endpoint, Era, LinkError, envelope, headers};
+use crate::error::RequestFailure;
+use crate::in_flight::InFlightCalls;
+use crate::session::{OutgoingRequest, send_in_background};
+use crate::{ConnectionError, HttpEndpoint, ProtocolEra, envelope, headers};
 
-pub(crate) use answer::read_bounded;
-pub(crate) use dial::{client, describe, endpoint};
+pub(crate) use client::{build_client, classify_transport_error, parse_endpoint};
+pub(crate) use response::read_bounded;
 
-pub(crate) const SESSION: &str = "mcp-session-id";
-const PROTOCOL: &str = "mcp-protocol-version";
+pub(crate) const SESSION_HEADER: &str = "mcp-session-id";
+const PROTOCOL_HEADER: &str = "mcp-protocol-version";
 
-/// Of an answer that only says why something failed.
+/// Maximum size of the body of an error response.
 const MAX_ERROR_BODY: usize = 64 * 1024;
 
-pub(crate) struct Http {
-    pub(crate) flight: Arc<Flight>,
-    line: Arc<Line>,
+/// The streamable HTTP transport of one session.
+pub(crate) struct HttpClientTransport {
+    pub(crate) flight: Arc<InFlightCalls>,
+    channel: Arc<HttpChannel>,
     tasks: Mutex<Vec<AbortHandle>>,
 }
 
-/// What every request needs; tasks of their own share it.
-pub(crate) struct Line {
+/// HTTP client, address and session id, shared with background tasks.
+pub(crate) struct HttpChannel {
     client: Client,
     url: Url,
     headers: HeaderMap,
     session: OnceLock<HeaderValue>,
-    /// The server does not know our session any more: there is nothing to say goodbye to.
+    /// Set if the server no longer knows the session, so it must not be deleted.
     forgotten: AtomicBool,
 }
 
-impl Http {
+impl HttpClientTransport {
     pub(crate) fn new(
         client: Client,
-        target: &Endpoint,
-        flight: Arc<Flight>,
-    ) -> Result<Self, LinkError> {
-        let (url, mut headers) = endpoint(target)?;
+        target: &HttpEndpoint,
+        flight: Arc<InFlightCalls>,
+    ) -> Result<Self, ConnectionError> {
+        let (url, mut headers) = parse_endpoint(target)?;
         headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         let (session, forgotten) = (OnceLock::new(), AtomicBool::new(false));
-        let line = Arc::new(Line { client, url, headers, session, forgotten });
-        Ok(Self { flight, line, tasks: Mutex::default() })
+        let channel = Arc::new(HttpChannel { client, url, headers, session, forgotten });
+        Ok(Self { flight, channel, tasks: Mutex::default() })
     }
 
-    pub(crate) async fn request(&self, request: Request<'_>) -> Result<Box<RawValue>, Fail> {
-        let Request { id, method, body, protocol, name, headers: extra, listener, cancel } =
+    /// Sends a request and waits for its response. Returns the text of the result.
+    pub(crate) async fn send_request(
+        &self,
+        request: OutgoingRequest<'_>,
+    ) -> Result<Box<RawValue>, RequestFailure> {
+        let OutgoingRequest { id, method, body, protocol, name, headers: extra, listener, cancel } =
             request;
-        let ticket = self.flight.enter(id, listener, None).map_err(Fail::Unsent)?;
-        let era = protocol.map_or(Era::Handshake, |(_, era)| era);
-        // In the stateless era closing the request is how it is cancelled.
-        let cancel = cancel && era == Era::Handshake;
+        let ticket =
+            self.flight.register_call(id, listener, None).map_err(RequestFailure::NotSent)?;
+        let era = protocol.map_or(ProtocolEra::Handshake, |(_, era)| era);
+        // In the stateless era a request is cancelled by closing its connection.
+        let cancel = cancel && era == ProtocolEra::Handshake;
         let version = protocol.map(|(version, _)| version);
-        let mut waiting = Waiting { line: &self.line, id, protocol: version, cancel };
-        let mut headers = self.line.headers(version);
-        if era == Era::Stateless {
-            headers.insert("mcp-method", headers::value(method));
+        let mut waiting = HttpCancelGuard { channel: &self.channel, id, protocol: version, cancel };
+        let mut headers = self.channel.build_headers(version);
+        if era == ProtocolEra::Stateless {
+            headers.insert("mcp-method", headers::encode_header_value(method));
             if let Some(name) = name {
-                headers.insert("mcp-name", headers::value(name));
+                headers.insert("mcp-name", headers::encode_header_value(name));
             }
             for (name, value) in extra {
                 headers.insert(name, value);
             }
         }
-        let reply = self.exchange(id, headers, body, version).await;
+        let reply = self.post_and_read(id, headers, body, version).await;
         waiting.cancel = false;
         drop(ticket);
         reply
     }
 
-    async fn exchange(
+    async fn post_and_read(
         &self,
         id: u64,
         headers: HeaderMap,
         body: Vec<u8>,
         version: Option<&str>,
-    ) -> Result<Box<RawValue>, Fail> {
-        let response = self.line.post(headers, body, &self.flight).await?;
-        if let Some(session) = response.headers().get(SESSION)
+    ) -> Result<Box<RawValue>, RequestFailure> {
+        let response = self.channel.post_message(headers, body, &self.flight).await?;
+        if let Some(session) = response.headers().get(SESSION_HEADER)
             && version.is_none()
         {
             let mut session = session.clone();
             session.set_sensitive(true);
-            let _ = self.line.session.set(session);
+            let _ = self.channel.session.set(session);
         }
-        answer::read(self, response, id, version).await
+        response::read_response(self, response, id, version).await
     }
 
-    pub(crate) async fn notify(&self, text: Vec<u8>, protocol: &str) -> Result<(), Fail> {
-        self.line.post(self.line.headers(Some(protocol)), text, &self.flight).await.map(drop)
+    pub(crate) async fn send_notification(
+        &self,
+        text: Vec<u8>,
+        protocol: &str,
+    ) -> Result<(), RequestFailure> {
+        self.channel
+            .post_message(self.channel.build_headers(Some(protocol)), text, &self.flight)
+            .await
+            .map(drop)
     }
 
-    /// Ends the session at the server, where there is one.
-    pub(crate) async fn goodbye(&self, protocol: &str) {
-        let line = &self.line;
-        if line.session.get().is_none() || line.forgotten.swap(true, Ordering::Relaxed) {
+    /// Deletes the session at the server, if there is one.
+    pub(crate) async fn delete_session(&self, protocol: &str) {
+        let channel = &self.channel;
+        if channel.session.get().is_none() || channel.forgotten.swap(true, Ordering::Relaxed) {
             return;
         }
-        let headers = line.headers(Some(protocol));
-        // A server need not take it.
-        let _ = line.client.delete(line.url.clone()).headers(headers).send().await;
+        let headers = channel.build_headers(Some(protocol));
+        // Servers may refuse it.
+        let _ = channel.client.delete(channel.url.clone()).headers(headers).send().await;
     }
 
-    pub(crate) fn shut(&self) {
+    pub(crate) fn abort_tasks(&self) {
         for task in self.tasks.lock().drain(..) {
             task.abort();
         }
     }
 }
 
-impl Drop for Http {
-    /// A link that is dropped rather than closed still frees the server's session, if anything still runs us.
+impl Drop for HttpClientTransport {
+    /// Deletes the server's session in the background, if a runtime is still available.
     fn drop(&mut self) {
-        let line = &self.line;
-        if line.session.get().is_none() || line.forgotten.swap(true, Ordering::Relaxed) {
+        let channel = &self.channel;
+        if channel.session.get().is_none() || channel.forgotten.swap(true, Ordering::Relaxed) {
             return;
         }
-        let delete = line.client.delete(line.url.clone()).headers(line.headers(None));
-        aside(delete.send());
+        let delete =
+            channel.client.delete(channel.url.clone()).headers(channel.build_headers(None));
+        send_in_background(delete.send());
     }
 }
 
-impl Line {
-    fn headers(&self, protocol: Option<&str>) -> HeaderMap {
+impl HttpChannel {
+    fn build_headers(&self, protocol: Option<&str>) -> HeaderMap {
         let mut headers = self.headers.clone();
         if let Some(session) = self.session.get() {
-            headers.insert(SESSION, session.clone());
+            headers.insert(SESSION_HEADER, session.clone());
         }
         if let Some(protocol) = protocol {
-            headers.insert(PROTOCOL, headers::value(protocol));
+            headers.insert(PROTOCOL_HEADER, headers::encode_header_value(protocol));
         }
         headers
     }
 
-    /// The response, if it is a good one.
-    async fn post(
+    /// Posts a message and returns the response if its status is a success.
+    async fn post_message(
         &self,
         headers: HeaderMap,
         body: Vec<u8>,
-        flight: &Flight,
-    ) -> Result<Response, Fail> {
+        flight: &InFlightCalls,
+    ) -> Result<Response, RequestFailure> {
         let sent = self.client.post(self.url.clone()).headers(headers).body(body).send().await;
-        let response = sent.map_err(|error| describe(&error))?;
+        let response = sent.map_err(|error| classify_transport_error(&error))?;
         if response.status().is_success() {
             return Ok(response);
         }
-        let fail = refusal(response, self.session.get().is_some(), flight).await;
-        if matches!(fail, Fail::Forgotten) {
+        let fail = classify_error_response(response, self.session.get().is_some(), flight).await;
+        if matches!(fail, RequestFailure::SessionLost) {
             self.forgotten.store(true, Ordering::Relaxed);
         }
         Err(fail)
     }
 
-    /// Has a question answered; `stream_of` as in [`Flight::ask`].
-    fn ask(
+    /// Answers a server's request; `stream_of` as in [`InFlightCalls::handle_server_request`].
+    fn handle_server_request(
         self: &Arc<Self>,
-        question: envelope::Question<'_>,
+        question: envelope::ServerRequest<'_>,
         stream_of: Option<u64>,
         protocol: Option<&str>,
-        flight: &Arc<Flight>,
+        flight: &Arc<InFlightCalls>,
     ) {
-        let (line, headers, flight_too) = (self.clone(), self.headers(protocol), flight.clone());
-        flight.ask(question, stream_of, async move |reply| {
-            let _ = line.post(headers, reply, &flight_too).await;
+        let (channel, headers, flight_too) =
+            (self.clone(), self.build_headers(protocol), flight.clone());
+        flight.handle_server_request(question, stream_of, async move |reply| {
+            let _ = channel.post_message(headers, reply, &flight_too).await;
         });
     }
 }
 
-/// What a response that is no success means.
-pub(crate) async fn refusal(response: Response, with_session: bool, flight: &Flight) -> Fail {
+/// Classifies an error response. `with_session` is set if the request carried a session id.
+pub(crate) async fn classify_error_response(
+    response: Response,
+    with_session: bool,
+    flight: &InFlightCalls,
+) -> RequestFailure {
     let status = response.status();
     let code = status.as_u16();
     if matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
-        return LinkError::Unauthenticated { status: code }.into();
+        return ConnectionError::Unauthenticated { status: code }.into();
     }
     if with_session && status == StatusCode::NOT_FOUND {
-        return Fail::Forgotten;
+        return RequestFailure::SessionLost;
     }
     let body = read_bounded(response, MAX_ERROR_BODY).await.unwrap_or_default();
-    if with_session && status == StatusCode::BAD_REQUEST && is_about_sessions(&body) {
-        return Fail::Forgotten;
+    if with_session && status == StatusCode::BAD_REQUEST && is_session_error(&body) {
+        return RequestFailure::SessionLost;
     }
-    if let Some(envelope::Message::Answer { outcome: error @ envelope::Outcome::Error(_), .. }) =
-        envelope::read(&body)
-        && let Err(error) = flight.outcome(&error)
+    if let Some(envelope::IncomingMessage::Response {
+        outcome: error @ envelope::ResponsePayload::Error(_),
+        ..
+    }) = envelope::parse_message(&body)
+        && let Err(error) = flight.decode_payload(&error)
     {
         return error.into();
     }
     if status.is_client_error() && status != StatusCode::TOO_MANY_REQUESTS {
-        return LinkError::malformed(format!("it answers with HTTP {code}")).into();
+        return ConnectionError::protocol_violation(format!(
+            "the server responded with HTTP {code}"
+        ))
+        .into();
     }
     let may_have_run = status.is_server_error() && status != StatusCode::SERVICE_UNAVAILABLE;
-    let reason = format!("it answers with HTTP {code}");
-    LinkError::Unavailable { reason, may_have_run }.into()
+    let reason = format!("it responded with HTTP {code}");
+    ConnectionError::Unavailable { reason, may_have_run }.into()
 }
 
-/// Servers that lost a session say so with 404; some of the oldest and most used with 400 and these words. Whoever
-/// answers a request by its id has read it, and speaks of other sessions.
-fn is_about_sessions(body: &[u8]) -> bool {
-    if let Some(envelope::Message::Answer { id: Some(_), .. }) = envelope::read(body) {
+/// Returns true if the body of a 400 response reports an unknown session. The specification requires 404, but some old
+/// and widely used servers send 400 with such a text. A response with a request id means that the server handled the
+/// request, so the text is about something else.
+fn is_session_error(body: &[u8]) -> bool {
+    if let Some(envelope::IncomingMessage::Response { id: Some(_), .. }) =
+        envelope::parse_message(body)
+    {
         return false;
     }
     let text = String::from_utf8_lossy(body).to_ascii_lowercase();
     text.contains("session") && (text.contains("valid") || text.contains("not found"))
 }
 
-/// Dropped while it waits, it tells a server of the handshake era, to which a closed request says nothing.
-struct Waiting<'a> {
-    line: &'a Line,
+/// Sends a cancellation if it is dropped while the request is pending. In the handshake era, closing the request alone does
+/// not cancel it.
+struct HttpCancelGuard<'a> {
+    channel: &'a HttpChannel,
     id: u64,
     protocol: Option<&'a str>,
     cancel: bool,
 }
 
-impl Drop for Waiting<'_> {
+impl Drop for HttpCancelGuard<'_> {
     fn drop(&mut self) {
         if self.cancel {
-            let line = self.line;
-            let note = line.client.post(line.url.clone()).headers(line.headers(self.protocol));
-            aside(note.body(envelope::cancelled(self.id)).send());
+            let channel = self.channel;
+            let note = channel
+                .client
+                .post(channel.url.clone())
+                .headers(channel.build_headers(self.protocol));
+            send_in_background(note.body(envelope::encode_cancellation(self.id)).send());
         }
     }
 }

@@ -1,44 +1,49 @@
 //! One long-lived connection to one MCP server.
 //!
-//! A [`Link`] reaches a server over stdio (a child process with a sandbox), streamable HTTP or the legacy SSE transport,
-//! and speaks both eras of the protocol: the handshake revisions up to 2025-11-25 and the stateless 2026-07-28. It connects
-//! when it is first needed, heals when the server restarts or forgets the session, and shares the connection among all
-//! calls. Everything a server sends is bounded and looked at as bytes before it is parsed.
+//! A [`Connection`] talks to a server over stdio (a sandboxed child process), streamable HTTP or the legacy SSE transport.
+//! It speaks both eras of the protocol: the handshake revisions up to 2025-11-25 and the stateless 2026-07-28. It connects
+//! on first use, reconnects when the server restarts or loses the session, and shares the connection among all calls.
+//! Everything a server sends is bounded, and scanned as bytes before it is parsed.
 //!
-//! The client of the `rmcp` SDK is not used: it hands out typed messages, while a gateway needs the bytes as they came.
+//! The client of the `rmcp` SDK is not used: it returns typed messages, while a gateway needs the bytes as they arrived.
 //!
-//! It knows no contracts, no catalog and no policy: definitions and answers come out as they came in. Start reading at
-//! [`Link`], then `session`, then one of the wires (`duplex` for stdio and SSE, `http`).
+//! This crate has no contracts, catalog or policy: it returns definitions and results as the server sent them. Start
+//! reading at [`Connection`], then `session`, then one of the transports (`duplex` for stdio and SSE, or `http`).
 
-mod answer;
 mod call;
+mod connection;
 mod context;
 mod duplex;
 mod envelope;
 mod error;
-mod events;
-mod flight;
 mod grants;
 mod headers;
 mod http;
-pub mod keeper;
-mod lines;
-mod link;
-mod negotiate;
+mod in_flight;
+mod json_scan;
+mod line_splitter;
+mod negotiation;
 mod options;
-mod pages;
-mod question;
-mod scan;
+mod server_request;
 mod session;
 mod sse;
+mod sse_parser;
 mod status;
 mod stdio;
+pub mod supervisor;
+mod tool_pages;
+mod tool_result;
 
-pub use call::{Abilities, Answer, Asker, Call, Failed, ProgressSink, Resume, Turn};
-pub use error::LinkError;
-pub use grants::{GrantError, ProtectedPaths, real_path};
-pub use headers::header_defect;
-pub use link::Link;
-pub use options::{Bounds, Endpoint, Options, Program, Reach, Sandbox};
-pub use pages::DEFECT;
-pub use status::{Era, Oddities, Server, Status};
+pub use call::{
+    CallContinuation, CallFailure, CallOutcome, CallerCapabilities, ElicitationResponder,
+    ProgressSink, UpstreamCall, UpstreamResponse,
+};
+pub use connection::Connection;
+pub use error::ConnectionError;
+pub use grants::{GrantError, ProtectedPaths, resolve_real_path};
+pub use headers::find_header_defect;
+pub use options::{
+    HttpEndpoint, MessageBounds, Options, SandboxPolicy, StdioProgram, UpstreamEndpoint,
+};
+pub use status::{ConnectionStatus, ProtocolDeviations, ProtocolEra, ServerInfo};
+pub use tool_pages::DEFECT_KEY;

@@ -1,4 +1,4 @@
-//! Where a server is, how it is started, and how much of it we take.
+//! Options of a connection: the endpoint of the server, its sandbox, and the bounds of its messages.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -8,79 +8,84 @@ use std::time::Duration;
 use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
 
+/// Options of a connection.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The upstream's name, for logs.
+    /// Name of the upstream, for logs.
     pub name: String,
-    pub reach: Reach,
-    /// For one attempt as a whole: starting or dialling, and agreeing on a protocol revision.
+    pub endpoint: UpstreamEndpoint,
+    /// Time limit of one whole attempt: starting or connecting, and negotiating a protocol revision.
     pub connect_timeout: Duration,
-    pub bounds: Bounds,
+    pub bounds: MessageBounds,
 }
 
 impl Options {
-    pub fn new(name: impl Into<String>, reach: Reach) -> Self {
+    /// Creates options with a timeout of ten seconds and default bounds.
+    pub fn new(name: impl Into<String>, reach: UpstreamEndpoint) -> Self {
         Self {
             name: name.into(),
-            reach,
+            endpoint: reach,
             connect_timeout: Duration::from_secs(10),
-            bounds: Bounds::default(),
+            bounds: MessageBounds::default(),
         }
     }
 }
 
+/// The transport and address of a server.
 #[derive(Clone, Debug)]
-pub enum Reach {
-    Stdio(Program),
-    Http(Endpoint),
-    /// The transport of 2024-11-05: a stream of events, and a second address for messages.
-    Sse(Endpoint),
+pub enum UpstreamEndpoint {
+    Stdio(StdioProgram),
+    Http(HttpEndpoint),
+    /// The legacy HTTP+SSE transport of 2024-11-05.
+    Sse(HttpEndpoint),
 }
 
 /// A server that is started as a child process.
 #[derive(Clone, Debug)]
-pub struct Program {
+pub struct StdioProgram {
     pub command: String,
     pub args: Vec<String>,
-    /// The child's whole environment.
+    /// The complete environment of the child; nothing is inherited.
     pub env: BTreeMap<String, SecretString>,
     /// The child's working directory.
     pub folder: PathBuf,
-    pub sandbox: Sandbox,
-    /// The command line of a program that does nothing but call [`crate::keeper::main`].
-    pub keeper: Vec<OsString>,
+    pub sandbox: SandboxPolicy,
+    /// Command line of a program that calls [`crate::supervisor::main`].
+    pub supervisor: Vec<OsString>,
 }
 
+/// Sandbox of a child process.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Sandbox {
+pub enum SandboxPolicy {
     Off,
-    /// What the child may use besides the system's own programs and libraries.
+    /// Grants in addition to the system's programs and libraries.
     Landlock {
         read: Vec<PathBuf>,
         write: Vec<PathBuf>,
-        /// What it may not read, whatever else would let it. Names can be listed, and what is made or replaced right
-        /// beside a hidden path is not to be read until the next start.
+        /// Paths that the child may not read, even inside a grant. Their names can still be listed. Files created or
+        /// replaced in the same folder as a hidden path are not readable until the next start.
         hidden: Vec<PathBuf>,
         network: bool,
     },
 }
 
+/// URL and headers of a server.
 #[derive(Clone, Debug)]
-pub struct Endpoint {
+pub struct HttpEndpoint {
     pub url: String,
     pub headers: BTreeMap<String, SecretString>,
 }
 
-/// How much of a server's output is taken before it counts as broken.
+/// Bounds of a server's messages. A message beyond them is an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Bounds {
+pub struct MessageBounds {
     pub max_message_bytes: usize,
     pub max_depth: usize,
     pub max_tools: usize,
     pub max_pages: usize,
 }
 
-impl Default for Bounds {
+impl Default for MessageBounds {
     fn default() -> Self {
         Self {
             max_message_bytes: 16 * 1024 * 1024,

@@ -1,4 +1,4 @@
-//! One connection from the agreement on a protocol revision to its end, over whichever wire.
+//! One session with a server, from the negotiation of a protocol revision to its end, over any transport.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,65 +8,74 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use crate::duplex::Duplex;
-use crate::error::Fail;
-use crate::flight::{Flight, Listener};
-use crate::http::Http;
-use crate::stdio::Child;
-use crate::{Abilities, Era, LinkError, Server, envelope};
+use crate::duplex::DuplexTransport;
+use crate::error::RequestFailure;
+use crate::http::HttpClientTransport;
+use crate::in_flight::{CallListener, InFlightCalls};
+use crate::stdio::StdioChild;
+use crate::{CallerCapabilities, ConnectionError, ProtocolEra, ServerInfo, envelope};
 
-/// A request as a wire takes it: the finished text, and what a wire needs to know besides.
-pub(crate) struct Request<'a> {
+/// A request for a transport: the encoded body and its metadata.
+pub(crate) struct OutgoingRequest<'a> {
     pub(crate) id: u64,
     pub(crate) method: &'a str,
     pub(crate) body: Vec<u8>,
-    /// None before an agreement.
-    pub(crate) protocol: Option<(&'a str, Era)>,
-    /// The tool's name, for the header.
+    /// Revision and era; `None` before the negotiation.
+    pub(crate) protocol: Option<(&'a str, ProtocolEra)>,
+    /// Name of the tool, for the `Mcp-Name` header.
     pub(crate) name: Option<&'a str>,
     pub(crate) headers: Vec<(HeaderName, HeaderValue)>,
-    pub(crate) listener: Listener,
-    /// Tell the server when the request is dropped.
+    pub(crate) listener: CallListener,
+    /// Notify the server if the request is dropped.
     pub(crate) cancel: bool,
 }
 
-impl<'a> Request<'a> {
+impl<'a> OutgoingRequest<'a> {
     pub(crate) fn new(id: u64, method: &'a str, params: impl Serialize) -> Self {
         Self {
             id,
             method,
-            body: envelope::request(id, method, params),
+            body: envelope::encode_request(id, method, params),
             protocol: None,
             name: None,
             headers: Vec::new(),
-            listener: Listener::default(),
+            listener: CallListener::default(),
             cancel: false,
         }
     }
 }
 
-pub(crate) enum Wire {
-    Duplex(Duplex),
-    Http(Http),
+/// The transport of a session.
+pub(crate) enum ClientTransport {
+    Duplex(DuplexTransport),
+    Http(HttpClientTransport),
 }
 
-impl Wire {
-    pub(crate) async fn request(&self, request: Request<'_>) -> Result<Box<RawValue>, Fail> {
+impl ClientTransport {
+    /// Sends a request and waits for its response. Returns the text of the result.
+    pub(crate) async fn send_request(
+        &self,
+        request: OutgoingRequest<'_>,
+    ) -> Result<Box<RawValue>, RequestFailure> {
         match self {
-            Self::Duplex(duplex) => duplex.request(request).await,
-            Self::Http(http) => http.request(request).await,
+            Self::Duplex(duplex) => duplex.send_request(request).await,
+            Self::Http(http) => http.send_request(request).await,
         }
     }
 
-    /// A notification; `protocol` as agreed.
-    pub(crate) async fn notify(&self, text: Vec<u8>, protocol: &str) -> Result<(), Fail> {
+    /// Sends a notification; `protocol` is the negotiated revision.
+    pub(crate) async fn send_notification(
+        &self,
+        text: Vec<u8>,
+        protocol: &str,
+    ) -> Result<(), RequestFailure> {
         match self {
             Self::Duplex(duplex) => duplex.outlet.send(text).await.map(drop),
-            Self::Http(http) => http.notify(text, protocol).await,
+            Self::Http(http) => http.send_notification(text, protocol).await,
         }
     }
 
-    pub(crate) fn flight(&self) -> &Arc<Flight> {
+    pub(crate) fn in_flight_calls(&self) -> &Arc<InFlightCalls> {
         match self {
             Self::Duplex(duplex) => &duplex.flight,
             Self::Http(http) => &http.flight,
@@ -74,70 +83,74 @@ impl Wire {
     }
 }
 
-pub(crate) struct Session {
-    pub(crate) wire: Wire,
-    pub(crate) server: Server,
-    /// It said that it offers tools.
+/// An open session with a server.
+pub(crate) struct UpstreamSession {
+    pub(crate) transport: ClientTransport,
+    pub(crate) server: ServerInfo,
+    /// The server declared the `tools` capability.
     pub(crate) has_tools: bool,
-    /// The child behind a pipe.
-    pub(crate) child: Option<Child>,
+    /// The child process, over stdio.
+    pub(crate) child: Option<StdioChild>,
 }
 
-impl Session {
+impl UpstreamSession {
     pub(crate) fn is_open(&self) -> bool {
-        self.wire.flight().closed_by().is_none()
+        self.transport.in_flight_calls().closing_reason().is_none()
     }
 
-    pub(crate) fn protocol(&self) -> (&str, Era) {
+    /// Returns the negotiated revision and its era.
+    pub(crate) fn protocol(&self) -> (&str, ProtocolEra) {
         (&self.server.protocol, self.server.era)
     }
 
-    /// What every request of the stateless era says of us.
-    pub(crate) fn meta(&self, abilities: Abilities) -> Option<Meta> {
-        (self.server.era == Era::Stateless).then(|| Meta::new(&self.server.protocol, abilities))
+    /// Returns the `_meta` that every request of the stateless era requires, or `None` in the handshake era.
+    pub(crate) fn request_meta(&self, offered: CallerCapabilities) -> Option<RequestMeta> {
+        (self.server.era == ProtocolEra::Stateless)
+            .then(|| RequestMeta::new(&self.server.protocol, offered))
     }
 
-    /// Stops everything that can be stopped without waiting; a child is left to its keeper.
-    pub(crate) fn shut(&self, reason: &LinkError) {
-        self.wire.flight().close(reason);
-        match &self.wire {
-            Wire::Duplex(duplex) => duplex.outlet.close(),
-            Wire::Http(http) => http.shut(),
+    /// Closes the transport without waiting; the supervisor ends the child.
+    pub(crate) fn shut_down(&self, reason: &ConnectionError) {
+        self.transport.in_flight_calls().close(reason);
+        match &self.transport {
+            ClientTransport::Duplex(duplex) => duplex.outlet.close(),
+            ClientTransport::Http(http) => http.abort_tasks(),
         }
     }
 
-    /// Says goodbye and waits, within limits, until the child is gone.
+    /// Closes the session and waits, within limits, until the child has exited.
     pub(crate) async fn close(&self) {
-        const GOODBYE: Duration = Duration::from_secs(1);
-        if let Wire::Http(http) = &self.wire {
-            let _ = tokio::time::timeout(GOODBYE, http.goodbye(&self.server.protocol)).await;
+        const DELETE_LIMIT: Duration = Duration::from_secs(1);
+        if let ClientTransport::Http(http) = &self.transport {
+            let _ = tokio::time::timeout(DELETE_LIMIT, http.delete_session(&self.server.protocol))
+                .await;
         }
-        self.shut(&LinkError::Closed);
+        self.shut_down(&ConnectionError::Closed);
         if let Some(child) = &self.child {
-            child.ended().await;
+            child.wait_until_exited().await;
         }
     }
 }
 
-impl Drop for Session {
+impl Drop for UpstreamSession {
     fn drop(&mut self) {
-        self.shut(&LinkError::Closed);
+        self.shut_down(&ConnectionError::Closed);
     }
 }
 
-/// Sends what nobody waits for, if anything still runs us; a server that does not take it is left alone.
-pub(crate) fn aside<T>(sending: impl Future<Output = T> + Send + 'static) {
-    const PATIENCE: Duration = Duration::from_secs(5);
+/// Sends a message in the background, with a time limit and without a result. No-op outside a runtime.
+pub(crate) fn send_in_background<T>(sending: impl Future<Output = T> + Send + 'static) {
+    const SEND_LIMIT: Duration = Duration::from_secs(5);
     if let Ok(runtime) = tokio::runtime::Handle::try_current() {
         runtime.spawn(async move {
-            let _ = tokio::time::timeout(PATIENCE, sending).await;
+            let _ = tokio::time::timeout(SEND_LIMIT, sending).await;
         });
     }
 }
 
-/// `_meta` of a request.
+/// The `_meta` object of a request.
 #[derive(Default, Serialize)]
-pub(crate) struct Meta {
+pub(crate) struct RequestMeta {
     #[serde(
         rename = "io.modelcontextprotocol/protocolVersion",
         skip_serializing_if = "Option::is_none"
@@ -159,12 +172,12 @@ pub(crate) struct Meta {
     pub(crate) traceparent: Option<String>,
 }
 
-impl Meta {
-    pub(crate) fn new(protocol: &str, abilities: Abilities) -> Self {
+impl RequestMeta {
+    pub(crate) fn new(protocol: &str, offered: CallerCapabilities) -> Self {
         Self {
             protocol: Some(protocol.to_owned()),
             client: Some(client_info()),
-            capabilities: Some(capabilities(abilities)),
+            capabilities: Some(encode_capabilities(offered)),
             ..Self::default()
         }
     }
@@ -174,15 +187,16 @@ pub(crate) fn client_info() -> Value {
     json!({ "name": "vouch", "version": env!("CARGO_PKG_VERSION") })
 }
 
-pub(crate) fn capabilities(abilities: Abilities) -> Value {
+/// Returns the client capabilities in wire format.
+pub(crate) fn encode_capabilities(offered: CallerCapabilities) -> Value {
     let mut out = json!({});
-    if abilities.elicitation {
+    if offered.elicitation {
         out["elicitation"] = json!({ "form": {} });
     }
-    if abilities.sampling {
+    if offered.sampling {
         out["sampling"] = json!({});
     }
-    if abilities.roots {
+    if offered.roots {
         out["roots"] = json!({});
     }
     out

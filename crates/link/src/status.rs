@@ -1,48 +1,51 @@
-//! What is known of the server at the other end.
+//! Status of a connection and info about its server.
 
 use jiff::Timestamp;
 
-/// How a connection is held: agreed on once, or said anew with every request.
+/// Era of the protocol: the revision is negotiated once per session, or stated in every request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Era {
+pub enum ProtocolEra {
     /// `initialize`, up to 2025-11-25.
     Handshake,
     /// `server/discover` and `_meta`, since 2026-07-28.
     Stateless,
 }
 
-/// What a server says of itself: bounded and made visible, never trusted.
+/// Info that a server reports about itself. Truncated and escaped; not to be trusted.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Server {
+pub struct ServerInfo {
     pub name: String,
     pub version: String,
-    /// The protocol revision that is spoken.
+    /// The negotiated protocol revision.
     pub protocol: String,
-    pub era: Era,
+    pub era: ProtocolEra,
 }
 
+/// Current status of a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Status {
-    Never,
-    Connected(Server),
+pub enum ConnectionStatus {
+    /// No attempt has ended yet.
+    NeverConnected,
+    Connected(ServerInfo),
     Lost {
         reason: String,
         since: Timestamp,
-        /// When the next attempt in the background is due; a call may try earlier.
+        /// Time of the next background attempt; a call may connect earlier.
         next_try: Option<Timestamp>,
     },
+    /// Closed permanently.
     Closed,
 }
 
-/// What a server sent that nobody had asked for; counted since the link was made.
+/// Counts of protocol deviations of a server since the connection was created.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Oddities {
-    /// Answers to no call in flight: late, twice, or with a foreign id.
-    pub stray_answers: u64,
+pub struct ProtocolDeviations {
+    /// Responses that match no pending call: late, duplicate, or with an unknown id.
+    pub stray_responses: u64,
     /// Lines or events that are not JSON-RPC.
     pub garbage: u64,
-    /// Messages that were over the limit.
+    /// Messages over the size limit.
     pub oversized: u64,
-    /// Questions that could be put to nobody.
+    /// Server requests that could not be relayed to a caller.
     pub declined: u64,
 }

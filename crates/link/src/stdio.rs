@@ -1,6 +1,7 @@
-//! A server as a child process. Between us and it stands a keeper, which ends it when we end: see [`crate::keeper`].
+//! A server as a child process, started through a supervisor that ends it when this process ends: see
+//! [`crate::supervisor`].
 
-mod tail;
+mod stderr_tail;
 
 use std::process::{ExitStatus, Stdio};
 use std::sync::{Arc, Weak};
@@ -10,61 +11,70 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::{ChildStdout, Command};
 use tokio::sync::{Notify, watch};
 
-use crate::duplex::{self, Duplex, Outlet, Pipe};
-use crate::flight::Flight;
-use crate::keeper::{Complaint, Spec};
-use crate::lines::{Line, Lines};
-use crate::{LinkError, Program};
+use crate::duplex::{self, DuplexOutlet, DuplexTransport, StdinPipe};
+use crate::in_flight::InFlightCalls;
+use crate::line_splitter::{LineSplitter, StdioFrame};
+use crate::supervisor::{StartFailure, SupervisorSpec};
+use crate::{ConnectionError, StdioProgram};
 
-pub(crate) use tail::Tail;
+pub(crate) use stderr_tail::StderrTail;
 
-const CHUNK: usize = 64 * 1024;
-/// For the child's last words and its exit status, once its output has ended.
-const LAST_WORDS: Duration = Duration::from_millis(300);
-/// Longer than the keeper gives a child to end by itself and to obey a signal.
-const KEEPER_ENDS: Duration = Duration::from_secs(4);
-const SHOWN_WORDS: usize = 400;
+const READ_CHUNK: usize = 64 * 1024;
+/// Maximum wait for the child's exit status and standard error after its output has ended.
+const EXIT_STATUS_LIMIT: Duration = Duration::from_millis(300);
+/// Maximum wait for the supervisor to exit. Longer than the time it grants a child to exit and to react to signals.
+const SUPERVISOR_EXIT_LIMIT: Duration = Duration::from_secs(4);
+const MAX_SHOWN_STDERR: usize = 400;
 
-/// The running keeper.
-pub(crate) struct Child {
+/// The running supervisor process.
+pub(crate) struct StdioChild {
     over: watch::Receiver<Option<String>>,
     kill: Arc<Notify>,
 }
 
-impl Child {
-    /// Waits until keeper and child are gone. Standard input is closed already.
-    pub(crate) async fn ended(&self) {
+impl StdioChild {
+    /// Waits until supervisor and child have exited. Standard input must already be closed.
+    pub(crate) async fn wait_until_exited(&self) {
         let mut over = self.over.clone();
-        if tokio::time::timeout(KEEPER_ENDS, over.wait_for(Option::is_some)).await.is_err() {
+        if tokio::time::timeout(SUPERVISOR_EXIT_LIMIT, over.wait_for(Option::is_some))
+            .await
+            .is_err()
+        {
             self.kill.notify_one();
-            let _ = tokio::time::timeout(LAST_WORDS, over.wait_for(Option::is_some)).await;
+            let _ = tokio::time::timeout(EXIT_STATUS_LIMIT, over.wait_for(Option::is_some)).await;
         }
     }
 }
 
-pub(crate) async fn start(
-    program: &Program,
-    flight: Arc<Flight>,
-    tail: Arc<Tail>,
-) -> Result<(Duplex, Child), LinkError> {
-    let [keeper, arguments @ ..] = program.keeper.as_slice() else {
-        return Err(LinkError::Program { reason: "there is no keeper for it".to_owned() });
+/// Starts a server under its supervisor. Returns the transport and a handle of the process.
+///
+/// # Errors
+/// If the supervisor cannot be started. An error in starting the server itself closes the transport.
+pub(crate) async fn start_server(
+    program: &StdioProgram,
+    flight: Arc<InFlightCalls>,
+    tail: Arc<StderrTail>,
+) -> Result<(DuplexTransport, StdioChild), ConnectionError> {
+    let [keeper, arguments @ ..] = program.supervisor.as_slice() else {
+        return Err(ConnectionError::StartFailed {
+            reason: "there is no keeper for it".to_owned(),
+        });
     };
     let mut nonce = [0; 16];
-    getrandom::fill(&mut nonce).map_err(|error| LinkError::Program {
+    getrandom::fill(&mut nonce).map_err(|error| ConnectionError::StartFailed {
         reason: format!("there are no random numbers ({error})"),
     })?;
     let nonce = u128::from_ne_bytes(nonce).to_string();
     let mut command = Command::new(keeper);
-    // The keeper's environment becomes nobody's: the child's own travels in the spec.
+    // The supervisor runs with an empty environment; the child's environment is part of the spec.
     command.args(arguments).env_clear();
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command.spawn().map_err(|error| LinkError::Program {
+    let mut child = command.spawn().map_err(|error| ConnectionError::StartFailed {
         reason: format!("its keeper does not start ({error})"),
     })?;
     let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let (Some(stdin), Some(stdout), Some(stderr)) = (stdin, stdout, stderr) else {
-        return Err(LinkError::Program { reason: "its keeper has no pipes".to_owned() });
+        return Err(ConnectionError::StartFailed { reason: "its keeper has no pipes".to_owned() });
     };
     let (over, is_over) = watch::channel(None);
     let kill = Arc::new(Notify::new());
@@ -75,27 +85,30 @@ pub(crate) async fn start(
                 status = child.wait() => status,
                 () = kill.notified() => { let _ = child.start_kill(); child.wait().await }
             };
-            over.send_replace(Some(status.map_or_else(|_| "it is gone".to_owned(), describe)));
+            over.send_replace(Some(status.map_or_else(|_| "it is gone".to_owned(), describe_exit)));
         }
     });
     tail.clear();
-    tokio::spawn(drain(stderr, tail.clone()));
-    let spec = Spec::of(program, nonce.clone()).to_bytes();
-    let outlet = Arc::new(Outlet::Pipe(Pipe::new(stdin)));
-    let reader = Reader { flight: flight.clone(), outlet: Arc::downgrade(&outlet), tail, nonce };
-    tokio::spawn(reader.run(stdout, is_over.clone()));
-    let duplex = Duplex { flight, outlet };
-    let Outlet::Pipe(pipe) = &*duplex.outlet else { unreachable!("made above") };
+    tokio::spawn(drain_stderr(stderr, tail.clone()));
+    let spec = SupervisorSpec::from_program(program, nonce.clone()).to_bytes();
+    let outlet = Arc::new(DuplexOutlet::Pipe(StdinPipe::new(stdin)));
+    let reader =
+        StdoutReader { flight: flight.clone(), outlet: Arc::downgrade(&outlet), tail, nonce };
+    tokio::spawn(reader.read_to_end(stdout, is_over.clone()));
+    let duplex = DuplexTransport { flight, outlet };
+    let DuplexOutlet::Pipe(pipe) = &*duplex.outlet else { unreachable!("made above") };
     let sent = pipe.send_bytes(spec).await;
-    sent.map_err(|_| LinkError::Program { reason: "its keeper ended at once".to_owned() })?;
-    Ok((duplex, Child { over: is_over, kill }))
+    sent.map_err(|_| ConnectionError::StartFailed {
+        reason: "its keeper ended at once".to_owned(),
+    })?;
+    Ok((duplex, StdioChild { over: is_over, kill }))
 }
 
-fn describe(status: ExitStatus) -> String {
+fn describe_exit(status: ExitStatus) -> String {
     use std::os::unix::process::ExitStatusExt;
     match (status.code(), status.signal()) {
         (Some(0), _) => "it ended".to_owned(),
-        // The keeper ends as a shell would: 128 and the signal.
+        // The supervisor reports signals like a shell: 128 plus the signal number.
         (Some(code @ 129..), _) => format!("signal {} ended it", code - 128),
         (Some(code), _) => format!("it ended with status {code}"),
         (None, Some(signal)) => format!("signal {signal} ended it"),
@@ -103,55 +116,56 @@ fn describe(status: ExitStatus) -> String {
     }
 }
 
-/// A child that writes more than anybody reads must not block: everything is read, the end is kept.
-async fn drain(mut stderr: impl AsyncRead + Unpin, tail: Arc<Tail>) {
-    let mut chunk = vec![0; CHUNK / 8];
+/// Reads standard error to its end, so that the child never blocks on it, and keeps the tail.
+async fn drain_stderr(mut stderr: impl AsyncRead + Unpin, tail: Arc<StderrTail>) {
+    let mut chunk = vec![0; READ_CHUNK / 8];
     while let Ok(count @ 1..) = stderr.read(&mut chunk).await {
         tail.push(&chunk[..count]);
     }
 }
 
-struct Reader {
-    flight: Arc<Flight>,
-    outlet: Weak<Outlet>,
-    tail: Arc<Tail>,
-    /// Of the keeper.
+/// Reads a child's standard output.
+struct StdoutReader {
+    flight: Arc<InFlightCalls>,
+    outlet: Weak<DuplexOutlet>,
+    tail: Arc<StderrTail>,
+    /// The supervisor's nonce.
     nonce: String,
 }
 
-impl Reader {
-    async fn run(self, mut stdout: ChildStdout, mut over: watch::Receiver<Option<String>>) {
-        let mut lines = Lines::new(self.flight.context.bounds.max_message_bytes);
-        let mut chunk = vec![0; CHUNK];
+impl StdoutReader {
+    async fn read_to_end(self, mut stdout: ChildStdout, mut over: watch::Receiver<Option<String>>) {
+        let mut lines = LineSplitter::new(self.flight.context.bounds.max_message_bytes);
+        let mut chunk = vec![0; READ_CHUNK];
         let mut complaint = None;
         let mut first = true;
         while let Ok(count @ 1..) = stdout.read(&mut chunk).await {
             lines.push(&chunk[..count], |line| match line {
-                Line::Whole(text) => {
+                StdioFrame::Whole(text) => {
                     if std::mem::take(&mut first)
-                        && let Some(said) = Complaint::read(text, &self.nonce)
+                        && let Some(said) = StartFailure::parse_line(text, &self.nonce)
                     {
                         complaint = Some(said);
                     } else {
-                        duplex::receive(&self.flight, &self.outlet, text);
+                        duplex::dispatch_message(&self.flight, &self.outlet, text);
                     }
                 }
-                Line::Oversized { size, id } => self.flight.oversized(size, id),
+                StdioFrame::Oversized { size, id } => self.flight.fail_oversized(size, id),
             });
         }
         drop(stdout);
         let reason = match complaint {
             Some(complaint) => complaint.into_error(&self.flight.context),
             None => {
-                let wait = tokio::time::timeout(LAST_WORDS, over.wait_for(Option::is_some));
+                let wait = tokio::time::timeout(EXIT_STATUS_LIMIT, over.wait_for(Option::is_some));
                 let status = wait.await.ok().and_then(Result::ok).and_then(|status| status.clone());
                 let status = status.unwrap_or_else(|| "it closed its output".to_owned());
                 let words = self.tail.last_line();
-                let words = self.flight.context.shown(&words, SHOWN_WORDS);
+                let words = self.flight.context.sanitize_text(&words, MAX_SHOWN_STDERR);
                 if words.is_empty() {
-                    LinkError::lost(status)
+                    ConnectionError::connection_lost(status)
                 } else {
-                    LinkError::lost(format!("{status}; it last said: {words}"))
+                    ConnectionError::connection_lost(format!("{status}; it last said: {words}"))
                 }
             }
         };

@@ -1,70 +1,80 @@
-//! Annotations: hints that clients act on before they ask anybody.
+//! Checks of annotations: hints that clients act on without asking the user.
 
 use contract::{Constraints, SideEffects};
 use serde_json::{Map, Value};
 
-use super::finding::{Report, quoted};
-use super::rules::Id;
-use super::subject::Subject;
+use super::finding::{FindingCollector, quote_name};
+use super::rules::RuleId;
+use super::subject::LintSubject;
 
 const HINTS: &[&str] = &["readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"];
 
-pub(super) fn check(subject: &Subject<'_>, report: &mut Report) {
+pub(super) fn check_annotations(subject: &LintSubject<'_>, report: &mut FindingCollector) {
     let Some(annotations) = &subject.definition.annotations else { return };
     for hint in HINTS {
         if let Some(value) =
             annotations.get(*hint).filter(|value| !value.is_boolean() && !value.is_null())
         {
-            report.add(
-                Id::InvalidAnnotation,
+            report.add_finding(
+                RuleId::InvalidAnnotation,
                 format!("/annotations/{hint}"),
-                format!("`{hint}` is {}", quoted(&value.to_string())),
-                "a hint is true or false",
+                format!("`{hint}` is {}", quote_name(&value.to_string())),
+                "use true or false",
             );
         }
     }
-    if is(annotations, "readOnlyHint", true) && is(annotations, "destructiveHint", true) {
-        contradiction(
+    if has_hint(annotations, "readOnlyHint", true) && has_hint(annotations, "destructiveHint", true)
+    {
+        report_contradiction(
             report,
             "destructiveHint",
             "`destructiveHint` is true, but `readOnlyHint` says that nothing is changed".into(),
-            "a tool that only reads destroys nothing: correct one of the two",
+            "a read-only tool is not destructive: correct one of the two hints",
         );
     }
     if let Some(constraints) = &subject.definition.constraints {
-        check_against(annotations, constraints, report);
+        check_against_constraints(annotations, constraints, report);
     }
 }
 
-fn check_against(annotations: &Map<String, Value>, constraints: &Constraints, report: &mut Report) {
+fn check_against_constraints(
+    annotations: &Map<String, Value>,
+    constraints: &Constraints,
+    report: &mut FindingCollector,
+) {
     let effects = match constraints.side_effects {
         SideEffects::None => "none",
         SideEffects::Append => "append",
         SideEffects::Write => "write",
     };
-    let truths = constraints.annotations();
+    let truths = constraints.to_annotations();
     for hint in HINTS {
         let Some(truth) = truths.get(*hint).and_then(Value::as_bool) else { continue };
-        if is(annotations, hint, !truth) {
+        if has_hint(annotations, hint, !truth) {
             let promised = match *hint {
                 "idempotentHint" => format!("`idempotent` is {}", constraints.idempotent),
                 "openWorldHint" => format!("`openWorld` is {}", constraints.open_world),
                 _ => format!("`sideEffects` is `{effects}`"),
             };
-            contradiction(
+            report_contradiction(
                 report,
                 hint,
                 format!("`{hint}` is {}, but the constraint {promised}", !truth),
-                "leave the annotations out and they follow from the constraints",
+                "remove the annotations; they are derived from the constraints",
             );
         }
     }
 }
 
-fn is(annotations: &Map<String, Value>, hint: &str, expected: bool) -> bool {
+fn has_hint(annotations: &Map<String, Value>, hint: &str, expected: bool) -> bool {
     annotations.get(hint).and_then(Value::as_bool) == Some(expected)
 }
 
-fn contradiction(report: &mut Report, hint: &str, message: String, advice: &str) {
-    report.add(Id::ContradictoryAnnotation, format!("/annotations/{hint}"), message, advice);
+fn report_contradiction(report: &mut FindingCollector, hint: &str, message: String, advice: &str) {
+    report.add_finding(
+        RuleId::ContradictoryAnnotation,
+        format!("/annotations/{hint}"),
+        message,
+        advice,
+    );
 }

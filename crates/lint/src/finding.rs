@@ -1,28 +1,28 @@
-//! What the linter says, and how much of it.
+//! Findings, and the collector that bounds their number.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
-use contract::text::{one_line, shortened};
+use contract::text::{one_line, shorten_line};
 use serde::ser::{Serialize, SerializeStruct, Serializer};
 
-use super::rules::{Id, Rule};
+use super::rules::{LintRule, RuleId};
 
-/// A list with ten thousand undescribed properties is one problem, not ten thousand.
+/// Maximum findings listed per rule and definition; the rest is counted.
 const MAX_PER_RULE: usize = 25;
 
-/// A message may repeat parts of a schema, and those have no bound.
-const MAX_MESSAGE: usize = 400;
+/// Maximum characters of a message; a message may quote parts of a schema, which are unbounded.
+const MAX_MESSAGE_CHARS: usize = 400;
 
-/// How bad a finding is.
+/// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
     /// The contract cannot be enforced, contradicts itself, or endangers the caller.
     Error,
-    /// A caller must guess, or more is let through than meant.
+    /// A caller must guess, or the contract accepts more than intended.
     Warning,
-    /// Worth knowing; often a matter of taste.
+    /// Informational; often a matter of taste.
     Note,
 }
 
@@ -36,13 +36,13 @@ impl fmt::Display for Severity {
     }
 }
 
-/// One broken rule in one definition.
+/// One rule violation in one definition.
 ///
-/// `tool` and `path` are as the definition has them, hidden characters and all: use the `Display` form for people.
-/// `message` and `hint` are safe to show.
+/// `tool` and `path` are copied from the definition, including hidden characters: use the `Display` form for people.
+/// `message` and `hint` are safe to display.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Finding {
-    pub rule: &'static Rule,
+pub struct LintFinding {
+    pub rule: &'static LintRule,
     pub tool: String,
     /// JSON pointer into the definition: `/inputSchema/properties/path`.
     pub path: String,
@@ -50,7 +50,7 @@ pub struct Finding {
     pub hint: String,
 }
 
-impl fmt::Display for Finding {
+impl fmt::Display for LintFinding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { rule, tool, path, message, .. } = self;
         let (tool, path) = (one_line(tool), one_line(path));
@@ -58,7 +58,7 @@ impl fmt::Display for Finding {
     }
 }
 
-impl Serialize for Finding {
+impl Serialize for LintFinding {
     fn serialize<S: Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
         let mut fields = out.serialize_struct("Finding", 7)?;
         fields.serialize_field("rule", self.rule.id)?;
@@ -74,20 +74,20 @@ impl Serialize for Finding {
 
 /// Collects the findings of one definition.
 #[derive(Debug)]
-pub(super) struct Report {
+pub(super) struct FindingCollector {
     tool: String,
-    findings: Vec<Finding>,
+    findings: Vec<LintFinding>,
     counts: BTreeMap<&'static str, usize>,
 }
 
-impl Report {
+impl FindingCollector {
     pub(super) fn new(tool: &str) -> Self {
         Self { tool: tool.to_owned(), findings: Vec::new(), counts: BTreeMap::new() }
     }
 
-    pub(super) fn add(
+    pub(super) fn add_finding(
         &mut self,
-        rule: Id,
+        rule: RuleId,
         path: impl Into<String>,
         message: impl Into<String>,
         hint: impl Into<String>,
@@ -96,30 +96,32 @@ impl Report {
         let count = self.counts.entry(rule.id).or_default();
         *count += 1;
         if *count <= MAX_PER_RULE {
-            self.findings.push(Finding {
+            self.findings.push(LintFinding {
                 rule,
                 tool: self.tool.clone(),
                 path: path.into(),
-                message: shortened(&message.into(), MAX_MESSAGE),
+                message: shorten_line(&message.into(), MAX_MESSAGE_CHARS),
                 hint: hint.into(),
             });
         }
     }
 
-    pub(super) fn has(&self, rule: Id) -> bool {
+    /// Returns true if the rule was reported, listed or not.
+    pub(super) fn has_rule(&self, rule: RuleId) -> bool {
         self.counts.contains_key(rule.rule().id)
     }
 
-    pub(super) fn finish(mut self) -> Vec<Finding> {
-        for rule in super::rules() {
+    /// Returns the findings sorted by rule, with a count of those that were not listed.
+    pub(super) fn into_findings(mut self) -> Vec<LintFinding> {
+        for rule in super::list_rules() {
             let count = self.counts.get(rule.id).copied().unwrap_or_default();
             if let Some(more) = count.checked_sub(MAX_PER_RULE).filter(|more| *more > 0) {
-                self.findings.push(Finding {
+                self.findings.push(LintFinding {
                     rule,
                     tool: self.tool.clone(),
                     path: String::new(),
                     message: format!("and {more} more of this kind"),
-                    hint: "repair those above first".into(),
+                    hint: "fix the findings above first".into(),
                 });
             }
         }
@@ -129,7 +131,7 @@ impl Report {
     }
 }
 
-/// A name in a message: one line, in backticks, not endless.
-pub(super) fn quoted(name: &str) -> String {
-    format!("`{}`", shortened(name, 64))
+/// Returns a name for use in a message: on one line, in backticks, truncated.
+pub(super) fn quote_name(name: &str) -> String {
+    format!("`{}`", shorten_line(name, 64))
 }

@@ -1,25 +1,27 @@
-//! `x-mcp-header` (SEP-2243): an argument that travels as an HTTP header too. A client drops a tool that uses it wrongly.
+//! Checks of `x-mcp-header` (SEP-2243), which sends an argument as an HTTP header too. Clients drop tools that misuse it.
 
 use std::collections::HashMap;
 
 use serde_json::Value;
 
-use super::finding::{Report, quoted};
-use super::rules::Id;
-use super::subject::Subject;
-use super::tree::{Node, Tree};
+use super::finding::{FindingCollector, quote_name};
+use super::rules::RuleId;
+use super::schema_tree::{SchemaTree, SubschemaNode};
+use super::subject::LintSubject;
 
-const KEYWORD: &str = "x-mcp-header";
+const HEADER_KEYWORD: &str = "x-mcp-header";
 
-pub(super) fn check(subject: &Subject<'_>, report: &mut Report) {
+pub(super) fn check_headers(subject: &LintSubject<'_>, report: &mut FindingCollector) {
     let Some(side) = &subject.input else { return };
     let mut seen: HashMap<String, &str> = HashMap::new();
     for node in &side.tree.nodes {
-        let Some(header) = node.map().and_then(|map| map.get(KEYWORD)) else { continue };
-        if let Err(problem) = judge(&side.tree, node, header, &mut seen) {
-            report.add(
-                Id::InvalidHeader,
-                format!("{}/{KEYWORD}", side.tree.path(node)),
+        let Some(header) = node.as_object().and_then(|map| map.get(HEADER_KEYWORD)) else {
+            continue;
+        };
+        if let Err(problem) = validate_header(&side.tree, node, header, &mut seen) {
+            report.add_finding(
+                RuleId::InvalidHeader,
+                format!("{}/{HEADER_KEYWORD}", side.tree.pointer_to(node)),
                 problem,
                 "use a header token once, on a named string, integer or boolean argument",
             );
@@ -27,52 +29,54 @@ pub(super) fn check(subject: &Subject<'_>, report: &mut Report) {
     }
 }
 
-fn judge<'a>(
-    tree: &Tree<'a>,
-    node: &Node<'a>,
+fn validate_header<'a>(
+    tree: &SchemaTree<'a>,
+    node: &SubschemaNode<'a>,
     header: &'a Value,
     seen: &mut HashMap<String, &'a str>,
 ) -> Result<(), String> {
-    let Some(name) = node.property() else {
-        return Err("it stands on a schema that is no named argument".into());
+    let Some(name) = node.property_name() else {
+        return Err("`x-mcp-header` is not on a named argument".into());
     };
     let mut at = node;
     while let Some(parent) = tree.parent(at) {
-        if at.property().is_none() {
-            return Err(format!("{} is not reached through `properties` alone", quoted(name)));
+        if at.property_name().is_none() {
+            return Err(format!("{} is not reached through `properties` alone", quote_name(name)));
         }
         at = parent;
     }
     let Value::String(header) = header else {
-        return Err(format!("the header of {} is not a string", quoted(name)));
+        return Err(format!("the header of {} is not a string", quote_name(name)));
     };
     if header.is_empty() {
-        return Err(format!("the header of {} is empty", quoted(name)));
+        return Err(format!("the header of {} is empty", quote_name(name)));
     }
-    if let Some(bad) = header.chars().find(|c| !is_token(*c)) {
+    if let Some(bad) = header.chars().find(|c| !is_token_character(*c)) {
         return Err(format!(
-            "{} has {}, which no header name may have",
-            quoted(header),
-            super::hidden::character(bad)
+            "{} has {}, which is not allowed in a header name",
+            quote_name(header),
+            super::hidden_text::describe_character(bad)
         ));
     }
     if let Some(first) = seen.insert(header.to_ascii_lowercase(), name) {
         return Err(format!(
-            "{} is the header of {} already (case does not count)",
-            quoted(header),
-            quoted(first)
+            "{} is already the header of {} (case is ignored)",
+            quote_name(header),
+            quote_name(first)
         ));
     }
     match node.schema.get("type") {
         Some(Value::String(kind)) if matches!(kind.as_str(), "string" | "integer" | "boolean") => {
             Ok(())
         }
-        Some(kind) => Err(format!("{} has the type {}", quoted(name), quoted(&kind.to_string()))),
-        None => Err(format!("{} has no type", quoted(name))),
+        Some(kind) => {
+            Err(format!("{} has the type {}", quote_name(name), quote_name(&kind.to_string())))
+        }
+        None => Err(format!("{} has no type", quote_name(name))),
     }
 }
 
-/// A token character of RFC 9110, section 5.6.2.
-fn is_token(c: char) -> bool {
+/// Returns true for a token character of RFC 9110, section 5.6.2.
+fn is_token_character(c: char) -> bool {
     c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c)
 }

@@ -1,18 +1,18 @@
-//! Rules that judge a definition: what is missing, what contradicts itself, what is dangerous.
+//! Lint rules for tool definitions: missing parts, contradictions, and dangerous texts.
 //!
-//! A definition may come from anybody, so nothing here trusts it: any JSON is judged without a panic and in bounded
-//! time, and no text of it is executed or fetched. Every rule has an id that never changes, and an explanation with a
-//! bad and a good example below `explain/` that the tests run.
+//! Definitions are untrusted: any JSON is checked without a panic and in bounded time, and none of its text is executed
+//! or fetched. Every rule has an id that never changes, and an explanation below `explain/` with a bad and a good
+//! example that the tests run.
 //!
-//! Start at [`lint`] and [`rules`]. The rules on output schemas rest on [`sample`] (make a valid value) and
-//! [`strength`] (corrupt it, and count what the schema notices).
+//! Start at [`lint_definition`] and [`list_rules`]. The rules for output schemas use [`generate_sample`] (generate a
+//! valid value) and [`measure_strength`] (corrupt it and count the corruptions that the schema rejects).
 
 mod annotations;
 mod examples;
 mod finding;
 mod fold;
 mod headers;
-mod hidden;
+mod hidden_text;
 mod instructions;
 mod names;
 mod output;
@@ -20,71 +20,73 @@ mod phrases;
 mod properties;
 mod rules;
 mod sample;
+mod schema_strength;
+mod schema_tree;
 mod schemas;
 mod subject;
-mod texts;
-mod tree;
-mod vacuity;
+mod text_walk;
 
-pub use finding::{Finding, Severity};
-pub use rules::{Rule, rule, rules};
-pub use sample::{sample, samples};
-pub use vacuity::{Mutation, MutationKind, Strength, strength};
+pub use finding::{LintFinding, Severity};
+pub use rules::{LintRule, find_rule, list_rules};
+pub use sample::{collect_samples, generate_sample};
+pub use schema_strength::{MutationKind, SampleMutation, SchemaStrength, measure_strength};
 
-use contract::Definition;
+use contract::ToolDefinition;
 use serde_json::Value;
 
-use finding::Report;
-use subject::Subject;
+use finding::FindingCollector;
+use subject::LintSubject;
 
-/// Each looks at one side of a definition and reports what it finds. The order does not matter: findings are sorted.
-const CHECKS: &[fn(&Subject<'_>, &mut Report)] = &[
-    names::check,
-    schemas::check,
-    properties::check,
-    output::check,
-    examples::check,
-    hidden::check,
-    instructions::check,
-    annotations::check,
-    headers::check,
-    texts::check_length,
+/// The checks, each for one aspect of a definition. Their order does not matter: findings are sorted.
+const CHECKS: &[fn(&LintSubject<'_>, &mut FindingCollector)] = &[
+    names::check_name,
+    schemas::check_schemas,
+    properties::check_properties,
+    output::check_output,
+    examples::check_examples,
+    hidden_text::check_hidden_text,
+    instructions::check_instructions,
+    annotations::check_annotations,
+    headers::check_headers,
+    text_walk::check_text_lengths,
 ];
 
-/// Judges one definition by itself. Sorted by rule, then in document order.
-pub fn lint(definition: &Definition) -> Vec<Finding> {
-    report(definition).finish()
+/// Checks one definition by itself. Returns the findings sorted by rule, then in document order.
+pub fn lint_definition(definition: &ToolDefinition) -> Vec<LintFinding> {
+    collect_findings(definition).into_findings()
 }
 
-/// Judges a whole list: each definition by itself, and the names against each other.
-/// The findings of one tool stay together, in the order of the list.
-pub fn lint_all(definitions: &[Definition]) -> Vec<Finding> {
-    let mut reports: Vec<Report> = definitions.iter().map(report).collect();
+/// Checks a list: each definition by itself, and the names against each other.
+/// Returns the findings grouped by tool, in list order.
+pub fn lint_all(definitions: &[ToolDefinition]) -> Vec<LintFinding> {
+    let mut reports: Vec<FindingCollector> = definitions.iter().map(collect_findings).collect();
     let names: Vec<&str> = definitions.iter().map(|definition| definition.name.as_str()).collect();
-    names::check_list(&names, &mut reports);
-    reports.into_iter().flat_map(Report::finish).collect()
+    names::check_name_list(&names, &mut reports);
+    reports.into_iter().flat_map(FindingCollector::into_findings).collect()
 }
 
-/// What [`lint_all`] says about the names alone, for each by position: for a list whose definitions were judged before.
-pub fn lint_names(names: &[&str]) -> Vec<Vec<Finding>> {
-    let mut reports: Vec<Report> = names.iter().map(|name| Report::new(name)).collect();
-    names::check_list(names, &mut reports);
-    reports.into_iter().map(Report::finish).collect()
+/// Checks only the names of a list, as [`lint_all`] does, for definitions that were already checked.
+/// Returns the findings of each name, by position.
+pub fn lint_names(names: &[&str]) -> Vec<Vec<LintFinding>> {
+    let mut reports: Vec<FindingCollector> =
+        names.iter().map(|name| FindingCollector::new(name)).collect();
+    names::check_name_list(names, &mut reports);
+    reports.into_iter().map(FindingCollector::into_findings).collect()
 }
 
-/// Judges every text in any JSON by the rules on hidden and instruction-like text. Paths are pointers into `value`.
-pub fn lint_texts(tool: &str, value: &Value) -> Vec<Finding> {
-    let mut report = Report::new(tool);
-    texts::each_in(value, &mut |text| {
-        hidden::judge(text, &mut report);
-        instructions::judge(text, &mut report);
+/// Checks every text in any JSON for hidden characters and instructions. Paths are pointers into `value`.
+pub fn lint_texts(tool: &str, value: &Value) -> Vec<LintFinding> {
+    let mut report = FindingCollector::new(tool);
+    text_walk::visit_json_texts(value, &mut |text| {
+        hidden_text::check_text(text, &mut report);
+        instructions::check_text(text, &mut report);
     });
-    report.finish()
+    report.into_findings()
 }
 
-fn report(definition: &Definition) -> Report {
-    let subject = Subject::new(definition);
-    let mut report = Report::new(&definition.name);
+fn collect_findings(definition: &ToolDefinition) -> FindingCollector {
+    let subject = LintSubject::new(definition);
+    let mut report = FindingCollector::new(&definition.name);
     for check in CHECKS {
         check(&subject, &mut report);
     }

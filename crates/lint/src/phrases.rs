@@ -1,27 +1,27 @@
-//! The table of phrases that do not belong in a description, and a matcher for them.
+//! The table of phrases that do not belong in a description, and its matcher.
 //!
-//! A phrase is a row of words: `a|b` is a choice, `..3` skips up to three words of the same sentence. It is matched
-//! against folded text (see `fold`), so case, white space, accents and look-alikes make no difference. Three stand-ins
-//! may be used: `KEYFILE` is a file of keys or credentials (`~/.ssh`), `SECRET` another place where secrets live, `URL`
-//! a web address. `.` ends a sentence. `!a|b` at the start: not right after one of these words in the same sentence, so
-//! that "if true, do not ask" is no order.
+//! A phrase is a sequence of words: `a|b` is a choice, `..3` skips up to three words of the same sentence. It is matched
+//! against folded text (see `fold`), so case, white space, accents and look-alikes make no difference. There are three
+//! placeholders: `KEYFILE` is a file of keys or credentials (`~/.ssh`), `SECRET` another location of secrets, `URL` a
+//! web address. `.` ends a sentence. `!a|b` at the start excludes matches right after one of these words in the same
+//! sentence, so that "if true, do not ask" is not an instruction.
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
 
-/// How sure a match is.
+/// The confidence of a match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Grade {
-    /// No honest description says this.
+pub(super) enum PhraseGrade {
+    /// No honest description contains this.
     Strong,
-    /// Orders to the model: often clumsy, sometimes hostile.
+    /// An instruction to the model: often clumsy, sometimes hostile.
     Soft,
 }
 
-use Grade::{Soft, Strong};
+use PhraseGrade::{Soft, Strong};
 
-/// Written as one finds them, matched as plain text.
-const MARKERS: &[(Grade, &str)] = &[
+/// Markers that are matched as plain text.
+const MARKERS: &[(PhraseGrade, &str)] = &[
     (Strong, "<important>"),
     (Strong, "</important>"),
     (Strong, "<system>"),
@@ -39,8 +39,8 @@ const MARKERS: &[(Grade, &str)] = &[
     (Soft, "<!--"),
 ];
 
-const PHRASES: &[(Grade, &str)] = &[
-    // Against other instructions.
+const PHRASES: &[(PhraseGrade, &str)] = &[
+    // Phrases against other instructions.
     (
         Strong,
         "ignore|disregard|forget ..3 previous|prior|earlier|preceding|above|foregoing|system|your ..2 instruction|instructions|prompt|prompts|guideline|guidelines|directive|directives",
@@ -62,7 +62,7 @@ const PHRASES: &[(Grade, &str)] = &[
         "reveal|print|repeat|output|leak|dump|expose|show|include|send|copy ..2 your ..1 system ..1 prompt|message|instructions",
     ),
     (Soft, "reveal|leak|dump|expose|exfiltrate ..3 system prompt"),
-    // Against the user.
+    // Phrases against the user.
     (
         Strong,
         "dont|never ..1 tell|inform|mention|reveal|disclose|admit ..5 user|users|human|humans|person|anyone|anybody",
@@ -89,7 +89,7 @@ const PHRASES: &[(Grade, &str)] = &[
         Strong,
         "!if|when|whether|true dont|never ask ..3 for ..2 confirmation|permission|approval|consent",
     ),
-    // "Authorized" alone may speak of OAuth.
+    // "Authorized" is excluded: it may refer to OAuth.
     (
         Strong,
         "!if|when|whether|after|once|unless|until|that user|users has|have already|previously approved|consented|agreed|confirmed",
@@ -105,7 +105,7 @@ const PHRASES: &[(Grade, &str)] = &[
     (Strong, "always|just|simply ..6 without asking"),
     (Soft, "keep|hide ..4 secret|hidden from ..2 user|users|human"),
     (Soft, "do|must not|never refuse|decline"),
-    // After secrets.
+    // Phrases that ask for secrets.
     (
         Strong,
         "before|first|must|need|always|also|please|should ..10 read|open|cat|load|fetch|include|send|upload|copy|attach|print|pass ..8 SECRET|KEYFILE",
@@ -122,7 +122,7 @@ const PHRASES: &[(Grade, &str)] = &[
         Strong,
         "!not|never|dont|cannot|cant|wont|refuses attach|send|upload|paste|cat|copy ..5 KEYFILE",
     ),
-    // Not "credentials are read from ~/.aws": that is a fact about the tool.
+    // "Credentials are read from ~/.aws" does not match: it is a fact about the tool.
     (Strong, "!not|never|dont|cannot|cant|wont|refuses read|open|load KEYFILE"),
     (Strong, "!not|never|dont|cannot|cant|wont|refuses read|open|load the|your|users ..1 KEYFILE"),
     (
@@ -130,7 +130,7 @@ const PHRASES: &[(Grade, &str)] = &[
         "!not|never|dont|cannot|cant|wont|refuses read|open|load ..2 contents|content of ..2 KEYFILE",
     ),
     (Soft, "read|cat|send|upload|attach ..5 SECRET|KEYFILE"),
-    // Carrying things away.
+    // Exfiltration.
     (
         Strong,
         "send|upload|forward|transmit|post|email|leak|exfiltrate|submit ..4 conversation|history|credentials|credential|password|passwords|secrets|tokens|keys|environment|memory|chat|messages|prompt|SECRET|KEYFILE ..6 to ..3 URL",
@@ -152,7 +152,7 @@ const PHRASES: &[(Grade, &str)] = &[
     ),
     // Steering other tools.
     (Soft, "always ..1 call|use|invoke|run|execute ..4 first"),
-    // Not "first to obtain an id": that is a fact about the parameter.
+    // "First to obtain an id" does not match: it is a fact about the parameter.
     (Soft, "must ..1 call|use|invoke|run|execute ..4 first ."),
     (
         Soft,
@@ -186,7 +186,7 @@ const KEYFILES: &[&str] = &[
     "/etc/shadow",
     "wallet.dat",
 ];
-/// Where secrets live, too, but honest tools have to do with it.
+/// Other locations of secrets, which honest tools also mention.
 const SECRETS: &[&str] = &[
     "~/.kube/config",
     "~/.docker/config.json",
@@ -206,23 +206,25 @@ const SECRETS: &[&str] = &[
     "api keys",
     "seed phrase",
 ];
-const ADDRESSES: &[&str] = &["https://", "http://", "ftp://", "webhook"];
+const URL_PREFIXES: &[&str] = &["https://", "http://", "ftp://", "webhook"];
 
-/// What a text says that it should not: the strongest match, with the words that matched.
-pub(super) fn search(folded: &str) -> Option<(Grade, String)> {
-    let mut found: Option<(Grade, String)> = None;
+/// Returns the strongest match in a folded text, with the matched words.
+pub(super) fn find_phrase(folded: &str) -> Option<(PhraseGrade, String)> {
+    let mut found: Option<(PhraseGrade, String)> = None;
     for (grade, marker) in MARKERS {
         if folded.contains(marker) {
-            keep(&mut found, *grade, || (*marker).to_owned());
+            keep_stronger(&mut found, *grade, || (*marker).to_owned());
         }
     }
-    let words = words_of(folded);
+    let words = split_words(folded);
     for start in 0..words.len() {
-        for phrase in TABLE.get(words[start]).into_iter().flatten() {
+        for phrase in PHRASES_BY_WORD.get(words[start]).into_iter().flatten() {
             if let Some(end) = match_at(&phrase.rest, &words, start + 1)
-                && !follows(&phrase.unless, &words[..start])
+                && !is_excluded(&phrase.unless, &words[..start])
             {
-                keep(&mut found, phrase.grade, || words[start..end].join(" ").to_lowercase());
+                keep_stronger(&mut found, phrase.grade, || {
+                    words[start..end].join(" ").to_lowercase()
+                });
             }
         }
         if matches!(found, Some((Strong, _))) {
@@ -232,7 +234,11 @@ pub(super) fn search(folded: &str) -> Option<(Grade, String)> {
     found
 }
 
-fn keep(found: &mut Option<(Grade, String)>, grade: Grade, words: impl FnOnce() -> String) {
+fn keep_stronger(
+    found: &mut Option<(PhraseGrade, String)>,
+    grade: PhraseGrade,
+    words: impl FnOnce() -> String,
+) {
     let is_better = match found {
         None => true,
         Some((known, _)) => *known == Soft && grade == Strong,
@@ -242,30 +248,30 @@ fn keep(found: &mut Option<(Grade, String)>, grade: Grade, words: impl FnOnce() 
     }
 }
 
-/// What stands around the first word.
+/// A phrase without its first word.
 #[derive(Clone)]
-struct Phrase {
-    grade: Grade,
+struct PhrasePattern {
+    grade: PhraseGrade,
     unless: Arc<[&'static str]>,
-    rest: Arc<[Element]>,
+    rest: Arc<[PhraseElement]>,
 }
 
-enum Element {
+enum PhraseElement {
     OneOf(Vec<&'static str>),
     Gap(usize),
 }
 
 /// The phrases by their first word.
-static TABLE: LazyLock<HashMap<&str, Vec<Phrase>>> = LazyLock::new(|| {
-    let mut table: HashMap<&str, Vec<Phrase>> = HashMap::new();
+static PHRASES_BY_WORD: LazyLock<HashMap<&str, Vec<PhrasePattern>>> = LazyLock::new(|| {
+    let mut table: HashMap<&str, Vec<PhrasePattern>> = HashMap::new();
     for (grade, words) in PHRASES {
         let (unless, words) = match words.strip_prefix('!').and_then(|text| text.split_once(' ')) {
             Some((unless, words)) => (unless.split('|').collect(), words),
             None => (Arc::default(), *words),
         };
         let (first, rest) = words.split_once(' ').unwrap_or((words, ""));
-        let rest = rest.split_whitespace().map(element).collect();
-        let phrase = Phrase { grade: *grade, unless, rest };
+        let rest = rest.split_whitespace().map(parse_element).collect();
+        let phrase = PhrasePattern { grade: *grade, unless, rest };
         for word in first.split('|') {
             table.entry(word).or_default().push(phrase.clone());
         }
@@ -273,48 +279,48 @@ static TABLE: LazyLock<HashMap<&str, Vec<Phrase>>> = LazyLock::new(|| {
     table
 });
 
-fn element(word: &'static str) -> Element {
+fn parse_element(word: &'static str) -> PhraseElement {
     match word.strip_prefix("..") {
-        Some(count) => Element::Gap(count.parse().expect("the table has numbers after `..`")),
-        None => Element::OneOf(word.split('|').collect()),
+        Some(count) => PhraseElement::Gap(count.parse().expect("the table has numbers after `..`")),
+        None => PhraseElement::OneOf(word.split('|').collect()),
     }
 }
 
-/// Whether one of `words` is among the last few before a match, in the same sentence.
-fn follows(words: &[&str], before: &[&str]) -> bool {
-    let near = before.iter().rev().take(NEAR).take_while(|word| **word != END);
+/// Returns true if one of `words` is among the last few words before a match, in the same sentence.
+fn is_excluded(words: &[&str], before: &[&str]) -> bool {
+    let near = before.iter().rev().take(EXCLUSION_WORDS).take_while(|word| **word != SENTENCE_END);
     near.into_iter().any(|word| words.contains(word))
 }
 
-/// The end of a match that starts at `at`.
-fn match_at(elements: &[Element], words: &[&str], at: usize) -> Option<usize> {
+/// Returns the end of a match that starts at `at`.
+fn match_at(elements: &[PhraseElement], words: &[&str], at: usize) -> Option<usize> {
     let Some((first, rest)) = elements.split_first() else { return Some(at) };
     match first {
-        Element::OneOf(options) => {
+        PhraseElement::OneOf(options) => {
             let word = words.get(at)?;
             if options.contains(word) { match_at(rest, words, at + 1) } else { None }
         }
-        Element::Gap(most) => (0..=*most)
+        PhraseElement::Gap(most) => (0..=*most)
             .take_while(|skip| {
-                *skip == 0 || words.get(at + skip - 1).is_some_and(|word| *word != END)
+                *skip == 0 || words.get(at + skip - 1).is_some_and(|word| *word != SENTENCE_END)
             })
             .find_map(|skip| match_at(rest, words, at + skip)),
     }
 }
 
-/// Words before a match that say whether it is an order.
-const NEAR: usize = 5;
+/// Number of words before a match that can exclude it.
+const EXCLUSION_WORDS: usize = 5;
 
-/// The end of a sentence: no phrase reaches across it.
-const END: &str = ".";
+/// The end of a sentence; no phrase matches across it.
+const SENTENCE_END: &str = ".";
 
-/// Words, stand-ins and sentence ends. A stand-in is upper case, which folded text never is.
-fn words_of(folded: &str) -> Vec<&str> {
+/// Splits text into words, placeholders and sentence ends. A placeholder is upper case, which folded text never is.
+fn split_words(folded: &str) -> Vec<&str> {
     let mut words = Vec::new();
     let mut rest = folded;
     while let Some(c) = rest.chars().next() {
-        if let Some((stand_in, length)) = stand_in(rest) {
-            words.push(stand_in);
+        if let Some((placeholder, length)) = find_placeholder(rest) {
+            words.push(placeholder);
             rest = &rest[length..];
         } else if c.is_alphanumeric() {
             let end = rest.find(|c: char| !c.is_alphanumeric()).unwrap_or(rest.len());
@@ -325,21 +331,22 @@ fn words_of(folded: &str) -> Vec<&str> {
             let ends =
                 matches!(c, '.' | '!' | '?' | ';') && !after.starts_with(char::is_alphanumeric);
             if ends || rest.starts_with("\n\n") {
-                words.push(END);
+                words.push(SENTENCE_END);
             }
             rest = after;
         }
     }
-    words.push(END);
+    words.push(SENTENCE_END);
     words
 }
 
-fn stand_in(rest: &str) -> Option<(&'static str, usize)> {
+/// Returns the placeholder at the start of the text, with the length of the text it replaces.
+fn find_placeholder(rest: &str) -> Option<(&'static str, usize)> {
     let known = |list: &[&'static str]| {
         list.iter().find(|text| rest.starts_with(**text)).map(|text| text.len())
     };
     known(KEYFILES)
         .map(|length| ("KEYFILE", length))
         .or_else(|| known(SECRETS).map(|length| ("SECRET", length)))
-        .or_else(|| known(ADDRESSES).map(|length| ("URL", length)))
+        .or_else(|| known(URL_PREFIXES).map(|length| ("URL", length)))
 }

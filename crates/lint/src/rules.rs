@@ -1,110 +1,122 @@
-//! The table of rules. An id is never given to another rule, and a rule never changes its id.
+//! The table of lint rules. Ids are stable: a rule never changes its id, and an id is never reused.
 
 use serde::Serialize;
 
 use super::Severity;
 
-/// One rule: what it is called and why it is there.
+/// One lint rule.
 #[derive(Debug, PartialEq, Eq, Serialize)]
-pub struct Rule {
-    /// `C012`: what output, configuration and conversations refer to.
+pub struct LintRule {
+    /// Stable id such as `C012`, used in output and configuration.
     pub id: &'static str,
     pub name: &'static str,
     pub severity: Severity,
-    /// One line.
+    /// Summary in one line.
     pub summary: &'static str,
-    /// Markdown: why it matters, a bad and a good example, how to repair it.
+    /// Markdown: why it matters, a bad and a good example, how to fix it.
     pub explanation: &'static str,
+}
+
+type RuleTable = &'static [LintRule];
+
+const fn new_rule(
+    id: &'static str,
+    name: &'static str,
+    severity: Severity,
+    summary: &'static str,
+    explanation: &'static str,
+) -> LintRule {
+    LintRule { id, name, severity, summary, explanation }
 }
 
 macro_rules! table {
     ($($variant:ident $id:literal $name:literal $severity:ident $summary:literal)*) => {
-        /// A rule by its meaning, for the checks.
+        /// Identifies a rule in the checks.
         #[derive(Clone, Copy, Debug)]
-        pub(super) enum Id { $($variant),* }
+        pub(super) enum RuleId { $($variant),* }
 
-        static RULES: &[Rule] = &[$(Rule {
-            id: $id,
-            name: $name,
-            severity: Severity::$severity,
-            summary: $summary,
-            explanation: include_str!(concat!("explain/", $id, "-", $name, ".md")),
-        }),*];
+        static RULES: RuleTable = &[$(new_rule(
+            $id,
+            $name,
+            Severity::$severity,
+            $summary,
+            include_str!(concat!("explain/", $id, "-", $name, ".md")),
+        )),*];
     };
 }
 
 table! {
     MissingDescription "C001" "missing-description" Error
-        "the tool does not say what it does"
+        "the tool has no description"
     InvalidName "C002" "invalid-name" Error
-        "the name is empty, too long or has characters that MCP does not allow"
+        "the name is empty, too long or contains characters that MCP does not allow"
     DuplicateName "C003" "duplicate-name" Error
-        "two tools of one list have the same name"
+        "two tools in a list have the same name"
     LookAlikeName "C004" "look-alike-name" Warning
-        "two names of one list differ only by case, separators or look-alike characters"
+        "two names in a list differ only in case, separators or look-alike characters"
     MissingInputSchema "C005" "missing-input-schema" Error
-        "there is no input schema, so no argument can be checked"
+        "the input schema is missing, so arguments cannot be checked"
     InvalidSchema "C006" "invalid-schema" Error
-        "a schema is not a JSON Schema that can be compiled"
+        "a schema does not compile"
     InputNotObject "C007" "input-not-object" Error
         "the input schema does not describe an object of named arguments"
     UnresolvedReference "C008" "unresolved-reference" Error
-        "a `$ref` points at nothing in its document"
+        "a `$ref` has no target in its document"
     RemoteReference "C009" "remote-reference" Error
-        "a `$ref` leaves the document, and nothing is ever fetched"
+        "a `$ref` leaves the document; remote schemas are never fetched"
     OversizedSchema "C010" "oversized-schema" Error
-        "a schema is too large, too deep or too costly to check"
+        "a schema is too large, too deep or too expensive to check"
     UnknownRequired "C011" "unknown-required" Error
         "`required` names a property that is not declared"
     UndescribedProperty "C012" "undescribed-property" Warning
         "a parameter has no description"
     UndescribedOutput "C013" "undescribed-output-property" Note
-        "a field of the answer has no description"
+        "an output field has no description"
     OptionalWithoutDefault "C014" "optional-without-default" Warning
-        "an optional parameter does not say what happens without it"
+        "an optional parameter has no default and does not describe its absence"
     OpenInput "C015" "open-input" Warning
         "undeclared parameters are accepted"
     MissingOutputSchema "C016" "missing-output-schema" Error
-        "there is no output schema, so no answer can be checked"
+        "the output schema is missing, so answers cannot be checked"
     VacuousOutput "C017" "vacuous-output-schema" Error
         "the output schema accepts every corrupted answer"
     WeakOutput "C018" "weak-output-schema" Note
         "the output schema accepts some corrupted answers"
     NoOutputSample "C019" "no-output-sample" Note
-        "no valid answer could be made, so the output schema's strength is unknown"
+        "no valid sample was found, so the strength of the output schema is unknown"
     BrokenExample "C020" "broken-example" Error
-        "an example breaks the schema that it illustrates"
+        "an example violates its schema"
     BrokenDefault "C021" "broken-default" Error
-        "a default breaks the schema that declares it"
+        "a default violates its schema"
     HiddenText "C022" "hidden-text" Error
-        "the text has invisible, bidirectional or control characters"
+        "the text contains invisible, bidirectional or control characters"
     InstructionOverride "C023" "instruction-override" Error
-        "the text gives orders against the user, their secrets or other instructions"
+        "the text instructs the model against the user, their secrets or other instructions"
     InstructionLike "C024" "instruction-like" Warning
-        "the text reads like orders to the model rather than a description"
+        "the text instructs the model instead of describing the tool"
     ContradictoryAnnotation "C025" "contradictory-annotation" Error
         "an annotation contradicts a constraint or another annotation"
     InvalidAnnotation "C026" "invalid-annotation" Warning
-        "a hint is not true or false, so clients ignore it"
+        "a hint is not a boolean, so clients ignore it"
     InvalidHeader "C027" "invalid-mcp-header" Error
         "`x-mcp-header` is used in a way that makes clients drop the tool"
     LongText "C028" "long-text" Note
         "a title or description is longer than clients show or models read"
 }
 
-impl Id {
-    pub(super) fn rule(self) -> &'static Rule {
+impl RuleId {
+    pub(super) fn rule(self) -> &'static LintRule {
         &RULES[self as usize]
     }
 }
 
-/// Every rule, in the order of their ids.
-pub fn rules() -> &'static [Rule] {
+/// Returns all rules, ordered by id.
+pub fn list_rules() -> &'static [LintRule] {
     RULES
 }
 
-/// A rule by id or name, in any case: `C012`, `undescribed-property`.
-pub fn rule(id_or_name: &str) -> Option<&'static Rule> {
+/// Returns the rule with this id or name, ignoring case: `C012`, `undescribed-property`.
+pub fn find_rule(id_or_name: &str) -> Option<&'static LintRule> {
     RULES.iter().find(|rule| {
         rule.id.eq_ignore_ascii_case(id_or_name) || rule.name.eq_ignore_ascii_case(id_or_name)
     })

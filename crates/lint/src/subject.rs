@@ -1,32 +1,33 @@
-//! The definition under judgement with what several checks need: its schemas, laid out and compiled once.
+//! The definition that is checked, with its schemas flattened and compiled once for all checks.
 
-use contract::{Definition, Schema, SchemaError};
+use contract::{Schema, SchemaError, ToolDefinition};
 use serde_json::Value;
 
-use super::tree::Tree;
+use super::schema_tree::SchemaTree;
 
+/// The input or the output schema of the definition.
 #[derive(Debug)]
-pub(super) struct Side<'a> {
+pub(super) struct SubjectSchema<'a> {
     /// `/inputSchema` or `/outputSchema`.
     pub(super) base: &'static str,
     pub(super) value: &'a Value,
-    pub(super) tree: Tree<'a>,
+    pub(super) tree: SchemaTree<'a>,
     pub(super) compiled: Result<Schema, SchemaError>,
 }
 
 #[derive(Debug)]
-pub(super) struct Subject<'a> {
-    pub(super) definition: &'a Definition,
-    pub(super) input: Option<Side<'a>>,
-    pub(super) output: Option<Side<'a>>,
+pub(super) struct LintSubject<'a> {
+    pub(super) definition: &'a ToolDefinition,
+    pub(super) input: Option<SubjectSchema<'a>>,
+    pub(super) output: Option<SubjectSchema<'a>>,
 }
 
-impl<'a> Subject<'a> {
-    pub(super) fn new(definition: &'a Definition) -> Self {
-        let side = |base, value: &'a Value| Side {
+impl<'a> LintSubject<'a> {
+    pub(super) fn new(definition: &'a ToolDefinition) -> Self {
+        let side = |base, value: &'a Value| SubjectSchema {
             base,
             value,
-            tree: Tree::new(base, value),
+            tree: SchemaTree::new(base, value),
             compiled: Schema::compile(value.clone()),
         };
         Self {
@@ -36,7 +37,8 @@ impl<'a> Subject<'a> {
         }
     }
 
-    pub(super) fn sides(&self) -> impl Iterator<Item = &Side<'a>> {
+    /// Returns the schemas that the definition has, input first.
+    pub(super) fn schemas(&self) -> impl Iterator<Item = &SubjectSchema<'a>> {
         self.input.iter().chain(&self.output)
     }
 }

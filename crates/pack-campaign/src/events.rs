@@ -1,81 +1,89 @@
-//! Events as they are told: the kind, when and who, and what belongs to each kind.
+//! Renders events as JSON: type, time, worker, and the data of each type.
 
 use contract::time;
-use coverage::Report;
-use fuzz::call::Call;
-use fuzz::campaign::{Event, Happening};
+use coverage::CoverageReport;
+use fuzz::call::SequenceCall;
+use fuzz::campaign::{CampaignEvent, CampaignEventKind};
 use serde_json::{Value, json};
 
-use crate::corpus::Transactions;
-use crate::running::Running;
+use crate::corpus::CorpusSnapshot;
 use crate::text;
+use crate::view::CampaignView;
 
-/// The name that the contract has for what happened.
-pub(crate) fn kind(what: &Happening) -> &'static str {
-    match what {
-        Happening::TestFailed { .. } => "PropertyFalsified",
-        Happening::TransactionExecuted { .. } => "TransactionExecuted",
-        Happening::CoverageIncreased { .. } => "CoverageIncreased",
-        Happening::WorkerStarted => "WorkerStarted",
-        Happening::WorkerStopped { .. } => "WorkerStopped",
+/// Returns the contract's name for an event type.
+pub(crate) fn event_type(kind: &CampaignEventKind) -> &'static str {
+    match kind {
+        CampaignEventKind::TestFailed { .. } => "PropertyFalsified",
+        CampaignEventKind::TransactionExecuted { .. } => "TransactionExecuted",
+        CampaignEventKind::CoverageIncreased { .. } => "CoverageIncreased",
+        CampaignEventKind::WorkerStarted => "WorkerStarted",
+        CampaignEventKind::WorkerStopped { .. } => "WorkerStopped",
     }
 }
 
-/// Puts events into words.
-pub(crate) struct Teller<'a> {
-    pub(crate) running: &'a Running,
-    /// Says which lines can run.
-    pub(crate) report: &'a Report,
-    pub(crate) corpus: &'a Transactions,
+/// Renders events as the contract's JSON objects.
+pub(crate) struct EventRenderer<'a> {
+    pub(crate) campaign: &'a CampaignView,
+    /// Report that determines which lines are executable.
+    pub(crate) report: &'a CoverageReport,
+    pub(crate) corpus: &'a CorpusSnapshot,
 }
 
-impl Teller<'_> {
-    pub(crate) fn tell(&self, event: &Event) -> Value {
+impl EventRenderer<'_> {
+    pub(crate) fn render_event(&self, event: &CampaignEvent) -> Value {
         json!({
-            "timestamp": time::of_file(event.time),
-            "eventType": kind(&event.what),
+            "timestamp": time::format_system_time(event.time),
+            "eventType": event_type(&event.kind),
             "workerId": event.worker,
-            "data": self.data(&event.what),
+            "data": self.render_data(&event.kind),
         })
     }
 
-    fn data(&self, what: &Happening) -> Value {
-        let target = self.running.target();
-        match what {
-            Happening::WorkerStarted => json!({}),
-            Happening::WorkerStopped { reason } => json!({"reason": text::bounded(reason)}),
-            Happening::TestFailed { test, calls, gas, is_shrunk } => {
+    fn render_data(&self, kind: &CampaignEventKind) -> Value {
+        let target = self.campaign.target();
+        match kind {
+            CampaignEventKind::WorkerStarted => json!({}),
+            CampaignEventKind::WorkerStopped { reason } => {
+                json!({"reason": text::truncate_text(reason)})
+            }
+            CampaignEventKind::TestFailed { test, calls, gas, is_shrunk } => {
                 let test = &target.tests[*test];
                 json!({
-                    "property": text::bounded(&test.name),
-                    "contract": text::bounded(&test.contract),
-                    "counterexample": text::calls(calls, target),
+                    "property": text::truncate_text(&test.name),
+                    "contract": text::truncate_text(&test.contract),
+                    "counterexample": text::format_calls(calls, target),
                     "gasUsed": gas,
                     "shrunk": is_shrunk,
                 })
             }
-            Happening::CoverageIncreased { entry, corpus } => {
+            CampaignEventKind::CoverageIncreased { entry, corpus } => {
                 let call = entry.calls.last();
                 json!({
-                    "call": call.map(|call| text::call(call, target)),
-                    "function": call.and_then(|call| text::function(call, target)),
+                    "call": call.map(|call| text::format_call(call, target)),
+                    "function": call.and_then(|call| text::called_signature(call, target)),
                     "newBranches": entry.edges.len(),
-                    "newLines": self.running.places.lines(&entry.edges, self.report),
-                    "corpusSize": self.corpus.up_to(*corpus),
+                    "newLines": self.campaign.branch_locations.branch_lines(&entry.edges, self.report),
+                    "corpusSize": self.corpus.count_up_to(*corpus),
                 })
             }
-            Happening::TransactionExecuted { call, gas, is_success, is_injected } => {
-                self.executed(call, *gas, *is_success, *is_injected)
+            CampaignEventKind::TransactionExecuted { call, gas, is_success, is_injected } => {
+                self.render_transaction(call, *gas, *is_success, *is_injected)
             }
         }
     }
 
-    fn executed(&self, call: &Call, gas: u64, is_success: bool, is_injected: bool) -> Value {
-        let target = self.running.target();
+    fn render_transaction(
+        &self,
+        call: &SequenceCall,
+        gas: u64,
+        is_success: bool,
+        is_injected: bool,
+    ) -> Value {
+        let target = self.campaign.target();
         json!({
-            "call": text::call(call, target),
-            "function": text::function(call, target),
-            "sender": text::address(call.from),
+            "call": text::format_call(call, target),
+            "function": text::called_signature(call, target),
+            "sender": text::format_address(call.from),
             "value": call.value.to_string(),
             "gasUsed": gas,
             "success": is_success,

@@ -1,27 +1,27 @@
-//! Handles: the names by which agents know the campaigns of one server.
+//! Assigns handles: the names that agents use for the campaigns of one server.
 
 use std::collections::HashSet;
 use std::path::Path;
 
 /// Maximum characters of a handle.
 const MAX_HANDLE: usize = 64;
-/// The handle of a campaign that has no better name.
+/// Handle of a campaign without a better name.
 const FALLBACK: &str = "campaign";
-/// The handle of the campaign against the bundled demo.
+/// Handle of the campaign against the bundled demo.
 const DEMO: &str = "demo";
 
-/// What a campaign fuzzes, as far as its handle depends on it.
+/// Target of a campaign, from which its handle is derived.
 #[derive(Clone, Copy, Debug)]
 pub struct HandleSource<'a> {
-    /// The file or folder; `None` for the bundled demo.
+    /// File or folder of the target; `None` for the bundled demo.
     pub path: Option<&'a Path>,
-    /// The contract under test, perhaps with its file: `src/Token.sol:Token`.
+    /// Smart contract under test, optionally with its file: `src/Token.sol:Token`.
     pub contract: Option<&'a str>,
 }
 
-/// Returns one handle for each campaign, unique among them: the contract's name, else that of the file or folder.
+/// Returns a unique handle for each campaign: the name of the smart contract, or else of the file or folder.
 ///
-/// Without any campaign there is still one handle, so that the tools can be listed.
+/// Returns one handle even without campaigns, so that the tools can be listed.
 pub fn assign_handles<'a>(sources: impl IntoIterator<Item = HandleSource<'a>>) -> Vec<String> {
     let mut taken = HashSet::new();
     let mut handles: Vec<_> =
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn long_names_are_cut() {
+    fn long_names_are_truncated() {
         let name = "x".repeat(100);
         assert_eq!(assign_handles([source("x.sol", Some(&name))])[0].len(), MAX_HANDLE);
     }

@@ -1,55 +1,59 @@
-//! The campaign pack: tools that watch and steer a fuzz campaign while it runs, and documents about it.
+//! The campaign pack: tools that observe and steer a running fuzz campaign, and resources that describe it.
 //!
-//! Owns the nine tools of the campaign contract with the schemas as they were agreed, those beyond them, the log of
-//! commands by which a steered campaign can be repeated, and the resources `campaign://…`. It does not start, prepare or
-//! stop a campaign: whoever does puts it on a [`Seat`] when it begins. It knows no MCP, HTTP, terminal or environment.
+//! Owns the nine tools of the campaign contract with their agreed schemas, eight further tools, the command log
+//! from which a steered campaign can be replayed, and the resources `campaign://…`. It does not start, prepare or
+//! stop a campaign: the caller attaches a started campaign to a [`CampaignSlot`]. It does not know MCP, HTTP, a
+//! terminal or the environment.
 //!
-//! Start reading at [`Seat`], then `tools.rs`. All that a tool asks of a campaign goes through `running.rs`, which keeps
-//! what takes long (`cover.rs`) or grows (`corpus.rs`), so that each answer is there within a few milliseconds however
-//! busy the machine is.
+//! Start reading at [`CampaignSlot`], then `tools.rs`. Tools access a campaign through `CampaignView` only. It
+//! caches coverage reports, which are slow to build, and the corpus, which grows. Tools therefore answer within a
+//! few milliseconds however busy the machine is.
 
+mod branch_locations;
+mod call_rate;
+mod command_log;
 mod corpus;
-mod cover;
+mod coverage_cache;
 mod events;
 mod handles;
-mod log;
-mod output;
-mod pace;
-mod places;
+mod output_files;
 mod resources;
-mod running;
 mod schema;
-mod seat;
+mod slot;
 mod text;
 mod tools;
+mod view;
 
 use std::sync::Arc;
 
-use contract::{ContractError, Resources, Tool};
+use contract::{ContractError, ResourceProvider, Tool};
 
+pub use crate::command_log::{COMMAND_LOG_NAME, CommandLog, CommandLogError, read_commands};
 pub use crate::handles::{HandleSource, assign_handles};
-pub use crate::log::{CommandLog, LOG_NAME, ReplayError, read_commands};
-pub use crate::resources::EVENTS;
-pub use crate::seat::{Live, Seat};
+pub use crate::resources::EVENTS_URI;
+pub use crate::slot::{CampaignSlot, LiveCampaign};
 pub use crate::tools::PROTOCOL_VERSION;
 
 /// The tools and resources of the campaigns of one process.
 pub struct CampaignPack {
-    seats: Arc<[Arc<Seat>]>,
+    slots: Arc<[Arc<CampaignSlot>]>,
 }
 
 impl CampaignPack {
-    /// With one seat the tools take what the contract says; with several each call names the campaign that is meant.
-    pub fn new(seats: Vec<Arc<Seat>>) -> Self {
-        Self { seats: seats.into() }
+    /// Creates the pack. With one slot the tools take the parameters of the contract; with several, each call also
+    /// names its campaign.
+    pub fn new(slots: Vec<Arc<CampaignSlot>>) -> Self {
+        Self { slots: slots.into() }
     }
 
+    /// Returns the tools of the pack, those of the contract first.
     pub fn tools(&self) -> Result<Vec<Arc<dyn Tool>>, ContractError> {
-        tools::all(&self.seats)
+        tools::build_tools(&self.slots)
     }
 
-    /// `campaign://events` and `campaign://coverage`; with several seats `campaign://<handle>/events` and so on.
-    pub fn resources(&self) -> Arc<dyn Resources> {
-        Arc::new(resources::Documents::new(Arc::clone(&self.seats)))
+    /// Returns the resources `campaign://events` and `campaign://coverage`, or `campaign://<handle>/events` and so
+    /// on with several slots.
+    pub fn resources(&self) -> Arc<dyn ResourceProvider> {
+        Arc::new(resources::CampaignResources::new(Arc::clone(&self.slots)))
     }
 }

@@ -1,7 +1,9 @@
-//! The tools: each file in `tools/` declares one or two of them and does their work; this one gives them their seats.
+//! The tools: each file in `tools/` declares one or two of them and implements them. This module connects them to
+//! slots.
 //!
-//! A tool is a [`Spec`]: what is published of it, and plain functions on a campaign that runs. Which campaign is meant,
-//! whether it has begun and whether it can still be steered is settled here, before any of these functions is called.
+//! A tool is a [`CampaignToolSpec`]: its published contract and plain functions on a started campaign. This module
+//! resolves the campaign, and checks that it has started and can still be steered, before it calls any of these
+//! functions.
 
 mod clear_priorities;
 mod dump_lcov;
@@ -21,63 +23,63 @@ mod source_coverage;
 mod status;
 mod target;
 mod transaction;
-mod whole;
+mod whole_number;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use contract::{
-    CallContext, Code, Constraints, Contract, ContractError, Definition, Example, Output,
-    SideEffects, Tool, ToolError, Violation,
+    CallContext, Constraints, Contract, ContractError, ErrorCode, SchemaViolation, SideEffects,
+    Tool, ToolDefinition, ToolError, ToolExample, ToolOutput,
 };
 use serde_json::{Value, json};
 
-use crate::running::Running;
-use crate::schema::Schemas;
-use crate::seat::Seat;
+use crate::schema::ToolSchemas;
+use crate::slot::CampaignSlot;
+use crate::view::CampaignView;
 
-pub(crate) use read_logs::told as last_events;
-pub(crate) use show_coverage::shown as coverage_shown;
+pub(crate) use read_logs::read_events;
+pub(crate) use show_coverage::summarize_coverage;
 pub use target::PROTOCOL_VERSION;
 
-/// Calls a minute that each caller may make.
-const RATE: u32 = 600;
-/// What every answer is due in, however busy the campaign keeps the machine.
-const TIME: Duration = Duration::from_millis(100);
-/// The same for tools that run contracts or wait for the campaign.
-const LONG_TIME: Duration = Duration::from_secs(2);
+/// Calls per minute that each caller may make.
+const CALLS_PER_MINUTE: u32 = 600;
+/// Time limit of a call, however busy the campaign keeps the machine.
+const CALL_TIMEOUT: Duration = Duration::from_millis(100);
+/// Time limit for tools that execute smart contracts or wait for the campaign.
+const LONG_CALL_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// What is published of a tool, and what it does.
-struct Spec {
+/// Published contract of a tool and the functions that implement it.
+struct CampaignToolSpec {
     name: &'static str,
     title: &'static str,
     description: &'static str,
-    schemas: Schemas,
+    schemas: ToolSchemas,
     constraints: Constraints,
-    examples: Vec<Example>,
-    /// Beyond those that every tool of the pack can answer.
-    errors: &'static [Code],
-    /// It tells the workers what to do, which it cannot once the campaign has ended.
+    examples: Vec<ToolExample>,
+    /// Error codes beyond those that every tool of the pack can return.
+    errors: &'static [ErrorCode],
+    /// The tool steers the workers, which is impossible once the campaign has ended.
     steers: bool,
-    /// Rules that no schema can say.
-    check: fn(&Running, &Value) -> Result<(), ToolError>,
-    run: fn(&Running, Value, &CallContext) -> Result<Output, ToolError>,
-    reword: fn(&Violation) -> Option<ToolError>,
+    /// Checks rules that a schema cannot express.
+    check: fn(&CampaignView, &Value) -> Result<(), ToolError>,
+    run: fn(&CampaignView, Value, &CallContext) -> Result<ToolOutput, ToolError>,
+    reword: fn(&SchemaViolation) -> Option<ToolError>,
 }
 
-impl Spec {
-    /// A tool that only looks and has no rules beyond its schema. Others say what differs.
+impl CampaignToolSpec {
+    /// Creates a read-only tool without rules beyond its schema. Other tools override the fields that differ.
     fn new(
         name: &'static str,
-        schemas: Schemas,
-        run: fn(&Running, Value, &CallContext) -> Result<Output, ToolError>,
+        schemas: ToolSchemas,
+        run: fn(&CampaignView, Value, &CallContext) -> Result<ToolOutput, ToolError>,
     ) -> Self {
         Self {
             name,
             title: "",
             description: "",
             schemas,
-            constraints: reads(),
+            constraints: read_constraints(),
             examples: Vec::new(),
             errors: &[],
             steers: false,
@@ -87,15 +89,18 @@ impl Spec {
         }
     }
 
-    fn publish(self, handles: &[&str]) -> Result<(Contract, Work), ContractError> {
+    fn build_contract(
+        self,
+        handles: &[&str],
+    ) -> Result<(Contract, CampaignToolHandlers), ContractError> {
         let Self { check, run, reword, steers, mut examples, mut schemas, .. } = self;
         if let [first, _, ..] = handles {
-            schemas = schemas.with_campaign(handles);
+            schemas = schemas.with_campaign_parameter(handles);
             for example in &mut examples {
                 example.input["campaign"] = json!(first);
             }
         }
-        let definition = Definition {
+        let definition = ToolDefinition {
             name: self.name.into(),
             title: Some(self.title.into()),
             description: Some(self.description.into()),
@@ -103,143 +108,150 @@ impl Spec {
             output_schema: Some(schemas.output),
             constraints: Some(self.constraints),
             examples,
-            ..Definition::default()
+            ..ToolDefinition::default()
         };
         let every = [
-            Code::InvalidInput,
-            Code::UpstreamUnavailable,
-            Code::ExecutionTimeout,
-            Code::InternalError,
+            ErrorCode::InvalidInput,
+            ErrorCode::UpstreamUnavailable,
+            ErrorCode::ExecutionTimeout,
+            ErrorCode::InternalError,
         ];
-        let errors: Vec<Code> = every.iter().chain(self.errors).copied().collect();
-        Ok((Contract::new(definition, &errors)?, Work { check, run, reword, steers }))
+        let errors: Vec<ErrorCode> = every.iter().chain(self.errors).copied().collect();
+        Ok((
+            Contract::new(definition, &errors)?,
+            CampaignToolHandlers { check, run, reword, steers },
+        ))
     }
 }
 
-pub(crate) fn reads() -> Constraints {
+pub(crate) fn read_constraints() -> Constraints {
     Constraints {
-        access: "the campaign of this server, which it does not disturb".into(),
-        rate_per_minute: RATE,
-        timeout: TIME,
+        access: "read-only access to the campaign of this server".into(),
+        rate_per_minute: CALLS_PER_MINUTE,
+        timeout: CALL_TIMEOUT,
         ..Constraints::default()
     }
 }
 
-/// No approval is asked for unless the operator's policy says so.
-fn steering(side_effects: SideEffects) -> Constraints {
-    let access = "the campaign of this server, which it steers".into();
-    Constraints { access, side_effects, ..reads() }
+/// Returns the constraints of a steering tool. Approval is required only if the operator's policy says so.
+fn steering_constraints(side_effects: SideEffects) -> Constraints {
+    let access = "steers the campaign of this server".into();
+    Constraints { access, side_effects, ..read_constraints() }
 }
 
-fn example(title: &str, input: Value, output: Value) -> Example {
-    Example { title: Some(title.into()), input, output: Some(output) }
+fn build_example(title: &str, input: Value, output: Value) -> ToolExample {
+    ToolExample { title: Some(title.into()), input, output: Some(output) }
 }
 
-fn invalid(field: &str, message: impl Into<String>) -> ToolError {
-    ToolError::new(Code::InvalidInput, message).with("field", field)
+fn invalid_argument(field: &str, message: impl Into<String>) -> ToolError {
+    ToolError::new(ErrorCode::InvalidInput, message).with_detail("field", field)
 }
 
-/// The nine of the contract first, in its order.
-pub(crate) fn all(seats: &Arc<[Arc<Seat>]>) -> Result<Vec<Arc<dyn Tool>>, ContractError> {
+/// Builds all tools: the nine of the contract first, in its order.
+pub(crate) fn build_tools(
+    slots: &Arc<[Arc<CampaignSlot>]>,
+) -> Result<Vec<Arc<dyn Tool>>, ContractError> {
     let specs = [
-        read_logs::spec(),
-        show_coverage::spec(),
-        dump_lcov::spec(),
-        inspect_corpus::size_spec(),
-        inspect_corpus::spec(),
-        find_transaction::spec(),
-        inject::spec(),
-        prioritize::spec(),
-        clear_priorities::spec(),
-        status::spec(),
-        target::spec(),
-        source_coverage::spec(),
-        reproducer::spec(),
-        execute_sequence::spec(),
-        sample::spec(),
-        pause::pause_spec(),
-        pause::resume_spec(),
+        read_logs::build_spec(),
+        show_coverage::build_spec(),
+        dump_lcov::build_spec(),
+        inspect_corpus::build_size_spec(),
+        inspect_corpus::build_spec(),
+        find_transaction::build_spec(),
+        inject::build_spec(),
+        prioritize::build_spec(),
+        clear_priorities::build_spec(),
+        status::build_spec(),
+        target::build_spec(),
+        source_coverage::build_spec(),
+        reproducer::build_spec(),
+        execute_sequence::build_spec(),
+        sample::build_spec(),
+        pause::build_pause_spec(),
+        pause::build_resume_spec(),
     ];
-    let seated =
-        |spec| Seated::new(spec, Arc::clone(seats)).map(|tool| Arc::new(tool) as Arc<dyn Tool>);
-    specs.into_iter().map(seated).collect()
+    let build_tool = |spec| {
+        CampaignTool::new(spec, Arc::clone(slots)).map(|tool| Arc::new(tool) as Arc<dyn Tool>)
+    };
+    specs.into_iter().map(build_tool).collect()
 }
 
-/// The functions of a [`Spec`].
-struct Work {
-    check: fn(&Running, &Value) -> Result<(), ToolError>,
-    run: fn(&Running, Value, &CallContext) -> Result<Output, ToolError>,
-    reword: fn(&Violation) -> Option<ToolError>,
+/// Functions of a [`CampaignToolSpec`].
+struct CampaignToolHandlers {
+    check: fn(&CampaignView, &Value) -> Result<(), ToolError>,
+    run: fn(&CampaignView, Value, &CallContext) -> Result<ToolOutput, ToolError>,
+    reword: fn(&SchemaViolation) -> Option<ToolError>,
     steers: bool,
 }
 
-/// A tool with the campaigns that it can be asked about.
-struct Seated {
+/// A tool with the slots of the campaigns that it can be called for.
+struct CampaignTool {
     contract: Arc<Contract>,
-    work: Work,
-    seats: Arc<[Arc<Seat>]>,
+    work: CampaignToolHandlers,
+    slots: Arc<[Arc<CampaignSlot>]>,
 }
 
-impl Seated {
-    fn new(spec: Spec, seats: Arc<[Arc<Seat>]>) -> Result<Self, ContractError> {
-        let handles: Vec<&str> = seats.iter().map(|seat| seat.handle()).collect();
-        let (contract, work) = spec.publish(&handles)?;
+impl CampaignTool {
+    fn new(spec: CampaignToolSpec, slots: Arc<[Arc<CampaignSlot>]>) -> Result<Self, ContractError> {
+        let handles: Vec<&str> = slots.iter().map(|slot| slot.handle()).collect();
+        let (contract, work) = spec.build_contract(&handles)?;
         let contract = Arc::new(contract);
-        Ok(Self { contract, work, seats })
+        Ok(Self { contract, work, slots })
     }
 
-    /// The campaign that is meant.
-    fn seat(&self, arguments: &Value) -> Result<&Seat, ToolError> {
-        let seat = match &*self.seats {
+    /// Returns the slot of the campaign that the arguments name.
+    fn find_slot(&self, arguments: &Value) -> Result<&CampaignSlot, ToolError> {
+        let slot = match &*self.slots {
             [only] => Some(only),
-            seats => {
+            slots => {
                 let handle = arguments.get("campaign").and_then(Value::as_str);
-                seats.iter().find(|seat| Some(seat.handle()) == handle)
+                slots.iter().find(|slot| Some(slot.handle()) == handle)
             }
         };
-        // The schema lets no other handle through; a pack without seats has nothing to tell.
-        let nobody = || ToolError::new(Code::NotFound, "this server has no such campaign");
-        seat.map(Arc::as_ref).ok_or_else(nobody)
+        // The schema rejects unknown handles, so this concerns only a pack without slots.
+        let not_found = || ToolError::new(ErrorCode::NotFound, "unknown campaign");
+        slot.map(Arc::as_ref).ok_or_else(not_found)
     }
 
-    /// What a tool without parameters says: a schema without any has no name for those that it got.
-    fn takes_nothing(&self) -> Option<ToolError> {
+    /// Returns the error for arguments passed to a tool without parameters: the schema's own message cannot name
+    /// them.
+    fn no_parameters_error(&self) -> Option<ToolError> {
         let Contract { name, input, .. } = &*self.contract;
         let has_parameters =
             input.as_value()["properties"].as_object().is_some_and(|it| !it.is_empty());
         let message = || format!("`{name}` takes no parameters; call it with {{}}");
-        (!has_parameters).then(|| ToolError::new(Code::InvalidInput, message()))
+        (!has_parameters).then(|| ToolError::new(ErrorCode::InvalidInput, message()))
     }
 
-    fn running(&self, arguments: &Value) -> Result<Arc<Running>, ToolError> {
-        let running = self.seat(arguments)?.running()?;
+    fn resolve_campaign(&self, arguments: &Value) -> Result<Arc<CampaignView>, ToolError> {
+        let campaign = self.find_slot(arguments)?.campaign_view()?;
         if self.work.steers {
-            running.check_steerable()?;
+            campaign.check_steerable()?;
         }
-        Ok(running)
+        Ok(campaign)
     }
 }
 
-impl Tool for Seated {
+impl Tool for CampaignTool {
     fn contract(&self) -> &Arc<Contract> {
         &self.contract
     }
 
-    fn reword(&self, violation: &Violation) -> Option<ToolError> {
-        (self.work.reword)(violation).or_else(|| self.takes_nothing())
+    fn reword_violation(&self, violation: &SchemaViolation) -> Option<ToolError> {
+        (self.work.reword)(violation).or_else(|| self.no_parameters_error())
     }
 
-    fn check(&self, arguments: &Value) -> Result<(), ToolError> {
-        let running = self.running(arguments)?;
-        (self.work.check)(&running, arguments)
+    fn check_arguments(&self, arguments: &Value) -> Result<(), ToolError> {
+        let campaign = self.resolve_campaign(arguments)?;
+        (self.work.check)(&campaign, arguments)
     }
 
-    fn call(&self, mut arguments: Value, ctx: &CallContext) -> Result<Output, ToolError> {
-        // Asked again: the campaign may have ended while a person decided.
-        let running = self.running(&arguments)?;
+    fn call(&self, mut arguments: Value, ctx: &CallContext) -> Result<ToolOutput, ToolError> {
+        // Checks again: the campaign may have ended while a person decided.
+        let campaign = self.resolve_campaign(&arguments)?;
         if let Some(map) = arguments.as_object_mut() {
             map.remove("campaign");
         }
-        (self.work.run)(&running, arguments, ctx)
+        (self.work.run)(&campaign, arguments, ctx)
     }
 }

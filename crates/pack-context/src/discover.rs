@@ -1,37 +1,40 @@
-//! Discoveries: what a project says about itself – patterns, rules, decisions and issues – each with its source and date.
+//! Discoveries: patterns, rules, decisions and issues stated by a project, each with its source and date.
 //!
-//! Start at [`Places::in_file`], which reads one file, and [`fix_commits`], which reads the history. Everything here is
-//! a function of the text it is given; walking, caching and ranking are the index's. Text from a project is data:
-//! it is bounded, its hidden characters are made visible, and nothing in it is followed.
+//! Start at [`DiscoveryExtractor::extract_from_file`], which reads one file, and [`find_fix_commits`], which reads the
+//! git history. This module only turns text into discoveries. Walking, caching and ranking belong to the index.
+//! Project text is untrusted data: it is bounded, its hidden characters are escaped, and it is never followed as
+//! instructions.
 //!
 //! ```text
-//! place.rs      which file is what: memory, decision record, guide, source
-//! memory.rs     entries of the memory files, and of files to import
-//! record.rs     decision records (Nygard, MADR)
-//! guide.rs      AGENTS.md, CLAUDE.md, .cursor/rules, CONTRIBUTING.md
-//! comment.rs    TODO, FIXME, HACK and XXX in comments
-//! commits.rs    commits that fix something
-//! classify.rs   pattern, rule, decision or issue
-//! markdown.rs   a Markdown text as entries
-//! untold.rs     what a text says beside its discoveries
-//! new.rs        what somebody adds; import.rs, a file of it
-//! project.rs    all of a project at once
+//! extractor.rs        classifies files by path and extracts their discoveries
+//! memory.rs           entries of memory files
+//! decision_record.rs  decision records (Nygard, MADR)
+//! guide.rs            AGENTS.md, CLAUDE.md, .cursor/rules, CONTRIBUTING.md
+//! todo_comments.rs    TODO, FIXME, HACK and XXX in comments
+//! commits.rs          commits that fix something
+//! classify.rs         pattern, rule, decision or issue
+//! fields.rs           JSON objects as discovery fields
+//! markdown.rs         splits Markdown into entries
+//! uncovered.rs        text that no discovery covers
+//! new_discovery.rs    validates discoveries added by users
+//! import.rs           imports a file of discoveries
+//! project.rs          all discoveries of a project at once
 //! ```
 
 mod classify;
-mod comment;
 mod commits;
 mod date;
+mod decision_record;
+mod extractor;
 mod fields;
 mod guide;
 mod import;
 mod markdown;
 mod memory;
-mod new;
-mod place;
+mod new_discovery;
 mod project;
-mod record;
-mod untold;
+mod todo_comments;
+mod uncovered;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -41,67 +44,70 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use store::context::StoredDiscovery;
 
-pub use self::commits::{CommitsError, MAX_COMMITS, fix_commits};
-pub use self::import::{Problem, import};
-pub use self::new::{NewDiscovery, Refused};
-pub(crate) use self::place::Noted;
-pub use self::place::{Place, Places};
-pub use self::project::{LeftOut, Missing, Told, in_project};
-pub(crate) use self::untold::{Part, Untold};
-pub use store::context::Kind;
+pub use self::commits::{CommitsError, MAX_COMMITS, find_fix_commits};
+pub(crate) use self::extractor::ExtractedDiscoveries;
+pub use self::extractor::{DiscoveryExtractor, DiscoveryFileKind};
+pub use self::import::{ImportProblem, import_discoveries};
+pub use self::new_discovery::{NewDiscovery, NewDiscoveryError};
+pub use self::project::{DiscoveryOmission, OmittedPart, ProjectDiscoveries, discover_in_project};
+pub(crate) use self::uncovered::{UncoveredSpan, UncoveredText};
+pub use store::context::DiscoveryKind;
 
-/// Part of the key of whatever caches the answers of [`Places::in_file`]: raised whenever they change.
-pub const VERSION: u32 = 4;
+/// Version of the extraction rules, part of every cache key for [`DiscoveryExtractor::extract_from_file`].
+///
+/// Increment it whenever the extracted discoveries change.
+pub const EXTRACTION_VERSION: u32 = 4;
 
-/// A discovery is a statement, not a document: what is longer is cut, and says so.
+/// Maximum characters of a discovery's content; longer content is truncated with `…`.
 pub const MAX_CONTENT: usize = 4_000;
-/// In characters, like the content.
+/// Maximum characters of a title.
 pub const MAX_TITLE: usize = 200;
-/// A discovery has a few words to be found by.
+/// Maximum tags of a discovery.
 const MAX_TAGS: usize = 20;
-/// A file with more is a data set, not a record. The first ones count.
+/// Maximum discoveries of one file; the first ones are kept.
 pub const MAX_IN_FILE: usize = 1_000;
-/// Memory grows for as long as a project lives, and at its end: the last ones count. The index has room for as many
-/// documents of one file, and for the pieces in which it finds what older entries say.
+/// Maximum discoveries of one memory file; the last ones are kept, because memory files grow at their end.
+///
+/// The index has room for this many documents of one file, plus the chunks that hold the text of older entries.
 pub const MAX_IN_MEMORY: usize = 6_000;
 
-/// Something the project tells about itself.
+/// A pattern, rule, decision or issue stated by the project.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Discovery {
-    /// A digest of where it is and what it says; it stays when lines above it come and go.
+    /// Digest of the source and content; stable when lines above it are added or removed.
     pub id: String,
-    pub kind: Kind,
+    pub kind: DiscoveryKind,
     pub title: Option<String>,
     pub content: String,
-    /// As the text itself names it; see `Discovery::fill_module` for the others.
+    /// Module named by the text itself, or inferred by `Discovery::fill_module`.
     pub module: Option<String>,
     pub session: Option<String>,
     pub tags: Vec<String>,
-    /// RFC 3339.
+    /// RFC 3339 timestamp.
     pub date: String,
-    pub source: Source,
+    pub source: DiscoverySource,
 }
 
-/// Where a discovery is from.
+/// Source of a discovery.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase", tag = "in")]
-pub enum Source {
+pub enum DiscoverySource {
     File {
         path: String,
         line: u32,
     },
-    /// A short id, and some of the files that the commit touched.
+    /// A commit: its short id and some of the files it changed.
     Commit {
         id: String,
         files: Vec<String>,
     },
-    /// Somebody added it.
+    /// Added to the store by a user.
     Store {
         by: String,
     },
 }
 
-impl fmt::Display for Source {
+impl fmt::Display for DiscoverySource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::File { path, line } => write!(f, "{path}:{line}"),
@@ -112,8 +118,8 @@ impl fmt::Display for Source {
 }
 
 impl Discovery {
-    /// What a search looks at.
-    pub fn text(&self) -> String {
+    /// Returns the searchable text: title, content and tags.
+    pub fn searchable_text(&self) -> String {
         let mut text = self.content.clone();
         if let Some(title) = &self.title {
             text = format!("{title}\n{text}");
@@ -124,42 +130,45 @@ impl Discovery {
         text
     }
 
-    /// The file it is in.
+    /// Returns the path of the file it is in, or `None` if it comes from a commit or the store.
     pub fn path(&self) -> Option<&str> {
         match &self.source {
-            Source::File { path, .. } => Some(path),
-            Source::Commit { .. } | Source::Store { .. } => None,
+            DiscoverySource::File { path, .. } => Some(path),
+            DiscoverySource::Commit { .. } | DiscoverySource::Store { .. } => None,
         }
     }
 
-    /// It was found in the end of a file, after so many lines.
-    pub(crate) fn move_down(&mut self, lines: u32) {
-        if let Source::File { line, .. } = &mut self.source {
+    /// Shifts its line by the number of lines that were skipped before the text it was read from.
+    pub(crate) fn shift_lines(&mut self, lines: u32) {
+        if let DiscoverySource::File { line, .. } = &mut self.source {
             *line = line.saturating_add(lines);
         }
     }
 
-    /// Whether it is about the module that its file is in. What the whole project says is about none.
-    pub(crate) fn is_about_its_place(&self) -> bool {
-        !self.path().is_some_and(place::is_of_the_project)
+    /// Returns true if it applies to the module of its file rather than to the whole project.
+    pub(crate) fn is_module_specific(&self) -> bool {
+        !self.path().is_some_and(extractor::is_project_wide)
     }
 
-    /// Gives one that names no module the module of its file, or the one that most files of its commit are in. What the
-    /// whole project says – memory, its guides and records – is about no module.
+    /// Sets a missing module to that of its file, or to the module of most files of its commit.
+    ///
+    /// Project-wide sources (memory files, root guides, decision records) get no module.
     pub(crate) fn fill_module(&mut self, module_of: impl Fn(&str) -> Option<String>) {
         if self.module.is_some() {
             return;
         }
         self.module = match &self.source {
-            Source::File { path, .. } => module_of(path).filter(|_| self.is_about_its_place()),
-            Source::Commit { files, .. } => {
+            DiscoverySource::File { path, .. } => {
+                module_of(path).filter(|_| self.is_module_specific())
+            }
+            DiscoverySource::Commit { files, .. } => {
                 let modules: Vec<_> = files.iter().map(|file| module_of(file)).collect();
                 let count =
                     |module: &Option<String>| modules.iter().filter(|m| *m == module).count();
                 let most = modules.iter().max_by_key(|module| count(module)).cloned().flatten();
                 most.filter(|module| 2 * count(&Some(module.clone())) > modules.len())
             }
-            Source::Store { .. } => None,
+            DiscoverySource::Store { .. } => None,
         };
     }
 }
@@ -178,16 +187,16 @@ impl From<StoredDiscovery> for Discovery {
             session,
             tags,
             date,
-            source: Source::Store { by: source },
+            source: DiscoverySource::Store { by: source },
         }
     }
 }
 
-/// A discovery before it has an id and its bounds.
+/// A discovery before sanitizing, truncation and id assignment.
 #[derive(Debug)]
-struct Draft {
+struct DiscoveryDraft {
     line: u32,
-    kind: Kind,
+    kind: DiscoveryKind,
     title: Option<String>,
     content: String,
     module: Option<String>,
@@ -196,27 +205,33 @@ struct Draft {
     date: Option<String>,
 }
 
-impl Draft {
-    fn new(line: u32, kind: Kind, content: impl Into<String>) -> Self {
+impl DiscoveryDraft {
+    fn new(line: u32, kind: DiscoveryKind, content: impl Into<String>) -> Self {
         let content = content.into();
         let (title, module, session, date) = Default::default();
         Self { line, kind, title, content, module, session, tags: Vec::new(), date }
     }
 }
 
-/// Drafts of one file as discoveries: in order, bounded, each with an id of its own.
-fn finish(path: &str, date: &str, drafts: impl IntoIterator<Item = Draft>) -> Vec<Discovery> {
-    // The same words twice in one file are two discoveries: the second is told apart by its number.
+/// Turns the drafts of one file into discoveries: in order, bounded, each with a unique id.
+fn finish_drafts(
+    path: &str,
+    date: &str,
+    drafts: impl IntoIterator<Item = DiscoveryDraft>,
+) -> Vec<Discovery> {
+    // Repeated content in one file gives separate discoveries, distinguished by an occurrence number.
     let mut seen: HashMap<String, usize> = HashMap::new();
     let discoveries = drafts.into_iter().filter_map(|draft| {
-        let content = tidy(&draft.content, MAX_CONTENT);
+        let content = sanitize_text(&draft.content, MAX_CONTENT);
         if content.is_empty() {
             return None;
         }
-        let title =
-            draft.title.map(|title| tidy_line(&title, MAX_TITLE)).filter(|title| !title.is_empty());
+        let title = draft
+            .title
+            .map(|title| sanitize_line(&title, MAX_TITLE))
+            .filter(|title| !title.is_empty());
         let number = seen.entry(content.clone()).and_modify(|n| *n += 1).or_default();
-        let id = id_of(&[
+        let id = digest_id(&[
             "file",
             path,
             &number.to_string(),
@@ -224,7 +239,7 @@ fn finish(path: &str, date: &str, drafts: impl IntoIterator<Item = Draft>) -> Ve
             &content,
         ]);
         let short =
-            |text: String| Some(tidy_line(&text, MAX_TITLE)).filter(|text| !text.is_empty());
+            |text: String| Some(sanitize_line(&text, MAX_TITLE)).filter(|text| !text.is_empty());
         Some(Discovery {
             id,
             kind: draft.kind,
@@ -234,19 +249,21 @@ fn finish(path: &str, date: &str, drafts: impl IntoIterator<Item = Draft>) -> Ve
             session: draft.session.and_then(short),
             tags: draft.tags.into_iter().filter_map(short).take(MAX_TAGS).collect(),
             date: draft.date.unwrap_or_else(|| date.to_owned()),
-            source: Source::File { path: path.to_owned(), line: draft.line },
+            source: DiscoverySource::File { path: path.to_owned(), line: draft.line },
         })
     });
     discoveries.collect()
 }
 
-/// Crockford's base 32, as the ids of the store are: typable, and sixty bits tell all discoveries of a project apart.
-pub(crate) fn id_of(parts: &[&str]) -> String {
+/// Returns a 12-character id in Crockford's base 32, like the ids of the store.
+///
+/// It is easy to type, and its 60 bits are enough to keep the discoveries of a project distinct.
+pub(crate) fn digest_id(parts: &[&str]) -> String {
     const ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
     const LENGTH: usize = 12;
     let mut hash = Sha256::new();
     for part in parts {
-        // With its length, so that no two lists of parts run together the same.
+        // The length prefix keeps different lists of parts from hashing alike.
         hash.update((part.len() as u64).to_le_bytes());
         hash.update(part.as_bytes());
     }
@@ -254,18 +271,18 @@ pub(crate) fn id_of(parts: &[&str]) -> String {
     digest.iter().take(LENGTH).map(|byte| char::from(ALPHABET[usize::from(byte % 32)])).collect()
 }
 
-/// Trimmed, hidden characters visible, no longer than `limit` characters.
-pub(crate) fn tidy(raw: &str, limit: usize) -> String {
-    cut(&text::visible(raw.replace("\r\n", "\n").trim()), limit)
+/// Trims the text, escapes hidden characters and truncates it to `limit` characters.
+pub(crate) fn sanitize_text(raw: &str, limit: usize) -> String {
+    truncate_chars(&text::escape_hidden(raw.replace("\r\n", "\n").trim()), limit)
 }
 
-/// The same on one line, with single spaces.
-pub(crate) fn tidy_line(raw: &str, limit: usize) -> String {
+/// Like [`sanitize_text`], on one line with single spaces.
+pub(crate) fn sanitize_line(raw: &str, limit: usize) -> String {
     let words: Vec<_> = raw.split_whitespace().collect();
-    cut(&text::one_line(&words.join(" ")), limit)
+    truncate_chars(&text::one_line(&words.join(" ")), limit)
 }
 
-fn cut(text: &str, limit: usize) -> String {
+fn truncate_chars(text: &str, limit: usize) -> String {
     match text.char_indices().nth(limit) {
         Some((at, _)) => format!("{}…", text[..at].trim_end()),
         None => text.to_owned(),

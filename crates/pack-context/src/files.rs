@@ -1,28 +1,31 @@
-//! The files of a project as everything in this crate sees them: which of them count, and what they are to discoveries.
+//! Opens the file tree of a project: which files are visible to this crate, and which may hold discoveries.
 
 use std::path::Path;
 
-use guard::Kind;
-use tree::Tree;
+use guard::FileKind;
+use tree::FileTree;
 
-use crate::discover::Places;
+use crate::discover::DiscoveryExtractor;
 use crate::{ContextError, ContextOptions};
 
-/// Opens the root; no file is read.
-pub(crate) fn open(root: &Path, options: &ContextOptions) -> Result<(Tree, Places), ContextError> {
-    let tree = Tree::new(root, options.deny.clone().with("node_modules"))?;
+/// Opens the root without reading any file. Fails if the root or the memory folder is not usable.
+pub(crate) fn open_project_tree(
+    root: &Path,
+    options: &ContextOptions,
+) -> Result<(FileTree, DiscoveryExtractor), ContextError> {
+    let tree = FileTree::new(root, options.deny.clone().with_pattern("node_modules"))?;
     let folder = &options.memory_folder;
     tree.guard()
-        .check(folder)
+        .check_path(folder)
         .map_err(|refusal| ContextError::MemoryFolder { folder: folder.clone(), refusal })?;
-    // Entries are written through a link, and a walk follows none: they are read where the link leads.
-    let there = tree.guard().look(folder).ok();
-    let there = there.filter(|seen| seen.kind == Kind::Folder && !seen.path.is_empty());
-    let places = Places::new(there.as_ref().map_or(folder, |seen| &seen.path));
-    let beside = places.beside_the_walk();
+    // Entries are written through a symbolic link, but a walk follows no links. So the link's target is listed instead.
+    let target = tree.guard().resolve_path(folder).ok();
+    let target = target.filter(|found| found.kind == FileKind::Folder && !found.path.is_empty());
+    let places = DiscoveryExtractor::new(target.as_ref().map_or(folder, |found| &found.path));
+    let beside = places.extra_walk_paths();
     let tree = tree
-        .with_excluded(options.exclude.iter().map(String::as_str))
-        .with_extra(beside.iter().map(String::as_str))?
-        .with_extra_anywhere(places.beside_any_walk())?;
+        .with_excluded_folders(options.exclude.iter().map(String::as_str))
+        .with_extra_paths(beside.iter().map(String::as_str))?
+        .with_extra_paths_anywhere(places.extra_walk_paths_anywhere())?;
     Ok((tree, places))
 }

@@ -1,163 +1,175 @@
-//! The index: which texts a project has, what they say, and how a question finds them.
+//! The search index over a project's files, discoveries, commits and sessions.
 //!
 //! ```text
-//! tree::Watch ─► Core::listed ─► Work (files to look at) ─► Core::look_at ─► State (words, vectors, documents)
-//!                                                              │  ▲
-//!                                                              ▼  │
-//!                                                  Cache (.vouch/index.db, by content)
+//! tree::Watch ─► IndexCore::apply_change ─► AnalysisQueue ─► IndexCore::index_file ─► InMemoryIndex
+//!                                                                │  ▲                (terms, vectors, documents)
+//!                                                                ▼  │
+//!                                                    ContentCache (.vouch/index.db, keyed by content)
 //! ```
 //!
-//! The truth is the files: at every start they are listed, and what the cache knows of a file counts only if the file
-//! still looks or reads the same. In a running index the watch tells of changes; a call first settles the watch, then
-//! helps with the files that changed, so an answer knows of everything that was written before the question.
+//! The files are the source of truth. They are listed at every start, and a cached analysis is used only if the file's
+//! stamp or content is unchanged. While the index runs, the watch reports changes. A call first settles the watch, then
+//! helps to analyze the changed files. So a response reflects everything that was written before the query.
 //!
-//! `core.rs` takes a file in, `life.rs` keeps up with changes, `state.rs` is what is in memory, `cache.rs` what is on
-//! disk, `search.rs` the way from a question to an answer, `embedding.rs` makes the vectors, `records.rs` what lies in no
-//! file, `narrow.rs` what grep need not read.
+//! - `core.rs` indexes one file, and holds the state that all threads share.
+//! - `file_sync.rs` keeps the index in sync with the files.
+//! - `state.rs` is the in-memory index, `cache.rs` the content cache on disk.
+//! - `search.rs` runs a query, `refresh.rs` is the work done before it.
+//! - `embedding.rs` computes the document vectors, `query_vectors.rs` those of queries.
+//! - `records.rs` indexes documents that are not files.
+//! - `trigram_filter.rs` narrows the files that grep has to read.
 
 mod analysis;
+mod analysis_queue;
+mod background;
 mod cache;
 mod core;
 mod embedding;
+mod embedding_text;
 mod facts;
-mod fresh;
-mod hurry;
-mod life;
-mod meaning;
-mod narrow;
-mod neighbours;
+mod file_sync;
+mod imports;
+mod prioritize;
+mod query_vectors;
 mod records;
+mod refresh;
 mod roles;
 mod search;
 mod snippet;
 mod state;
-mod texts;
-mod threads;
-mod work;
+mod trigram_filter;
 
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use tree::Tree;
-use tree::grep::{Narrow, Narrowed};
-use tree::trigram::Plan;
+use tree::FileTree;
+use tree::grep::{CandidateSource, GrepCandidates};
+use tree::trigram::TrigramPlan;
 
-use self::core::Core;
-use self::embedding::{Calls, Embedding, Round};
-use self::life::Keeper;
-use self::meaning::Questions;
-use self::threads::{Stop, Threads};
-use crate::discover::Places;
-use crate::status::Vectors;
-use crate::{ContextError, ContextOptions, Phase, Progress, Status};
+use self::background::{BackgroundThreads, StopSignal};
+use self::core::IndexCore;
+use self::embedding::{ActiveCalls, DocumentEmbedder, EmbeddingRoundOutcome};
+use self::file_sync::FileSynchronizer;
+use self::query_vectors::QueryEmbedder;
+use crate::discover::DiscoveryExtractor;
+use crate::status::VectorProgress;
+use crate::{ContextError, ContextOptions, IndexPhase, IndexProgress, IndexStatus};
 
-pub(crate) use self::cache::Place as CachePlace;
-pub(crate) use self::embedding::Running;
-pub(crate) use self::fresh::Freshness;
-pub(crate) use self::neighbours::Neighbours;
-pub(crate) use self::records::Records;
-pub(crate) use self::search::{Found, Question, Unanswered, What};
+pub(crate) use self::cache::CacheLocation;
+pub(crate) use self::embedding::ActiveCallGuard;
+pub(crate) use self::imports::ImportResolverFactory;
+pub(crate) use self::records::RecordIndexer;
+pub(crate) use self::refresh::IndexFreshness;
+pub(crate) use self::search::{ContextQuery, SearchError, SearchHit, SearchHitContent};
 
-/// How often [`Index::complete`] tells how far it is.
-const TELL_EVERY: Duration = Duration::from_millis(100);
-/// How often the history and the sessions are looked at.
-const LOOK_EVERY: Duration = Duration::from_secs(5);
-/// How often files are listed although they are watched, in those turns: once a minute.
-const TURNS_PER_RECHECK: u64 = 12;
-/// How long the embedding thread rests when there is nothing to do, and at first after a failure.
-const REST: Duration = Duration::from_secs(1);
-const LONGEST_REST: Duration = Duration::from_secs(300);
+/// Interval of progress reports from [`Index::run_to_completion`].
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
+/// Interval at which the commit history and the sessions are polled.
+const RECORD_POLL_INTERVAL: Duration = Duration::from_secs(5);
+/// Polls between two listings of files that are watched; gives one listing a minute.
+const POLLS_PER_RECHECK: u64 = 12;
+/// Pause of the embedding thread if there is nothing to do. After a failure the pause doubles, up to the maximum.
+const IDLE_PAUSE: Duration = Duration::from_secs(1);
+const MAX_RETRY_PAUSE: Duration = Duration::from_secs(300);
 
-/// The index of one project. Dropping it ends its threads.
+/// The index of one project. Dropping it stops its threads.
 pub struct Index {
-    core: Arc<Core>,
-    keeper: Arc<Keeper>,
-    records: Arc<Records>,
-    embedding: Option<Arc<Embedding>>,
-    questions: Option<Arc<Questions>>,
-    calls: Arc<Calls>,
-    threads: Threads,
+    core: Arc<IndexCore>,
+    sync: Arc<FileSynchronizer>,
+    records: Arc<RecordIndexer>,
+    embedding: Option<Arc<DocumentEmbedder>>,
+    query_embedder: Option<Arc<QueryEmbedder>>,
+    calls: Arc<ActiveCalls>,
+    threads: BackgroundThreads,
 }
 
 impl Index {
     pub(crate) fn new(
-        tree: Arc<Tree>,
-        places: Places,
-        records: Records,
-        place: CachePlace,
+        tree: Arc<FileTree>,
+        places: DiscoveryExtractor,
+        records: RecordIndexer,
+        cache_location: CacheLocation,
         options: &ContextOptions,
     ) -> Self {
-        let core = Arc::new(Core::new(tree, places, place));
+        let core = Arc::new(IndexCore::new(tree, places, cache_location));
         let embedder = options.embedder.clone();
         Self {
-            keeper: Arc::new(Keeper::new(Arc::clone(&core), options.threads, options.watch)),
+            sync: Arc::new(FileSynchronizer::new(
+                Arc::clone(&core),
+                options.threads,
+                options.watch,
+            )),
             records: Arc::new(records),
-            embedding: embedder.clone().map(|embedder| Embedding::new(Arc::clone(&core), embedder)),
-            questions: embedder.map(Questions::new),
+            embedding: embedder
+                .clone()
+                .map(|embedder| DocumentEmbedder::new(Arc::clone(&core), embedder)),
+            query_embedder: embedder.map(QueryEmbedder::new),
             calls: Arc::default(),
-            threads: Threads::default(),
+            threads: BackgroundThreads::default(),
             core,
         }
     }
 
-    /// Builds, watches and embeds in the background from now on.
+    /// Starts building, watching and embedding in the background.
     pub(crate) fn start(&self) {
-        self.core.trigrams.want();
-        self.begin();
+        self.core.trigrams.enable_sets();
+        self.start_threads();
     }
 
-    /// Begins the threads; true if nobody had before, so that this question is the first thing the index does.
-    fn begin(&self) -> bool {
-        if !self.threads.begin() {
+    /// Starts the background threads. Returns true if they were not running, so that this query is the index's first
+    /// work.
+    fn start_threads(&self) -> bool {
+        if !self.threads.mark_started() {
             return false;
         }
-        let keeper = Arc::clone(&self.keeper);
-        self.threads.spawn("vouch-index", move |_| keeper.keep_up());
+        let sync = Arc::clone(&self.sync);
+        self.threads.spawn_thread("vouch-index", move |_| sync.run_until_closed());
         let (records, core) = (Arc::clone(&self.records), Arc::clone(&self.core));
-        let keeper = Arc::clone(&self.keeper);
-        let look = move |stop: Stop| look_now_and_then(&records, &core, &keeper, &stop);
-        self.threads.spawn("vouch-records", look);
+        let sync = Arc::clone(&self.sync);
+        let poll = move |stop: StopSignal| poll_records(&records, &core, &sync, &stop);
+        self.threads.spawn_thread("vouch-records", poll);
         if let Some(embedding) = self.embedding.clone() {
-            let (keeper, calls) = (Arc::clone(&self.keeper), Arc::clone(&self.calls));
-            let work = move |stop: Stop| embed_in_background(&embedding, &keeper, &calls, &stop);
-            self.threads.spawn("vouch-embed", work);
+            let (sync, calls) = (Arc::clone(&self.sync), Arc::clone(&self.calls));
+            let work =
+                move |stop: StopSignal| embed_in_background(&embedding, &sync, &calls, &stop);
+            self.threads.spawn_thread("vouch-embed", work);
         }
         true
     }
 
-    /// The module that a file belongs to, indexed or not.
+    /// Returns the module that a file belongs to, whether or not the file is indexed.
     pub(crate) fn module_of(&self, path: &str) -> Option<String> {
-        self.core.modules().of(path)
+        self.core.modules().find_module(path)
     }
 
-    /// Whether [`Index::module_of`] answers without a look at the disk.
-    pub(crate) fn knows_modules(&self) -> bool {
+    /// Returns true if [`Index::module_of`] does not have to read the disk.
+    pub(crate) fn has_loaded_modules(&self) -> bool {
         self.core.known_modules().is_some()
     }
 
-    /// Whether there is nothing to be found.
+    /// Returns true if the index has no documents.
     pub(crate) fn is_empty(&self) -> bool {
         self.core.state().len() == 0
     }
 
-    /// How many documents have a vector, and how many should; None where ranking goes by words alone.
-    pub(crate) fn vectors(&self) -> Option<(usize, usize)> {
-        self.embedding.as_deref().map(Embedding::progress)
+    /// Returns the number of documents that have a vector, and of those that should; `None` if ranking is lexical only.
+    pub(crate) fn vector_progress(&self) -> Option<(usize, usize)> {
+        self.embedding.as_deref().map(DocumentEmbedder::progress)
     }
 
-    /// Whether questions leave this machine to be embedded.
-    pub(crate) fn asks_elsewhere(&self) -> bool {
+    /// Returns true if queries are sent to a remote endpoint to be embedded.
+    pub(crate) fn is_embedder_remote(&self) -> bool {
         self.embedding.as_ref().is_some_and(|embedding| embedding.is_remote())
     }
 
-    /// The names of the modules that something belongs to, in order.
-    pub(crate) fn modules(&self) -> Vec<String> {
+    /// Returns the sorted names of all modules that have documents.
+    pub(crate) fn module_names(&self) -> Vec<String> {
         let state = self.core.state();
         let mut names: Vec<String> = state
             .documents()
             .filter_map(|(_, source, document)| {
-                Some(search::module_of(source, document)?.to_owned())
+                Some(search::document_module(source, document)?.to_owned())
             })
             .collect();
         names.sort_unstable();
@@ -165,161 +177,179 @@ impl Index {
         names
     }
 
-    /// A call that background work should make way for, until this is dropped.
-    pub(crate) fn call(&self) -> Running<'_> {
-        self.calls.begin()
+    /// Registers a call. Background embedding pauses until the returned guard is dropped.
+    pub(crate) fn begin_call(&self) -> ActiveCallGuard<'_> {
+        self.calls.begin_call()
     }
 
-    /// The index as it is now. Nothing is started for it.
-    pub fn status(&self) -> Status {
+    /// Returns a snapshot of the index, without starting anything.
+    pub fn status(&self) -> IndexStatus {
         let state = self.core.state();
         let (files, chunks) = (state.file_count(), state.len());
         let kinds = state.documents().filter_map(|(_, _, document)| document.kind());
         let discoveries = kinds.count();
         drop(state);
         let embedding = self.embedding.as_deref();
-        let (done, all) = embedding.map(Embedding::progress).unwrap_or_default();
-        Status {
-            phase: self.keeper.phase(),
+        let (done, all) = embedding.map(DocumentEmbedder::progress).unwrap_or_default();
+        IndexStatus {
+            phase: self.sync.phase(),
             files,
             chunks,
             discoveries,
-            vectors: Vectors { done, all },
+            vectors: VectorProgress { done, all },
             model: embedding.map(|embedding| embedding.model().id.clone()),
-            embedding_error: embedding.and_then(Embedding::error),
+            embedding_error: embedding.and_then(DocumentEmbedder::error),
             disk_bytes: self.core.disk_bytes(),
-            pending: self.core.work.len(),
-            watching: self.keeper.is_live(),
-            last_change: self.core.last_change().map(contract::time::of_file),
+            pending: self.core.queue.len(),
+            watching: self.sync.is_watching(),
+            last_change: self.core.last_change().map(contract::time::format_system_time),
         }
     }
 
-    /// Lists, analyses and embeds all there is. True when that is done; false when `cancelled` said so before, or when
-    /// nothing embeds any more ([`Status::embedding_error`] says why). What was done is kept.
-    pub fn complete(
+    /// Lists, analyzes and embeds everything. Returns true once all is done. Returns false if `cancelled` returned true
+    /// first, or if embedding failed (see [`IndexStatus::embedding_error`]). Completed work is kept either way.
+    pub fn run_to_completion(
         &self,
-        progress: &(dyn Fn(Progress) + Sync),
+        progress: &(dyn Fn(IndexProgress) + Sync),
         cancelled: &(dyn Fn() -> bool + Sync),
     ) -> bool {
-        if !self.read_all(progress, cancelled) {
+        if !self.scan_all(progress, cancelled) {
             return false;
         }
         let Some(embedding) = &self.embedding else { return true };
         loop {
             let (done, all) = embedding.progress();
-            progress(Progress::Embedding { done, all });
+            progress(IndexProgress::Embedding { done, all });
             if cancelled() {
                 return false;
             }
-            match embedding.round(true) {
-                Round::Some => {}
-                Round::Nothing => return true,
-                Round::Elsewhere | Round::Failed => return false,
+            match embedding.run_round(true) {
+                EmbeddingRoundOutcome::Progressed => {}
+                EmbeddingRoundOutcome::NothingToDo => return true,
+                EmbeddingRoundOutcome::LockedByOtherProcess | EmbeddingRoundOutcome::Failed => {
+                    return false;
+                }
             }
         }
     }
 
-    /// Lists and analyses all there is, and finds the vectors that exist; embeds nothing.
-    pub fn look(&self, cancelled: &(dyn Fn() -> bool + Sync)) {
-        if self.read_all(&|_| (), cancelled)
+    /// Lists and analyzes all files and records, and loads cached vectors. Embeds nothing.
+    pub fn scan_without_embedding(&self, cancelled: &(dyn Fn() -> bool + Sync)) {
+        if self.scan_all(&|_| (), cancelled)
             && let Some(embedding) = &self.embedding
         {
-            embedding.recall(cancelled);
+            embedding.load_cached_vectors(cancelled);
         }
     }
 
-    /// Everything but the vectors; false when `cancelled` said so before it was done.
-    fn read_all(
+    /// Does everything except vectors. Returns false if `cancelled` returned true first.
+    fn scan_all(
         &self,
-        progress: &(dyn Fn(Progress) + Sync),
+        progress: &(dyn Fn(IndexProgress) + Sync),
         cancelled: &(dyn Fn() -> bool + Sync),
     ) -> bool {
-        progress(Progress::Listing { files: 0 });
-        self.keeper.settle();
-        let all = self.core.work.len();
-        // Reported before the work starts, so that the first report does not depend on how fast the work is.
-        progress(Progress::Analysing { done: 0, all });
+        progress(IndexProgress::Listing { files: 0 });
+        self.sync.settle_changes();
+        let all = self.core.queue.len();
         thread::scope(|scope| {
-            let work = scope.spawn(|| self.keeper.catch_up(cancelled));
+            let work = scope.spawn(|| self.sync.drain_queue(cancelled));
             while !work.is_finished() {
-                let done = all.saturating_sub(self.core.work.len());
-                progress(Progress::Analysing { done, all });
-                thread::park_timeout(TELL_EVERY);
+                let done = all.saturating_sub(self.core.queue.len());
+                progress(IndexProgress::Analyzing { done, all });
+                thread::park_timeout(PROGRESS_INTERVAL);
             }
         });
         if cancelled() {
             return false;
         }
-        progress(Progress::Analysing { done: all, all });
-        self.records.look(&self.core);
+        progress(IndexProgress::Analyzing { done: all, all });
+        self.records.refresh_all(&self.core);
         true
     }
 
-    /// Forgets all that the cache holds, so that everything is made again.
+    /// Clears the cache and queues all files, so that everything is computed again.
+    ///
+    /// Fails if the cache cannot be cleared.
     pub fn rebuild(&self) -> Result<(), ContextError> {
-        if !self.core.cache().clear() {
+        if !self.core.cache().delete_all() {
             return Err(ContextError::Cache);
         }
-        self.keeper.again();
+        self.sync.requeue_all_files();
         Ok(())
     }
 }
 
 impl Drop for Index {
     fn drop(&mut self) {
-        self.core.work.close();
-        self.threads.end();
-        self.core.write_cache();
+        self.core.queue.close();
+        self.threads.stop_and_wait();
+        self.core.flush_cache();
     }
 }
 
-impl Narrow for Index {
-    fn narrow(&self, plan: &Plan, filter: &dyn Fn(&str) -> bool) -> Option<Narrowed> {
-        // Before the files are listed once, a walk is as quick and needs no memory.
-        if self.keeper.phase() == Phase::Idle {
+impl CandidateSource for Index {
+    fn find_candidates(
+        &self,
+        plan: &TrigramPlan,
+        filter: &dyn Fn(&str) -> bool,
+    ) -> Option<GrepCandidates> {
+        // Before the first listing, a walk is as fast and needs no memory.
+        if self.sync.phase() == IndexPhase::Idle {
             return None;
         }
-        self.keeper.settle();
-        let narrowed = self.core.trigrams.narrow(plan, filter);
-        Some(Narrowed { unreadable: self.keeper.unreadable() as u64, ..narrowed })
+        self.sync.settle_changes();
+        let narrowed = self.core.trigrams.select_candidates(plan, filter);
+        Some(GrepCandidates { unreadable: self.sync.unreadable_folders() as u64, ..narrowed })
     }
 }
 
-/// Looks at what tells nobody of its changes: the history, the sessions, and now and then all files.
-fn look_now_and_then(records: &Records, core: &Core, keeper: &Keeper, stop: &Stop) {
-    for turn in 1_u64.. {
-        records.look(core);
-        if turn.is_multiple_of(TURNS_PER_RECHECK) {
-            keeper.recheck();
+/// Polls sources that do not report their changes: the commit history, the sessions, and less often all files.
+fn poll_records(
+    records: &RecordIndexer,
+    core: &IndexCore,
+    sync: &FileSynchronizer,
+    stop: &StopSignal,
+) {
+    for poll in 1_u64.. {
+        records.refresh_all(core);
+        if poll.is_multiple_of(POLLS_PER_RECHECK) {
+            sync.relist_files();
         }
-        if !stop.rest(LOOK_EVERY) {
+        if !stop.sleep_unless_stopped(RECORD_POLL_INTERVAL) {
             return;
         }
     }
 }
 
-fn embed_in_background(embedding: &Embedding, keeper: &Keeper, calls: &Calls, stop: &Stop) {
-    threads::make_way();
-    let mut rest = REST;
+fn embed_in_background(
+    embedding: &DocumentEmbedder,
+    sync: &FileSynchronizer,
+    calls: &ActiveCalls,
+    stop: &StopSignal,
+) {
+    background::lower_thread_priority();
+    let mut pause = IDLE_PAUSE;
     loop {
-        // Words first: they take seconds, vectors take minutes.
-        let round = match keeper.is_ready() {
+        // Analysis goes first: it takes seconds, vectors take minutes.
+        let round = match sync.is_ready() {
             true => {
-                calls.let_pass();
-                embedding.round(false)
+                calls.wait_until_idle();
+                embedding.run_round(false)
             }
-            false => Round::Nothing,
+            false => EmbeddingRoundOutcome::NothingToDo,
         };
-        rest = match round {
-            Round::Some if stop.now() => return,
-            Round::Some => {
-                rest = REST;
+        pause = match round {
+            EmbeddingRoundOutcome::Progressed if stop.is_stopping() => return,
+            EmbeddingRoundOutcome::Progressed => {
+                pause = IDLE_PAUSE;
                 continue;
             }
-            Round::Nothing | Round::Elsewhere => REST,
-            Round::Failed => (rest * 2).min(LONGEST_REST),
+            EmbeddingRoundOutcome::NothingToDo | EmbeddingRoundOutcome::LockedByOtherProcess => {
+                IDLE_PAUSE
+            }
+            EmbeddingRoundOutcome::Failed => (pause * 2).min(MAX_RETRY_PAUSE),
         };
-        if !stop.rest(rest) {
+        if !stop.sleep_unless_stopped(pause) {
             return;
         }
     }

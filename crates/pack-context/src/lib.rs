@@ -1,10 +1,11 @@
 //! The context pack: `context_search`, `read_file` and `grep_codebase` over one project, and documents about it.
 //!
-//! Owns the index: which texts there are, what they say, and how a question finds them. It does not know MCP, HTTP, a
-//! terminal or the environment: whoever runs the pack brings the root, the state folder and the embedder.
+//! Owns the index of the project's files and records, and the search over it. It has no dependency on MCP, HTTP, a
+//! terminal or the environment: the caller provides the root, the state folder and the embedder.
 //!
-//! Start reading at [`ContextPack`], then `index.rs`. `tools/` holds the three contracts, `discover/` what counts as a
-//! discovery, `sessions/` who asked for what, `resources/` the documents.
+//! Start reading at [`ContextPack`], then `index.rs`. `tools/` holds the three tool contracts, `discover/` extracts
+//! discoveries from files and commits, `sessions/` records searches and reads per session, and `resources/` renders
+//! the `context://` documents.
 
 pub mod discover;
 mod excerpt;
@@ -20,68 +21,71 @@ mod worktree;
 use std::path::Path;
 use std::sync::Arc;
 
-use contract::{Caller, ContractError, Resources, Tool};
+use contract::{Caller, ContractError, ResourceProvider, Tool};
 use guard::Guard;
 use store::StateDir;
-use tree::Tree;
+use tree::FileTree;
 
-use crate::index::{CachePlace, Neighbours, Records};
-use crate::resources::Documents;
-use crate::sessions::{Kept, Sessions};
-use crate::tools::{ContextSearch, GrepCodebase, ReadFile, Surroundings};
+use crate::index::{CacheLocation, ImportResolverFactory, RecordIndexer};
+use crate::resources::ContextResources;
+use crate::sessions::{LazyContextStore, SessionTracker};
+use crate::tools::{ContextSearch, GrepCodebase, ProjectContext, ReadFile};
 
 pub use crate::index::Index;
 pub use crate::options::{ContextError, ContextOptions};
-pub use crate::status::{Phase, Progress, Status, Vectors};
+pub use crate::status::{IndexPhase, IndexProgress, IndexStatus, VectorProgress};
 
 /// The tools and documents of one project, and the index behind them.
 pub struct ContextPack {
-    tree: Arc<Tree>,
-    /// Sees where imports lead: it lets `node_modules` through, so that packages are told from missing files.
+    tree: Arc<FileTree>,
+    /// Resolves imports. It allows `node_modules`, so that packages are distinguished from missing files.
     packages: Arc<Guard>,
     index: Arc<Index>,
-    sessions: Arc<Sessions>,
+    sessions: Arc<SessionTracker>,
 }
 
 impl ContextPack {
-    /// Opens the root; nothing is read, written or started before [`ContextPack::start`] or the first call.
+    /// Opens the root. Reads, writes and starts nothing until [`ContextPack::start`] or the first call.
     pub fn open(
         root: &Path,
         state: &StateDir,
         options: ContextOptions,
     ) -> Result<Self, ContextError> {
-        let (tree, places) = files::open(root, &options)?;
+        let (tree, places) = files::open_project_tree(root, &options)?;
         let packages = Guard::new(tree.root(), options.deny.clone())
             .map_err(|source| ContextError::Root { root: root.display().to_string(), source })?;
         let (tree, packages) = (Arc::new(tree), Arc::new(packages));
-        let kept = Arc::new(Kept::new(state));
-        let sessions = Arc::new(Sessions::new(Arc::clone(&kept)));
-        let neighbours = Neighbours::new(Arc::clone(&packages));
-        let records = Records::new(kept, Arc::clone(&sessions), neighbours);
-        let place = CachePlace::of(root, state, options.cache_folder.clone());
-        let index = Arc::new(Index::new(Arc::clone(&tree), places, records, place, &options));
+        let store = Arc::new(LazyContextStore::new(state));
+        let sessions = Arc::new(SessionTracker::new(Arc::clone(&store)));
+        let import_resolvers = ImportResolverFactory::new(Arc::clone(&packages));
+        let records = RecordIndexer::new(store, Arc::clone(&sessions), import_resolvers);
+        let cache_location =
+            CacheLocation::from_state_dir(root, state, options.cache_folder.clone());
+        let index =
+            Arc::new(Index::new(Arc::clone(&tree), places, records, cache_location, &options));
         Ok(Self { tree, packages, index, sessions })
     }
 
-    /// `context_search`, `read_file` and `grep_codebase`.
+    /// Returns the tools `context_search`, `read_file` and `grep_codebase`.
     pub fn tools(&self) -> Result<Vec<Arc<dyn Tool>>, ContractError> {
         let (tree, index) = (&self.tree, &self.index);
-        let around = Arc::new(Around(Arc::clone(index), Arc::clone(&self.sessions)));
+        let surroundings =
+            Arc::new(IndexSurroundings(Arc::clone(index), Arc::clone(&self.sessions)));
         let packages = Arc::clone(&self.packages);
         Ok(vec![
             Arc::new(ContextSearch::new(Arc::clone(index), Arc::clone(&self.sessions))?),
-            Arc::new(ReadFile::new(Arc::clone(tree.guard()), packages, around)?),
+            Arc::new(ReadFile::new(Arc::clone(tree.guard()), packages, surroundings)?),
             Arc::new(GrepCodebase::new(Arc::clone(tree), Arc::clone(index))?),
         ])
     }
 
-    /// `context://…`: the project, its modules, its sessions.
-    pub fn resources(&self) -> Arc<dyn Resources> {
+    /// Returns the `context://…` documents: the project, its modules, its sessions.
+    pub fn resources(&self) -> Arc<dyn ResourceProvider> {
         let facts = Arc::clone(&self.index) as Arc<_>;
-        Arc::new(Documents::new(facts, Arc::clone(&self.sessions)))
+        Arc::new(ContextResources::new(facts, Arc::clone(&self.sessions)))
     }
 
-    /// Begins to build the index, to watch the files and to embed, all in the background. A second call does nothing.
+    /// Starts building the index, watching the files and embedding, all in the background. No-op if already started.
     pub fn start(&self) {
         self.index.start();
     }
@@ -91,19 +95,19 @@ impl ContextPack {
     }
 }
 
-/// What a read file is part of, and who remembers that it was read.
-struct Around(Arc<Index>, Arc<Sessions>);
+/// Gives `read_file` the module of a file, and records each read in the caller's session.
+struct IndexSurroundings(Arc<Index>, Arc<SessionTracker>);
 
-impl Surroundings for Around {
+impl ProjectContext for IndexSurroundings {
     fn module_of(&self, path: &str) -> Option<String> {
         self.0.module_of(path)
     }
 
-    fn knows_modules(&self) -> bool {
-        self.0.knows_modules()
+    fn has_loaded_modules(&self) -> bool {
+        self.0.has_loaded_modules()
     }
 
-    fn was_read(&self, path: &str, caller: &Caller) {
+    fn record_read(&self, path: &str, caller: &Caller) {
         self.1.record_read(caller, path);
     }
 }

@@ -1,4 +1,4 @@
-//! What an operator may change about the pack, and why it may not open.
+//! Options of the context pack, and the error returned when it cannot open.
 
 use std::io;
 use std::num::NonZeroUsize;
@@ -6,25 +6,25 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use embed::Embedder;
-use guard::{DenyList, Refusal};
+use guard::{DenyList, PathRefusal};
 use tree::TreeError;
 
-/// What an operator may change about this pack.
+/// Operator-configurable options of the context pack.
 #[derive(Clone)]
 pub struct ContextOptions {
-    /// Names that no path may hold. `node_modules` is added to them.
+    /// Names that no path may contain. `node_modules` is added to them.
     pub deny: DenyList,
-    /// Where the memory files live, relative to the root.
+    /// Folder of the memory files, relative to the root.
     pub memory_folder: String,
-    /// Folders to leave out, beside those that the ignore files name: names, or paths from the root.
+    /// Folders to skip in addition to those in ignore files: names, or paths relative to the root.
     pub exclude: Vec<String>,
-    /// Whether changes are watched for. Without, every call looks at all files' sizes and times.
+    /// Watch files for changes. If false, every call checks the size and times of all files.
     pub watch: bool,
-    /// Threads for reading and analysing files.
+    /// Number of threads that read and analyze files.
     pub threads: NonZeroUsize,
-    /// What makes vectors. None means that ranking goes by words alone.
+    /// Computes the vectors. `None` means that ranking is lexical only.
     pub embedder: Option<Arc<dyn Embedder>>,
-    /// Where the cache is kept instead of the state folder.
+    /// Folder of the cache; `None` means the state folder.
     pub cache_folder: Option<PathBuf>,
 }
 
@@ -43,17 +43,15 @@ impl Default for ContextOptions {
     }
 }
 
-/// Why the pack cannot open.
+/// Reason why the pack cannot open, or why an index operation failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ContextError {
-    #[error("project root `{root}` cannot be opened as a folder")]
+    #[error("failed to open project root `{root}` as a folder")]
     Root { root: String, source: io::Error },
     #[error("memory folder `{folder}` cannot be used: it {refusal}")]
-    MemoryFolder { folder: String, refusal: Refusal },
+    MemoryFolder { folder: String, refusal: PathRefusal },
     #[error(transparent)]
     Tree(#[from] TreeError),
-    #[error(
-        "the index cache could not be cleared: another process keeps it locked, or it cannot be written"
-    )]
+    #[error("failed to clear the index cache: it is locked by another process, or not writable")]
     Cache,
 }

@@ -1,81 +1,82 @@
-//! The documents `context://…`: the project, its modules and its sessions as Markdown.
+//! The `context://…` resources: the project, its modules and its sessions as Markdown.
 //!
 //! ```text
-//! context://project/overview            what the project is, what it has decided, what people work on
-//! context://module/{name}               a module's files by role, its discoveries, what it depends on
-//! context://session/current             what the caller did so far
-//! context://sessions/recent{?limit}     what everybody did lately
+//! context://project/overview            languages, modules, decisions and most-read files of the project
+//! context://module/{name}               files by role, discoveries and dependencies of a module
+//! context://session/current             searches and reads of the caller's session
+//! context://sessions/recent{?limit}     recent sessions of all callers
 //! ```
 //!
-//! What is told of files comes through [`Facts`], which the index implements; sessions come from [`Sessions`]. Each page
-//! is bounded (`page.rs`) and says what it left out. Everything in it is data: on one line, hidden characters visible.
+//! File information comes from [`ProjectFacts`], which the index implements; sessions come from [`SessionTracker`].
+//! Each page is bounded (`markdown_page.rs`) and reports omitted items. Project text is inserted as data: on one line,
+//! with hidden characters escaped.
 
-mod address;
-mod module;
-mod overview;
-mod page;
-mod session;
+mod markdown_page;
+mod module_page;
+mod overview_page;
+mod session_pages;
+mod uri;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use contract::{
-    CallContext, Code, Constraints, Resource, ResourceContent, ResourceTemplate, Resources,
-    ToolError,
+    CallContext, Constraints, ErrorCode, Resource, ResourceContent, ResourceProvider,
+    ResourceTemplate, ToolError,
 };
 
-use self::address::Address;
-pub(crate) use self::page::MAX_BYTES;
-use crate::Status;
+pub(crate) use self::markdown_page::MAX_BYTES;
+use self::uri::ContextUri;
+use crate::IndexStatus;
 use crate::discover::Discovery;
-use crate::sessions::Sessions;
+use crate::sessions::SessionTracker;
 
 const MARKDOWN: &str = "text/markdown";
-/// Names in an error: enough to pick one, not a page of its own.
+/// Maximum module names listed in an error.
 const MAX_NAMES: usize = 50;
 
-/// A file as the documents show it.
+/// A file as shown in the resources.
 #[derive(Clone, Debug)]
 pub(crate) struct FileFact {
     pub(crate) path: String,
     pub(crate) language: Option<Arc<str>>,
-    pub(crate) role: source::Role,
+    pub(crate) role: source::FileRole,
     pub(crate) module: Option<Arc<str>>,
 }
 
-/// What the documents need to know of a project.
-pub(crate) trait Facts: Send + Sync + 'static {
-    /// What the project is called.
+/// Project information that the resources need.
+pub(crate) trait ProjectFacts: Send + Sync + 'static {
+    /// Returns the name of the project.
     fn name(&self) -> String;
 
-    fn status(&self) -> Status;
+    fn status(&self) -> IndexStatus;
 
-    /// Takes in what changed before the question was asked, within bounds.
+    /// Applies changes made before the call, within bounds.
     fn refresh(&self, ctx: &CallContext);
 
-    /// All files that are known, in any order.
+    /// Returns all known files, in any order.
     fn files(&self) -> Vec<FileFact>;
 
-    /// All discoveries, from every source, in any order.
+    /// Returns all discoveries from every source, in any order.
     fn discoveries(&self) -> Vec<Discovery>;
 
-    /// The files of the project that these import, each as often as it is imported.
+    /// Returns the project files that `paths` import, each as often as it is imported.
     fn imports(&self, paths: &[&str], ctx: &CallContext) -> Vec<String>;
 }
 
-/// The documents of one project.
-pub(crate) struct Documents {
-    facts: Arc<dyn Facts>,
-    sessions: Arc<Sessions>,
+/// The resources of one project.
+pub(crate) struct ContextResources {
+    facts: Arc<dyn ProjectFacts>,
+    sessions: Arc<SessionTracker>,
 }
 
-impl Documents {
-    pub(crate) fn new(facts: Arc<dyn Facts>, sessions: Arc<Sessions>) -> Self {
+impl ContextResources {
+    pub(crate) fn new(facts: Arc<dyn ProjectFacts>, sessions: Arc<SessionTracker>) -> Self {
         Self { facts, sessions }
     }
 
-    /// The names of the modules that have files or discoveries, in order.
-    fn modules(&self) -> Vec<String> {
+    /// Returns the sorted names of the modules that have files or discoveries.
+    fn module_names(&self) -> Vec<String> {
         let files = self.facts.files();
         let mut names: Vec<String> = files
             .into_iter()
@@ -88,34 +89,34 @@ impl Documents {
         names
     }
 
-    fn unknown_module(&self, name: &str) -> ToolError {
-        let known = self.modules();
-        let name = guard::shown(name);
-        let told = match known.len() {
-            0 => "this project has no modules that are known yet".to_owned(),
+    fn unknown_module_error(&self, name: &str) -> ToolError {
+        let known = self.module_names();
+        let name = guard::display_path(name);
+        let available = match known.len() {
+            0 => "no modules are known yet".to_owned(),
             n => {
                 let names: Vec<_> = known
                     .iter()
                     .take(MAX_NAMES)
-                    .map(|name| format!("`{}`", guard::shown(name)))
+                    .map(|name| format!("`{}`", guard::display_path(name)))
                     .collect();
                 let more = if n > MAX_NAMES {
                     format!(" and {} more", n - MAX_NAMES)
                 } else {
                     String::new()
                 };
-                format!("the known modules are {}{more}", names.join(", "))
+                format!("known modules: {}{more}", names.join(", "))
             }
         };
-        ToolError::new(Code::InvalidInput, format!("there is no module `{name}`; {told}"))
-            .with("module", name)
-            .with("known", known.into_iter().take(MAX_NAMES).collect::<Vec<_>>())
+        ToolError::new(ErrorCode::InvalidInput, format!("unknown module `{name}`; {available}"))
+            .with_detail("module", name)
+            .with_detail("known", known.into_iter().take(MAX_NAMES).collect::<Vec<_>>())
     }
 }
 
-impl Resources for Documents {
-    fn list(&self) -> Vec<Resource> {
-        let resource = |address: Address, name: &str, title: &str, description: &str| Resource {
+impl ResourceProvider for ContextResources {
+    fn list_resources(&self) -> Vec<Resource> {
+        let resource = |address: ContextUri, name: &str, title: &str, description: &str| Resource {
             uri: address.to_string(),
             name: name.into(),
             title: Some(title.into()),
@@ -124,28 +125,28 @@ impl Resources for Documents {
         };
         vec![
             resource(
-                Address::Overview,
+                ContextUri::Overview,
                 "project-overview",
                 "Project overview",
-                "What this project is: languages, modules, entry points, recent decisions and rules, the files that are \
-                 read most, and how far the index has come. Read it first.",
+                "Languages, modules, entry points, recent decisions and rules, most-read files and index progress of \
+                 this project. Read it first.",
             ),
             resource(
-                Address::Current,
+                ContextUri::CurrentSession,
                 "current-session",
                 "This session",
-                "What you searched for and read in this session, and what was found out meanwhile.",
+                "Searches and file reads of this session, and discoveries made during it.",
             ),
             resource(
-                Address::recent(),
+                ContextUri::default_recent(),
                 "recent-sessions",
                 "Recent sessions",
-                "What was searched for and read in the last sessions of all clients of this project.",
+                "Searches and file reads of the most recent sessions, from all clients of this project.",
             ),
         ]
     }
 
-    fn templates(&self) -> Vec<ResourceTemplate> {
+    fn list_templates(&self) -> Vec<ResourceTemplate> {
         let template = |uri: &str, name: &str, title: &str, description: &str| ResourceTemplate {
             uri_template: uri.into(),
             name: name.into(),
@@ -155,53 +156,58 @@ impl Resources for Documents {
         };
         vec![
             template(
-                address::MODULE_TEMPLATE,
+                uri::MODULE_TEMPLATE,
                 "module",
-                "A module",
-                "A module's files by role, its discoveries, and the modules it depends on. The overview lists the names.",
+                "Module",
+                "Files by role, discoveries and dependencies of a module. The project overview lists the module names.",
             ),
             template(
-                address::RECENT_TEMPLATE,
+                uri::RECENT_TEMPLATE,
                 "sessions",
-                "The last n sessions",
-                "What was searched for and read in the last sessions, newest first; `limit` is 1 to 50, 10 by default.",
+                "Recent sessions, limited",
+                "Searches and file reads of the most recent sessions, newest first. `limit` is 1 to 50 (default 10).",
             ),
         ]
     }
 
     fn constraints(&self) -> Constraints {
         Constraints {
-            access: "what the index knows of this project, and its sessions".into(),
+            access: "indexed data and sessions of this project".into(),
             timeout: Duration::from_secs(5),
-            // JSON escapes may double what a page holds.
+            // JSON escapes may double the size of a page.
             max_output_bytes: 4 * MAX_BYTES,
             ..Constraints::default()
         }
     }
 
-    fn read(&self, uri: &str, ctx: &CallContext) -> Result<ResourceContent, ToolError> {
-        let address = Address::parse(uri)?;
+    fn read_resource(&self, uri: &str, ctx: &CallContext) -> Result<ResourceContent, ToolError> {
+        let address = ContextUri::parse(uri)?;
         let facts = &*self.facts;
         let text = match &address {
-            Address::Overview => {
+            ContextUri::Overview => {
                 facts.refresh(ctx);
-                overview::page(facts, &self.sessions)
+                overview_page::render_overview_page(facts, &self.sessions)
             }
-            Address::Module(name) => {
+            ContextUri::Module(name) => {
                 facts.refresh(ctx);
-                module::page(facts, name, ctx)?.ok_or_else(|| self.unknown_module(name))?
+                module_page::render_module_page(facts, name, ctx)?
+                    .ok_or_else(|| self.unknown_module_error(name))?
             }
-            Address::Current => session::current(facts, &self.sessions, &ctx.caller),
-            Address::Recent(limit) => session::recent(facts, &self.sessions, *limit),
+            ContextUri::CurrentSession => {
+                session_pages::render_current_session(facts, &self.sessions, &ctx.caller)
+            }
+            ContextUri::RecentSessions(limit) => {
+                session_pages::render_recent_sessions(facts, &self.sessions, *limit)
+            }
         };
-        Ok(ResourceContent::text(uri, MARKDOWN, text))
+        Ok(ResourceContent::from_text(uri, MARKDOWN, text))
     }
 
-    fn complete(&self, template: &str, variable: &str, typed: &str) -> Vec<String> {
-        if template != address::MODULE_TEMPLATE || variable != "name" {
+    fn complete_variable(&self, template: &str, variable: &str, typed: &str) -> Vec<String> {
+        if template != uri::MODULE_TEMPLATE || variable != "name" {
             return Vec::new();
         }
-        let mut names = self.modules();
+        let mut names = self.module_names();
         names.retain(|name| name.starts_with(typed));
         names
     }

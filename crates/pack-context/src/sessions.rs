@@ -1,18 +1,19 @@
-//! Sessions: who asked for what. What was searched for and read is remembered, so that a later search finds the session
-//! and ranks the files higher that people work on.
+//! Sessions: records searches and file reads per caller.
 //!
-//! A session is a client's connection, or a handle that the client gives ([`Caller::session`]); where there is neither,
-//! all that one principal's client does without a pause of half an hour. Its id is a digest: the handle of a connection
-//! is as good as a key to it, and is shown to nobody.
+//! Later searches can find a session, and files that were read recently rank higher.
 //!
-//! Recording never waits: events go into a queue, and a thread writes them to the store in batches (`recorder.rs`).
-//! Reading a session first lets the queue run empty, so everybody sees what they did. `warmth.rs` is what ranking uses,
-//! `text.rs` a session as a text. The store is opened by the first use and not before (`kept.rs`).
+//! A session is a client's connection, or a handle that the client passes ([`Caller::session`]). Without either, it is
+//! all activity of one principal's client without a pause of 30 minutes. Session ids are digests, because a connection
+//! handle grants access to the connection and must not be shown.
+//!
+//! Recording never blocks: events go into a queue, and a thread writes them to the store in batches (`recorder.rs`).
+//! Reading a session flushes the queue first, so callers see their own activity. `recency.rs` computes the scores that
+//! ranking uses, and `text.rs` renders a session as text. The store is opened on first use (`lazy_store.rs`).
 
-mod kept;
+mod lazy_store;
+mod recency;
 mod recorder;
 mod text;
-mod warmth;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -20,104 +21,119 @@ use std::sync::Arc;
 use contract::Caller;
 use jiff::{SignedDuration, Timestamp};
 use parking_lot::Mutex;
-use store::context::{Event, Session, SessionKey, What};
+use store::context::{SessionAction, SessionEvent, SessionKey, SessionRecord};
 use store::{Clock, system_clock};
 
-pub(crate) use self::kept::Kept;
-use self::recorder::Recorder;
-pub(crate) use self::text::{SessionText, topics};
-pub(crate) use self::warmth::Warmth;
-use crate::discover::id_of;
+pub(crate) use self::lazy_store::LazyContextStore;
+pub(crate) use self::recency::FileRecency;
+use self::recorder::SessionRecorder;
+pub(crate) use self::text::{SessionText, extract_topics};
+use crate::discover::digest_id;
 
-/// After a pause this long, a client that names no session begins a new one.
-const IDLE: SignedDuration = SignedDuration::from_mins(30);
-/// A search that is recorded whole is at most this long; queries are bounded to less.
+/// Pause after which a client without a session handle starts a new session.
+const IDLE_TIMEOUT: SignedDuration = SignedDuration::from_mins(30);
+/// Maximum characters recorded of a query.
 const MAX_QUERY_CHARACTERS: usize = 500;
-/// Begins the ids of sessions that no handle names: a letter that a digest never begins with.
-const UNNAMED: char = 'u';
-/// Clients without a session that are remembered at once; more begin anew.
+/// Prefix of ids of sessions without a handle; the letter is not in the digest alphabet.
+const UNNAMED_PREFIX: char = 'u';
+/// Maximum clients without a handle that are tracked; above it, all of them start new sessions.
 const MAX_IDLE_CLIENTS: usize = 1_000;
 
-/// The sessions of one project. Dropping it writes what is still in the queue.
-pub(crate) struct Sessions {
-    kept: Arc<Kept>,
-    recorder: Recorder,
+/// Records and reads the sessions of one project. Dropping it flushes the queue.
+pub(crate) struct SessionTracker {
+    store: Arc<LazyContextStore>,
+    recorder: SessionRecorder,
     clock: Clock,
-    /// By principal and client: the running session of those that name none.
-    unnamed: Mutex<HashMap<(String, String), Running>>,
-    warmth: Warmth,
+    /// Running sessions of clients without a handle, by principal and client.
+    unnamed: Mutex<HashMap<(String, String), UnnamedSession>>,
+    recency: FileRecency,
 }
 
-struct Running {
+/// The running session of a client without a handle.
+struct UnnamedSession {
     id: String,
     seen: Timestamp,
 }
 
-impl Sessions {
-    pub(crate) fn new(kept: Arc<Kept>) -> Self {
-        Self::with_clock(kept, system_clock())
+impl SessionTracker {
+    pub(crate) fn new(store: Arc<LazyContextStore>) -> Self {
+        Self::with_clock(store, system_clock())
     }
 
-    pub(crate) fn with_clock(kept: Arc<Kept>, clock: Clock) -> Self {
+    pub(crate) fn with_clock(store: Arc<LazyContextStore>, clock: Clock) -> Self {
         Self {
-            recorder: Recorder::new(Arc::clone(&kept)),
-            warmth: Warmth::new(Arc::clone(&kept)),
+            recorder: SessionRecorder::new(Arc::clone(&store)),
+            recency: FileRecency::new(Arc::clone(&store)),
             unnamed: Mutex::default(),
-            kept,
+            store,
             clock,
         }
     }
 
+    /// Records that the caller read a file.
     pub(crate) fn record_read(&self, caller: &Caller, path: &str) {
         let at = (self.clock)();
-        let session = self.key_of(caller, at);
-        self.warmth.read(path, at, &session.id);
-        self.recorder.record(Event { session, at, what: What::Read { path: path.to_owned() } });
+        let session = self.session_key(caller, at);
+        self.recency.record_read(path, at, &session.id);
+        self.recorder.record_event(SessionEvent {
+            session,
+            at,
+            action: SessionAction::Read { path: path.to_owned() },
+        });
     }
 
-    /// A query that holds a recognisable secret is not kept.
+    /// Records a search; no-op if the query contains a recognizable secret.
     pub(crate) fn record_search(&self, caller: &Caller, query: &str, results: usize) {
-        if secrets::find(query).is_some() {
+        if secrets::find_secret(query).is_some() {
             return;
         }
         let at = (self.clock)();
         let query = query.chars().take(MAX_QUERY_CHARACTERS).collect();
-        let what = What::Search { query, results: results as u64 };
-        self.recorder.record(Event { session: self.key_of(caller, at), at, what });
+        let what = SessionAction::Search { query, results: results as u64 };
+        self.recorder.record_event(SessionEvent {
+            session: self.session_key(caller, at),
+            at,
+            action: what,
+        });
     }
 
-    /// The id of the session that the caller is in.
-    pub(crate) fn id_of(&self, caller: &Caller) -> String {
-        self.key_of(caller, (self.clock)()).id
+    /// Returns the id of the caller's session.
+    pub(crate) fn session_id(&self, caller: &Caller) -> String {
+        self.session_key(caller, (self.clock)()).id
     }
 
-    /// The session that the caller is in; None before anything was done in it.
-    pub(crate) fn current(&self, caller: &Caller) -> Option<Session> {
-        let id = self.id_of(caller);
+    /// Returns the caller's session, or `None` before its first recorded event.
+    pub(crate) fn current_session(&self, caller: &Caller) -> Option<SessionRecord> {
+        let id = self.session_id(caller);
         self.recorder.flush();
-        self.kept.ask(|store| store.session(&id)).flatten()
+        self.store.with_existing_store(|store| store.find_session(&id)).flatten()
     }
 
-    /// The last sessions of all callers, newest first.
-    pub(crate) fn recent(&self, limit: usize) -> Vec<Session> {
+    /// Returns the most recent sessions of all callers, newest first.
+    pub(crate) fn recent_sessions(&self, limit: usize) -> Vec<SessionRecord> {
         self.recorder.flush();
-        self.kept.ask(|store| store.sessions(limit)).unwrap_or_default()
+        self.store.with_existing_store(|store| store.list_sessions(limit)).unwrap_or_default()
     }
 
-    /// The sessions as texts that a search can find, newest first.
-    pub(crate) fn documents(&self, module_of: impl Fn(&str) -> Option<String>) -> Vec<SessionText> {
-        let sessions = self.recent(store::context::MAX_SESSIONS);
-        sessions.iter().map(|session| SessionText::of(session, &module_of)).collect()
+    /// Returns all sessions as searchable texts, newest first.
+    pub(crate) fn session_texts(
+        &self,
+        module_of: impl Fn(&str) -> Option<String>,
+    ) -> Vec<SessionText> {
+        let sessions = self.recent_sessions(store::context::MAX_SESSIONS);
+        sessions.iter().map(|session| SessionText::from_session(session, &module_of)).collect()
     }
 
-    /// Grows whenever something was recorded, by whichever process: then [`Sessions::documents`] differ.
+    /// Returns a counter that grows whenever any process records an event.
+    ///
+    /// A new value means that [`SessionTracker::session_texts`] may have changed.
     pub(crate) fn generation(&self) -> i64 {
-        self.kept.ask(store::ContextStore::activity).unwrap_or_default()
+        self.store.with_existing_store(store::ContextStore::activity_generation).unwrap_or_default()
     }
 
-    /// Which files people work on.
-    pub(crate) fn warmth(&self) -> &Warmth {
-        &self.warmth
+    /// Returns the recency scores of files.
+    pub(crate) fn recency(&self) -> &FileRecency {
+        &self.recency
     }
 
     pub(crate) fn now(&self) -> Timestamp {
@@ -130,40 +146,49 @@ impl Sessions {
         self.recorder.flush();
     }
 
-    fn key_of(&self, caller: &Caller, now: Timestamp) -> SessionKey {
+    fn session_key(&self, caller: &Caller, now: Timestamp) -> SessionKey {
         let principal = caller.principal.to_string();
         let client = caller.client.as_deref().map(str::to_owned);
         let id = match &caller.session {
-            // With the principal: who knows another's handle is not therefore in their session.
-            Some(handle) => id_of(&["session", &principal, handle]),
-            None => self.unnamed(&principal, client.as_deref().unwrap_or_default(), now),
+            // The id includes the principal, so that knowing another principal's handle does not join its session.
+            Some(handle) => digest_id(&["session", &principal, handle]),
+            None => {
+                self.resume_unnamed_session(&principal, client.as_deref().unwrap_or_default(), now)
+            }
         };
         SessionKey { id, principal, client }
     }
 
-    /// The running session of a client that names none, here or in a process before; else a new one.
-    fn unnamed(&self, principal: &str, client: &str, now: Timestamp) -> String {
-        let begun = |at: Timestamp| {
+    /// Returns the id of the running session of a client without a handle, or of a new one.
+    ///
+    /// A session may have been started by an earlier process.
+    fn resume_unnamed_session(&self, principal: &str, client: &str, now: Timestamp) -> String {
+        let new_id = |at: Timestamp| {
             let time = at.as_millisecond().to_string();
-            format!("{UNNAMED}{}", id_of(&["unnamed session", principal, client, &time]))
+            format!("{UNNAMED_PREFIX}{}", digest_id(&["unnamed session", principal, client, &time]))
         };
-        let goes_on = |seen: Timestamp| now.duration_since(seen) < IDLE;
+        let is_running = |seen: Timestamp| now.duration_since(seen) < IDLE_TIMEOUT;
         let mut unnamed = self.unnamed.lock();
         if unnamed.len() > MAX_IDLE_CLIENTS {
             unnamed.clear();
         }
         let key = (principal.to_owned(), client.to_owned());
         let id = match unnamed.get(&key) {
-            Some(running) => goes_on(running.seen).then(|| running.id.clone()),
+            Some(running) => is_running(running.seen).then(|| running.id.clone()),
             None => {
                 let named = (!client.is_empty()).then_some(client);
-                let last = self.kept.ask(|store| store.last_session_of(principal, named)).flatten();
-                last.filter(|last| last.key.id.starts_with(UNNAMED) && goes_on(last.seen_at))
-                    .map(|last| last.key.id)
+                let last = self
+                    .store
+                    .with_existing_store(|store| store.find_last_session(principal, named))
+                    .flatten();
+                last.filter(|last| {
+                    last.key.id.starts_with(UNNAMED_PREFIX) && is_running(last.seen_at)
+                })
+                .map(|last| last.key.id)
             }
         };
-        let id = id.unwrap_or_else(|| begun(now));
-        unnamed.insert(key, Running { id: id.clone(), seen: now });
+        let id = id.unwrap_or_else(|| new_id(now));
+        unnamed.insert(key, UnnamedSession { id: id.clone(), seen: now });
         id
     }
 }

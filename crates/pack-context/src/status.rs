@@ -1,60 +1,60 @@
-//! What the index says of itself.
+//! Status and progress of the index, as reported to callers.
 
 use serde::Serialize;
 
-/// What the index is doing.
+/// Build phase of the index.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Phase {
-    /// Nothing was asked of it yet.
+pub enum IndexPhase {
+    /// The index was not started yet.
     #[default]
     Idle,
-    /// Files are being listed, read and analysed for the first time.
+    /// Files are being listed, read and analyzed for the first time.
     Building,
     /// Every file is in the index.
     Ready,
 }
 
-/// The index at one moment.
+/// Snapshot of the state of the index.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Status {
-    pub phase: Phase,
-    /// Files in the index.
+pub struct IndexStatus {
+    pub phase: IndexPhase,
+    /// Number of files in the index.
     pub files: usize,
-    /// Pieces of files, discoveries and sessions that a search can find.
+    /// Number of searchable documents: chunks of files, discoveries and sessions.
     pub chunks: usize,
     pub discoveries: usize,
-    pub vectors: Vectors,
-    /// What makes the vectors; None where ranking goes by words alone.
+    pub vectors: VectorProgress,
+    /// Embedding model; `None` if ranking is lexical only.
     pub model: Option<String>,
-    /// Why the last attempt to embed failed, where it did.
+    /// Error of the last attempt to embed, if it failed.
     pub embedding_error: Option<String>,
-    /// The cache on disk.
+    /// Size of the cache on disk.
     pub disk_bytes: u64,
-    /// Files that are known to have changed and are not analysed yet.
+    /// Number of changed files that are not analyzed yet.
     pub pending: usize,
-    /// Whether changes are noticed as they happen.
+    /// True if a file watch reports changes as they happen.
     pub watching: bool,
-    /// When the index last took in a change, RFC 3339.
+    /// Time of the last indexed change, RFC 3339.
     pub last_change: Option<String>,
 }
 
-/// How many of the chunks have a vector.
+/// Number of documents that have a vector, out of those that should.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Vectors {
+pub struct VectorProgress {
     pub done: usize,
     pub all: usize,
 }
 
-/// How far [`crate::Index::complete`] has come.
+/// Progress of [`crate::Index::run_to_completion`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Progress {
-    /// Files are being listed; so many were found.
+pub enum IndexProgress {
+    /// Files are being listed; `files` were found so far.
     Listing {
         files: usize,
     },
-    Analysing {
+    Analyzing {
         done: usize,
         all: usize,
     },

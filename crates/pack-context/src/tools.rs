@@ -1,4 +1,4 @@
-//! The three tools: their wire types, contracts and rules. The modules beside this one do the work.
+//! The three tools of the pack: wire types, contracts and input checks. The index and the other modules do the work.
 
 mod context_search;
 mod grep_codebase;
@@ -6,4 +6,4 @@ mod read_file;
 
 pub(crate) use context_search::ContextSearch;
 pub(crate) use grep_codebase::GrepCodebase;
-pub(crate) use read_file::{ReadFile, Surroundings};
+pub(crate) use read_file::{ProjectContext, ReadFile};

@@ -1,8 +1,9 @@
-//! Where the Git folder of a work tree is, believed only where the two name each other.
+//! Finds the Git folder of a work tree, and trusts it only if the two refer to each other.
 //!
-//! A `.git` may be a file or a link that names a folder elsewhere, and an unpacked archive can bring one that names
-//! somebody else's repository. Git makes such files for linked worktrees and for submodules, and in both the folder
-//! that is named says in turn whose it is. So whatever leads out of the work tree has to lead back into it.
+//! A `.git` may be a file or a symbolic link that names a folder elsewhere. An unpacked archive can contain one that
+//! names an unrelated repository. Git creates such files for linked worktrees and for submodules, and in both cases
+//! the named folder refers back to the work tree. So a pointer that leaves the work tree is trusted only if the
+//! target points back into it.
 
 use std::borrow::Cow;
 use std::fs;
@@ -10,70 +11,73 @@ use std::path::{Path, PathBuf};
 
 use gix::config::{File, Source};
 
-/// Far more than Git writes into these files.
+/// Size limit of the files read here; far more than Git writes into them.
 const MAX_BYTES: u64 = 8 * 1024;
 
-/// What the `.git` of a work tree is.
+/// Kind of the `.git` of a work tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum GitFolder {
-    /// Inside the work tree.
+    /// A folder inside the work tree.
     Own,
-    /// Of a linked worktree; `common` is the folder of the repository that it belongs to.
+    /// Git folder of a linked worktree; `common` is the Git folder of the repository that it belongs to.
     Linked { common: PathBuf },
-    /// Of a submodule, below the folder of the repository that holds it.
+    /// Git folder of a submodule, below the Git folder of the containing repository.
     Submodule,
-    /// It leads to what does not lead back, or to nothing.
-    Elsewhere,
+    /// The target does not exist, or does not point back to this work tree.
+    Untrusted,
 }
 
 impl GitFolder {
-    /// None where there is no `.git`. The path of the work tree has no links in it.
-    pub(crate) fn of(worktree: &Path) -> Option<Self> {
+    /// Returns `None` if there is no `.git`. The path of the work tree must contain no symbolic links.
+    pub(crate) fn from_worktree(worktree: &Path) -> Option<Self> {
         let pointer = worktree.join(".git");
         let metadata = pointer.symlink_metadata().ok()?;
-        let believed = if metadata.is_file() {
-            named_by(&pointer).and_then(|folder| leads_back(&pointer, &folder))
+        let verified = if metadata.is_file() {
+            read_gitdir_pointer(&pointer)
+                .and_then(|folder| verify_back_reference(&pointer, &folder))
         } else {
-            stays_inside(worktree, &pointer).then_some(Self::Own)
+            is_inside_worktree(worktree, &pointer).then_some(Self::Own)
         };
-        Some(believed.unwrap_or(Self::Elsewhere))
+        Some(verified.unwrap_or(Self::Untrusted))
     }
 }
 
-/// The folder that a `.git` file names, believed or not.
-pub(crate) fn named_by(pointer: &Path) -> Option<PathBuf> {
-    let text = read(pointer)?;
+/// Returns the folder that a `.git` file names, without verifying that it points back.
+pub(crate) fn read_gitdir_pointer(pointer: &Path) -> Option<PathBuf> {
+    let text = read_small_text(pointer)?;
     pointer.parent()?.join(text.strip_prefix("gitdir:")?.trim()).canonicalize().ok()
 }
 
-fn leads_back(pointer: &Path, folder: &Path) -> Option<GitFolder> {
-    if let Some(back) = read(&folder.join("gitdir")) {
-        let common = folder.join(read(&folder.join("commondir"))?).canonicalize().ok()?;
-        // An archive may bring the named folder, too. What it cannot bring is a folder inside the other repository.
+fn verify_back_reference(pointer: &Path, folder: &Path) -> Option<GitFolder> {
+    if let Some(back) = read_small_text(&folder.join("gitdir")) {
+        let common =
+            folder.join(read_small_text(&folder.join("commondir"))?).canonicalize().ok()?;
+        // An archive may contain the named folder, too. It cannot contain a folder inside the other repository.
         let belongs = folder.starts_with(common.join("worktrees"));
         let same = folder.join(back).canonicalize().ok()? == pointer;
         return (belongs && same).then_some(GitFolder::Linked { common });
     }
-    let back = folder.join(configured_worktree(folder)?).canonicalize().ok()?;
+    let back = folder.join(read_configured_worktree(folder)?).canonicalize().ok()?;
     let same = back == pointer.parent()? && !folder.join("commondir").exists();
     same.then_some(GitFolder::Submodule)
 }
 
-/// A folder that is there, or that a link inside the work tree names, and that takes its branches from no other.
-fn stays_inside(worktree: &Path, pointer: &Path) -> bool {
+/// Returns true if the Git folder, with links resolved, is inside the work tree and does not share branches through
+/// a `commondir`.
+fn is_inside_worktree(worktree: &Path, pointer: &Path) -> bool {
     let inside = |path: &Path| path.canonicalize().is_ok_and(|path| path.starts_with(worktree));
     inside(pointer) && !pointer.join("commondir").exists()
 }
 
-/// `core.worktree` of a repository.
-fn configured_worktree(folder: &Path) -> Option<PathBuf> {
+/// Returns `core.worktree` from the repository's config.
+fn read_configured_worktree(folder: &Path) -> Option<PathBuf> {
     let config = File::from_path_no_includes(folder.join("config"), Source::Local).ok()?;
     let path = config.string("core.worktree")?;
     gix::path::from_bstr(path).ok().map(Cow::into_owned)
 }
 
-/// A small text of Git; None where it is long, or none.
-pub(crate) fn read(path: &Path) -> Option<String> {
+/// Reads a small text file of Git; `None` if it is missing, too long or not UTF-8.
+pub(crate) fn read_small_text(path: &Path) -> Option<String> {
     let small = path.metadata().ok()?.len() <= MAX_BYTES;
     let text = small.then(|| fs::read_to_string(path).ok())??;
     Some(text.trim_end().to_owned())

@@ -1,10 +1,10 @@
 //! The repository pack: `hello`, `read_repo_file` and `write_memory_entry` over one folder.
 //!
-//! Owns the append-only memory files. The path guard that keeps every access below the root and off denied names, and
-//! the rules for what no entry may hold, are the crate `guard`. It does not know MCP, HTTP, a terminal or the
-//! environment: whoever runs the tools brings the root and the options, and enforces the contracts' limits.
+//! Owns the append-only memory files. The crate `guard` owns the path guard, which keeps every access below the root
+//! and off denied names; the crate `secrets` owns the secret rules. This crate does not know MCP, HTTP, a terminal or
+//! the environment: the caller supplies the root and the options and enforces the contracts' limits.
 //!
-//! Start reading at [`tools()`], then `memory.rs`.
+//! Start reading at [`build_tools`], then `memory.rs`.
 
 mod memory;
 mod tools;
@@ -15,16 +15,16 @@ use std::sync::Arc;
 
 use contract::{ContractError, Tool};
 
-use crate::memory::Memory;
-use crate::tools::{Hello, ReadRepoFile, WriteMemoryEntry};
-use guard::{DenyList, Guard, Refusal};
+use crate::memory::MemoryFolder;
+use crate::tools::{HelloTool, ReadRepoFileTool, WriteMemoryEntryTool};
+use guard::{DenyList, Guard, PathRefusal};
 
-/// What an operator may change about this pack.
+/// Options of the repository pack, set by the operator.
 #[derive(Clone, Debug)]
 pub struct RepoOptions {
-    /// Where the memory files live, relative to the root.
+    /// Folder of the memory files, relative to the root.
     pub memory_folder: String,
-    /// Names that no path may hold.
+    /// Names that no path may contain.
     pub deny: DenyList,
 }
 
@@ -34,19 +34,20 @@ impl Default for RepoOptions {
     }
 }
 
-/// Why the pack cannot start.
+/// Reason that the pack cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum RepoError {
-    #[error("repository root `{root}` cannot be opened as a folder")]
+    #[error("failed to open the repository root `{root}` as a folder")]
     Root { root: String, source: io::Error },
-    #[error("memory folder `{folder}` is not usable")]
-    MemoryFolder { folder: String, source: Refusal },
+    #[error("invalid memory folder `{folder}`")]
+    MemoryFolder { folder: String, source: PathRefusal },
     #[error(transparent)]
     Contract(#[from] ContractError),
 }
 
-/// The three tools, working below `root`. The folder is opened once: moving it later does not move the tools.
-pub fn tools(
+/// Returns the three tools, confined to `root`. The folder is opened once, so moving it later does not move the
+/// tools.
+pub fn build_tools(
     root: impl AsRef<Path>,
     options: RepoOptions,
 ) -> Result<Vec<Arc<dyn Tool>>, RepoError> {
@@ -54,11 +55,11 @@ pub fn tools(
     let guard = Guard::new(root, options.deny)
         .map_err(|source| RepoError::Root { root: root.display().to_string(), source })?;
     let guard = Arc::new(guard);
-    let memory = Memory::new(Arc::clone(&guard), options.memory_folder)
+    let memory = MemoryFolder::new(Arc::clone(&guard), options.memory_folder)
         .map_err(|(folder, source)| RepoError::MemoryFolder { folder, source })?;
     Ok(vec![
-        Arc::new(Hello::new()?),
-        Arc::new(ReadRepoFile::new(guard)?),
-        Arc::new(WriteMemoryEntry::new(memory)?),
+        Arc::new(HelloTool::new()?),
+        Arc::new(ReadRepoFileTool::new(guard)?),
+        Arc::new(WriteMemoryEntryTool::new(memory)?),
     ])
 }

@@ -1,16 +1,17 @@
-//! The memory files: append-only, shared by threads and processes, whole after a crash.
+//! The memory files: append-only, shared by threads and processes, and intact after a crash.
 //!
 //! ```text
-//! <root>/.claude/memory/     made when missing, never through a link that leads out
-//! ├── progress_log.jsonl     one JSON value a line
-//! ├── decisions.jsonl        one JSON value a line
-//! └── best_practices.md      entries as they are, each followed by a newline
+//! <root>/.claude/memory/     created if missing, never through a link that leaves the root
+//! ├── progress_log.jsonl     one JSON value per line
+//! ├── decisions.jsonl        one JSON value per line
+//! └── best_practices.md      entries verbatim, each followed by a newline
 //! ```
 //!
-//! An entry is one `write` on a handle opened for appending, under an advisory lock on the file, synced before it is
-//! acknowledged. A line that a crashed writer left without its newline gets one before the next entry; what a full
-//! disk cut short is taken back. Writers of one process queue up for the lock in the order they came, those of several
-//! processes compete for it. What may be an entry is decided in `entry.rs`; nothing here reads entries.
+//! An entry is one `write` on a handle opened for appending, under an advisory lock on the file, and synced before
+//! it is acknowledged. If a crashed writer left a line without its newline, the next append adds one first. An
+//! entry that a full disk cut short is removed again. Writers of one process queue for the lock in order of
+//! arrival; writers of several processes compete for it. `entry.rs` decides which texts are valid entries. This
+//! module never reads entries.
 
 mod append;
 mod entry;
@@ -24,11 +25,11 @@ use contract::{CallContext, ToolError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub(crate) use self::entry::{MAX_ENTRY_BYTES, too_large};
-use self::queue::Queue;
-use guard::{Guard, Refusal};
+pub(crate) use self::entry::{MAX_ENTRY_BYTES, entry_too_large};
+use self::queue::WriterQueue;
+use guard::{Guard, PathRefusal};
 
-/// The files that may be appended to.
+/// A file that entries can be appended to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub(crate) enum MemoryFile {
     #[serde(rename = "progress_log.jsonl")]
@@ -49,19 +50,21 @@ impl MemoryFile {
     }
 }
 
-/// The memory folder of one root.
-pub(crate) struct Memory {
+/// Memory folder of one repository root.
+pub(crate) struct MemoryFolder {
     guard: Arc<Guard>,
     folder: String,
-    /// One for each file, so that who waits for one does not hold up another.
-    queues: [Queue; 3],
+    /// One queue per file, so that a writer waiting for one file does not block another.
+    queues: [WriterQueue; 3],
 }
 
-impl Memory {
-    /// Only the folder's name is judged: it is made by the first entry.
-    pub(crate) fn new(guard: Arc<Guard>, folder: String) -> Result<Self, (String, Refusal)> {
-        match guard.check(&folder) {
-            Ok(names) if names.is_empty() => Err((folder, Refusal::Root)),
+impl MemoryFolder {
+    /// Creates the memory folder handle. Only the folder's name is checked: the first entry creates the folder.
+    ///
+    /// Returns the name and the refusal if the guard rejects it.
+    pub(crate) fn new(guard: Arc<Guard>, folder: String) -> Result<Self, (String, PathRefusal)> {
+        match guard.check_path(&folder) {
+            Ok(names) if names.is_empty() => Err((folder, PathRefusal::IsRoot)),
             Ok(_) => Ok(Self { guard, folder, queues: Default::default() }),
             Err(refusal) => Err((folder, refusal)),
         }
@@ -71,33 +74,33 @@ impl Memory {
         &self.folder
     }
 
-    /// Whether `entry` may be appended to `file`, as far as its text tells.
-    pub(crate) fn check(file: MemoryFile, entry: &str) -> Result<(), ToolError> {
-        entry::line_of(file, entry).map(drop)
+    /// Checks the text of `entry`. Returns an error if it must not be appended to `file`.
+    pub(crate) fn check_entry(file: MemoryFile, entry: &str) -> Result<(), ToolError> {
+        entry::format_line(file, entry).map(drop)
     }
 
-    /// Appends the entry and makes it durable; returns the bytes of its line, newline included.
-    pub(crate) fn append(
+    /// Appends the entry and makes it durable. Returns the number of bytes of its line, including the newline.
+    pub(crate) fn append_entry(
         &self,
         file: MemoryFile,
         entry: &str,
         ctx: &CallContext,
     ) -> Result<u64, ToolError> {
-        let line = entry::line_of(file, entry)?;
-        let deadline = Instant::now() + append::LOCK_PATIENCE;
-        // Before anything is opened: a thousand writers in the queue hold no thousand handles.
-        let _turn = self.queues[file as usize].wait();
+        let line = entry::format_line(file, entry)?;
+        let deadline = Instant::now() + append::MAX_LOCK_WAIT;
+        // Waits before opening anything, so that a thousand queued writers do not hold a thousand handles.
+        let _turn = self.queues[file as usize].wait_for_turn();
         ctx.check_cancelled()?;
         let folder = self
             .guard
-            .open_or_make_folder(&self.folder)
+            .open_or_create_folder(&self.folder)
             .map_err(|refusal| refusal.to_tool_error(&self.folder))?;
-        append::append(&folder, file.name(), line.as_bytes(), deadline, ctx)
-            .map_err(|error| error.to_tool_error(&self.path_of(file)))?;
+        append::append_line(&folder, file.name(), line.as_bytes(), deadline, ctx)
+            .map_err(|error| error.to_tool_error(&self.file_path(file)))?;
         Ok(line.len() as u64)
     }
 
-    fn path_of(&self, file: MemoryFile) -> String {
+    fn file_path(&self, file: MemoryFile) -> String {
         format!("{}/{}", self.folder.trim_end_matches('/'), file.name())
     }
 }

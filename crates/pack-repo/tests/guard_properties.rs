@@ -1,7 +1,7 @@
 //! The path guard against a reference model, over generated trees of files, folders and links.
 //!
-//! The model resolves paths in memory and knows nothing of handles. Whatever lies outside the root holds a marker, and
-//! no call may ever return it. Paths are read with `read_repo_file`, on the spot and by the walk.
+//! The model resolves paths in memory and knows no handles. Every file outside the root contains a marker, and no
+//! call may ever return it. Paths are read with `read_repo_file`, through `call_now` and through `call`.
 
 #![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
@@ -14,134 +14,136 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use contract::{CallContext, Caller, Code, Output, Tool, ToolError};
-use pack_repo::{RepoOptions, tools};
+use contract::{CallContext, Caller, ErrorCode, Tool, ToolError, ToolOutput};
+use pack_repo::{RepoOptions, build_tools};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use serde_json::{Value, json};
 
 const MARKER: &str = "MARKER from outside the root";
-/// Together 100,000 paths.
+/// Number of generated layouts; with `PATHS` paths each, 100,000 paths in total.
 const LAYOUTS: u32 = 250;
 const PATHS: usize = 400;
 
 const NAMES: [&str; 10] =
     ["a", "b", "c", "d.txt", "e.md", ".env", ".Git", "my-Secret", "k.pem", ".gitignore"];
-/// The model's own list, written out: what of `NAMES` is denied.
+/// Names from `NAMES` that are denied; the model's own list, written out.
 const DENIED: [&str; 4] = [".env", ".Git", "my-Secret", "k.pem"];
 
 #[derive(Clone, Debug)]
-enum Node {
+enum TreeNode {
     File(String),
     Link(String),
-    Folder(BTreeMap<String, Node>),
+    Folder(BTreeMap<String, TreeNode>),
 }
 
-/// What a path must answer.
+/// Expected outcome of reading a path.
 #[derive(Debug, PartialEq)]
-enum Outcome {
+enum ReadOutcome {
     Content(String),
-    Refused(Code),
+    Failed(ErrorCode),
 }
 
 // ---- the layout ----
 
-/// Where in the tree (a choice among the folders so far), under which name, and what.
-type Planned = (prop::sample::Index, &'static str, Planted);
+/// Location in the tree (a choice among the folders so far), name, and kind.
+type PlannedNode = (prop::sample::Index, &'static str, NodeKind);
 
 #[derive(Clone, Debug)]
-enum Planted {
+enum NodeKind {
     File,
     Folder,
     Link(String),
 }
 
-fn name() -> impl Strategy<Value = &'static str> {
-    // Mostly allowed names, so that walks get anywhere.
+fn node_names() -> impl Strategy<Value = &'static str> {
+    // Mostly allowed names, so that walks get far enough.
     prop_oneof![8 => prop::sample::select(&NAMES[..5]), 2 => prop::sample::select(&NAMES[5..])]
 }
 
-/// Targets: inside, up and down, out of the root by `..` or by an absolute path, into the root absolutely, nowhere.
-fn target() -> impl Strategy<Value = String> {
+/// Link targets: inside, up and down, outside through `..` or an absolute path, absolute into the root, or missing.
+fn link_targets() -> impl Strategy<Value = String> {
     let part = prop_oneof![
-        6 => name(), 3 => Just(".."), 1 => Just("."), 1 => Just("outside"), 1 => Just("root"), 1 => Just(""),
+        6 => node_names(), 3 => Just(".."), 1 => Just("."), 1 => Just("outside"), 1 => Just("root"), 1 => Just(""),
     ];
     let relative = prop::collection::vec(part, 1..5).prop_map(|parts| parts.join("/"));
     prop_oneof![
         12 => relative.clone(),
         1 => relative.clone().prop_map(|path| format!("<outside>/{path}")),
         1 => relative.prop_map(|path| format!("<root>/{path}")),
-        2 => name().prop_map(|name| format!("../outside/{name}")),
-        2 => name().prop_map(|name| format!("../../outside/{name}")),
+        2 => node_names().prop_map(|name| format!("../outside/{name}")),
+        2 => node_names().prop_map(|name| format!("../../outside/{name}")),
     ]
     .prop_map(|target| if target.is_empty() { ".".into() } else { target })
 }
 
-fn planted() -> impl Strategy<Value = Planned> {
+fn planned_nodes() -> impl Strategy<Value = PlannedNode> {
     let kind = prop_oneof![
-        3 => Just(Planted::File), 3 => Just(Planted::Folder), 4 => target().prop_map(Planted::Link),
+        3 => Just(NodeKind::File), 3 => Just(NodeKind::Folder), 4 => link_targets().prop_map(NodeKind::Link),
     ];
-    (any::<prop::sample::Index>(), name(), kind)
+    (any::<prop::sample::Index>(), node_names(), kind)
 }
 
-fn path() -> impl Strategy<Value = String> {
-    let part = prop_oneof![30 => name(), 1 => Just(".."), 2 => Just("."), 1 => Just("")];
+fn read_paths() -> impl Strategy<Value = String> {
+    let part = prop_oneof![30 => node_names(), 1 => Just(".."), 2 => Just("."), 1 => Just("")];
     let start = prop_oneof![30 => Just(""), 1 => Just("/"), 2 => Just("./")];
     let end = prop_oneof![30 => Just(""), 1 => Just("/")];
     (start, prop::collection::vec(part, 1..5), end)
         .prop_map(|(start, parts, end)| format!("{start}{}{end}", parts.join("/")))
 }
 
-fn tree(plan: &[Planned]) -> Node {
-    let mut root = Node::Folder(BTreeMap::new());
+fn build_tree(plan: &[PlannedNode]) -> TreeNode {
+    let mut root = TreeNode::Folder(BTreeMap::new());
     let mut folders: Vec<Vec<String>> = vec![Vec::new()];
-    for (index, (place, name, kind)) in plan.iter().enumerate() {
-        let parent = place.get(&folders).clone();
-        let Some(Node::Folder(children)) = lookup_mut(&mut root, &parent) else { unreachable!() };
+    for (index, (location, name, kind)) in plan.iter().enumerate() {
+        let parent = location.get(&folders).clone();
+        let Some(TreeNode::Folder(children)) = lookup_mut(&mut root, &parent) else {
+            unreachable!()
+        };
         if children.contains_key(*name) {
             continue;
         }
         let node = match kind {
-            Planted::File => Node::File(format!("inside {index}")),
-            Planted::Link(target) => Node::Link(target.clone()),
-            Planted::Folder => Node::Folder(BTreeMap::new()),
+            NodeKind::File => TreeNode::File(format!("inside {index}")),
+            NodeKind::Link(target) => TreeNode::Link(target.clone()),
+            NodeKind::Folder => TreeNode::Folder(BTreeMap::new()),
         };
         children.insert((*name).to_owned(), node);
-        if matches!(kind, Planted::Folder) {
+        if matches!(kind, NodeKind::Folder) {
             folders.push([parent, vec![(*name).to_owned()]].concat());
         }
     }
     root
 }
 
-fn lookup_mut<'a>(root: &'a mut Node, path: &[String]) -> Option<&'a mut Node> {
+fn lookup_mut<'a>(root: &'a mut TreeNode, path: &[String]) -> Option<&'a mut TreeNode> {
     path.iter().try_fold(root, |node, name| match node {
-        Node::Folder(children) => children.get_mut(name),
+        TreeNode::Folder(children) => children.get_mut(name),
         _ => None,
     })
 }
 
-fn plant(node: &Node, at: &Path, root: &Path, outside: &Path) {
+fn write_tree(node: &TreeNode, at: &Path, root: &Path, outside: &Path) {
     match node {
-        Node::File(content) => fs::write(at, content).unwrap(),
-        Node::Link(target) => {
+        TreeNode::File(content) => fs::write(at, content).unwrap(),
+        TreeNode::Link(target) => {
             let target = target
                 .replace("<outside>", outside.to_str().unwrap())
                 .replace("<root>", root.to_str().unwrap());
             symlink(target, at).unwrap();
         }
-        Node::Folder(children) => {
+        TreeNode::Folder(children) => {
             fs::create_dir_all(at).unwrap();
             for (name, child) in children {
-                plant(child, &at.join(name), root, outside);
+                write_tree(child, &at.join(name), root, outside);
             }
         }
     }
 }
 
-/// Every name exists outside, twice deep, and each file there holds the marker.
-fn plant_outside(outside: &Path) {
+/// Creates every name outside the root, two levels deep; each file there contains the marker.
+fn write_outside(outside: &Path) {
     for name in NAMES {
         let folder = outside.join(name);
         fs::create_dir_all(&folder).unwrap();
@@ -157,64 +159,64 @@ fn plant_outside(outside: &Path) {
 
 // ---- the reference model ----
 
-fn expected(root: &Node, path: &str) -> Outcome {
+fn expected_outcome(root: &TreeNode, path: &str) -> ReadOutcome {
     let parts: Vec<&str> = path.split('/').filter(|part| !matches!(*part, "" | ".")).collect();
     let refused_by_text = path.starts_with('/')
         || parts.contains(&"..")
         || parts.iter().any(|part| DENIED.contains(part));
     if refused_by_text {
-        return Outcome::Refused(Code::AccessDenied);
+        return ReadOutcome::Failed(ErrorCode::AccessDenied);
     }
     if parts.is_empty() || path.ends_with('/') || path.ends_with("/.") {
-        return Outcome::Refused(Code::InvalidInput);
+        return ReadOutcome::Failed(ErrorCode::InvalidInput);
     }
     let mut budget = 40;
-    match resolve(root, Vec::new(), &parts.join("/"), &mut budget) {
-        Err(code) => Outcome::Refused(code),
-        Ok(place) => match lookup(root, &place) {
-            Some(Node::File(content)) => Outcome::Content(content.clone()),
-            Some(Node::Folder(_)) => Outcome::Refused(Code::InvalidInput),
-            _ => unreachable!("a resolved place exists and is no link"),
+    match resolve_path(root, Vec::new(), &parts.join("/"), &mut budget) {
+        Err(code) => ReadOutcome::Failed(code),
+        Ok(location) => match lookup(root, &location) {
+            Some(TreeNode::File(content)) => ReadOutcome::Content(content.clone()),
+            Some(TreeNode::Folder(_)) => ReadOutcome::Failed(ErrorCode::InvalidInput),
+            _ => unreachable!("a resolved location exists and is not a link"),
         },
     }
 }
 
-fn lookup<'a>(root: &'a Node, place: &[String]) -> Option<&'a Node> {
-    place.iter().try_fold(root, |node, name| match node {
-        Node::Folder(children) => children.get(name),
+fn lookup<'a>(root: &'a TreeNode, location: &[String]) -> Option<&'a TreeNode> {
+    location.iter().try_fold(root, |node, name| match node {
+        TreeNode::Folder(children) => children.get(name),
         _ => None,
     })
 }
 
-/// Resolves `path` from the folder `at`, link by link, each by a call of its own.
-fn resolve(
-    root: &Node,
+/// Resolves `path` from the folder `at`, link by link, with one recursive call per link.
+fn resolve_path(
+    root: &TreeNode,
     mut at: Vec<String>,
     path: &str,
     budget: &mut usize,
-) -> Result<Vec<String>, Code> {
+) -> Result<Vec<String>, ErrorCode> {
     for part in path.split('/').filter(|part| !matches!(*part, "" | ".")) {
-        if !matches!(lookup(root, &at), Some(Node::Folder(_))) {
-            return Err(Code::NotFound);
+        if !matches!(lookup(root, &at), Some(TreeNode::Folder(_))) {
+            return Err(ErrorCode::NotFound);
         }
         if part == ".." {
-            at.pop().ok_or(Code::AccessDenied)?;
+            at.pop().ok_or(ErrorCode::AccessDenied)?;
             continue;
         }
         if DENIED.contains(&part) {
-            return Err(Code::AccessDenied);
+            return Err(ErrorCode::AccessDenied);
         }
-        let place = [at.clone(), vec![part.to_owned()]].concat();
-        at = match lookup(root, &place) {
-            None => return Err(Code::NotFound),
-            Some(Node::Link(target)) => {
-                *budget = budget.checked_sub(1).ok_or(Code::NotFound)?;
+        let location = [at.clone(), vec![part.to_owned()]].concat();
+        at = match lookup(root, &location) {
+            None => return Err(ErrorCode::NotFound),
+            Some(TreeNode::Link(target)) => {
+                *budget = budget.checked_sub(1).ok_or(ErrorCode::NotFound)?;
                 if target.starts_with(['/', '<']) {
-                    return Err(Code::AccessDenied);
+                    return Err(ErrorCode::AccessDenied);
                 }
-                resolve(root, at, target, budget)?
+                resolve_path(root, at, target, budget)?
             }
-            Some(_) => place,
+            Some(_) => location,
         };
     }
     Ok(at)
@@ -222,76 +224,78 @@ fn resolve(
 
 // ---- the properties ----
 
-/// `read_repo_file` by its two ways.
-struct Reader {
+/// Calls `read_repo_file` through both of its paths, `call_now` and `call`.
+struct GuardedReader {
     tool: Arc<dyn Tool>,
     ctx: CallContext,
 }
 
-impl Reader {
+impl GuardedReader {
     fn new(root: &Path) -> Self {
-        let tools = tools(root, RepoOptions::default()).unwrap();
+        let tools = build_tools(root, RepoOptions::default()).unwrap();
         let tool = tools.into_iter().find(|tool| tool.contract().name == "read_repo_file").unwrap();
         Self { tool, ctx: CallContext::new(Caller::new("test")) }
     }
 
-    fn now(&self, path: &str) -> Option<Outcome> {
-        self.tool.call_now(&arguments(path), &self.ctx).map(outcome)
+    fn read_now(&self, path: &str) -> Option<ReadOutcome> {
+        self.tool.call_now(&read_arguments(path), &self.ctx).map(to_outcome)
     }
 
-    fn walk(&self, path: &str) -> Outcome {
-        outcome(self.tool.call(arguments(path), &self.ctx))
+    fn read_by_walk(&self, path: &str) -> ReadOutcome {
+        to_outcome(self.tool.call(read_arguments(path), &self.ctx))
     }
 
-    /// As a server does.
-    fn serve(&self, path: &str) -> Outcome {
-        self.now(path).unwrap_or_else(|| self.walk(path))
+    /// Reads as a server does: `call_now` first, then `call`.
+    fn read_as_server(&self, path: &str) -> ReadOutcome {
+        self.read_now(path).unwrap_or_else(|| self.read_by_walk(path))
     }
 }
 
-fn arguments(path: &str) -> Value {
+fn read_arguments(path: &str) -> Value {
     json!({"path": path, "encoding": "utf-8"})
 }
 
-fn outcome(answer: Result<Output, ToolError>) -> Outcome {
+fn to_outcome(answer: Result<ToolOutput, ToolError>) -> ReadOutcome {
     match answer {
         Ok(output) => {
-            Outcome::Content(output.structured.unwrap()["content"].as_str().unwrap().to_owned())
+            ReadOutcome::Content(output.structured.unwrap()["content"].as_str().unwrap().to_owned())
         }
-        Err(error) => Outcome::Refused(error.code),
+        Err(error) => ReadOutcome::Failed(error.code),
     }
 }
 
 #[test]
-fn the_guard_answers_as_the_model_and_never_from_outside() {
+fn guard_matches_the_model_and_never_returns_outside_content() {
     let folder = tempfile::tempdir().unwrap();
     let outside = folder.path().join("outside");
-    plant_outside(&outside);
-    let strategy = (prop::collection::vec(planted(), 1..25), prop::collection::vec(path(), PATHS));
-    let (read, refused) = (Cell::new(0), RefCell::new(BTreeMap::<Code, usize>::new()));
+    write_outside(&outside);
+    let strategy =
+        (prop::collection::vec(planned_nodes(), 1..25), prop::collection::vec(read_paths(), PATHS));
+    let (read, refused) = (Cell::new(0), RefCell::new(BTreeMap::<ErrorCode, usize>::new()));
     let mut runner =
         TestRunner::new(Config { failure_persistence: None, ..Config::with_cases(LAYOUTS) });
     runner
         .run(&strategy, |(plan, paths)| {
-            let tree = tree(&plan);
+            let tree = build_tree(&plan);
             let home = tempfile::tempdir_in(folder.path()).unwrap();
-            // Two levels above the root lead outside: `../outside` is a link, `../../outside` the folder itself.
+            // Two levels above the root lead outside: `../outside` is a link, and `../../outside` is the folder
+            // itself.
             symlink(&outside, home.path().join("outside")).unwrap();
             let root = home.path().join("root");
-            plant(&tree, &root, &root, &outside);
-            let reader = Reader::new(&root);
+            write_tree(&tree, &root, &root, &outside);
+            let reader = GuardedReader::new(&root);
             for path in &paths {
-                let expected = expected(&tree, path);
-                if let Some(outcome) = reader.now(path) {
-                    prop_assert_eq!(&outcome, &expected, "{} on the spot", path);
+                let expected = expected_outcome(&tree, path);
+                if let Some(outcome) = reader.read_now(path) {
+                    prop_assert_eq!(&outcome, &expected, "{} through call_now", path);
                 }
-                let outcome = reader.walk(path);
+                let outcome = reader.read_by_walk(path);
                 match &outcome {
-                    Outcome::Content(content) => {
+                    ReadOutcome::Content(content) => {
                         prop_assert!(!content.contains("MARKER"), "{} left the root", path);
                         read.set(read.get() + 1);
                     }
-                    Outcome::Refused(code) => {
+                    ReadOutcome::Failed(code) => {
                         *refused.borrow_mut().entry(*code).or_default() += 1;
                     }
                 }
@@ -300,10 +304,10 @@ fn the_guard_answers_as_the_model_and_never_from_outside() {
             Ok(())
         })
         .unwrap();
-    // The generator reaches every kind of outcome, or the property says little.
+    // The generator must reach every kind of outcome, or the property proves little.
     let (read, refused) = (read.get(), refused.into_inner());
     assert!(read > 1_000, "{read} reads, {refused:?}");
-    for code in [Code::AccessDenied, Code::NotFound, Code::InvalidInput] {
+    for code in [ErrorCode::AccessDenied, ErrorCode::NotFound, ErrorCode::InvalidInput] {
         assert!(
             refused.get(&code).is_some_and(|count| *count > 1_000),
             "{read} reads, {refused:?}"
@@ -311,10 +315,10 @@ fn the_guard_answers_as_the_model_and_never_from_outside() {
     }
 }
 
-/// Somebody exchanges a folder for a link out, a file for a link out, and a file for a link to a denied name, as fast
-/// as they can, while the same paths are read.
+/// Another thread swaps a folder for a link outside, a file for a link outside, and a file for a link to a denied
+/// name, as fast as it can, while these paths are read.
 #[test]
-fn swapping_during_calls_never_shows_the_outside() {
+fn swapping_links_during_calls_never_returns_outside_content() {
     let folder = tempfile::tempdir().unwrap();
     let outside = folder.path().join("outside");
     fs::create_dir(&outside).unwrap();
@@ -328,10 +332,10 @@ fn swapping_during_calls_never_shows_the_outside() {
     symlink("../outside", root.join("sub-other")).unwrap();
     symlink("../outside/f.txt", root.join("g-other")).unwrap();
     symlink(".env", root.join("h-other")).unwrap();
-    // Up by a link: `..` must not be taken from a folder that has been moved.
+    // A link that goes up: `..` must not be resolved from a folder that has been moved.
     symlink("sub/deep/../f.txt", root.join("up")).unwrap();
 
-    let reader = Reader::new(&root);
+    let reader = GuardedReader::new(&root);
     let stop = AtomicBool::new(false);
     let mut seen = BTreeMap::<&str, [usize; 3]>::new();
     thread::scope(|scope| {
@@ -348,19 +352,23 @@ fn swapping_during_calls_never_shows_the_outside() {
         for round in 0..20_000 {
             for path in ["sub/f.txt", "g.txt", "h.txt", "up"] {
                 let counts = seen.entry(path).or_default();
-                // By turns, for the walk alone sees a file that becomes a link under it more often.
-                let outcome = if round % 2 == 0 { reader.serve(path) } else { reader.walk(path) };
+                // Alternates, because `call` alone more often sees a file that becomes a link during the read.
+                let outcome = if round % 2 == 0 {
+                    reader.read_as_server(path)
+                } else {
+                    reader.read_by_walk(path)
+                };
                 match outcome {
-                    Outcome::Content(content) => {
+                    ReadOutcome::Content(content) => {
                         counts[0] += 1;
                         if content != "inside" {
                             stop.store(true, Ordering::Relaxed);
                             panic!("{path} showed {content}");
                         }
                     }
-                    Outcome::Refused(Code::AccessDenied) => counts[1] += 1,
-                    // Between the look at a name and the look at where it leads, it was something else again.
-                    Outcome::Refused(Code::NotFound) => counts[2] += 1,
+                    ReadOutcome::Failed(ErrorCode::AccessDenied) => counts[1] += 1,
+                    // The name changed between its lookup and the resolution of its target.
+                    ReadOutcome::Failed(ErrorCode::NotFound) => counts[2] += 1,
                     other => {
                         stop.store(true, Ordering::Relaxed);
                         panic!("{path}: {other:?}");

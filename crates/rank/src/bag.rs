@@ -1,66 +1,71 @@
-//! A document as its words: which, how often, how many. Small enough to be kept for every document of a project.
+//! A document as a bag of words: its terms and their frequencies. It is small enough to be kept for every document.
 
 use crate::terms;
 
-/// What of a document is indexed by word.
+/// The indexed fields of a document.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Document<'a> {
+pub struct RankDocument<'a> {
     pub text: &'a str,
     /// Relative path of its file.
     pub path: Option<&'a str>,
-    /// Names that it defines, qualified where that is known (`Router::route`).
+    /// Names that the document defines, qualified if known (`Router::route`).
     pub symbols: &'a [&'a str],
-    /// Whether people wrote it for people.
+    /// True for prose, false for code.
     pub prose: bool,
 }
 
-/// Raised whenever the same document would give another bag: bags of two versions must not be searched together.
+/// Version of the term extraction. It must be raised whenever a document would yield a different bag, because bags of
+/// different versions must not be mixed.
 pub const VERSION: u32 = 4;
 
-/// How much more a word counts in these places than in the text.
+/// Additional weight of a term in a defined name.
 const SYMBOL_WEIGHT: u8 = 3;
+/// Additional weight of a term in the stem of the file name.
 const FILE_STEM_WEIGHT: u8 = 2;
+/// Additional weight of a term in a folder name.
 const FOLDER_WEIGHT: u8 = 1;
 
-/// How much more a word counts at the beginning of prose, and how long that is, in bytes: people say first what it is
-/// about.
+/// Additional weight of a term at the beginning of prose, which usually states the topic.
 const LEAD_WEIGHT: u8 = 1;
-const LEAD: usize = 200;
+/// Length of the beginning of prose, in bytes.
+const LEAD_BYTES: usize = 200;
 
-/// Folders beside the file that count; those further up are the same for everything.
+/// Number of innermost folders that are indexed. Outer folders are common to most files.
 const FOLDERS: usize = 3;
 
-/// The words of a document, in the order of their numbers.
+/// The terms of a document, ordered by hash.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Bag {
-    /// How many words the document has, weighted; what a frequency is measured against.
+pub struct TermBag {
+    /// Weighted number of terms, used for length normalization.
     pub length: u32,
-    /// Numbers of stems, ascending, each with its frequency (saturating).
+    /// Ascending stem hashes, each with its (saturating) frequency.
     pub terms: Vec<(u32, u8)>,
 }
 
+/// Invalid serialized bytes.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum BagError {
-    #[error("a bag of words ends too early")]
+    #[error("truncated bag of words")]
     Short,
-    #[error("a bag of words names a term twice or out of order")]
+    #[error("invalid bag of words: duplicate or unordered terms")]
     Order,
 }
 
-impl Bag {
-    pub fn of(document: &Document<'_>) -> Self {
+impl TermBag {
+    /// Extracts the terms of a document.
+    pub fn from_document(document: &RankDocument<'_>) -> Self {
         let mut all = Vec::new();
-        terms::each(document.text, |term| all.push((term.hash, 1)));
+        terms::for_each_term(document.text, |term| all.push((term.hash, 1)));
         if document.prose {
-            let lead = &document.text[..document.text.floor_char_boundary(LEAD)];
-            terms::each(lead, |term| all.push((term.hash, LEAD_WEIGHT)));
+            let lead = &document.text[..document.text.floor_char_boundary(LEAD_BYTES)];
+            terms::for_each_term(lead, |term| all.push((term.hash, LEAD_WEIGHT)));
         }
         for symbol in document.symbols {
-            terms::each(symbol, |term| all.push((term.hash, SYMBOL_WEIGHT)));
-            all.extend(terms::definition(symbol).map(|hash| (hash, 1)));
+            terms::for_each_term(symbol, |term| all.push((term.hash, SYMBOL_WEIGHT)));
+            all.extend(terms::definition_hash(symbol).map(|hash| (hash, 1)));
         }
         if let Some(path) = document.path {
-            add_path(path, &mut all);
+            add_path_terms(path, &mut all);
         }
         Self::from_weighted(all)
     }
@@ -79,7 +84,7 @@ impl Bag {
         Self { length, terms: all }
     }
 
-    /// Few bytes for a cache: differences of the numbers, seven bits to a byte.
+    /// Serializes the bag for a cache: hash differences as LEB128, each followed by its frequency.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(8 + self.terms.len() * 5);
         push_varint(&mut bytes, self.length);
@@ -92,6 +97,7 @@ impl Bag {
         bytes
     }
 
+    /// Restores a bag from [`TermBag::to_bytes`]. Returns an error if the bytes are truncated or unordered.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, BagError> {
         let mut rest = bytes;
         let length = take_varint(&mut rest)?;
@@ -111,14 +117,14 @@ impl Bag {
     }
 }
 
-fn add_path(path: &str, all: &mut Vec<(u32, u8)>) {
+fn add_path_terms(path: &str, all: &mut Vec<(u32, u8)>) {
     let mut names = path.rsplit('/');
     let file = names.next().unwrap_or_default();
     let stem =
         file.split_once('.').map_or(file, |(stem, _)| if stem.is_empty() { file } else { stem });
-    terms::each(stem, |term| all.push((term.hash, FILE_STEM_WEIGHT)));
+    terms::for_each_term(stem, |term| all.push((term.hash, FILE_STEM_WEIGHT)));
     for folder in names.take(FOLDERS) {
-        terms::each(folder, |term| all.push((term.hash, FOLDER_WEIGHT)));
+        terms::for_each_term(folder, |term| all.push((term.hash, FOLDER_WEIGHT)));
     }
 }
 
@@ -150,13 +156,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_and_paths_count_more() {
-        let plain = Bag::of(&Document { text: "route", ..Document::default() });
-        let named = Bag::of(&Document {
+    fn weights_symbols_and_paths_higher() {
+        let plain =
+            TermBag::from_document(&RankDocument { text: "route", ..RankDocument::default() });
+        let named = TermBag::from_document(&RankDocument {
             text: "route",
             path: Some("src/http/route.test.ts"),
             symbols: &["route"],
-            ..Document::default()
+            ..RankDocument::default()
         });
         assert_eq!(plain.terms[0].1, 1);
         let (route, _) = plain.terms[0];
@@ -165,37 +172,42 @@ mod tests {
     }
 
     #[test]
-    fn prose_says_first_what_it_is_about() {
+    fn weights_the_beginning_of_prose_higher() {
         let text = format!("retry {}later", "and so on, ".repeat(20));
-        let bag = Bag::of(&Document { text: &text, prose: true, ..Document::default() });
-        let often = |word: &str| {
-            let term = terms::whole(word).unwrap();
+        let bag = TermBag::from_document(&RankDocument {
+            text: &text,
+            prose: true,
+            ..RankDocument::default()
+        });
+        let frequency = |word: &str| {
+            let term = terms::whole_name_hash(word).unwrap();
             bag.terms.iter().find(|&&(hash, _)| hash == term).map(|&(_, frequency)| frequency)
         };
-        assert_eq!((often("retry"), often("later")), (Some(1 + LEAD_WEIGHT), Some(1)));
+        assert_eq!((frequency("retry"), frequency("later")), (Some(1 + LEAD_WEIGHT), Some(1)));
     }
 
     #[test]
-    fn another_bag_needs_another_version() {
-        let bag = Bag::of(&Document {
+    fn term_extraction_matches_its_version() {
+        let bag = TermBag::from_document(&RankDocument {
             text: "fn parseHTTPHeaders(raw: &str) -> Result<Headers> // reads __all__ of them",
             path: Some("src/net/http.rs"),
             symbols: &["Net::parseHTTPHeaders"],
             prose: true,
         });
-        insta::assert_snapshot!(format!("version {VERSION}: {bag:?}"));
+        let (length, terms) = (bag.length, bag.terms);
+        insta::assert_snapshot!(format!("version {VERSION}: length {length}, terms {terms:?}"));
     }
 
     proptest! {
         #[test]
-        fn bytes_give_the_bag_back(text in "(\\PC{0,12} ){0,40}") {
-            let bag = Bag::of(&Document { text: &text, ..Document::default() });
-            prop_assert_eq!(Bag::from_bytes(&bag.to_bytes()), Ok(bag));
+        fn bags_roundtrip_through_bytes(text in "(\\PC{0,12} ){0,40}") {
+            let bag = TermBag::from_document(&RankDocument { text: &text, ..RankDocument::default() });
+            prop_assert_eq!(TermBag::from_bytes(&bag.to_bytes()), Ok(bag));
         }
 
         #[test]
-        fn foreign_bytes_are_an_error_or_a_bag_in_order(bytes in proptest::collection::vec(any::<u8>(), 0..64)) {
-            if let Ok(bag) = Bag::from_bytes(&bytes) {
+        fn arbitrary_bytes_are_rejected_or_give_ordered_terms(bytes in proptest::collection::vec(any::<u8>(), 0..64)) {
+            if let Ok(bag) = TermBag::from_bytes(&bytes) {
                 prop_assert!(bag.terms.is_sorted_by(|a, b| a.0 < b.0));
             }
         }

@@ -1,31 +1,32 @@
-//! What the ranking asks about a document, for the few that may be shown. The caller answers from what it holds.
+//! The facts about documents that the ranking requests from the caller, for candidates only.
 
-/// What is known of the documents. Only asked for candidates, some hundreds for each search.
-pub trait Corpus {
-    fn facts(&self, id: u32) -> Facts<'_>;
+/// Provides facts about documents. Called only for candidates, a few hundred in each search.
+pub trait DocumentCorpus {
+    /// Returns the facts about a document.
+    fn document_facts(&self, id: u32) -> DocumentFacts<'_>;
 }
 
-/// What is known of one document.
+/// Facts about one document that affect its rank.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Facts<'a> {
-    /// The same number for all documents of one file; `None` for what is in no file.
+pub struct DocumentFacts<'a> {
+    /// Number of the file, shared by all its documents; `None` for a document without a file.
     pub file: Option<u32>,
     /// Relative path of that file.
     pub path: Option<&'a str>,
-    /// What kind of file it is.
-    pub role: Role,
-    /// Names that the document defines, qualified where that is known, one on each line.
+    /// The kind of text.
+    pub role: DocumentRole,
+    /// Names that the document defines, qualified if known, one per line.
     pub symbols: &'a str,
-    /// Digest of the content: documents that say the same are shown once.
+    /// Digest of the content. Documents with equal digests are returned once.
     pub content: u64,
-    /// How much this file is on people's minds (recently or often read, or beside such a file), from 0 to 1.
-    pub attention: f32,
+    /// Recency of the file, from 0 to 1: high if it, or a neighboring file, was read recently or often.
+    pub recency: f32,
 }
 
-/// What kind of text a document is, as far as it matters for its rank.
+/// The kind of a document, as far as it affects its rank.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Role {
-    /// A decision, rule, pattern, issue or session: written to be found.
+pub enum DocumentRole {
+    /// A decision, rule, pattern, issue or session.
     Record,
     #[default]
     Source,
@@ -34,6 +35,6 @@ pub enum Role {
     Test,
     /// Examples, benchmarks, fixtures.
     Example,
-    /// Made by a program, or kept only for old callers.
+    /// Generated code, or code kept only for compatibility.
     Generated,
 }

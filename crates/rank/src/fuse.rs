@@ -1,78 +1,80 @@
-//! One score out of two: what the words say and what the meaning says.
+//! Score fusion: combines the lexical and the semantic score of each candidate.
 //!
-//! Both are measured against what they could be at best, not against the other documents: then a query that no document
-//! answers gets low scores, and a word that is nowhere holds the words back as a whole. A document without a vector (not
-//! yet embedded) is given the meaning that documents with as many of the words have on average, so that it neither
-//! sinks nor rises for being new.
+//! Both scores are normalized by their possible maximum, not by the other documents. A query without a good answer
+//! therefore gets low scores, and an unknown term lowers all lexical scores. A document without a vector (not yet
+//! embedded) gets the average semantic score of documents with a similar lexical score, so that being new does not
+//! change its rank.
 
-use crate::{Kind, Query};
+use crate::{QueryKind, SearchQuery};
 
-/// A document that may be shown.
+/// A document that may be returned.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Candidate {
+pub(crate) struct SearchCandidate {
     pub(crate) id: u32,
-    /// BM25 as a share of what a document with every word of the query would have. A definition can lift it above 1.
-    pub(crate) words: f32,
-    /// Cosine; `None` where there is no vector.
-    pub(crate) meaning: Option<f32>,
+    /// BM25 score relative to that of a document with every term of the query. A definition can lift it above 1.
+    pub(crate) lexical: f32,
+    /// Cosine of the query and the document; `None` without a vector.
+    pub(crate) cosine: Option<f32>,
 }
 
-/// How much the meaning counts against the words: names are meant literally.
-fn weight_of_meaning(query: &Query) -> f32 {
+/// Returns the weight of the semantic score. It is lower for names and paths, which are meant literally.
+fn semantic_weight(query: &SearchQuery) -> f32 {
     match query.kind() {
-        Kind::Symbol | Kind::Path => 0.3,
-        Kind::Question | Kind::Words => 0.5,
+        QueryKind::Symbol | QueryKind::Path => 0.3,
+        QueryKind::Question | QueryKind::Words => 0.5,
     }
 }
 
-/// Small cosines say little, and large ones much.
-fn evidence(cosine: f32) -> f32 {
+/// Converts a cosine to a score. The exponent reduces the influence of small cosines.
+fn cosine_to_score(cosine: f32) -> f32 {
     cosine.max(0.0).powf(1.5)
 }
 
-/// A score for each candidate.
-pub(crate) fn fuse(query: &Query, candidates: &[Candidate]) -> Vec<f32> {
+/// Returns a fused score for each candidate.
+pub(crate) fn fuse_scores(query: &SearchQuery, candidates: &[SearchCandidate]) -> Vec<f32> {
     let known = || {
         candidates
             .iter()
-            .filter_map(|candidate| Some((candidate.words, evidence(candidate.meaning?))))
+            .filter_map(|candidate| Some((candidate.lexical, cosine_to_score(candidate.cosine?))))
     };
-    let Some(usual) = Usual::of(known()) else {
-        return candidates.iter().map(|candidate| candidate.words).collect();
+    let Some(regression) = ScoreRegression::fit_pairs(known()) else {
+        return candidates.iter().map(|candidate| candidate.lexical).collect();
     };
-    let weight = weight_of_meaning(query);
+    let weight = semantic_weight(query);
     candidates
         .iter()
         .map(|candidate| {
-            let meaning =
-                candidate.meaning.map_or_else(|| usual.meaning(candidate.words), evidence);
-            (1.0 - weight) * candidate.words + weight * meaning
+            let semantic = candidate
+                .cosine
+                .map_or_else(|| regression.predict_semantic(candidate.lexical), cosine_to_score);
+            (1.0 - weight) * candidate.lexical + weight * semantic
         })
         .collect()
 }
 
-/// Which meaning goes with which words: a line through the documents that have both.
-struct Usual {
-    at_zero: f32,
+/// Linear regression of the semantic score on the lexical score, over the documents that have both.
+struct ScoreRegression {
+    intercept: f32,
     slope: f32,
 }
 
-impl Usual {
-    /// `None` where no document has both.
-    fn of(pairs: impl Iterator<Item = (f32, f32)> + Clone) -> Option<Self> {
+impl ScoreRegression {
+    /// Fits the regression to pairs of lexical and semantic scores. Returns `None` without pairs.
+    fn fit_pairs(pairs: impl Iterator<Item = (f32, f32)> + Clone) -> Option<Self> {
         let count = pairs.clone().count();
         let mean =
             |value: fn((f32, f32)) -> f32| pairs.clone().map(value).sum::<f32>() / count as f32;
-        let (words, meaning) = (mean(|pair| pair.0), mean(|pair| pair.1));
-        let spread: f32 = pairs.clone().map(|pair| (pair.0 - words).powi(2)).sum();
-        let together: f32 = pairs.map(|pair| (pair.0 - words) * (pair.1 - meaning)).sum();
-        // A flat line until some documents bear out a slope; more words never make the meaning worse.
-        let slope = (together / (spread + 0.1)).max(0.0);
-        (count > 0).then_some(Self { at_zero: meaning - slope * words, slope })
+        let (lexical, semantic) = (mean(|pair| pair.0), mean(|pair| pair.1));
+        let variance: f32 = pairs.clone().map(|pair| (pair.0 - lexical).powi(2)).sum();
+        let covariance: f32 = pairs.map(|pair| (pair.0 - lexical) * (pair.1 - semantic)).sum();
+        // Regularized: the slope stays near zero with few documents, and is never negative.
+        let slope = (covariance / (variance + 0.1)).max(0.0);
+        (count > 0).then_some(Self { intercept: semantic - slope * lexical, slope })
     }
 
-    fn meaning(&self, words: f32) -> f32 {
-        (self.at_zero + self.slope * words).clamp(0.0, 1.0)
+    /// Returns the expected semantic score of a document with this lexical score.
+    fn predict_semantic(&self, lexical: f32) -> f32 {
+        (self.intercept + self.slope * lexical).clamp(0.0, 1.0)
     }
 }
 
@@ -81,28 +83,29 @@ mod tests {
     use super::*;
 
     fn check(candidates: &[(f32, Option<f32>)]) -> Vec<f32> {
-        let candidate = |(id, &(words, meaning)): (usize, &(f32, Option<f32>))| Candidate {
+        let candidate = |(id, &(lexical, cosine)): (usize, &(f32, Option<f32>))| SearchCandidate {
             id: id as u32,
-            words,
-            meaning,
+            lexical,
+            cosine,
         };
-        let candidates: Vec<Candidate> = candidates.iter().enumerate().map(candidate).collect();
-        fuse(&Query::new("retry a failed request"), &candidates)
+        let candidates: Vec<SearchCandidate> =
+            candidates.iter().enumerate().map(candidate).collect();
+        fuse_scores(&SearchQuery::new("retry a failed request"), &candidates)
     }
 
     #[test]
-    fn both_count() {
+    fn both_scores_raise_the_result() {
         let fused = check(&[(0.5, Some(0.5)), (0.6, Some(0.5)), (0.5, Some(0.6))]);
         assert!(fused[0] < fused[1] && fused[0] < fused[2], "{fused:?}");
     }
 
     #[test]
-    fn words_decide_alone_where_nothing_is_embedded() {
+    fn uses_lexical_scores_without_vectors() {
         assert_eq!(check(&[(0.2, None), (0.4, None)]), [0.2, 0.4]);
     }
 
     #[test]
-    fn a_document_without_a_vector_takes_its_place_among_its_like() {
+    fn document_without_vector_ranks_among_similar_documents() {
         let fused = check(&[
             (0.1, Some(0.2)),
             (0.3, Some(0.4)),
@@ -114,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_to_fuse_is_nothing() {
+    fn no_candidates_give_no_scores() {
         assert_eq!(check(&[]), []);
     }
 }

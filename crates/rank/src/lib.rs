@@ -1,23 +1,24 @@
-//! Which of many texts answer a query: words, vectors, and what is known of code.
+//! Ranks documents for a query: BM25 over terms, nearest neighbors over vectors, and reranking for source code.
 //!
-//! Pure and in memory: documents are numbers that the caller gives out, their words a [`Bag`], their meaning a vector.
-//! What else is known of a document (its file, what it defines) is asked through [`Corpus`] for the few that may be
-//! shown. This crate reads no file, keeps no text and stores nothing; it knows no programming language.
+//! Everything is pure and in memory. A document is a number that the caller assigns, with a [`TermBag`] for its terms
+//! and a vector for its meaning. Other facts about a document, such as its file and its definitions, are requested
+//! through [`DocumentCorpus`] for the few candidates. This crate reads no files, keeps no text, stores nothing, and has
+//! no knowledge of programming languages. Start at [`HybridSearch`].
 
 pub mod bag;
 mod corpus;
 mod fuse;
 mod postings;
 mod query;
+mod reason;
 mod rerank;
 mod search;
 pub mod terms;
 pub mod vectors;
-mod why;
 
-pub use bag::{Bag, BagError, Document};
-pub use corpus::{Corpus, Facts, Role};
-pub use postings::Postings;
-pub use query::{Kind, Query};
-pub use search::{Hit, Meaning, Ranking, Search};
-pub use why::Reason;
+pub use bag::{BagError, RankDocument, TermBag};
+pub use corpus::{DocumentCorpus, DocumentFacts, DocumentRole};
+pub use postings::PostingIndex;
+pub use query::{QueryKind, SearchQuery};
+pub use reason::HitReason;
+pub use search::{HybridSearch, RankedHit, SearchRanking, SemanticScorer};

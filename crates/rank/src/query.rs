@@ -1,182 +1,185 @@
-//! What somebody asks: its terms, what kind of asking it is, and the names of code that it holds.
+//! Parses a query: its terms, its kind, and the names of code in it.
 
-use crate::Role;
+use crate::DocumentRole;
 use crate::terms::{self, is_stop_word};
 
-/// More terms than anybody types; a pasted page is cut here.
+/// Maximum number of terms. Only pasted text has more.
 const MAX_TERMS: usize = 64;
 
-/// Where a name is defined counts as much as so many words.
+/// Weight of a definition term; other terms have weight 1.
 const DEFINITION_WEIGHT: f32 = 2.0;
 
-/// Words that only say that what follows is a question.
+/// Words that begin a question, in byte order for binary search.
 const QUESTION_WORDS: [&str; 17] = [
     "are", "can", "could", "did", "do", "does", "how", "is", "should", "was", "were", "what",
     "when", "where", "which", "who", "why",
 ];
 
-/// A query, read once.
+/// A parsed query.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Query {
+pub struct SearchQuery {
     terms: Vec<QueryTerm>,
-    kind: Kind,
-    names: Vec<Name>,
+    kind: QueryKind,
+    names: Vec<CodeName>,
     path: Option<String>,
-    asks_for: Vec<Role>,
+    requested_roles: Vec<DocumentRole>,
 }
 
+/// A term of a query.
 #[derive(Debug, Clone, PartialEq)]
 pub struct QueryTerm {
-    /// As it was asked, lower case.
+    /// The term as written, in lower case.
     pub text: String,
+    /// Hash of the stem.
     pub hash: u32,
-    /// How much it counts beside the others.
+    /// Relative weight in the score.
     pub weight: f32,
-    pub part: Part,
+    pub part: QueryTermKind,
 }
 
-/// What a term is of what was asked.
+/// The kind of a query term.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part {
+pub enum QueryTermKind {
     /// A word, or a part of an identifier.
     Word,
-    /// An identifier with several parts, as a whole.
-    Whole,
-    /// The place where a name is defined. Good to find, not asked for by itself.
+    /// A whole identifier that has several parts.
+    Identifier,
+    /// The definition of a name. It improves the score, but is not required.
     Definition,
 }
 
-/// How something is asked for.
+/// The kind of a query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// Nothing but a name: `Router::route`, `parseRequest`, `max_depth`, `retry()`.
+pub enum QueryKind {
+    /// A single name: `Router::route`, `parseRequest`, `max_depth`, `retry()`.
     Symbol,
-    /// Nothing but a file: `src/http/router.ts`, `Cargo.toml`.
+    /// A single path: `src/http/router.ts`, `Cargo.toml`.
     Path,
-    /// A sentence that asks.
+    /// A question in natural language.
     Question,
-    /// Words.
+    /// Any other words.
     Words,
 }
 
-/// A name of code within a query.
+/// A name of code in a query.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Name {
-    /// As it was asked, without call brackets: `Router::route`.
+pub struct CodeName {
+    /// The name as written, without call parentheses: `Router::route`.
     pub text: String,
     /// Its last part: `route`.
     pub last: String,
 }
 
-impl Query {
+impl SearchQuery {
+    /// Parses a query.
     pub fn new(text: &str) -> Self {
         let text = text.trim();
         let words: Vec<&str> = text.split_whitespace().collect();
         let path = words.first().filter(|word| words.len() == 1 && is_path(word));
         let path = path.map(|path| path.trim_matches('/').to_owned());
-        let names = if path.is_some() { Vec::new() } else { names(&words) };
-        let kind = kind(&words, &names, path.as_deref());
-        let mut terms = query_terms(text);
-        // In a sentence a name is more often mentioned than asked for.
-        if kind == Kind::Symbol {
-            terms.extend(names.iter().filter_map(definition_term));
+        let names = if path.is_some() { Vec::new() } else { extract_code_names(&words) };
+        let kind = classify_query(&words, &names, path.as_deref());
+        let mut terms = extract_terms(text);
+        // In a sentence, a name is usually only mentioned.
+        if kind == QueryKind::Symbol {
+            terms.extend(names.iter().filter_map(build_definition_term));
         }
-        Self { asks_for: asked_roles(text), terms, kind, names, path }
+        Self { requested_roles: find_requested_roles(text), terms, kind, names, path }
     }
 
     pub fn terms(&self) -> &[QueryTerm] {
         &self.terms
     }
 
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> QueryKind {
         self.kind
     }
 
-    pub fn names(&self) -> &[Name] {
+    pub fn names(&self) -> &[CodeName] {
         &self.names
     }
 
-    /// The end of a path, if that is all that was asked.
+    /// Returns the end of a path, if the query is a single path.
     pub(crate) fn path(&self) -> Option<&str> {
         self.path.as_deref()
     }
 
-    /// Whether documents of this role are what is wanted.
-    pub(crate) fn asks_for(&self, role: Role) -> bool {
-        self.asks_for.contains(&role)
+    /// Returns true if the query explicitly requests documents of this role.
+    pub(crate) fn requests_role(&self, role: DocumentRole) -> bool {
+        self.requested_roles.contains(&role)
     }
 }
 
-/// The roles whose words the query holds.
-fn asked_roles(text: &str) -> Vec<Role> {
+/// Returns the roles that the words of the query refer to.
+fn find_requested_roles(text: &str) -> Vec<DocumentRole> {
     let mut roles = Vec::new();
-    terms::each(text, |term| {
+    terms::for_each_term(text, |term| {
         roles.extend(match term.text {
-            "test" | "tests" | "testing" | "spec" | "specs" => Some(Role::Test),
+            "test" | "tests" | "testing" | "spec" | "specs" => Some(DocumentRole::Test),
             "example" | "examples" | "demo" | "sample" | "benchmark" | "benchmarks" => {
-                Some(Role::Example)
+                Some(DocumentRole::Example)
             }
-            "docs" | "documentation" | "readme" | "guide" | "changelog" => Some(Role::Docs),
-            "generated" => Some(Role::Generated),
+            "docs" | "documentation" | "readme" | "guide" | "changelog" => Some(DocumentRole::Docs),
+            "generated" => Some(DocumentRole::Generated),
             _ => None,
         });
     });
     roles
 }
 
-fn definition_term(name: &Name) -> Option<QueryTerm> {
-    let hash = terms::definition(&name.last)?;
+fn build_definition_term(name: &CodeName) -> Option<QueryTerm> {
+    let hash = terms::definition_hash(&name.last)?;
     Some(QueryTerm {
         text: name.last.clone(),
         hash,
         weight: DEFINITION_WEIGHT,
-        part: Part::Definition,
+        part: QueryTermKind::Definition,
     })
 }
 
-/// The terms that say something; all of them where none does.
-fn query_terms(text: &str) -> Vec<QueryTerm> {
+/// Returns the terms without stop words, or all terms if every one is a stop word.
+fn extract_terms(text: &str) -> Vec<QueryTerm> {
     let mut all: Vec<QueryTerm> = Vec::new();
-    terms::each(text, |term| {
+    terms::for_each_term(text, |term| {
         if all.len() < MAX_TERMS && all.iter().all(|known| known.hash != term.hash) {
             let text = term.text.to_owned();
-            let part = if term.whole { Part::Whole } else { Part::Word };
+            let part = if term.whole { QueryTermKind::Identifier } else { QueryTermKind::Word };
             all.push(QueryTerm { text, hash: term.hash, weight: 1.0, part });
         }
     });
-    let code = words_of_code(text);
-    let says_nothing = |term: &QueryTerm| is_stop_word(&term.text) && !code.contains(&term.hash);
-    if !all.iter().all(says_nothing) {
-        all.retain(|term| !says_nothing(term));
+    let code = code_term_hashes(text);
+    let is_ignored = |term: &QueryTerm| is_stop_word(&term.text) && !code.contains(&term.hash);
+    if !all.iter().all(is_ignored) {
+        all.retain(|term| !is_ignored(term));
     }
     all
 }
 
-/// Names of nothing but stop words that are written as code, so they are meant: `raise … from`, `__all__`.
-fn words_of_code(text: &str) -> Vec<u32> {
+/// Returns the terms of names that consist of stop words but are written as code: `raise … from`, `__all__`.
+fn code_term_hashes(text: &str) -> Vec<u32> {
     let quoted = text.split('`').skip(1).step_by(2);
     let underscored = text.split_whitespace().filter(|word| word.contains('_'));
     let mut all = Vec::new();
     for name in quoted.chain(underscored).flat_map(|code| code.split(|c| !is_name_character(c))) {
-        let mut says_nothing = true;
+        let mut only_stop_words = true;
         let before = all.len();
-        terms::each(name, |term| {
-            says_nothing &= term.whole || is_stop_word(term.text);
+        terms::for_each_term(name, |term| {
+            only_stop_words &= term.whole || is_stop_word(term.text);
             all.push(term.hash);
         });
-        if !says_nothing {
+        if !only_stop_words {
             all.truncate(before);
         }
     }
     all
 }
 
-fn kind(words: &[&str], names: &[Name], path: Option<&str>) -> Kind {
+fn classify_query(words: &[&str], names: &[CodeName], path: Option<&str>) -> QueryKind {
     match words {
-        _ if path.is_some() => Kind::Path,
-        [_] if !names.is_empty() => Kind::Symbol,
-        [first, .., last] if is_question_word(first) || last.ends_with('?') => Kind::Question,
-        _ => Kind::Words,
+        _ if path.is_some() => QueryKind::Path,
+        [_] if !names.is_empty() => QueryKind::Symbol,
+        [first, .., last] if is_question_word(first) || last.ends_with('?') => QueryKind::Question,
+        _ => QueryKind::Words,
     }
 }
 
@@ -192,10 +195,10 @@ fn is_path(word: &str) -> bool {
     word.contains('/') || is_file
 }
 
-/// The names of code among the words. A word that stands alone is one if it could be.
-fn names(words: &[&str]) -> Vec<Name> {
+/// Returns the names of code among the words. A single word counts as a name if it is a possible one.
+fn extract_code_names(words: &[&str]) -> Vec<CodeName> {
     let alone = words.len() == 1;
-    let mut found: Vec<Name> = Vec::new();
+    let mut found: Vec<CodeName> = Vec::new();
     for word in words {
         let word =
             word.trim_matches(|character: char| !is_name_character(character) && character != '(');
@@ -203,13 +206,13 @@ fn names(words: &[&str]) -> Vec<Name> {
         let name =
             called.map_or(word, |(name, _)| name).trim_matches(|c: char| !is_name_character(c));
         let last = last_part(name);
-        let looks_like_code = called.is_some() || last.len() < name.len() || is_mixed(name);
+        let looks_like_code = called.is_some() || last.len() < name.len() || is_mixed_case(name);
         if !last.is_empty()
             && last.chars().any(char::is_alphabetic)
             && (alone || looks_like_code)
             && found.iter().all(|known| known.text != name)
         {
-            found.push(Name { text: name.to_owned(), last: last.to_owned() });
+            found.push(CodeName { text: name.to_owned(), last: last.to_owned() });
         }
     }
     found
@@ -219,7 +222,7 @@ fn is_name_character(character: char) -> bool {
     character.is_alphanumeric() || character == '_' || character == '$'
 }
 
-/// What stands after the last `::`, `.`, `->`, `#` or `\`, if what stands before could be a name as well.
+/// Returns the part after the last `::`, `.`, `->`, `#` or `\`, if the part before it contains a letter.
 fn last_part(name: &str) -> &str {
     let separators = [':', '.', '>', '#', '\\'];
     match name.rsplit_once(separators) {
@@ -228,8 +231,8 @@ fn last_part(name: &str) -> &str {
     }
 }
 
-/// `snake_case`, `camelCase`, `PascalCase`, `HTTPServer`, `sha256`; not `Word`, not `HTTP`.
-fn is_mixed(name: &str) -> bool {
+/// Returns true for `snake_case`, `camelCase`, `PascalCase` and `HTTPServer`; false for `Word` and `HTTP`.
+fn is_mixed_case(name: &str) -> bool {
     let inner_capital =
         name.chars().zip(name.chars().skip(1)).any(|(a, b)| a.is_lowercase() && b.is_uppercase());
     let acronym_word = name.chars().any(char::is_lowercase)
@@ -248,7 +251,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_what_is_asked() {
+    fn parses_kind_terms_and_names() {
         let queries = [
             "Router::route",
             "parseRequest",
@@ -272,8 +275,8 @@ mod tests {
         ];
         let mut shown = String::new();
         for text in queries {
-            let query = Query::new(text);
-            let words = query.terms().iter().filter(|term| term.part != Part::Definition);
+            let query = SearchQuery::new(text);
+            let words = query.terms().iter().filter(|term| term.part != QueryTermKind::Definition);
             let terms: Vec<&str> = words.map(|term| term.text.as_str()).collect();
             let names: Vec<&str> = query.names().iter().map(|name| name.text.as_str()).collect();
             writeln!(
@@ -290,8 +293,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_query_with_a_letter_has_a_term(text in "\\PC{0,80}") {
-            let query = Query::new(&text);
+        fn query_with_alphanumerics_has_terms(text in "\\PC{0,80}") {
+            let query = SearchQuery::new(&text);
             prop_assert_eq!(query.terms().is_empty(), !text.chars().any(char::is_alphanumeric));
         }
     }

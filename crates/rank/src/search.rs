@@ -1,143 +1,158 @@
-//! A search from the query to the hits: candidates by word and by meaning, fused, reranked, folded, explained.
+//! The search pipeline: lexical and semantic candidates, score fusion, reranking, deduplication and reasons.
 
 mod order;
 
 use std::collections::{HashMap, HashSet};
 
-use crate::fuse::{Candidate, fuse};
-use crate::postings::Lexical;
-use crate::query::Part;
-use crate::rerank::{Asked, Marks};
-use crate::{Corpus, Facts, Postings, Query, Reason};
+use crate::fuse::{SearchCandidate, fuse_scores};
+use crate::postings::LexicalResults;
+use crate::query::QueryTermKind;
+use crate::rerank::{RerankQuery, RerankResult};
+use crate::{DocumentCorpus, DocumentFacts, HitReason, PostingIndex, SearchQuery};
 
-/// How many the words and the meaning each put forward. Reranking can lift a document from far down.
+/// Number of candidates from the lexical and from the semantic search. Reranking can lift a document from far down.
 const CANDIDATES: usize = 150;
 
-/// How many are looked at to count what is found by its meaning alone.
-const COUNTED: usize = 500;
+/// Number of nearest neighbors that are examined to count the documents found only by meaning.
+const COUNTED_NEIGHBORS: usize = 500;
 
-/// Below this cosine a document does not count as found by its meaning.
-const MEANING_FLOOR: f32 = 0.35;
+/// Minimum cosine of a document that is found by meaning.
+const MIN_COSINE: f32 = 0.35;
 
-/// The query's vector beside those of the documents.
-pub trait Meaning {
-    /// The nearest of the allowed documents with their cosines, nearest first.
+/// Compares the vector of one query with the vectors of the documents.
+pub trait SemanticScorer {
+    /// Returns the `k` nearest allowed documents with their cosines, nearest first.
     fn nearest(&self, allowed: &(dyn Fn(u32) -> bool + Sync), k: usize) -> Vec<(u32, f32)>;
-    /// The cosine of one document, if it has a vector.
+    /// Returns the cosine of a document, or `None` if it has no vector.
     fn similarity(&self, id: u32) -> Option<f32>;
 }
 
-/// Where to search.
+/// A search that combines BM25, vectors and facts about source code.
 #[derive(Clone, Copy)]
-pub struct Search<'a, C> {
-    pub postings: &'a Postings,
-    /// `None` where nothing is embedded: then the words decide alone.
-    pub meaning: Option<&'a dyn Meaning>,
+pub struct HybridSearch<'a, C> {
+    pub postings: &'a PostingIndex,
+    /// `None` if nothing is embedded; the ranking is then lexical only.
+    pub meaning: Option<&'a dyn SemanticScorer>,
     pub corpus: &'a C,
 }
 
-/// What a search found.
+/// The result of a search.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Ranking {
+pub struct SearchRanking {
     /// Best first.
-    pub hits: Vec<Hit>,
-    /// How many documents hold a word of the query or mean something like it.
+    pub hits: Vec<RankedHit>,
+    /// Number of documents that contain a term of the query or are semantically similar to it.
     pub total: usize,
 }
 
-/// One document that was found.
+/// One document in the result.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Hit {
+pub struct RankedHit {
     pub id: u32,
-    /// From 0 to 1, comparable between the hits of one query and of different ones.
+    /// From 0 to 1, comparable between hits and between queries.
     pub score: f32,
-    pub why: Vec<Reason>,
+    pub why: Vec<HitReason>,
 }
 
-impl<C: Corpus> Search<'_, C> {
-    /// The `limit` best of the allowed documents.
+impl<C: DocumentCorpus> HybridSearch<'_, C> {
+    /// Returns the `limit` best allowed documents.
     pub fn run(
         &self,
-        query: &Query,
+        query: &SearchQuery,
         allowed: &(dyn Fn(u32) -> bool + Sync),
         limit: usize,
-    ) -> Ranking {
+    ) -> SearchRanking {
         let lexical = self.postings.search(query, allowed, CANDIDATES);
-        let near =
-            self.meaning.map(|meaning| meaning.nearest(allowed, COUNTED)).unwrap_or_default();
-        let total = lexical.total + self.found_by_meaning_alone(query, &near);
+        let near = self
+            .meaning
+            .map(|meaning| meaning.nearest(allowed, COUNTED_NEIGHBORS))
+            .unwrap_or_default();
+        let total = lexical.total + self.count_semantic_only(query, &near);
 
-        let candidates = self.candidates(query, &lexical, &near[..near.len().min(CANDIDATES)]);
-        let facts: Vec<Facts<'_>> =
-            candidates.iter().map(|candidate| self.corpus.facts(candidate.id)).collect();
-        let fused = fuse(query, &candidates);
-        let marks = Asked::new(query, &self.postings.rarities(query)).mark(&facts, &fused);
-        let sure = candidates.iter().map(order::sureness).fold(0.0, f32::max);
-        let hits = order::shown(&candidates, &facts, &marks, limit)
+        let candidates =
+            self.collect_candidates(query, &lexical, &near[..near.len().min(CANDIDATES)]);
+        let facts: Vec<DocumentFacts<'_>> =
+            candidates.iter().map(|candidate| self.corpus.document_facts(candidate.id)).collect();
+        let fused = fuse_scores(query, &candidates);
+        let marks = RerankQuery::new(query, &self.postings.inverse_document_frequencies(query))
+            .rerank_candidates(&facts, &fused);
+        let confidence = candidates.iter().map(order::estimate_confidence).fold(0.0, f32::max);
+        let hits = order::rank_candidates(&candidates, &facts, &marks, limit)
             .into_iter()
             .map(|shown| {
                 let (candidate, facts) = (&candidates[shown.index], &facts[shown.index]);
-                let why = self.why(query, candidate, facts, &marks[shown.index], shown.copies);
-                Hit { id: candidate.id, score: shown.share * sure, why }
+                let why =
+                    self.explain_hit(query, candidate, facts, &marks[shown.index], shown.copies);
+                RankedHit { id: candidate.id, score: shown.share * confidence, why }
             })
             .collect();
-        Ranking { hits, total }
+        SearchRanking { hits, total }
     }
 
-    fn found_by_meaning_alone(&self, query: &Query, near: &[(u32, f32)]) -> usize {
-        let meant = near.iter().take_while(|(_, cosine)| *cosine >= MEANING_FLOOR);
-        meant.filter(|(id, _)| self.postings.matched(query, *id).is_empty()).count()
+    /// Returns the number of similar documents that contain no term of the query.
+    fn count_semantic_only(&self, query: &SearchQuery, near: &[(u32, f32)]) -> usize {
+        let similar = near.iter().take_while(|(_, cosine)| *cosine >= MIN_COSINE);
+        similar.filter(|(id, _)| self.postings.matched_terms(query, *id).is_empty()).count()
     }
 
-    /// The union of both lists; each candidate with both scores.
-    fn candidates(&self, query: &Query, lexical: &Lexical, near: &[(u32, f32)]) -> Vec<Candidate> {
+    /// Returns the union of both lists. Each candidate has both scores.
+    fn collect_candidates(
+        &self,
+        query: &SearchQuery,
+        lexical: &LexicalResults,
+        near: &[(u32, f32)],
+    ) -> Vec<SearchCandidate> {
         let ceiling = lexical.ceiling.max(f32::MIN_POSITIVE);
         let cosines: HashMap<u32, f32> = near.iter().copied().collect();
         let similarity = |id| {
             let known = cosines.get(&id).copied();
             known.or_else(|| self.meaning.and_then(|meaning| meaning.similarity(id)))
         };
-        let by_word: HashSet<u32> = lexical.hits.iter().map(|&(id, _)| id).collect();
+        let lexical_ids: HashSet<u32> = lexical.hits.iter().map(|&(id, _)| id).collect();
         let found = lexical.hits.iter().map(|&(id, score)| (id, score, similarity(id)));
-        let meant = near
+        let similar = near
             .iter()
-            .filter(|(id, _)| !by_word.contains(id))
-            .map(|&(id, cosine)| (id, self.postings.score(query, id), Some(cosine)));
+            .filter(|(id, _)| !lexical_ids.contains(id))
+            .map(|&(id, cosine)| (id, self.postings.score_document(query, id), Some(cosine)));
         found
-            .chain(meant)
-            .map(|(id, score, meaning)| Candidate { id, words: score / ceiling, meaning })
+            .chain(similar)
+            .map(|(id, score, cosine)| SearchCandidate { id, lexical: score / ceiling, cosine })
             .collect()
     }
 
-    fn why(
+    /// Returns the reasons for a hit, strongest first.
+    fn explain_hit(
         &self,
-        query: &Query,
-        candidate: &Candidate,
-        facts: &Facts<'_>,
-        marks: &Marks,
+        query: &SearchQuery,
+        candidate: &SearchCandidate,
+        facts: &DocumentFacts<'_>,
+        marks: &RerankResult,
         copies: usize,
-    ) -> Vec<Reason> {
-        let mut why: Vec<Reason> = marks.defines.iter().cloned().map(Reason::Defines).collect();
+    ) -> Vec<HitReason> {
+        let mut why: Vec<HitReason> =
+            marks.defines.iter().cloned().map(HitReason::Defines).collect();
         if marks.file_name
             && let Some(path) = facts.path
         {
-            why.push(Reason::FileName(path.rsplit('/').next().unwrap_or(path).to_owned()));
+            why.push(HitReason::FileName(path.rsplit('/').next().unwrap_or(path).to_owned()));
         }
-        let matched = self.postings.matched(query, candidate.id);
+        let matched = self.postings.matched_terms(query, candidate.id);
         let matched = matched.iter().map(|&(index, _)| &query.terms()[index]);
-        let words: Vec<String> =
-            matched.filter(|term| term.part == Part::Word).map(|term| term.text.clone()).collect();
+        let words: Vec<String> = matched
+            .filter(|term| term.part == QueryTermKind::Word)
+            .map(|term| term.text.clone())
+            .collect();
         if !words.is_empty() {
-            why.push(Reason::Words(words));
+            why.push(HitReason::Words(words));
         }
-        if let Some(cosine) = candidate.meaning.filter(|&cosine| cosine >= MEANING_FLOOR) {
-            why.push(Reason::Meaning(cosine));
+        if let Some(cosine) = candidate.cosine.filter(|&cosine| cosine >= MIN_COSINE) {
+            why.push(HitReason::Meaning(cosine));
         }
-        if facts.attention > 0.0 {
-            why.push(Reason::Attention);
+        if facts.recency > 0.0 {
+            why.push(HitReason::Recency);
         }
         if copies > 0 {
-            why.push(Reason::Copies(copies));
+            why.push(HitReason::Copies(copies));
         }
         why
     }

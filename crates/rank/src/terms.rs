@@ -1,8 +1,8 @@
-//! The words of a text, as they are compared: identifiers in their parts and whole, lower case, stemmed.
+//! Tokenizes text into terms: the parts of identifiers and whole identifiers, lowercased and stemmed.
 //!
-//! `parseHTTPRequest`, `parse_http_request` and `ParseHttpRequest` all give `pars`, `http`, `request` and, for the whole,
-//! `parsehttprequest`. Words of prose take the same way, so a question meets the code that it is about. What a document
-//! defines has terms of its own, so that a definition is found among any number of mentions.
+//! `parseHTTPRequest`, `parse_http_request` and `ParseHttpRequest` all yield `pars`, `http`, `request` and, for the
+//! whole identifier, `parsehttprequest`. Prose is tokenized the same way, so that questions match code. Definitions
+//! have separate terms, so that a definition is found among any number of mentions.
 
 mod abbreviation;
 mod split;
@@ -15,68 +15,69 @@ use rust_stemmers::{Algorithm, Stemmer};
 
 pub(crate) use stop::is_stop_word;
 
-/// Longer runs of letters are data (keys, digests, encoded pictures), not words; only their beginning counts.
+/// Maximum length of a word. Longer runs of letters are data, such as keys, digests or encoded images, and are
+/// truncated.
 const MAX_WORD_BYTES: usize = 64;
 
-/// Words whose stems a thread remembers; source code says the same few thousand words over and over.
-const REMEMBERED: usize = 1 << 15;
+/// Maximum number of cached stems per thread. Source code repeats the same few thousand words.
+const MAX_CACHED_STEMS: usize = 1 << 15;
 
-/// One term of a text.
+/// A term of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Term<'a> {
+pub struct TextTerm<'a> {
     /// Lower case, not yet stemmed.
     pub text: &'a str,
-    /// The number that stands for its stem; equal stems have equal numbers.
+    /// Hash of the stem.
     pub hash: u32,
-    /// An identifier with several parts, as a whole.
+    /// True for a whole identifier that has several parts.
     pub whole: bool,
 }
 
-/// Calls `found` for each term of a text, in order; the parts of an identifier come before the whole.
-pub fn each(text: &str, mut found: impl FnMut(Term<'_>)) {
+/// Calls `found` for each term of a text, in order. The parts of an identifier precede the whole.
+pub fn for_each_term(text: &str, mut found: impl FnMut(TextTerm<'_>)) {
     STEMS.with_borrow_mut(|stems| {
         let mut lower = String::new();
-        for word in split::words(text) {
-            let word = clipped(word);
+        for word in split::split_words(text) {
+            let word = clip_word(word);
             let mut parts = 0;
-            for part in split::parts(word) {
-                lower_into(&mut lower, part);
-                found(Term { text: &lower, hash: stems.hash(&lower), whole: false });
+            for part in split::split_identifier(word) {
+                lowercase_into(&mut lower, part);
+                found(TextTerm { text: &lower, hash: stems.stem_hash(&lower), whole: false });
                 parts += 1;
             }
             if parts > 1 {
-                lower_into(&mut lower, word);
+                lowercase_into(&mut lower, word);
                 lower.retain(|character| character != '_');
-                found(Term { text: &lower, hash: stems.hash(&lower), whole: true });
+                found(TextTerm { text: &lower, hash: stems.stem_hash(&lower), whole: true });
             }
         }
     });
 }
 
-/// The number that stands for the definition of a name, whatever it is part of and however it is written.
-pub(crate) fn definition(name: &str) -> Option<u32> {
-    // No word begins with a space, so no word has the number of a definition.
+/// Returns the hash for the definition of a name, independent of its qualifier and its naming style.
+pub(crate) fn definition_hash(name: &str) -> Option<u32> {
+    // No word begins with a space, so the hashes of definitions and words are distinct.
     let mut text = String::from(" ");
-    let last = split::words(name).last()?;
+    let last = split::split_words(name).last()?;
     text.extend(
-        clipped(last).chars().filter(|&character| character != '_').flat_map(char::to_lowercase),
+        clip_word(last).chars().filter(|&character| character != '_').flat_map(char::to_lowercase),
     );
-    Some(hash(&text))
+    Some(hash_stem(&text))
 }
 
-/// The stem of a whole name, without its parts.
-pub(crate) fn whole(name: &str) -> Option<u32> {
+/// Returns the hash of a whole name, without its parts.
+pub(crate) fn whole_name_hash(name: &str) -> Option<u32> {
     let mut last = None;
-    each(name, |term| last = Some(term.hash));
+    for_each_term(name, |term| last = Some(term.hash));
     last
 }
 
-/// The longest beginning of a word that is short enough.
-fn clipped(word: &str) -> &str {
+/// Truncates a word to [`MAX_WORD_BYTES`].
+fn clip_word(word: &str) -> &str {
     &word[..word.floor_char_boundary(MAX_WORD_BYTES)]
 }
 
-fn lower_into(lower: &mut String, text: &str) {
+fn lowercase_into(lower: &mut String, text: &str) {
     lower.clear();
     if text.is_ascii() {
         lower.push_str(text);
@@ -87,30 +88,30 @@ fn lower_into(lower: &mut String, text: &str) {
 }
 
 thread_local! {
-    static STEMS: RefCell<Stems> = RefCell::new(Stems::new());
+    static STEMS: RefCell<StemCache> = RefCell::new(StemCache::new());
 }
 
-/// Stems by Porter's second algorithm, which is slow enough to be worth a memory.
-struct Stems {
+/// A cache of stems. The Porter2 algorithm is slow enough to justify it.
+struct StemCache {
     stemmer: Stemmer,
     known: HashMap<Box<str>, u32>,
 }
 
-impl Stems {
+impl StemCache {
     fn new() -> Self {
         Self { stemmer: Stemmer::create(Algorithm::English), known: HashMap::new() }
     }
 
-    fn hash(&mut self, word: &str) -> u32 {
-        // A letter, or not English: its own stem.
+    fn stem_hash(&mut self, word: &str) -> u32 {
+        // Single letters and non-English words are not stemmed.
         if word.len() < 2 || !word.bytes().all(|byte| byte.is_ascii_lowercase()) {
-            return hash(word);
+            return hash_stem(word);
         }
         if let Some(&known) = self.known.get(word) {
             return known;
         }
-        let hash = hash(&self.stemmer.stem(abbreviation::long_form(word)));
-        if self.known.len() == REMEMBERED {
+        let hash = hash_stem(&self.stemmer.stem(abbreviation::long_form(word)));
+        if self.known.len() == MAX_CACHED_STEMS {
             self.known.clear();
         }
         self.known.insert(word.into(), hash);
@@ -118,8 +119,8 @@ impl Stems {
     }
 }
 
-/// FNV-1a, then mixed. It is stored in bags, so it must never change without a new analyser version.
-fn hash(stem: &str) -> u32 {
+/// Hashes a stem with FNV-1a and a final mix. Hashes are stored in bags, so a change requires a new `bag::VERSION`.
+fn hash_stem(stem: &str) -> u32 {
     let fnv = stem.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
     });
@@ -136,7 +137,7 @@ mod tests {
 
     fn terms(text: &str) -> Vec<(String, u32)> {
         let mut all = Vec::new();
-        each(text, |term| all.push((term.text.to_owned(), term.hash)));
+        for_each_term(text, |term| all.push((term.text.to_owned(), term.hash)));
         all
     }
 
@@ -145,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn an_identifier_gives_its_parts_and_itself() {
+    fn splits_identifiers_into_parts_and_whole() {
         let samples = [
             "parseHTTPRequest parse_http_request ParseHttpRequest PARSE_HTTP_REQUEST",
             "__init__ _private x i18n sha256 utf8Decode OAuth2Client v4",
@@ -158,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn styles_of_naming_and_endings_meet() {
+    fn naming_styles_and_inflections_are_equal() {
         let hashes = |text: &str| terms(text).into_iter().map(|(_, hash)| hash).collect::<Vec<_>>();
         assert_eq!(hashes("parseHTTPRequest"), hashes("parse_http_request"));
         assert_eq!(hashes("connections"), hashes("connection"));
@@ -168,17 +169,17 @@ mod tests {
     }
 
     #[test]
-    fn a_definition_is_found_by_its_last_part_in_any_style() {
-        assert_eq!(definition("Router::add_route"), definition("addRoute"));
-        assert_ne!(definition("Router::add_route"), definition("Router"));
-        assert_eq!(definition("::"), None);
+    fn definition_hash_uses_the_last_part_in_any_style() {
+        assert_eq!(definition_hash("Router::add_route"), definition_hash("addRoute"));
+        assert_ne!(definition_hash("Router::add_route"), definition_hash("Router"));
+        assert_eq!(definition_hash("::"), None);
         let mut words = Vec::new();
-        each("addRoute", |term| words.push(term.hash));
-        assert!(!words.contains(&definition("addRoute").unwrap()));
+        for_each_term("addRoute", |term| words.push(term.hash));
+        assert!(!words.contains(&definition_hash("addRoute").unwrap()));
     }
 
     #[test]
-    fn a_word_without_end_is_clipped() {
+    fn truncates_long_words() {
         let long = "a".repeat(100_000);
         assert_eq!(check(&long).len(), MAX_WORD_BYTES);
         assert_eq!(check(&"é".repeat(100_000)).len(), MAX_WORD_BYTES);
@@ -186,7 +187,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_gives_lower_case_words(text in "\\PC{0,80}") {
+        fn terms_of_any_text_are_alphanumeric(text in "\\PC{0,80}") {
             for (term, _) in terms(&text) {
                 prop_assert!(!term.is_empty());
                 prop_assert!(term.chars().all(char::is_alphanumeric), "{term:?}");
@@ -194,7 +195,7 @@ mod tests {
         }
 
         #[test]
-        fn what_lies_between_words_says_nothing(words in proptest::collection::vec("[a-zA-Z0-9_]{1,12}", 0..8)) {
+        fn separators_do_not_affect_terms(words in proptest::collection::vec("[a-zA-Z0-9_]{1,12}", 0..8)) {
             prop_assert_eq!(terms(&words.join(" ")), terms(&words.join("\n::-(\"")));
         }
     }

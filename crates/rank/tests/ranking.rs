@@ -1,134 +1,141 @@
 #![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
-//! A small project, and what is found in it: each rule of the ranking shows in a snapshot.
+//! Searches in a small project. Each ranking rule is visible in a snapshot.
 
 use std::fmt::Write;
 
 use insta::assert_snapshot;
-use rank::{Bag, Corpus, Document, Facts, Meaning, Postings, Query, Role, Search};
+use rank::{
+    DocumentCorpus, DocumentFacts, DocumentRole, HybridSearch, PostingIndex, RankDocument,
+    SearchQuery, SemanticScorer, TermBag,
+};
 
-struct Piece {
+struct SampleDocument {
     path: &'static str,
-    role: Role,
+    role: DocumentRole,
     symbols: &'static str,
     text: &'static str,
-    attention: f32,
-    /// A meaning in two dimensions; `None` for what is not yet embedded.
+    recency: f32,
+    /// A vector with two dimensions; `None` if not yet embedded.
     vector: Option<[f32; 2]>,
 }
 
-const fn piece(path: &'static str, symbols: &'static str, text: &'static str) -> Piece {
-    Piece { path, role: Role::Source, symbols, text, attention: 0.0, vector: None }
+const fn sample(path: &'static str, symbols: &'static str, text: &'static str) -> SampleDocument {
+    SampleDocument { path, role: DocumentRole::Source, symbols, text, recency: 0.0, vector: None }
 }
 
-const fn of_role(role: Role, piece: Piece) -> Piece {
-    Piece { role, ..piece }
+const fn with_role(role: DocumentRole, sample: SampleDocument) -> SampleDocument {
+    SampleDocument { role, ..sample }
 }
 
-const fn meaning(vector: [f32; 2], piece: Piece) -> Piece {
-    Piece { vector: Some(vector), ..piece }
+const fn with_vector(vector: [f32; 2], sample: SampleDocument) -> SampleDocument {
+    SampleDocument { vector: Some(vector), ..sample }
 }
 
-const PROJECT: [Piece; 14] = [
-    piece(
+const PROJECT: [SampleDocument; 14] = [
+    sample(
         "src/http/router.rs",
         "Router",
         "pub struct Router { table: Vec<Route> } // finds the handler of a request",
     ),
-    piece(
+    sample(
         "src/http/router.rs",
         "Router::add",
         "fn add(&mut self, route: Route) { self.table.push(route) }",
     ),
-    piece(
+    sample(
         "src/http/server.rs",
         "serve",
         "fn serve(router: Router) { loop { router.find(accept()) } }",
     ),
-    piece(
+    sample(
         "src/http/client.rs",
         "Client::retry",
         "fn retry(&self, request: Request) { backoff(); self.send(request) }",
     ),
-    piece(
+    sample(
         "src/jobs/backoff.rs",
         "wait",
         "fn wait(attempt: u32) { sleep(base * 2_u32.pow(attempt)) }",
     ),
-    piece(
+    sample(
         "src/jobs/queue.rs",
         "Queue",
         "struct Queue; // a failed job comes back later, up to five attempts",
     ),
-    of_role(
-        Role::Test,
-        piece(
+    with_role(
+        DocumentRole::Test,
+        sample(
             "tests/router.rs",
             "finds_the_handler",
             "fn finds_the_handler() { Router::new().find(request()) }",
         ),
     ),
-    of_role(
-        Role::Example,
-        piece(
+    with_role(
+        DocumentRole::Example,
+        sample(
             "examples/router.rs",
             "main",
             "fn main() { Router::new().add(route) } // finds the handler of a request",
         ),
     ),
-    of_role(
-        Role::Docs,
-        piece(
+    with_role(
+        DocumentRole::Docs,
+        sample(
             "docs/retry.md",
             "Retries",
             "A request that fails is sent again with exponential backoff.",
         ),
     ),
-    piece(
+    sample(
         "vendor/router.rs",
         "Router",
         "pub struct Router { table: Vec<Route> } // finds the handler of a request",
     ),
-    of_role(
-        Role::Record,
-        piece(
+    with_role(
+        DocumentRole::Record,
+        sample(
             "",
             "",
             "Decision: sessions live in httpOnly cookies, because tokens in local storage leak.",
         ),
     ),
-    of_role(Role::Record, piece("", "", "Rule: never log a token.")),
-    meaning(
+    with_role(DocumentRole::Record, sample("", "", "Rule: never log a token.")),
+    with_vector(
         [0.6, 0.8],
-        piece("src/auth/login.rs", "login", "fn login(user: &User) -> Cookie { sign(user.id) }"),
+        sample("src/auth/login.rs", "login", "fn login(user: &User) -> Cookie { sign(user.id) }"),
     ),
-    meaning(
+    with_vector(
         [1.0, 0.0],
-        piece("src/auth/hash.rs", "hash", "fn hash(password: &str) -> Digest { argon2(password) }"),
+        sample(
+            "src/auth/hash.rs",
+            "hash",
+            "fn hash(password: &str) -> Digest { argon2(password) }",
+        ),
     ),
 ];
 
-struct Project(Vec<Piece>);
+struct SampleCorpus(Vec<SampleDocument>);
 
-impl Corpus for Project {
-    fn facts(&self, id: u32) -> Facts<'_> {
-        let piece = &self.0[id as usize];
-        let in_file = (!piece.path.is_empty()).then_some(piece.path);
-        let first = self.0.iter().position(|other| other.path == piece.path);
-        let same = self.0.iter().position(|other| other.text == piece.text);
-        Facts {
+impl DocumentCorpus for SampleCorpus {
+    fn document_facts(&self, id: u32) -> DocumentFacts<'_> {
+        let sample = &self.0[id as usize];
+        let in_file = (!sample.path.is_empty()).then_some(sample.path);
+        let first = self.0.iter().position(|other| other.path == sample.path);
+        let same = self.0.iter().position(|other| other.text == sample.text);
+        DocumentFacts {
             file: in_file.and(first).map(|first| first as u32),
             path: in_file,
-            role: piece.role,
-            symbols: piece.symbols,
+            role: sample.role,
+            symbols: sample.symbols,
             content: same.unwrap() as u64,
-            attention: piece.attention,
+            recency: sample.recency,
         }
     }
 }
 
-struct Near<'a>(&'a Project, [f32; 2]);
+struct SampleVectors<'a>(&'a SampleCorpus, [f32; 2]);
 
-impl Meaning for Near<'_> {
+impl SemanticScorer for SampleVectors<'_> {
     fn nearest(&self, allowed: &(dyn Fn(u32) -> bool + Sync), k: usize) -> Vec<(u32, f32)> {
         let ids = (0..self.0.0.len() as u32).filter(|&id| allowed(id));
         let mut all: Vec<_> = ids.filter_map(|id| Some((id, self.similarity(id)?))).collect();
@@ -144,53 +151,56 @@ impl Meaning for Near<'_> {
 }
 
 fn search(
-    project: &Project,
+    project: &SampleCorpus,
     query: &str,
     vector: Option<[f32; 2]>,
     only: fn(u32) -> bool,
 ) -> String {
-    let mut postings = Postings::default();
-    for (id, piece) in project.0.iter().enumerate() {
-        let path = (!piece.path.is_empty()).then_some(piece.path);
-        let symbols: Vec<&str> = piece.symbols.lines().collect();
+    let mut postings = PostingIndex::default();
+    for (id, sample) in project.0.iter().enumerate() {
+        let path = (!sample.path.is_empty()).then_some(sample.path);
+        let symbols: Vec<&str> = sample.symbols.lines().collect();
         let document =
-            Document { text: piece.text, path, symbols: &symbols, prose: path.is_none() };
-        postings.insert(id as u32, &Bag::of(&document));
+            RankDocument { text: sample.text, path, symbols: &symbols, prose: path.is_none() };
+        postings.insert(id as u32, &TermBag::from_document(&document));
     }
-    let near = vector.map(|vector| Near(project, vector));
-    let meaning = near.as_ref().map(|near| near as &dyn Meaning);
-    let ranking =
-        Search { postings: &postings, meaning, corpus: project }.run(&Query::new(query), &only, 5);
-    let mut shown = format!("{query} ({} found)\n", ranking.total);
+    let near = vector.map(|vector| SampleVectors(project, vector));
+    let meaning = near.as_ref().map(|near| near as &dyn SemanticScorer);
+    let ranking = HybridSearch { postings: &postings, meaning, corpus: project }.run(
+        &SearchQuery::new(query),
+        &only,
+        5,
+    );
+    let mut text = format!("{query} ({} found)\n", ranking.total);
     for hit in ranking.hits {
-        let piece = &project.0[hit.id as usize];
-        let name = if piece.path.is_empty() { piece.text } else { piece.path };
+        let sample = &project.0[hit.id as usize];
+        let name = if sample.path.is_empty() { sample.text } else { sample.path };
         let why: Vec<String> = hit.why.iter().map(ToString::to_string).collect();
         writeln!(
-            shown,
+            text,
             "  {:.2} {:<20.20} {:<17} {}",
             hit.score,
             name,
-            piece.symbols,
+            sample.symbols,
             why.join("; ")
         )
         .unwrap();
     }
-    shown
+    text
 }
 
 fn check(queries: &[&str]) -> String {
-    let project = Project(PROJECT.into());
+    let project = SampleCorpus(PROJECT.into());
     queries.iter().map(|query| search(&project, query, None, |_| true)).collect()
 }
 
 #[test]
-fn a_definition_comes_before_its_mentions_and_copies_are_folded() {
+fn definitions_rank_before_mentions_and_copies_are_merged() {
     assert_snapshot!(check(&["Router", "Router::add", "retry()", "router"]));
 }
 
 #[test]
-fn words_find_code_records_and_files_by_their_names() {
+fn words_find_code_records_and_file_names() {
     assert_snapshot!(check(&[
         "how is the handler of a request found",
         "where do session tokens live?",
@@ -200,12 +210,12 @@ fn words_find_code_records_and_files_by_their_names() {
 }
 
 #[test]
-fn tests_and_examples_come_first_only_when_asked_for() {
+fn tests_and_examples_rank_first_only_if_requested() {
     assert_snapshot!(check(&["find the handler", "test that finds the handler", "router example"]));
 }
 
 #[test]
-fn a_query_that_nothing_answers_gets_low_scores_or_none() {
+fn unanswerable_query_gets_low_scores_or_no_hits() {
     assert_snapshot!(check(&[
         "quantum chromodynamics",
         "quantum chromodynamics request lattice",
@@ -214,29 +224,29 @@ fn a_query_that_nothing_answers_gets_low_scores_or_none() {
 }
 
 #[test]
-fn meaning_finds_what_no_word_does() {
-    let project = Project(PROJECT.into());
-    assert_snapshot!(search(&project, "authenticate somebody", Some([0.6, 0.8]), |_| true));
+fn vectors_find_documents_without_shared_words() {
+    let project = SampleCorpus(PROJECT.into());
+    assert_snapshot!(search(&project, "authenticate visitors", Some([0.6, 0.8]), |_| true));
 }
 
 #[test]
-fn attention_decides_between_equals() {
-    let mut pieces: Vec<Piece> = vec![
-        piece("src/a.rs", "", "parse the header line"),
-        piece("src/b.rs", "", "parse the header, line"),
+fn recency_breaks_ties() {
+    let mut samples: Vec<SampleDocument> = vec![
+        sample("src/a.rs", "", "parse the header line"),
+        sample("src/b.rs", "", "parse the header, line"),
     ];
-    let before = search(&Project(pieces), "parse header", None, |_| true);
-    pieces = vec![
-        piece("src/a.rs", "", "parse the header line"),
-        Piece { attention: 1.0, ..piece("src/b.rs", "", "parse the header, line") },
+    let before = search(&SampleCorpus(samples), "parse header", None, |_| true);
+    samples = vec![
+        sample("src/a.rs", "", "parse the header line"),
+        SampleDocument { recency: 1.0, ..sample("src/b.rs", "", "parse the header, line") },
     ];
-    let after = search(&Project(pieces), "parse header", None, |_| true);
+    let after = search(&SampleCorpus(samples), "parse header", None, |_| true);
     assert_snapshot!(before + &after);
 }
 
 #[test]
-fn what_is_not_allowed_is_not_there() {
-    let project = Project(PROJECT.into());
-    let only_records = |id| PROJECT[id as usize].role == Role::Record;
+fn disallowed_documents_are_not_returned() {
+    let project = SampleCorpus(PROJECT.into());
+    let only_records = |id| PROJECT[id as usize].role == DocumentRole::Record;
     assert_snapshot!(search(&project, "token router", Some([1.0, 0.0]), only_records));
 }

@@ -1,11 +1,11 @@
-//! Vectors of one byte for each dimension, against the same arithmetic in floating point.
+//! Compares vectors with one byte per dimension with the same arithmetic in floating point.
 
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
-use rank::vectors::Vectors;
+use rank::vectors::VectorIndex;
 
-/// Numbers that look random and are the same in every run.
+/// Deterministic pseudo-random numbers.
 fn numbers(seed: u64) -> impl Iterator<Item = f32> {
     let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
     std::iter::repeat_with(move || {
@@ -16,18 +16,18 @@ fn numbers(seed: u64) -> impl Iterator<Item = f32> {
     })
 }
 
-fn normalised(vector: Vec<f32>) -> Vec<f32> {
+fn normalize(vector: Vec<f32>) -> Vec<f32> {
     let length = dot(&vector, &vector).sqrt();
     vector.into_iter().map(|value| value / length).collect()
 }
 
-/// Vectors in clusters, as texts of one project are: neighbours that are hard to tell apart.
+/// Vectors in clusters, like the texts of one project, with neighbors that are hard to distinguish.
 fn documents(count: usize, dims: usize) -> Vec<Vec<f32>> {
     (0..count)
         .map(|n| {
-            let centre = numbers(1 + n as u64 % 10).take(dims);
+            let center = numbers(1 + n as u64 % 10).take(dims);
             let own = numbers(100 + n as u64);
-            normalised(centre.zip(own).map(|(centre, own)| centre + own * 0.7).collect())
+            normalize(center.zip(own).map(|(center, own)| center + own * 0.7).collect())
         })
         .collect()
 }
@@ -41,9 +41,9 @@ fn ids(found: &[(u32, f32)]) -> Vec<u32> {
 }
 
 #[test]
-fn one_byte_ranks_as_four_bytes_do() {
+fn quantized_ranking_matches_floating_point() {
     let documents = documents(3000, 384);
-    let mut vectors = Vectors::new(384);
+    let mut vectors = VectorIndex::new(384);
     for (id, document) in (0..).zip(&documents) {
         assert!(vectors.insert(id, document));
     }
@@ -53,24 +53,24 @@ fn one_byte_ranks_as_four_bytes_do() {
             (0..).zip(&documents).map(|(id, document)| (id, dot(query, document))).collect();
         exact.sort_by(|a, b| b.1.total_cmp(&a.1));
         let found = vectors.nearest(query, |_| true, 10);
-        assert_eq!(found[0].0, exact[0].0, "the document itself is the nearest");
+        assert_eq!(found[0].0, exact[0].0, "the document itself must be the nearest");
         for ((id, score), _) in found.iter().zip(&exact) {
             let truth = dot(query, &documents[*id as usize]);
-            assert!((score - truth).abs() < 0.002, "{score} is not near {truth}");
+            assert!((score - truth).abs() < 0.002, "{score} is too far from {truth}");
         }
         let right = ids(&exact[..10]);
         agreed += ids(&found).iter().filter(|id| right.contains(id)).count();
     }
-    assert!(agreed >= 297, "{agreed} of 300 are among the ten nearest in floating point");
+    assert!(agreed >= 297, "only {agreed} of 300 are among the ten nearest in floating point");
 }
 
 #[test]
-fn only_allowed_documents_are_found() {
-    let mut vectors = Vectors::new(64);
+fn returns_only_allowed_documents() {
+    let mut vectors = VectorIndex::new(64);
     for (id, document) in (0..).zip(documents(1500, 64)) {
         vectors.insert(id, &document);
     }
-    let query = normalised(numbers(5).take(64).collect());
+    let query = normalize(numbers(5).take(64).collect());
     let found = vectors.nearest(&query, |id| id % 7 == 3, 20);
     assert_eq!(found.len(), 20);
     assert!(found.iter().all(|(id, _)| id % 7 == 3));
@@ -82,10 +82,10 @@ fn only_allowed_documents_are_found() {
 }
 
 #[test]
-fn equal_documents_come_in_the_order_of_their_numbers() {
+fn equal_documents_are_ordered_by_id() {
     let query = [1.0, 0.0];
     for order in [[3, 1, 2], [2, 3, 1], [1, 2, 3]] {
-        let mut vectors = Vectors::new(2);
+        let mut vectors = VectorIndex::new(2);
         for id in order {
             vectors.insert(id, &query);
         }
@@ -93,16 +93,16 @@ fn equal_documents_come_in_the_order_of_their_numbers() {
     }
 }
 
-/// More rows than one thread looks at.
+/// Uses more rows than one thread scans.
 #[test]
-fn many_rows_give_what_each_alone_gives() {
+fn parallel_search_matches_single_similarities() {
     let dims = 8;
     let all = documents(100_000, dims);
-    let mut vectors = Vectors::new(dims);
+    let mut vectors = VectorIndex::new(dims);
     for (id, vector) in (0..).zip(&all) {
         vectors.insert(id, vector);
     }
-    let query = normalised(numbers(77).take(dims).collect());
+    let query = normalize(numbers(77).take(dims).collect());
     let odd = |id: u32| id % 2 == 1;
     let mut expected: Vec<(u32, f32)> = (0..100_000)
         .filter(|id| odd(*id))
@@ -114,28 +114,28 @@ fn many_rows_give_what_each_alone_gives() {
 }
 
 #[test]
-fn a_row_survives_the_disk_and_a_damaged_one_is_refused() {
-    let vector = normalised(numbers(3).take(384).collect());
-    let row = Vectors::row(&vector);
+fn encoded_vectors_roundtrip_and_corrupt_ones_are_rejected() {
+    let vector = normalize(numbers(3).take(384).collect());
+    let row = VectorIndex::encode_vector(&vector);
     assert_eq!(row.len(), 388);
-    let mut vectors = Vectors::new(384);
-    assert!(vectors.insert_row(7, &row));
+    let mut vectors = VectorIndex::new(384);
+    assert!(vectors.insert_encoded(7, &row));
     let kept = vectors.get(7).into_iter().flatten();
     assert!(kept.zip(&vector).all(|(kept, value)| (kept - value).abs() < 0.001));
 
-    let endless = [&f32::INFINITY.to_le_bytes()[..], &row[4..]].concat();
-    for damaged in [&row[..387], &[&row[..], &[0]].concat(), &[], &row[..3], &endless] {
-        assert!(!vectors.insert_row(8, damaged));
+    let infinite = [&f32::INFINITY.to_le_bytes()[..], &row[4..]].concat();
+    for corrupt in [&row[..387], &[&row[..], &[0]].concat(), &[], &row[..3], &infinite] {
+        assert!(!vectors.insert_encoded(8, corrupt));
     }
     assert_eq!(vectors.len(), 1);
 }
 
 #[test]
-fn no_sum_overflows_in_the_largest_models() {
+fn sums_do_not_overflow_with_many_dimensions() {
     for dims in [1, 384, 3072, 20_000] {
-        let vector = normalised(vec![1.0; dims]);
+        let vector = normalize(vec![1.0; dims]);
         let opposite: Vec<f32> = vector.iter().map(|value| -value).collect();
-        let mut vectors = Vectors::new(dims);
+        let mut vectors = VectorIndex::new(dims);
         vectors.insert(0, &vector);
         let [same, other] =
             [&vector, &opposite].map(|query| vectors.similarity(query, 0).unwrap_or(f32::NAN));
@@ -144,8 +144,8 @@ fn no_sum_overflows_in_the_largest_models() {
 }
 
 #[test]
-fn zeros_and_no_numbers_are_far_from_everything() {
-    let mut vectors = Vectors::new(3);
+fn zero_nan_and_infinite_vectors_match_nothing() {
+    let mut vectors = VectorIndex::new(3);
     vectors.insert(1, &[0.0; 3]);
     vectors.insert(2, &[f32::NAN; 3]);
     vectors.insert(4, &[f32::INFINITY, 0.0, 1.0]);
@@ -158,14 +158,14 @@ fn zeros_and_no_numbers_are_far_from_everything() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Whatever is added and removed, in whatever order: what is there is what a plain map would hold.
+    /// Random inserts and removals, in any order.
     #[test]
-    fn edits_leave_what_a_map_would_hold(edits in prop::collection::vec((0u32..12, 0u64..5, any::<bool>()), 0..60)) {
-        let mut vectors = Vectors::new(8);
+    fn edits_match_a_map(edits in prop::collection::vec((0u32..12, 0u64..5, any::<bool>()), 0..60)) {
+        let mut vectors = VectorIndex::new(8);
         let mut map = BTreeMap::new();
         for (id, seed, keep) in edits {
             if keep {
-                let vector = normalised(numbers(seed + 1).take(8).collect());
+                let vector = normalize(numbers(seed + 1).take(8).collect());
                 prop_assert!(vectors.insert(id, &vector));
                 map.insert(id, vector);
             } else {
@@ -173,7 +173,7 @@ proptest! {
             }
         }
         prop_assert_eq!(vectors.len(), map.len());
-        let query = normalised(numbers(9).take(8).collect());
+        let query = normalize(numbers(9).take(8).collect());
         let mut found = ids(&vectors.nearest(&query, |_| true, 20));
         found.sort_unstable();
         prop_assert_eq!(found, map.keys().copied().collect::<Vec<_>>());

@@ -1,20 +1,20 @@
-//! What an expression may use: variables, their fields, functions. Anything else is a mistake of the one who wrote it.
+//! Validates the variables, fields and functions that an expression uses; anything else is a configuration error.
 
 use cel::IdedExpr;
 use cel::common::ast::{CallExpr, operators};
 
-use crate::ast::{self, Path, Root, Step, Use};
-use crate::{On, RuleError, shape};
+use crate::ast::{self, ExpressionUse, FieldPath, PathStep, RuleVariable};
+use crate::{RuleError, RuleSubject, shape};
 
-const CALLER: [&str; 3] = ["principal", "client", "session"];
-pub(crate) const HINTS: [&str; 5] =
+const CALLER_FIELDS: [&str; 3] = ["principal", "client", "session"];
+pub(crate) const ANNOTATION_FIELDS: [&str; 5] =
     ["readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint", "title"];
 
-/// Names of types, for `type(x) == string`.
-const TYPES: [&str; 10] =
+/// Type names, for `type(x) == string`.
+const TYPE_NAMES: [&str; 10] =
     ["bool", "bytes", "double", "int", "list", "map", "null_type", "string", "type", "uint"];
 
-/// Functions: the name, and with how many arguments it is called alone and on a value.
+/// Known functions: name, argument count as a global function, argument count as a method.
 const FUNCTIONS: [(&str, Option<usize>, Option<usize>); 16] = [
     ("bool", Some(1), None),
     ("bytes", Some(1), None),
@@ -34,60 +34,74 @@ const FUNCTIONS: [(&str, Option<usize>, Option<usize>); 16] = [
     ("uint", Some(1), None),
 ];
 
-/// Functions that begin with `optional.`.
-const OPTIONAL: [(&str, usize); 3] = [("none", 0), ("of", 1), ("ofNonZeroValue", 1)];
+/// Functions of the `optional` namespace, with their argument counts.
+const OPTIONAL_FUNCTIONS: [(&str, usize); 3] = [("none", 0), ("of", 1), ("ofNonZeroValue", 1)];
 
-/// What the expression reads, if all that it uses exists and it is a condition.
-pub(crate) fn check(rule: &str, on: On, condition: &IdedExpr) -> Result<Vec<Path>, RuleError> {
+/// Returns the paths that the expression reads.
+///
+/// Errors if it uses an unknown name, field or function, or is not a condition.
+pub(crate) fn check_expression(
+    rule: &str,
+    on: RuleSubject,
+    condition: &IdedExpr,
+) -> Result<Vec<FieldPath>, RuleError> {
     let mut paths = Vec::new();
     let mut wrong = None;
-    ast::visit(condition, Vec::new(), &mut |used| {
-        let judged = match used {
-            Use::Path { path, .. } => judge(rule, on, &path).map(|()| paths.push(path)),
-            Use::Name(name) if TYPES.contains(&name) => Ok(()),
-            Use::Name(name) | Use::Struct(name) => Err(unknown(rule, on, name)),
-            Use::Call(call) => function(rule, call),
+    ast::visit_uses(condition, Vec::new(), &mut |used| {
+        let checked = match used {
+            ExpressionUse::Path { path, .. } => {
+                check_path(rule, on, &path).map(|()| paths.push(path))
+            }
+            ExpressionUse::Name(name) if TYPE_NAMES.contains(&name) => Ok(()),
+            ExpressionUse::Name(name) | ExpressionUse::Struct(name) => {
+                Err(unknown_name_error(rule, on, name))
+            }
+            ExpressionUse::Call(call) => check_function(rule, call),
         };
-        // The first mistake is the one to correct first.
-        if let (Err(error), None) = (judged, &wrong) {
+        // Only the first error is reported.
+        if let (Err(error), None) = (checked, &wrong) {
             wrong = Some(error);
         }
     });
     match wrong {
         Some(error) => Err(error),
-        None => shape::check(rule, condition).map(|()| paths),
+        None => shape::check_condition(rule, condition).map(|()| paths),
     }
 }
 
-fn unknown(rule: &str, on: On, name: &str) -> RuleError {
-    let known = Root::ALL.iter().filter(|root| on == On::Result || **root != Root::Result);
+fn unknown_name_error(rule: &str, on: RuleSubject, name: &str) -> RuleError {
+    let known = RuleVariable::ALL
+        .iter()
+        .filter(|root| on == RuleSubject::Result || **root != RuleVariable::Result);
     RuleError::UnknownName {
         rule: rule.into(),
         name: name.into(),
-        on: if on == On::Call { "calls" } else { "results" },
+        on: if on == RuleSubject::Call { "calls" } else { "results" },
         known: known.map(|root| root.name()).collect::<Vec<_>>().join(", "),
     }
 }
 
-/// Fields that no call can have, whichever tool it is for.
-fn judge(rule: &str, on: On, path: &Path) -> Result<(), RuleError> {
+/// Errors if no call of any tool can have this path.
+fn check_path(rule: &str, on: RuleSubject, path: &FieldPath) -> Result<(), RuleError> {
     let known: &[&str] = match path.root {
-        Root::Result if on == On::Call => return Err(unknown(rule, on, path.root.name())),
-        Root::Arguments | Root::Result => return Ok(()),
-        Root::Tool => &[],
-        Root::Caller => &CALLER,
-        Root::Annotations => &HINTS,
+        RuleVariable::Result if on == RuleSubject::Call => {
+            return Err(unknown_name_error(rule, on, path.root.name()));
+        }
+        RuleVariable::Arguments | RuleVariable::Result => return Ok(()),
+        RuleVariable::Tool => &[],
+        RuleVariable::Caller => &CALLER_FIELDS,
+        RuleVariable::Annotations => &ANNOTATION_FIELDS,
     };
     let (first, beyond) = match (path.root, path.steps.split_first()) {
-        (Root::Tool, _) => (None, path.steps.first()),
+        (RuleVariable::Tool, _) => (None, path.steps.first()),
         (_, Some((first, rest))) => (Some(first), rest.first()),
         (_, None) => (None, None),
     };
     let unknown_field = match first {
-        Some(Step::Field(field)) if !known.contains(&field.as_str()) => Some(field.clone()),
-        Some(Step::Index(number)) => Some(number.to_string()),
-        // A macro goes through the keys, and a computed key may be any.
-        Some(Step::Field(_) | Step::Each) | None => None,
+        Some(PathStep::Field(field)) if !known.contains(&field.as_str()) => Some(field.clone()),
+        Some(PathStep::Index(number)) => Some(number.to_string()),
+        // A macro iterates over all keys, and a computed key can be any of them.
+        Some(PathStep::Field(_) | PathStep::Each) | None => None,
     };
     if let Some(field) = unknown_field {
         let (of, known) = (path.root.name(), known.join(", "));
@@ -97,7 +111,7 @@ fn judge(rule: &str, on: On, path: &Path) -> Result<(), RuleError> {
         None => Ok(()),
         Some(_) => {
             let part = |steps: usize| {
-                Path { steps: path.steps[..steps].to_vec(), ..path.clone() }.to_string()
+                FieldPath { steps: path.steps[..steps].to_vec(), ..path.clone() }.to_string()
             };
             let taken = usize::from(first.is_some());
             Err(RuleError::NoFields { rule: rule.into(), path: part(taken + 1), of: part(taken) })
@@ -105,14 +119,17 @@ fn judge(rule: &str, on: On, path: &Path) -> Result<(), RuleError> {
     }
 }
 
-fn function(rule: &str, call: &CallExpr) -> Result<(), RuleError> {
+/// Errors if the function does not exist or is called in another form or with another number of arguments.
+fn check_function(rule: &str, call: &CallExpr) -> Result<(), RuleError> {
     let CallExpr { func_name: name, target, args } = call;
-    // What an operator or a macro became: the parser makes no others.
+    // Names that the parser generates for operators and macros.
     let operator = name.contains('_') && !name.chars().any(char::is_alphanumeric);
     let operator = operator || name.starts_with('@') || name == operators::LOGICAL_NOT;
     let known = match target {
-        Some(target) if ast::is_namespace(target) => OPTIONAL.contains(&(name, args.len())),
-        // `x.optMap(y, …)` makes calls of `value`, too.
+        Some(target) if ast::is_optional_namespace(target) => {
+            OPTIONAL_FUNCTIONS.contains(&(name, args.len()))
+        }
+        // `x.optMap(y, …)` expands to calls of `value`.
         Some(_) if name == "value" => args.is_empty(),
         Some(_) => FUNCTIONS.iter().any(|(known, _, on)| known == name && *on == Some(args.len())),
         None if operator => true,
@@ -121,7 +138,7 @@ fn function(rule: &str, call: &CallExpr) -> Result<(), RuleError> {
         }
     };
     let function = match target {
-        Some(target) if ast::is_namespace(target) => format!("optional.{name}"),
+        Some(target) if ast::is_optional_namespace(target) => format!("optional.{name}"),
         _ => name.clone(),
     };
     known.then_some(()).ok_or(RuleError::UnknownFunction { rule: rule.into(), function })

@@ -1,8 +1,8 @@
 //! The verdict on one call or one result.
 //!
-//! Globs are looked at before anything is converted: a call that no rule is for costs no allocation. `&&`, `||`, `!`,
-//! `?:`, `exists` and `all` are taken apart here rather than by CEL, which reports one error where several happened: an
-//! argument that is absent must not hide another that cannot be judged.
+//! Globs are matched before any value is converted, so a call without a matching rule costs no allocation. `&&`, `||`,
+//! `!`, `?:`, `exists` and `all` are evaluated here rather than by CEL. CEL reports only one of several errors, and an
+//! absent argument must not hide another one that cannot be evaluated.
 
 use std::sync::Arc;
 
@@ -12,45 +12,47 @@ use cel::{Context, ExecutionError, Value as Cel};
 use contract::{CallPolicy, PolicySubject, PolicyVerdict};
 use serde_json::Value;
 
-use crate::ast::{self, Bound, Fold, Root, Step};
-use crate::{Compiled, Effect, On, Rules, absent, value};
+use crate::ast::{self, MacroBindings, PathStep, QuantifierExpr, RuleVariable};
+use crate::{CompiledRule, RuleEffect, RuleSubject, Rules, absent, value};
 
 impl CallPolicy for Rules {
     fn on_call(&self, subject: &PolicySubject<'_>) -> PolicyVerdict {
-        self.verdict(On::Call, subject, None)
+        self.decide_verdict(RuleSubject::Call, subject, None)
     }
 
     fn on_result(&self, subject: &PolicySubject<'_>, result: &Value) -> PolicyVerdict {
-        self.verdict(On::Result, subject, Some(result))
+        self.decide_verdict(RuleSubject::Result, subject, Some(result))
     }
 }
 
 impl Rules {
-    fn verdict(
+    /// Returns the verdict of the first rule that matches, or `Allow` if none does.
+    fn decide_verdict(
         &self,
-        on: On,
+        on: RuleSubject,
         subject: &PolicySubject<'_>,
         result: Option<&Value>,
     ) -> PolicyVerdict {
-        let mut scene = None;
-        for rule in self.rules.iter().filter(|rule| rule.on == on && rule.is_for(subject.tool)) {
-            let scene = scene.get_or_insert_with(|| Scene {
+        let mut evaluation = None;
+        for rule in self.rules.iter().filter(|rule| rule.on == on && rule.applies_to(subject.tool))
+        {
+            let evaluation = evaluation.get_or_insert_with(|| CallEvaluation {
                 context: Context::with_env(Arc::clone(&self.env)),
                 bound: Vec::new(),
                 subject,
                 result,
             });
-            match scene.judge(rule) {
-                Truth::True => {
+            match evaluation.evaluate_rule(rule) {
+                ConditionOutcome::True => {
                     let (rule, effect) = (Arc::clone(&rule.name), rule.effect);
                     return match effect {
-                        Effect::Allow => PolicyVerdict::Allow,
-                        Effect::Approve => PolicyVerdict::Approve { rule },
-                        Effect::Deny => PolicyVerdict::Deny { rule, reason: None },
+                        RuleEffect::Allow => PolicyVerdict::Allow,
+                        RuleEffect::Approve => PolicyVerdict::Approve { rule },
+                        RuleEffect::Deny => PolicyVerdict::Deny { rule, reason: None },
                     };
                 }
-                Truth::False | Truth::Unknown => {}
-                Truth::Broken(why) => {
+                ConditionOutcome::False | ConditionOutcome::Unknown => {}
+                ConditionOutcome::Failed(why) => {
                     let reason = format!("rule `{}` could not be evaluated: {why}", rule.name);
                     return PolicyVerdict::Deny {
                         rule: Arc::clone(&rule.name),
@@ -63,119 +65,131 @@ impl Rules {
     }
 }
 
-enum Truth {
+/// The result of a condition, in three-valued logic plus errors.
+enum ConditionOutcome {
     True,
     False,
-    /// Something that is read is not there.
+    /// A value that the condition reads is absent.
     Unknown,
-    /// Could not be judged, with the reason.
-    Broken(String),
+    /// The condition could not be evaluated, with the reason.
+    Failed(String),
 }
 
-impl From<bool> for Truth {
+impl From<bool> for ConditionOutcome {
     fn from(truth: bool) -> Self {
         if truth { Self::True } else { Self::False }
     }
 }
 
-impl Truth {
-    /// Of two conditions in `&&` or `||`, neither of which decides alone.
-    fn undecided(self, other: Self) -> Self {
+impl ConditionOutcome {
+    /// Combines two operands of `&&` or `||`, neither of which decides alone.
+    fn combine_undecided(self, other: Self) -> Self {
         match (self, other) {
-            (Self::Broken(why), _) | (_, Self::Broken(why)) => Self::Broken(why),
+            (Self::Failed(why), _) | (_, Self::Failed(why)) => Self::Failed(why),
             (Self::Unknown, _) | (_, Self::Unknown) => Self::Unknown,
             (_, other) => other,
         }
     }
 }
 
-/// What names stand for at some place in a condition.
-struct Scope<'s, 'e, 'v> {
+/// The variables and bound names at one point of a condition.
+struct EvaluationScope<'s, 'e, 'v> {
     context: &'s Context<'s, 'v>,
-    bound: Bound<'e>,
+    bound: MacroBindings<'e>,
 }
 
-/// One call, with its values as far as rules have asked for them.
-struct Scene<'a> {
+/// The evaluation of rules on one call; each variable is converted when a rule first reads it.
+struct CallEvaluation<'a> {
     context: Context<'a, 'a>,
-    bound: Vec<Root>,
+    bound: Vec<RuleVariable>,
     subject: &'a PolicySubject<'a>,
     result: Option<&'a Value>,
 }
 
-impl<'a> Scene<'a> {
-    fn judge(&mut self, rule: &Compiled) -> Truth {
-        for root in Root::ALL.into_iter().filter(|root| rule.reads(*root)) {
+impl<'a> CallEvaluation<'a> {
+    fn evaluate_rule(&mut self, rule: &CompiledRule) -> ConditionOutcome {
+        for root in RuleVariable::ALL.into_iter().filter(|root| rule.reads_variable(*root)) {
             if !self.bound.contains(&root) {
-                self.bind(root);
+                self.bind_variable(root);
             }
         }
-        let scope = Scope { context: &self.context, bound: Vec::new() };
-        self.truth(&rule.condition, &scope)
+        let scope = EvaluationScope { context: &self.context, bound: Vec::new() };
+        self.evaluate_condition(&rule.condition, &scope)
     }
 
-    fn bind(&mut self, root: Root) {
+    fn bind_variable(&mut self, root: RuleVariable) {
         let PolicySubject { tool, arguments, caller, annotations } = *self.subject;
         let value = match root {
-            Root::Tool => value::of_text(tool),
-            Root::Arguments => value::of(arguments),
-            Root::Caller => value::of_caller(caller),
-            Root::Annotations => value::of_annotations(annotations),
-            // A rule on calls that reads it does not compile.
-            Root::Result => value::of(self.result.unwrap_or(&Value::Null)),
+            RuleVariable::Tool => value::text_to_cel(tool),
+            RuleVariable::Arguments => value::value_to_cel(arguments),
+            RuleVariable::Caller => value::caller_to_cel(caller),
+            RuleVariable::Annotations => value::annotations_to_cel(annotations),
+            // A rule on calls that reads `result` does not compile.
+            RuleVariable::Result => value::value_to_cel(self.result.unwrap_or(&Value::Null)),
         };
         self.context.add_variable_as_val(root.name(), value);
         self.bound.push(root);
     }
 
-    fn truth<'e>(&self, expr: &'e IdedExpr, scope: &Scope<'_, 'e, 'a>) -> Truth {
-        use Truth::{False, True};
-        if let Some(fold) = Fold::of(expr) {
-            return self.fold(&fold, scope);
+    fn evaluate_condition<'e>(
+        &self,
+        expr: &'e IdedExpr,
+        scope: &EvaluationScope<'_, 'e, 'a>,
+    ) -> ConditionOutcome {
+        use ConditionOutcome::{False, True};
+        if let Some(fold) = QuantifierExpr::from_expression(expr) {
+            return self.evaluate_quantifier(&fold, scope);
         }
-        let Expr::Call(call) = &expr.expr else { return self.leaf(expr, scope) };
+        let Expr::Call(call) = &expr.expr else { return self.evaluate_leaf(expr, scope) };
         match (call.func_name.as_str(), &call.args[..]) {
-            (operators::LOGICAL_NOT, [operand]) => match self.truth(operand, scope) {
+            (operators::LOGICAL_NOT, [operand]) => match self.evaluate_condition(operand, scope) {
                 True => False,
                 False => True,
                 other => other,
             },
-            (operators::LOGICAL_AND, [left, right]) => match self.truth(left, scope) {
+            (operators::LOGICAL_AND, [left, right]) => match self.evaluate_condition(left, scope) {
                 False => False,
-                left => match self.truth(right, scope) {
+                left => match self.evaluate_condition(right, scope) {
                     False => False,
-                    right => left.undecided(right),
+                    right => left.combine_undecided(right),
                 },
             },
-            (operators::LOGICAL_OR, [left, right]) => match self.truth(left, scope) {
+            (operators::LOGICAL_OR, [left, right]) => match self.evaluate_condition(left, scope) {
                 True => True,
-                left => match self.truth(right, scope) {
+                left => match self.evaluate_condition(right, scope) {
                     True => True,
-                    right => left.undecided(right),
+                    right => left.combine_undecided(right),
                 },
             },
             (operators::CONDITIONAL, [condition, then, otherwise]) => {
-                match self.truth(condition, scope) {
-                    True => self.truth(then, scope),
-                    False => self.truth(otherwise, scope),
+                match self.evaluate_condition(condition, scope) {
+                    True => self.evaluate_condition(then, scope),
+                    False => self.evaluate_condition(otherwise, scope),
                     other => other,
                 }
             }
-            _ => self.leaf(expr, scope),
+            _ => self.evaluate_leaf(expr, scope),
         }
     }
 
-    fn fold<'e>(&self, fold: &Fold<'e>, scope: &Scope<'_, 'e, 'a>) -> Truth {
+    fn evaluate_quantifier<'e>(
+        &self,
+        fold: &QuantifierExpr<'e>,
+        scope: &EvaluationScope<'_, 'e, 'a>,
+    ) -> ConditionOutcome {
         let range = match Cel::resolve_val(fold.range, scope.context) {
             Ok(range) => range,
-            Err(error) => return self.failed(fold.range, &error, scope),
+            Err(error) => return self.classify_error(fold.range, &error, scope),
         };
         let Some(elements) = range.as_iterable() else {
-            return Truth::Broken(format!("expected a list, found {}", range.get_type().name()));
+            return ConditionOutcome::Failed(format!(
+                "expected a list, found {}",
+                range.get_type().name()
+            ));
         };
-        let path = ast::path(fold.range, scope.bound.clone());
+        let path = ast::resolve_path(fold.range, scope.bound.clone());
         let mut elements = elements.iter();
-        let mut truth = Truth::from(!fold.decisive);
+        let mut truth = ConditionOutcome::from(!fold.decisive);
         let mut number = 0;
         while let Some(element) = elements.next() {
             let mut context = scope.context.new_inner_scope();
@@ -183,58 +197,70 @@ impl<'a> Scene<'a> {
             let mut bound = scope.bound.clone();
             bound.push((
                 fold.element,
-                path.clone().map(|path| path.then(Step::Index(number), false)),
+                path.clone().map(|path| path.with_step(PathStep::Index(number), false)),
             ));
-            match self.truth(fold.condition, &Scope { context: &context, bound }) {
-                Truth::True if fold.decisive => return Truth::True,
-                Truth::False if !fold.decisive => return Truth::False,
-                other => truth = truth.undecided(other),
+            match self
+                .evaluate_condition(fold.condition, &EvaluationScope { context: &context, bound })
+            {
+                ConditionOutcome::True if fold.decisive => return ConditionOutcome::True,
+                ConditionOutcome::False if !fold.decisive => return ConditionOutcome::False,
+                other => truth = truth.combine_undecided(other),
             }
             number += 1;
         }
         truth
     }
 
-    fn leaf<'e>(&self, expr: &'e IdedExpr, scope: &Scope<'_, 'e, 'a>) -> Truth {
+    fn evaluate_leaf<'e>(
+        &self,
+        expr: &'e IdedExpr,
+        scope: &EvaluationScope<'_, 'e, 'a>,
+    ) -> ConditionOutcome {
         match Cel::resolve_val(expr, scope.context) {
             Ok(value) => match value.downcast_ref::<CelBool>() {
                 Some(truth) => (*truth.inner()).into(),
-                None => Truth::Broken(format!(
-                    "the condition is of the type {}, neither true nor false",
+                None => ConditionOutcome::Failed(format!(
+                    "expected a boolean condition, found {}",
                     value.get_type().name()
                 )),
             },
-            Err(error) => self.failed(expr, &error, scope),
+            Err(error) => self.classify_error(expr, &error, scope),
         }
     }
 
-    fn failed<'e>(
+    /// Returns `Unknown` if an absent value explains the error, and the error otherwise.
+    fn classify_error<'e>(
         &self,
         expr: &'e IdedExpr,
         error: &ExecutionError,
-        scope: &Scope<'_, 'e, 'a>,
-    ) -> Truth {
+        scope: &EvaluationScope<'_, 'e, 'a>,
+    ) -> ConditionOutcome {
         match error {
             ExecutionError::NoSuchKey(_) | ExecutionError::IndexOutOfBounds(_)
-                if absent::explains(expr, &scope.bound, self.subject, self.result) =>
+                if absent::is_explained_by_absence(
+                    expr,
+                    &scope.bound,
+                    self.subject,
+                    self.result,
+                ) =>
             {
-                Truth::Unknown
+                ConditionOutcome::Unknown
             }
-            error => Truth::Broken(reason(error)),
+            error => ConditionOutcome::Failed(describe_error(error)),
         }
     }
 }
 
-/// What went wrong, without values: they may be the very thing that must not be seen.
-fn reason(error: &ExecutionError) -> String {
+/// Describes an evaluation error without any values, because they may be secret.
+fn describe_error(error: &ExecutionError) -> String {
     match error {
         ExecutionError::NoSuchOverload(overload) => {
             let types = overload.argument_types().join(", ");
             format!("`{}` does not apply to ({types})", overload.function())
         }
         ExecutionError::UnexpectedType { got, want } => format!("expected {want}, found {got}"),
-        ExecutionError::NoSuchKey(_) => "an element lacks a field".to_owned(),
-        ExecutionError::IndexOutOfBounds(_) => "there are fewer elements".to_owned(),
+        ExecutionError::NoSuchKey(_) => "missing field".to_owned(),
+        ExecutionError::IndexOutOfBounds(_) => "index out of bounds".to_owned(),
         ExecutionError::UnsupportedBinaryOperator(operator, ..) => {
             format!("`{operator}` does not apply to these values")
         }
@@ -242,7 +268,7 @@ fn reason(error: &ExecutionError) -> String {
         ExecutionError::DivisionByZero(_) | ExecutionError::RemainderByZero(_) => {
             "division by zero".to_owned()
         }
-        ExecutionError::Overflow(..) => "a number is too large".to_owned(),
-        _ => "its values do not fit together".to_owned(),
+        ExecutionError::Overflow(..) => "integer overflow".to_owned(),
+        _ => "incompatible values".to_owned(),
     }
 }

@@ -1,34 +1,36 @@
-//! Rules on calls and results, in CEL: what an operator allows, denies, or wants a person to approve.
+//! CEL rules on calls and results: an operator allows, denies, or requires approval.
 //!
-//! This crate owns the rules and their verdicts. It is pure: it reads no files, and whoever runs calls asks it before and
-//! after, through [`contract::CallPolicy`]. Start reading at [`Rules`].
+//! This crate owns the rules and their verdicts. It is pure and reads no files. The pipeline consults it before and
+//! after a call, through [`contract::CallPolicy`]. Start reading at [`Rules`].
 //!
-//! # What a rule sees
+//! # Variables
 //!
-//! `tool`, the name in the catalog; `arguments`, as they were validated; `caller` with `principal` and, where there is one,
-//! `client` and `session`; `annotations`, the hints of the tool, where a missing hint has the value that MCP gives it
-//! (not read-only, destructive, not idempotent, open world); and, for a rule on results, `result`, the structured content.
+//! - `tool`: the name in the catalog.
+//! - `arguments`: the validated arguments.
+//! - `caller`: `principal` and, if known, `client` and `session`.
+//! - `annotations`: the hints of the tool. A missing hint has its MCP default (not read-only, destructive, not
+//!   idempotent, open world).
+//! - `result`: the structured content, for rules on results only.
 //!
-//! # Which rule decides
+//! # Order
 //!
-//! The first that matches, in the order of the file. If none does, the call is allowed; a last rule with
-//! `effect = "deny"` and `when = "true"` turns that around.
+//! The first matching rule decides, in the order of the file. If no rule matches, the call is allowed. To deny by
+//! default, add a last rule with `effect = "deny"` and `when = "true"`.
 //!
-//! # What is refused before it can decide anything
+//! # Errors in rules
 //!
-//! An expression that does not parse, is not a condition, or uses a name, function or field that cannot exist, is an
-//! error of the configuration ([`Rules::compile`]); so is an argument that no tool has ([`Rules::check_against`], which
-//! needs the contracts and is therefore a step of its own). A mistyped name must never become a rule that silently
-//! matches nothing or denies everything.
+//! [`Rules::compile`] rejects an expression that does not parse, is not a condition, or uses a name, function or field
+//! that cannot exist. [`Rules::check_against`] also rejects arguments that no tool declares; it is a separate step
+//! because it needs the contracts. A mistyped name must never become a rule that silently matches nothing or denies
+//! everything.
 //!
-//! # When an expression cannot be evaluated
+//! # Evaluation errors
 //!
-//! - It reads something that is not there, such as an optional argument that the caller left out: that condition is
-//!   unknown. `unknown || true` is true, `unknown && false` is false, and a rule that stays unknown does not match. So
-//!   `arguments.path.startsWith("/etc")` says nothing about a call without a path; `!has(arguments.path)` does.
-//! - Anything else (a number compared with a text, an index into a number, an element that `filter` cannot judge): the
-//!   call is denied, whatever the rule's effect is, with a reason that names the rule and no value. What cannot be
-//!   judged must not pass, and must not look like a decision either.
+//! - A condition that reads an absent value, such as an omitted optional argument, is unknown. `unknown || true` is
+//!   true, `unknown && false` is false, and a rule that stays unknown does not match. For example,
+//!   `arguments.path.startsWith("/etc")` does not match a call without a path; `!has(arguments.path)` does.
+//! - Any other error (a number compared with a string, an index into a number, an element that `filter` cannot
+//!   evaluate) denies the call, regardless of the effect of the rule. The reason names the rule and contains no values.
 
 mod absent;
 mod ast;
@@ -46,62 +48,63 @@ use cel::{Env, IdedExpr};
 use globset::{Glob, GlobSet, GlobSetBuilder};
 use serde::{Deserialize, Serialize};
 
-use ast::{Path, Root};
+use ast::{FieldPath, RuleVariable};
 pub use error::RuleError;
 
-/// Longer expressions are not written by hand, and nobody could read them.
-pub const MAX_EXPRESSION: usize = 4096;
+/// Maximum size of an expression in bytes; longer ones are not written or reviewed by hand.
+pub const MAX_EXPRESSION_BYTES: usize = 4096;
 
-/// What a matching rule does.
+/// The effect of a matching rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Effect {
+pub enum RuleEffect {
     Deny,
     Approve,
     Allow,
 }
 
-/// When a rule is asked.
+/// The subject of a rule: calls or results.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum On {
-    /// Before the call runs.
+pub enum RuleSubject {
+    /// Evaluated before the call runs.
     #[default]
     Call,
-    /// When there is an answer, before anybody sees it.
+    /// Evaluated on the result, before it is returned to the caller.
     Result,
 }
 
-/// A rule as it is written.
+/// A rule as written in the configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Rule {
+pub struct RuleDefinition {
     pub name: String,
-    pub effect: Effect,
-    pub on: On,
-    /// Globs over catalog names; none means every tool.
+    pub effect: RuleEffect,
+    pub on: RuleSubject,
+    /// Globs over catalog names; empty for every tool.
     pub tools: Vec<String>,
-    /// The condition, in CEL.
+    /// The condition, a CEL expression.
     pub when: String,
 }
 
-/// Rules that compiled, in their order.
+/// Compiled rules, in the order of the configuration.
 #[derive(Clone)]
 pub struct Rules {
-    rules: Vec<Compiled>,
+    rules: Vec<CompiledRule>,
     env: Arc<Env>,
 }
 
+/// A rule with its compiled globs and condition.
 #[derive(Clone)]
-struct Compiled {
+struct CompiledRule {
     name: Arc<str>,
-    effect: Effect,
-    on: On,
+    effect: RuleEffect,
+    on: RuleSubject,
     globs: Vec<String>,
-    /// None where the rule is for every tool.
+    /// `None` if the rule applies to every tool.
     tools: Option<GlobSet>,
     condition: Arc<IdedExpr>,
-    /// What the condition reads, to be checked against contracts.
-    paths: Vec<Path>,
+    /// Paths that the condition reads, to be checked against contracts.
+    paths: Vec<FieldPath>,
 }
 
 impl std::fmt::Debug for Rules {
@@ -112,68 +115,71 @@ impl std::fmt::Debug for Rules {
 
 impl Default for Rules {
     fn default() -> Self {
-        Self { rules: Vec::new(), env: Arc::new(pattern::environment()) }
+        Self { rules: Vec::new(), env: Arc::new(pattern::build_environment()) }
     }
 }
 
 impl Rules {
-    /// Compiles rules in their order; the first that is wrong is the error.
-    pub fn compile(rules: Vec<Rule>) -> Result<Self, RuleError> {
+    /// Compiles rules in order; returns the first error.
+    pub fn compile(rules: Vec<RuleDefinition>) -> Result<Self, RuleError> {
         let mut all = Self::default();
         for rule in rules {
             if all.rules.iter().any(|other| *other.name == *rule.name) {
                 return Err(RuleError::Duplicate { rule: rule.name });
             }
-            all.rules.push(compile(rule, &all.env)?);
+            all.rules.push(compile_rule(rule, &all.env)?);
         }
         Ok(all)
     }
 
+    /// Returns true if there are no rules.
     pub fn is_empty(&self) -> bool {
         self.rules.is_empty()
     }
 
-    /// The names of the rules, in their order.
+    /// Returns the names of the rules, in order.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.rules.iter().map(|rule| &*rule.name)
     }
 
-    /// True if a rule may have something to say about this tool's calls or results.
-    pub fn concerns(&self, on: On, tool: &str) -> bool {
-        self.rules.iter().any(|rule| rule.on == on && rule.is_for(tool))
+    /// Returns true if at least one rule applies to the calls or results of this tool.
+    pub fn has_rule_for(&self, on: RuleSubject, tool: &str) -> bool {
+        self.rules.iter().any(|rule| rule.on == on && rule.applies_to(tool))
     }
 
-    /// What is wrong with the rules, now that the tools are known: fields that no tool has, globs that match none.
+    /// Returns the errors that need the tools to detect: fields that no tool declares, and globs that match no tool.
     pub fn check_against(&self, tools: &[(&str, &contract::Contract)]) -> Vec<RuleError> {
-        self.rules.iter().flat_map(|rule| schema::check(rule, tools)).collect()
+        self.rules.iter().flat_map(|rule| schema::check_against_contracts(rule, tools)).collect()
     }
 }
 
-impl Compiled {
-    fn is_for(&self, tool: &str) -> bool {
+impl CompiledRule {
+    fn applies_to(&self, tool: &str) -> bool {
         self.tools.as_ref().is_none_or(|globs| globs.is_match(tool))
     }
 
-    fn reads(&self, root: Root) -> bool {
+    fn reads_variable(&self, root: RuleVariable) -> bool {
         self.paths.iter().any(|path| path.root == root)
     }
 }
 
-fn compile(rule: Rule, env: &Env) -> Result<Compiled, RuleError> {
-    let Rule { name, effect, on, tools: globs, when } = rule;
-    if when.len() > MAX_EXPRESSION {
+fn compile_rule(rule: RuleDefinition, env: &Env) -> Result<CompiledRule, RuleError> {
+    let RuleDefinition { name, effect, on, tools: globs, when } = rule;
+    if when.len() > MAX_EXPRESSION_BYTES {
         return Err(RuleError::TooLong { rule: name, bytes: when.len() });
     }
-    let tools = globset(&name, &globs)?;
-    let program = env.compile(&when).map_err(|errors| RuleError::syntax(&name, &errors))?;
+    let tools = compile_globs(&name, &globs)?;
+    let program =
+        env.compile(&when).map_err(|errors| RuleError::from_parse_errors(&name, &errors))?;
     let mut condition = program.expression().clone();
-    let paths = check::check(&name, on, &condition)?;
-    pattern::prepare(&name, &mut condition)?;
+    let paths = check::check_expression(&name, on, &condition)?;
+    pattern::prepare_patterns(&name, &mut condition)?;
     let condition = Arc::new(condition);
-    Ok(Compiled { name: name.into(), effect, on, globs, tools, condition, paths })
+    Ok(CompiledRule { name: name.into(), effect, on, globs, tools, condition, paths })
 }
 
-fn globset(rule: &str, globs: &[String]) -> Result<Option<GlobSet>, RuleError> {
+/// Returns `None` if there are no globs, which means every tool.
+fn compile_globs(rule: &str, globs: &[String]) -> Result<Option<GlobSet>, RuleError> {
     if globs.is_empty() {
         return Ok(None);
     }

@@ -1,20 +1,24 @@
-//! Rules against contracts: a field that none of a rule's tools declares cannot exist, so the rule is a mistake.
+//! Checks rules against contracts: a rule must not read a field that none of its tools declares.
 //!
-//! A schema that leaves its fields open and names none says nothing about them, and nothing is held against it.
+//! A schema that allows additional fields and declares none accepts every path.
 
 use contract::Contract;
 use serde_json::Value;
 
-use crate::ast::{Path, Root, Step};
-use crate::{Compiled, RuleError};
+use crate::ast::{FieldPath, PathStep, RuleVariable};
+use crate::{CompiledRule, RuleError};
 
-/// Schemas may refer to themselves.
+/// Maximum schema depth that is followed; schemas can be recursive.
 const MAX_DEPTH: usize = 32;
-/// Tools that an error names.
+/// Maximum tools that an error names.
 const MAX_NAMED: usize = 3;
 
-pub(crate) fn check(rule: &Compiled, tools: &[(&str, &Contract)]) -> Vec<RuleError> {
-    let tools: Vec<_> = tools.iter().filter(|(name, _)| rule.is_for(name)).collect();
+/// Returns an error for each path that no matching tool declares, and a warning if no tool matches.
+pub(crate) fn check_against_contracts(
+    rule: &CompiledRule,
+    tools: &[(&str, &Contract)],
+) -> Vec<RuleError> {
+    let tools: Vec<_> = tools.iter().filter(|(name, _)| rule.applies_to(name)).collect();
     if tools.is_empty() {
         if rule.tools.is_none() {
             return Vec::new();
@@ -22,30 +26,34 @@ pub(crate) fn check(rule: &Compiled, tools: &[(&str, &Contract)]) -> Vec<RuleErr
         let globs: Vec<_> = rule.globs.iter().map(|glob| format!("`{glob}`")).collect();
         return vec![RuleError::NoTool { rule: rule.name.to_string(), globs: globs.join(", ") }];
     }
-    let mut wrong: Vec<RuleError> = Vec::new();
+    let mut errors: Vec<RuleError> = Vec::new();
     let mut seen = Vec::new();
     for path in &rule.paths {
         let schema = |contract: &Contract| match path.root {
-            Root::Arguments => Some(may_exist(contract.input.as_value(), &path.steps)),
-            // Without a schema of its output a tool may answer anything.
-            Root::Result => Some(
+            RuleVariable::Arguments => Some(path_may_exist(contract.input.as_value(), &path.steps)),
+            // A tool without an output schema can return anything.
+            RuleVariable::Result => Some(
                 contract
                     .output
                     .as_ref()
-                    .is_none_or(|schema| may_exist(schema.as_value(), &path.steps)),
+                    .is_none_or(|schema| path_may_exist(schema.as_value(), &path.steps)),
             ),
             _ => None,
         };
         let exists = tools.iter().any(|(_, contract)| schema(contract).unwrap_or(true));
         if !exists && !seen.contains(&path.to_string()) {
             seen.push(path.to_string());
-            wrong.push(no_such_field(rule, path, &tools));
+            errors.push(no_such_field_error(rule, path, &tools));
         }
     }
-    wrong
+    errors
 }
 
-fn no_such_field(rule: &Compiled, path: &Path, tools: &[&(&str, &Contract)]) -> RuleError {
+fn no_such_field_error(
+    rule: &CompiledRule,
+    path: &FieldPath,
+    tools: &[&(&str, &Contract)],
+) -> RuleError {
     let mut named: Vec<_> =
         tools.iter().take(MAX_NAMED).map(|(name, _)| contract::text::one_line(name)).collect();
     if tools.len() > MAX_NAMED {
@@ -58,51 +66,57 @@ fn no_such_field(rule: &Compiled, path: &Path, tools: &[&(&str, &Contract)]) -> 
     }
 }
 
-fn may_exist(schema: &Value, steps: &[Step]) -> bool {
-    walk(schema, schema, steps, 0)
+fn path_may_exist(schema: &Value, steps: &[PathStep]) -> bool {
+    path_may_exist_below(schema, schema, steps, 0)
 }
 
-fn walk(document: &Value, schema: &Value, steps: &[Step], depth: usize) -> bool {
+/// Returns true unless the schema rules the path out.
+fn path_may_exist_below(
+    document: &Value,
+    schema: &Value,
+    steps: &[PathStep],
+    depth: usize,
+) -> bool {
     let Some((step, rest)) = steps.split_first() else { return true };
-    let mut parts = Parts::default();
-    parts.collect(document, schema, depth);
+    let mut parts = DeclaredFields::default();
+    parts.collect_from(document, schema, depth);
     if parts.open {
         return true;
     }
     let next = |schemas: Vec<&Value>| {
-        schemas.into_iter().any(|schema| walk(document, schema, rest, depth + 1))
+        schemas.into_iter().any(|schema| path_may_exist_below(document, schema, rest, depth + 1))
     };
     match step {
-        Step::Field(name) => {
+        PathStep::Field(name) => {
             let declared: Vec<_> =
                 parts.properties.iter().filter_map(|fields| fields.get(name.as_str())).collect();
-            // Open, but silent about its fields.
-            let silent = parts.properties.is_empty() && parts.is_object && !parts.closed;
-            silent || next(declared)
+            // The object accepts any field and declares none.
+            let undeclared = parts.properties.is_empty() && parts.is_object && !parts.closed;
+            undeclared || next(declared)
         }
-        // Keys of an object are not in the schema, and elements are only if it says so.
-        Step::Index(_) | Step::Each => {
+        // Computed keys of an object are unknown; elements are checked only if the schema declares them.
+        PathStep::Index(_) | PathStep::Each => {
             parts.is_object || parts.items.is_empty() || next(parts.items)
         }
     }
 }
 
-/// What a schema says about fields and elements, with everything that it is composed of.
+/// The fields and elements that a schema declares, including those of its subschemas.
 #[derive(Default)]
-struct Parts<'s> {
+struct DeclaredFields<'s> {
     properties: Vec<&'s serde_json::Map<String, Value>>,
     items: Vec<&'s Value>,
     is_object: bool,
-    /// No fields but the declared ones.
+    /// Additional fields are not allowed.
     closed: bool,
-    /// Nothing can be said.
+    /// The schema accepts any path, or could not be analyzed.
     open: bool,
 }
 
-impl<'s> Parts<'s> {
-    fn collect(&mut self, document: &'s Value, schema: &'s Value, depth: usize) {
+impl<'s> DeclaredFields<'s> {
+    fn collect_from(&mut self, document: &'s Value, schema: &'s Value, depth: usize) {
         let Value::Object(keywords) = schema else {
-            // `true`: anything goes.
+            // The schema `true` accepts anything.
             self.open |= *schema == Value::Bool(true);
             return;
         };
@@ -144,22 +158,22 @@ impl<'s> Parts<'s> {
             let parts = keywords.get(keyword).and_then(Value::as_array).into_iter().flatten();
             match keyword {
                 "prefixItems" => self.items.extend(parts),
-                _ => parts.for_each(|part| self.collect(document, part, depth + 1)),
+                _ => parts.for_each(|part| self.collect_from(document, part, depth + 1)),
             }
         }
         for keyword in ["then", "else"] {
             if let Some(part) = keywords.get(keyword) {
-                self.collect(document, part, depth + 1);
+                self.collect_from(document, part, depth + 1);
             }
         }
         let dependent = keywords.get("dependentSchemas").and_then(Value::as_object);
         dependent.into_iter().flat_map(|parts| parts.values()).for_each(|part| {
-            self.collect(document, part, depth + 1);
+            self.collect_from(document, part, depth + 1);
         });
         if let Some(reference) = keywords.get("$ref").and_then(Value::as_str) {
             match reference.strip_prefix('#').and_then(|pointer| document.pointer(pointer)) {
-                Some(part) => self.collect(document, part, depth + 1),
-                // An anchor or an id: legal, rare, and not followed here.
+                Some(part) => self.collect_from(document, part, depth + 1),
+                // Anchors and ids are legal but rare, and are not followed.
                 None => self.open = true,
             }
         }

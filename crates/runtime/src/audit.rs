@@ -1,18 +1,22 @@
-//! What the audit log keeps of a call: digests and shapes, and values only where the contract allows it.
+//! Describes call arguments for the audit log: digests and shapes, no values.
+//!
+//! Values are added later, and only if the contract allows it.
 
 use serde_json::{Map, Value, json};
-use store::audit::Arguments;
+use store::audit::AuditArguments;
 
-/// How deep and how wide a shape is described; the digest covers the rest.
+/// Maximum depth of a described shape; the digest covers the rest.
 const SHAPE_DEPTH: usize = 3;
+/// Maximum number of keys described per object.
 const SHAPE_WIDTH: usize = 32;
 const KEY_LENGTH: usize = 64;
 
-pub(crate) fn describe(arguments: &Map<String, Value>, digest: String) -> Arguments {
-    Arguments { digest, shape: object_shape(arguments, SHAPE_DEPTH), values: None }
+/// Returns the digest and the shape of the arguments, without values.
+pub(crate) fn describe_arguments(arguments: &Map<String, Value>, digest: String) -> AuditArguments {
+    AuditArguments { digest, shape: object_shape(arguments, SHAPE_DEPTH), values: None }
 }
 
-fn shape(value: &Value, depth: usize) -> Value {
+fn value_shape(value: &Value, depth: usize) -> Value {
     match value {
         Value::Null => json!("null"),
         Value::Bool(_) => json!("boolean"),
@@ -29,7 +33,7 @@ fn object_shape(map: &Map<String, Value>, depth: usize) -> Value {
     map.iter()
         .take(SHAPE_WIDTH)
         .map(|(key, value)| {
-            (key.chars().take(KEY_LENGTH).collect::<String>(), shape(value, depth - 1))
+            (key.chars().take(KEY_LENGTH).collect::<String>(), value_shape(value, depth - 1))
         })
         .collect::<Map<_, _>>()
         .into()
@@ -40,13 +44,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_shape_tells_types_and_sizes_but_no_values() {
+    fn shape_contains_types_and_sizes_but_no_values() {
         let Value::Object(map) = json!({
             "path": "secret", "n": 1, "f": 1.5, "list": [1, 2], "o": {"a": {"b": {"c": 1}}}, "z": null,
         }) else {
             unreachable!()
         };
-        let arguments = describe(&map, "sha256:0".into());
+        let arguments = describe_arguments(&map, "sha256:0".into());
         assert_eq!(
             arguments.shape,
             json!({

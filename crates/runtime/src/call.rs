@@ -1,64 +1,67 @@
-//! What goes into the pipeline and what comes out: the words that front doors and invokers share.
+//! The pipeline's input and output types, shared by transports and invokers.
+//!
+//! [`ToolCall`] goes in and [`ToolReply`] comes out. [`ElicitationChannel`] says how the user behind a call can be
+//! reached.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use contract::{Caller, Code, Output, Progress, ToolError};
+use contract::{Caller, ErrorCode, Progress, ToolError, ToolOutput};
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
-use crate::documents::READ;
 use crate::pipeline::json_size;
+use crate::resource_catalog::READ_RESOURCE;
 
-/// What a call is for. A name that a caller sends can only ever be a tool's.
+/// The target of a call. A name sent by a caller always refers to a tool, never to a resource read.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Subject {
+pub enum CallSubject {
     Tool(String),
-    /// The read of a resource, whose address is the argument `uri`.
+    /// The read of a resource; the argument `uri` holds its address.
     Resource,
 }
 
-impl Subject {
-    /// The name in logs and metrics.
+impl CallSubject {
+    /// Returns the name used in logs and metrics.
     pub fn name(&self) -> &str {
         match self {
             Self::Tool(name) => name,
-            Self::Resource => READ,
+            Self::Resource => READ_RESOURCE,
         }
     }
 }
 
-/// One call, as a front door hands it in.
-pub struct Call {
-    pub subject: Subject,
+/// One call, as a transport submits it.
+pub struct ToolCall {
+    pub subject: CallSubject,
     pub arguments: Map<String, Value>,
     pub caller: Caller,
-    pub person: Person,
+    pub channel: ElicitationChannel,
     pub progress: Option<Arc<dyn Fn(Progress) + Send + Sync>>,
     pub cancel: CancellationToken,
     /// W3C trace context of the caller, if it sent one.
     pub traceparent: Option<String>,
 }
 
-impl Call {
-    /// A call behind which no person can be reached.
+impl ToolCall {
+    /// Creates a call of a tool whose user cannot be reached.
     pub fn new(tool: impl Into<String>, arguments: Map<String, Value>, caller: Caller) -> Self {
-        Self::to(Subject::Tool(tool.into()), arguments, caller)
+        Self::with_subject(CallSubject::Tool(tool.into()), arguments, caller)
     }
 
-    /// The read of a resource.
-    pub fn read(uri: String, caller: Caller) -> Self {
+    /// Creates a call that reads a resource.
+    pub fn for_resource(uri: String, caller: Caller) -> Self {
         let arguments = Map::from_iter([("uri".to_owned(), Value::String(uri))]);
-        Self::to(Subject::Resource, arguments, caller)
+        Self::with_subject(CallSubject::Resource, arguments, caller)
     }
 
-    fn to(subject: Subject, arguments: Map<String, Value>, caller: Caller) -> Self {
+    fn with_subject(subject: CallSubject, arguments: Map<String, Value>, caller: Caller) -> Self {
         Self {
             subject,
             arguments,
             caller,
-            person: Person::Absent,
+            channel: ElicitationChannel::Unavailable,
             progress: None,
             cancel: CancellationToken::new(),
             traceparent: None,
@@ -66,187 +69,199 @@ impl Call {
     }
 }
 
-/// What the caller gets.
+/// The reply to a call.
 #[derive(Debug)]
-pub enum Reply {
-    Done(Output),
+pub enum ToolReply {
+    Done(ToolOutput),
     Failed(ToolError),
-    /// Somebody must answer first; the caller comes again with the answers and this state.
+    /// Input is required first; the caller repeats the call with the answers and this state.
     InputRequired {
-        questions: Vec<Question>,
+        elicitations: Vec<ElicitationRequest>,
         state: String,
     },
-    /// The request itself is not acceptable to the protocol.
-    Refused(Refusal),
+    /// The request itself violates the protocol.
+    Refused(ProtocolRefusal),
 }
 
-/// A request that the protocol, not the tool, turns away.
+/// A request that is rejected by the protocol, not by the tool.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Refusal {
+pub enum ProtocolRefusal {
     /// The request state was forged, altered, expired, used before, or belongs to another call.
-    BadState(String),
-    /// The call cannot go on without an ability that the client did not declare.
-    MissingAbility(&'static str),
+    InvalidState(String),
+    /// The call needs a capability that the client did not declare.
+    MissingCapability(&'static str),
 }
 
-impl Reply {
-    /// The code of a failure, for logs and metrics.
-    pub fn code(&self) -> Option<Code> {
+impl ToolReply {
+    /// Returns the error code for logs and metrics, or `None` unless the call failed or was refused.
+    pub fn code(&self) -> Option<ErrorCode> {
         match self {
-            Self::Done(output) if output.is_error => Some(Code::ToolFailed),
+            Self::Done(output) if output.is_error => Some(ErrorCode::ToolFailed),
             Self::Done(_) | Self::InputRequired { .. } => None,
             Self::Failed(error) => Some(error.code),
-            Self::Refused(_) => Some(Code::InvalidInput),
+            Self::Refused(_) => Some(ErrorCode::InvalidInput),
         }
     }
 }
 
-/// Why a stage does not go on.
+/// The reason a stage does not complete.
 #[derive(Debug)]
-pub enum Stop {
+pub enum CallInterruption {
     Fail(ToolError),
-    /// An answer came that nobody may see, because it is no answer or breaks a rule of the one who fetched it. What came is
-    /// kept for people.
-    Broken {
+    /// The answer is malformed or breaks a rule of its invoker. It is withheld from the caller; the raw text is kept
+    /// for people.
+    InvalidAnswer {
         error: ToolError,
         raw: Option<Arc<str>>,
     },
-    /// The answers come with a later round, which finds what is carried.
-    Ask {
-        questions: Vec<Question>,
+    /// Answers are needed first. A later round brings them, together with the carried state.
+    Elicit {
+        elicitations: Vec<ElicitationRequest>,
         carry: Option<Value>,
     },
-    Refuse(Refusal),
+    Refuse(ProtocolRefusal),
 }
 
-impl From<ToolError> for Stop {
+impl From<ToolError> for CallInterruption {
     fn from(error: ToolError) -> Self {
         Self::Fail(error)
     }
 }
 
-/// Answers by question key, each the client's result object as it came.
-pub type Answers = BTreeMap<String, Value>;
+/// Answers by elicitation key, each the client's unmodified result object.
+pub type ElicitationAnswers = BTreeMap<String, Value>;
 
-/// Something to ask the person, or the client, behind a call.
+/// A request for input from the user, or from the client, behind a call.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Question {
+pub struct ElicitationRequest {
     pub key: String,
-    pub kind: QuestionKind,
+    pub kind: ElicitationKind,
 }
 
+/// The kind of input that is requested, with its parameters.
 #[derive(Clone, Debug, PartialEq)]
-pub enum QuestionKind {
-    /// A form for the person: a message and a flat object schema.
+pub enum ElicitationKind {
+    /// A form for the user: a message and a flat object schema.
     Form { message: String, schema: Value },
-    /// The same in the words of somebody else, passed on as they are: `elicitation/create` parameters, of a form or of a
-    /// page that the person is to visit.
-    Elicitation(Value),
+    /// `elicitation/create` parameters of an upstream server, forwarded unmodified: a form, or a URL for the user to
+    /// visit.
+    RawElicitation(Value),
     /// A completion by the client's model (`sampling/createMessage` parameters).
     Sampling(Value),
     /// The client's root folders.
     Roots,
 }
 
-impl Question {
-    pub fn form(key: impl Into<String>, message: impl Into<String>, schema: Value) -> Self {
-        Self { key: key.into(), kind: QuestionKind::Form { message: message.into(), schema } }
+impl ElicitationRequest {
+    /// Creates a form elicitation.
+    pub fn new_form(key: impl Into<String>, message: impl Into<String>, schema: Value) -> Self {
+        Self { key: key.into(), kind: ElicitationKind::Form { message: message.into(), schema } }
     }
 
-    /// Bytes that it takes, roughly.
-    pub(crate) fn size(&self) -> usize {
+    /// Returns the approximate size in bytes.
+    pub(crate) fn byte_size(&self) -> usize {
         let body = match &self.kind {
-            QuestionKind::Form { message, schema } => message.len() + json_size(schema),
-            QuestionKind::Elicitation(params) | QuestionKind::Sampling(params) => json_size(params),
-            QuestionKind::Roots => 0,
+            ElicitationKind::Form { message, schema } => message.len() + json_size(schema),
+            ElicitationKind::RawElicitation(params) | ElicitationKind::Sampling(params) => {
+                json_size(params)
+            }
+            ElicitationKind::Roots => 0,
         };
         self.key.len() + body
     }
 
-    /// What kind of ability answering takes.
-    fn needs(&self) -> Ability {
+    /// Returns the client capability that answering requires.
+    fn required_capability(&self) -> RequiredCapability {
         match &self.kind {
-            QuestionKind::Elicitation(params) if params["mode"] == "url" => Ability::ElicitationUrl,
-            QuestionKind::Form { .. } | QuestionKind::Elicitation(_) => Ability::Elicitation,
-            QuestionKind::Sampling(_) => Ability::Sampling,
-            QuestionKind::Roots => Ability::Roots,
+            ElicitationKind::RawElicitation(params) if params["mode"] == "url" => {
+                RequiredCapability::ElicitationUrl
+            }
+            ElicitationKind::Form { .. } | ElicitationKind::RawElicitation(_) => {
+                RequiredCapability::Elicitation
+            }
+            ElicitationKind::Sampling(_) => RequiredCapability::Sampling,
+            ElicitationKind::Roots => RequiredCapability::Roots,
         }
     }
 }
 
-enum Ability {
+enum RequiredCapability {
     Elicitation,
     ElicitationUrl,
     Sampling,
     Roots,
 }
 
-/// Which kinds of question the client declared that it can answer.
+/// The kinds of elicitation that the client declared it can answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Abilities {
-    /// Forms.
+pub struct ClientCapabilities {
+    /// Form elicitation.
     pub elicitation: bool,
-    /// Pages to visit.
+    /// URL elicitation.
     pub elicitation_url: bool,
     pub sampling: bool,
     pub roots: bool,
 }
 
-impl Question {
-    /// The client capability that answering takes, by its name in the protocol.
-    pub fn ability(&self) -> &'static str {
-        match self.needs() {
-            Ability::Elicitation => "elicitation",
-            Ability::ElicitationUrl => "elicitation.url",
-            Ability::Sampling => "sampling",
-            Ability::Roots => "roots",
+impl ElicitationRequest {
+    /// Returns the protocol's name of the client capability that answering requires.
+    pub fn capability_name(&self) -> &'static str {
+        match self.required_capability() {
+            RequiredCapability::Elicitation => "elicitation",
+            RequiredCapability::ElicitationUrl => "elicitation.url",
+            RequiredCapability::Sampling => "sampling",
+            RequiredCapability::Roots => "roots",
         }
     }
 }
 
-impl Abilities {
-    pub fn cover(self, question: &Question) -> bool {
-        match question.needs() {
-            Ability::Elicitation => self.elicitation,
-            Ability::ElicitationUrl => self.elicitation_url,
-            Ability::Sampling => self.sampling,
-            Ability::Roots => self.roots,
+impl ClientCapabilities {
+    /// Returns true if the client can answer this elicitation.
+    pub fn can_answer(self, request: &ElicitationRequest) -> bool {
+        match request.required_capability() {
+            RequiredCapability::Elicitation => self.elicitation,
+            RequiredCapability::ElicitationUrl => self.elicitation_url,
+            RequiredCapability::Sampling => self.sampling,
+            RequiredCapability::Roots => self.roots,
         }
     }
 }
 
-/// How the person behind a call can be reached.
+/// The way to reach the user behind a call.
 #[derive(Clone)]
-pub enum Person {
-    /// Not at all: REST, scripts, clients that cannot elicit.
-    Absent,
+pub enum ElicitationChannel {
+    /// No way: REST, scripts, clients without elicitation support.
+    Unavailable,
     /// Over the open connection, while the call waits.
-    Connected { abilities: Abilities, ask: Arc<dyn Ask> },
-    /// By a later round of the same call, which brings the answers along.
-    Rounds(Rounds),
+    Connected { capabilities: ClientCapabilities, handler: Arc<dyn ElicitationHandler> },
+    /// Through a later round of the same call, which brings the answers.
+    MultiRound(RoundInput),
 }
 
+/// The input of one round of a multi-round call.
 #[derive(Clone, Debug, Default)]
-pub struct Rounds {
-    pub abilities: Abilities,
-    /// What this round brought.
-    pub answers: Answers,
-    /// The sealed state this round brought.
+pub struct RoundInput {
+    pub capabilities: ClientCapabilities,
+    /// The answers sent with this round.
+    pub answers: ElicitationAnswers,
+    /// The sealed state sent with this round.
     pub state: Option<String>,
 }
 
-impl Person {
-    pub fn abilities(&self) -> Abilities {
+impl ElicitationChannel {
+    /// Returns the declared capabilities; none if there is no channel.
+    pub fn capabilities(&self) -> ClientCapabilities {
         match self {
-            Self::Absent => Abilities::default(),
-            Self::Connected { abilities, .. } => *abilities,
-            Self::Rounds(rounds) => rounds.abilities,
+            Self::Unavailable => ClientCapabilities::default(),
+            Self::Connected { capabilities: abilities, .. } => *abilities,
+            Self::MultiRound(rounds) => rounds.capabilities,
         }
     }
 }
 
-/// Puts one question to a connected person and waits for the client's result object.
+/// Sends elicitations to a connected client.
 #[async_trait]
-pub trait Ask: Send + Sync {
-    async fn ask(&self, question: &Question) -> Result<Value, String>;
+pub trait ElicitationHandler: Send + Sync {
+    /// Sends one elicitation and returns the client's result object, or the reason there is no answer.
+    async fn elicit(&self, request: &ElicitationRequest) -> Result<Value, String>;
 }

@@ -1,40 +1,41 @@
-//! The catalog: which tools there are, under which contract, and what runs them.
+//! The catalog: the served tools, their contracts, and the invokers that run them.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 use async_trait::async_trait;
 use contract::{
-    CallContext, Constraints, Contract, ContractError, Output, Resources, Tool, ToolError,
-    Violation,
+    CallContext, Constraints, Contract, ContractError, ResourceProvider, SchemaViolation, Tool,
+    ToolError, ToolOutput,
 };
 use serde_json::Value;
 
-use crate::call::{Stop, Subject};
-use crate::documents::{Documents, READ};
-use crate::inquiry::Inquiry;
-use crate::limits::{Limits, RateLimit};
+use crate::call::{CallInterruption, CallSubject};
+use crate::elicitation::ElicitationBroker;
+use crate::limits::{RateLimit, RateLimitRegistry};
 use crate::local::LocalTool;
+use crate::resource_catalog::{READ_RESOURCE, ResourceCatalog};
 
-/// Whose the answers are.
+/// The source of a tool's answers, which decides how a contract violation is handled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Origin {
-    /// Of our own tools: one that breaks its contract is a defect of ours.
+pub enum AnswerOrigin {
+    /// A tool of this server. A contract violation is an internal error.
     #[default]
-    Ours,
-    /// Of an upstream server: one that breaks its contract is withheld, and kept for people.
+    Local,
+    /// A tool of an upstream server. An answer that violates the contract is withheld and kept for people.
     Upstream,
 }
 
-/// Runs a call that has passed every gate: a local tool, or a tool of an upstream server.
+/// Runs a call that has passed every check: a local tool, or a tool of an upstream server.
 #[async_trait]
 pub trait Invoker: Send + Sync {
-    fn origin(&self) -> Origin {
-        Origin::Ours
+    /// Returns the source of the answers; local unless overridden.
+    fn origin(&self) -> AnswerOrigin {
+        AnswerOrigin::Local
     }
 
     /// See [`Tool::reword`].
-    fn reword(&self, violation: &Violation) -> Option<ToolError> {
+    fn reword(&self, violation: &SchemaViolation) -> Option<ToolError> {
         let _ = violation;
         None
     }
@@ -45,71 +46,74 @@ pub trait Invoker: Send + Sync {
         Ok(())
     }
 
-    /// Dropped when nobody waits any more: the time limit has passed, or the caller cancelled or went away.
+    /// Runs the call and returns its output. The future is dropped when the result is no longer needed: the time limit
+    /// has passed, or the caller cancelled or disconnected.
     async fn invoke(
         &self,
         arguments: Value,
-        inquiry: &Inquiry,
+        broker: &ElicitationBroker,
         ctx: &CallContext,
-    ) -> Result<Output, Stop>;
+    ) -> Result<ToolOutput, CallInterruption>;
 }
 
-/// One tool of the catalog with all that the pipeline needs about it. A call keeps the entry that it found, whatever is
-/// published while it runs.
-pub struct Entry {
+/// One tool of the catalog, with everything the pipeline needs to run it.
+///
+/// A call keeps the entry it resolved, even if another catalog is published while it runs.
+pub struct CatalogEntry {
     pub contract: Arc<Contract>,
     pub invoker: Arc<dyn Invoker>,
-    /// Given when the entry is published: a tool that comes back finds what its callers have used of their share.
+    /// Set when the entry is published. A tool that disappears and returns keeps the quota its callers have used.
     rate: OnceLock<Arc<RateLimit>>,
 }
 
-impl Entry {
+impl CatalogEntry {
     pub(crate) fn new(contract: Arc<Contract>, invoker: Arc<dyn Invoker>) -> Self {
         Self { contract, invoker, rate: OnceLock::new() }
     }
 
-    pub(crate) fn rate(&self) -> &Arc<RateLimit> {
+    pub(crate) fn rate_limit(&self) -> &Arc<RateLimit> {
         self.rate
             .get_or_init(|| RateLimit::per_minute(self.contract.constraints.rate_per_minute).into())
     }
 
-    fn limit_by(&self, limits: &mut Limits) {
+    fn assign_rate_limit(&self, limits: &mut RateLimitRegistry) {
         let (name, calls) = (&self.contract.name, self.contract.constraints.rate_per_minute);
-        let rate = self.rate.get_or_init(|| limits.of(name, calls));
-        limits.hold(name, calls, rate);
+        let rate = self.rate.get_or_init(|| limits.get_or_create(name, calls));
+        limits.register(name, calls, rate);
     }
 }
 
 #[derive(Debug, thiserror::Error)]
 pub enum CatalogError {
-    #[error("two tools are called `{0}`; a name belongs to one tool only")]
+    #[error("duplicate tool name `{0}`")]
     DuplicateName(String),
-    #[error("a tool is called `{0}`, which is how reads of resources are recorded")]
+    #[error("tool name `{0}` is reserved for resource reads")]
     ReservedName(String),
-    #[error("two packs offer the resource `{0}`; an address belongs to one pack only")]
+    #[error("duplicate resource `{0}`: two packs offer the same address")]
     DuplicateResource(String),
     #[error(transparent)]
     Contract(#[from] ContractError),
 }
 
-/// Tool names to entries, in the order of the names, so that every listing is the same; and the resources beside them.
+/// Maps tool names to entries, sorted by name so that listings are stable, and holds the resources.
 ///
-/// A catalog is built, then published ([`crate::Pipeline::publish`]), and from then on never changed: another takes its
-/// place.
+/// A catalog is built, then published ([`crate::Pipeline::publish`]). A published catalog never changes; it is replaced
+/// as a whole.
 #[derive(Default)]
 pub struct Catalog {
-    entries: BTreeMap<String, Arc<Entry>>,
-    documents: Option<Arc<Documents>>,
+    entries: BTreeMap<String, Arc<CatalogEntry>>,
+    resources: Option<Arc<ResourceCatalog>>,
 }
 
 impl Catalog {
     /// Adds a local tool under its own contract.
     pub fn add_tool(&mut self, tool: Arc<dyn Tool>) -> Result<(), CatalogError> {
         let contract = Arc::clone(tool.contract());
-        self.add(contract, Arc::new(LocalTool::new(tool)))
+        self.add_invoker(contract, Arc::new(LocalTool::new(tool)))
     }
 
-    /// Adds a local tool with constraints that an operator has changed; the published contract says what holds.
+    /// Adds a local tool with constraints adjusted by the operator. The published contract contains the adjusted
+    /// values.
     pub fn add_tool_with(
         &mut self,
         tool: Arc<dyn Tool>,
@@ -121,25 +125,26 @@ impl Catalog {
         if constraints == base.constraints {
             return self.add_tool(tool);
         }
-        let mut definition = base.definition();
-        definition.annotations = Some(constraints.annotations());
+        let mut definition = base.to_definition();
+        definition.annotations = Some(constraints.to_annotations());
         definition.constraints = Some(constraints);
         let contract = Contract::new(definition, &base.errors)?;
-        self.add(Arc::new(contract), Arc::new(LocalTool::new(tool)))
+        self.add_invoker(Arc::new(contract), Arc::new(LocalTool::new(tool)))
     }
 
-    pub fn add(
+    /// Adds a tool with a contract and the invoker that runs it. Errors if the name is reserved or taken.
+    pub fn add_invoker(
         &mut self,
         contract: Arc<Contract>,
         invoker: Arc<dyn Invoker>,
     ) -> Result<(), CatalogError> {
-        self.adopt(Arc::new(Entry::new(contract, invoker)))
+        self.add_entry(Arc::new(CatalogEntry::new(contract, invoker)))
     }
 
-    /// Adds an entry of another catalog as it is: what a new catalog has in common with the one before.
-    pub fn adopt(&mut self, entry: Arc<Entry>) -> Result<(), CatalogError> {
+    /// Adds an existing entry of another catalog unchanged. Errors if the name is reserved or taken.
+    pub fn add_entry(&mut self, entry: Arc<CatalogEntry>) -> Result<(), CatalogError> {
         let name = entry.contract.name.clone();
-        if name == READ {
+        if name == READ_RESOURCE {
             return Err(CatalogError::ReservedName(name));
         }
         if self.entries.contains_key(&name) {
@@ -149,57 +154,59 @@ impl Catalog {
         Ok(())
     }
 
-    /// Offers documents to read, beside those that others offer, with limits that an operator may have changed.
+    /// Adds a resource provider to those already present, with constraints adjusted by the operator. Errors if two
+    /// providers offer the same address.
     pub fn add_resources(
         &mut self,
-        provider: Arc<dyn Resources>,
+        provider: Arc<dyn ResourceProvider>,
         adjust: impl FnOnce(&mut Constraints),
     ) -> Result<(), CatalogError> {
-        let documents = match &self.documents {
-            Some(documents) => documents.and(provider, adjust)?,
-            None => Documents::new(provider, adjust)?,
+        let resources = match &self.resources {
+            Some(resources) => resources.join_provider(provider, adjust)?,
+            None => ResourceCatalog::new(provider, adjust)?,
         };
-        self.documents = Some(Arc::new(documents));
+        self.resources = Some(Arc::new(resources));
         Ok(())
     }
 
-    pub fn documents(&self) -> Option<&Arc<Documents>> {
-        self.documents.as_ref()
+    /// Returns the resources of all providers, or `None` without a provider.
+    pub fn resources(&self) -> Option<&Arc<ResourceCatalog>> {
+        self.resources.as_ref()
     }
 
-    /// What a call is to run: only this finds the entry behind which the documents are.
-    pub(crate) fn resolve(&self, subject: &Subject) -> Option<&Arc<Entry>> {
+    /// Returns the entry that a call runs. This is the only way to reach the entry for resource reads.
+    pub(crate) fn resolve(&self, subject: &CallSubject) -> Option<&Arc<CatalogEntry>> {
         match subject {
-            Subject::Tool(name) => self.get(name),
-            Subject::Resource => self.documents().map(|documents| &documents.entry),
+            CallSubject::Tool(name) => self.get(name),
+            CallSubject::Resource => self.resources().map(|resources| &resources.entry),
         }
     }
 
-    /// Whether a listing of this catalog and of the other say the same: the same names under the same digests.
-    pub(crate) fn offers_the_same_as(&self, other: &Self) -> bool {
+    /// Returns true if both catalogs list the same names with the same contract digests.
+    pub(crate) fn has_same_contracts_as(&self, other: &Self) -> bool {
         // The digest covers the name.
-        let digest = |entry: &Arc<Entry>| entry.contract.digest().to_owned();
-        self.all().map(digest).eq(other.all().map(digest))
+        let digest = |entry: &Arc<CatalogEntry>| entry.contract.digest().to_owned();
+        self.all_entries().map(digest).eq(other.all_entries().map(digest))
     }
 
-    /// Every entry, that of the documents too.
-    fn all(&self) -> impl Iterator<Item = &Arc<Entry>> {
-        self.entries.values().chain(self.resolve(&Subject::Resource))
+    /// Iterates over every entry, including the one for resource reads.
+    fn all_entries(&self) -> impl Iterator<Item = &Arc<CatalogEntry>> {
+        self.entries.values().chain(self.resolve(&CallSubject::Resource))
     }
 
-    /// Gives every entry its rate limit, so that what callers have used of a share outlives the catalog before.
-    pub(crate) fn limit_by(&self, limits: &mut Limits) {
-        for entry in self.all() {
-            entry.limit_by(limits);
+    /// Assigns a rate limit to every entry, so that used quota survives the replacement of a catalog.
+    pub(crate) fn assign_rate_limits(&self, limits: &mut RateLimitRegistry) {
+        for entry in self.all_entries() {
+            entry.assign_rate_limit(limits);
         }
-        limits.forget(|name| name == READ || self.entries.contains_key(name));
+        limits.remove_expired(|name| name == READ_RESOURCE || self.entries.contains_key(name));
     }
 
-    pub fn get(&self, name: &str) -> Option<&Arc<Entry>> {
+    pub fn get(&self, name: &str) -> Option<&Arc<CatalogEntry>> {
         self.entries.get(name)
     }
 
-    pub fn entries(&self) -> impl Iterator<Item = &Arc<Entry>> {
+    pub fn entries(&self) -> impl Iterator<Item = &Arc<CatalogEntry>> {
         self.entries.values()
     }
 

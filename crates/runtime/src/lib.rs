@@ -1,4 +1,4 @@
-//! The one way a call goes.
+//! Runs every tool call through one enforcing pipeline and serves it over stdio and HTTP.
 //!
 //! ```text
 //!  stdio MCP ─┐   ┌──────────────────────── Pipeline ────────────────────────┐   ┌─ LocalTool ── contract::Tool
@@ -7,33 +7,34 @@
 //!  `vouch call`┘  └───────────────────────────────────────────────────────────┘
 //! ```
 //!
-//! This crate owns the [`Catalog`], the [`Pipeline`] and the front doors. It knows no particular tool. Start reading at
-//! [`Pipeline::call`]; everything else is either a stage of it or a door into it.
+//! This crate owns the [`Catalog`], the [`Pipeline`] and the transports ([`transports`]). It does not define any tool.
+//! Start reading at [`Pipeline::call`]; everything else is either a stage of the pipeline or a transport in front of it.
 
 mod approval;
 mod audit;
 mod call;
 mod catalog;
 pub mod client;
-mod documents;
-pub mod doors;
-mod inquiry;
+mod elicitation;
 mod limits;
 mod local;
 mod metrics;
 mod pipeline;
 mod policy;
+mod resource_catalog;
 mod seal;
 mod trace;
+pub mod transports;
 
 pub use call::{
-    Abilities, Answers, Ask, Call, Person, Question, QuestionKind, Refusal, Reply, Rounds, Stop,
-    Subject,
+    CallInterruption, CallSubject, ClientCapabilities, ElicitationAnswers, ElicitationChannel,
+    ElicitationHandler, ElicitationKind, ElicitationRequest, ProtocolRefusal, RoundInput, ToolCall,
+    ToolReply,
 };
-pub use catalog::{Catalog, CatalogError, Entry, Invoker, Origin};
-pub use documents::{Documents, READ as READ_RESOURCE};
-pub use inquiry::{Inquiry, MAX_CARRIED_BYTES};
+pub use catalog::{AnswerOrigin, Catalog, CatalogEntry, CatalogError, Invoker};
+pub use elicitation::{ElicitationBroker, MAX_CARRIED_BYTES};
 pub use local::LocalTool;
 pub use metrics::Metrics;
-pub use pipeline::{Approve, Pipeline, PipelineOptions};
+pub use pipeline::{ApprovalMode, Pipeline, PipelineOptions};
 pub use policy::ToolFilter;
+pub use resource_catalog::{READ_RESOURCE, ResourceCatalog};

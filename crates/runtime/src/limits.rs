@@ -1,4 +1,4 @@
-//! Rate limits: so many calls a minute for each caller and tool.
+//! Rate limits: a number of calls per minute for each caller and tool.
 
 use std::collections::HashMap;
 use std::num::NonZeroU32;
@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 use governor::clock::{Clock, DefaultClock};
 use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
 
-/// Callers that have been quiet long enough are forgotten after this many checks, so that memory stays bounded.
+/// Idle callers are removed every this many checks, which bounds memory.
 const FORGET_EVERY: u32 = 4096;
 
-/// The limit of one tool. A caller may use a minute's worth at once; it then refills steadily.
+/// The rate limit of one tool. A caller may use a full minute's quota at once; the quota then refills steadily.
 pub(crate) struct RateLimit {
     limiter: DefaultKeyedRateLimiter<Arc<str>>,
     checks: AtomicU32,
@@ -24,8 +24,8 @@ impl RateLimit {
         Self { limiter: RateLimiter::keyed(Quota::per_minute(calls)), checks: AtomicU32::new(0) }
     }
 
-    /// Takes one call of the caller's share, or says how long to wait for one.
-    pub(crate) fn take(&self, principal: &Arc<str>) -> Result<(), Duration> {
+    /// Takes one call from the caller's quota. Returns the time to wait as the error if the quota is used up.
+    pub(crate) fn try_acquire(&self, principal: &Arc<str>) -> Result<(), Duration> {
         if self.checks.fetch_add(1, Ordering::Relaxed) % FORGET_EVERY == FORGET_EVERY - 1 {
             self.limiter.retain_recent();
         }
@@ -35,41 +35,43 @@ impl RateLimit {
     }
 }
 
-/// After this long without a call every share is whole again, so a limit that nobody used is like a new one.
-const REFILLED: Duration = Duration::from_secs(60);
+/// After this long without a call every quota is full again, so an unused limit equals a new one.
+const REFILL_TIME: Duration = Duration::from_secs(60);
 
-/// The limits of the tools that are offered, and of those that were a moment ago: a tool that goes and comes back must
-/// not bring its callers a new share.
+/// The limits of the served tools and of recently removed ones.
+///
+/// Removed tools are remembered so that a tool that disappears and returns does not reset its callers' quota.
 #[derive(Default)]
-pub(crate) struct Limits {
-    known: HashMap<String, Known>,
+pub(crate) struct RateLimitRegistry {
+    known: HashMap<String, RegisteredLimit>,
 }
 
-struct Known {
+struct RegisteredLimit {
     calls: u32,
     limit: Arc<RateLimit>,
     gone: Option<Instant>,
 }
 
-impl Limits {
-    /// The limit that this tool had, or a new one where it had none or another rate.
-    pub(crate) fn of(&self, tool: &str, calls: u32) -> Arc<RateLimit> {
+impl RateLimitRegistry {
+    /// Returns the tool's registered limit, or a new one if it has none or its rate has changed.
+    pub(crate) fn get_or_create(&self, tool: &str, calls: u32) -> Arc<RateLimit> {
         match self.known.get(tool).filter(|known| known.calls == calls) {
             Some(known) => Arc::clone(&known.limit),
             None => Arc::new(RateLimit::per_minute(calls)),
         }
     }
 
-    pub(crate) fn hold(&mut self, tool: &str, calls: u32, limit: &Arc<RateLimit>) {
-        let known = Known { calls, limit: Arc::clone(limit), gone: None };
+    /// Registers the limit of a served tool.
+    pub(crate) fn register(&mut self, tool: &str, calls: u32, limit: &Arc<RateLimit>) {
+        let known = RegisteredLimit { calls, limit: Arc::clone(limit), gone: None };
         self.known.insert(tool.to_owned(), known);
     }
 
-    /// Lets go of what has not been offered for so long that it does not matter.
-    pub(crate) fn forget(&mut self, is_offered: impl Fn(&str) -> bool) {
+    /// Removes limits of tools that have not been served for longer than [`REFILL_TIME`].
+    pub(crate) fn remove_expired(&mut self, is_offered: impl Fn(&str) -> bool) {
         let now = Instant::now();
         self.known.retain(|tool, known| {
-            is_offered(tool) || now - *known.gone.get_or_insert(now) < REFILLED
+            is_offered(tool) || now - *known.gone.get_or_insert(now) < REFILL_TIME
         });
     }
 }
@@ -79,24 +81,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_tool_that_comes_back_has_the_limit_it_had() {
-        let mut limits = Limits::default();
-        let first = limits.of("a", 2);
-        limits.hold("a", 2, &first);
-        limits.forget(|_| false);
-        assert!(Arc::ptr_eq(&first, &limits.of("a", 2)));
-        assert!(!Arc::ptr_eq(&first, &limits.of("a", 3)), "another rate is another limit");
-        assert!(!Arc::ptr_eq(&first, &limits.of("b", 2)));
+    fn readded_tool_keeps_its_limit() {
+        let mut limits = RateLimitRegistry::default();
+        let first = limits.get_or_create("a", 2);
+        limits.register("a", 2, &first);
+        limits.remove_expired(|_| false);
+        assert!(Arc::ptr_eq(&first, &limits.get_or_create("a", 2)));
+        assert!(
+            !Arc::ptr_eq(&first, &limits.get_or_create("a", 3)),
+            "a changed rate creates a new limit"
+        );
+        assert!(!Arc::ptr_eq(&first, &limits.get_or_create("b", 2)));
     }
 
     #[test]
-    fn each_caller_has_a_share_of_its_own() {
+    fn each_caller_has_its_own_quota() {
         let limit = RateLimit::per_minute(2);
         let (a, b): (Arc<str>, Arc<str>) = ("a".into(), "b".into());
-        assert!(limit.take(&a).is_ok());
-        assert!(limit.take(&a).is_ok());
-        let wait = limit.take(&a).unwrap_err();
+        assert!(limit.try_acquire(&a).is_ok());
+        assert!(limit.try_acquire(&a).is_ok());
+        let wait = limit.try_acquire(&a).unwrap_err();
         assert!(wait > Duration::ZERO && wait <= Duration::from_secs(30), "{wait:?}");
-        assert!(limit.take(&b).is_ok());
+        assert!(limit.try_acquire(&b).is_ok());
     }
 }

@@ -1,16 +1,17 @@
-//! Runs a [`Tool`]: the blocking function of a pack, off the threads that serve connections.
+//! Invoker for local tools: runs a [`Tool`]'s blocking code off the threads that serve connections.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use contract::{CallContext, Code, Output, Tool, ToolError, Violation};
+use contract::{CallContext, ErrorCode, SchemaViolation, Tool, ToolError, ToolOutput};
 use serde_json::Value;
 
-use crate::call::Stop;
+use crate::call::CallInterruption;
 use crate::catalog::Invoker;
-use crate::inquiry::Inquiry;
+use crate::elicitation::ElicitationBroker;
 
+/// Runs a tool of this process.
 pub struct LocalTool {
     tool: Arc<dyn Tool>,
 }
@@ -23,53 +24,54 @@ impl LocalTool {
 
 #[async_trait]
 impl Invoker for LocalTool {
-    fn reword(&self, violation: &Violation) -> Option<ToolError> {
-        self.tool.reword(violation)
+    fn reword(&self, violation: &SchemaViolation) -> Option<ToolError> {
+        self.tool.reword_violation(violation)
     }
 
     fn check(&self, arguments: &Value) -> Result<(), ToolError> {
-        self.tool.check(arguments)
+        self.tool.check_arguments(arguments)
     }
 
     async fn invoke(
         &self,
         arguments: Value,
-        _inquiry: &Inquiry,
+        _broker: &ElicitationBroker,
         ctx: &CallContext,
-    ) -> Result<Output, Stop> {
-        if let Some(answer) = unharmed(|| self.tool.call_now(&arguments, ctx))
+    ) -> Result<ToolOutput, CallInterruption> {
+        if let Some(answer) = catch_panic(|| self.tool.call_now(&arguments, ctx))
             .unwrap_or_else(|error| Some(Err(error)))
         {
-            return answer.map_err(Stop::Fail);
+            return answer.map_err(CallInterruption::Fail);
         }
         let (tool, ctx) = (Arc::clone(&self.tool), ctx.clone());
-        off_the_connection(move || {
+        run_blocking(move || {
             ctx.check_cancelled()?;
             tool.call(arguments, &ctx)
         })
         .await
-        .map_err(Stop::Fail)
+        .map_err(CallInterruption::Fail)
     }
 }
 
-/// Runs a pack's blocking code where waiting is allowed, in the span of the call.
-pub(crate) async fn off_the_connection<T: Send + 'static>(
+/// Runs blocking code of a pack on the blocking thread pool, within the current tracing span. Returns an internal error
+/// if it panics.
+pub(crate) async fn run_blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, ToolError> + Send + 'static,
 ) -> Result<T, ToolError> {
     let span = tracing::Span::current();
-    tokio::task::spawn_blocking(move || span.in_scope(|| unharmed(work)?))
+    tokio::task::spawn_blocking(move || span.in_scope(|| catch_panic(work)?))
         .await
-        .unwrap_or_else(|_| Err(defect()))
+        .unwrap_or_else(|_| Err(tool_failure_error()))
 }
 
-/// A panic in a tool is a defect of ours: the panic hook has logged it, the caller learns that it failed.
-fn unharmed<T>(work: impl FnOnce() -> T) -> Result<T, ToolError> {
-    catch_unwind(AssertUnwindSafe(work)).map_err(|_| defect())
+/// Runs `work` and converts a panic into an internal error. The panic hook has already logged the panic.
+fn catch_panic<T>(work: impl FnOnce() -> T) -> Result<T, ToolError> {
+    catch_unwind(AssertUnwindSafe(work)).map_err(|_| tool_failure_error())
 }
 
-fn defect() -> ToolError {
+fn tool_failure_error() -> ToolError {
     ToolError::new(
-        Code::InternalError,
-        "the tool failed unexpectedly; the server's log has the cause",
+        ErrorCode::InternalError,
+        "the tool failed unexpectedly; see the server log for the cause",
     )
 }

@@ -1,10 +1,10 @@
-//! Counters and histograms of every call, in the Prometheus text format.
+//! Counters and histograms of all calls, exported in the OpenMetrics text format.
 
 use std::fmt;
 use std::sync::atomic::AtomicI64;
 use std::time::Duration;
 
-use contract::Code;
+use contract::ErrorCode;
 use prometheus_client::encoding::{EncodeLabelSet, text};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::{Family, MetricConstructor};
@@ -12,7 +12,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
-/// From 50 µs, where immediate tools are, to the longest time limit of our contracts.
+/// Histogram buckets in seconds, from 50 µs (immediate tools) to the longest time limit of the built-in contracts.
 const BUCKETS: [f64; 14] = [
     0.000_05, 0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.1, 0.25, 0.5, 1.0,
     5.0,
@@ -30,20 +30,21 @@ struct FailureLabel {
 }
 
 #[derive(Clone)]
-struct Durations;
+struct DurationHistogram;
 
-impl MetricConstructor<Histogram> for Durations {
+impl MetricConstructor<Histogram> for DurationHistogram {
     fn new_metric(&self) -> Histogram {
         Histogram::new(BUCKETS)
     }
 }
 
+/// Metrics of a pipeline.
 pub struct Metrics {
     registry: Registry,
     calls: Family<ToolLabel, Counter>,
     failures: Family<FailureLabel, Counter>,
     rate_limited: Family<ToolLabel, Counter>,
-    durations: Family<ToolLabel, Histogram, Durations>,
+    durations: Family<ToolLabel, Histogram, DurationHistogram>,
     in_flight: Gauge<i64, AtomicI64>,
 }
 
@@ -53,7 +54,7 @@ impl Default for Metrics {
         let calls = Family::default();
         let failures = Family::default();
         let rate_limited = Family::default();
-        let durations = Family::new_with_constructor(Durations);
+        let durations = Family::new_with_constructor(DurationHistogram);
         let in_flight = Gauge::default();
         registry.register("calls", "Calls that entered the pipeline", calls.clone());
         registry.register(
@@ -69,18 +70,19 @@ impl Default for Metrics {
 }
 
 impl Metrics {
-    pub(crate) fn begin(&self) {
+    /// Counts a call as in flight.
+    pub(crate) fn record_start(&self) {
         self.in_flight.inc();
     }
 
-    /// `tool` is a name of the catalog, or a fixed word for names that are not: labels must stay bounded.
-    pub(crate) fn end(&self, tool: &str, code: Option<Code>, duration: Duration) {
+    /// Records the end of a call. `tool` must be a catalog name or a fixed placeholder, so that labels stay bounded.
+    pub(crate) fn record_end(&self, tool: &str, code: Option<ErrorCode>, duration: Duration) {
         self.in_flight.dec();
         let label = ToolLabel { tool: tool.to_owned() };
         self.calls.get_or_create(&label).inc();
         self.durations.get_or_create(&label).observe(duration.as_secs_f64());
         if let Some(code) = code {
-            if code == Code::RateLimited {
+            if code == ErrorCode::RateLimited {
                 self.rate_limited.get_or_create(&label).inc();
             }
             let label = FailureLabel { tool: tool.to_owned(), code: code.to_string() };
@@ -92,7 +94,7 @@ impl Metrics {
         self.in_flight.get()
     }
 
-    /// The whole registry in the OpenMetrics text format.
+    /// Returns all metrics in the OpenMetrics text format.
     pub fn render(&self) -> Result<String, fmt::Error> {
         let mut out = String::new();
         text::encode(&mut out, &self.registry)?;

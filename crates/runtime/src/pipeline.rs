@@ -1,16 +1,19 @@
-//! The pipeline: every stage that a call passes, in order, whoever calls and whatever runs it.
+//! The pipeline: the stages that every call passes, in order, for any caller and any invoker.
+//!
+//! Start at [`Pipeline::call`]. `answer` checks the output, `call_record` writes audit and metrics, and `live_catalog`
+//! holds the served catalog.
 
 mod answer;
-mod finish;
-mod live;
+mod call_record;
+mod live_catalog;
 
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use contract::{
-    CallContext, CallPolicy, Code, Output, PolicySubject, PolicyVerdict, SideEffects, ToolError,
-    sha256_of_value,
+    CallContext, CallPolicy, ErrorCode, PolicySubject, PolicyVerdict, SideEffects, ToolError,
+    ToolOutput, sha256_value_digest,
 };
 use serde_json::Value;
 use store::Store;
@@ -19,53 +22,55 @@ use tokio::sync::{Notify, watch};
 use tracing::Instrument;
 
 use crate::approval;
-use crate::call::{Call, Person, Reply, Rounds, Stop, Subject};
-use crate::catalog::{Catalog, Entry};
-use crate::inquiry::Inquiry;
+use crate::call::{
+    CallInterruption, CallSubject, ElicitationChannel, RoundInput, ToolCall, ToolReply,
+};
+use crate::catalog::{Catalog, CatalogEntry};
+use crate::elicitation::ElicitationBroker;
 use crate::limits::RateLimit;
 use crate::metrics::Metrics;
 use crate::policy::{ToolFilter, denied};
-use crate::seal::{Binding, Round, Seal};
+use crate::seal::{RoundState, StateBinding, StateSealer};
 use crate::trace::TraceParent;
-use answer::{Flaw, Withheld};
-use finish::Ledger;
-use live::Live;
+use answer::{AnswerRejection, WithheldAnswer};
+use call_record::CallRecord;
+use live_catalog::LiveCatalog;
 
-/// Longer limits count as this one: a clock cannot be set to the end of time.
-const LONGEST_LIMIT: Duration = Duration::from_secs(24 * 60 * 60);
-/// How long a change that is under way at its time limit may take to finish: one append with its sync.
-const CHANGE_GRACE: Duration = Duration::from_secs(2);
-/// Requests turned away at the door that leave a line each, a minute and caller; a flood of them must not fill the disk.
-const DOOR_LINES_PER_MINUTE: u32 = 600;
+/// Maximum time limit; longer limits are capped so that deadlines do not overflow.
+const MAX_TIME_LIMIT: Duration = Duration::from_secs(24 * 60 * 60);
+/// Extra time for a side effect that is under way at its time limit: enough for one append with its sync.
+const SIDE_EFFECT_GRACE: Duration = Duration::from_secs(2);
+/// Maximum audit records per minute and caller for requests refused before they become calls. It keeps a flood of such
+/// requests from filling the disk.
+const REFUSAL_RECORDS_PER_MINUTE: u32 = 600;
 
-/// What happens to a tool whose contract wants a person's approval.
+/// The approval setting of a tool.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Approve {
-    /// Ask for each call.
+pub enum ApprovalMode {
+    /// Every call needs a person's approval.
     #[default]
     Ask,
-    /// Every call counts as approved.
+    /// Every call is approved automatically.
     Always,
-    /// No call is approved.
+    /// Every call is denied.
     Never,
 }
 
-/// What an operator may set.
+/// Settings of the operator.
 pub struct PipelineOptions {
-    /// By tool name, for tools that differ from `Ask`. A tool that needs no approval by contract can be given one.
-    pub approve: HashMap<String, Approve>,
-    /// How long a queued approval or a sealed state can be used.
+    /// Approval settings by tool name, overriding the contract. A tool without an entry follows its contract.
+    pub approve: HashMap<String, ApprovalMode>,
+    /// Lifetime of a queued approval and of a sealed state.
     pub approval_lifetime: Duration,
-    /// How long a connected person may think.
-    pub patience: Duration,
-    /// The catalog may change while it is served ([`Pipeline::publish`]): clients are promised to be told.
+    /// Maximum time to wait for a connected user's answer.
+    pub elicitation_timeout: Duration,
+    /// The catalog may change while it is served ([`Pipeline::publish`]), so clients are offered change notifications.
     pub live: bool,
-    /// How long a client may keep a listing without asking again.
+    /// Time for which a client may cache a listing.
     pub list_ttl: Duration,
-    /// Rules on calls of tools and on their results.
+    /// Rules on tool calls and on their results.
     pub policy: Option<Arc<dyn CallPolicy>>,
-    /// By principal, the tools that a client may call; one that is not in here may call every tool. Resources are not
-    /// concerned.
+    /// Allowed tools by principal. A principal without an entry may call every tool. Resources are not restricted.
     pub clients: HashMap<String, Arc<dyn ToolFilter>>,
 }
 
@@ -74,7 +79,7 @@ impl Default for PipelineOptions {
         Self {
             approve: HashMap::new(),
             approval_lifetime: Duration::from_secs(15 * 60),
-            patience: Duration::from_secs(5 * 60),
+            elicitation_timeout: Duration::from_secs(5 * 60),
             live: false,
             list_ttl: Duration::from_secs(60),
             policy: None,
@@ -83,63 +88,66 @@ impl Default for PipelineOptions {
     }
 }
 
+/// Runs calls against the served catalog and enforces contracts, limits, rules and approvals.
 pub struct Pipeline {
-    live: Live,
+    live: LiveCatalog,
     options: PipelineOptions,
     store: Arc<dyn Store>,
     audit: AuditLog,
     metrics: Metrics,
-    seal: Seal,
-    door_lines: RateLimit,
+    seal: StateSealer,
+    refusal_records: RateLimit,
     idle: Notify,
 }
 
 impl Pipeline {
+    /// Creates a pipeline that serves `catalog`. Errors if the store cannot provide the sealing key.
     pub async fn new(
         catalog: Catalog,
         store: Arc<dyn Store>,
         audit: AuditLog,
         options: PipelineOptions,
     ) -> Result<Arc<Self>, store::StoreError> {
-        let key = store.secret("request-state").await?;
-        let seal = Seal::new(key, Arc::clone(&store), options.approval_lifetime);
+        let key = store.get_or_create_secret("request-state").await?;
+        let seal = StateSealer::new(key, Arc::clone(&store), options.approval_lifetime);
         Ok(Arc::new(Self {
-            live: Live::new(catalog),
+            live: LiveCatalog::new(catalog),
             options,
             store,
             audit,
             metrics: Metrics::default(),
             seal,
-            door_lines: RateLimit::per_minute(DOOR_LINES_PER_MINUTE),
+            refusal_records: RateLimit::per_minute(REFUSAL_RECORDS_PER_MINUTE),
             idle: Notify::new(),
         }))
     }
 
-    /// The catalog that is served now. Whoever keeps it keeps what it was at this moment.
+    /// Returns the catalog that is served now. The returned catalog does not change when another one is published.
     pub fn catalog(&self) -> Arc<Catalog> {
         self.live.catalog()
     }
 
-    /// Serves another catalog from now on. Calls in flight end as they began; a tool that keeps its name and its rate
-    /// keeps what its callers have used of it. Who listens is told, if there is something to tell: a catalog with the
-    /// same names and digests is no change.
+    /// Replaces the served catalog.
+    ///
+    /// Calls in flight finish with the entry they resolved. A tool that keeps its name and rate keeps its callers' used
+    /// quota. Subscribers are notified unless the new catalog has the same names and digests.
     pub fn publish(&self, catalog: Catalog) {
         self.live.publish(catalog);
     }
 
-    /// A number that grows with every published change.
+    /// Returns a receiver of a counter that grows with every published change.
     pub fn catalog_changes(&self) -> watch::Receiver<u64> {
         self.live.changes()
     }
 
-    /// Which tools this client may call; None where it may call all.
-    pub fn filter(&self, principal: &str) -> Option<&dyn ToolFilter> {
+    /// Returns the filter of tools that this client may call, or `None` if it may call all tools.
+    pub fn tool_filter(&self, principal: &str) -> Option<&dyn ToolFilter> {
         self.options.clients.get(principal).map(|filter| &**filter)
     }
 
-    /// Whether the tool exists for this client, if it exists at all.
+    /// Returns true if the client may call the tool. It does not check that the tool exists.
     pub(crate) fn may_call(&self, principal: &str, tool: &str) -> bool {
-        self.filter(principal).is_none_or(|filter| filter.allows(tool))
+        self.tool_filter(principal).is_none_or(|filter| filter.allows(tool))
     }
 
     pub(crate) fn options(&self) -> &PipelineOptions {
@@ -150,7 +158,7 @@ impl Pipeline {
         &self.metrics
     }
 
-    /// Waits until no call is in flight, then until the audit log is on disk.
+    /// Waits until no call is in flight, then flushes the audit log to disk.
     pub async fn drain(&self) {
         loop {
             let idle = self.idle.notified();
@@ -160,21 +168,21 @@ impl Pipeline {
             idle.await;
         }
         if let Err(error) = self.audit.flush().await {
-            tracing::error!(%error, "the audit log could not be written out");
+            tracing::error!(%error, "failed to flush the audit log");
         }
     }
 
-    /// Records a request that was turned away before it became a call. A flood is counted, not written out.
-    pub(crate) fn refused_at_door(&self, principal: &str, code: Code) {
-        if self.door_lines.take(&principal.into()).is_ok() {
-            self.audit.append(finish::door_record(principal, code));
+    /// Records a request that was refused before it became a call. Audit records are rate-limited; metrics are not.
+    pub(crate) fn record_refused_request(&self, principal: &str, code: ErrorCode) {
+        if self.refusal_records.try_acquire(&principal.into()).is_ok() {
+            self.audit.append(call_record::build_refusal_record(principal, code));
         }
-        self.metrics.begin();
-        self.metrics.end("(door)", Some(code), Duration::ZERO);
+        self.metrics.record_start();
+        self.metrics.record_end("(door)", Some(code), Duration::ZERO);
     }
 
-    /// The one way to a tool.
-    pub async fn call(&self, call: Call) -> Reply {
+    /// Runs one call through all stages and returns its reply. This is the only way to run a tool.
+    pub async fn call(&self, call: ToolCall) -> ToolReply {
         let trace = call.traceparent.as_deref().and_then(TraceParent::parse);
         let span = tracing::info_span!(
             "call",
@@ -187,147 +195,174 @@ impl Pipeline {
             span.record("trace_id", trace.trace_id());
             trace.adopt(&span);
         }
-        let mut ledger = Ledger::open(self, &call, trace.map(|trace| trace.trace_id()));
+        let mut record = CallRecord::start(self, &call, trace.map(|trace| trace.trace_id()));
         async {
-            let reply = match self.stages(call, &mut ledger).await {
-                Ok(output) => Reply::Done(output),
-                Err(Stop::Fail(error) | Stop::Broken { error, .. }) => Reply::Failed(error),
-                Err(Stop::Refuse(refusal)) => Reply::Refused(refusal),
-                Err(Stop::Ask { questions, .. }) => ledger.suspended(questions),
+            let reply = match self.run_stages(call, &mut record).await {
+                Ok(output) => ToolReply::Done(output),
+                Err(
+                    CallInterruption::Fail(error) | CallInterruption::InvalidAnswer { error, .. },
+                ) => ToolReply::Failed(error),
+                Err(CallInterruption::Refuse(refusal)) => ToolReply::Refused(refusal),
+                Err(CallInterruption::Elicit { elicitations: requests, .. }) => {
+                    record.take_input_required(requests)
+                }
             };
-            ledger.close(reply).await
+            record.finish(reply).await
         }
         .instrument(span)
         .await
     }
 
-    async fn stages(&self, call: Call, ledger: &mut Ledger<'_>) -> Result<Output, Stop> {
+    async fn run_stages(
+        &self,
+        call: ToolCall,
+        record: &mut CallRecord<'_>,
+    ) -> Result<ToolOutput, CallInterruption> {
         let Some(entry) = self.live.resolve(&call.subject) else {
-            return Err(unknown(&call).into());
+            return Err(unknown_subject(&call).into());
         };
         let entry = &*entry;
-        if !self.is_open_to(&call) {
-            // No different from a tool that is not there: its name is none of the caller's business.
-            ledger.refused_as(Code::AccessDenied);
-            return Err(unknown(&call).into());
+        if !self.is_allowed(&call) {
+            // Same reply as for an unknown tool, so that the caller cannot discover tools it may not call.
+            record.set_refusal_code(ErrorCode::AccessDenied);
+            return Err(unknown_subject(&call).into());
         }
         let contract = &entry.contract;
-        ledger.resolved(contract);
+        record.set_contract(contract);
         let given = Value::Object(call.arguments);
-        let arguments_digest = sha256_of_value(&given);
-        ledger.arguments(&given, &arguments_digest);
+        let arguments_digest = sha256_value_digest(&given);
+        record.set_arguments(&given, &arguments_digest);
         let arguments = validate_input(entry, given)?;
-        ledger.validated(&arguments);
-        take_rate(entry, &call.caller)?;
+        record.set_argument_values(&arguments);
+        check_rate_limit(entry, &call.caller)?;
         if !self.audit.is_healthy() && contract.constraints.side_effects != SideEffects::None {
-            return Err(unaudited().into());
+            return Err(audit_unavailable_error().into());
         }
         let policy = self.options.policy.as_deref();
-        let policy = policy.filter(|_| matches!(call.subject, Subject::Tool(_)));
+        let policy = policy.filter(|_| matches!(call.subject, CallSubject::Tool(_)));
         let rule = match policy {
-            Some(policy) => judge_call(policy, &judged(entry, &call.caller, &arguments))?,
+            Some(policy) => {
+                apply_call_rules(policy, &build_policy_input(entry, &call.caller, &arguments))?
+            }
             None => None,
         };
-        // They are gone once the tool has them.
-        let judged_arguments = policy.map(|_| arguments.clone());
+        // The tool takes ownership of the arguments, and the result rules need them later.
+        let policy_arguments = policy.map(|_| arguments.clone());
 
-        let binding = Binding {
+        let binding = StateBinding {
             principal: &call.caller.principal,
             tool: &contract.name,
             contract: contract.digest(),
             arguments: &arguments_digest,
         };
-        let inquiry = self.open_round(call.person, &binding).await?;
-        let _asking = inquiry.until_dropped();
-        let ctx = context(&call.caller, call.progress, call.traceparent);
-        ledger.running(&ctx);
+        let broker = self.open_round(call.channel, &binding).await?;
+        let _end_guard = broker.end_guard();
+        let ctx = build_context(&call.caller, call.progress, call.traceparent);
+        record.set_context(&ctx);
         let work = async {
-            let request = approval::Request {
+            let request = approval::ApprovalRequest {
                 caller: &call.caller,
                 contract,
                 arguments: &arguments,
                 arguments_digest: &arguments_digest,
                 rule: rule.as_deref(),
             };
-            self.approve(&request, &inquiry).await?;
-            ledger.began();
-            run_in_time(entry, arguments, &inquiry, &ctx).await
+            self.approve_call(&request, &broker).await?;
+            record.mark_started();
+            run_with_timeout(entry, arguments, &broker, &ctx).await
         };
         let output = tokio::select! {
             biased;
-            () = call.cancel.cancelled() => Err(cancelled().into()),
+            () = call.cancel.cancelled() => Err(cancelled_error().into()),
             output = work => output,
         };
-        if matches!(output, Ok(_) | Err(Stop::Broken { .. })) {
-            ledger.answered();
+        if matches!(output, Ok(_) | Err(CallInterruption::InvalidAnswer { .. })) {
+            record.mark_answered();
         }
         let answer = match output {
-            Ok(output) => answer::check(entry, output).and_then(|output| {
-                let (Some(policy), Some(arguments)) = (policy, &judged_arguments) else {
+            Ok(output) => answer::check_answer(entry, output).and_then(|output| {
+                let (Some(policy), Some(arguments)) = (policy, &policy_arguments) else {
                     return Ok(output);
                 };
-                answer::judge(policy, &judged(entry, &call.caller, arguments), output)
+                answer::apply_result_rules(
+                    policy,
+                    &build_policy_input(entry, &call.caller, arguments),
+                    output,
+                )
             }),
-            Err(Stop::Broken { error, raw }) => Err(Withheld::because(error, raw).into()),
-            Err(Stop::Ask { questions, carry }) => {
-                ledger.seal(self.seal.close(&binding, inquiry.next_round(&questions, carry))?);
-                return Err(Stop::Ask { questions, carry: None });
+            Err(CallInterruption::InvalidAnswer { error, raw }) => {
+                Err(WithheldAnswer::from_error(error, raw).into())
+            }
+            Err(CallInterruption::Elicit { elicitations: requests, carry }) => {
+                record.set_sealed_state(
+                    self.seal.seal(&binding, broker.build_next_round(&requests, carry))?,
+                );
+                return Err(CallInterruption::Elicit { elicitations: requests, carry: None });
             }
             Err(stop) => return Err(stop),
         };
         match answer {
             Ok(output) => Ok(output),
-            Err(Flaw::Failed(error)) => Err(error.into()),
-            Err(Flaw::Withheld(withheld)) => Err(ledger.withhold(*withheld).await.into()),
+            Err(AnswerRejection::Failed(error)) => Err(error.into()),
+            Err(AnswerRejection::Withheld(withheld)) => {
+                Err(record.store_withheld(*withheld).await.into())
+            }
         }
     }
 
-    /// Opens what an earlier round of this call sealed.
-    async fn open_round(&self, person: Person, binding: &Binding<'_>) -> Result<Inquiry, Stop> {
-        let past = match &person {
-            Person::Rounds(Rounds { state: Some(state), .. }) => {
+    /// Opens the state sealed by an earlier round of this call, if any, and returns the broker for this round.
+    async fn open_round(
+        &self,
+        channel: ElicitationChannel,
+        binding: &StateBinding<'_>,
+    ) -> Result<ElicitationBroker, CallInterruption> {
+        let past = match &channel {
+            ElicitationChannel::MultiRound(RoundInput { state: Some(state), .. }) => {
                 self.seal.open(binding, state).await?
             }
-            _ => Round::default(),
+            _ => RoundState::default(),
         };
-        Ok(Inquiry::new(person, past, self.options.patience))
+        Ok(ElicitationBroker::new(channel, past, self.options.elicitation_timeout))
     }
 
-    fn is_open_to(&self, call: &Call) -> bool {
+    /// Returns true if the caller may run this call.
+    fn is_allowed(&self, call: &ToolCall) -> bool {
         match &call.subject {
-            Subject::Tool(name) => self.may_call(&call.caller.principal, name),
-            Subject::Resource => true,
+            CallSubject::Tool(name) => self.may_call(&call.caller.principal, name),
+            CallSubject::Resource => true,
         }
     }
 
-    async fn approve(
+    /// Obtains the approval if the call needs one. Order of precedence: the settings `never` and `ask`, the operator's
+    /// rule, the setting `always`, the contract.
+    async fn approve_call(
         &self,
-        request: &approval::Request<'_>,
-        inquiry: &Inquiry,
-    ) -> Result<(), Stop> {
+        request: &approval::ApprovalRequest<'_>,
+        broker: &ElicitationBroker,
+    ) -> Result<(), CallInterruption> {
         let contract = request.contract;
         match self.options.approve.get(&contract.name) {
-            Some(Approve::Never) => {
+            Some(ApprovalMode::Never) => {
                 return Err(ToolError::new(
-                    Code::ApprovalDenied,
-                    format!("`{}` is switched off by policy (approve = \"never\")", contract.name),
+                    ErrorCode::ApprovalDenied,
+                    format!("`{}` is disabled by policy (approve = \"never\")", contract.name),
                 )
-                .with("retry", false)
+                .with_detail("retry", false)
                 .into());
             }
-            Some(Approve::Ask) => {}
-            // A rule is about this very call, so it goes before what holds for the tool.
+            Some(ApprovalMode::Ask) => {}
+            // A rule matches this specific call, so it takes precedence over the setting of the tool.
             _ if request.rule.is_some() => {}
-            Some(Approve::Always) => return Ok(()),
+            Some(ApprovalMode::Always) => return Ok(()),
             None if contract.constraints.approval => {}
             None => return Ok(()),
         }
-        approval::approve(request, inquiry, &*self.store, self.options.approval_lifetime).await
+        approval::approve_call(request, broker, &*self.store, self.options.approval_lifetime).await
     }
 }
 
-fn judged<'a>(
-    entry: &'a Entry,
+fn build_policy_input<'a>(
+    entry: &'a CatalogEntry,
     caller: &'a contract::Caller,
     arguments: &'a Value,
 ) -> PolicySubject<'a> {
@@ -335,8 +370,8 @@ fn judged<'a>(
     PolicySubject { tool: &contract.name, arguments, caller, annotations: &contract.annotations }
 }
 
-/// The rule that wants a person's approval, if one does.
-fn judge_call(
+/// Returns the rule that requires a person's approval, if any. Errors if a rule denies the call.
+fn apply_call_rules(
     policy: &dyn CallPolicy,
     subject: &PolicySubject<'_>,
 ) -> Result<Option<Arc<str>>, ToolError> {
@@ -347,45 +382,49 @@ fn judge_call(
     }
 }
 
-fn validate_input(entry: &Entry, mut arguments: Value) -> Result<Value, ToolError> {
+/// Checks size and schema, and returns the arguments with defaults filled in.
+fn validate_input(entry: &CatalogEntry, mut arguments: Value) -> Result<Value, ToolError> {
     let contract = &entry.contract;
     let limit = contract.constraints.max_input_bytes;
     let size = json_size(&arguments);
     if size > limit {
         return Err(ToolError::new(
-            Code::TooLarge,
-            format!("the arguments have {size} bytes, over the limit of {limit}"),
+            ErrorCode::TooLarge,
+            format!("the arguments are {size} bytes, over the limit of {limit}"),
         )
-        .with("limit", limit)
-        .with("size", size));
+        .with_detail("limit", limit)
+        .with_detail("size", size));
     }
     contract.input.fill_defaults(&mut arguments);
     if let Err(violation) = contract.input.validate(&arguments) {
         return Err(entry.invoker.reword(&violation).unwrap_or_else(|| {
-            ToolError::new(Code::InvalidInput, violation.message.clone())
-                .with("field", violation.field())
-                .with("rule", violation.keyword.clone())
+            ToolError::new(ErrorCode::InvalidInput, violation.message.clone())
+                .with_detail("field", violation.field())
+                .with_detail("rule", violation.keyword.clone())
         }));
     }
     entry.invoker.check(&arguments)?;
     Ok(arguments)
 }
 
-fn take_rate(entry: &Entry, caller: &contract::Caller) -> Result<(), ToolError> {
-    entry.rate().take(&caller.principal).map_err(|wait| {
+fn check_rate_limit(entry: &CatalogEntry, caller: &contract::Caller) -> Result<(), ToolError> {
+    entry.rate_limit().try_acquire(&caller.principal).map_err(|wait| {
         let limit = entry.contract.constraints.rate_per_minute;
-        // Rounded up: a caller that waits exactly this long is let in.
+        // Rounded up, so that a caller that waits exactly this long is admitted.
         let wait = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX).saturating_add(1);
         ToolError::new(
-            Code::RateLimited,
-            format!("over {limit} calls a minute to `{}`; wait {wait} ms", entry.contract.name),
+            ErrorCode::RateLimited,
+            format!(
+                "rate limit of {limit} calls per minute exceeded for `{}`; retry in {wait} ms",
+                entry.contract.name
+            ),
         )
-        .with("limit", limit)
-        .with("retryAfterMs", wait)
+        .with_detail("limit", limit)
+        .with_detail("retryAfterMs", wait)
     })
 }
 
-fn context(
+fn build_context(
     caller: &contract::Caller,
     progress: Option<Arc<dyn Fn(contract::Progress) + Send + Sync>>,
     traceparent: Option<String>,
@@ -398,46 +437,47 @@ fn context(
     }
 }
 
-/// The time limit stops the caller's wait and tells the work to stop. Time that a person took does not count.
-async fn run_in_time(
-    entry: &Entry,
+/// Runs the invoker within the contract's time limit. Time spent waiting for a user does not count. When the limit has
+/// passed, the call is cancelled and an error is returned.
+async fn run_with_timeout(
+    entry: &CatalogEntry,
     arguments: Value,
-    inquiry: &Inquiry,
+    broker: &ElicitationBroker,
     ctx: &CallContext,
-) -> Result<Output, Stop> {
-    let limit = entry.contract.constraints.timeout.min(LONGEST_LIMIT);
+) -> Result<ToolOutput, CallInterruption> {
+    let limit = entry.contract.constraints.timeout.min(MAX_TIME_LIMIT);
     let start = Instant::now();
-    let already_waited = inquiry.waited();
-    let mut run = entry.invoker.invoke(arguments, inquiry, ctx);
+    let already_waited = broker.total_wait();
+    let mut run = entry.invoker.invoke(arguments, broker, ctx);
     loop {
-        let deadline = start + limit + (inquiry.waited() - already_waited);
+        let deadline = start + limit + (broker.total_wait() - already_waited);
         match tokio::time::timeout_at(deadline.into(), &mut run).await {
             Ok(result) => return result,
-            Err(_) if start.elapsed() < limit + (inquiry.waited() - already_waited) => {}
+            Err(_) if start.elapsed() < limit + (broker.total_wait() - already_waited) => {}
             Err(_) => {
                 ctx.cancel();
-                // A change that was under way cannot be taken back; better a late answer than a wrong one.
+                // A side effect under way cannot be undone, so a late answer is better than a wrong one.
                 if entry.contract.constraints.side_effects != SideEffects::None
-                    && let Ok(Ok(output)) = tokio::time::timeout(CHANGE_GRACE, run).await
+                    && let Ok(Ok(output)) = tokio::time::timeout(SIDE_EFFECT_GRACE, run).await
                 {
                     return Ok(output);
                 }
-                return Err(overdue(entry, limit).into());
+                return Err(timeout_error(entry, limit).into());
             }
         }
     }
 }
 
-fn overdue(entry: &Entry, limit: Duration) -> ToolError {
+fn timeout_error(entry: &CatalogEntry, limit: Duration) -> ToolError {
     let limit = u64::try_from(limit.as_millis()).unwrap_or(u64::MAX);
-    let message = format!("`{}` took longer than its limit of {limit} ms", entry.contract.name);
-    ToolError::new(Code::ExecutionTimeout, message).with("limitMs", limit)
+    let message = format!("`{}` exceeded its time limit of {limit} ms", entry.contract.name);
+    ToolError::new(ErrorCode::ExecutionTimeout, message).with_detail("limitMs", limit)
 }
 
-/// Bytes of a value's JSON text, without writing it.
+/// Returns the length of a value's JSON text in bytes, without allocating it.
 pub(crate) fn json_size(value: &Value) -> usize {
-    struct Count(usize);
-    impl std::io::Write for Count {
+    struct ByteCounter(usize);
+    impl std::io::Write for ByteCounter {
         fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
             self.0 += bytes.len();
             Ok(bytes.len())
@@ -446,30 +486,34 @@ pub(crate) fn json_size(value: &Value) -> usize {
             Ok(())
         }
     }
-    let mut count = Count(0);
+    let mut count = ByteCounter(0);
     serde_json::to_writer(&mut count, value).expect("counting never fails");
     count.0
 }
 
-fn unknown(call: &Call) -> ToolError {
+fn unknown_subject(call: &ToolCall) -> ToolError {
     match &call.subject {
-        Subject::Tool(name) => unknown_tool(name),
-        Subject::Resource => ToolError::new(Code::NotFound, "this server offers no resources"),
+        CallSubject::Tool(name) => unknown_tool(name),
+        CallSubject::Resource => {
+            ToolError::new(ErrorCode::NotFound, "this server offers no resources")
+        }
     }
 }
 
+/// Returns the error for an unknown tool. The name is untrusted, so it is shortened and escaped.
 pub(crate) fn unknown_tool(name: &str) -> ToolError {
     let name: String = contract::text::one_line(&name.chars().take(128).collect::<String>());
-    ToolError::new(Code::ToolNotFound, format!("there is no tool `{name}`")).with("tool", name)
+    ToolError::new(ErrorCode::ToolNotFound, format!("unknown tool `{name}`"))
+        .with_detail("tool", name)
 }
 
-fn cancelled() -> ToolError {
-    ToolError::new(Code::Cancelled, "the call was cancelled")
+fn cancelled_error() -> ToolError {
+    ToolError::new(ErrorCode::Cancelled, "the call was cancelled")
 }
 
-fn unaudited() -> ToolError {
+fn audit_unavailable_error() -> ToolError {
     ToolError::new(
-        Code::InternalError,
-        "the audit log cannot be written, so nothing is changed now",
+        ErrorCode::InternalError,
+        "the audit log cannot be written, so calls with side effects are refused",
     )
 }

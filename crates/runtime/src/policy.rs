@@ -2,7 +2,7 @@
 //!
 //! This crate only asks; how rules are written is the business of whoever gives the [`contract::CallPolicy`].
 
-use contract::{Code, ToolError};
+use contract::{ErrorCode, ToolError};
 
 /// Returns the error for a call or result that a rule denies.
 pub(crate) fn denied(what: &str, rule: &str, reason: Option<&str>) -> ToolError {
@@ -10,7 +10,7 @@ pub(crate) fn denied(what: &str, rule: &str, reason: Option<&str>) -> ToolError 
         None => format!("the rule `{rule}` denies this {what}"),
         Some(reason) => format!("the rule `{rule}` denies this {what}: {reason}"),
     };
-    ToolError::new(Code::AccessDenied, message).with("rule", rule)
+    ToolError::new(ErrorCode::AccessDenied, message).with_detail("rule", rule)
 }
 
 /// Which tools a client may call. The others do not exist for it.

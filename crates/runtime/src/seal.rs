@@ -1,89 +1,99 @@
-//! Sealed request state: what a client carries between two rounds of one call and cannot change.
+//! Sealed request state: the state that a client carries between two rounds of one call and cannot modify.
 //!
-//! A state is bound to caller, tool, contract and arguments, lives for minutes, and opens once. The seal is an HMAC
-//! (`rmcp`'s codec); single use needs memory, which the store has.
+//! A state is bound to caller, tool, contract and arguments. It expires after minutes and opens once. The seal is an
+//! HMAC (`rmcp`'s codec). Used nonces are recorded in the store, which enforces single use.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use contract::{Code, ToolError};
+use contract::{ErrorCode, ToolError};
 use jiff::Timestamp;
 use rmcp::model::{RequestStateCodec, SealOptions};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use store::Store;
 
-use crate::call::{Answers, Refusal, Stop};
+use crate::call::{CallInterruption, ElicitationAnswers, ProtocolRefusal};
 
 #[derive(Serialize, Deserialize)]
-struct Sealed {
+struct SealedState {
     nonce: String,
-    round: Round,
+    round: RoundState,
 }
 
-/// What earlier rounds left behind.
+/// The state left by earlier rounds of a call.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(crate) struct Round {
-    /// The keys of the questions that were put.
+pub(crate) struct RoundState {
+    /// The keys of the elicitations sent so far.
     pub(crate) asked: Vec<String>,
-    pub(crate) answers: Answers,
-    /// What an invoker wants to find again.
+    pub(crate) answers: ElicitationAnswers,
+    /// State of the invoker, returned to it in the next round.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) carried: Option<Value>,
-    /// A person has agreed to the call. An approval of the queue is used up by the first round.
+    /// The call has been approved. The first round uses up a queued approval, so later rounds rely on this flag.
     #[serde(default)]
     pub(crate) approved: bool,
 }
 
-pub(crate) struct Seal {
+/// Seals and opens request states.
+pub(crate) struct StateSealer {
     codec: RequestStateCodec,
     store: Arc<dyn Store>,
     lifetime: Duration,
 }
 
-/// What a state is bound to.
-pub(crate) struct Binding<'a> {
+/// The call that a state is bound to.
+pub(crate) struct StateBinding<'a> {
     pub(crate) principal: &'a str,
     pub(crate) tool: &'a str,
     pub(crate) contract: &'a str,
     pub(crate) arguments: &'a str,
 }
 
-impl Binding<'_> {
-    fn bytes(&self) -> Vec<u8> {
-        // A JSON array, because joined strings could be split in more than one way.
+impl StateBinding<'_> {
+    fn to_bytes(&self) -> Vec<u8> {
+        // A JSON array, because concatenated strings are ambiguous.
         serde_json::to_vec(&[self.principal, self.tool, self.contract, self.arguments])
-            .expect("strings always serialise")
+            .expect("strings always serialize")
     }
 }
 
-impl Seal {
+impl StateSealer {
     pub(crate) fn new(key: [u8; 32], store: Arc<dyn Store>, lifetime: Duration) -> Self {
         let codec = RequestStateCodec::try_new(key).expect("32 bytes are a valid key length");
         Self { codec, store, lifetime }
     }
 
-    pub(crate) fn close(&self, binding: &Binding<'_>, round: Round) -> Result<String, Stop> {
+    /// Returns the sealed state of a round.
+    pub(crate) fn seal(
+        &self,
+        binding: &StateBinding<'_>,
+        round: RoundState,
+    ) -> Result<String, CallInterruption> {
         let mut nonce = [0_u8; 16];
-        getrandom::fill(&mut nonce).map_err(|_| defect("no randomness for a request state"))?;
+        getrandom::fill(&mut nonce).map_err(|_| seal_error("no random bytes for the nonce"))?;
         let nonce = nonce.iter().map(|byte| format!("{byte:02x}")).collect();
-        let sealed = Sealed { nonce, round };
-        let binding = binding.bytes();
+        let sealed = SealedState { nonce, round };
+        let binding = binding.to_bytes();
         let options = SealOptions::new().associated_data(&binding).ttl(self.lifetime);
         self.codec
             .seal_json_with(&sealed, &options)
-            .map_err(|_| defect("the answers could not be sealed"))
+            .map_err(|_| seal_error("failed to seal the answers"))
     }
 
-    /// What is inside. Altered, expired, foreign and used states are refused.
-    pub(crate) async fn open(&self, binding: &Binding<'_>, state: &str) -> Result<Round, Stop> {
+    /// Opens a sealed state and returns its content. Refuses altered, expired, foreign and used states.
+    pub(crate) async fn open(
+        &self,
+        binding: &StateBinding<'_>,
+        state: &str,
+    ) -> Result<RoundState, CallInterruption> {
         let refuse = |why: &str| {
-            Stop::Refuse(Refusal::BadState(format!(
-                "requestState refused: {why}; call again without requestState and inputResponses"
+            CallInterruption::Refuse(ProtocolRefusal::InvalidState(format!(
+                "invalid requestState: {why}; call again without requestState and inputResponses"
             )))
         };
-        let sealed: Sealed =
-            self.codec.open_json_with(state, &binding.bytes()).map_err(|error| match error {
+        let sealed: SealedState =
+            self.codec.open_json_with(state, &binding.to_bytes()).map_err(|error| match error {
                 rmcp::model::RequestStateError::Expired => refuse("it has expired"),
                 _ => refuse("it was altered or belongs to another call"),
             })?;
@@ -94,18 +104,18 @@ impl Seal {
             Ok(true) => Ok(sealed.round),
             Ok(false) => Err(refuse("it was used before")),
             Err(error) => {
-                tracing::error!(%error, "the store cannot remember a used request state");
-                Err(refuse("its single use cannot be recorded now"))
+                tracing::error!(%error, "failed to record the used request state");
+                Err(refuse("its use could not be recorded"))
             }
         }
     }
 }
 
-fn defect(cause: &str) -> Stop {
-    tracing::error!(cause, "a request state could not be made");
+fn seal_error(cause: &str) -> CallInterruption {
+    tracing::error!(cause, "failed to create a request state");
     ToolError::new(
-        Code::InternalError,
-        "the call could not be put off; the server's log has the cause",
+        ErrorCode::InternalError,
+        "failed to suspend the call; see the server log for the cause",
     )
     .into()
 }

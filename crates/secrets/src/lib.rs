@@ -1,10 +1,10 @@
-//! Recognises secrets in text, so that none ends up in a file that is shared and kept.
+//! Recognizes secrets in text, so that none is written to a file that is shared and kept.
 //!
-//! Owns the search; the table of what counts is in `rules.rs`, what looks random in `guess.rs`. A text is searched as
-//! it is and with its backslash escapes undone, because a token inside a JSON string may be spelt `\u0067hp_…`. The
-//! answer names the rule and never the secret. It finds what is recognisable, not everything that is secret.
+//! This module searches; the table of secret rules is in `rules.rs`, the heuristics are in `heuristics.rs`. A text is
+//! searched as it is and with its backslash escapes decoded, because a token inside a JSON string may be spelled
+//! `\u0067hp_…`. The result names the rule and never contains the secret. Only recognizable secrets are found.
 
-mod guess;
+mod heuristics;
 mod rules;
 
 use std::borrow::Cow;
@@ -14,36 +14,36 @@ use regex::Regex;
 
 pub use self::rules::RULES;
 
-/// JSON in a JSON string in a JSON string: deeper has not been seen in earnest.
+/// Maximum rounds of unescaping: JSON in a JSON string in a JSON string. Deeper nesting does not occur in practice.
 const MAX_UNESCAPES: usize = 3;
 
-/// One kind of secret.
-pub struct Rule {
-    /// Stable, for messages and tests.
+/// A secret rule: the pattern of one kind of secret.
+pub struct SecretRule {
+    /// Stable identifier for messages and tests.
     pub id: &'static str,
-    /// What was found, with its article: "a GitHub token".
-    pub what: &'static str,
-    /// Where the pattern has a group `v`, that part is the candidate; otherwise the whole match is.
+    /// Description with its article: "a GitHub token".
+    pub description: &'static str,
+    /// Regular expression. If it has a group `v`, the group is the candidate; otherwise the whole match is.
     pub pattern: &'static str,
-    /// Tells a secret from a placeholder, where the pattern alone cannot.
+    /// Returns true if a candidate is a secret and not a placeholder.
     pub accept: fn(&str) -> bool,
 }
 
-static COMPILED: LazyLock<Vec<(Regex, &'static Rule)>> = LazyLock::new(|| {
+static COMPILED_RULES: LazyLock<Vec<(Regex, &'static SecretRule)>> = LazyLock::new(|| {
     RULES
         .iter()
         .map(|rule| (Regex::new(rule.pattern).expect("a test compiles every pattern"), rule))
         .collect()
 });
 
-/// The first rule of the table that the text breaks.
-pub fn find(text: &str) -> Option<&'static Rule> {
+/// Returns the first rule of the table that matches a secret in the text.
+pub fn find_secret(text: &str) -> Option<&'static SecretRule> {
     let mut text = Cow::Borrowed(text);
     for _ in 0..=MAX_UNESCAPES {
         if let Some(rule) = find_literally(&text) {
             return Some(rule);
         }
-        match unescape(&text) {
+        match unescape_backslashes(&text) {
             Some(next) => text = Cow::Owned(next),
             None => break,
         }
@@ -51,8 +51,8 @@ pub fn find(text: &str) -> Option<&'static Rule> {
     None
 }
 
-fn find_literally(text: &str) -> Option<&'static Rule> {
-    COMPILED.iter().find_map(|(regex, rule)| {
+fn find_literally(text: &str) -> Option<&'static SecretRule> {
+    COMPILED_RULES.iter().find_map(|(regex, rule)| {
         regex
             .captures_iter(text)
             .filter_map(|found| found.name("v").or_else(|| found.get(0)))
@@ -61,8 +61,8 @@ fn find_literally(text: &str) -> Option<&'static Rule> {
     })
 }
 
-/// The text with its backslash escapes undone, wherever they stand; None where there are none.
-fn unescape(text: &str) -> Option<String> {
+/// Returns the text with its backslash escapes decoded, or `None` if it contains no backslash.
+fn unescape_backslashes(text: &str) -> Option<String> {
     if !text.contains('\\') {
         return None;
     }
@@ -75,8 +75,8 @@ fn unescape(text: &str) -> Option<String> {
             Some('n') => out.push('\n'),
             Some('r') => out.push('\r'),
             Some('t') => out.push('\t'),
-            Some('u') => match hexadecimal(characters.as_str()) {
-                // Half of a surrogate pair stands for a character that no token holds.
+            Some('u') => match parse_hex_escape(characters.as_str()) {
+                // Half of a surrogate pair encodes a character that no token contains.
                 Some((code, after)) => {
                     out.push(char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER));
                     characters = after.chars();
@@ -92,7 +92,8 @@ fn unescape(text: &str) -> Option<String> {
     Some(out)
 }
 
-fn hexadecimal(text: &str) -> Option<(u32, &str)> {
+/// Parses four hex digits. Returns the code point and the rest of the text.
+fn parse_hex_escape(text: &str) -> Option<(u32, &str)> {
     let (digits, after) = text.split_at_checked(4)?;
     Some((u32::from_str_radix(digits, 16).ok()?, after))
 }

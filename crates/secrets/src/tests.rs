@@ -1,9 +1,9 @@
-//! Each rule with what it must find and what it must leave alone. Fakes are put together at run time, so that no
-//! scanner takes this file for a leak.
+//! Each rule with texts that it must match and texts that it must not match. Fake secrets are assembled at run time, so
+//! that no scanner reports this file as a leak.
 
 use super::*;
 
-/// Letters and digits without pattern, as long as asked.
+/// Returns `length` letters and digits without an obvious pattern.
 fn noise(length: usize) -> String {
     "q7Zt4Kp9Xw2Lm5Vb8Nc3Rd6Hf1Jg0Ys".chars().cycle().take(length).collect()
 }
@@ -16,7 +16,7 @@ fn upper(length: usize) -> String {
     "Q7ZT4KP9XW2LM5VB".chars().cycle().take(length).collect()
 }
 
-/// For each rule: its id, texts that hold such a secret, and texts that look alike and hold none.
+/// Returns for each rule: its id, texts that contain such a secret, and similar texts without one.
 fn cases() -> Vec<(&'static str, Vec<String>, Vec<String>)> {
     let n = noise;
     vec![
@@ -218,55 +218,55 @@ fn cases() -> Vec<(&'static str, Vec<String>, Vec<String>)> {
     ]
 }
 
-fn found(text: &str) -> Option<&'static str> {
-    find(text).map(|rule| rule.id)
+fn find_rule_id(text: &str) -> Option<&'static str> {
+    find_secret(text).map(|rule| rule.id)
 }
 
 #[test]
-fn every_rule_finds_its_kind_and_leaves_its_neighbours() {
+fn every_rule_matches_its_secrets_and_no_similar_texts() {
     let cases = cases();
     let tested: Vec<_> = cases.iter().map(|(id, ..)| *id).collect();
     let rules: Vec<_> = RULES.iter().map(|rule| rule.id).collect();
-    assert_eq!(tested, rules, "one case for each rule, in the table's order");
+    assert_eq!(tested, rules, "one case per rule, in table order");
     for (id, secrets, innocents) in cases {
         for secret in secrets {
-            assert_eq!(found(&secret), Some(id), "{secret}");
+            assert_eq!(find_rule_id(&secret), Some(id), "{secret}");
         }
         for innocent in innocents {
-            assert_eq!(found(&innocent), None, "{id}: {innocent}");
+            assert_eq!(find_rule_id(&innocent), None, "{id}: {innocent}");
         }
     }
 }
 
 #[test]
-fn secrets_behind_escapes_are_found() {
-    let token = n_token();
-    let spelt: String = token.chars().map(|c| format!("\\u{:04x}", u32::from(c))).collect();
-    assert_eq!(found(&format!("{{\"note\": \"{spelt}\"}}")), Some("github-token"));
-    // The same as JSON text in a JSON string.
-    let nested = serde_json::Value::from(format!("{{\"note\": \"{spelt}\"}}")).to_string();
-    assert_eq!(found(&nested), Some("github-token"));
+fn finds_secrets_behind_escapes() {
+    let token = fake_github_token();
+    let escaped: String = token.chars().map(|c| format!("\\u{:04x}", u32::from(c))).collect();
+    assert_eq!(find_rule_id(&format!("{{\"note\": \"{escaped}\"}}")), Some("github-token"));
+    // JSON text in a JSON string.
+    let nested = serde_json::Value::from(format!("{{\"note\": \"{escaped}\"}}")).to_string();
+    assert_eq!(find_rule_id(&nested), Some("github-token"));
     let assignment = serde_json::json!({"note": format!("{{\"api_key\": \"{}\"}}", noise(20))});
-    assert_eq!(found(&assignment.to_string()), Some("quoted-password"));
+    assert_eq!(find_rule_id(&assignment.to_string()), Some("quoted-password"));
 }
 
-fn n_token() -> String {
+fn fake_github_token() -> String {
     format!("gh{}_{}", "p", noise(36))
 }
 
 #[test]
-fn escapes_are_undone_wherever_they_stand() {
+fn unescapes_anywhere_in_a_text() {
     for (text, expected) in [
         (r#"a\n\"\u0041\\ \/ \ud800 end"#, "a\n\"A\\ / \u{fffd} end"),
         (r"\u12 \u00é1 \u00aé end\", "u12 u00é1 u00aé end"),
     ] {
-        assert_eq!(unescape(text).unwrap(), expected);
+        assert_eq!(unescape_backslashes(text).unwrap(), expected);
     }
-    assert_eq!(unescape("plain"), None);
+    assert_eq!(unescape_backslashes("plain"), None);
 }
 
 #[test]
-fn ordinary_notes_hold_no_secret() {
+fn ordinary_notes_match_no_rule() {
     for note in [
         r#"{"timestamp": "2026-01-15T10:00:00Z", "event": "milestone", "description": "Completed EDA"}"#,
         r#"{"decision": "Use argon2 for passwords", "because": ["memory-hard", "maintained"], "id": 17}"#,
@@ -275,6 +275,6 @@ fn ordinary_notes_hold_no_secret() {
         "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
         "uuid 550e8400-e29b-41d4-a716-446655440000, address 0xdAC17F958D2ee523a2206206994597C13D831ec7",
     ] {
-        assert_eq!(found(note), None, "{note}");
+        assert_eq!(find_rule_id(note), None, "{note}");
     }
 }

@@ -1,25 +1,25 @@
-//! Arithmetic that wraps without a word, as it did before Solidity 0.8.
+//! Finds arithmetic that wraps silently, as it did before Solidity 0.8.
 //!
-//! The syntax tree says of which type a sum is, the source map which instruction makes it. Only code of compilers that do
-//! not check is looked at: where one checks, `unchecked` is what the author meant.
+//! The AST provides the type of an expression, the source map its instruction. Only bytecode of compilers without
+//! overflow checks is considered: with checks, wrapping in `unchecked` blocks is intended.
 
 use std::collections::BTreeMap;
 
-use crate::node::{Node, walk};
-use crate::{Build, Code};
+use crate::ast_node::{AstNode, walk_ast};
+use crate::{ContractBytecode, SolidityBuild};
 
-/// An instruction that adds, subtracts or multiplies numbers of a type.
+/// An instruction that adds, subtracts or multiplies integers of a known type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Arithmetic {
+pub struct ArithmeticInstruction {
     pub offset: usize,
-    /// The source subtracts, and the optimiser adds the opposite.
+    /// True if the source subtracts, but the optimizer emitted an addition of the negated operand.
     pub adds_opposite: bool,
     pub bits: u16,
     pub is_signed: bool,
 }
 
-/// The first version whose arithmetic is checked.
-const CHECKED: (u32, u32) = (0, 8);
+/// First compiler version with checked arithmetic.
+const FIRST_CHECKED_VERSION: (u32, u32) = (0, 8);
 
 mod opcode {
     pub(super) const ADD: u8 = 0x01;
@@ -27,37 +27,38 @@ mod opcode {
     pub(super) const SUB: u8 = 0x03;
 }
 
-/// An expression: its instruction, and the type of its outcome.
+/// An arithmetic expression: its opcode and the type of its result.
 #[derive(Clone, Copy)]
-struct Expression {
+struct ArithmeticExpression {
     opcode: u8,
     bits: u16,
     is_signed: bool,
-    /// It stores its outcome, too, with instructions of which some may look the same.
+    /// True if it also stores the result, with instructions that may include the same opcode.
     assigns: bool,
 }
 
-/// The source's number, the first byte and the length of an expression.
-type Place = (u32, u32, u32);
+/// Source id, start offset and length of an expression.
+type ExpressionKey = (u32, u32, u32);
 
-/// The expressions of a build whose outcome nobody checks.
+/// Arithmetic expressions of a build without overflow checks.
 #[derive(Default)]
-pub struct Unchecked(BTreeMap<Place, Expression>);
+pub struct UncheckedArithmetic(BTreeMap<ExpressionKey, ArithmeticExpression>);
 
-impl Unchecked {
-    /// Empty where the compiler checks, or nobody knows which one it was.
-    pub fn of(build: &Build) -> Self {
-        let told = build.compiler.as_deref().and_then(version);
+impl UncheckedArithmetic {
+    /// Collects the expressions of a build. Empty if the compiler checks arithmetic, or if its version is unknown.
+    pub fn from_build(build: &SolidityBuild) -> Self {
+        let stated = build.compiler.as_deref().and_then(parse_version);
         let mut codes = build.contracts.iter().map(|contract| &contract.runtime.bytes);
-        let version = told.or_else(|| codes.find_map(|code| embedded_version(code)));
+        let version = stated.or_else(|| codes.find_map(|code| read_embedded_version(code)));
         let mut found = Self::default();
-        if version.is_none_or(|version| version >= CHECKED) {
+        if version.is_none_or(|version| version >= FIRST_CHECKED_VERSION) {
             return found;
         }
         for source in &build.sources {
             let Some(ast) = source.ast.as_deref() else { continue };
-            walk(ast, |node| {
-                if let (Some((start, length)), Some(expression)) = (node.place(), expression(node))
+            walk_ast(ast, |node| {
+                if let (Some((start, length)), Some(expression)) =
+                    (node.source_range(), parse_expression(node))
                 {
                     found.0.insert((source.id, start, length), expression);
                 }
@@ -66,35 +67,35 @@ impl Unchecked {
         found
     }
 
-    /// Where code makes them.
-    pub fn instructions(&self, code: &Code) -> Vec<Arithmetic> {
+    /// Returns the instructions of these expressions in a bytecode.
+    pub fn find_instructions(&self, code: &ContractBytecode) -> Vec<ArithmeticInstruction> {
         let mut found = Vec::new();
         let mut last = None;
-        for (offset, span) in code.source_map.by_offset(&code.bytes) {
+        for (offset, span) in code.source_map.spans_by_offset(&code.bytes) {
             let Some(source) = span.source else { continue };
-            let place = (source, span.start, span.length);
-            let Some(expression) = self.0.get(&place) else { continue };
+            let key = (source, span.start, span.length);
+            let Some(expression) = self.0.get(&key) else { continue };
             let opcode = code.bytes[offset];
             let adds_opposite = (expression.opcode, opcode) == (opcode::SUB, opcode::ADD);
-            let is_meant = opcode == expression.opcode || adds_opposite;
-            if !is_meant || expression.assigns && last == Some(place) {
+            let is_match = opcode == expression.opcode || adds_opposite;
+            if !is_match || expression.assigns && last == Some(key) {
                 continue;
             }
-            last = Some(place);
-            let Expression { bits, is_signed, .. } = *expression;
-            found.push(Arithmetic { offset, adds_opposite, bits, is_signed });
+            last = Some(key);
+            let ArithmeticExpression { bits, is_signed, .. } = *expression;
+            found.push(ArithmeticInstruction { offset, adds_opposite, bits, is_signed });
         }
         found
     }
 }
 
-fn expression(node: Node<'_>) -> Option<Expression> {
+fn parse_expression(node: AstNode<'_>) -> Option<ArithmeticExpression> {
     let assigns = match node.kind()? {
         "BinaryOperation" => false,
         "Assignment" | "UnaryOperation" => true,
         _ => return None,
     };
-    let opcode = match node.text("operator")? {
+    let opcode = match node.attribute("operator")? {
         "+" | "+=" | "++" => opcode::ADD,
         "-" | "-=" | "--" => opcode::SUB,
         "*" | "*=" => opcode::MUL,
@@ -106,19 +107,19 @@ fn expression(node: Node<'_>) -> Option<Expression> {
         None => (true, name.strip_prefix("int")?),
     };
     let bits = digits.parse().ok().filter(|bits| (8..=256).contains(bits))?;
-    Some(Expression { opcode, bits, is_signed, assigns })
+    Some(ArithmeticExpression { opcode, bits, is_signed, assigns })
 }
 
-/// The version that solc puts behind its code since 0.5.9: the name, then three bytes.
-fn embedded_version(code: &[u8]) -> Option<(u32, u32)> {
+/// Returns the version that solc embeds after the bytecode since 0.5.9: the name, then three bytes.
+fn read_embedded_version(code: &[u8]) -> Option<(u32, u32)> {
     const KEY: &[u8] = b"\x64solc\x43";
     let at = code.windows(KEY.len()).rposition(|window| window == KEY)?;
     let [major, minor, _] = code.get(at + KEY.len()..)?.first_chunk()?;
     Some((u32::from(*major), u32::from(*minor)))
 }
 
-/// The first two numbers of a version such as `0.7.6+commit.7338295f`.
-fn version(text: &str) -> Option<(u32, u32)> {
+/// Returns the first two numbers of a version such as `0.7.6+commit.7338295f`.
+fn parse_version(text: &str) -> Option<(u32, u32)> {
     let mut numbers = text.trim_start_matches('v').split('.').map(str::parse);
     Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
 }
@@ -128,12 +129,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn versions_are_read_where_they_stand() {
-        assert_eq!(version("0.7.6+commit.7338295f"), Some((0, 7)));
-        assert_eq!(version("v0.8.37"), Some((0, 8)));
-        assert_eq!(version("nightly"), None);
+    fn reads_stated_and_embedded_versions() {
+        assert_eq!(parse_version("0.7.6+commit.7338295f"), Some((0, 7)));
+        assert_eq!(parse_version("v0.8.37"), Some((0, 8)));
+        assert_eq!(parse_version("nightly"), None);
         let code = b"\x60\x80\xa1\x64solc\x43\x00\x07\x06\x00\x0a";
-        assert_eq!(embedded_version(code), Some((0, 7)));
-        assert_eq!(embedded_version(b"\x60\x80\x64solc\x43\x00"), None);
+        assert_eq!(read_embedded_version(code), Some((0, 7)));
+        assert_eq!(read_embedded_version(b"\x60\x80\x64solc\x43\x00"), None);
     }
 }

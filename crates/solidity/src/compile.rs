@@ -1,9 +1,9 @@
-//! Compiling one file: the input for `--standard-json`, and the two kinds of compiler that take it.
+//! Compiles one file: builds the standard JSON input and runs a native or npm compiler.
 //!
-//! The compiler itself finds what the file imports, below the project's folder only.
+//! The compiler resolves imports itself, within the project folder only.
 
 mod native;
-mod package;
+mod npm_package;
 mod remappings;
 
 use std::path::{Path, PathBuf};
@@ -11,55 +11,56 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use crate::format::standard;
-use crate::fresh::{self, Disk};
-use crate::toolchain::{Compiler, Finished};
-use crate::{Build, CompileOptions, LoadError, ToolError, merge, read};
+use crate::staleness::{self, SourceRoots};
+use crate::toolchain::{ProgramOutput, SolcCompiler};
+use crate::{CompileOptions, LoadError, SolidityBuild, ToolchainError, bounded_file, merge};
 
-/// Where imports are found.
-struct Imports {
-    /// Nothing outside of it is read.
+/// Folders in which imports are searched.
+struct ImportPaths {
+    /// Project folder; files outside of it are never read.
     root: PathBuf,
-    /// Tried in this order after the root, as far as they are there.
-    more: Vec<PathBuf>,
+    /// Further existing folders, in search order after the root.
+    include_folders: Vec<PathBuf>,
 }
 
-impl Imports {
-    /// Sources often name their neighbours without `./`, which the compiler takes for a path from the root.
+impl ImportPaths {
+    /// Includes the folder of the file itself: sources often import neighbors without `./`, which the compiler resolves
+    /// from the root.
     fn new(file: &Path, root: PathBuf) -> Self {
         let own = file.parent().filter(|folder| *folder != root && folder.starts_with(&root));
         let modules = Some(root.join("node_modules")).filter(|folder| folder.is_dir());
-        Self { more: own.map(Path::to_owned).into_iter().chain(modules).collect(), root }
+        Self { include_folders: own.map(Path::to_owned).into_iter().chain(modules).collect(), root }
     }
 }
 
-/// Compiles `path`, a file of the project at `root`.
-pub(crate) fn file(
+/// Compiles the file `path` of the project at `root`.
+pub(crate) fn compile_file(
     path: &Path,
     root: &Path,
-    compiler: &Compiler,
+    compiler: &SolcCompiler,
     options: &CompileOptions,
-) -> Result<Build, LoadError> {
-    let text = read::text(path, read::MAX_SOURCE)?;
-    let whole = canonical(path)?;
-    let imports = Imports::new(&whole, canonical(root)?);
+) -> Result<SolidityBuild, LoadError> {
+    let text = bounded_file::read_text(path, bounded_file::MAX_SOURCE)?;
+    let whole = canonicalize_path(path)?;
+    let imports = ImportPaths::new(&whole, canonicalize_path(root)?);
     let mut remappings = options.remappings.clone();
-    remappings.extend(remappings::of_project(&imports.root)?);
+    remappings.extend(remappings::load_remappings(&imports.root)?);
     let name = source_name(&whole, &imports.root);
-    let input = input(&name, &text, remappings, options).to_string();
+    let input = build_standard_input(&name, &text, remappings, options).to_string();
     let (program, finished) = match compiler {
-        Compiler::Native(solc) => (solc, native::run(solc, &imports, &input)?),
-        Compiler::Package { node, folder } => {
-            (folder, package::run(node, folder, &imports, &input)?)
+        SolcCompiler::Native(solc) => (solc, native::run_native_solc(solc, &imports, &input)?),
+        SolcCompiler::Package { node, folder } => {
+            (folder, npm_package::run_npm_solc(node, folder, &imports, &input)?)
         }
     };
-    understand(path, &imports, program, &finished)
+    parse_output(path, &imports, program, &finished)
 }
 
-fn canonical(path: &Path) -> Result<PathBuf, LoadError> {
+fn canonicalize_path(path: &Path) -> Result<PathBuf, LoadError> {
     path.canonicalize().map_err(|source| LoadError::Unreadable { path: path.to_owned(), source })
 }
 
-/// The path by which the compiler knows the file, and by which imports relative to it are found.
+/// Returns the path of the file for the compiler, from which relative imports are resolved.
 fn source_name(file: &Path, root: &Path) -> String {
     match file.strip_prefix(root) {
         Ok(below) => {
@@ -70,7 +71,13 @@ fn source_name(file: &Path, root: &Path) -> String {
     }
 }
 
-fn input(name: &str, text: &str, remappings: Vec<String>, options: &CompileOptions) -> Value {
+/// Returns the standard JSON input for one source.
+fn build_standard_input(
+    name: &str,
+    text: &str,
+    remappings: Vec<String>,
+    options: &CompileOptions,
+) -> Value {
     let mut settings = json!({
         "remappings": remappings,
         "outputSelection": { "*": { "": ["ast"], "*": [
@@ -80,7 +87,7 @@ fn input(name: &str, text: &str, remappings: Vec<String>, options: &CompileOptio
             "evm.deployedBytecode.linkReferences", "evm.deployedBytecode.immutableReferences",
         ] } },
     });
-    // Old compilers reject settings that they do not know, so only those that were asked for are there.
+    // Old compilers reject unknown settings, so only requested settings are present.
     if let Some(runs) = options.optimizer_runs {
         settings["optimizer"] = json!({ "enabled": true, "runs": runs });
     }
@@ -97,26 +104,29 @@ fn input(name: &str, text: &str, remappings: Vec<String>, options: &CompileOptio
     })
 }
 
-fn understand(
+/// Parses the standard JSON output of a compiler that ended.
+fn parse_output(
     path: &Path,
-    imports: &Imports,
+    imports: &ImportPaths,
     program: &Path,
-    finished: &Finished,
-) -> Result<Build, LoadError> {
-    let output = std::str::from_utf8(&finished.stdout).ok().and_then(standard::parse);
+    finished: &ProgramOutput,
+) -> Result<SolidityBuild, LoadError> {
+    let output = std::str::from_utf8(&finished.stdout).ok().and_then(standard::parse_standard);
     let Some(output) = output else {
-        let (program, said) = (program.to_owned(), finished.said());
+        let (program, output) = (program.to_owned(), finished.summary());
         return Err(match finished.status.success() {
-            true => ToolError::NoJson { program, said },
-            false => ToolError::Failed { program, status: finished.status.to_string(), said },
+            true => ToolchainError::InvalidOutput { program, output },
+            false => {
+                ToolchainError::Failed { program, status: finished.status.to_string(), output }
+            }
         }
         .into());
     };
-    if let Some(errors) = output.errors() {
-        return Err(LoadError::Compile { path: path.to_owned(), errors });
+    if let Some(errors) = output.compile_errors() {
+        return Err(LoadError::CompileFailed { path: path.to_owned(), errors });
     }
     let mut build = output.into_build(path)?;
-    let folders = [&imports.root].into_iter().chain(&imports.more);
-    fresh::fill_texts(&mut build, &Disk::new(folders.map(PathBuf::as_path)));
-    Ok(merge::merge(vec![build]))
+    let folders = [&imports.root].into_iter().chain(&imports.include_folders);
+    staleness::fill_source_texts(&mut build, &SourceRoots::new(folders.map(PathBuf::as_path)));
+    Ok(merge::merge_units(vec![build]))
 }

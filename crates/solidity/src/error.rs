@@ -1,84 +1,85 @@
-//! Why a build could not be loaded, and what to do about it.
+//! Errors of loading a build, with hints for the user.
 
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
-use crate::{Stale, ToolError};
+use crate::{StaleBuild, ToolchainError};
 
-/// Why [`crate::load`] gave no build. [`LoadError::hint`] says what to do.
+/// Error of [`crate::load_build`]. [`LoadError::hint`] suggests a remedy.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoadError {
-    #[error("there is no file or folder `{}`", .0.display())]
-    Missing(PathBuf),
-    #[error("cannot read `{}`", .path.display())]
+    #[error("no such file or folder: `{}`", .0.display())]
+    NotFound(PathBuf),
+    #[error("failed to read `{}`", .path.display())]
     Unreadable { path: PathBuf, source: io::Error },
     #[error("`{}` is larger than {mebibytes} MiB", .path.display())]
     TooLarge { path: PathBuf, mebibytes: u64 },
     #[error("`{}` is not UTF-8 text", .0.display())]
     NotText(PathBuf),
-    #[error("`{}` is neither a Solidity file (`.sol`) nor a compiler's output (`.json`)", .0.display())]
+    #[error("`{}` is neither a Solidity file (`.sol`) nor compiler output (`.json`)", .0.display())]
     UnknownFile(PathBuf),
     #[error("the folder `{}` is neither a Foundry nor a Hardhat project", .0.display())]
     UnknownFolder(PathBuf),
-    #[error("`{}` is not valid JSON", .path.display())]
-    Json { path: PathBuf, source: serde_json::Error },
-    #[error("`{}` is {what}, not the output of a compiler", .path.display())]
-    UnknownJson { path: PathBuf, what: &'static str },
-    #[error("`{}` looks like {format}, but does not keep to that format", .path.display())]
-    Shape { path: PathBuf, format: &'static str, source: serde_json::Error },
-    #[error("the contract `{contract}` in `{}` cannot be used", .path.display())]
-    Contract { path: PathBuf, contract: String, source: Malformed },
-    #[error("there is no contract in `{}`", .0.display())]
+    #[error("invalid JSON in `{}`", .path.display())]
+    InvalidJson { path: PathBuf, source: serde_json::Error },
+    #[error("expected compiler output in `{}`, found {found}", .path.display())]
+    UnknownJson { path: PathBuf, found: &'static str },
+    #[error("failed to parse `{}` as {format}", .path.display())]
+    InvalidFormat { path: PathBuf, format: &'static str, source: serde_json::Error },
+    #[error("invalid contract `{contract}` in `{}`", .path.display())]
+    InvalidContract { path: PathBuf, contract: String, source: MalformedContract },
+    #[error("no contract found in `{}`", .0.display())]
     NoContract(PathBuf),
-    #[error("cannot understand the configuration `{}`", .path.display())]
-    Config { path: PathBuf, source: Box<toml::de::Error> },
-    #[error("the compiler rejects `{}`\n{errors}", .path.display())]
-    Compile { path: PathBuf, errors: CompileErrors },
-    #[error("`{}` comes from a build that failed\n{errors}", .path.display())]
+    #[error("invalid configuration file `{}`", .path.display())]
+    InvalidConfig { path: PathBuf, source: Box<toml::de::Error> },
+    #[error("failed to compile `{}`\n{errors}", .path.display())]
+    CompileFailed { path: PathBuf, errors: CompileErrors },
+    #[error("`{}` comes from a failed build\n{errors}", .path.display())]
     FailedBuild { path: PathBuf, errors: CompileErrors },
     #[error(
-        "the project `{}` is not built: there is no usable build-info in `{}`",
+        "project `{}` is not built: no usable build-info in `{}`",
         .project.display(), .folder.display()
     )]
     NotBuilt { project: PathBuf, folder: PathBuf, command: &'static str },
     #[error(transparent)]
-    Stale(#[from] Stale),
+    Stale(#[from] StaleBuild),
     #[error(transparent)]
-    Tool(#[from] ToolError),
+    Tool(#[from] ToolchainError),
 }
 
-/// What is wrong with a contract in a compiler's output.
+/// Defect of a contract in the compiler output.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum Malformed {
-    #[error("its code has an odd number of hexadecimal digits")]
+pub enum MalformedContract {
+    #[error("bytecode has an odd number of hexadecimal digits")]
     OddLength,
-    #[error("its code is not hexadecimal at digit {0}")]
+    #[error("bytecode has an invalid hexadecimal digit at position {0}")]
     NotHex(usize),
-    #[error("its ABI cannot be understood")]
+    #[error("invalid ABI")]
     Abi(#[source] serde_json::Error),
 }
 
-/// The errors of a compiler, word for word.
+/// Error messages of a compiler, verbatim.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CompileErrors {
-    /// As the compiler formats them, with file, line and the piece of source.
+    /// Messages as formatted by the compiler, with file, line and source snippet.
     pub messages: Vec<String>,
-    /// How many more there were.
+    /// Number of further messages.
     pub omitted: usize,
 }
 
 impl CompileErrors {
-    /// One broken import can cause thousands of errors; the first ones tell.
-    const MOST: usize = 50;
-    /// A formatted message holds a source line, which a minified file makes as long as itself.
-    const LONGEST: usize = 8 << 10;
+    /// Maximum number of messages kept. One broken import can cause thousands of errors, and the first ones suffice.
+    const MAX_MESSAGES: usize = 50;
+    /// Maximum bytes of a message. It quotes a source line, which is as long as the whole file if that is minified.
+    const MAX_MESSAGE_LEN: usize = 8 << 10;
 
     pub(crate) fn new(messages: impl IntoIterator<Item = String>) -> Self {
         let mut messages = messages.into_iter();
-        let kept = messages.by_ref().take(Self::MOST).map(|text| shortened(&text, Self::LONGEST));
+        let kept = messages.by_ref().take(Self::MAX_MESSAGES);
+        let kept = kept.map(|text| truncate_text(&text, Self::MAX_MESSAGE_LEN));
         Self { messages: kept.collect(), omitted: messages.count() }
     }
 }
@@ -94,8 +95,8 @@ impl fmt::Display for CompileErrors {
     }
 }
 
-/// The beginning of a text, cut between characters.
-pub(crate) fn shortened(text: &str, limit: usize) -> String {
+/// Returns at most `limit` bytes of a text, cut at a character boundary, with an ellipsis if it was cut.
+pub(crate) fn truncate_text(text: &str, limit: usize) -> String {
     if text.len() <= limit {
         return text.to_owned();
     }
@@ -104,24 +105,24 @@ pub(crate) fn shortened(text: &str, limit: usize) -> String {
 }
 
 impl LoadError {
-    /// What the person can do, as a sentence with a command where there is one.
+    /// Returns a hint for the user: an imperative, with a command if there is one.
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::UnknownFile(_) | Self::UnknownFolder(_) => Some(TARGETS.to_owned()),
             Self::UnknownJson { .. } => Some(OUTPUTS.to_owned()),
-            Self::Json { .. } => {
-                Some("Compile again; the file may have been cut short.".to_owned())
+            Self::InvalidJson { .. } => {
+                Some("compile again; the file may be truncated".to_owned())
             }
-            Self::Shape { .. } => Some(
-                "Compile again; if it stays so, the version that wrote it is not known here."
+            Self::InvalidFormat { .. } => Some(
+                "compile again; if the error persists, the format of this compiler version is not supported"
                     .to_owned(),
             ),
             Self::NoContract(_) => {
-                Some("A target needs at least one `contract`, `library` or `interface`.".to_owned())
+                Some("define at least one `contract`, `library` or `interface`".to_owned())
             }
-            Self::NotBuilt { command, .. } => Some(format!("Run `{command}` in the project.")),
+            Self::NotBuilt { command, .. } => Some(format!("run `{command}` in the project")),
             Self::FailedBuild { .. } => {
-                Some("Mend the errors and compile again; the old code is not used.".to_owned())
+                Some("fix the errors and compile again; outdated bytecode is not used".to_owned())
             }
             Self::Stale(stale) => Some(stale.hint()),
             Self::Tool(error) => error.hint(),
@@ -130,8 +131,8 @@ impl LoadError {
     }
 }
 
-const TARGETS: &str = "Point at a `.sol` file, at a folder with `foundry.toml` or a `hardhat.config` file, or at \
-                       the JSON that solc or crytic-compile wrote.";
+const TARGETS: &str = "pass a `.sol` file, a folder with `foundry.toml` or a `hardhat.config` file, or the JSON \
+                       output of solc or crytic-compile";
 
-const OUTPUTS: &str = "Expected solc's standard-JSON or combined-JSON output, a build-info file of Foundry or \
-                       Hardhat (with `input` and `output`), or an export of crytic-compile.";
+const OUTPUTS: &str = "pass standard-JSON or combined-JSON output of solc, a build-info file of Foundry or Hardhat \
+                       (with `input` and `output`), or an export of crytic-compile";

@@ -1,7 +1,7 @@
-//! What compilers write, in the forms that are in use. Each form becomes the same [`Build`], one for each compilation.
+//! Parsers of compiler output formats. Each yields one [`SolidityBuild`] per compilation unit.
 //!
-//! A file is first probed for the keys that tell the forms apart, then read by the one reader that knows the form:
-//! reading it as a tree first would take several times its size in memory, and trees nest deeper than is safe.
+//! A file is first probed for the keys that distinguish the formats, then parsed by the parser of its format. Parsing it
+//! into a generic JSON tree first would take several times its size in memory, and ASTs nest deeper than is safe.
 
 mod abi;
 mod ast;
@@ -16,41 +16,49 @@ use std::path::Path;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-use crate::{Build, Contract, LoadError, Malformed, read};
+use crate::{LoadError, MalformedContract, SolidityBuild, SolidityContract, bounded_file};
 
-/// Reads a compiler's output. There are several builds in an export of several compilations.
-pub(crate) fn read(path: &Path) -> Result<Vec<Build>, LoadError> {
-    let text = read::text(path, read::MAX_JSON)?;
-    let file = File { path, text: &text };
-    match file.probe()? {
-        Form::Crytic => crytic::read(&file),
-        Form::BuildInfo => build_info::read(&file).map(|build| vec![build]),
-        Form::HalfBuildInfo => build_info::read_halves(&file).map(|build| vec![build]),
-        Form::Combined => combined::read(&file).map(|build| vec![build]),
-        Form::Standard => standard::read(&file).map(|build| vec![build]),
-        Form::Other(what) => Err(LoadError::UnknownJson { path: path.to_owned(), what }),
+/// Reads compiler output. Returns one build per compilation unit.
+pub(crate) fn read_output(path: &Path) -> Result<Vec<SolidityBuild>, LoadError> {
+    let text = bounded_file::read_text(path, bounded_file::MAX_JSON)?;
+    let file = OutputFile { path, text: &text };
+    match file.probe_format()? {
+        CompilerOutputFormat::Crytic => crytic::read_crytic_export(&file),
+        CompilerOutputFormat::BuildInfo => {
+            build_info::read_build_info(&file).map(|build| vec![build])
+        }
+        CompilerOutputFormat::SplitBuildInfo => {
+            build_info::read_split_build_info(&file).map(|build| vec![build])
+        }
+        CompilerOutputFormat::Combined => combined::read_combined(&file).map(|build| vec![build]),
+        CompilerOutputFormat::Standard => standard::read_standard(&file).map(|build| vec![build]),
+        CompilerOutputFormat::Other(found) => {
+            Err(LoadError::UnknownJson { path: path.to_owned(), found })
+        }
     }
 }
 
-/// A text with the path that errors name.
-struct File<'a> {
+/// Text of a file, with the path for errors.
+struct OutputFile<'a> {
     path: &'a Path,
     text: &'a str,
 }
 
-enum Form {
+/// Format of a JSON file.
+enum CompilerOutputFormat {
     Crytic,
     BuildInfo,
-    /// Hardhat 3 keeps input and output in two files.
-    HalfBuildInfo,
+    /// Hardhat 3 stores input and output in two files.
+    SplitBuildInfo,
     Combined,
     Standard,
+    /// Not compiler output; holds a description.
     Other(&'static str),
 }
 
-/// The keys that tell the forms apart.
+/// Top-level keys that distinguish the formats.
 #[derive(Deserialize)]
-struct Keys {
+struct FormatKeys {
     compilation_units: Option<IgnoredAny>,
     input: Option<IgnoredAny>,
     output: Option<IgnoredAny>,
@@ -65,42 +73,44 @@ struct Keys {
     abi: Option<IgnoredAny>,
 }
 
-impl Keys {
-    fn form(&self) -> Form {
+impl FormatKeys {
+    fn detect_format(&self) -> CompilerOutputFormat {
         if self.compilation_units.is_some() {
-            Form::Crytic
+            CompilerOutputFormat::Crytic
         } else if self.input.is_some() && self.output.is_some() {
-            Form::BuildInfo
+            CompilerOutputFormat::BuildInfo
         } else if self.input.is_some() || self.output.is_some() {
-            Form::HalfBuildInfo
+            CompilerOutputFormat::SplitBuildInfo
         } else if self.source_id_to_path.is_some() {
-            Form::Other("a build-info without code (`forge build` without `--build-info`)")
+            CompilerOutputFormat::Other(
+                "a build-info without code (`forge build` without `--build-info`)",
+            )
         } else if self.language.is_some() && self.sources.is_some() {
-            Form::Other("a standard-JSON input")
+            CompilerOutputFormat::Other("a standard-JSON input")
         } else if self.abi.is_some() {
-            Form::Other("the artefact of a single contract")
+            CompilerOutputFormat::Other("the artifact of a single contract")
         } else if self.contracts.is_some() && (self.source_list.is_some() || self.version.is_some())
         {
-            Form::Combined
+            CompilerOutputFormat::Combined
         } else if self.contracts.is_some() || self.sources.is_some() || self.errors.is_some() {
-            Form::Standard
+            CompilerOutputFormat::Standard
         } else {
-            Form::Other("some other JSON")
+            CompilerOutputFormat::Other("unrecognized JSON")
         }
     }
 }
 
-impl<'a> File<'a> {
-    fn probe(&self) -> Result<Form, LoadError> {
-        match serde_json::from_str::<Keys>(self.text) {
-            Ok(keys) => Ok(keys.form()),
-            Err(error) if error.is_data() => Ok(Form::Other("some other JSON")),
-            Err(source) => Err(LoadError::Json { path: self.path.to_owned(), source }),
+impl<'a> OutputFile<'a> {
+    fn probe_format(&self) -> Result<CompilerOutputFormat, LoadError> {
+        match serde_json::from_str::<FormatKeys>(self.text) {
+            Ok(keys) => Ok(keys.detect_format()),
+            Err(error) if error.is_data() => Ok(CompilerOutputFormat::Other("unrecognized JSON")),
+            Err(source) => Err(LoadError::InvalidJson { path: self.path.to_owned(), source }),
         }
     }
 
-    fn parse<T: Deserialize<'a>>(&self, format: &'static str) -> Result<T, LoadError> {
-        serde_json::from_str(self.text).map_err(|source| LoadError::Shape {
+    fn parse_as<T: Deserialize<'a>>(&self, format: &'static str) -> Result<T, LoadError> {
+        serde_json::from_str(self.text).map_err(|source| LoadError::InvalidFormat {
             path: self.path.to_owned(),
             format,
             source,
@@ -108,14 +118,14 @@ impl<'a> File<'a> {
     }
 }
 
-/// Adds the file and the contract to what is wrong with a contract.
-fn named(
+/// Adds the file and the contract to an error.
+fn with_contract_name(
     path: &Path,
     source: &str,
     name: &str,
-    contract: Result<Contract, Malformed>,
-) -> Result<Contract, LoadError> {
-    contract.map_err(|error| LoadError::Contract {
+    contract: Result<SolidityContract, MalformedContract>,
+) -> Result<SolidityContract, LoadError> {
+    contract.map_err(|error| LoadError::InvalidContract {
         path: path.to_owned(),
         contract: format!("{source}:{name}"),
         source: error,

@@ -1,37 +1,40 @@
-//! What compilers make of Solidity: contracts with ABI and code, and how their code maps to source lines.
+//! Loads compiled Solidity: smart contracts with ABI and bytecode, source maps, ASTs and literals.
 //!
-//! [`load`] takes whatever a person points at (a `.sol` file, a project, a compiler's output) and gives one [`Build`].
-//! It runs compilers, and reads neither the environment nor a terminal: where compilers may be found is told through
-//! [`Toolchain`]. It fetches nothing; only [`install`] does, which nothing here calls. It knows nothing of executing
-//! code.
+//! [`load_build`] accepts a `.sol` file, a Foundry or Hardhat project, or the output of a compiler, and returns one
+//! [`SolidityBuild`]. It may run compilers, but does not read the environment or a terminal: the caller passes the
+//! locations of compilers in [`Toolchain`]. It does not access the network. Only [`install_solc`] does, and only the
+//! caller invokes it. This crate does not execute bytecode.
 //!
-//! Start with `load.rs`, which decides what a path is. `format` reads what compilers write, `project` finds it in a
-//! Foundry or Hardhat project, `compile` runs a compiler; `merge` and `fresh` are the last steps of all three.
+//! Start with `load.rs`, which determines the kind of a path. `format` parses compiler output, `project` finds it in a
+//! Foundry or Hardhat project, and `compile` runs a compiler. All three end with `merge` and `staleness`.
 
 mod arithmetic;
+mod ast_node;
+mod bounded_file;
 mod build;
 mod compile;
 mod error;
 mod find;
 mod format;
-mod fresh;
 mod literals;
 mod load;
 mod merge;
-mod node;
 mod project;
-mod read;
 mod source_map;
+mod staleness;
 mod toolchain;
 
-pub use arithmetic::{Arithmetic, Unchecked};
-pub use build::{Build, Code, Contract, Link, Source, Unlinked};
-pub use error::{CompileErrors, LoadError, Malformed};
+pub use arithmetic::{ArithmeticInstruction, UncheckedArithmetic};
+pub use build::{
+    ContractBytecode, LibraryLink, SolidityBuild, SolidityContract, SoliditySource, UnlinkedLibrary,
+};
+pub use error::{CompileErrors, LoadError, MalformedContract};
 pub use find::FindError;
-pub use fresh::{Stale, StaleFile, Why};
-pub use literals::{Literals, literals, push_operands};
-pub use load::load;
-pub use source_map::{Jump, SourceMap, Span, offsets};
+pub use literals::{SourceLiterals, collect_literals, collect_push_operands};
+pub use load::load_build;
+pub use source_map::{JumpKind, SourceMap, SourceSpan, instruction_offsets};
+pub use staleness::{StaleBuild, StaleFile, StaleReason};
 pub use toolchain::{
-    CompileOptions, DEFAULT_SOLC, InstallError, ToolError, Toolchain, UnknownArgument, install,
+    CompileOptions, DEFAULT_SOLC, InstallError, Toolchain, ToolchainError, UnknownArgument,
+    install_solc,
 };

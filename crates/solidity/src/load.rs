@@ -1,24 +1,23 @@
-//! What a path is, and who reads it.
+//! Entry point: determines the kind of a path and loads it.
 
 use std::path::Path;
 
-use crate::fresh::{self, Disk};
-use crate::{Build, LoadError, Stale, Toolchain, compile, format, merge, project};
+use crate::staleness::{self, SourceRoots};
+use crate::{LoadError, SolidityBuild, StaleBuild, Toolchain, compile, format, merge, project};
 
-/// Gives what was compiled from `path`: a `.sol` file (which is compiled now), a Foundry or Hardhat project, or the
-/// output of a compiler.
+/// Loads a build from `path`: a `.sol` file (which is compiled), a Foundry or Hardhat project, or compiler output.
 ///
-/// Artefacts that are older than their sources are never used: where `forge` is there it builds anew, else the error
-/// names the files and the command.
-pub fn load(path: &Path, toolchain: &Toolchain) -> Result<Build, LoadError> {
+/// Stale artifacts are never used. If `forge` is available, it rebuilds them; otherwise the error lists the files and
+/// the command. Errors if the build has no contracts.
+pub fn load_build(path: &Path, toolchain: &Toolchain) -> Result<SolidityBuild, LoadError> {
     let metadata = path.metadata().map_err(|source| match source.kind() {
-        std::io::ErrorKind::NotFound => LoadError::Missing(path.to_owned()),
+        std::io::ErrorKind::NotFound => LoadError::NotFound(path.to_owned()),
         _ => LoadError::Unreadable { path: path.to_owned(), source },
     })?;
-    let build = match (metadata.is_dir(), extension(path)) {
-        (true, _) => folder(path, toolchain)?,
-        (false, Some("sol")) => source(path, toolchain)?,
-        (false, Some("json")) => output(path)?,
+    let build = match (metadata.is_dir(), file_extension(path)) {
+        (true, _) => load_folder(path, toolchain)?,
+        (false, Some("sol")) => load_source(path, toolchain)?,
+        (false, Some("json")) => load_output(path)?,
         (false, _) => return Err(LoadError::UnknownFile(path.to_owned())),
     };
     match build.contracts.is_empty() {
@@ -27,28 +26,29 @@ pub fn load(path: &Path, toolchain: &Toolchain) -> Result<Build, LoadError> {
     }
 }
 
-fn extension(path: &Path) -> Option<&str> {
+fn file_extension(path: &Path) -> Option<&str> {
     path.extension()?.to_str()
 }
 
-/// A project, or the folder to which crytic-compile exports.
-fn folder(path: &Path, toolchain: &Toolchain) -> Result<Build, LoadError> {
+/// Loads a project, or an export folder of crytic-compile.
+fn load_folder(path: &Path, toolchain: &Toolchain) -> Result<SolidityBuild, LoadError> {
     let export = path.join("combined_solc.json");
-    match project::Kind::of(path) {
-        Some(kind) => project::load(kind, path, toolchain),
-        None if export.is_file() => output(&export),
+    match project::ProjectKind::detect(path) {
+        Some(kind) => project::load_project(kind, path, toolchain),
+        None if export.is_file() => load_output(&export),
         None => Err(LoadError::UnknownFolder(path.to_owned())),
     }
 }
 
-/// Without a compiler of its own, a file of a Foundry project can still be built by `forge`, with all the others.
-fn source(path: &Path, toolchain: &Toolchain) -> Result<Build, LoadError> {
-    let root = toolchain.options.base_path.clone().unwrap_or_else(|| project::root_of(path));
-    match toolchain.compiler(&root) {
-        Ok(compiler) => compile::file(path, &root, &compiler, &toolchain.options),
-        Err(error) if error.is_absence() && root.join("foundry.toml").is_file() => {
-            match toolchain.forge() {
-                Some(_) => project::load(project::Kind::Foundry, &root, toolchain),
+/// Compiles a source file. If no compiler is found, `forge` builds the whole Foundry project of the file.
+fn load_source(path: &Path, toolchain: &Toolchain) -> Result<SolidityBuild, LoadError> {
+    let root =
+        toolchain.options.base_path.clone().unwrap_or_else(|| project::find_project_root(path));
+    match toolchain.find_compiler(&root) {
+        Ok(compiler) => compile::compile_file(path, &root, &compiler, &toolchain.options),
+        Err(error) if error.is_missing_compiler() && root.join("foundry.toml").is_file() => {
+            match toolchain.find_forge() {
+                Some(_) => project::load_project(project::ProjectKind::Foundry, &root, toolchain),
                 None => Err(error.into()),
             }
         }
@@ -56,18 +56,19 @@ fn source(path: &Path, toolchain: &Toolchain) -> Result<Build, LoadError> {
     }
 }
 
-/// A compiler's output. Its sources are looked for beside it, and up to where `out/build-info` belongs.
-fn output(path: &Path) -> Result<Build, LoadError> {
+/// Loads compiler output. Its sources are searched in the folder of the file and two levels above, as for
+/// `out/build-info`.
+fn load_output(path: &Path) -> Result<SolidityBuild, LoadError> {
     let whole = std::path::absolute(path)
         .map_err(|source| LoadError::Unreadable { path: path.to_owned(), source })?;
-    let disk = Disk::new(whole.ancestors().skip(1).take(3));
-    let mut units = format::read(path)?;
+    let disk = SourceRoots::new(whole.ancestors().skip(1).take(3));
+    let mut units = format::read_output(path)?;
     for unit in &mut units {
-        let files = fresh::changed(unit, &disk, fresh::modified(path), &[]);
+        let files = staleness::find_stale_sources(unit, &disk, staleness::modified_time(path), &[]);
         if !files.is_empty() {
-            return Err(Stale { artefact: path.to_owned(), files, command: None }.into());
+            return Err(StaleBuild { artifact: path.to_owned(), files, command: None }.into());
         }
-        fresh::fill_texts(unit, &disk);
+        staleness::fill_source_texts(unit, &disk);
     }
-    Ok(merge::merge(units))
+    Ok(merge::merge_units(units))
 }

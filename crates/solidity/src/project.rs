@@ -1,27 +1,27 @@
-//! Projects: which kind a folder is, and its artefacts.
+//! Foundry and Hardhat projects: detection, and loading of their build artifacts.
 
-mod artefacts;
+mod artifacts;
 mod foundry;
 
 use std::path::{Path, PathBuf};
 
-use artefacts::{Artefacts, Expected};
+use artifacts::{BuildArtifacts, ExpectedSources};
 pub(crate) use foundry::FoundryConfig;
 
-use crate::{Build, LoadError, Toolchain};
+use crate::{LoadError, SolidityBuild, Toolchain};
 
-/// Who builds a project.
+/// Build tool of a project.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum ProjectKind {
     Foundry,
     Hardhat,
-    /// Some use Hardhat to deploy what they test with Foundry.
+    /// Some projects are tested with Foundry and deployed with Hardhat.
     Both,
 }
 
-impl Kind {
-    /// None if the folder is no project.
-    pub(crate) fn of(folder: &Path) -> Option<Self> {
+impl ProjectKind {
+    /// Returns the build tool of a folder, or `None` if it is not a project.
+    pub(crate) fn detect(folder: &Path) -> Option<Self> {
         let foundry = folder.join("foundry.toml").is_file();
         let hardhat = ["js", "ts", "cjs", "mjs", "cts", "mts"]
             .iter()
@@ -35,37 +35,44 @@ impl Kind {
     }
 }
 
-/// The folder of the project that a source belongs to: the nearest above it that says so, else its own folder.
-pub(crate) fn root_of(source: &Path) -> PathBuf {
+/// Returns the project folder of a source: the nearest ancestor with a project file, otherwise its own folder.
+pub(crate) fn find_project_root(source: &Path) -> PathBuf {
     let whole = source.canonicalize().unwrap_or_else(|_| source.to_owned());
-    let says_so = |folder: &&Path| {
+    let is_root = |folder: &&Path| {
         let has = |name: &str| folder.join(name).exists();
-        Kind::of(folder).is_some()
+        ProjectKind::detect(folder).is_some()
             || ["remappings.txt", "package.json", ".git"].into_iter().any(has)
     };
     let own = whole.parent().unwrap_or(Path::new(".")).to_owned();
-    whole.ancestors().skip(1).find(says_so).map_or(own, Path::to_owned)
+    whole.ancestors().skip(1).find(is_root).map_or(own, Path::to_owned)
 }
 
-/// The build of a project.
-pub(crate) fn load(kind: Kind, root: &Path, toolchain: &Toolchain) -> Result<Build, LoadError> {
+/// Loads the build of a project.
+pub(crate) fn load_project(
+    kind: ProjectKind,
+    root: &Path,
+    toolchain: &Toolchain,
+) -> Result<SolidityBuild, LoadError> {
     match kind {
-        Kind::Foundry => foundry::load(root, toolchain),
-        Kind::Hardhat => hardhat(root).load(),
-        Kind::Both => match foundry::load(root, toolchain) {
-            Err(LoadError::NotBuilt { .. }) if hardhat(root).exist() => hardhat(root).load(),
+        ProjectKind::Foundry => foundry::load_foundry_project(root, toolchain),
+        ProjectKind::Hardhat => hardhat_artifacts(root).load(),
+        ProjectKind::Both => match foundry::load_foundry_project(root, toolchain) {
+            Err(LoadError::NotBuilt { .. }) if hardhat_artifacts(root).has_build_info() => {
+                hardhat_artifacts(root).load()
+            }
             outcome => outcome,
         },
     }
 }
 
-/// Hardhat is never run from here: its configuration is a program, and `npx` may fetch.
-fn hardhat(root: &Path) -> Artefacts {
-    Artefacts {
+/// Returns the artifacts of a Hardhat project. Hardhat itself is never run: its configuration is a program, and `npx`
+/// may access the network.
+fn hardhat_artifacts(root: &Path) -> BuildArtifacts {
+    BuildArtifacts {
         root: root.to_owned(),
         folder: root.join("artifacts").join("build-info"),
         source_folders: vec!["contracts".to_owned()],
-        expected: Expected::All,
+        expected: ExpectedSources::All,
         command: "npx hardhat compile --force",
     }
 }

@@ -1,8 +1,8 @@
-//! Which compilers there are, and in which order they are tried.
+//! Compiler discovery.
 //!
-//! The order is: the one that was asked for, the one that the environment names, `solc` on the path, the project's own
-//! npm package, the newest in the user's cache. What was named must be there: going on to another compiler would
-//! compile with a version that nobody asked for.
+//! The search order is: `--solc`, `$SOLC`, `solc` on the path, the npm package of the project, the newest version in the
+//! user's cache. A compiler named by the user must exist: falling back to another one could compile with an
+//! unexpected version.
 
 mod install;
 mod options;
@@ -10,119 +10,119 @@ mod process;
 
 use std::path::{Path, PathBuf};
 
-pub use install::{DEFAULT_SOLC, InstallError, install};
+pub use install::{DEFAULT_SOLC, InstallError, install_solc};
 pub use options::{CompileOptions, UnknownArgument};
-pub(crate) use process::{Finished, run};
+pub(crate) use process::{ProgramOutput, run_program};
 
-/// Where compilers are looked for, and how they are to compile.
+/// Locations of compilers, and compile options.
 #[derive(Clone, Debug, Default)]
 pub struct Toolchain {
-    /// What `--solc` says: a program, or the folder of the npm package `solc`.
+    /// Value of `--solc`: an executable, or the folder of the npm package `solc`.
     pub solc: Option<PathBuf>,
-    /// What `$SOLC` says.
+    /// Value of `$SOLC`.
     pub env_solc: Option<PathBuf>,
-    /// The folders of `$PATH`.
+    /// Folders of `$PATH`.
     pub path: Vec<PathBuf>,
-    /// The folder below which [`install`] puts compilers.
+    /// Cache folder in which [`install_solc`] puts compilers.
     pub cache: Option<PathBuf>,
     pub options: CompileOptions,
 }
 
-/// Why no compiler could be found or run.
+/// Error of finding or running a compiler or another tool.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum ToolError {
-    #[error("there is no Solidity compiler")]
+pub enum ToolchainError {
+    #[error("no Solidity compiler found")]
     NoCompiler,
-    #[error("{origin} names `{}`, which is neither a program nor the npm package `solc`", .path.display())]
-    NotACompiler { origin: &'static str, path: PathBuf },
-    #[error("the compiler `{}` needs Node.js, and there is no `node` on the path", .package.display())]
+    #[error("{origin} is `{}`, which is neither an executable nor the npm package `solc`", .path.display())]
+    InvalidCompiler { origin: &'static str, path: PathBuf },
+    #[error("compiler `{}` needs Node.js, but `node` is not on the path", .package.display())]
     NoNode { package: PathBuf },
-    #[error("cannot start `{}`", .program.display())]
-    CannotStart { program: PathBuf, source: std::io::Error },
-    #[error("`{}` ended with {status}{}", .program.display(), quoted(.said))]
-    Failed { program: PathBuf, status: String, said: String },
-    #[error("`{}` wrote no standard JSON{}", .program.display(), quoted(.said))]
-    NoJson { program: PathBuf, said: String },
+    #[error("failed to start `{}`", .program.display())]
+    StartFailed { program: PathBuf, source: std::io::Error },
+    #[error("`{}` failed with {status}{}", .program.display(), format_program_output(.output))]
+    Failed { program: PathBuf, status: String, output: String },
+    #[error("`{}` did not write standard JSON{}", .program.display(), format_program_output(.output))]
+    InvalidOutput { program: PathBuf, output: String },
     #[error("`{}` wrote more than {mebibytes} MiB", .program.display())]
-    TooMuch { program: PathBuf, mebibytes: u64 },
+    OutputTooLarge { program: PathBuf, mebibytes: u64 },
 }
 
-fn quoted(said: &str) -> String {
-    match said.trim() {
-        "" => " and said nothing".to_owned(),
-        said => format!(" and said:\n{said}"),
+fn format_program_output(output: &str) -> String {
+    match output.trim() {
+        "" => " and printed nothing".to_owned(),
+        output => format!(" and printed:\n{output}"),
     }
 }
 
-impl ToolError {
-    /// True if nothing was named and nothing found.
-    pub(crate) fn is_absence(&self) -> bool {
+impl ToolchainError {
+    /// Returns true if the user named no compiler and none was found.
+    pub(crate) fn is_missing_compiler(&self) -> bool {
         matches!(self, Self::NoCompiler)
     }
 
-    /// What the person can do.
+    /// Returns a hint for the user.
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::NoCompiler => {
-                Some("Run `vouch solc install`, or name a compiler with `--solc PATH`.".to_owned())
+                Some("run `vouch solc install`, or pass a compiler with `--solc PATH`".to_owned())
             }
-            Self::NotACompiler { origin, .. } => Some(format!(
-                "Let {origin} name the program `solc`, or a folder `node_modules/solc`."
+            Self::InvalidCompiler { origin, .. } => Some(format!(
+                "set {origin} to the `solc` executable or to a `node_modules/solc` folder"
             )),
             Self::NoNode { .. } => {
-                Some("Install Node.js, or name a native compiler with `--solc PATH`.".to_owned())
+                Some("install Node.js, or pass a native compiler with `--solc PATH`".to_owned())
             }
-            Self::NoJson { .. } | Self::CannotStart { .. } => {
-                Some("Check that it is a Solidity compiler that runs on this machine.".to_owned())
+            Self::InvalidOutput { .. } | Self::StartFailed { .. } => {
+                Some("check that it is a Solidity compiler for this machine".to_owned())
             }
             _ => None,
         }
     }
 }
 
-/// A compiler that can be run.
+/// A compiler that was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Compiler {
-    /// A program that knows `--standard-json`.
+pub(crate) enum SolcCompiler {
+    /// An executable that supports `--standard-json`.
     Native(PathBuf),
-    /// The npm package `solc`, which Node.js runs.
+    /// The npm package `solc`, run by Node.js.
     Package { node: PathBuf, folder: PathBuf },
 }
 
 impl Toolchain {
-    /// The compiler for a file of the project at `root`.
-    pub(crate) fn compiler(&self, root: &Path) -> Result<Compiler, ToolError> {
-        let asked = [("`--solc`", &self.solc), ("`$SOLC`", &self.env_solc)];
-        for (origin, path) in asked {
+    /// Returns the compiler for the project at `root`.
+    pub(crate) fn find_compiler(&self, root: &Path) -> Result<SolcCompiler, ToolchainError> {
+        let requested = [("`--solc`", &self.solc), ("`$SOLC`", &self.env_solc)];
+        for (origin, path) in requested {
             if let Some(path) = path {
-                return self.named(origin, path);
+                return self.resolve_named(origin, path);
             }
         }
-        if let Some(program) = self.program("solc") {
-            return Ok(Compiler::Native(program));
+        if let Some(program) = self.find_program("solc") {
+            return Ok(SolcCompiler::Native(program));
         }
         let own = root.join("node_modules").join("solc");
-        let package = is_package(&own).then_some(own).or_else(|| self.newest_cached());
-        self.package(package.ok_or(ToolError::NoCompiler)?)
+        let package = is_package(&own).then_some(own).or_else(|| self.find_newest_cached());
+        self.resolve_package(package.ok_or(ToolchainError::NoCompiler)?)
     }
 
-    /// The program `forge`.
-    pub(crate) fn forge(&self) -> Option<PathBuf> {
-        self.program("forge")
+    /// Returns the `forge` executable, if it is on the path.
+    pub(crate) fn find_forge(&self) -> Option<PathBuf> {
+        self.find_program("forge")
     }
 
-    /// The native compiler that somebody named, which `forge` can be told to use.
-    pub(crate) fn named_native(&self) -> Option<PathBuf> {
+    /// Returns the native compiler named by the user, for `forge --use`.
+    pub(crate) fn find_named_native(&self) -> Option<PathBuf> {
         let path = self.solc.as_ref().or(self.env_solc.as_ref())?;
-        match self.named("", path) {
-            Ok(Compiler::Native(program)) => Some(program),
+        match self.resolve_named("", path) {
+            Ok(SolcCompiler::Native(program)) => Some(program),
             _ => None,
         }
     }
 
-    /// A program on the path.
-    pub fn program(&self, name: &str) -> Option<PathBuf> {
+    /// Returns the path of a program in the folders of `$PATH`.
+    pub fn find_program(&self, name: &str) -> Option<PathBuf> {
         const ENDINGS: &[&str] = if cfg!(windows) { &[".exe", ".cmd"] } else { &[""] };
         let in_folder = |folder: &PathBuf| {
             ENDINGS.iter().map(|end| folder.join(format!("{name}{end}"))).collect()
@@ -130,46 +130,51 @@ impl Toolchain {
         self.path.iter().flat_map::<Vec<_>, _>(in_folder).find(|file| is_program(file))
     }
 
-    fn named(&self, origin: &'static str, path: &Path) -> Result<Compiler, ToolError> {
+    fn resolve_named(
+        &self,
+        origin: &'static str,
+        path: &Path,
+    ) -> Result<SolcCompiler, ToolchainError> {
         let is_bare = path.components().count() == 1 && !path.exists();
         let found = match is_bare.then(|| path.to_str()).flatten() {
-            Some(name) => self.program(name).unwrap_or_else(|| path.to_owned()),
+            Some(name) => self.find_program(name).unwrap_or_else(|| path.to_owned()),
             None => path.to_owned(),
         };
         if is_package(&found) {
-            return self.package(found);
+            return self.resolve_package(found);
         }
-        // The command of the npm package is a link to a script in it, and knows no `--standard-json` as solc does.
+        // The command of the npm package links to a script in the package, which does not support `--standard-json` as
+        // solc does.
         let whole = found.canonicalize().unwrap_or_else(|_| found.clone());
         match whole.parent() {
             Some(folder) if whole.ends_with("solc.js") && is_package(folder) => {
-                self.package(folder.to_owned())
+                self.resolve_package(folder.to_owned())
             }
-            _ if is_program(&found) => Ok(Compiler::Native(found)),
-            _ => Err(ToolError::NotACompiler { origin, path: path.to_owned() }),
+            _ if is_program(&found) => Ok(SolcCompiler::Native(found)),
+            _ => Err(ToolchainError::InvalidCompiler { origin, path: path.to_owned() }),
         }
     }
 
-    fn package(&self, folder: PathBuf) -> Result<Compiler, ToolError> {
-        match self.program("node") {
-            Some(node) => Ok(Compiler::Package { node, folder }),
-            None => Err(ToolError::NoNode { package: folder }),
+    fn resolve_package(&self, folder: PathBuf) -> Result<SolcCompiler, ToolchainError> {
+        match self.find_program("node") {
+            Some(node) => Ok(SolcCompiler::Package { node, folder }),
+            None => Err(ToolchainError::NoNode { package: folder }),
         }
     }
 
-    fn newest_cached(&self) -> Option<PathBuf> {
+    fn find_newest_cached(&self) -> Option<PathBuf> {
         let folder = install::versions_folder(self.cache.as_ref()?);
         let entries = folder.read_dir().ok()?.filter_map(Result::ok);
         let versions = entries.filter_map(|entry| {
             let package = entry.path().join("node_modules").join("solc");
-            let version = install::numbers(entry.file_name().to_str()?)?;
+            let version = install::parse_version(entry.file_name().to_str()?)?;
             is_package(&package).then_some((version, package))
         });
         versions.max().map(|(_, package)| package)
     }
 }
 
-/// Whether a folder is the npm package `solc`.
+/// Returns true if a folder is the npm package `solc`.
 pub(crate) fn is_package(folder: &Path) -> bool {
     folder.join("package.json").is_file() && folder.join("soljson.js").is_file()
 }

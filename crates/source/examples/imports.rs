@@ -1,5 +1,6 @@
-//! Resolves every import below a folder and writes one JSON object for each file: `imports ROOT`. The truth tests
-//! (`e2e/imports`) hold it against what the languages' own tools say.
+//! Resolves every import below a folder and writes one JSON object per file: `imports ROOT`.
+//!
+//! The tests in `e2e/imports` compare the output with the native tools of each language.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -8,12 +9,12 @@ use std::{env, fs};
 
 use guard::{DenyList, Guard};
 use serde_json::{Value, json};
-use source::{Import, Language, Resolution, Resolver, imports};
+use source::{Import, ImportResolution, ImportResolver, Language, extract_imports};
 
 fn main() -> io::Result<()> {
     let root = env::args().nth(1).ok_or(io::ErrorKind::InvalidInput)?;
     let root = Path::new(&root);
-    let resolver = Resolver::new(Arc::new(Guard::new(root, DenyList::default())?));
+    let resolver = ImportResolver::new(Arc::new(Guard::new(root, DenyList::default())?));
     let mut out = io::BufWriter::new(io::stdout().lock());
     let mut open = vec![root.to_owned()];
     while let Some(path) = open.pop() {
@@ -26,11 +27,12 @@ fn main() -> io::Result<()> {
         }
         let Ok(text) = fs::read_to_string(&path) else { continue };
         let Some(file) = path.strip_prefix(root).ok().and_then(Path::to_str) else { continue };
-        let Some(language) = Language::of(file, &text).filter(|language| language.has_imports())
+        let Some(language) =
+            Language::detect(file, &text).filter(|language| language.has_imports())
         else {
             continue;
         };
-        let found = imports(language, &text);
+        let found = extract_imports(language, &text);
         let imports: Vec<Value> = found
             .imports
             .iter()
@@ -42,12 +44,12 @@ fn main() -> io::Result<()> {
     out.flush()
 }
 
-fn describe(import: &Import, resolution: &Resolution) -> Value {
+fn describe(import: &Import, resolution: &ImportResolution) -> Value {
     let mut value = serde_json::to_value(import).unwrap_or_default();
     match resolution {
-        Resolution::Files(files) => value["files"] = json!(files),
-        Resolution::External(name) => value["external"] = json!(name),
-        Resolution::Missing => {}
+        ImportResolution::Files(files) => value["files"] = json!(files),
+        ImportResolution::External(name) => value["external"] = json!(name),
+        ImportResolution::Missing => {}
     }
     value
 }

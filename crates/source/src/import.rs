@@ -1,4 +1,4 @@
-//! What a text says it needs from elsewhere, as it says it. Which files that means is for the resolver.
+//! Extraction of imports from a syntax tree, as written. `resolve.rs` maps them to files.
 
 mod c;
 mod ecma;
@@ -16,31 +16,32 @@ use tree_sitter::Node;
 
 use crate::language::Language;
 
-/// Of one file; a generated one can hold any number.
+/// Maximum number of imports listed per file, for example in generated files.
 const MAX_IMPORTS: usize = 2000;
 
-/// One thing imported.
+/// One imported item.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Import {
     /// As written: `./router.js`, `..routing`, `crate::routing::Router`, `net/http`, `vector.h`, `<vector>`.
     pub specifier: String,
     pub kind: ImportKind,
-    /// Counted from 1.
+    /// 1-based line number.
     pub line: u32,
-    /// What is taken from it, where the language says so apart: Python's `from specifier import names`.
+    /// Names imported from the specifier, for Python's `from specifier import names`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub names: Vec<String>,
-    /// The modules of the same file that the import stands in (Rust).
+    /// Inline modules of the same file that contain the import (Rust).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub within: Vec<String>,
-    /// The file that the text itself names for a module (Rust's `#[path]`).
+    /// Explicit file of a module (Rust's `#[path]`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
-    /// Other crates may see it (Rust's `pub mod`).
+    /// `true` if the import is visible to other crates (Rust's `pub mod`).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub public: bool,
 }
 
+/// The syntax of an import.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ImportKind {
@@ -55,7 +56,7 @@ pub enum ImportKind {
     Dynamic,
     /// `/// <reference path="…" />`.
     Reference,
-    /// Rust's `mod name;`, which makes the file part of the crate.
+    /// Rust's `mod name;`.
     Module,
     /// Rust's `use`.
     Use,
@@ -79,7 +80,7 @@ impl ImportKind {
         Self::Include,
     ];
 
-    /// The word for it in answers.
+    /// Returns the name used in tool output.
     pub fn name(self) -> &'static str {
         match self {
             Self::Import => "import",
@@ -110,17 +111,17 @@ impl Import {
     }
 }
 
-/// The imports of a text, in the order in which they stand there, each once and within bounds.
+/// Collects the imports of a text in source order, without duplicates and within limits.
 #[derive(Default)]
-pub(crate) struct Found {
+pub(crate) struct ImportCollector {
     pub(crate) imports: Vec<Import>,
-    /// Those that are not listed: too many, too long, too deep.
+    /// Number of imports not listed because a count, length or depth limit was exceeded.
     pub(crate) left_out: u32,
-    /// Digests, which stay small whatever is imported.
+    /// Digests of the collected imports, which bound the memory used per import.
     seen: HashSet<u64>,
 }
 
-impl Found {
+impl ImportCollector {
     fn push(&mut self, import: Import) {
         let Import { specifier, kind, names, within, path, .. } = &import;
         let mut digest = DefaultHasher::new();
@@ -136,56 +137,62 @@ impl Found {
     }
 }
 
-pub(crate) fn of_tree(language: Language, root: Node<'_>, text: &str) -> Found {
-    let mut found = Found::default();
-    let read = match language {
-        Language::TypeScript | Language::Tsx | Language::JavaScript => ecma::imports,
-        Language::Python => python::imports,
-        Language::Rust => rust::imports,
-        Language::Go => go::imports,
-        Language::Java => java::imports,
-        Language::Solidity => solidity::imports,
-        Language::C | Language::Cpp => c::imports,
-        Language::Markdown | Language::Plain(_) => return found,
+/// Returns the imports in a syntax tree.
+pub(crate) fn collect_imports(language: Language, root: Node<'_>, text: &str) -> ImportCollector {
+    let mut collector = ImportCollector::default();
+    let collect = match language {
+        Language::TypeScript | Language::Tsx | Language::JavaScript => ecma::collect_imports,
+        Language::Python => python::collect_imports,
+        Language::Rust => rust::collect_imports,
+        Language::Go => go::collect_imports,
+        Language::Java => java::collect_imports,
+        Language::Solidity => solidity::collect_imports,
+        Language::C | Language::Cpp => c::collect_imports,
+        Language::Markdown | Language::Plain(_) => return collector,
     };
-    read(root, text, &mut found);
-    found
+    collect(root, text, &mut collector);
+    collector
 }
 
-/// Whether the walk goes on below a node.
+/// Tells a tree walk to visit or skip the children of a node.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Below {
-    Visit,
+enum WalkAction {
+    Descend,
     Skip,
 }
 
-/// Visits all nodes in order, each with those it stands in, the outermost first. Not by calls in calls: trees can be
-/// deep. Nor by asking a node what it stands in: that goes down from the root each time.
-fn visit<'tree>(root: Node<'tree>, mut see: impl FnMut(Node<'tree>, &[Node<'tree>]) -> Below) {
+/// Visits all nodes in order, each with its ancestors, outermost first.
+///
+/// The walk is iterative because trees can be deep. It tracks the ancestors itself because `Node::parent` searches from
+/// the root on each call.
+fn walk_tree<'tree>(
+    root: Node<'tree>,
+    mut visitor: impl FnMut(Node<'tree>, &[Node<'tree>]) -> WalkAction,
+) {
     let mut cursor = root.walk();
-    let mut above = Vec::new();
+    let mut ancestors = Vec::new();
     loop {
         let node = cursor.node();
-        if see(node, &above) == Below::Visit && cursor.goto_first_child() {
-            above.push(node);
+        if visitor(node, &ancestors) == WalkAction::Descend && cursor.goto_first_child() {
+            ancestors.push(node);
             continue;
         }
         while !cursor.goto_next_sibling() {
             if !cursor.goto_parent() {
                 return;
             }
-            above.pop();
+            ancestors.pop();
         }
     }
 }
 
-fn text_of<'text>(node: Node<'_>, text: &'text str) -> &'text str {
+fn node_text<'text>(node: Node<'_>, text: &'text str) -> &'text str {
     text.get(node.byte_range()).unwrap_or_default()
 }
 
-/// The text between the quotes of a string, if it is plain: what is put together or escaped is not a path.
-fn literal<'text>(node: Node<'_>, text: &'text str) -> Option<&'text str> {
-    let text = text_of(node, text);
+/// Returns the text of a string literal, or `None` if it has escapes or interpolations and so is not a plain path.
+fn unquote_literal<'text>(node: Node<'_>, text: &'text str) -> Option<&'text str> {
+    let text = node_text(node, text);
     let quote = text.chars().next().filter(|quote| matches!(quote, '"' | '\'' | '`'))?;
     let inner = text.get(1..)?.strip_suffix(quote)?;
     let composed = quote == '`' && inner.contains("${");

@@ -1,8 +1,8 @@
-//! Which language a file is written in, by its name and, where that says too little, by how it begins.
+//! Language detection by file name and, where the name is ambiguous, by the first bytes of the file.
 
 use std::fmt;
 
-/// A language with a grammar here, or the plain name of one without.
+/// A language with a bundled grammar, or the name of a language without one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Language {
     TypeScript,
@@ -16,30 +16,34 @@ pub enum Language {
     C,
     Cpp,
     Markdown,
-    /// No grammar here: such files are cut at blank lines.
+    /// A language without a bundled grammar; its files are split at blank lines.
     Plain(&'static str),
 }
 
-/// How much of a file's beginning [`Language::of`] looks at.
+/// Maximum number of leading bytes that [`Language::detect`] inspects.
 const HEAD_BYTES: usize = 2048;
 
 impl Language {
-    /// `head` is the beginning of the file, or nothing; it decides where a name stands for two languages, and for
-    /// scripts without an ending.
-    pub fn of(path: &str, head: &str) -> Option<Self> {
+    /// Returns the language of a file, or `None` if it is unknown.
+    ///
+    /// `head` is the beginning of the file and may be empty. It is used for extensions shared by two languages and
+    /// for scripts without an extension.
+    pub fn detect(path: &str, head: &str) -> Option<Self> {
         let head = &head[..head.floor_char_boundary(HEAD_BYTES)];
         let name = path.rsplit('/').next().unwrap_or(path);
         let lower = name.to_ascii_lowercase();
-        if let Some(language) = by_name(&lower) {
+        if let Some(language) = detect_by_name(&lower) {
             return Some(language);
         }
         match lower.rsplit_once('.') {
-            Some(("", _)) | None => by_first_line(head),
-            Some((_, extension)) => by_extension(extension, head).or_else(|| by_first_line(head)),
+            Some(("", _)) | None => detect_by_shebang(head),
+            Some((_, extension)) => {
+                detect_by_extension(extension, head).or_else(|| detect_by_shebang(head))
+            }
         }
     }
 
-    /// The name people use: TSX is `typescript`.
+    /// Returns the lower-case display name. TSX is reported as `typescript`.
     pub fn name(self) -> &'static str {
         match self {
             Self::TypeScript | Self::Tsx => "typescript",
@@ -56,7 +60,7 @@ impl Language {
         }
     }
 
-    /// Whether files of this language say what they import, so far as this crate can read it.
+    /// Returns `true` if this crate can extract imports from files of this language.
     pub fn has_imports(self) -> bool {
         !matches!(self, Self::Markdown | Self::Plain(_))
     }
@@ -68,7 +72,7 @@ impl fmt::Display for Language {
     }
 }
 
-fn by_name(name: &str) -> Option<Language> {
+fn detect_by_name(name: &str) -> Option<Language> {
     let plain = match name {
         "dockerfile" | "containerfile" => "dockerfile",
         "makefile" | "gnumakefile" | "justfile" => "makefile",
@@ -91,9 +95,9 @@ fn by_name(name: &str) -> Option<Language> {
     Some(Language::Plain(plain))
 }
 
-fn by_extension(extension: &str, head: &str) -> Option<Language> {
+fn detect_by_extension(extension: &str, head: &str) -> Option<Language> {
     let plain = match extension {
-        "ts" if is_translation(head) => "xml",
+        "ts" if is_qt_translation(head) => "xml",
         "ts" | "mts" | "cts" => return Some(Language::TypeScript),
         "tsx" => return Some(Language::Tsx),
         "js" | "mjs" | "cjs" | "jsx" => return Some(Language::JavaScript),
@@ -103,7 +107,7 @@ fn by_extension(extension: &str, head: &str) -> Option<Language> {
         "java" => return Some(Language::Java),
         "sol" => return Some(Language::Solidity),
         "c" => return Some(Language::C),
-        "h" if is_cpp(head) => return Some(Language::Cpp),
+        "h" if is_cpp_header(head) => return Some(Language::Cpp),
         "h" => return Some(Language::C),
         "cc" | "cpp" | "cxx" | "c++" | "hh" | "hpp" | "hxx" | "h++" | "ipp" | "tpp" | "inl"
         | "cu" | "cuh" => return Some(Language::Cpp),
@@ -177,8 +181,8 @@ fn by_extension(extension: &str, head: &str) -> Option<Language> {
     Some(Language::Plain(plain))
 }
 
-/// Scripts say in their first line who runs them.
-fn by_first_line(head: &str) -> Option<Language> {
+/// Detects scripts by the interpreter in their `#!` line.
+fn detect_by_shebang(head: &str) -> Option<Language> {
     let command = head.strip_prefix("#!")?.lines().next()?;
     let mut words = command.split_whitespace();
     let mut program = words.next()?.rsplit('/').next()?;
@@ -199,13 +203,13 @@ fn by_first_line(head: &str) -> Option<Language> {
     }
 }
 
-/// `.ts` is the ending of Qt's translations too, which are XML.
-fn is_translation(head: &str) -> bool {
+/// Returns `true` for a Qt translation file: XML that also uses the `.ts` extension.
+fn is_qt_translation(head: &str) -> bool {
     head.trim_start_matches('\u{feff}').trim_start().starts_with("<?xml")
 }
 
-/// A header of C++ shows it early; one that does not reads as C.
-fn is_cpp(head: &str) -> bool {
+/// Returns `true` if a `.h` file contains a C++ construct near its beginning. Other headers are treated as C.
+fn is_cpp_header(head: &str) -> bool {
     const SIGNS: [&str; 9] = [
         "namespace ",
         "template<",
@@ -228,7 +232,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_and_beginnings() {
+    fn detects_language_by_name_and_head() {
         for (path, head, expected) in [
             ("src/a.ts", "", "typescript"),
             ("src/a.tsx", "", "typescript"),
@@ -249,7 +253,7 @@ mod tests {
             ("noending", "", "none"),
             (".hidden", "", "none"),
         ] {
-            let name = Language::of(path, head).map_or("none", Language::name);
+            let name = Language::detect(path, head).map_or("none", Language::name);
             assert_eq!(name, expected, "{path}");
         }
     }

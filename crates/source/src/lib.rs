@@ -1,27 +1,28 @@
-//! What one source file says: its language, its pieces, what it imports, and which files that means.
+//! Source file analysis: language detection, outlines, imports and import resolution.
 //!
-//! [`Language::of`] names the language, [`outline`] cuts a text into chunks at functions and types and lists its imports,
-//! [`Resolver`] finds the files behind the imports, [`role_of`] and [`Modules`] say what a file is for and what it is
-//! part of. Nothing is remembered between calls except inside a [`Resolver`], a [`Parsed`] or [`Modules`].
+//! Start with [`Language::detect`] and [`build_outline`], which splits a text into chunks at functions and types and
+//! lists its imports. [`ImportResolver`] maps imports to files. [`detect_role`] and [`ModuleMap`] classify a file by
+//! purpose and by module. The only state kept between calls is inside an [`ImportResolver`], a [`ParseCache`] or a
+//! [`ModuleMap`].
 //!
-//! Not owned here: which files a project has, what is searched, and where results are kept.
+//! Out of scope: listing the files of a project, searching them, and storing results.
 
 mod import;
 mod language;
-mod lines;
-mod modules;
+mod line_starts;
+mod module_map;
 mod outline;
 mod parse;
-mod parsed;
+mod parse_cache;
 mod resolve;
 mod role;
 mod yaml;
 
 pub use self::import::{Import, ImportKind};
 pub use self::language::Language;
-pub use self::modules::Modules;
-pub use self::outline::{Chunk, ChunkKind, Outline, imports, outline};
-pub use self::parse::Stopped;
-pub use self::parsed::Parsed;
-pub use self::resolve::{Resolution, Resolver};
-pub use self::role::{Role, role_of};
+pub use self::module_map::ModuleMap;
+pub use self::outline::{Chunk, ChunkKind, Outline, build_outline, extract_imports};
+pub use self::parse::ParseFailure;
+pub use self::parse_cache::ParseCache;
+pub use self::resolve::{ImportResolution, ImportResolver};
+pub use self::role::{FileRole, detect_role};

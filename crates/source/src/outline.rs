@@ -1,51 +1,53 @@
-//! A file cut into chunks: at functions and types where there is a grammar, at headings and blank lines elsewhere.
+//! Outlines: a text split into chunks, with its imports.
 //!
-//! Chunks cover the text from its first byte to its last and do not overlap. What stands before a definition – doc
-//! comment, decorator, attribute – belongs to it. `pieces.rs` cuts along the syntax tree, `names.rs` says what a piece
-//! is called, `prose.rs` cuts text without a grammar, `pack.rs` joins what is small and bounds their number.
+//! Texts with a grammar are split at functions and types, other texts at headings and blank lines. Chunks cover the
+//! whole text and do not overlap. Doc comments, decorators and attributes belong to the definition that follows them.
+//!
+//! `fragments.rs` splits along the syntax tree, `definitions.rs` names fragments, `prose.rs` splits text without a
+//! grammar, and `pack.rs` merges small fragments into chunks and limits their number.
 
-mod names;
+mod definitions;
+mod fragments;
+mod node_class;
 mod pack;
-mod pieces;
 mod prose;
-mod table;
 
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 use tree_sitter::Node;
 
-use self::table::{Class, Table};
+use self::node_class::{NodeClass, NodeClassTable};
 use crate::import::{self, Import};
 use crate::language::Language;
-use crate::lines::Lines;
-use crate::parse::{self, Stopped};
+use crate::line_starts::LineStarts;
+use crate::parse::{self, ParseFailure};
 
-/// What a text is made of.
+/// The chunks and imports of a text.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Outline {
     pub chunks: Vec<Chunk>,
     pub imports: Vec<Import>,
-    /// Imports that are not listed: too many, too long, too deep.
+    /// Number of imports not listed because a count, length or depth limit was exceeded.
     pub left_out: u32,
-    /// Set where the text is not what its language allows, or takes too long to parse. A text that is too long to
-    /// begin with is not parsed, and says nothing about it.
-    pub stopped: Option<Stopped>,
+    /// Set if the text has a syntax error or takes too long to parse. Not set if the text is too long to be parsed.
+    pub stopped: Option<ParseFailure>,
 }
 
-/// A piece of a file worth finding.
+/// A searchable section of a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Chunk {
     pub bytes: Range<u32>,
-    /// Counted from 1; the end is the line after the last.
+    /// 1-based line range with an exclusive end.
     pub lines: Range<u32>,
     pub kind: ChunkKind,
-    /// What it defines, with what that is part of: `Router::route`, `Router.route`, a heading.
+    /// Qualified name of the main definition (`Router::route`, `Router.route`) or a heading.
     pub name: Option<String>,
-    /// The names that are defined in it, without what they are part of.
+    /// Unqualified names of all definitions in the chunk.
     pub defines: Vec<String>,
 }
 
+/// The kind of definition or text in a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ChunkKind {
@@ -56,48 +58,51 @@ pub enum ChunkKind {
     Imports,
     /// A section of a document.
     Section,
-    /// Statements, or text, without a name.
+    /// Unnamed statements or text.
     Text,
 }
 
-/// Cuts `text` into chunks and lists what it imports.
-pub fn outline(language: Option<Language>, text: &str) -> Outline {
-    let lines = Lines::of(text);
+/// Splits `text` into chunks and lists its imports.
+pub fn build_outline(language: Option<Language>, text: &str) -> Outline {
+    let lines = LineStarts::new(text);
     let language = language.unwrap_or(Language::Plain("text"));
     if text.is_empty() {
         return Outline::default();
     }
     if pack::is_dense(text, &lines) {
-        // Minified or data: its syntax says nothing that a reader would look for.
-        let pieces = prose::by_size(text);
-        return Outline { chunks: pack::pack(text, &lines, pieces), ..imports(language, text) };
+        // Minified code or data: boundaries from the syntax tree are not useful for search.
+        let fragments = prose::split_by_size(text);
+        return Outline {
+            chunks: pack::pack_chunks(text, &lines, fragments),
+            ..extract_imports(language, text)
+        };
     }
     let mut outline = Outline::default();
-    let pieces = match parse::parse(language, text) {
+    let fragments = match parse::parse_text(language, text) {
         Some(Ok(tree)) => {
             let root = tree.root_node();
-            let table = Table::of(language, root);
+            let table = NodeClassTable::for_language(language, root);
             outline.set_imports(language, table, root, text);
-            pieces::of_tree(table, root, text)
+            fragments::split_tree(table, root, text)
         }
         Some(Err(stopped)) => {
             outline.stopped = Some(stopped);
-            prose::by_blank_lines(text, &lines)
+            prose::split_at_blank_lines(text, &lines)
         }
-        None if language == Language::Markdown => prose::by_headings(text, &lines),
-        None => prose::by_blank_lines(text, &lines),
+        None if language == Language::Markdown => prose::split_at_headings(text, &lines),
+        None => prose::split_at_blank_lines(text, &lines),
     };
-    outline.chunks = pack::pack(text, &lines, pieces);
+    outline.chunks = pack::pack_chunks(text, &lines, fragments);
     outline
 }
 
-/// What `text` imports, without cutting it into chunks: an [`Outline`] that has none.
-pub fn imports(language: Language, text: &str) -> Outline {
+/// Lists the imports of `text`. Returns an [`Outline`] without chunks.
+pub fn extract_imports(language: Language, text: &str) -> Outline {
     let mut outline = Outline::default();
-    match parse::parse(language, text) {
+    match parse::parse_text(language, text) {
         Some(Ok(tree)) => {
             let root = tree.root_node();
-            outline.set_imports(language, Table::of(language, root), root, text);
+            outline.set_imports(language, NodeClassTable::for_language(language, root), root, text);
         }
         Some(Err(stopped)) => outline.stopped = Some(stopped),
         None => {}
@@ -106,25 +111,37 @@ pub fn imports(language: Language, text: &str) -> Outline {
 }
 
 impl Outline {
-    fn set_imports(&mut self, language: Language, table: &Table, root: Node<'_>, text: &str) {
-        let found = import::of_tree(language, root, text);
-        self.stopped = stopped(table, root, &found.imports);
+    fn set_imports(
+        &mut self,
+        language: Language,
+        table: &NodeClassTable,
+        root: Node<'_>,
+        text: &str,
+    ) {
+        let found = import::collect_imports(language, root, text);
+        self.stopped = find_parse_failure(table, root, &found.imports);
         self.imports = found.imports;
         self.left_out = found.left_out;
     }
 }
 
-/// Where the grammar could not go on. It read nothing at all if no import, no definition and no whole statement was
-/// seen: what it then made of the words is a guess.
-fn stopped(table: &Table, root: Node<'_>, imports: &[Import]) -> Option<Stopped> {
-    let line = parse::first_error(root)?;
+/// Returns the first syntax error of a tree.
+///
+/// The failure covers the whole text if the tree has no import, no definition and no complete statement: the remaining
+/// nodes are then guesses of error recovery.
+fn find_parse_failure(
+    table: &NodeClassTable,
+    root: Node<'_>,
+    imports: &[Import],
+) -> Option<ParseFailure> {
+    let line = parse::first_error_line(root)?;
     let mut cursor = root.walk();
     let mut children = root.named_children(&mut cursor);
-    let read = !imports.is_empty()
+    let has_valid_code = !imports.is_empty()
         || children.any(|child| {
             !child.has_error()
                 && !child.is_extra()
-                && (!root.is_error() || table.class(child) != Class::Other)
+                && (!root.is_error() || table.classify(child) != NodeClass::Other)
         });
-    Some(Stopped { line, whole: !read })
+    Some(ParseFailure { line, whole: !has_valid_code })
 }

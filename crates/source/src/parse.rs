@@ -1,4 +1,4 @@
-//! Tree-sitter, bounded: one parse of one text, and where it stopped.
+//! Bounded parsing with tree-sitter.
 
 use std::cell::RefCell;
 use std::ops::ControlFlow;
@@ -9,29 +9,33 @@ use tree_sitter::{Node, ParseOptions, Parser, Tree};
 
 use crate::language::Language;
 
-/// Longer texts are not parsed. As much as `read_file` reads.
+/// Maximum size of a parsed text; longer texts are not parsed. Equal to the limit of `read_file`.
 pub(crate) const MAX_PARSED_BYTES: usize = 1024 * 1024;
-/// A parser's steps come in hundreds, and a text takes about one hundred for each 60 bytes; a text made to be slow
-/// takes many more. Counting them, and not the time, makes the same text give the same outline on any machine.
+/// Base budget of parser progress callbacks, in addition to one for each 4 bytes of text.
+///
+/// The parser calls back once per hundred steps, and a normal text takes about one hundred steps for each 60 bytes.
+/// A text crafted to be slow takes many more. A step limit, unlike a time limit, gives the same outline on any machine.
 const FREE_STEPS: usize = 20_000;
 
 thread_local! {
-    /// A parser keeps its buffers between texts.
+    /// Reused between texts, because a parser keeps its buffers.
     static PARSER: RefCell<Parser> = RefCell::new(Parser::new());
 }
 
-/// Where a parser met what it could not read.
+/// Location of the first syntax error, or the point where the parser exceeded its budget.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Stopped {
-    /// The first such line, counted from 1.
+pub struct ParseFailure {
+    /// 1-based line of the error.
     pub line: u32,
-    /// Nothing of the text could be parsed.
+    /// `true` if no part of the text could be parsed.
     pub whole: bool,
 }
 
-/// The syntax tree, or where the parser gave up.
-pub(crate) fn parse(language: Language, text: &str) -> Option<Result<Tree, Stopped>> {
-    let grammar = grammar(language)?;
+/// Parses a text within a step budget.
+///
+/// Returns `None` if the language has no grammar or the text is too long, and an error if the budget is exceeded.
+pub(crate) fn parse_text(language: Language, text: &str) -> Option<Result<Tree, ParseFailure>> {
+    let grammar = grammar_for(language)?;
     if text.len() > MAX_PARSED_BYTES {
         return None;
     }
@@ -50,17 +54,17 @@ pub(crate) fn parse(language: Language, text: &str) -> Option<Result<Tree, Stopp
         match parser.parse_with_options(&mut input, None, Some(options)) {
             Some(tree) => Some(Ok(tree)),
             None => {
-                // Else the next parse would go on with this text.
+                // Without a reset, the next parse would resume this text.
                 parser.reset();
                 let before = &bytes[..reached.min(bytes.len())];
                 let line = before.iter().filter(|byte| **byte == b'\n').count() as u32 + 1;
-                Some(Err(Stopped { line, whole: true }))
+                Some(Err(ParseFailure { line, whole: true }))
             }
         }
     })
 }
 
-fn grammar(language: Language) -> Option<&'static tree_sitter::Language> {
+fn grammar_for(language: Language) -> Option<&'static tree_sitter::Language> {
     macro_rules! cached {
         ($grammar:expr) => {{
             static GRAMMAR: OnceLock<tree_sitter::Language> = OnceLock::new();
@@ -82,11 +86,11 @@ fn grammar(language: Language) -> Option<&'static tree_sitter::Language> {
     })
 }
 
-/// The first line that the grammar could not read.
-pub(crate) fn first_error(root: Node<'_>) -> Option<u32> {
+/// Returns the 1-based line of the first syntax error, or `None` if there is no error.
+pub(crate) fn first_error_line(root: Node<'_>) -> Option<u32> {
     let mut node = root;
     let mut cursor = root.walk();
-    // Down the leftmost path of errors; each step is one level of the tree.
+    // Descends along the leftmost error, one tree level per iteration.
     while !node.is_missing() {
         let mut children = node.children(&mut cursor);
         match children.find(|child| child.has_error() || child.is_missing()) {
@@ -95,7 +99,7 @@ pub(crate) fn first_error(root: Node<'_>) -> Option<u32> {
             None => return None,
         }
     }
-    // What is never closed is wrong from its beginning to the end of the text, and the end is where that shows.
-    let place = if node == root { node.end_position() } else { node.start_position() };
-    Some(place.row as u32 + 1)
+    // An unclosed construct makes the root an error node; the error becomes visible at the end of the text.
+    let position = if node == root { node.end_position() } else { node.start_position() };
+    Some(position.row as u32 + 1)
 }

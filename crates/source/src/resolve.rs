@@ -1,17 +1,17 @@
-//! From an import to the files it means.
+//! Resolution of imports to files.
 //!
-//! A [`Resolver`] asks a [`Guard`] what is where, so it cannot look outside the project, and it remembers what it saw:
-//! make one for each batch of imports, and the next one sees the files as they are then. What it names as a file exists;
-//! what belongs to a package of others, or to the language itself, is named as external; the rest is missing.
+//! An [`ImportResolver`] accesses files through a [`Guard`], so it cannot leave the project. It caches file lookups:
+//! create one per batch of imports to see the current state of the files. Resolved files exist at lookup time. Packages
+//! outside the project and the standard libraries are external; any other import is missing.
 //!
-//! Not owned here: reading imports from a text (`import.rs`) and reading the files that were found.
+//! Out of scope: extracting imports from a text (`import.rs`) and reading the resolved files.
 
 mod c;
 mod ecma;
-pub(crate) mod files;
 mod go;
 mod java;
-mod manifest;
+mod package_json;
+pub(crate) mod project_files;
 mod python;
 mod rust;
 mod solidity;
@@ -21,90 +21,92 @@ use std::sync::Arc;
 
 use guard::Guard;
 
-use self::files::Files;
 pub(crate) use self::go::GoMod;
-pub(crate) use self::manifest::PackageJson;
-pub(crate) use self::rust::Manifest;
+pub(crate) use self::package_json::PackageJson;
+use self::project_files::ProjectFiles;
+pub(crate) use self::rust::CargoManifest;
 use crate::import::Import;
 use crate::language::Language;
-use crate::parsed::Parsed;
+use crate::parse_cache::ParseCache;
 
-/// What an import means.
+/// The result of resolving an import.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Resolution {
-    /// Files of the project, by their paths below its root: one in most languages, all of a package in Go.
+pub enum ImportResolution {
+    /// Project files, relative to the root: one file in most languages, all files of a package in Go.
     Files(Vec<String>),
-    /// A package that is not part of the project, or of the language itself, by its name.
+    /// Name of a package outside the project, including the standard library.
     External(String),
-    /// Neither: nothing is there, or nothing that has a text.
+    /// No project file and no known package, or a binary module without source text.
     Missing,
 }
 
-impl Resolution {
-    fn file(path: Option<String>) -> Self {
+impl ImportResolution {
+    fn from_file(path: Option<String>) -> Self {
         path.map_or(Self::Missing, |path| Self::Files(vec![path]))
     }
 
-    fn files(paths: Vec<String>) -> Self {
+    fn from_files(paths: Vec<String>) -> Self {
         if paths.is_empty() { Self::Missing } else { Self::Files(paths) }
     }
 }
 
-/// Finds files behind imports, as they are while it lives.
-pub struct Resolver {
-    files: Arc<Files>,
-    ecma: ecma::Ecma,
-    rust: rust::Crates,
-    python: python::Python,
-    java: java::Java,
-    manifests: manifest::Manifests,
+/// Resolves imports to files, caching file lookups for its lifetime.
+pub struct ImportResolver {
+    files: Arc<ProjectFiles>,
+    ecma: ecma::EcmaResolver,
+    rust: rust::RustResolver,
+    python: python::PythonResolver,
+    java: java::JavaResolver,
+    manifests: package_json::NpmManifests,
 }
 
-impl Resolver {
-    /// The guard's deny list must let `node_modules` through where packages found there should be told from missing
-    /// ones; no file in it is ever named.
+impl ImportResolver {
+    /// Creates a resolver with its own parse cache.
+    ///
+    /// To report installed packages as external rather than missing, the guard's deny list must allow `node_modules`.
+    /// Files in `node_modules` are never returned.
     pub fn new(guard: Arc<Guard>) -> Self {
-        Self::remembering(guard, Arc::default())
+        Self::with_cache(guard, Arc::default())
     }
 
-    /// One that shares with others what texts said, though not which files there are.
-    pub fn remembering(guard: Arc<Guard>, parsed: Arc<Parsed>) -> Self {
-        let files = Arc::new(Files::new(guard));
+    /// Creates a resolver that shares a parse cache with others. File lookups are not shared.
+    pub fn with_cache(guard: Arc<Guard>, parsed: Arc<ParseCache>) -> Self {
+        let files = Arc::new(ProjectFiles::new(guard));
         Self {
-            ecma: ecma::Ecma::new(&files),
-            rust: rust::Crates::new(parsed),
-            python: python::Python::default(),
-            java: java::Java::default(),
-            manifests: manifest::Manifests::default(),
+            ecma: ecma::EcmaResolver::new(&files),
+            rust: rust::RustResolver::new(parsed),
+            python: python::PythonResolver::default(),
+            java: java::JavaResolver::default(),
+            manifests: package_json::NpmManifests::default(),
             files,
         }
     }
 
-    /// What `import`, which stands in the file `from`, means.
-    pub fn resolve(&self, from: &str, language: Language, import: &Import) -> Resolution {
+    /// Resolves `import`, which is located in the file `from`.
+    pub fn resolve(&self, from: &str, language: Language, import: &Import) -> ImportResolution {
         let files = &*self.files;
-        let found = match language {
+        let resolution = match language {
             Language::TypeScript | Language::Tsx | Language::JavaScript => {
                 self.ecma.resolve(files, &self.manifests, from, language, import)
             }
             Language::Python => self.python.resolve(files, from, import),
             Language::Rust => self.rust.resolve(files, from, import),
-            Language::Go => go::resolve(files, from, import),
+            Language::Go => go::resolve_import(files, from, import),
             Language::Java => self.java.resolve(files, from, import),
-            Language::Solidity => solidity::resolve(files, &self.manifests, from, import),
-            Language::C | Language::Cpp => c::resolve(files, from, import),
-            Language::Markdown | Language::Plain(_) => Resolution::Missing,
+            Language::Solidity => solidity::resolve_import(files, &self.manifests, from, import),
+            Language::C | Language::Cpp => c::resolve_import(files, from, import),
+            Language::Markdown | Language::Plain(_) => ImportResolution::Missing,
         };
-        outside_packages(found)
+        externalize_installed_files(resolution)
     }
 }
 
-/// A file in `node_modules` belongs to others: its package is named instead.
-fn outside_packages(found: Resolution) -> Resolution {
-    if let Resolution::Files(paths) = &found
-        && let Some(package) = paths.iter().find_map(|path| manifest::installed(path))
+/// Replaces files in `node_modules` by the external package that contains them.
+fn externalize_installed_files(resolution: ImportResolution) -> ImportResolution {
+    if let ImportResolution::Files(paths) = &resolution
+        && let Some(package) = paths.iter().find_map(|path| package_json::installed_package(path))
     {
-        return Resolution::External(package);
+        return ImportResolution::External(package);
     }
-    found
+    resolution
 }

@@ -1,4 +1,4 @@
-//! An approval: one person's answer to one call, as it is asked for, decided and used.
+//! Approvals: a person's decision about one call, from the request to its use.
 
 use std::time::Duration;
 
@@ -7,27 +7,28 @@ use serde::{Deserialize, Serialize};
 
 use crate::StoreError;
 
-/// What is asked of a person.
+/// A request for an approval.
 #[derive(Clone, Debug)]
 pub struct NewApproval {
-    /// Who calls. An approval serves nobody else.
+    /// The caller. The approval is not valid for any other principal.
     pub principal: String,
-    /// The program the call came through, as it names itself.
+    /// Name of the client program, as reported by the client.
     pub client: Option<String>,
     pub tool: String,
     pub contract_digest: String,
     pub arguments_digest: String,
-    /// What the person reads before deciding.
+    /// Text shown to the person before the decision.
     pub summary: String,
-    /// How long it can be decided and used.
+    /// Time until the approval expires; it must be decided and used before then.
     pub ttl: Duration,
 }
 
+/// A stored approval, in its state at the time of the query.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Approval {
     pub id: String,
-    pub state: State,
+    pub state: ApprovalState,
     pub principal: String,
     pub client: Option<String>,
     pub tool: String,
@@ -42,36 +43,38 @@ pub struct Approval {
 }
 
 impl Approval {
-    /// Only a pending approval can be decided; the error says what became of this one.
+    /// Errors if the approval is not pending and so cannot be decided.
     pub(crate) fn check_pending(&self) -> Result<(), StoreError> {
         let id = self.id.clone();
         match self.state {
-            State::Pending => Ok(()),
-            State::Approved | State::Denied => {
-                Err(StoreError::AlreadyDecided { id, state: self.state })
+            ApprovalState::Pending => Ok(()),
+            ApprovalState::Approved | ApprovalState::Denied => {
+                Err(StoreError::ApprovalAlreadyDecided { id, state: self.state })
             }
-            State::Used => Err(StoreError::AlreadyUsed { id }),
-            State::Expired => Err(StoreError::Expired { id, at: self.expires_at }),
+            ApprovalState::Used => Err(StoreError::ApprovalAlreadyUsed { id }),
+            ApprovalState::Expired => Err(StoreError::ApprovalExpired { id, at: self.expires_at }),
         }
     }
 }
 
+/// The state of an approval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum State {
+pub enum ApprovalState {
     Pending,
     Approved,
     Denied,
-    /// Approved, and the call ran. It does not serve a second one.
+    /// Approved and used by one call. It is not valid for a second call.
     Used,
-    /// Its time passed while it was pending or approved. A denial stays on record as a denial.
+    /// Expired while pending or approved. A denied approval stays denied.
     Expired,
 }
 
-impl State {
+impl ApprovalState {
     pub const ALL: [Self; 5] =
         [Self::Pending, Self::Approved, Self::Denied, Self::Used, Self::Expired];
 
+    /// Returns the name of the state in the database and in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Pending => "pending",
@@ -83,34 +86,35 @@ impl State {
     }
 }
 
-impl std::fmt::Display for State {
+impl std::fmt::Display for ApprovalState {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.pad(self.as_str())
     }
 }
 
+/// A person's decision about a pending approval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Decision {
+pub enum ApprovalDecision {
     Approve,
     Deny,
 }
 
-impl From<Decision> for State {
-    fn from(decision: Decision) -> Self {
+impl From<ApprovalDecision> for ApprovalState {
+    fn from(decision: ApprovalDecision) -> Self {
         match decision {
-            Decision::Approve => Self::Approved,
-            Decision::Deny => Self::Denied,
+            ApprovalDecision::Approve => Self::Approved,
+            ApprovalDecision::Deny => Self::Denied,
         }
     }
 }
 
-/// The answer to a call that needs an approval, with the id of the approval that gives it.
+/// The consent for a call that needs an approval, with the id of the approval.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Consent {
-    /// It may run, once: the approval is used from now on.
+    /// The call may run once. The approval is now used.
     Approved(String),
     Denied(String),
     Pending(String),
-    /// Nobody was asked, or the answer has expired or been used.
+    /// No approval was requested, or it has expired or was already used.
     None,
 }

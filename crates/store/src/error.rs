@@ -1,4 +1,4 @@
-//! What can go wrong with the things we keep: a message that names the thing, and a hint that says what to do.
+//! Errors of the store. Each message names the affected file or id, and [`StoreError::hint`] says how to fix it.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use crate::State;
+use crate::ApprovalState;
 
-/// The operating system refused. It can be cloned, because one failed write concerns every record in it.
+/// A failed file operation. It is `Clone` because one failed write is reported for every record in the batch.
 #[derive(Clone, Debug, thiserror::Error)]
-#[error("cannot {action} {}", path.display())]
+#[error("failed to {action} {}", path.display())]
 pub struct IoError {
     action: &'static str,
     path: PathBuf,
@@ -23,6 +23,7 @@ impl IoError {
     }
 }
 
+/// An error of the store, the context store or the audit log.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     #[error(transparent)]
@@ -36,63 +37,64 @@ pub enum StoreError {
     },
 
     #[error(
-        "{} was written by a newer vouch (schema {found}, this one knows {known})", path.display()
+        "{} was written by a newer vouch (schema {found}, this version supports {known})", path.display()
     )]
-    Newer { path: PathBuf, found: i64, known: i64 },
+    NewerSchema { path: PathBuf, found: i64, known: i64 },
 
-    #[error("cannot use the database {}", path.display())]
+    #[error("failed to access database {}", path.display())]
     Database {
         path: PathBuf,
         #[source]
         source: rusqlite::Error,
     },
 
-    #[error("no approval has the id {id}")]
+    #[error("unknown approval \"{id}\"")]
     UnknownApproval { id: String },
 
-    #[error("more than one approval id begins with {prefix}")]
+    #[error("approval id prefix \"{prefix}\" is ambiguous")]
     AmbiguousApproval { prefix: String },
 
     #[error("approval {id} is already {state}")]
-    AlreadyDecided { id: String, state: State },
+    ApprovalAlreadyDecided { id: String, state: ApprovalState },
 
     #[error("approval {id} has already been used")]
-    AlreadyUsed { id: String },
+    ApprovalAlreadyUsed { id: String },
 
     #[error("approval {id} expired at {at:.0}")]
-    Expired { id: String, at: Timestamp },
+    ApprovalExpired { id: String, at: Timestamp },
 
-    #[error("no discovery in the store has the id {id}")]
+    #[error("unknown discovery \"{id}\"")]
     UnknownDiscovery { id: String },
 
-    #[error("more than one discovery id begins with {prefix}")]
+    #[error("discovery id prefix \"{prefix}\" is ambiguous")]
     AmbiguousDiscovery { prefix: String },
 
-    #[error("the store would hold more than {limit} discoveries")]
+    #[error("too many discoveries: the store holds at most {limit}")]
     TooManyDiscoveries { limit: usize },
 
-    #[error("no withheld answer has the id {id}")]
-    UnknownAnswer { id: String },
+    #[error("unknown withheld answer \"{id}\"")]
+    UnknownWithheldAnswer { id: String },
 
-    #[error("more than one id of a withheld answer begins with {prefix}")]
-    AmbiguousAnswer { prefix: String },
+    #[error("withheld answer id prefix \"{prefix}\" is ambiguous")]
+    AmbiguousWithheldAnswer { prefix: String },
 
-    #[error("the operating system gives no random bytes")]
-    Random(#[source] getrandom::Error),
+    #[error("failed to get random bytes from the operating system")]
+    RandomSource(#[source] getrandom::Error),
 
-    #[error("the store is closed")]
+    #[error("store is closed")]
     Closed,
 
-    #[error("the audit record was dropped because too many were waiting to be written")]
-    RecordLost,
+    #[error("audit record dropped: too many records are waiting to be written")]
+    AuditRecordDropped,
 }
 
 impl StoreError {
-    pub(crate) fn io(action: &'static str, path: &Path, source: io::Error) -> Self {
+    pub(crate) fn from_io(action: &'static str, path: &Path, source: io::Error) -> Self {
         IoError::new(action, path, source).into()
     }
 
-    pub(crate) fn database(path: &Path, source: rusqlite::Error) -> Self {
+    /// Classifies an SQLite error: a damaged file becomes [`Corrupt`](Self::Corrupt).
+    pub(crate) fn from_sqlite(path: &Path, source: rusqlite::Error) -> Self {
         use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase};
         let path = path.to_owned();
         match source.sqlite_error_code() {
@@ -101,11 +103,10 @@ impl StoreError {
         }
     }
 
-    /// What the operator can do about it, where there is something to do.
+    /// Returns a hint on how to fix the error, if one is known.
     pub fn hint(&self) -> Option<&'static str> {
         use rusqlite::ErrorCode;
-        const WRITABLE: &str =
-            "make the folder and its files writable for this user, or choose another state folder";
+        const WRITABLE: &str = "make the directory and its files writable for this user, or choose another state directory";
         const SPACE: &str = "free some disk space";
         match self {
             Self::Io(IoError { source, .. }) => match source.kind() {
@@ -113,44 +114,47 @@ impl StoreError {
                     Some(WRITABLE)
                 }
                 io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Some(SPACE),
-                io::ErrorKind::NotADirectory | io::ErrorKind::AlreadyExists => Some(
-                    "a file stands where the folder belongs: move it away, or choose another state folder",
-                ),
-                io::ErrorKind::NotFound => Some(
-                    "the folder above it must exist: create it, or choose another state folder",
-                ),
+                io::ErrorKind::NotADirectory | io::ErrorKind::AlreadyExists => {
+                    Some("a file is in the way: move it, or choose another state directory")
+                }
+                io::ErrorKind::NotFound => {
+                    Some("create the parent directory, or choose another state directory")
+                }
                 _ if source.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error()) => Some(
-                    "it is a symbolic link, which is never followed here: replace it by a file or remove it",
+                    "symbolic links are not followed here: replace the link with a regular file, or remove it",
                 ),
                 _ => None,
             },
             Self::Corrupt { .. } => Some(
-                "move vouch.db, vouch.db-wal and vouch.db-shm away and start again; approvals, added discoveries, sessions and withheld answers are lost, the audit log is a file of its own",
+                "move vouch.db, vouch.db-wal and vouch.db-shm away and restart; this loses approvals, added discoveries, sessions and withheld answers, but not the audit log",
             ),
-            Self::Newer { .. } => Some("upgrade vouch, or choose another state folder"),
+            Self::NewerSchema { .. } => Some("upgrade vouch, or choose another state directory"),
             Self::Database { source, .. } => match source.sqlite_error_code()? {
                 ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied => {
                     Some(WRITABLE)
                 }
                 ErrorCode::DiskFull => Some(SPACE),
                 ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => {
-                    Some("another process keeps the database locked: stop it, then try again")
+                    Some("another process holds the database lock: stop it, then retry")
                 }
                 _ => None,
             },
-            Self::UnknownApproval { .. } => Some("`vouch approvals list` shows the ids"),
+            Self::UnknownApproval { .. } => Some("run `vouch approvals list` to see the ids"),
             Self::AmbiguousApproval { .. }
             | Self::AmbiguousDiscovery { .. }
-            | Self::AmbiguousAnswer { .. } => Some("type more characters of the id"),
-            Self::UnknownAnswer { .. } => Some("`vouch calls list` shows the ids"),
-            Self::UnknownDiscovery { .. } => Some("`vouch discover list` shows the ids"),
+            | Self::AmbiguousWithheldAnswer { .. } => Some("type more characters of the id"),
+            Self::UnknownWithheldAnswer { .. } => Some("run `vouch calls list` to see the ids"),
+            Self::UnknownDiscovery { .. } => Some("run `vouch discover list` to see the ids"),
             Self::TooManyDiscoveries { .. } => Some(
-                "remove what no longer holds (`vouch discover remove`), or keep records in files of the project, such as docs/adr",
+                "remove outdated discoveries with `vouch discover remove`, or keep them in project files such as docs/adr",
             ),
-            Self::Expired { .. } | Self::AlreadyUsed { .. } => {
-                Some("the caller can ask again by repeating the call")
+            Self::ApprovalExpired { .. } | Self::ApprovalAlreadyUsed { .. } => {
+                Some("repeat the call to request a new approval")
             }
-            Self::AlreadyDecided { .. } | Self::Random(_) | Self::Closed | Self::RecordLost => None,
+            Self::ApprovalAlreadyDecided { .. }
+            | Self::RandomSource(_)
+            | Self::Closed
+            | Self::AuditRecordDropped => None,
         }
     }
 }

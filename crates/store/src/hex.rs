@@ -1,4 +1,4 @@
-//! Hexadecimal text of 32 bytes: hashes in the audit log, keys in the database.
+//! Hexadecimal encoding of 32 bytes, used for hashes in the audit log and keys in the database.
 
 const DIGITS: &[u8; 16] = b"0123456789abcdef";
 
@@ -11,9 +11,9 @@ pub(crate) fn encode(bytes: &[u8; 32]) -> String {
     text
 }
 
-/// Lower case only: a hash has one spelling.
+/// Returns `None` unless the text is 64 lower-case digits. Upper case is rejected so that a hash has only one spelling.
 pub(crate) fn decode(text: &str) -> Option<[u8; 32]> {
-    fn digit(byte: u8) -> Option<u8> {
+    fn parse_digit(byte: u8) -> Option<u8> {
         match byte {
             b'0'..=b'9' => Some(byte - b'0'),
             b'a'..=b'f' => Some(byte - b'a' + 10),
@@ -23,7 +23,7 @@ pub(crate) fn decode(text: &str) -> Option<[u8; 32]> {
     let text: &[u8; 64] = text.as_bytes().try_into().ok()?;
     let mut bytes = [0; 32];
     for (byte, pair) in bytes.iter_mut().zip(text.chunks_exact(2)) {
-        *byte = digit(pair[0])? << 4 | digit(pair[1])?;
+        *byte = parse_digit(pair[0])? << 4 | parse_digit(pair[1])?;
     }
     Some(bytes)
 }

@@ -1,26 +1,26 @@
-//! What Vouchsafe keeps: approvals, used nonces, secrets, withheld answers, discoveries, sessions, and the audit log.
+//! Persistent state of a project: approvals, nonces, secrets, withheld answers, discoveries, sessions, audit log.
 //!
 //! ```text
-//! .vouch/              StateDir      0700, ignored by git
-//!   vouch.db           SqliteStore   approvals, nonces, secrets, withheld answers; shared by every vouch process of the project
-//!                      ContextStore  discoveries that people added, sessions, file accesses; in the same file
-//!   audit.jsonl        audit         one line for each call, each line bound to the one before
+//! .vouch/              StateDir      mode 0700, ignored by git
+//!   vouch.db           SqliteStore   approvals, nonces, secrets, withheld answers; shared by all vouch processes
+//!                      ContextStore  added discoveries, sessions, file accesses; in the same file
+//!   audit.jsonl        audit         hash-chained log with one line per call
 //!   audit.head         audit         sequence number and hash of the last line
 //! ```
 //!
-//! Start at [`Store`], [`context`] and [`audit`]. This crate knows nothing of tools, MCP or HTTP: a tool is a name, a contract and
-//! a set of arguments are digests.
+//! Start at [`Store`], [`context`] and [`audit`]. This crate does not depend on tools, MCP or HTTP. It identifies a
+//! tool by name, and a contract or a set of arguments by digest.
 
-mod answer;
 mod approval;
 pub mod audit;
 pub mod context;
 pub mod files;
+mod withheld_answer;
 
 mod clock;
 mod error;
 mod hex;
-mod private;
+mod private_file;
 mod random;
 mod sqlite;
 mod state_dir;
@@ -28,33 +28,45 @@ mod state_dir;
 use async_trait::async_trait;
 use jiff::Timestamp;
 
-pub use crate::answer::{
-    KeptAnswer, MAX_ANSWER_BYTES, MAX_ANSWERS, MAX_ANSWERS_BYTES, NewAnswer, RawAnswer,
-};
-pub use crate::approval::{Approval, Consent, Decision, NewApproval, State};
+pub use crate::approval::{Approval, ApprovalDecision, ApprovalState, Consent, NewApproval};
 pub use crate::clock::{Clock, system_clock};
 pub use crate::context::ContextStore;
 pub use crate::error::{IoError, StoreError};
 pub use crate::sqlite::SqliteStore;
 pub use crate::state_dir::StateDir;
+pub use crate::withheld_answer::{
+    MAX_WITHHELD_ANSWER_BYTES, MAX_WITHHELD_ANSWERS, MAX_WITHHELD_ANSWERS_TOTAL_BYTES,
+    NewWithheldAnswer, RawWithheldAnswer, WithheldAnswer,
+};
 
-/// What several processes of one project share.
+/// State shared by all processes of one project.
 #[async_trait]
 pub trait Store: Send + Sync {
-    /// Asks a person. While the same request waits, no second one is made: the waiting one is returned.
+    /// Requests an approval. Returns the existing approval if an identical request is pending.
     async fn request_approval(&self, request: NewApproval) -> Result<Approval, StoreError>;
 
-    /// The approval with this id, or whose id alone begins so.
-    async fn approval(&self, id: &str) -> Result<Approval, StoreError>;
+    /// Returns the approval with this id or unique id prefix.
+    async fn find_approval(&self, id: &str) -> Result<Approval, StoreError>;
 
-    /// All approvals, or those in one state, newest first.
-    async fn approvals(&self, state: Option<State>) -> Result<Vec<Approval>, StoreError>;
+    /// Returns all approvals, or those in one state, newest first.
+    async fn list_approvals(
+        &self,
+        state: Option<ApprovalState>,
+    ) -> Result<Vec<Approval>, StoreError>;
 
-    /// Answers a pending approval, for good. Takes the id or a unique prefix.
-    async fn decide(&self, id: &str, decision: Decision, by: &str) -> Result<Approval, StoreError>;
+    /// Decides a pending approval by id or unique id prefix, and returns it. A decision is final.
+    ///
+    /// Errors if the approval was already decided or used, or has expired.
+    async fn decide_approval(
+        &self,
+        id: &str,
+        decision: ApprovalDecision,
+        by: &str,
+    ) -> Result<Approval, StoreError>;
 
-    /// Whether this very call may run. An approved approval is used up by asking: of all who ask, one gets it.
-    async fn consent(
+    /// Returns the consent for exactly this call. An approved approval is marked as used, so only one of several
+    /// concurrent callers obtains it.
+    async fn claim_consent(
         &self,
         principal: &str,
         tool: &str,
@@ -62,19 +74,20 @@ pub trait Store: Send + Sync {
         arguments_digest: &str,
     ) -> Result<Consent, StoreError>;
 
-    /// True the first time a nonce is shown before it expires, false ever after.
+    /// Returns true on the first use of a nonce before it expires, and false afterwards.
     async fn use_nonce(&self, nonce: &str, expires: Timestamp) -> Result<bool, StoreError>;
 
-    /// A random key: made on first use, the same for every process from then on.
-    async fn secret(&self, name: &str) -> Result<[u8; 32], StoreError>;
+    /// Returns the random key with this name. It is created on first use and then shared by all processes.
+    async fn get_or_create_secret(&self, name: &str) -> Result<[u8; 32], StoreError>;
 
-    /// Keeps an answer that was withheld from its caller, for people, and gives the id under which they find it. Number,
-    /// size and age of what is kept are bounded.
-    async fn keep_answer(&self, answer: NewAnswer) -> Result<String, StoreError>;
+    /// Stores an answer that was withheld from its caller, for review by people. Returns its id.
+    ///
+    /// The number, size and age of the stored answers are bounded; the oldest are deleted first.
+    async fn save_withheld_answer(&self, answer: NewWithheldAnswer) -> Result<String, StoreError>;
 
-    /// The newest of them, newest first.
-    async fn kept_answers(&self, limit: usize) -> Result<Vec<KeptAnswer>, StoreError>;
+    /// Returns up to `limit` withheld answers without their text, newest first.
+    async fn list_withheld_answers(&self, limit: usize) -> Result<Vec<WithheldAnswer>, StoreError>;
 
-    /// The one with this id, or whose id alone begins so.
-    async fn kept_answer(&self, id: &str) -> Result<RawAnswer, StoreError>;
+    /// Returns the withheld answer with this id or unique id prefix.
+    async fn find_withheld_answer(&self, id: &str) -> Result<RawWithheldAnswer, StoreError>;
 }

@@ -1,27 +1,27 @@
-//! Random ids and keys, from the operating system.
+//! Random ids and keys from the operating system's generator.
 
 use crate::StoreError;
 
-/// Crockford's base 32: no letter that looks like another, none that needs the shift key.
+/// Crockford's base 32, without letters that look alike. Lower case, so that no shift key is needed.
 const ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
 
-/// Fifty bits: short enough to type, far too many to guess within the life of an approval.
+/// 50 bits: short enough to type, and infeasible to guess before an approval expires.
 const ID_LENGTH: usize = 10;
 
-pub(crate) fn key() -> Result<[u8; 32], StoreError> {
+pub(crate) fn generate_key() -> Result<[u8; 32], StoreError> {
     let mut bytes = [0; 32];
-    getrandom::fill(&mut bytes).map_err(StoreError::Random)?;
+    getrandom::fill(&mut bytes).map_err(StoreError::RandomSource)?;
     Ok(bytes)
 }
 
-pub(crate) fn id() -> Result<String, StoreError> {
+pub(crate) fn generate_id() -> Result<String, StoreError> {
     let mut bytes = [0; ID_LENGTH];
-    getrandom::fill(&mut bytes).map_err(StoreError::Random)?;
+    getrandom::fill(&mut bytes).map_err(StoreError::RandomSource)?;
     Ok(bytes.iter().map(|byte| char::from(ALPHABET[usize::from(byte % 32)])).collect())
 }
 
-/// An id as a person typed it: any case, with the letters that Crockford reads as digits.
-pub(crate) fn normalize(id: &str) -> String {
+/// Normalizes an id typed by a person: lower case, with the letters that Crockford's base 32 reads as digits replaced.
+pub(crate) fn normalize_id(id: &str) -> String {
     id.trim()
         .chars()
         .map(|c| match c.to_ascii_lowercase() {
@@ -37,14 +37,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_id_is_short_typable_and_new_each_time() {
-        let ids: Vec<_> = (0..100).map(|_| id().unwrap()).collect();
+    fn generated_ids_are_short_typable_and_unique() {
+        let ids: Vec<_> = (0..100).map(|_| generate_id().unwrap()).collect();
         for (n, id) in ids.iter().enumerate() {
             assert_eq!(id.len(), ID_LENGTH);
             assert!(id.bytes().all(|byte| ALPHABET.contains(&byte)), "{id}");
-            assert!(!ids[..n].contains(id), "{id} came twice");
-            assert_eq!(&normalize(&format!(" {} ", id.to_uppercase())), id);
+            assert!(!ids[..n].contains(id), "duplicate id {id}");
+            assert_eq!(&normalize_id(&format!(" {} ", id.to_uppercase())), id);
         }
-        assert_eq!(normalize("OIl0"), "0110");
+        assert_eq!(normalize_id("OIl0"), "0110");
     }
 }

@@ -1,13 +1,13 @@
-//! [`Store`] in one SQLite file that any number of vouch processes share.
+//! [`SqliteStore`]: the [`Store`] in one SQLite file that any number of vouch processes share.
 //!
-//! Connecting and the schema are in `connect`, the statements in `answers`, `approvals` and `keys`. The statements are plain SQL
-//! with numbered parameters, so that they also serve PostgreSQL; SQLite numbers `$n` by first appearance, therefore
-//! they appear in order.
+//! `connect` opens the database and migrates its schema. The statements are in `withheld_answers`, `approvals` and
+//! `keys`. They are plain SQL with numbered parameters, so that they also work on PostgreSQL. SQLite numbers `$n` by
+//! first appearance, so the parameters must appear in order.
 
-mod answers;
 mod approvals;
 pub(crate) mod connect;
 mod keys;
+mod withheld_answers;
 mod worker;
 
 use std::path::{Path, PathBuf};
@@ -17,36 +17,38 @@ use jiff::Timestamp;
 use rusqlite::types::Type;
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
-use self::worker::Worker;
+use self::worker::SqliteWorker;
 use crate::{
-    Approval, Clock, Consent, Decision, KeptAnswer, NewAnswer, NewApproval, RawAnswer, State,
-    StateDir, Store, StoreError, system_clock,
+    Approval, ApprovalDecision, ApprovalState, Clock, Consent, NewApproval, NewWithheldAnswer,
+    RawWithheldAnswer, StateDir, Store, StoreError, WithheldAnswer, system_clock,
 };
 
+/// A [`Store`] backed by `vouch.db` in the state directory.
 pub struct SqliteStore {
-    worker: Worker,
+    worker: SqliteWorker,
     path: PathBuf,
     clock: Clock,
 }
 
 impl SqliteStore {
-    /// Opens the database and brings its schema up to date. This blocks, for a moment: it is for the start.
+    /// Opens the database and migrates its schema. This blocks briefly, so call it at startup.
     pub fn open(dir: &StateDir) -> Result<Self, StoreError> {
         Self::open_with_clock(dir, system_clock())
     }
 
+    /// Opens the database like [`SqliteStore::open`], with another clock.
     pub fn open_with_clock(dir: &StateDir, clock: Clock) -> Result<Self, StoreError> {
-        let path = dir.database();
-        let connection = connect::open(dir)?;
-        Ok(Self { worker: Worker::start(connection, &path)?, path, clock })
+        let path = dir.database_path();
+        let connection = connect::open_database(dir)?;
+        Ok(Self { worker: SqliteWorker::start(connection, &path)?, path, clock })
     }
 
-    /// Runs one transaction on the database thread. It holds the write lock from its start, so that what it reads
-    /// stays true until it has written, whatever other processes do.
-    async fn transact<T, F>(&self, action: F) -> Result<T, StoreError>
+    /// Runs one transaction on the database thread. It holds the write lock from its start, so that no other process
+    /// changes the data between its reads and its writes.
+    async fn run_transaction<T, F>(&self, action: F) -> Result<T, StoreError>
     where
         T: Send + 'static,
-        F: FnOnce(&Transaction<'_>, Timestamp) -> Result<T, Failure> + Send + 'static,
+        F: FnOnce(&Transaction<'_>, Timestamp) -> Result<T, TransactionError> + Send + 'static,
     {
         let now = (self.clock)();
         let run = move |connection: &mut Connection| {
@@ -55,39 +57,43 @@ impl SqliteStore {
             tx.commit()?;
             Ok(value)
         };
-        self.worker.run(run).await?.map_err(|failure: Failure| failure.at(&self.path))
+        self.worker
+            .run(run)
+            .await?
+            .map_err(|failure: TransactionError| failure.into_store_error(&self.path))
     }
 }
 
-/// A transaction fails by SQL or by a rule of the store; only the former needs the path of the database.
-pub(crate) enum Failure {
+/// The error of a transaction: an SQL error, to which the path of the database is added later, or a store error.
+pub(crate) enum TransactionError {
     Sql(rusqlite::Error),
     Store(StoreError),
 }
 
-impl Failure {
-    pub(crate) fn at(self, path: &Path) -> StoreError {
+impl TransactionError {
+    /// Converts the error, adding the path of the database to an SQL error.
+    pub(crate) fn into_store_error(self, path: &Path) -> StoreError {
         match self {
-            Self::Sql(source) => StoreError::database(path, source),
+            Self::Sql(source) => StoreError::from_sqlite(path, source),
             Self::Store(error) => error,
         }
     }
 }
 
-impl From<rusqlite::Error> for Failure {
+impl From<rusqlite::Error> for TransactionError {
     fn from(error: rusqlite::Error) -> Self {
         Self::Sql(error)
     }
 }
 
-impl From<StoreError> for Failure {
+impl From<StoreError> for TransactionError {
     fn from(error: StoreError) -> Self {
         Self::Store(error)
     }
 }
 
-/// A time as the database keeps it: milliseconds since the epoch.
-pub(crate) fn time(ms: i64) -> rusqlite::Result<Timestamp> {
+/// Converts a time from the database, in milliseconds since the epoch.
+pub(crate) fn timestamp_from_millis(ms: i64) -> rusqlite::Result<Timestamp> {
     Timestamp::from_millisecond(ms)
         .map_err(|error| rusqlite::Error::FromSqlConversionFailure(0, Type::Integer, error.into()))
 }
@@ -95,24 +101,33 @@ pub(crate) fn time(ms: i64) -> rusqlite::Result<Timestamp> {
 #[async_trait]
 impl Store for SqliteStore {
     async fn request_approval(&self, request: NewApproval) -> Result<Approval, StoreError> {
-        self.transact(move |tx, now| approvals::request(tx, now, &request)).await
+        self.run_transaction(move |tx, now| approvals::request_approval(tx, now, &request)).await
     }
 
-    async fn approval(&self, id: &str) -> Result<Approval, StoreError> {
+    async fn find_approval(&self, id: &str) -> Result<Approval, StoreError> {
         let id = id.to_owned();
-        self.transact(move |tx, now| approvals::find(tx, now, &id)).await
+        self.run_transaction(move |tx, now| approvals::find_approval(tx, now, &id)).await
     }
 
-    async fn approvals(&self, state: Option<State>) -> Result<Vec<Approval>, StoreError> {
-        self.transact(move |tx, now| approvals::list(tx, now, state)).await
+    async fn list_approvals(
+        &self,
+        state: Option<ApprovalState>,
+    ) -> Result<Vec<Approval>, StoreError> {
+        self.run_transaction(move |tx, now| approvals::list_approvals(tx, now, state)).await
     }
 
-    async fn decide(&self, id: &str, decision: Decision, by: &str) -> Result<Approval, StoreError> {
+    async fn decide_approval(
+        &self,
+        id: &str,
+        decision: ApprovalDecision,
+        by: &str,
+    ) -> Result<Approval, StoreError> {
         let (id, by) = (id.to_owned(), by.to_owned());
-        self.transact(move |tx, now| approvals::decide(tx, now, &id, decision, &by)).await
+        self.run_transaction(move |tx, now| approvals::decide_approval(tx, now, &id, decision, &by))
+            .await
     }
 
-    async fn consent(
+    async fn claim_consent(
         &self,
         principal: &str,
         tool: &str,
@@ -120,29 +135,32 @@ impl Store for SqliteStore {
         arguments_digest: &str,
     ) -> Result<Consent, StoreError> {
         let request = [principal, tool, contract_digest, arguments_digest].map(str::to_owned);
-        self.transact(move |tx, now| approvals::consent(tx, now, &request)).await
+        self.run_transaction(move |tx, now| approvals::claim_consent(tx, now, &request)).await
     }
 
     async fn use_nonce(&self, nonce: &str, expires: Timestamp) -> Result<bool, StoreError> {
         let nonce = nonce.to_owned();
-        self.transact(move |tx, now| keys::use_nonce(tx, now, &nonce, expires)).await
+        self.run_transaction(move |tx, now| keys::use_nonce(tx, now, &nonce, expires)).await
     }
 
-    async fn secret(&self, name: &str) -> Result<[u8; 32], StoreError> {
+    async fn get_or_create_secret(&self, name: &str) -> Result<[u8; 32], StoreError> {
         let name = name.to_owned();
-        self.transact(move |tx, _| keys::secret(tx, &name)).await
+        self.run_transaction(move |tx, _| keys::get_or_create_secret(tx, &name)).await
     }
 
-    async fn keep_answer(&self, answer: NewAnswer) -> Result<String, StoreError> {
-        self.transact(move |tx, now| answers::keep(tx, now, &answer)).await
+    async fn save_withheld_answer(&self, answer: NewWithheldAnswer) -> Result<String, StoreError> {
+        self.run_transaction(move |tx, now| {
+            withheld_answers::insert_withheld_answer(tx, now, &answer)
+        })
+        .await
     }
 
-    async fn kept_answers(&self, limit: usize) -> Result<Vec<KeptAnswer>, StoreError> {
-        self.transact(move |tx, _| answers::list(tx, limit)).await
+    async fn list_withheld_answers(&self, limit: usize) -> Result<Vec<WithheldAnswer>, StoreError> {
+        self.run_transaction(move |tx, _| withheld_answers::list_withheld_answers(tx, limit)).await
     }
 
-    async fn kept_answer(&self, id: &str) -> Result<RawAnswer, StoreError> {
+    async fn find_withheld_answer(&self, id: &str) -> Result<RawWithheldAnswer, StoreError> {
         let id = id.to_owned();
-        self.transact(move |tx, _| answers::find(tx, &id)).await
+        self.run_transaction(move |tx, _| withheld_answers::find_withheld_answer(tx, &id)).await
     }
 }

@@ -1,4 +1,4 @@
-//! The state folder `.vouch/`: made private and invisible to git, and the names of the files in it.
+//! The state directory `.vouch/`: creates it with private permissions, hides it from git, and names the files in it.
 
 use std::fs::{DirBuilder, OpenOptions};
 use std::io::{self, Write};
@@ -7,32 +7,36 @@ use std::path::{Path, PathBuf};
 
 use crate::StoreError;
 
+/// The path of a state directory.
 #[derive(Clone, Debug)]
 pub struct StateDir {
     path: PathBuf,
 }
 
 impl StateDir {
-    /// Opens the folder, making it first where it is missing. The folder above it must exist.
+    /// Opens the directory, creating it if it is missing. Errors if its parent directory does not exist.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, StoreError> {
         let path = path.as_ref();
         match DirBuilder::new().mode(0o700).create(path) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => {}
             other => {
-                other.map_err(|source| StoreError::io("create the state folder", path, source))?;
+                other.map_err(|source| {
+                    StoreError::from_io("create state directory", path, source)
+                })?;
             }
         }
-        // Links above our own files are the operator's business; below this point none is followed.
+        // Symbolic links in the path of the directory are allowed; links inside the directory are not followed.
         let path = path
             .canonicalize()
-            .map_err(|source| StoreError::io("open the state folder", path, source))?;
+            .map_err(|source| StoreError::from_io("open state directory", path, source))?;
         ignore_in_git(&path.join(".gitignore"))?;
         Ok(Self { path })
     }
 
-    /// The folder by its name alone: nothing is made or looked at. For parts that are set up before anything is written;
-    /// whoever puts them to work opens the folder first.
-    pub fn at(path: impl Into<PathBuf>) -> Self {
+    /// Returns the directory at `path` without creating or accessing it.
+    ///
+    /// It is for components that are configured before anything is written. Call [`StateDir::open`] before they write.
+    pub fn from_path(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into() }
     }
 
@@ -40,11 +44,11 @@ impl StateDir {
         &self.path
     }
 
-    pub fn database(&self) -> PathBuf {
+    pub fn database_path(&self) -> PathBuf {
         self.path.join("vouch.db")
     }
 
-    pub fn audit_log(&self) -> PathBuf {
+    pub fn audit_log_path(&self) -> PathBuf {
         self.path.join("audit.jsonl")
     }
 }
@@ -55,5 +59,5 @@ fn ignore_in_git(path: &Path) -> Result<(), StoreError> {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         Err(error) => Err(error),
     }
-    .map_err(|source| StoreError::io("create", path, source))
+    .map_err(|source| StoreError::from_io("create", path, source))
 }

@@ -1,15 +1,15 @@
-//! Clients that say what they are told and check nothing: for tests that must see what really went over the wire.
+//! MCP clients that send exactly the given messages and validate nothing, for tests that inspect the wire format.
 
 mod http;
 mod stdio;
 
-pub use http::{Answer, Http};
-pub use stdio::Stdio;
+pub use http::{RawHttpClient, RawHttpResponse};
+pub use stdio::RawStdioClient;
 
 use serde_json::{Value, json};
 
-/// The parameters of `initialize`, from a client that can be asked.
-pub fn hello() -> Value {
+/// Returns the parameters of `initialize` for a client that supports elicitation.
+pub fn initialize_params() -> Value {
     json!({
         "protocolVersion": "2025-11-25",
         "capabilities": {"elicitation": {}},
@@ -17,8 +17,8 @@ pub fn hello() -> Value {
     })
 }
 
-/// Parameters of the stateless era: those given, and the `_meta` that each request carries.
-pub fn stateless(mut params: Value) -> Value {
+/// Returns the parameters with the `_meta` that each request of the stateless era carries.
+pub fn with_stateless_meta(mut params: Value) -> Value {
     params["_meta"]["io.modelcontextprotocol/protocolVersion"] = json!("2026-07-28");
     params["_meta"]["io.modelcontextprotocol/clientInfo"] = json!({"name": "raw", "version": "0"});
     params["_meta"]["io.modelcontextprotocol/clientCapabilities"] = json!({"elicitation": {}});

@@ -1,4 +1,4 @@
-//! One file of the project as a listing sees it: its path, its stamp, and whether grep may show it.
+//! A file in a listing: its path, its stamp, and whether grep may show it.
 
 use std::cmp::Ordering;
 use std::fs::Metadata;
@@ -6,29 +6,29 @@ use std::os::unix::fs::MetadataExt;
 
 /// A regular file below the root.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
-    /// From the root, names joined by `/`.
+pub struct FileEntry {
+    /// Relative to the root, with `/` as the separator.
     pub path: Box<str>,
-    pub stamp: Stamp,
-    /// False for a file that is known only because it lies at an extra path: hidden or ignored otherwise.
+    pub stamp: FileStamp,
+    /// False for a hidden or ignored file that is listed only because of an extra path.
     pub greppable: bool,
 }
 
-/// What tells two states of a file apart without reading it.
+/// Distinguishes two states of a file without reading it.
 ///
-/// Equal stamps are a strong hint, not a proof: two writes within one tick of the clock leave the same stamp. Whoever
-/// keeps stamps must not trust one that was taken within a tick of its own `modified` time.
+/// Equal stamps are a strong hint, not a proof: two writes within one clock tick leave the same stamp. Code that stores
+/// stamps must not trust one that was taken within a tick of its own `modified` time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Stamp {
+pub struct FileStamp {
     pub size: u64,
-    /// Nanoseconds since 1970.
+    /// Modification time in nanoseconds since 1970.
     pub modified: i64,
-    /// When content or attributes changed last, in nanoseconds since 1970. No program can set it back.
+    /// Last change of content or attributes (`ctime`), in nanoseconds since 1970. Programs cannot set it back.
     pub changed: i64,
 }
 
-impl Stamp {
-    pub fn of(metadata: &Metadata) -> Self {
+impl FileStamp {
+    pub fn from_metadata(metadata: &Metadata) -> Self {
         let nanoseconds =
             |seconds: i64, rest: i64| seconds.saturating_mul(1_000_000_000).saturating_add(rest);
         Self {
@@ -39,8 +39,9 @@ impl Stamp {
     }
 }
 
-/// The order of paths in every answer: name by name, each by its bytes, as `rg --sort path` has it. So the files of a
-/// folder stand together, which they do not when whole paths are compared (`a-b` would stand between `a` and `a/b`).
-pub fn by_path(left: &str, right: &str) -> Ordering {
+/// Compares two paths in the order of every result: component by component, by bytes, like `rg --sort path`.
+///
+/// This keeps the files of a folder together. Comparing whole paths would place `a-b` between `a` and `a/b`.
+pub fn compare_paths(left: &str, right: &str) -> Ordering {
     left.split('/').cmp(right.split('/'))
 }

@@ -1,16 +1,15 @@
-//! The search itself: ripgrep's engine over the files that count, in parallel, with or without an index.
+//! Grep: ripgrep's engine over the included files, in parallel, with or without an index.
 //!
-//! It runs in two passes. The first counts matching lines, file by file, and keeps the files that can still be among
-//! the first `limit` matches. The second reads those few again, for the lines themselves and their context. So totals
-//! are exact however small the limit is, memory does not grow with the number of matches, and a search that finds a
-//! million lines does not build a million texts.
+//! A search runs in two passes. The first pass counts matching lines per file, and keeps the files that can still
+//! contribute to the first `limit` matches. The second pass reads those files again for the lines and their context.
+//! Totals are therefore exact for any limit, and memory does not grow with the number of matches.
 //!
-//! What matches is what `rg` with its default options would print for a folder: text is searched line by line, a file
-//! ends at its first NUL byte, a byte order mark decides the encoding, links are not followed. Where this differs, it
-//! says so: a line of more than [`MAX_LINE_BYTES`] is not searched, and its file counts as skipped.
+//! Matches are those that `rg` prints for a folder with its default options: text is searched line by line, a file ends
+//! at its first NUL byte, a byte order mark selects the encoding, and symbolic links are not followed. There is one
+//! difference: a line longer than [`MAX_LINE_BYTES`] is not searched, and its file is reported as skipped.
 //!
-//! `query.rs` holds what is asked, `filter.rs` the glob, `count.rs` the first pass, `lines.rs` the second, `excerpt.rs`
-//! cuts long lines.
+//! `query.rs` holds the compiled query, `filter.rs` the glob, `count.rs` the first pass, `lines.rs` the second pass,
+//! `reader.rs` reads files for both, and `excerpt.rs` truncates long lines. Start at [`search_files`].
 
 mod count;
 mod excerpt;
@@ -22,105 +21,114 @@ mod reader;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use self::count::{Counted, Counter, Tally};
+use self::count::{MatchCounter, MatchCounts, MatchTally};
 pub use self::excerpt::MAX_TEXT;
 pub use self::filter::{FilterError, MAX_GLOB};
-pub use self::query::{PatternError, Query};
+pub use self::query::{GrepPatternError, GrepQuery};
 use crate::rules;
-use crate::trigram::Plan;
-use crate::{Tree, by_path};
+use crate::trigram::TrigramPlan;
+use crate::{FileTree, compare_paths};
 
-/// A longer line is not searched: it would have to be held in memory whole, by every thread that meets one.
+/// Maximum length of a searched line. Each thread would have to hold a longer line in memory as a whole.
 pub const MAX_LINE_BYTES: usize = 32 * 1024 * 1024;
 
-/// How many lines are shown before and after a match.
+/// Number of context lines before and after a match.
 pub const CONTEXT_LINES: usize = 2;
 
-/// One line that matches.
+/// A matching line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Match {
+pub struct GrepMatch {
     pub file: String,
-    /// From 1.
+    /// Line number, starting at 1.
     pub line: u64,
-    /// Where the first match on the line begins, in characters from 1; always that of the whole line.
+    /// Start of the first match in the untruncated line, in characters, starting at 1.
     pub column: u64,
-    /// The line without its end, cut to [`MAX_TEXT`] characters around the match.
+    /// The line without its line ending, truncated to [`MAX_TEXT`] characters around the match.
     pub text: String,
-    /// Up to [`CONTEXT_LINES`] lines before, oldest first.
+    /// Up to [`CONTEXT_LINES`] lines before the match, in file order.
     pub before: Vec<String>,
+    /// Up to [`CONTEXT_LINES`] lines after the match.
     pub after: Vec<String>,
 }
 
-/// What a search found.
+/// The result of a search.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Found {
-    /// The first ones, by path ([`by_path`]) and line.
-    pub matches: Vec<Match>,
-    /// How many lines match, in all files.
+pub struct GrepResults {
+    /// The first matches, ordered by path ([`compare_paths`]) and line.
+    pub matches: Vec<GrepMatch>,
+    /// Number of matching lines in all files.
     pub total: u64,
-    /// How many files were searched, or known not to match.
+    /// Number of files that were searched, or ruled out by an index.
     pub files: u64,
-    /// How many files and folders could not be read.
+    /// Number of files and folders that could not be read.
     pub skipped: u64,
 }
 
-/// Somebody who knows the files, and which of them need not be read.
-pub trait Narrow: Sync {
-    /// The files that count and pass `filter`, as of now, or None if that is not known now.
-    fn narrow(&self, plan: &Plan, filter: &dyn Fn(&str) -> bool) -> Option<Narrowed>;
+/// An index of the project's files that can rule out files without reading them.
+pub trait CandidateSource: Sync {
+    /// Returns the included files that pass `filter` and may match `plan`, or `None` if the index is not ready.
+    fn find_candidates(
+        &self,
+        plan: &TrigramPlan,
+        filter: &dyn Fn(&str) -> bool,
+    ) -> Option<GrepCandidates>;
 }
 
-/// The files of a project, less those that cannot match.
+/// The files that may contain a match.
 #[derive(Clone, Debug, Default)]
-pub struct Narrowed {
-    /// How many files pass the filter, candidates or not.
+pub struct GrepCandidates {
+    /// Number of files that pass the filter, including files that cannot match.
     pub files: u64,
-    /// Those that may match.
+    /// Files that may match.
     pub candidates: Vec<Arc<str>>,
-    /// Folders that could not be read.
+    /// Number of folders that could not be read.
     pub unreadable: u64,
 }
 
-/// The search was given up because nobody waits for it.
+/// The search was cancelled by its caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the search was cancelled")]
-pub struct Cancelled;
+#[error("search cancelled")]
+pub struct SearchCancelled;
 
-/// Searches all files that count, or the candidates that `narrow` names.
-pub fn search(
-    tree: &Tree,
-    query: &Query,
-    narrow: Option<&dyn Narrow>,
+/// Searches all included files, or only the candidates that `narrow` returns.
+///
+/// Returns [`SearchCancelled`] as soon as `is_cancelled` returns true.
+pub fn search_files(
+    tree: &FileTree,
+    query: &GrepQuery,
+    narrow: Option<&dyn CandidateSource>,
     is_cancelled: &(dyn Fn() -> bool + Sync),
-) -> Result<Found, Cancelled> {
-    let filter = |path: &str| query.filter.lets_through(path);
-    let narrowed = narrow.and_then(|narrow| narrow.narrow(&query.plan, &filter));
-    let tally = Tally::new(query.limit);
+) -> Result<GrepResults, SearchCancelled> {
+    let filter = |path: &str| query.filter.matches_path(path);
+    let narrowed = narrow.and_then(|narrow| narrow.find_candidates(&query.plan, &filter));
+    let tally = MatchTally::new(query.limit);
     let (files, unreadable) = match narrowed {
-        Some(Narrowed { files, candidates, unreadable }) => {
+        Some(GrepCandidates { files, candidates, unreadable }) => {
             count_candidates(tree, query, &candidates, &tally, is_cancelled);
             (files, unreadable)
         }
-        None => count_all(tree, query, &tally, is_cancelled),
+        None => count_in_tree(tree, query, &tally, is_cancelled),
     };
     if is_cancelled() {
-        return Err(Cancelled);
+        return Err(SearchCancelled);
     }
-    let Counted { first, mut total, skipped } = tally.finish();
+    let MatchCounts { first, mut total, skipped } = tally.finish();
     let mut matches = Vec::new();
     for (file, counted) in first {
         let wanted = query.limit - matches.len();
         if wanted == 0 {
             break;
         }
-        let again = lines::of_file(tree, query, file.path(), &counted, wanted, is_cancelled);
+        let read =
+            lines::read_file_matches(tree, query, file.path(), &counted, wanted, is_cancelled);
         if is_cancelled() {
-            return Err(Cancelled);
+            return Err(SearchCancelled);
         }
-        total = total - counted.matches + again.total;
-        matches.extend(again.matches);
+        // The file may have changed between the passes.
+        total = total - counted.matches + read.total;
+        matches.extend(read.matches);
     }
-    Ok(Found {
+    Ok(GrepResults {
         matches,
         total,
         files: files.saturating_sub(skipped),
@@ -128,30 +136,30 @@ pub fn search(
     })
 }
 
-/// As many threads as ripgrep takes.
-fn threads() -> usize {
+/// Returns the number of threads that ripgrep would use.
+fn thread_count() -> usize {
     std::thread::available_parallelism().map_or(1, std::num::NonZero::get).min(12)
 }
 
 fn count_candidates(
-    tree: &Tree,
-    query: &Query,
+    tree: &FileTree,
+    query: &GrepQuery,
     candidates: &[Arc<str>],
-    tally: &Tally,
+    tally: &MatchTally,
     is_cancelled: &(dyn Fn() -> bool + Sync),
 ) {
-    /// A thread costs about as much to start as a few files to search.
-    const FILES_FOR_A_THREAD: usize = 8;
+    /// Starting a thread costs about as much as searching a few files.
+    const FILES_PER_THREAD: usize = 8;
     let next = AtomicUsize::new(0);
     let work = || {
-        let mut counter = Counter::new(tree, query, tally, is_cancelled);
+        let mut counter = MatchCounter::new(tree, query, tally, is_cancelled);
         while let Some(path) = candidates.get(next.fetch_add(1, Ordering::Relaxed))
             && !is_cancelled()
         {
-            counter.count(path);
+            counter.count_file(path);
         }
     };
-    let threads = threads().min(candidates.len().div_ceil(FILES_FOR_A_THREAD));
+    let threads = thread_count().min(candidates.len().div_ceil(FILES_PER_THREAD));
     if threads <= 1 {
         return work();
     }
@@ -162,19 +170,21 @@ fn count_candidates(
     });
 }
 
-/// Walks the tree; gives the number of files that pass the filter, and of folders that could not be read.
-fn count_all(
-    tree: &Tree,
-    query: &Query,
-    tally: &Tally,
+/// Counts matches while walking the tree. Returns the number of files that pass the filter, and of unreadable folders.
+fn count_in_tree(
+    tree: &FileTree,
+    query: &GrepQuery,
+    tally: &MatchTally,
     is_cancelled: &(dyn Fn() -> bool + Sync),
 ) -> (u64, u64) {
     let (files, unreadable) = (AtomicU64::new(0), AtomicU64::new(0));
     let (names, root) = (tree.names.clone(), tree.root.clone());
-    let filter = move |entry: &ignore::DirEntry| names.let_entry_through(entry, &root);
-    let walk = rules::walk(tree.root(), tree.root(), filter).threads(threads()).build_parallel();
+    let filter = move |entry: &ignore::DirEntry| names.allows_entry(entry, &root);
+    let walk = rules::build_walk(tree.root(), tree.root(), filter)
+        .threads(thread_count())
+        .build_parallel();
     walk.run(|| {
-        let mut counter = Counter::new(tree, query, tally, is_cancelled);
+        let mut counter = MatchCounter::new(tree, query, tally, is_cancelled);
         let (files, unreadable) = (&files, &unreadable);
         Box::new(move |entry| {
             if is_cancelled() {
@@ -182,17 +192,19 @@ fn count_all(
             }
             match entry {
                 Ok(entry) if entry.file_type().is_some_and(|kind| kind.is_file()) => {
-                    if let Some(path) = tree.relative(entry.path())
-                        && query.filter.lets_through(path)
+                    if let Some(path) = tree.relative_path(entry.path())
+                        && query.filter.matches_path(path)
                     {
                         files.fetch_add(1, Ordering::Relaxed);
-                        counter.count(path);
+                        counter.count_file(path);
                     }
                 }
                 Ok(_) => {}
                 Err(error) => {
-                    unreadable
-                        .fetch_add(tree.unreadable(&error).iter().len() as u64, Ordering::Relaxed);
+                    unreadable.fetch_add(
+                        tree.unreadable_folder(&error).iter().len() as u64,
+                        Ordering::Relaxed,
+                    );
                 }
             }
             ignore::WalkState::Continue
@@ -201,23 +213,23 @@ fn count_all(
     (files.into_inner(), unreadable.into_inner())
 }
 
-/// A path in the order of answers.
+/// A path that is ordered by [`compare_paths`].
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Place(Box<str>);
+struct OrderedPath(Box<str>);
 
-impl Place {
+impl OrderedPath {
     fn path(&self) -> &str {
         &self.0
     }
 }
 
-impl Ord for Place {
+impl Ord for OrderedPath {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        by_path(&self.0, &other.0)
+        compare_paths(&self.0, &other.0)
     }
 }
 
-impl PartialOrd for Place {
+impl PartialOrd for OrderedPath {
     fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
         Some(self.cmp(other))
     }

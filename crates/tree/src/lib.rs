@@ -1,16 +1,17 @@
-//! The files of a project: which there are, which changed, and which hold a text.
+//! The directory tree of a project: lists its files, watches them for changes, and searches them.
 //!
-//! - `rules.rs` decides which files count, `list.rs` lists them with their stamps, `anywhere.rs` knows the extra paths that
-//!   any folder may have.
-//! - [`Watch`] keeps such a list current, and knows when it is.
-//! - [`grep`] searches, [`trigram`] says which files it can leave out.
+//! - `rules.rs` decides which files are included. `listing.rs` lists them with their stamps. `extra_paths.rs` resolves
+//!   extra paths that any folder may contain.
+//! - [`FileWatcher`] keeps such a list current and reports when it is up to date.
+//! - [`grep`] searches file contents; [`trigram`] selects the files that can be skipped.
 //!
-//! Not known here: databases, chunks, languages, MCP. Files are opened below the root's handle only.
+//! This crate has no knowledge of databases, chunks, programming languages or MCP. Files are opened only relative to
+//! the handle of the project root. Start at [`FileTree`].
 
-mod anywhere;
 mod entry;
+mod extra_paths;
 pub mod grep;
-mod list;
+mod listing;
 mod rules;
 pub mod trigram;
 mod watch;
@@ -20,78 +21,84 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use guard::{DenyList, Guard, Refusal};
+use guard::{DenyList, Guard, PathRefusal};
 
-pub use self::entry::{Entry, Stamp, by_path};
-pub use self::list::Listing;
+pub use self::entry::{FileEntry, FileStamp, compare_paths};
+pub use self::listing::FileListing;
 pub use self::rules::EXCLUDED_FOLDERS;
-pub use self::watch::{Change, Settled, Watch};
+pub use self::watch::{FileChange, FileWatcher, SettleOutcome};
 
-/// Why a project's files cannot be looked at.
+/// An error while opening a project.
 #[derive(Debug, thiserror::Error)]
 pub enum TreeError {
-    #[error("project root `{root}` cannot be opened as a folder")]
+    #[error("failed to open project root `{root}` as a folder")]
     Root { root: String, source: io::Error },
-    #[error("extra path `{path}` cannot be used: it {refusal}")]
-    Extra { path: String, refusal: Refusal },
+    #[error("invalid extra path `{path}`: it {refusal}")]
+    Extra { path: String, refusal: PathRefusal },
 }
 
-/// A project: its root, the guard that opens files below it, and the extra paths that count although they are hidden
-/// or ignored.
+/// A project: its root, the guard that opens files below it, and the extra paths that are included although they are
+/// hidden or ignored.
 #[derive(Debug)]
-pub struct Tree {
+pub struct FileTree {
     root: PathBuf,
     guard: Arc<Guard>,
-    names: rules::Names,
+    names: rules::NameRules,
+    /// Extra paths relative to the root.
     extra: Vec<String>,
-    /// The same below every folder that counts.
+    /// Extra paths relative to every included folder.
     extra_anywhere: Vec<String>,
 }
 
-impl Tree {
-    /// The deny list is that of reading tools, with `node_modules` in it where that is wanted.
+impl FileTree {
+    /// Opens the project at `root`. `deny` is the deny list of tools that read files, plus `node_modules` if desired.
+    ///
+    /// Returns [`TreeError::Root`] if `root` is not a readable folder.
     pub fn new(root: &Path, deny: DenyList) -> Result<Self, TreeError> {
-        let failed = |source| TreeError::Root { root: root.display().to_string(), source };
-        let root = root.canonicalize().map_err(failed)?;
-        let guard = Guard::new(&root, deny.clone()).map_err(failed)?;
-        let names = rules::Names::new(deny);
+        let root_error = |source| TreeError::Root { root: root.display().to_string(), source };
+        let root = root.canonicalize().map_err(root_error)?;
+        let guard = Guard::new(&root, deny.clone()).map_err(root_error)?;
+        let names = rules::NameRules::new(deny);
         let (extra, extra_anywhere) = Default::default();
         Ok(Self { root, guard: Arc::new(guard), names, extra, extra_anywhere })
     }
 
-    /// Adds folders that are never entered: a name holds anywhere, a path from the root for one folder.
+    /// Adds folders that are never entered. A name excludes folders at any depth; a path from the root excludes one
+    /// folder.
     #[must_use]
-    pub fn with_excluded<'a>(mut self, folders: impl IntoIterator<Item = &'a str>) -> Self {
-        folders.into_iter().for_each(|folder| self.names.exclude(folder.trim_matches('/')));
+    pub fn with_excluded_folders<'a>(mut self, folders: impl IntoIterator<Item = &'a str>) -> Self {
+        folders.into_iter().for_each(|folder| self.names.exclude_folder(folder.trim_matches('/')));
         self
     }
 
-    /// Adds files and folders that are listed and watched although they are hidden or ignored, and not greppable for
-    /// it. They need not exist yet. Denied names and excluded folders stay out.
-    pub fn with_extra<'a>(
+    /// Adds files and folders that are listed and watched although they are hidden or ignored. They do not become
+    /// greppable, and need not exist yet. Denied names and excluded folders remain excluded.
+    ///
+    /// Returns [`TreeError::Extra`] if the guard refuses a path.
+    pub fn with_extra_paths<'a>(
         mut self,
         paths: impl IntoIterator<Item = &'a str>,
     ) -> Result<Self, TreeError> {
         for path in paths {
-            self.extra.push(self.extra_path(path)?);
+            self.extra.push(self.validate_extra_path(path)?);
         }
         Ok(self)
     }
 
-    /// The same for paths from any folder that counts, the root among them.
-    pub fn with_extra_anywhere<'a>(
+    /// Like [`FileTree::with_extra_paths`], for paths relative to any included folder, including the root.
+    pub fn with_extra_paths_anywhere<'a>(
         mut self,
         paths: impl IntoIterator<Item = &'a str>,
     ) -> Result<Self, TreeError> {
         for path in paths {
-            self.extra_anywhere.push(self.extra_path(path)?);
+            self.extra_anywhere.push(self.validate_extra_path(path)?);
         }
         Ok(self)
     }
 
-    fn extra_path(&self, path: &str) -> Result<String, TreeError> {
-        let names = self.guard.check(path).and_then(|names| match names.is_empty() {
-            true => Err(Refusal::Root),
+    fn validate_extra_path(&self, path: &str) -> Result<String, TreeError> {
+        let names = self.guard.check_path(path).and_then(|names| match names.is_empty() {
+            true => Err(PathRefusal::IsRoot),
             false => Ok(names),
         });
         let names = names.map_err(|refusal| TreeError::Extra { path: path.to_owned(), refusal })?;
@@ -102,28 +109,28 @@ impl Tree {
         &self.guard
     }
 
-    /// Where the project lies on this machine; not for callers' eyes.
+    /// Returns the absolute path of the project. It must not be shown to callers of tools.
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    /// Opens a file that a listing or a watch has named.
-    pub fn open(&self, path: &str) -> Result<(File, Metadata), Refusal> {
-        self.guard.open_listed(path)
+    /// Opens a file by a path that a listing or a watcher returned.
+    pub fn open(&self, path: &str) -> Result<(File, Metadata), PathRefusal> {
+        self.guard.open_checked(path)
     }
 
-    /// The path on this machine of a path from the root.
-    fn absolute(&self, path: &str) -> PathBuf {
+    /// Converts a path from the root to an absolute path.
+    fn absolute_path(&self, path: &str) -> PathBuf {
         if path.is_empty() { self.root.clone() } else { self.root.join(path) }
     }
 
-    /// The path from the root, if it lies below and can be said.
-    fn relative<'a>(&self, path: &'a Path) -> Option<&'a str> {
+    /// Returns the path from the root, or `None` if `path` is outside the project or not UTF-8.
+    fn relative_path<'a>(&self, path: &'a Path) -> Option<&'a str> {
         path.strip_prefix(&self.root).ok()?.to_str()
     }
 }
 
-/// Whether `path` is `folder` or lies below it; the root is the empty path.
+/// Returns true if `path` is `folder` or is below it. The root is the empty path.
 fn is_within(path: &str, folder: &str) -> bool {
     folder.is_empty()
         || path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))

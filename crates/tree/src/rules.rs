@@ -1,41 +1,44 @@
-//! Which files count: the one place that decides it, for walks, for single paths and for extra paths.
+//! Ignore rules: decides which files are included, for walks, single paths and extra paths.
 //!
-//! A file counts when ripgrep would search it in a folder search (`.gitignore`, `.ignore`, `.rgignore`,
-//! `.git/info/exclude` and the user's global excludes; no hidden names; regular files only, links are not followed),
-//! when no folder above it is one of [`EXCLUDED_FOLDERS`], and when no name on its path is denied. Names that are not
-//! UTF-8 or hold a control character do not count: no tool could be asked for them.
+//! A file is included if all of these hold:
+//!
+//! - Ripgrep would search it in a folder search: it respects `.gitignore`, `.ignore`, `.rgignore`, `.git/info/exclude`
+//!   and the user's global excludes, skips hidden names, reads regular files only, and follows no symbolic links.
+//! - No folder above it is one of [`EXCLUDED_FOLDERS`].
+//! - No component of its path is denied.
+//! - Its path is UTF-8 without control characters. Tools could not refer to any other path.
 
 use std::path::Path;
 
 use guard::DenyList;
 use ignore::{DirEntry, IncrementalIgnore, WalkBuilder};
 
-/// Folders that are never entered, ignored or not.
+/// Folders that are never entered, independent of ignore files.
 pub const EXCLUDED_FOLDERS: [&str; 7] =
     ["node_modules", ".git", "dist", "build", ".next", ".context", ".vouch"];
 
-/// Files whose content decides which other files count.
-pub(crate) const RULE_FILES: [&str; 3] = [".gitignore", ".ignore", ".rgignore"];
+/// Ignore files, whose content decides which other files are included.
+pub(crate) const IGNORE_FILES: [&str; 3] = [".gitignore", ".ignore", ".rgignore"];
 
-/// A walk below `start` by the rules of the project at `root`.
-pub(crate) fn walk(
+/// Returns a walk below `start` that follows the ignore rules of the project at `root`.
+pub(crate) fn build_walk(
     root: &Path,
     start: &Path,
     filter: impl Fn(&DirEntry) -> bool + Send + Sync + 'static,
 ) -> WalkBuilder {
     let mut builder = WalkBuilder::new(start);
     builder
-        // Rules hold in an unpacked archive as they do in a clone.
+        // Ignore files also apply outside a git repository, for example in an unpacked archive.
         .require_git(false)
         .add_custom_ignore_filename(".rgignore")
-        // Global excludes are relative to the project, wherever this process was started.
+        // Global excludes are relative to the project, not to the working directory of this process.
         .current_dir(root)
         .filter_entry(filter);
     builder
 }
 
-/// A walk of an extra path: nothing is hidden or ignored there.
-pub(crate) fn walk_everything(
+/// Returns a walk of an extra path, which includes hidden and ignored files.
+pub(crate) fn build_unfiltered_walk(
     start: &Path,
     filter: impl Fn(&DirEntry) -> bool + Send + Sync + 'static,
 ) -> WalkBuilder {
@@ -44,58 +47,58 @@ pub(crate) fn walk_everything(
     builder
 }
 
-/// What names alone decide, whatever the ignore files say.
+/// Rules about names alone, independent of ignore files.
 #[derive(Clone, Debug)]
-pub(crate) struct Names {
+pub(crate) struct NameRules {
     deny: DenyList,
-    /// Folders that are not entered: by name anywhere, or by their path.
+    /// Folders that are not entered, each given by its name or by its path.
     excluded: Vec<String>,
 }
 
-impl Names {
+impl NameRules {
     pub(crate) fn new(deny: DenyList) -> Self {
         Self { deny, excluded: EXCLUDED_FOLDERS.map(str::to_owned).into() }
     }
 
-    pub(crate) fn exclude(&mut self, folder: &str) {
+    pub(crate) fn exclude_folder(&mut self, folder: &str) {
         self.excluded.push(folder.to_owned());
     }
 
-    /// Whether the last name of a path may be part of one that counts.
-    pub(crate) fn let_through(&self, path: &str, is_folder: bool) -> bool {
+    /// Returns true if the last component of `path` is allowed. Earlier components are not checked.
+    pub(crate) fn allows_name(&self, path: &str, is_folder: bool) -> bool {
         let name = path.rsplit('/').next().unwrap_or(path);
-        let is_it = |folder: &String| folder == name || folder == path;
-        if is_folder && self.excluded.iter().any(is_it) {
+        let is_match = |folder: &String| folder == name || folder == path;
+        if is_folder && self.excluded.iter().any(is_match) {
             return false;
         }
-        !name.contains(char::is_control) && self.deny.check(name).is_ok()
+        !name.contains(char::is_control) && self.deny.check_name(name).is_ok()
     }
 
-    /// Like [`Names::let_through`] for every name on the way.
-    pub(crate) fn let_all_through(&self, path: &str, is_folder: bool) -> bool {
+    /// Like [`NameRules::allows_name`], for every component of the path.
+    pub(crate) fn allows_path(&self, path: &str, is_folder: bool) -> bool {
         let mut folders = path.match_indices('/').map(|(end, _)| &path[..end]);
-        folders.all(|folder| self.let_through(folder, true)) && self.let_through(path, is_folder)
+        folders.all(|folder| self.allows_name(folder, true)) && self.allows_name(path, is_folder)
     }
 
-    /// The same for an entry of a walk below `root`.
-    pub(crate) fn let_entry_through(&self, entry: &DirEntry, root: &Path) -> bool {
+    /// Like [`NameRules::allows_name`], for an entry of a walk below `root`.
+    pub(crate) fn allows_entry(&self, entry: &DirEntry, root: &Path) -> bool {
         let is_folder = entry.file_type().is_some_and(|kind| kind.is_dir());
         let path = entry.path().strip_prefix(root).ok().and_then(Path::to_str);
-        path.is_some_and(|path| self.let_through(path, is_folder))
+        path.is_some_and(|path| self.allows_name(path, is_folder))
     }
 }
 
-/// The rules for single paths. It reads ignore files once and keeps them: make a new one when they change.
-pub(crate) struct OneByOne(IncrementalIgnore);
+/// Applies the ignore files to single paths. It caches the ignore files; create a new matcher when they change.
+pub(crate) struct IgnoreMatcher(IncrementalIgnore);
 
-impl OneByOne {
+impl IgnoreMatcher {
     pub(crate) fn new(root: &Path) -> Self {
-        let matcher = walk(root, root, |_| true).build_matchers().pop();
+        let matcher = build_walk(root, root, |_| true).build_matchers().pop();
         Self(matcher.expect("a walk of one root has one matcher"))
     }
 
-    /// Whether the ignore files and the rule about hidden names let the path through; names are not looked at.
-    pub(crate) fn lets_through(&mut self, path: &str, is_folder: bool) -> bool {
+    /// Returns true if the path is neither ignored nor hidden. [`NameRules`] are not checked.
+    pub(crate) fn allows_path(&mut self, path: &str, is_folder: bool) -> bool {
         !self.0.matched(path, is_folder).is_ignore()
     }
 }

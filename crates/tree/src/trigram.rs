@@ -1,15 +1,18 @@
-//! Which files can hold a match: a trigram index that narrows a search, and never decides one.
+//! A trigram index: selects the files that may match a pattern, so that grep can skip the others.
 //!
-//! Of each file the index knows the set of its *trigrams*: three neighbouring bytes of one line, letter case folded away
-//! (`fold.rs`). From a regular expression a [`Plan`] is derived (`plan.rs`): trigrams that every matching line must
-//! have. Files that lack them are left out; all others are searched. Of a long file, which has nearly every trigram, runs
-//! of four bytes are known as well. So an answer is the same with and without the index, as long as a set is made of the
-//! text that the searcher sees. Where that cannot be said – a file of more than [`MAX_BYTES`], or one in UTF-16, which
-//! the searcher decodes – there is no set, and the file is always searched.
+//! For each file, the index stores the set of its *trigrams*: three consecutive bytes of one line, with letter case
+//! folded (`fold.rs`). A [`TrigramPlan`] is derived from a regular expression (`plan.rs`): the trigrams that every
+//! matching line must contain. Files that lack them are skipped, and all others are searched. A long file contains
+//! nearly every trigram, so the index also stores its runs of four bytes.
+//!
+//! The index never changes the result of a search, provided that a set is built from the text that the searcher sees.
+//! A file larger than [`MAX_INDEXED_BYTES`], or one in UTF-16 (which the searcher decodes), has no set and is always
+//! searched.
 //!
 //! The index is our own because full-text libraries match terms, while a regular expression here matches lines.
 //!
-//! `set.rs` makes the sets, `segment.rs` turns sets into lists of files, `index.rs` keeps them as files come and go.
+//! `set.rs` builds the sets, `segment.rs` inverts them into posting lists, and `index.rs` maintains them as files
+//! change. Start at [`TrigramIndex`].
 
 mod fold;
 mod index;
@@ -17,6 +20,6 @@ mod plan;
 mod segment;
 mod set;
 
-pub use self::index::Index;
-pub use self::plan::Plan;
-pub use self::set::{Collector, MAX_BYTES, Set};
+pub use self::index::TrigramIndex;
+pub use self::plan::TrigramPlan;
+pub use self::set::{MAX_INDEXED_BYTES, TrigramCollector, TrigramSet};

@@ -1,25 +1,26 @@
-//! Keeps a list of the project's files current, and knows when it is.
+//! Watches the project's files and reports changes, with a barrier that guarantees an up-to-date list.
 //!
-//! Whoever watches is told of the whole state first, then of changes in order. [`Watch::settle`] is a barrier: when it
-//! returns, every change that was made before the call has been told. How it can be sure:
+//! The callback receives the whole state first, then changes in order. [`FileWatcher::settle`] is a barrier: when it
+//! returns, every change made before the call has been reported. The guarantee depends on the platform:
 //!
-//! - *Linux*: one inotify watch for each folder that counts, set before the folder is read. The kernel queues an event
-//!   before the call that caused it returns, so emptying the queue is the barrier: no cookie file, no waiting. Ignored
-//!   folders are not watched. Only changes are asked for, not opens, so searching makes no events.
-//! - *Everything else* (another system, a network file system, no watches left, a lost root): settling lists all files
-//!   again. Slower, and as exact as stamps are.
+//! - *Linux*: one inotify watch for each included folder, added before the folder is read. The kernel queues an event
+//!   before the system call that caused it returns, so draining the queue is the barrier. No cookie file and no waiting
+//!   is needed. Ignored folders are not watched. Opens are not watched, so searching causes no events.
+//! - *Otherwise* (another system, a network file system, no inotify watches left, a removed root): the barrier lists
+//!   all files again. This is slower, and as exact as stamps are.
 //!
-//! A write through a memory map makes no event until the file is closed, and one through a link that lies elsewhere none
-//! at all; [`Watch::recheck`] finds them by their stamp.
+//! A write through a memory map causes no event until the file is closed. A write through a hard link outside the
+//! project causes none at all. [`FileWatcher::recheck`] finds both by their stamp.
 //!
-//! `engine.rs` turns events into changes, `inotify.rs` holds the kernel's side, `thread.rs` waits for it, `outside.rs` the rule files that lie
-//! outside the watched folders, `remote.rs` the file systems whose events cannot be trusted.
+//! `engine.rs` turns events into changes. `inotify.rs` wraps the kernel interface, and `thread.rs` waits for it.
+//! `external_rules.rs` tracks ignore files outside the watched folders. `remote.rs` detects file systems whose events
+//! are incomplete.
 
 mod engine;
 #[cfg_attr(all(target_os = "linux", not(vouch_portable)), path = "watch/inotify.rs")]
 #[cfg_attr(not(all(target_os = "linux", not(vouch_portable))), path = "watch/no_events.rs")]
 mod events;
-mod outside;
+mod external_rules;
 #[cfg(all(target_os = "linux", not(vouch_portable)))]
 mod remote;
 #[cfg(all(target_os = "linux", not(vouch_portable)))]
@@ -27,46 +28,48 @@ mod thread;
 
 use std::sync::Arc;
 
-use self::engine::Engine;
-use crate::{Entry, Tree};
+use self::engine::WatchEngine;
+use crate::{FileEntry, FileTree};
 use parking_lot::Mutex;
 
-/// What happened. Applied in order, changes keep a list of all files right.
+/// A change to the list of files. Applying all changes in order keeps such a list correct.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Change {
-    /// The file is there, and its content may differ even if its stamp does not.
-    Changed(Entry),
-    /// No file that counts is there any more. It may be a path that was never told of.
+pub enum FileChange {
+    /// The file exists. Its content may have changed even if its stamp has not.
+    Changed(FileEntry),
+    /// No included file exists at this path. The path may never have been reported before.
     Removed(String),
-    /// Below this folder (`""` is the root) there are exactly these files. The content of those whose stamp is known
-    /// has not changed, as far as a stamp can tell.
-    Folder { path: String, entries: Vec<Entry> },
+    /// Exactly these files exist below this folder (`""` is the root). Files with an unchanged stamp have unchanged
+    /// content, as far as a stamp can show.
+    FolderListed { path: String, entries: Vec<FileEntry> },
 }
 
-/// How sure a barrier is.
+/// The guarantee that a barrier gives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Settled {
-    /// Every change that was made before has been told.
+pub enum SettleOutcome {
+    /// Every change made before the barrier has been reported.
     Exact,
-    /// All files were listed again; every change that shows in a stamp has been told.
-    Listed,
+    /// All files were listed again. Every change that is visible in a stamp has been reported.
+    Relisted,
 }
 
-/// A running watch; it ends when this is dropped.
-pub struct Watch {
-    engine: Arc<Mutex<Engine>>,
-    /// Hands changes over while nobody asks. None where events are not to be had.
+/// A running watcher. Dropping it stops watching.
+pub struct FileWatcher {
+    engine: Arc<Mutex<WatchEngine>>,
+    /// Reports changes between barriers. `None` if events are unavailable.
     #[cfg(all(target_os = "linux", not(vouch_portable)))]
-    thread: Option<thread::Thread>,
+    thread: Option<thread::WatchThread>,
 }
 
-impl Watch {
-    /// Tells `on_change` of all files (one [`Change::Folder`] of the root) before it returns, then of every change, from
-    /// a thread of its own or from the one that calls [`Watch::settle`]. `on_change` must not call back into the watch.
-    pub fn start(tree: Arc<Tree>, on_change: impl FnMut(Change) + Send + 'static) -> Self {
-        let engine = Arc::new(Mutex::new(Engine::start(tree, Box::new(on_change))));
+impl FileWatcher {
+    /// Starts watching. Before it returns, it reports all files to `on_change` as one [`FileChange::FolderListed`].
+    ///
+    /// Later changes are reported from the watcher's thread, or from the thread that calls [`FileWatcher::settle`].
+    /// `on_change` must not call back into the watcher.
+    pub fn start(tree: Arc<FileTree>, on_change: impl FnMut(FileChange) + Send + 'static) -> Self {
+        let engine = Arc::new(Mutex::new(WatchEngine::start(tree, Box::new(on_change))));
         #[cfg(all(target_os = "linux", not(vouch_portable)))]
-        let thread = thread::Thread::start(&engine);
+        let thread = thread::WatchThread::start(&engine);
         Self {
             engine,
             #[cfg(all(target_os = "linux", not(vouch_portable)))]
@@ -74,29 +77,29 @@ impl Watch {
         }
     }
 
-    /// Waits for nothing but the work itself: pending changes are told from this thread.
-    pub fn settle(&self) -> Settled {
+    /// Reports all pending changes from this thread, without waiting for events. Returns how exact the result is.
+    pub fn settle(&self) -> SettleOutcome {
         self.engine.lock().settle()
     }
 
-    /// Lists all files again, events or not.
+    /// Lists all files again, regardless of events.
     pub fn recheck(&self) {
-        self.engine.lock().list_again("");
+        self.engine.lock().relist_folder("");
     }
 
-    /// How many folders could not be read.
+    /// Returns the number of folders that could not be read.
     pub fn unreadable(&self) -> usize {
         self.engine.lock().unreadable.len()
     }
 
-    /// Whether changes are told as they happen, rather than found by listing.
+    /// Returns true if changes are reported as they happen, rather than found by listing.
     pub fn is_live(&self) -> bool {
         self.engine.lock().is_live()
     }
 }
 
 #[cfg(all(target_os = "linux", not(vouch_portable)))]
-impl Drop for Watch {
+impl Drop for FileWatcher {
     fn drop(&mut self) {
         if let Some(thread) = self.thread.take() {
             thread.stop();

@@ -1,27 +1,30 @@
-//! Two definitions as unified lines.
+//! Renders two definitions as a unified diff.
 
-use contract::text::visible;
+use contract::text::escape_hidden;
 use serde_json::{Map, Value};
 use similar::TextDiff;
 
-use super::outline::outline;
+use super::outline::render_outline;
 
 const CONTEXT: usize = 3;
-/// Nobody reads more, and a change would be lost in them.
+/// Maximum lines of a definition in a diff. A change would be lost in a longer one.
 const MAX_LINES: usize = 5_000;
-/// Pairs of lines that are compared. Finding the shortest difference costs more than linear time, and a server could make
-/// thousands of tools that differ in every line.
+/// Maximum pairs of lines to compare. The diff takes more than linear time, and a server could offer thousands of tools
+/// that differ in every line.
 const MAX_PAIRS: usize = 1_000_000;
 
-pub(super) fn unified(old: &Value, new: &Value) -> String {
-    let texts = (pretty(old), pretty(new));
+/// Returns a unified diff, or an outline of the changed locations if the definitions are too long.
+pub(super) fn render_diff(old: &Value, new: &Value) -> String {
+    let texts = (to_pretty_json(old), to_pretty_json(new));
     let lines: (Vec<&str>, Vec<&str>) = (texts.0.lines().collect(), texts.1.lines().collect());
-    if lines.0.len().max(lines.1.len()) > MAX_LINES || pairs(&lines.0, &lines.1) > MAX_PAIRS {
+    if lines.0.len().max(lines.1.len()) > MAX_LINES
+        || count_line_pairs(&lines.0, &lines.1) > MAX_PAIRS
+    {
         return format!(
-            "(too long to lay side by side: {} lines became {}; vouch.lock has them)\n{}",
+            "(too long for a line diff: {} lines became {}; see vouch.lock)\n{}",
             lines.0.len(),
             lines.1.len(),
-            outline(old, new)
+            render_outline(old, new)
         );
     }
     TextDiff::from_lines(&texts.0, &texts.1)
@@ -31,8 +34,8 @@ pub(super) fn unified(old: &Value, new: &Value) -> String {
         .to_string()
 }
 
-/// Of the lines that are left when those which are the same at both ends are taken away.
-fn pairs(old: &[&str], new: &[&str]) -> usize {
+/// Returns the number of line pairs left after removing the common prefix and suffix.
+fn count_line_pairs(old: &[&str], new: &[&str]) -> usize {
     let same = |(old, new): &(&&str, &&str)| old == new;
     let start = old.iter().zip(new).take_while(same).count();
     let (old, new) = (&old[start..], &new[start..]);
@@ -40,24 +43,25 @@ fn pairs(old: &[&str], new: &[&str]) -> usize {
     (old.len() - end).saturating_mul(new.len() - end)
 }
 
-/// Keys sorted, so that only what was changed differs. JSON escapes control characters and line breaks itself; what it
-/// leaves (zero-width, bidirectional, tags) is made visible.
-fn pretty(value: &Value) -> String {
+/// Returns pretty JSON with sorted keys, so that only real changes differ. JSON itself escapes control characters and
+/// line breaks; the other hidden characters (zero-width, bidirectional, tags) are made visible.
+fn to_pretty_json(value: &Value) -> String {
     let mut text =
-        serde_json::to_string_pretty(&sorted(value)).expect("JSON from JSON always serialises");
+        serde_json::to_string_pretty(&sort_keys(value)).expect("a JSON value serializes");
     text.push('\n');
-    visible(&text)
+    escape_hidden(&text)
 }
 
-pub(crate) fn sorted(value: &Value) -> Value {
+/// Returns the value with all object keys sorted.
+pub(crate) fn sort_keys(value: &Value) -> Value {
     match value {
         Value::Object(map) => {
             let mut entries: Vec<_> = map.iter().collect();
             entries.sort_unstable_by(|a, b| a.0.cmp(b.0));
-            let entries = entries.into_iter().map(|(key, value)| (key.clone(), sorted(value)));
+            let entries = entries.into_iter().map(|(key, value)| (key.clone(), sort_keys(value)));
             Value::Object(entries.collect::<Map<_, _>>())
         }
-        Value::Array(list) => list.iter().map(sorted).collect(),
+        Value::Array(list) => list.iter().map(sort_keys).collect(),
         other => other.clone(),
     }
 }

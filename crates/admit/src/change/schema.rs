@@ -1,37 +1,37 @@
-//! How two schemas relate, keyword by keyword: does the new one accept less, more, or something that nobody can tell?
+//! Compares two schemas keyword by keyword: does the new one accept fewer values, more values, or is it unclear?
 //!
-//! Not a prover. Each keyword that is understood says narrowed or widened; what is not understood says unknown, which
-//! counts as the worst on either side. A declared property that comes or goes is told apart from sets of values, because
-//! an open object accepts both and yet a caller notices.
+//! This is not a prover. Each known keyword reports narrowed or widened. Any other keyword reports unknown, which
+//! counts as the worst case for input and output. Added and removed properties are tracked separately from sets of
+//! values, because an open object accepts both although callers notice the difference.
 
 use std::collections::{BTreeSet, HashSet};
 
 use contract::canonical_json;
 use serde_json::{Map, Value};
 
-/// What differs, all of it at once.
+/// All differences between two schemas.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Delta {
-    /// Something that was accepted is refused.
+pub(crate) struct SchemaDelta {
+    /// A value that was accepted is now rejected.
     pub(crate) narrowed: bool,
-    /// Something that was refused is accepted.
+    /// A value that was rejected is now accepted.
     pub(crate) widened: bool,
-    /// A property is declared that was not.
+    /// A property was added.
     pub(crate) added: bool,
-    /// … in an object that accepted no others.
+    /// A property was added to an object that accepted no others.
     pub(crate) added_to_closed: bool,
-    /// A property is declared no more.
+    /// A property was removed.
     pub(crate) removed: bool,
-    /// A default came, went or changed.
+    /// A default was added, removed or changed.
     pub(crate) defaults: bool,
-    /// Words, or the order of a list that has none.
+    /// A text changed, or the order of an unordered list.
     pub(crate) texts: bool,
-    /// Cannot be compared.
+    /// A part cannot be compared.
     pub(crate) unknown: bool,
 }
 
-impl Delta {
-    fn add(&mut self, other: Self) {
+impl SchemaDelta {
+    fn merge(&mut self, other: Self) {
         self.narrowed |= other.narrowed;
         self.widened |= other.widened;
         self.added |= other.added;
@@ -42,17 +42,17 @@ impl Delta {
         self.unknown |= other.unknown;
     }
 
-    fn is_words_only(self) -> bool {
+    fn is_text_only(self) -> bool {
         self == Self { texts: self.texts, ..Self::default() }
     }
 }
 
-const NARROWED: Delta = with(true, false, false);
-const WIDENED: Delta = with(false, true, false);
-const UNKNOWN: Delta = with(false, false, true);
+const NARROWED: SchemaDelta = delta_from_flags(true, false, false);
+const WIDENED: SchemaDelta = delta_from_flags(false, true, false);
+const UNKNOWN: SchemaDelta = delta_from_flags(false, false, true);
 
-const fn with(narrowed: bool, widened: bool, unknown: bool) -> Delta {
-    Delta {
+const fn delta_from_flags(narrowed: bool, widened: bool, unknown: bool) -> SchemaDelta {
+    SchemaDelta {
         narrowed,
         widened,
         added: false,
@@ -65,35 +65,39 @@ const fn with(narrowed: bool, widened: bool, unknown: bool) -> Delta {
 }
 
 /// Compares two whole schemas.
-pub(crate) fn relate(old: &Value, new: &Value) -> Delta {
-    let delta = relate_at(old, new);
-    // A definition that is referred to under a negation or a condition works the other way round.
+pub(crate) fn compare_schemas(old: &Value, new: &Value) -> SchemaDelta {
+    let delta = compare_subschemas(old, new);
+    // Narrowing a definition that is referenced under a negation or condition can widen the whole schema.
     let by_reference = |schema: &Value| {
         schema.get("$defs") != new.get("$defs")
             || schema.get("definitions") != new.get("definitions")
     };
-    if by_reference(old) && !delta.is_words_only() && (is_tangled(old) || is_tangled(new)) {
-        return Delta { unknown: true, ..delta };
+    if by_reference(old)
+        && !delta.is_text_only()
+        && (has_non_monotone_keyword(old) || has_non_monotone_keyword(new))
+    {
+        return SchemaDelta { unknown: true, ..delta };
     }
     delta
 }
 
-fn is_tangled(schema: &Value) -> bool {
+/// Returns true if the schema has a keyword under which narrowing a subschema can widen the whole.
+fn has_non_monotone_keyword(schema: &Value) -> bool {
     const NOT_MONOTONE: &[&str] =
         &["not", "if", "oneOf", "contains", "dependentSchemas", "unevaluatedProperties"];
     match schema {
         Value::Object(map) => {
             NOT_MONOTONE.iter().any(|keyword| map.contains_key(*keyword))
-                || map.values().any(is_tangled)
+                || map.values().any(has_non_monotone_keyword)
         }
-        Value::Array(list) => list.iter().any(is_tangled),
+        Value::Array(list) => list.iter().any(has_non_monotone_keyword),
         _ => false,
     }
 }
 
-fn relate_at(old: &Value, new: &Value) -> Delta {
+fn compare_subschemas(old: &Value, new: &Value) -> SchemaDelta {
     if old == new {
-        return Delta::default();
+        return SchemaDelta::default();
     }
     let empty = Map::new();
     match (old, new) {
@@ -106,8 +110,8 @@ fn relate_at(old: &Value, new: &Value) -> Delta {
     }
 }
 
-fn relate_maps(old: &Map<String, Value>, new: &Map<String, Value>) -> Delta {
-    let mut whole = Delta::default();
+fn relate_maps(old: &Map<String, Value>, new: &Map<String, Value>) -> SchemaDelta {
+    let mut whole = SchemaDelta::default();
     let keywords: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
     for keyword in keywords {
         let (before, after) = (old.get(keyword), new.get(keyword));
@@ -115,9 +119,9 @@ fn relate_maps(old: &Map<String, Value>, new: &Map<String, Value>) -> Delta {
             continue;
         }
         let delta = relate_keyword(keyword, before, after, old);
-        // `["a", "b"]` against `["b", "a"]`, `1` against `1.0`, `false` where nothing means the same.
-        let same = delta == Delta::default();
-        whole.add(if same { Delta { texts: true, ..delta } } else { delta });
+        // Equivalent values: `["a", "b"]` and `["b", "a"]`, `1` and `1.0`, or `false` and an absent key.
+        let same = delta == SchemaDelta::default();
+        whole.merge(if same { SchemaDelta { texts: true, ..delta } } else { delta });
     }
     whole
 }
@@ -127,14 +131,14 @@ fn relate_keyword(
     old: Option<&Value>,
     new: Option<&Value>,
     owner: &Map<String, Value>,
-) -> Delta {
+) -> SchemaDelta {
     match keyword {
         "title" | "description" | "$comment" | "examples" | "deprecated" | "readOnly"
-        | "writeOnly" => Delta { texts: true, ..Delta::default() },
-        "default" => Delta { defaults: true, ..Delta::default() },
+        | "writeOnly" => SchemaDelta { texts: true, ..SchemaDelta::default() },
+        "default" => SchemaDelta { defaults: true, ..SchemaDelta::default() },
         "type" => relate_types(old, new),
-        "enum" => relate_values(old.and_then(set_of), new.and_then(set_of)),
-        "const" => relate_values(old.map(one), new.map(one)),
+        "enum" => relate_values(old.and_then(to_value_set), new.and_then(to_value_set)),
+        "const" => relate_values(old.map(to_singleton_set), new.map(to_singleton_set)),
         "required" => relate_required(old, new),
         "maximum" | "exclusiveMaximum" | "maxLength" | "maxItems" | "maxProperties"
         | "maxContains" => relate_bound(old, new, false),
@@ -144,16 +148,16 @@ fn relate_keyword(
         "uniqueItems" => match (is_true(old), is_true(new)) {
             (false, true) => NARROWED,
             (true, false) => WIDENED,
-            _ => Delta::default(),
+            _ => SchemaDelta::default(),
         },
         "pattern" | "format" | "multipleOf" => match (old, new) {
             (None, _) => NARROWED,
             (_, None) => WIDENED,
-            _ => Delta { narrowed: true, widened: true, ..Delta::default() },
+            _ => SchemaDelta { narrowed: true, widened: true, ..SchemaDelta::default() },
         },
         "properties" => relate_properties(old, new, owner),
         "additionalProperties" | "items" | "additionalItems" if !is_list(old) && !is_list(new) => {
-            relate_at(old.unwrap_or(&Value::Bool(true)), new.unwrap_or(&Value::Bool(true)))
+            compare_subschemas(old.unwrap_or(&Value::Bool(true)), new.unwrap_or(&Value::Bool(true)))
         }
         "prefixItems" | "items" | "allOf" => relate_lists(old, new),
         "anyOf" => relate_choices(old, new),
@@ -173,20 +177,20 @@ fn relate_keyword(
     }
 }
 
-/// A schema whose effect on the whole is not followed: only its words may differ.
-fn relate_opaque(old: Option<&Value>, new: Option<&Value>) -> Delta {
-    let words = Delta { texts: true, ..Delta::default() };
+/// Compares subschemas whose effect on the whole is not modeled: anything but a text change is unknown.
+fn relate_opaque(old: Option<&Value>, new: Option<&Value>) -> SchemaDelta {
+    let words = SchemaDelta { texts: true, ..SchemaDelta::default() };
     match (old, new) {
         (Some(Value::Array(old)), Some(Value::Array(new))) if old.len() == new.len() => {
-            let differ_in_words = |(old, new)| relate_at(old, new).is_words_only();
+            let differ_in_words = |(old, new)| compare_subschemas(old, new).is_text_only();
             if old.iter().zip(new).all(differ_in_words) { words } else { UNKNOWN }
         }
-        (Some(old), Some(new)) if relate_at(old, new).is_words_only() => words,
+        (Some(old), Some(new)) if compare_subschemas(old, new).is_text_only() => words,
         _ => UNKNOWN,
     }
 }
 
-fn relate_types(old: Option<&Value>, new: Option<&Value>) -> Delta {
+fn relate_types(old: Option<&Value>, new: Option<&Value>) -> SchemaDelta {
     const ALL: &[&str] = &["null", "boolean", "integer", "number", "string", "array", "object"];
     let set = |value: Option<&Value>| -> Option<BTreeSet<String>> {
         let mut set: BTreeSet<String> = match value {
@@ -204,43 +208,45 @@ fn relate_types(old: Option<&Value>, new: Option<&Value>) -> Delta {
         Some(set)
     };
     let (Some(old), Some(new)) = (set(old), set(new)) else { return UNKNOWN };
-    with(!old.is_subset(&new), !new.is_subset(&old), false)
+    delta_from_flags(!old.is_subset(&new), !new.is_subset(&old), false)
 }
 
-fn one(value: &Value) -> HashSet<String> {
+fn to_singleton_set(value: &Value) -> HashSet<String> {
     HashSet::from([canonical_json(value)])
 }
 
-fn set_of(value: &Value) -> Option<HashSet<String>> {
+fn to_value_set(value: &Value) -> Option<HashSet<String>> {
     Some(value.as_array()?.iter().map(canonical_json).collect())
 }
 
-/// None means every value.
-fn relate_values(old: Option<HashSet<String>>, new: Option<HashSet<String>>) -> Delta {
+/// Compares sets of allowed values; `None` allows every value.
+fn relate_values(old: Option<HashSet<String>>, new: Option<HashSet<String>>) -> SchemaDelta {
     match (old, new) {
         (None, None) => UNKNOWN,
         (None, Some(_)) => NARROWED,
         (Some(_), None) => WIDENED,
-        (Some(old), Some(new)) => with(!old.is_subset(&new), !new.is_subset(&old), false),
+        (Some(old), Some(new)) => {
+            delta_from_flags(!old.is_subset(&new), !new.is_subset(&old), false)
+        }
     }
 }
 
-fn relate_required(old: Option<&Value>, new: Option<&Value>) -> Delta {
-    let set = |value: Option<&Value>| value.map_or_else(|| Some(HashSet::new()), set_of);
+fn relate_required(old: Option<&Value>, new: Option<&Value>) -> SchemaDelta {
+    let set = |value: Option<&Value>| value.map_or_else(|| Some(HashSet::new()), to_value_set);
     let (Some(old), Some(new)) = (set(old), set(new)) else { return UNKNOWN };
-    with(!new.is_subset(&old), !old.is_subset(&new), false)
+    delta_from_flags(!new.is_subset(&old), !old.is_subset(&new), false)
 }
 
-fn relate_bound(old: Option<&Value>, new: Option<&Value>, is_lower: bool) -> Delta {
+fn relate_bound(old: Option<&Value>, new: Option<&Value>, is_lower: bool) -> SchemaDelta {
     let number = |value: Option<&Value>| value.map(Value::as_f64);
     match (number(old), number(new)) {
         (None, Some(Some(_))) => NARROWED,
         (Some(Some(_)), None) => WIDENED,
-        // Two whole numbers beyond the exact range of a double are equal as doubles, and yet differ.
+        // Different integers beyond the exact range of a double can be equal as doubles.
         (Some(Some(old_bound)), Some(Some(new_bound))) if old_bound != new_bound => {
             if (new_bound > old_bound) == is_lower { NARROWED } else { WIDENED }
         }
-        (Some(Some(bound)), Some(Some(_))) if bound.abs() < 9e15 => Delta::default(),
+        (Some(Some(bound)), Some(Some(_))) if bound.abs() < 9e15 => SchemaDelta::default(),
         _ => UNKNOWN,
     }
 }
@@ -257,41 +263,45 @@ fn relate_properties(
     old: Option<&Value>,
     new: Option<&Value>,
     owner: &Map<String, Value>,
-) -> Delta {
+) -> SchemaDelta {
     let empty = Map::new();
     let (Some(old), Some(new)) =
         (old.map_or(Some(&empty), Value::as_object), new.map_or(Some(&empty), Value::as_object))
     else {
         return UNKNOWN;
     };
-    let mut whole = Delta::default();
+    let mut whole = SchemaDelta::default();
     for (name, before) in old {
-        whole.add(match new.get(name) {
-            Some(after) => relate_at(before, after),
-            None => Delta { removed: true, ..Delta::default() },
+        whole.merge(match new.get(name) {
+            Some(after) => compare_subschemas(before, after),
+            None => SchemaDelta { removed: true, ..SchemaDelta::default() },
         });
     }
     if new.keys().any(|name| !old.contains_key(name)) {
         let was_closed = ["additionalProperties", "unevaluatedProperties"]
             .iter()
             .any(|keyword| owner.get(*keyword).is_some_and(|rest| rest != &Value::Bool(true)));
-        whole.add(Delta { added: true, added_to_closed: was_closed, ..Delta::default() });
+        whole.merge(SchemaDelta {
+            added: true,
+            added_to_closed: was_closed,
+            ..SchemaDelta::default()
+        });
     }
     whole
 }
 
-fn relate_lists(old: Option<&Value>, new: Option<&Value>) -> Delta {
+fn relate_lists(old: Option<&Value>, new: Option<&Value>) -> SchemaDelta {
     match (old.and_then(Value::as_array), new.and_then(Value::as_array)) {
         (Some(old), Some(new)) if old.len() == new.len() => {
-            let mut whole = Delta::default();
-            old.iter().zip(new).for_each(|(old, new)| whole.add(relate_at(old, new)));
+            let mut whole = SchemaDelta::default();
+            old.iter().zip(new).for_each(|(old, new)| whole.merge(compare_subschemas(old, new)));
             whole
         }
         _ => UNKNOWN,
     }
 }
 
-fn relate_choices(old: Option<&Value>, new: Option<&Value>) -> Delta {
+fn relate_choices(old: Option<&Value>, new: Option<&Value>) -> SchemaDelta {
     let (Some(before), Some(after)) =
         (old.and_then(Value::as_array), new.and_then(Value::as_array))
     else {
@@ -313,18 +323,18 @@ fn relate_choices(old: Option<&Value>, new: Option<&Value>) -> Delta {
     }
 }
 
-/// What nothing refers to does not matter, and what is referred to must be there.
-fn relate_definitions(old: Option<&Value>, new: Option<&Value>) -> Delta {
-    let mut whole = Delta::default();
+/// Compares definitions that both sides have. Unreferenced ones have no effect, and referenced ones must exist.
+fn relate_definitions(old: Option<&Value>, new: Option<&Value>) -> SchemaDelta {
+    let mut whole = SchemaDelta::default();
     for (name, before) in old.and_then(Value::as_object).into_iter().flatten() {
         if let Some(after) = new.and_then(|new| new.get(name)) {
-            whole.add(relate_at(before, after));
+            whole.merge(compare_subschemas(before, after));
         }
     }
     whole
 }
 
-fn relate_same_names(old: Option<&Value>, new: Option<&Value>) -> Delta {
+fn relate_same_names(old: Option<&Value>, new: Option<&Value>) -> SchemaDelta {
     let (Some(old), Some(new)) = (old.and_then(Value::as_object), new.and_then(Value::as_object))
     else {
         return UNKNOWN;
@@ -332,7 +342,7 @@ fn relate_same_names(old: Option<&Value>, new: Option<&Value>) -> Delta {
     if old.len() != new.len() || !old.keys().all(|name| new.contains_key(name)) {
         return UNKNOWN;
     }
-    let mut whole = Delta::default();
-    old.iter().for_each(|(name, before)| whole.add(relate_at(before, &new[name])));
+    let mut whole = SchemaDelta::default();
+    old.iter().for_each(|(name, before)| whole.merge(compare_subschemas(before, &new[name])));
     whole
 }

@@ -1,4 +1,4 @@
-//! Overlays that can be drafted from a definition alone, and what a person has to add.
+//! Drafts overlays from definitions alone, and lists what a person has to add.
 
 use std::collections::BTreeMap;
 
@@ -6,40 +6,48 @@ use contract::SideEffects;
 use contract::text::one_line;
 use serde_json::Value;
 
-use super::{Report, ToolReport};
-use crate::{Limits, Overlay, Reason, ResultMode, digest_of};
+use super::{ConformanceReport, ToolReport};
+use crate::{AdmissionReason, Overlay, OverlayLimits, ResultMode, digest_definition};
 
-/// A draft for one tool.
+/// A draft overlay for one tool.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Fix {
+pub struct OverlayFix {
     pub overlay: Overlay,
-    /// What no program can write, one sentence each, safe to show.
+    /// Open tasks for a person, one sentence each, safe to show.
     pub todo: Vec<String>,
 }
 
-/// Drafts for every tool that has a name and something to mend.
+/// Drafts an overlay for every named tool with something to fix, by tool name.
 ///
-/// Only what follows from the definition is written: the digest it was made for, its own title and description unless they
-/// are what is wrong, closed input, `"result": "text"` where no output is declared (such a tool answers in words), and the
-/// worse of two hints that contradict each other. No text is made up and no output schema is guessed, since both would
-/// pass the linter without being true; they are in the list of things to do.
-pub fn fix_overlays(report: &Report) -> BTreeMap<String, Fix> {
+/// A draft holds only what follows from the definition:
+///
+/// - the digest of the definition;
+/// - its title and description, unless those are suspect;
+/// - the input schema, closed;
+/// - `"result": "text"` if no output is declared, because such a tool answers in text;
+/// - the worse of two contradictory hints.
+///
+/// Descriptions and output schemas are never made up, because they would pass the linter without being true. They are
+/// listed in [`OverlayFix::todo`].
+pub fn fix_overlays(report: &ConformanceReport) -> BTreeMap<String, OverlayFix> {
     report
         .tools
         .iter()
-        .filter(|tool| !tool.findings.is_empty() && !has(tool, &["A001", "A002", "C002", "C003"]))
-        .map(|tool| (tool.name.clone(), fix(tool)))
+        .filter(|tool| {
+            !tool.findings.is_empty() && !has_finding(tool, &["A001", "A002", "C002", "C003"])
+        })
+        .map(|tool| (tool.name.clone(), fix_tool(tool)))
         .filter(|(_, fix)| !fix.todo.is_empty() || has_content(&fix.overlay))
         .collect()
 }
 
 const TEXT_RULES: &[&str] = &["C022", "C023", "C024"];
 
-fn has(tool: &ToolReport, rules: &[&str]) -> bool {
+fn has_finding(tool: &ToolReport, rules: &[&str]) -> bool {
     tool.findings.iter().any(|finding| rules.contains(&finding.rule))
 }
 
-/// More than the server's own words.
+/// Returns true if the overlay has more than the server's own texts.
 fn has_content(overlay: &Overlay) -> bool {
     let own = Overlay {
         made_for: overlay.made_for.clone(),
@@ -50,66 +58,73 @@ fn has_content(overlay: &Overlay) -> bool {
     *overlay != own
 }
 
-fn fix(tool: &ToolReport) -> Fix {
-    let mut overlay = Overlay { made_for: Some(digest_of(&tool.upstream)), ..Overlay::default() };
+fn fix_tool(tool: &ToolReport) -> OverlayFix {
+    let mut overlay =
+        Overlay { made_for: Some(digest_definition(&tool.upstream)), ..Overlay::default() };
     let mut todo = Vec::new();
     let copied = |field: &str, text: &Option<String>| {
-        let is_bad = |f: &Reason| TEXT_RULES.contains(&f.rule) && f.path == field;
+        let is_bad = |f: &AdmissionReason| TEXT_RULES.contains(&f.rule) && f.path == field;
         text.clone().filter(|text| !text.trim().is_empty() && !tool.findings.iter().any(is_bad))
     };
     overlay.title = copied("/title", &tool.definition.title);
     overlay.description = copied("/description", &tool.definition.description);
-    if has(tool, &["C016"]) {
+    if has_finding(tool, &["C016"]) {
         overlay.result = ResultMode::Text;
         todo.push(
-            "`result` and `outputSchema`: the draft takes its answers for text; if they are more than that, say so or \
-             learn it from real calls"
+            "`result` and `outputSchema`: the draft treats answers as plain text; if they are structured, declare a \
+             schema or learn it from real calls"
                 .into(),
         );
     }
-    if has(tool, &["C015"]) && !has(tool, &["C006", "C008", "C009", "C010"]) {
-        overlay.input_schema = tool.definition.input_schema.as_ref().and_then(closed);
+    if has_finding(tool, &["C015"]) && !has_finding(tool, &["C006", "C008", "C009", "C010"]) {
+        overlay.input_schema = tool.definition.input_schema.as_ref().and_then(close_schema);
     }
-    if has(tool, &["C025"]) {
-        overlay.constraints =
-            Some(Limits { side_effects: Some(SideEffects::Write), ..Limits::default() });
-        todo.push("its hints contradict each other: correct `constraints.sideEffects`, which is the worst of them".into());
+    if has_finding(tool, &["C025"]) {
+        overlay.constraints = Some(OverlayLimits {
+            side_effects: Some(SideEffects::Write),
+            ..OverlayLimits::default()
+        });
+        todo.push(
+            "its hints contradict each other: correct `constraints.sideEffects`, which assumes the worst"
+                .into(),
+        );
     }
     for finding in &tool.findings {
-        let place = one_line(&finding.path);
+        let location = one_line(&finding.path);
         match finding.rule {
             "C001" => todo.push("`description`: say what the tool does".into()),
             "C005" => todo.push("`inputSchema`: declare its parameters".into()),
-            "C012" => todo.push(match parameter(&finding.path) {
+            "C012" => todo.push(match parse_parameter(&finding.path) {
                 Some(name) => format!("`parameters`: describe `{}`", one_line(name)),
                 None => format!(
                     "`parameters`: describe `{}`",
-                    place.trim_start_matches("/inputSchema")
+                    location.trim_start_matches("/inputSchema")
                 ),
             }),
             "C017" => todo.push(
-                "`outputSchema`: declare what it answers, or learn it from real calls".into(),
+                "`outputSchema`: declare the fields of its answers, or learn them from real calls"
+                    .into(),
             ),
             rule if TEXT_RULES.contains(&rule) => todo.push(format!(
-                "{place}: find out why the server says so; only then put your own words in its place"
+                "{location}: find out why the server sends this text before you replace it"
             )),
             "C006" | "C007" | "C008" | "C009" | "C010" | "C011" | "C020" | "C021" | "C027" => {
-                todo.push(format!("{place}: {}", finding.message));
+                todo.push(format!("{location}: {}", finding.message));
             }
             _ => {}
         }
     }
     todo.dedup();
-    Fix { overlay, todo }
+    OverlayFix { overlay, todo }
 }
 
-/// The name of a parameter at the top.
-fn parameter(path: &str) -> Option<&str> {
+/// Returns the name of a top-level parameter.
+fn parse_parameter(path: &str) -> Option<&str> {
     path.strip_prefix("/inputSchema/properties/").filter(|name| !name.contains(['/', '~']))
 }
 
-/// The schema with its outermost object closed. Not where other keywords add parameters to it.
-fn closed(schema: &Value) -> Option<Value> {
+/// Returns the schema with its outermost object closed, or `None` if other keywords may add parameters to it.
+fn close_schema(schema: &Value) -> Option<Value> {
     let map = schema.as_object()?;
     let composed =
         ["$ref", "allOf", "anyOf", "oneOf", "if", "patternProperties", "dependentSchemas"];

@@ -1,16 +1,16 @@
-//! The report for programs.
+//! Conformance report as JSON, for programs.
 
 use lint::Severity;
 use serde_json::{Map, Value, json};
 
-use super::{Report, ToolReport};
+use super::{ConformanceReport, ToolReport};
 
-impl Report {
-    /// `server`, `summary` and `tools`; names and pointers as the server has them, so print it with
+impl ConformanceReport {
+    /// Returns an object with `server`, `summary` and `tools`. Names and pointers are unescaped, so print it with
     /// `contract::text::json`.
     pub fn to_json(&self) -> Value {
         let states: Map<String, Value> = self
-            .states()
+            .count_by_status()
             .into_iter()
             .map(|(state, count)| (state.as_str().to_owned(), count.into()))
             .collect();
@@ -19,10 +19,10 @@ impl Report {
             "summary": {
                 "tools": self.tools.len(),
                 "states": states,
-                "errors": self.count(Severity::Error),
-                "warnings": self.count(Severity::Warning),
-                "notes": self.count(Severity::Note),
-                "worst": self.worst(),
+                "errors": self.count_findings(Severity::Error),
+                "warnings": self.count_findings(Severity::Warning),
+                "notes": self.count_findings(Severity::Note),
+                "worst": self.worst_severity(),
             },
             "tools": self.tools.iter().map(tool_json).collect::<Vec<_>>(),
         })

@@ -1,80 +1,85 @@
-//! What was found, tool by tool.
+//! Conformance report: the findings per tool.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use contract::Definition;
+use contract::ToolDefinition;
 use lint::Severity;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::{Admission, Mode, Pins, Policy, Reason, State, Upstream, admit};
+use crate::{
+    Admission, AdmissionMode, AdmissionPolicy, AdmissionReason, PinSet, ToolStatus,
+    UpstreamIdentity, admit_tools,
+};
 
-/// Which server was looked at.
+/// Identity of the inspected server.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ServerId {
-    /// What the server calls itself.
+    /// Name that the server reports.
     pub name: String,
     pub version: String,
-    /// The revision of MCP that was spoken.
+    /// Negotiated MCP revision.
     pub protocol: String,
-    /// How it was reached, without secrets: a command or an address.
+    /// Command or address of the server, without secrets.
     pub target: String,
 }
 
-/// One tool.
+/// The findings about one tool.
 #[derive(Clone, Debug)]
 pub struct ToolReport {
-    /// As the server has it; show it through `contract::text::one_line`.
+    /// The server's own name. Untrusted: show it through `contract::text::one_line`.
     pub name: String,
-    pub state: State,
-    /// Refused or quarantined, and runs nevertheless.
+    pub state: ToolStatus,
+    /// True if the tool is refused or quarantined but runs in observe mode.
     pub observed: bool,
     /// Worst first.
-    pub findings: Vec<Reason>,
-    pub definition: Arc<Definition>,
-    /// As the server has it.
+    pub findings: Vec<AdmissionReason>,
+    pub definition: Arc<ToolDefinition>,
+    /// The entry as the server sent it.
     pub upstream: Arc<Value>,
 }
 
 impl ToolReport {
-    pub fn worst(&self) -> Option<Severity> {
+    /// Returns the highest severity among the findings.
+    pub fn worst_severity(&self) -> Option<Severity> {
         self.findings.iter().map(|finding| finding.severity).min()
     }
 
-    pub fn count(&self, severity: Severity) -> usize {
+    /// Returns the number of findings of a severity.
+    pub fn count_findings(&self, severity: Severity) -> usize {
         self.findings.iter().filter(|finding| finding.severity == severity).count()
     }
 }
 
-/// All of it.
+/// A conformance report on one server.
 #[derive(Clone, Debug)]
-pub struct Report {
+pub struct ConformanceReport {
     pub server: ServerId,
     /// In the order of the list.
     pub tools: Vec<ToolReport>,
 }
 
-impl Report {
-    /// Lints a list by itself: no overlay, no pin, the default policy. Remedies speak of an upstream that is called as
-    /// the server calls itself.
+impl ConformanceReport {
+    /// Reports on a list with the default policy, without overlays and pins. Remedies use the name that the server
+    /// reports as the upstream's name.
     pub fn new(server: ServerId, tools: &[Value]) -> Self {
-        let upstream = Upstream::new(upstream_name(&server.name));
+        let upstream = UpstreamIdentity::new(to_upstream_name(&server.name));
         Self::for_upstream(server, &upstream, tools)
     }
 
-    /// As [`Report::new`], for a server that has its name here.
-    pub fn for_upstream(server: ServerId, upstream: &Upstream, tools: &[Value]) -> Self {
-        let policy = Policy::new(Mode::Default);
-        let admission = admit(upstream, tools, &BTreeMap::new(), &Pins::default(), &policy);
-        Self::of_admission(server, &admission)
+    /// Like [`ConformanceReport::new`], for an upstream with a configured name.
+    pub fn for_upstream(server: ServerId, upstream: &UpstreamIdentity, tools: &[Value]) -> Self {
+        let policy = AdmissionPolicy::new(AdmissionMode::Default);
+        let admission = admit_tools(upstream, tools, &BTreeMap::new(), &PinSet::default(), &policy);
+        Self::from_admission(server, &admission)
     }
 
-    /// What admission made of a list, overlays, pins and policy included.
-    pub fn of_admission(server: ServerId, admission: &Admission) -> Self {
+    /// Builds a report from an admission, which includes overlays, pins and policy.
+    pub fn from_admission(server: ServerId, admission: &Admission) -> Self {
         let tools = admission.tools.iter().map(|tool| {
             let mut findings = tool.reasons.clone();
-            // Reasons of one tool are in the order in which the stages met them.
+            // The reasons of a tool are in the order of the admission stages.
             findings.sort_by(|a, b| (a.severity, a.rule).cmp(&(b.severity, b.rule)));
             ToolReport {
                 name: tool.name.clone(),
@@ -88,26 +93,26 @@ impl Report {
         Self { server, tools: tools.collect() }
     }
 
-    /// The worst finding; exit codes follow from it.
-    pub fn worst(&self) -> Option<Severity> {
-        self.tools.iter().filter_map(ToolReport::worst).min()
+    /// Returns the highest severity of all findings, which determines the exit code.
+    pub fn worst_severity(&self) -> Option<Severity> {
+        self.tools.iter().filter_map(ToolReport::worst_severity).min()
     }
 
-    /// How many findings there are of a severity.
-    pub fn count(&self, severity: Severity) -> usize {
-        self.tools.iter().map(|tool| tool.count(severity)).sum()
+    /// Returns the number of findings of a severity.
+    pub fn count_findings(&self, severity: Severity) -> usize {
+        self.tools.iter().map(|tool| tool.count_findings(severity)).sum()
     }
 
-    /// How many tools are in each state.
-    pub fn states(&self) -> BTreeMap<State, usize> {
+    /// Returns the number of tools in each status.
+    pub fn count_by_status(&self) -> BTreeMap<ToolStatus, usize> {
         let mut states = BTreeMap::new();
         self.tools.iter().for_each(|tool| *states.entry(tool.state).or_default() += 1);
         states
     }
 }
 
-/// What a server calls itself, as the name of an upstream: `mcp-servers/everything` is `mcp-servers-everything`.
-pub fn upstream_name(server: &str) -> String {
+/// Converts a server's name to an upstream name, for example `mcp-servers/everything` to `mcp-servers-everything`.
+pub fn to_upstream_name(server: &str) -> String {
     let mut name = String::new();
     for c in server.chars().map(|c| c.to_ascii_lowercase()) {
         if c.is_ascii_alphanumeric() {
@@ -123,12 +128,12 @@ pub fn upstream_name(server: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::upstream_name;
+    use super::to_upstream_name;
 
     #[test]
-    fn any_server_has_a_name_for_an_upstream() {
+    fn converts_any_server_name_to_upstream_name() {
         let names = ["mcp-servers/everything", "  Wetter é 2 ", "", "☃", &"x-".repeat(40)];
-        let names: Vec<String> = names.into_iter().map(upstream_name).collect();
+        let names: Vec<String> = names.into_iter().map(to_upstream_name).collect();
         assert_eq!(
             names,
             [

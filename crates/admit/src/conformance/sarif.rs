@@ -1,30 +1,30 @@
-//! The report as SARIF 2.1.0, for code scanning in CI.
+//! Conformance report as SARIF 2.1.0, for code scanning in CI.
 //!
-//! A tool of a server has no file: its place is a logical location, `<tool>/<pointer>`. Some consumers show only results
-//! that have a file too (GitHub does), so the caller may name one, usually the configuration that names the server.
+//! A server's tool has no file, so a result has a logical location, `<tool>/<pointer>`. Some consumers, such as GitHub,
+//! show only results with a file. The caller may therefore name one, usually the configuration of the server.
 
 use std::fmt::Write;
 
-use contract::sha256_of;
-use lint::{Severity, rules};
+use contract::sha256_digest;
+use lint::{Severity, list_rules};
 use serde_json::{Map, Value, json};
 
-use super::table::{shown_name, shown_place};
-use super::{Report, ToolReport};
-use crate::{Reason, admission_rules};
+use super::table::{display_name, display_pointer};
+use super::{ConformanceReport, ToolReport};
+use crate::{AdmissionReason, admission_rules};
 
 const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
 const FINGERPRINT: &str = "vouch/v1";
 
-impl Report {
-    /// One run. `file` is where results are shown, as a path relative to the repository.
+impl ConformanceReport {
+    /// Returns a SARIF log with one run. `file` is the path to attach results to, relative to the repository.
     pub fn to_sarif(&self, file: Option<&str>) -> Value {
-        let rules = rule_table();
+        let rules = build_rules();
         let results: Vec<Value> = self
             .tools
             .iter()
             .flat_map(|tool| tool.findings.iter().map(move |finding| (tool, finding)))
-            .map(|(tool, finding)| result(&rules, tool, finding, &self.server.name, file))
+            .map(|(tool, finding)| build_result(&rules, tool, finding, &self.server.name, file))
             .collect();
         json!({
             "$schema": SCHEMA,
@@ -43,15 +43,15 @@ impl Report {
     }
 }
 
-fn rule_table() -> Vec<Value> {
-    let ours = rules().iter().map(|rule| {
+fn build_rules() -> Vec<Value> {
+    let ours = list_rules().iter().map(|rule| {
         json!({
             "id": rule.id,
             "name": rule.name,
             "shortDescription": {"text": rule.summary},
             "fullDescription": {"text": first_paragraph(rule.explanation)},
-            "help": {"text": plain(rule.explanation), "markdown": rule.explanation},
-            "defaultConfiguration": {"level": level(rule.severity)},
+            "help": {"text": strip_markdown(rule.explanation), "markdown": rule.explanation},
+            "defaultConfiguration": {"level": sarif_level(rule.severity)},
         })
     });
     let admission = admission_rules().iter().map(|rule| {
@@ -61,49 +61,50 @@ fn rule_table() -> Vec<Value> {
             "shortDescription": {"text": rule.summary},
             "fullDescription": {"text": rule.summary},
             "help": {"text": rule.summary, "markdown": rule.summary},
-            "defaultConfiguration": {"level": level(rule.severity)},
+            "defaultConfiguration": {"level": sarif_level(rule.severity)},
         })
     });
     ours.chain(admission).collect()
 }
 
-fn result(
+fn build_result(
     rules: &[Value],
     tool: &ToolReport,
-    finding: &Reason,
+    finding: &AdmissionReason,
     server: &str,
     file: Option<&str>,
 ) -> Value {
-    let name = shown_name(&tool.name);
-    let place = shown_place(&finding.path);
-    let full_name = if place.is_empty() { name.clone() } else { format!("{name}{place}") };
+    let name = display_name(&tool.name);
+    let pointer = display_pointer(&finding.path);
+    let full_name = if pointer.is_empty() { name.clone() } else { format!("{name}{pointer}") };
     let mut location = Map::new();
     location.insert(
         "logicalLocations".into(),
         json!([{"name": name, "fullyQualifiedName": full_name, "kind": "function"}]),
     );
     if let Some(file) = file {
-        let physical = json!({"artifactLocation": {"uri": uri(file)}, "region": {"startLine": 1}});
+        let physical =
+            json!({"artifactLocation": {"uri": encode_uri(file)}, "region": {"startLine": 1}});
         location.insert("physicalLocation".into(), physical);
     }
     let index = rules.iter().position(|rule| rule["id"] == finding.rule);
     json!({
         "ruleId": finding.rule,
         "ruleIndex": index,
-        "level": level(finding.severity),
+        "level": sarif_level(finding.severity),
         "message": {"text": format!("{name}: {}. To do: {}.", finding.message, finding.remedy)},
         "locations": [location],
-        "partialFingerprints": {FINGERPRINT: fingerprint(server, tool, finding)},
+        "partialFingerprints": {FINGERPRINT: compute_fingerprint(server, tool, finding)},
     })
 }
 
-/// The same problem has the same fingerprint from run to run: the words of a message may change, the place does not.
-fn fingerprint(server: &str, tool: &ToolReport, finding: &Reason) -> String {
+/// Returns a fingerprint that is stable across runs. It covers rule and location, not the message, which may change.
+fn compute_fingerprint(server: &str, tool: &ToolReport, finding: &AdmissionReason) -> String {
     let text = json!([server, tool.name, finding.rule, finding.path]).to_string();
-    sha256_of(text.as_bytes()).trim_start_matches("sha256:").chars().take(32).collect()
+    sha256_digest(text.as_bytes()).trim_start_matches("sha256:").chars().take(32).collect()
 }
 
-fn level(severity: Severity) -> &'static str {
+fn sarif_level(severity: Severity) -> &'static str {
     match severity {
         Severity::Error => "error",
         Severity::Warning => "warning",
@@ -111,15 +112,15 @@ fn level(severity: Severity) -> &'static str {
     }
 }
 
-/// A relative path as a URI reference.
-fn uri(path: &str) -> String {
+/// Returns a relative path as a URI reference.
+fn encode_uri(path: &str) -> String {
     let mut uri = String::with_capacity(path.len());
     for byte in path.replace('\\', "/").bytes() {
         match byte {
             b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'/' => {
                 uri.push(char::from(byte));
             }
-            _ => write!(uri, "%{byte:02X}").expect("a string takes any text"),
+            _ => write!(uri, "%{byte:02X}").expect("writing to a string succeeds"),
         }
     }
     uri
@@ -130,8 +131,8 @@ fn first_paragraph(markdown: &str) -> String {
     paragraph.trim().replace('\n', " ")
 }
 
-/// Markdown without its marks, for readers that show none.
-fn plain(markdown: &str) -> String {
+/// Returns Markdown without code fences and heading marks, for viewers without Markdown support.
+fn strip_markdown(markdown: &str) -> String {
     markdown
         .lines()
         .filter(|line| !line.starts_with("```"))

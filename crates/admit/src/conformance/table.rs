@@ -1,37 +1,37 @@
-//! The report for people: cells, which `cli` aligns and colours.
+//! Conformance report as table rows for people. `cli` aligns and colors them.
 
-use contract::text::shortened;
+use contract::text::shorten_line;
 use lint::Severity;
 
-use super::Report;
-use crate::State;
+use super::ConformanceReport;
+use crate::ToolStatus;
 
-/// A name that fills a terminal hides the rest of its line; a pointer is longer, and rightly so.
+/// Maximum length of a tool name, so that the rest of the line stays visible.
 const MAX_NAME: usize = 64;
-const MAX_PLACE: usize = 256;
+const MAX_POINTER: usize = 256;
 
-/// A line of the table: a finding, or that there is none. All text is safe to show.
+/// A row of the table: one finding, or a tool without findings. All text is safe to show.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Row {
+pub struct ReportRow {
     pub tool: String,
-    pub state: State,
+    pub state: ToolStatus,
     pub observed: bool,
-    /// None for a tool without findings.
+    /// `None` for a tool without findings.
     pub severity: Option<Severity>,
     pub rule: &'static str,
-    /// Where in the definition: `/inputSchema/properties/path`.
+    /// Location in the definition, for example `/inputSchema/properties/path`.
     pub place: String,
     pub message: String,
     pub remedy: String,
 }
 
-impl Report {
-    /// Rows in the order of the list, the worst of each tool first; findings below `least` are left out.
-    pub fn to_table(&self, least: Severity) -> Vec<Row> {
+impl ConformanceReport {
+    /// Returns rows in the order of the list, the worst of each tool first. Findings below `least` are omitted.
+    pub fn to_table(&self, least: Severity) -> Vec<ReportRow> {
         let mut rows = Vec::new();
         for tool in &self.tools {
-            let empty = Row {
-                tool: shown_name(&tool.name),
+            let empty = ReportRow {
+                tool: display_name(&tool.name),
                 state: tool.state,
                 observed: tool.observed,
                 severity: None,
@@ -42,10 +42,10 @@ impl Report {
             };
             let before = rows.len();
             rows.extend(tool.findings.iter().filter(|finding| finding.severity <= least).map(
-                |finding| Row {
+                |finding| ReportRow {
                     severity: Some(finding.severity),
                     rule: finding.rule,
-                    place: shown_place(&finding.path),
+                    place: display_pointer(&finding.path),
                     message: finding.message.clone(),
                     remedy: finding.remedy.clone(),
                     ..empty.clone()
@@ -59,10 +59,10 @@ impl Report {
     }
 }
 
-pub(crate) fn shown_name(name: &str) -> String {
-    shortened(name, MAX_NAME)
+pub(crate) fn display_name(name: &str) -> String {
+    shorten_line(name, MAX_NAME)
 }
 
-pub(crate) fn shown_place(path: &str) -> String {
-    shortened(path, MAX_PLACE)
+pub(crate) fn display_pointer(path: &str) -> String {
+    shorten_line(path, MAX_POINTER)
 }

@@ -1,4 +1,4 @@
-//! What values of one place have in common: their kinds, and for objects and arrays what is inside.
+//! The common shape of all values at one location: their JSON types, and the contents of objects and arrays.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -6,57 +6,59 @@ use std::sync::LazyLock;
 use contract::Schema;
 use serde_json::{Map, Value, json};
 
-/// Deeper values are accepted as they come; a schema that goes on for ever would not compile.
+/// Maximum depth of an inferred schema. Deeper values are accepted unchecked, because a deeper schema would not
+/// compile.
 pub(super) const MAX_DEPTH: usize = 24;
-/// More keys than this are data, not fields.
+/// An object type with more distinct keys counts as a map, not a record.
 const MAX_FIELDS: usize = 64;
 
-/// The union of all values seen at one place.
+/// The union of all values seen at one location.
 #[derive(Default)]
-pub(super) struct Shape {
+pub(super) struct ValueShape {
     null: bool,
     boolean: bool,
     whole: bool,
     fraction: bool,
-    string: Option<Format>,
-    pub(super) array: Option<Items>,
-    pub(super) object: Option<Fields>,
-    /// Not looked into: too deep.
+    string: Option<StringFormat>,
+    pub(super) array: Option<ArrayShape>,
+    pub(super) object: Option<ObjectShape>,
+    /// True if values were too deep to inspect.
     pub(super) cut: bool,
 }
 
 #[derive(Default)]
-pub(super) struct Items {
-    pub(super) of: Box<Shape>,
+pub(super) struct ArrayShape {
+    pub(super) items: Box<ValueShape>,
+    /// True if any array had an item.
     pub(super) any: bool,
 }
 
 #[derive(Default)]
-pub(super) struct Fields {
-    /// Objects seen.
+pub(super) struct ObjectShape {
+    /// Number of objects seen.
     pub(super) count: usize,
-    /// In the order in which they were first seen.
+    /// Field names in the order of first appearance.
     pub(super) names: Vec<String>,
-    by_name: HashMap<String, Field>,
-    /// Fields of the widest object.
+    by_name: HashMap<String, FieldShape>,
+    /// Number of fields of the widest object.
     most: usize,
 }
 
 #[derive(Default)]
-pub(super) struct Field {
+pub(super) struct FieldShape {
     pub(super) count: usize,
-    pub(super) shape: Shape,
+    pub(super) shape: ValueShape,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Format {
+enum StringFormat {
     DateTime,
     Uri,
     None,
 }
 
-impl Shape {
-    pub(super) fn take(&mut self, value: &Value, depth: usize) {
+impl ValueShape {
+    pub(super) fn add_value(&mut self, value: &Value, depth: usize) {
         if depth > MAX_DEPTH {
             self.cut = true;
             return;
@@ -64,43 +66,43 @@ impl Shape {
         match value {
             Value::Null => self.null = true,
             Value::Bool(_) => self.boolean = true,
-            // As JSON Schema has it: `1.0` is an integer.
+            // In JSON Schema, `1.0` is an integer.
             Value::Number(number) if number.is_f64() => {
                 let is_whole = number.as_f64().is_some_and(|float| float.fract() == 0.0);
                 if is_whole { self.whole = true } else { self.fraction = true }
             }
             Value::Number(_) => self.whole = true,
-            Value::String(text) => self.take_format(format_of(text)),
+            Value::String(text) => self.add_format(detect_format(text)),
             Value::Array(list) => {
                 let items = self.array.get_or_insert_default();
                 items.any |= !list.is_empty();
-                list.iter().for_each(|item| items.of.take(item, depth + 1));
+                list.iter().for_each(|item| items.items.add_value(item, depth + 1));
             }
-            Value::Object(map) => self.object.get_or_insert_default().take(map, depth),
+            Value::Object(map) => self.object.get_or_insert_default().add_object(map, depth),
         }
     }
 
-    /// A format that not every text has is none.
-    fn take_format(&mut self, format: Format) {
+    /// Records the format of a string. The result is [`StringFormat::None`] unless all strings share one format.
+    fn add_format(&mut self, format: StringFormat) {
         let differs = self.string.is_some_and(|old| old != format);
-        self.string = Some(if differs { Format::None } else { format });
+        self.string = Some(if differs { StringFormat::None } else { format });
     }
 
-    /// As if all values of the other had been seen here.
-    fn absorb(&mut self, other: &Self) {
+    /// Merges another shape, as if its values had been added to this one.
+    fn merge(&mut self, other: &Self) {
         self.null |= other.null;
         self.boolean |= other.boolean;
         self.whole |= other.whole;
         self.fraction |= other.fraction;
         self.cut |= other.cut;
-        other.string.into_iter().for_each(|format| self.take_format(format));
+        other.string.into_iter().for_each(|format| self.add_format(format));
         if let Some(theirs) = &other.array {
             let items = self.array.get_or_insert_default();
             items.any |= theirs.any;
-            items.of.absorb(&theirs.of);
+            items.items.merge(&theirs.items);
         }
         if let Some(theirs) = &other.object {
-            self.object.get_or_insert_default().absorb(theirs);
+            self.object.get_or_insert_default().merge(theirs);
         }
     }
 
@@ -112,35 +114,35 @@ impl Shape {
     }
 
     pub(super) fn is_only_null(&self) -> bool {
-        self.kinds() == ["null"]
+        self.json_types() == ["null"]
     }
 
-    pub(super) fn schema(&self) -> Value {
+    pub(super) fn to_schema(&self) -> Value {
         let mut schema = Map::new();
         if self.cut || self.is_empty() {
             return schema.into();
         }
-        let kinds = self.kinds();
+        let kinds = self.json_types();
         let kinds = match &kinds[..] {
             [kind] => json!(kind),
             kinds => json!(kinds),
         };
         schema.insert("type".into(), kinds);
         match self.string {
-            Some(Format::DateTime) => _ = schema.insert("format".into(), json!("date-time")),
-            Some(Format::Uri) => _ = schema.insert("format".into(), json!("uri")),
+            Some(StringFormat::DateTime) => _ = schema.insert("format".into(), json!("date-time")),
+            Some(StringFormat::Uri) => _ = schema.insert("format".into(), json!("uri")),
             _ => {}
         }
         if let Some(items) = self.array.as_ref().filter(|items| items.any) {
-            schema.insert("items".into(), items.of.schema());
+            schema.insert("items".into(), items.items.to_schema());
         }
         if let Some(fields) = &self.object {
-            fields.write(&mut schema);
+            fields.write_keywords(&mut schema);
         }
         schema.into()
     }
 
-    fn kinds(&self) -> Vec<&'static str> {
+    fn json_types(&self) -> Vec<&'static str> {
         let number = if self.fraction { "number" } else { "integer" };
         [
             (self.object.is_some(), "object"),
@@ -156,64 +158,64 @@ impl Shape {
     }
 }
 
-impl Fields {
-    fn take(&mut self, map: &Map<String, Value>, depth: usize) {
+impl ObjectShape {
+    fn add_object(&mut self, map: &Map<String, Value>, depth: usize) {
         self.count += 1;
         self.most = self.most.max(map.len());
         for (name, value) in map {
-            let field = self.field(name);
+            let field = self.field_mut(name);
             field.count += 1;
-            field.shape.take(value, depth + 1);
+            field.shape.add_value(value, depth + 1);
         }
     }
 
-    pub(super) fn fields(&self) -> impl Iterator<Item = (&str, &Field)> {
+    pub(super) fn fields(&self) -> impl Iterator<Item = (&str, &FieldShape)> {
         self.names.iter().map(|name| (name.as_str(), &self.by_name[name]))
     }
 
-    /// Keys that are data: many of them, unlike names, or other ones in every object.
+    /// Returns true if the keys are data: they are many, do not look like names, or differ in every object.
     pub(super) fn is_map(&self) -> bool {
-        let odd = self.names.iter().filter(|name| !is_name(name)).count();
+        let odd = self.names.iter().filter(|name| !is_field_name(name)).count();
         let always = self.by_name.values().any(|field| field.count == self.count);
         self.names.len() > MAX_FIELDS
             || 2 * odd > self.names.len()
             || (self.count > 1 && !always && self.names.len() > self.most)
     }
 
-    /// All values together, whatever their keys.
-    pub(super) fn values(&self) -> Shape {
-        let mut any = Shape::default();
-        self.by_name.values().for_each(|field| any.absorb(&field.shape));
+    /// Returns the merged shape of all values, regardless of key.
+    pub(super) fn merge_values(&self) -> ValueShape {
+        let mut any = ValueShape::default();
+        self.by_name.values().for_each(|field| any.merge(&field.shape));
         any
     }
 
-    fn absorb(&mut self, other: &Self) {
+    fn merge(&mut self, other: &Self) {
         self.count += other.count;
         self.most = self.most.max(other.most);
         for (name, theirs) in other.fields() {
-            let field = self.field(name);
+            let field = self.field_mut(name);
             field.count += theirs.count;
-            field.shape.absorb(&theirs.shape);
+            field.shape.merge(&theirs.shape);
         }
     }
 
-    fn field(&mut self, name: &str) -> &mut Field {
+    fn field_mut(&mut self, name: &str) -> &mut FieldShape {
         if !self.by_name.contains_key(name) {
             self.names.push(name.to_owned());
         }
         self.by_name.entry(name.to_owned()).or_default()
     }
 
-    fn write(&self, schema: &mut Map<String, Value>) {
+    fn write_keywords(&self, schema: &mut Map<String, Value>) {
         if self.names.is_empty() {
             return;
         }
         if self.is_map() {
-            schema.insert("additionalProperties".into(), self.values().schema());
+            schema.insert("additionalProperties".into(), self.merge_values().to_schema());
             return;
         }
         let properties: Map<String, Value> =
-            self.fields().map(|(name, field)| (name.to_owned(), field.shape.schema())).collect();
+            self.fields().map(|(name, field)| (name.to_owned(), field.shape.to_schema())).collect();
         let required: Vec<&str> = self
             .fields()
             .filter(|(_, field)| field.count == self.count)
@@ -227,29 +229,29 @@ impl Fields {
     }
 }
 
-fn is_name(key: &str) -> bool {
+fn is_field_name(key: &str) -> bool {
     key.len() <= 64
         && key.starts_with(|c: char| c.is_alphabetic() || matches!(c, '_' | '$' | '@'))
         && key.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '$' | '@'))
 }
 
-/// A format is claimed only where the validator that will enforce it agrees.
-fn format_of(text: &str) -> Format {
-    static DATE_TIME: LazyLock<Schema> = LazyLock::new(|| format_schema("date-time"));
-    static URI: LazyLock<Schema> = LazyLock::new(|| format_schema("uri"));
+/// Returns the format of a string, if the validator that enforces formats accepts it.
+fn detect_format(text: &str) -> StringFormat {
+    static DATE_TIME: LazyLock<Schema> = LazyLock::new(|| compile_format_schema("date-time"));
+    static URI: LazyLock<Schema> = LazyLock::new(|| compile_format_schema("uri"));
     let fits = |schema: &Schema| schema.is_valid(&Value::from(text));
     let is_web = text.starts_with("http://") || text.starts_with("https://");
     if text.len() > 2_000 {
-        Format::None
+        StringFormat::None
     } else if text.starts_with(|c: char| c.is_ascii_digit()) && fits(&DATE_TIME) {
-        Format::DateTime
+        StringFormat::DateTime
     } else if is_web && fits(&URI) {
-        Format::Uri
+        StringFormat::Uri
     } else {
-        Format::None
+        StringFormat::None
     }
 }
 
-fn format_schema(format: &str) -> Schema {
+fn compile_format_schema(format: &str) -> Schema {
     Schema::compile(json!({"format": format})).expect("a schema of one known format compiles")
 }

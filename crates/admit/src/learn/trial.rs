@@ -3,14 +3,14 @@
 use contract::SideEffects;
 use serde_json::{Map, Value};
 
-use crate::{Admission, Judged, State};
+use crate::{Admission, ToolAdmission, ToolStatus};
 
 /// Maximum examples that are called for one tool.
 const MAX_EXAMPLES: usize = 8;
 /// Rules that no overlay can satisfy: there is no contract to learn.
-const HOPELESS: [&str; 4] = ["A001", "A002", "C002", "C003"];
-/// Rules about text that hides characters or gives orders to a model.
-const SUSPECT: [&str; 3] = ["C022", "C023", "C024"];
+const UNLEARNABLE_RULES: [&str; 4] = ["A001", "A002", "C002", "C003"];
+/// Rules about text that hides characters or instructs the model.
+const SUSPECT_TEXT_RULES: [&str; 3] = ["C022", "C023", "C024"];
 
 /// A call of one tool, by the server's own name for it.
 #[derive(Clone, Debug, PartialEq)]
@@ -31,25 +31,25 @@ pub enum TrialScope<'a> {
 }
 
 /// Returns true if the tool was refused for something that an overlay can supply.
-pub fn lacks_contract(tool: &Judged) -> bool {
-    let is_hopeless = tool.reasons.iter().any(|reason| HOPELESS.contains(&reason.rule));
-    tool.state == State::Refused && !is_hopeless
+pub fn lacks_contract(tool: &ToolAdmission) -> bool {
+    let is_hopeless = tool.reasons.iter().any(|reason| UNLEARNABLE_RULES.contains(&reason.rule));
+    tool.state == ToolStatus::Refused && !is_hopeless
 }
 
 /// Returns true if the tool may be called without asking a person.
 ///
 /// It must declare that it has no side effects and be admitted, if only under [`crate::Mode::Observe`]. A tool that
 /// changed since it was pinned, or whose text is suspect, is called by a person or not at all.
-pub fn may_call_unasked(tool: &Judged) -> bool {
+pub fn may_call_unasked(tool: &ToolAdmission) -> bool {
     let constraints = tool.definition.constraints.as_ref();
     let only_reads = constraints.is_some_and(|limits| limits.side_effects == SideEffects::None);
-    let is_suspect = tool.reasons.iter().any(|reason| SUSPECT.contains(&reason.rule));
-    only_reads && tool.runs() && tool.state != State::Quarantined && !is_suspect
+    let is_suspect = tool.reasons.iter().any(|reason| SUSPECT_TEXT_RULES.contains(&reason.rule));
+    only_reads && tool.can_run() && tool.state != ToolStatus::Quarantined && !is_suspect
 }
 
 /// Returns the calls that may be made without asking a person, in the order of the list.
 pub fn plan_trial_calls(admission: &Admission, scope: TrialScope<'_>) -> Vec<TrialCall> {
-    let is_in_scope = |tool: &&Judged| match scope {
+    let is_in_scope = |tool: &&ToolAdmission| match scope {
         TrialScope::LackingContract => lacks_contract(tool),
         TrialScope::Named(names) => names.contains(&tool.name),
         TrialScope::None => false,
@@ -64,7 +64,7 @@ pub fn plan_trial_calls(admission: &Admission, scope: TrialScope<'_>) -> Vec<Tri
 }
 
 /// Returns the examples of the author and the operator; without any, empty arguments if nothing is required.
-fn example_inputs(tool: &Judged) -> Vec<Map<String, Value>> {
+fn example_inputs(tool: &ToolAdmission) -> Vec<Map<String, Value>> {
     let schema = tool.definition.input_schema.as_ref();
     let of_schema = schema.and_then(|schema| schema.get("examples")).and_then(Value::as_array);
     let given = tool.definition.examples.iter().map(|example| &example.input);

@@ -1,46 +1,48 @@
-//! An overlay laid over a definition.
+//! Applies an overlay to a definition.
 
-use contract::Definition;
+use contract::ToolDefinition;
 use serde_json::{Map, Value, json};
 
 use super::{Overlay, ResultMode};
-use crate::change::schema::relate;
+use crate::change::schema::compare_schemas;
 use crate::limits;
-use crate::reason::{Found, Id};
+use crate::reason::{AdmissionFinding, AdmissionRuleId};
 
-/// A definition with the operator's word in it.
-pub(crate) struct Effective {
-    pub(crate) definition: Definition,
-    /// What the linter judges annotations by: the server's own hints, not those that follow from the constraints.
+/// A definition with its overlay and constraints applied.
+pub(crate) struct EffectiveDefinition {
+    pub(crate) definition: ToolDefinition,
+    /// Hints for the linter: the server's own, not those derived from the constraints.
     pub(crate) hints: Option<Map<String, Value>>,
 }
 
-pub(crate) fn apply(
-    mut definition: Definition,
+/// Returns the definition with constraints, and with the overlay if there is one. `digest` is that of the server's
+/// entry.
+pub(crate) fn apply_overlay(
+    mut definition: ToolDefinition,
     overlay: Option<&Overlay>,
     digest: &str,
-    found: &mut Vec<Found>,
-) -> Effective {
+    found: &mut Vec<AdmissionFinding>,
+) -> EffectiveDefinition {
     let had_hints = definition.annotations.is_some();
-    let (constraints, hints) = limits::effective(
+    let (constraints, hints) = limits::resolve_constraints(
         definition.annotations.as_ref(),
         overlay.and_then(|overlay| overlay.constraints.as_ref()),
         overlay.and_then(|overlay| overlay.annotations.as_ref()),
     );
-    definition.annotations = Some(limits::annotations(&constraints, &hints));
+    definition.annotations = Some(limits::build_annotations(&constraints, &hints));
     definition.constraints = Some(constraints);
     if let Some(overlay) = overlay {
         check_made_for(overlay, digest, found);
-        put(overlay, &mut definition, found);
+        replace_fields(overlay, &mut definition, found);
     }
     let hints = (had_hints || !hints.is_empty()).then_some(hints);
-    Effective { definition, hints }
+    EffectiveDefinition { definition, hints }
 }
 
-fn check_made_for(overlay: &Overlay, digest: &str, found: &mut Vec<Found>) {
+fn check_made_for(overlay: &Overlay, digest: &str, found: &mut Vec<AdmissionFinding>) {
     if let Some(made_for) = overlay.made_for.as_deref().filter(|made_for| *made_for != digest) {
-        found.push(Found::new(
-            Id::OverlayForOther,
+        found.push(AdmissionFinding::new(
+            AdmissionRuleId::OverlayForOther,
             "",
             format!(
                 "the overlay was written for another definition ({made_for}); the server's is {digest}"
@@ -49,7 +51,11 @@ fn check_made_for(overlay: &Overlay, digest: &str, found: &mut Vec<Found>) {
     }
 }
 
-fn put(overlay: &Overlay, definition: &mut Definition, found: &mut Vec<Found>) {
+fn replace_fields(
+    overlay: &Overlay,
+    definition: &mut ToolDefinition,
+    found: &mut Vec<AdmissionFinding>,
+) {
     if let Some(title) = &overlay.title {
         definition.title = Some(title.clone());
     }
@@ -67,60 +73,62 @@ fn put(overlay: &Overlay, definition: &mut Definition, found: &mut Vec<Found>) {
     } else if overlay.result == ResultMode::Text && definition.output_schema.is_none() {
         definition.output_schema = Some(text_schema());
     }
-    for (place, text) in &overlay.parameters {
+    for (parameter, text) in &overlay.parameters {
         let schema = definition.input_schema.as_mut();
-        if !schema.is_some_and(|schema| describe(schema, place, text)) {
-            found.push(Found::new(
-                Id::OverlayUnknownParameter,
+        if !schema.is_some_and(|schema| set_description(schema, parameter, text)) {
+            found.push(AdmissionFinding::new(
+                AdmissionRuleId::OverlayUnknownParameter,
                 "/inputSchema",
-                format!("the overlay describes `{place}`, which the input schema does not declare"),
+                format!(
+                    "the overlay describes `{parameter}`, which the input schema does not declare"
+                ),
             ));
         }
     }
     definition.examples.extend(overlay.examples.iter().cloned());
 }
 
-/// What `"result": "text"` makes of every answer.
+/// Returns the output schema of answers converted by `"result": "text"`.
 pub(crate) fn text_schema() -> Value {
     json!({
         "type": "object",
-        "properties": {"text": {"type": "string", "description": "What the tool answered"}},
+        "properties": {"text": {"type": "string", "description": "Text of the answer"}},
         "required": ["text"],
         "additionalProperties": false,
     })
 }
 
-fn check_not_wider(theirs: &Value, ours: &Value, found: &mut Vec<Found>) {
-    let delta = relate(theirs, ours);
+fn check_not_wider(theirs: &Value, ours: &Value, found: &mut Vec<AdmissionFinding>) {
+    let delta = compare_schemas(theirs, ours);
     if delta.widened || delta.added_to_closed {
-        found.push(Found::new(
-            Id::OverlayWiderInput,
+        found.push(AdmissionFinding::new(
+            AdmissionRuleId::OverlayWiderInput,
             "/inputSchema",
-            "the overlay's `inputSchema` accepts arguments that the server's refuses",
+            "the overlay's `inputSchema` accepts arguments that the server's rejects",
         ));
     } else if delta.unknown {
-        found.push(Found::new(
-            Id::OverlayOtherInput,
+        found.push(AdmissionFinding::new(
+            AdmissionRuleId::OverlayOtherInput,
             "/inputSchema",
             "the overlay's `inputSchema` is too different from the server's to compare",
         ));
     }
 }
 
-/// Writes a description; false if nothing is declared at that place.
-fn describe(schema: &mut Value, place: &str, text: &str) -> bool {
-    let target = if place.starts_with('/') {
-        schema.pointer_mut(place)
+/// Sets the description of a parameter. Returns false if the schema does not declare it.
+fn set_description(schema: &mut Value, parameter: &str, text: &str) -> bool {
+    let target = if parameter.starts_with('/') {
+        schema.pointer_mut(parameter)
     } else {
-        schema.get_mut("properties").and_then(|properties| properties.get_mut(place))
+        schema.get_mut("properties").and_then(|properties| properties.get_mut(parameter))
     };
     match target {
         Some(Value::Object(map)) => {
             map.insert("description".into(), text.into());
             true
         }
-        Some(place @ Value::Bool(true)) => {
-            *place = json!({"description": text});
+        Some(target @ Value::Bool(true)) => {
+            *target = json!({"description": text});
             true
         }
         _ => false,

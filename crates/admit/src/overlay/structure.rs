@@ -1,14 +1,14 @@
-//! An answer of MCP content blocks as the structured value that an output schema can be held against.
+//! Converts MCP content blocks into a structured value that an output schema can validate.
 
 use serde_json::{Value, json};
 
 use super::ResultMode;
 
-/// Applies an overlay's `result` to an answer: its `content` blocks and its `structuredContent`.
+/// Applies an overlay's `result` to an answer, given as its `content` blocks and its `structuredContent`.
 ///
-/// A server that answers with structured content is taken at its word whatever the mode. Errors are fragments that name
-/// what is missing, never what the answer held.
-pub fn structure(
+/// Returns `structuredContent` unchanged if the server sent it, whatever the mode. Errors are message fragments that
+/// never contain the answer's content.
+pub fn structure_answer(
     mode: ResultMode,
     content: &[Value],
     structured: Option<&Value>,
@@ -16,7 +16,7 @@ pub fn structure(
     if let Some(structured) = structured {
         return Ok(structured.clone());
     }
-    let texts: Vec<&str> = content.iter().filter_map(text_of).collect();
+    let texts: Vec<&str> = content.iter().filter_map(block_text).collect();
     match mode {
         ResultMode::Structured => Err("the answer has no structuredContent".into()),
         ResultMode::Text if texts.is_empty() && !content.is_empty() => {
@@ -26,19 +26,19 @@ pub fn structure(
         ResultMode::Json => {
             let [text] = texts[..] else {
                 return Err(format!(
-                    "the answer has {} text blocks, and only a single one can be read as JSON",
+                    "the answer has {} text blocks, expected exactly one with JSON",
                     texts.len()
                 ));
             };
             serde_json::from_str(text).map_err(|error| {
                 let (line, column) = (error.line(), error.column());
-                format!("the answer's text is not JSON (line {line}, column {column})")
+                format!("the answer's text is invalid JSON at line {line}, column {column}")
             })
         }
     }
 }
 
-fn text_of(block: &Value) -> Option<&str> {
+fn block_text(block: &Value) -> Option<&str> {
     (block.get("type")? == "text").then(|| block.get("text")?.as_str()).flatten()
 }
 
@@ -46,32 +46,36 @@ fn text_of(block: &Value) -> Option<&str> {
 mod tests {
     use super::*;
 
-    fn check(mode: ResultMode, content: Value, expected: Result<Value, &str>) {
+    fn check_structure(mode: ResultMode, content: Value, expected: Result<Value, &str>) {
         let content = content.as_array().expect("blocks");
-        assert_eq!(structure(mode, content, None), expected.map_err(str::to_owned), "{content:?}");
+        assert_eq!(
+            structure_answer(mode, content, None),
+            expected.map_err(str::to_owned),
+            "{content:?}"
+        );
     }
 
     #[test]
-    fn texts_become_structured() {
+    fn converts_text_blocks_by_result_mode() {
         use ResultMode::{Json, Structured, Text};
         let text = |text: &str| json!({"type": "text", "text": text});
         let image = json!({"type": "image", "data": "", "mimeType": "image/png"});
-        check(Structured, json!([text("a")]), Err("the answer has no structuredContent"));
-        check(Text, json!([text("a"), image, text("b")]), Ok(json!({"text": "a\nb"})));
-        check(Text, json!([]), Ok(json!({"text": ""})));
-        check(Text, json!([image]), Err("the answer has no text block"));
-        check(Json, json!([text("{\"n\": 1}")]), Ok(json!({"n": 1})));
-        check(
+        check_structure(Structured, json!([text("a")]), Err("the answer has no structuredContent"));
+        check_structure(Text, json!([text("a"), image, text("b")]), Ok(json!({"text": "a\nb"})));
+        check_structure(Text, json!([]), Ok(json!({"text": ""})));
+        check_structure(Text, json!([image]), Err("the answer has no text block"));
+        check_structure(Json, json!([text("{\"n\": 1}")]), Ok(json!({"n": 1})));
+        check_structure(
             Json,
             json!([text("{secret")]),
-            Err("the answer's text is not JSON (line 1, column 2)"),
+            Err("the answer's text is invalid JSON at line 1, column 2"),
         );
-        check(
+        check_structure(
             Json,
             json!([text("1"), text("2")]),
-            Err("the answer has 2 text blocks, and only a single one can be read as JSON"),
+            Err("the answer has 2 text blocks, expected exactly one with JSON"),
         );
         let structured = json!({"x": 1});
-        assert_eq!(structure(Text, &[text("a")], Some(&structured)), Ok(structured));
+        assert_eq!(structure_answer(Text, &[text("a")], Some(&structured)), Ok(structured));
     }
 }

@@ -1,47 +1,49 @@
-//! How pins change: by what admission let in, and by what a person accepts. In no other way.
+//! Updates pins from an admission or from a person's acceptance. Pins change in no other way.
 
 use std::collections::{BTreeMap, HashSet};
 
 use jiff::{RoundMode, Timestamp, TimestampRound, Unit};
 use serde::Serialize;
 
-use super::{Baseline, Pending, Pin, PinState, Pins};
-use crate::{Admission, ChangeClass, Judged, State};
+use super::{PendingDefinition, PinBaseline, PinSet, PinState, ToolPin};
+use crate::{Admission, ChangeClass, ToolAdmission, ToolStatus};
 
-/// Blocked definitions that are kept of one tool.
+/// Maximum blocked definitions kept per tool.
 const MAX_BLOCKED: usize = 4;
 
-/// A definition that a person let in.
+/// A definition that a person accepted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Accepted {
+pub struct AcceptedDefinition {
     pub upstream: String,
     pub tool: String,
-    /// What it replaces, if anything was admitted before.
+    /// Digest of the replaced baseline, if there was one.
     pub from: Option<String>,
+    /// Digest of the accepted definition.
     pub to: String,
     pub class: Vec<ChangeClass>,
 }
 
-impl Pins {
-    /// The pins after this list; `None` if they stay the same.
+impl PinSet {
+    /// Returns the pins updated by an admission, or `None` if they are unchanged.
     ///
-    /// What was admitted becomes the baseline. What was quarantined is kept as pending beside it, so that a person can
-    /// accept exactly what was seen; taken back, it waits no more but is remembered. A tool that is gone keeps its baseline; one that is refused or left out by the
-    /// operator is there, and changes nothing.
+    /// An admitted definition becomes the baseline. A quarantined one is recorded as pending, so that a person can
+    /// accept exactly the definition that was seen; if the server reverts it, it moves to the blocked ones. A removed
+    /// tool keeps its baseline. Tools that are refused or not allowed count as present, and their baseline is
+    /// unchanged.
     #[must_use]
     pub fn update(&self, admission: &Admission, now: Timestamp) -> Option<Self> {
-        let now = to_the_second(now);
+        let now = truncate_to_seconds(now);
         let mut pins = self.clone();
         let tools = &mut pins.upstreams.entry(admission.upstream.clone()).or_default().tools;
         let mut offered = HashSet::new();
         for tool in &admission.tools {
             offered.insert(tool.name.as_str());
             match tool.state {
-                State::Ready | State::Overlaid => admit(tools, tool, now),
-                State::Quarantined => hold(tools, tool, now),
-                // The offer that waited is made no more.
-                State::Refused => withdraw(tools, &tool.name),
-                State::NotAllowed => {}
+                ToolStatus::Ready | ToolStatus::Overlaid => pin_admitted(tools, tool, now),
+                ToolStatus::Quarantined => pin_pending(tools, tool, now),
+                // The pending definition is no longer offered.
+                ToolStatus::Refused => withdraw_pending(tools, &tool.name),
+                ToolStatus::NotAllowed => {}
             }
         }
         for (name, pin) in tools.iter_mut() {
@@ -52,16 +54,22 @@ impl Pins {
         (pins != *self).then_some(pins)
     }
 
-    /// Makes what is pending the baseline: of one tool, or of all tools of the upstream.
-    pub fn accept(&mut self, upstream: &str, tool: Option<&str>, now: Timestamp) -> Vec<Accepted> {
-        let now = to_the_second(now);
+    /// Makes pending definitions the baseline, for one tool or for all tools of the upstream. Returns what was
+    /// accepted.
+    pub fn accept_pending(
+        &mut self,
+        upstream: &str,
+        tool: Option<&str>,
+        now: Timestamp,
+    ) -> Vec<AcceptedDefinition> {
+        let now = truncate_to_seconds(now);
         let Some(pins) = self.upstreams.get_mut(upstream) else { return Vec::new() };
         let chosen =
             pins.tools.iter_mut().filter(|(name, _)| tool.is_none_or(|tool| tool == name.as_str()));
         let mut accepted = Vec::new();
         for (name, pin) in chosen {
             let Some(pending) = pin.pending.take() else { continue };
-            accepted.push(Accepted {
+            accepted.push(AcceptedDefinition {
                 upstream: upstream.to_owned(),
                 tool: name.clone(),
                 from: pin.baseline.as_ref().map(|baseline| baseline.digest.clone()),
@@ -72,7 +80,7 @@ impl Pins {
                 pin.state = PinState::Admitted;
             }
             pin.blocked.retain(|blocked| blocked.digest != pending.digest);
-            pin.baseline = Some(Baseline {
+            pin.baseline = Some(PinBaseline {
                 digest: pending.digest,
                 admitted: now,
                 definition: pending.definition,
@@ -82,13 +90,13 @@ impl Pins {
     }
 }
 
-fn admit(tools: &mut BTreeMap<String, Pin>, tool: &Judged, now: Timestamp) {
-    let baseline = || Baseline {
+fn pin_admitted(tools: &mut BTreeMap<String, ToolPin>, tool: &ToolAdmission, now: Timestamp) {
+    let baseline = || PinBaseline {
         digest: tool.digest.clone(),
         admitted: now,
         definition: (*tool.upstream).clone(),
     };
-    let pin = tools.entry(tool.name.clone()).or_insert_with(|| Pin {
+    let pin = tools.entry(tool.name.clone()).or_insert_with(|| ToolPin {
         state: PinState::Admitted,
         baseline: Some(baseline()),
         overlay: None,
@@ -100,12 +108,12 @@ fn admit(tools: &mut BTreeMap<String, Pin>, tool: &Judged, now: Timestamp) {
     }
     pin.state = PinState::Admitted;
     pin.overlay.clone_from(&tool.overlay);
-    pin.take_back();
+    pin.block_pending();
     pin.blocked.retain(|blocked| blocked.digest != tool.digest);
 }
 
-fn hold(tools: &mut BTreeMap<String, Pin>, tool: &Judged, now: Timestamp) {
-    let pin = tools.entry(tool.name.clone()).or_insert_with(|| Pin {
+fn pin_pending(tools: &mut BTreeMap<String, ToolPin>, tool: &ToolAdmission, now: Timestamp) {
+    let pin = tools.entry(tool.name.clone()).or_insert_with(|| ToolPin {
         state: PinState::New,
         baseline: None,
         overlay: None,
@@ -118,8 +126,8 @@ fn hold(tools: &mut BTreeMap<String, Pin>, tool: &Judged, now: Timestamp) {
     if pin.pending.as_ref().is_some_and(|pending| pending.digest == tool.digest) {
         return;
     }
-    pin.take_back();
-    pin.pending = Some(Pending {
+    pin.block_pending();
+    pin.pending = Some(PendingDefinition {
         digest: tool.digest.clone(),
         class: tool.change.iter().flat_map(|change| change.classes.iter().copied()).collect(),
         seen: now,
@@ -127,17 +135,17 @@ fn hold(tools: &mut BTreeMap<String, Pin>, tool: &Judged, now: Timestamp) {
     });
 }
 
-fn withdraw(tools: &mut BTreeMap<String, Pin>, name: &str) {
-    // A tool that was never admitted keeps its place, or it would come back unseen.
+fn withdraw_pending(tools: &mut BTreeMap<String, ToolPin>, name: &str) {
+    // A tool that was never admitted keeps its pending definition, or it could reappear unnoticed.
     if let Some(pin) = tools.get_mut(name).filter(|pin| pin.baseline.is_some()) {
-        pin.take_back();
+        pin.block_pending();
         pin.state = PinState::Admitted;
     }
 }
 
-impl Pin {
-    /// What waits is offered no more; that it was is remembered.
-    fn take_back(&mut self) {
+impl ToolPin {
+    /// Moves the pending definition, which is no longer offered, to the blocked ones.
+    fn block_pending(&mut self) {
         let Some(pending) = self.pending.take() else { return };
         self.blocked.retain(|blocked| blocked.digest != pending.digest);
         self.blocked.push(pending);
@@ -146,7 +154,7 @@ impl Pin {
     }
 }
 
-/// A lock is read by people; fractions of seconds only make it longer.
-fn to_the_second(time: Timestamp) -> Timestamp {
+/// Truncates a time to whole seconds, to keep the lock file readable.
+fn truncate_to_seconds(time: Timestamp) -> Timestamp {
     time.round(TimestampRound::new().smallest(Unit::Second).mode(RoundMode::Trunc)).unwrap_or(time)
 }

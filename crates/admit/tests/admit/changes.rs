@@ -1,19 +1,20 @@
-//! What a change means: a table of changes with their classes, and the laws they keep.
+//! Tests the classification of changes: a table of changes with their classes, and general properties.
 
-use admit::{Change, ChangeClass, classify};
+use admit::{ChangeClass, ToolDefinitionChange, classify_change};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::{clean, with};
+use crate::{clean_tool, with_value};
 
-/// A change of the clean tool at a pointer, with its classes.
-fn classes(pointer: &str, value: Value) -> String {
-    let change = classify(&clean("read"), &with(clean("read"), pointer, value));
+/// Returns the classes of changing the clean tool at a pointer.
+fn classify_at(pointer: &str, value: Value) -> String {
+    let change =
+        classify_change(&clean_tool("read"), &with_value(clean_tool("read"), pointer, value));
     change.map_or_else(|| "none".into(), |change| change.summary())
 }
 
 #[test]
-fn classes_of_changes() {
+fn classifies_changes() {
     let string = || json!({"type": "string"});
     let table = [
         ("/title", json!("Other")),
@@ -61,52 +62,61 @@ fn classes_of_changes() {
         .into_iter()
         .map(|(pointer, value)| {
             let shown = contract::text::one_line(&value.to_string());
-            format!("{pointer} = {shown}: {}", classes(pointer, value))
+            format!("{pointer} = {shown}: {}", classify_at(pointer, value))
         })
         .collect();
     insta::assert_snapshot!(lines.join("\n"));
-    assert_eq!(classes("/title", json!("Read a file")), "none");
+    assert_eq!(classify_at("/title", json!("Read a file")), "none");
 }
 
 #[test]
-fn a_new_required_parameter_breaks_and_an_optional_one_adds() {
-    let mut new = clean("read");
+fn new_required_parameter_is_breaking_and_optional_one_additive() {
+    let mut new = clean_tool("read");
     new["inputSchema"]["properties"]["mode"] = json!({"type": "string"});
-    assert_eq!(classify(&clean("read"), &new).unwrap().classes, [ChangeClass::Additive]);
+    assert_eq!(
+        classify_change(&clean_tool("read"), &new).unwrap().classes,
+        [ChangeClass::Additive]
+    );
     new["inputSchema"]["required"] = json!(["path", "mode"]);
     assert_eq!(
-        classify(&clean("read"), &new).unwrap().classes,
+        classify_change(&clean_tool("read"), &new).unwrap().classes,
         [ChangeClass::Additive, ChangeClass::Breaking]
     );
 }
 
 #[test]
-fn the_diff_shows_what_a_reader_would_not_see() {
-    let mut new = with(clean("read"), "/description", json!("Reads\u{202e}\u{e0041} it.\u{1b}[2K"));
+fn diff_makes_hidden_characters_visible() {
+    let mut new = with_value(
+        clean_tool("read"),
+        "/description",
+        json!("Reads\u{202e}\u{e0041} it.\u{1b}[2K"),
+    );
     new["inputSchema"]["properties"]["limit"] = json!({"type": "integer"});
-    insta::assert_snapshot!(classify(&clean("read"), &new).unwrap().diff);
+    insta::assert_snapshot!(classify_change(&clean_tool("read"), &new).unwrap().diff);
 }
 
 #[test]
-fn padding_does_not_hide_what_changed() {
+fn padding_does_not_hide_changes() {
     let padding = |seed: usize, count: usize| -> Value {
         let fields = (0..count).map(|n| (format!("{seed}-{n}"), json!({"of": [n, seed]})));
         fields.collect::<serde_json::Map<_, _>>().into()
     };
-    let padded = |seed| with(clean("read"), "/_meta", padding(seed, 2_000));
+    let padded = |seed| with_value(clean_tool("read"), "/_meta", padding(seed, 2_000));
     let hide = |tool| {
-        let tool = with(tool, "/description", json!("Reads a file, and something else."));
-        let tool = with(tool, "/inputSchema/properties/path/description", json!("A path\u{200b}"));
-        let tool = with(tool, "/inputSchema/properties/a~b\n", json!({"type": "string"}));
-        with(tool, "/outputSchema/properties/size/minimum", Value::Null)
+        let tool = with_value(tool, "/description", json!("Reads a file, and something else."));
+        let tool =
+            with_value(tool, "/inputSchema/properties/path/description", json!("A path\u{200b}"));
+        let tool = with_value(tool, "/inputSchema/properties/a~b\n", json!({"type": "string"}));
+        with_value(tool, "/outputSchema/properties/size/minimum", Value::Null)
     };
-    // In what was there before, in what comes, and in fields of its own.
-    let same = classify(&padded(1), &hide(padded(1))).unwrap();
-    let other = classify(&padded(1), &hide(padded(2))).unwrap();
-    let mut fields = hide(clean("read"));
+    // Padding in the old definition, in the new one, and in separate fields.
+    let same = classify_change(&padded(1), &hide(padded(1))).unwrap();
+    let other = classify_change(&padded(1), &hide(padded(2))).unwrap();
+    let mut fields = hide(clean_tool("read"));
     fields.as_object_mut().unwrap().extend(padding(3, 2_000).as_object().unwrap().clone());
-    let fields = classify(&clean("read"), &fields).unwrap();
-    let show = |change: &Change| change.diff.lines().take(20).collect::<Vec<_>>().join("\n");
+    let fields = classify_change(&clean_tool("read"), &fields).unwrap();
+    let show =
+        |change: &ToolDefinitionChange| change.diff.lines().take(20).collect::<Vec<_>>().join("\n");
     insta::assert_snapshot!([&same, &other, &fields].map(show).join("\n\n"));
     for change in [same, other, fields] {
         assert!(change.diff.lines().count() < 1_000, "{}", change.diff.len());
@@ -115,17 +125,17 @@ fn padding_does_not_hide_what_changed() {
 }
 
 #[test]
-fn lines_that_all_differ_are_not_laid_side_by_side() {
+fn skips_line_diff_when_every_line_differs() {
     let list =
         |seed: usize| -> Value { (0..2_000).map(|n| n * 2 + seed).collect::<Vec<_>>().into() };
-    let old = with(clean("read"), "/inputSchema/properties/path/enum", list(0));
-    let new = with(clean("read"), "/inputSchema/properties/path/enum", list(1));
-    let diff = classify(&old, &new).unwrap().diff;
+    let old = with_value(clean_tool("read"), "/inputSchema/properties/path/enum", list(0));
+    let new = with_value(clean_tool("read"), "/inputSchema/properties/path/enum", list(1));
+    let diff = classify_change(&old, &new).unwrap().diff;
     assert!(diff.starts_with("(too long"), "{diff}");
-    // As many lines, but few that changed.
+    // Equally many lines, but few of them changed.
     let mut new = old.clone();
     new["inputSchema"]["properties"]["path"]["enum"][1000] = json!(1);
-    insta::assert_snapshot!(classify(&old, &new).unwrap().diff);
+    insta::assert_snapshot!(classify_change(&old, &new).unwrap().diff);
 }
 
 /// Small schemas with the keywords that are compared.
@@ -162,7 +172,7 @@ fn any_schema() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Values that tell such schemas apart.
+/// Values that distinguish such schemas.
 fn any_value() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
@@ -184,7 +194,7 @@ fn any_value() -> impl Strategy<Value = Value> {
     })
 }
 
-fn tool(input: &Value, output: &Value) -> Value {
+fn tool_with_schemas(input: &Value, output: &Value) -> Value {
     json!({"name": "t", "description": "Does it.", "inputSchema": input, "outputSchema": output})
 }
 
@@ -192,22 +202,22 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(512))]
 
     #[test]
-    fn every_difference_has_a_class_and_sameness_none(old in any_schema(), new in any_schema()) {
-        prop_assert!(classify(&tool(&old, &new), &tool(&old, &new)).is_none());
-        let change = classify(&tool(&old, &old), &tool(&new, &old));
+    fn every_difference_has_a_class(old in any_schema(), new in any_schema()) {
+        prop_assert!(classify_change(&tool_with_schemas(&old, &new), &tool_with_schemas(&old, &new)).is_none());
+        let change = classify_change(&tool_with_schemas(&old, &old), &tool_with_schemas(&new, &old));
         prop_assert_eq!(change.is_none(), old == new);
         if let Some(change) = change {
             prop_assert!(!change.classes.is_empty() && !change.diff.is_empty());
         }
     }
 
-    /// What was accepted is refused only by a breaking change. Keys that were not declared before are left out: an
-    /// optional parameter that comes in gives a meaning to a key that was ignored.
+    /// Only a breaking change rejects a value that was accepted. Newly declared properties are exempt: a new optional
+    /// parameter gives meaning to a key that was ignored before.
     #[test]
-    fn only_a_breaking_change_refuses_what_was_accepted(
+    fn only_breaking_change_rejects_accepted_value(
         old in any_schema(), new in any_schema(), value in any_value()
     ) {
-        let change = classify(&tool(&old, &json!({})), &tool(&new, &json!({})));
+        let change = classify_change(&tool_with_schemas(&old, &json!({})), &tool_with_schemas(&new, &json!({})));
         let classes = change.map(|change| change.classes).unwrap_or_default();
         let is_valid = |schema: &Value| contract::Schema::compile(schema.clone()).unwrap().is_valid(&value);
         if is_valid(&old) && !is_valid(&new) && !classes.contains(&ChangeClass::Breaking) {
@@ -217,7 +227,7 @@ proptest! {
     }
 }
 
-/// Somewhere the new schema declares a property that the old one does not.
+/// Returns true if the new schema declares a property that the old one does not.
 fn declares_more(old: &Value, new: &Value) -> bool {
     fn names(schema: &Value, found: &mut Vec<String>) {
         match schema {

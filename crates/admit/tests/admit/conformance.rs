@@ -1,14 +1,14 @@
-//! Reports at their boundary: a list of tools in, cells, JSON, SARIF and drafts out.
+//! Tests conformance reports: a list of tools in; table rows, JSON, SARIF and drafts out.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use admit::conformance::{Report, ServerId, fix_overlays};
-use admit::{Overlay, Pins, Policy, State, Upstream, admit};
+use admit::conformance::{ConformanceReport, ServerId, fix_overlays};
+use admit::{AdmissionPolicy, Overlay, PinSet, ToolStatus, UpstreamIdentity, admit_tools};
 use lint::Severity;
 use serde_json::{Value, json};
 
-fn server() -> ServerId {
+fn weather_server() -> ServerId {
     ServerId {
         name: "weather".into(),
         version: "1.2.0".into(),
@@ -17,7 +17,7 @@ fn server() -> ServerId {
     }
 }
 
-fn tools() -> Vec<Value> {
+fn weather_tools() -> Vec<Value> {
     vec![
         json!({
             "name": "now", "title": "Now", "description": "Gives the weather of a place.",
@@ -55,14 +55,14 @@ fn tools() -> Vec<Value> {
     ]
 }
 
-fn report() -> Report {
-    Report::new(server(), &tools())
+fn weather_report() -> ConformanceReport {
+    ConformanceReport::new(weather_server(), &weather_tools())
 }
 
 #[test]
-fn cells_for_people() {
+fn renders_table_rows() {
     let mut text = String::new();
-    for row in report().to_table(Severity::Warning) {
+    for row in weather_report().to_table(Severity::Warning) {
         let severity = row.severity.map(|severity| severity.to_string()).unwrap_or_default();
         writeln!(
             text,
@@ -81,28 +81,29 @@ fn cells_for_people() {
 }
 
 #[test]
-fn json_for_programs() {
-    let report = report();
+fn renders_json() {
+    let report = weather_report();
     insta::assert_json_snapshot!(report.to_json());
-    assert_eq!(report.worst(), Some(Severity::Error));
-    let good = Report::new(server(), &tools()[..1]);
-    assert_eq!(good.worst(), None);
-    assert_eq!(good.states(), BTreeMap::from([(State::Ready, 1)]));
+    assert_eq!(report.worst_severity(), Some(Severity::Error));
+    let good = ConformanceReport::new(weather_server(), &weather_tools()[..1]);
+    assert_eq!(good.worst_severity(), None);
+    assert_eq!(good.count_by_status(), BTreeMap::from([(ToolStatus::Ready, 1)]));
 }
 
 #[test]
-fn sarif_for_code_scanning() {
-    let mut sarif = report().to_sarif(Some("config/vouch file.toml"));
+fn renders_sarif() {
+    let mut sarif = weather_report().to_sarif(Some("config/vouch file.toml"));
     check_sarif(&sarif);
     let rules = sarif["runs"][0]["tool"]["driver"]["rules"].take();
     let rules = rules.as_array().expect("the rules are a list");
-    assert_eq!(rules.len(), lint::rules().len() + admit::admission_rules().len());
+    assert_eq!(rules.len(), lint::list_rules().len() + admit::admission_rules().len());
     sarif["runs"][0]["tool"]["driver"]["rules"] = json!([rules[15], rules[rules.len() - 1]]);
     sarif["runs"][0]["tool"]["driver"]["semanticVersion"] = json!("(ours)");
     insta::assert_json_snapshot!(sarif);
 }
 
-/// What SARIF 2.1.0 demands of the parts that we write (sections 3.13, 3.14, 3.19, 3.27, 3.28, 3.33, 3.49).
+/// Checks the requirements of SARIF 2.1.0 on the parts that we write (sections 3.13, 3.14, 3.19, 3.27, 3.28, 3.33,
+/// 3.49).
 fn check_sarif(sarif: &Value) {
     assert_eq!(sarif["version"], "2.1.0");
     let text = |value: &Value| value.as_str().is_some_and(|text| !text.is_empty());
@@ -138,22 +139,22 @@ fn is_level(level: &Value) -> bool {
 }
 
 #[test]
-fn a_fingerprint_stays_when_words_change() {
-    let of = |description: &str| -> Vec<String> {
+fn fingerprint_is_stable_when_message_changes() {
+    let fingerprints = |description: &str| -> Vec<String> {
         let tool = json!({"name": "t", "description": description});
-        let report = Report::new(server(), &[tool]);
+        let report = ConformanceReport::new(weather_server(), &[tool]);
         let sarif = report.to_sarif(None);
         check_sarif(&sarif);
         let results = sarif["runs"][0]["results"].as_array().unwrap().clone();
         results.iter().map(|r| r["partialFingerprints"]["vouch/v1"].to_string()).collect()
     };
-    assert_eq!(of("One."), of("Another."));
-    assert_ne!(of("One."), of(""));
+    assert_eq!(fingerprints("One."), fingerprints("Another."));
+    assert_ne!(fingerprints("One."), fingerprints(""));
 }
 
 #[test]
-fn drafts_hold_only_what_is_true() {
-    let report = report();
+fn drafts_contain_only_facts() {
+    let report = weather_report();
     let fixes = fix_overlays(&report);
     let mut text = String::new();
     for (name, fix) in &fixes {
@@ -162,27 +163,40 @@ fn drafts_hold_only_what_is_true() {
         writeln!(text, "{name}: {overlay}{}\n", fix.todo.join("\n")).unwrap();
     }
     insta::assert_snapshot!(text);
-    // Words that are in order are enough for a tool that answers in words; nothing else runs before a person has said
-    // the rest (orders in a description are a warning, and warnings only refuse under the strict policy).
+    // A draft is enough for a tool that answers in text. The other tools need a person's input before they run.
+    // Instructions in a description are a warning, and warnings refuse only under the strict policy.
     let overlays = fixes.into_iter().map(|(name, fix)| (name, fix.overlay)).collect();
-    let upstream = Upstream::new("weather");
-    let admission = admit(&upstream, &tools(), &overlays, &Pins::default(), &Policy::default());
-    let running: Vec<_> = admission.running().map(|tool| tool.name.as_str()).collect();
+    let upstream = UpstreamIdentity::new("weather");
+    let admission = admit_tools(
+        &upstream,
+        &weather_tools(),
+        &overlays,
+        &PinSet::default(),
+        &AdmissionPolicy::default(),
+    );
+    let running: Vec<_> = admission.runnable_tools().map(|tool| tool.name.as_str()).collect();
     assert_eq!(running, ["now", "say", "tell"]);
 }
 
 #[test]
-fn an_admission_is_a_report_too() {
-    let upstream = Upstream::new("weather");
-    let (overlays, pins) = (BTreeMap::new(), Pins::default());
-    let first = admit(&upstream, &tools()[..1], &overlays, &pins, &Policy::default());
+fn builds_report_from_admission() {
+    let upstream = UpstreamIdentity::new("weather");
+    let (overlays, pins) = (BTreeMap::new(), PinSet::default());
+    let first = admit_tools(
+        &upstream,
+        &weather_tools()[..1],
+        &overlays,
+        &pins,
+        &AdmissionPolicy::default(),
+    );
     let pins = pins.update(&first, jiff::Timestamp::UNIX_EPOCH).unwrap();
-    let mut changed = tools()[0].clone();
+    let mut changed = weather_tools()[0].clone();
     changed["outputSchema"]["properties"]["celsius"]["type"] = json!("string");
-    let admission = admit(&upstream, &[changed], &overlays, &pins, &Policy::default());
-    let report = Report::of_admission(server(), &admission);
+    let admission =
+        admit_tools(&upstream, &[changed], &overlays, &pins, &AdmissionPolicy::default());
+    let report = ConformanceReport::from_admission(weather_server(), &admission);
     let sarif = report.to_sarif(None);
     check_sarif(&sarif);
     assert_eq!(sarif["runs"][0]["results"][0]["ruleId"], "A005");
-    assert_eq!(report.states(), BTreeMap::from([(State::Quarantined, 1)]));
+    assert_eq!(report.count_by_status(), BTreeMap::from([(ToolStatus::Quarantined, 1)]));
 }

@@ -1,20 +1,20 @@
-//! Overlays drafted from real answers.
+//! Tests draft overlays learned from real answers.
 
-use admit::learn::{Samples, draft, infer};
-use admit::{Overlay, State};
+use admit::learn::{SampleSet, draft_overlay, infer_schema};
+use admit::{Overlay, ToolStatus};
 use contract::Schema;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::{clean, judge_with, with};
+use crate::{admit_with_overlays, clean_tool, with_value};
 
-fn check(values: &[Value]) -> String {
-    let inferred = infer(values);
+fn show_inferred(values: &[Value]) -> String {
+    let inferred = infer_schema(values);
     format!("{}\n  {}", inferred.schema, inferred.missing.join("\n  "))
 }
 
 #[test]
-fn schemas_from_values() {
+fn infers_schemas_from_values() {
     let tables: &[&[Value]] = &[
         &[json!({"id": 1, "name": "a", "tags": []})],
         &[json!({"id": 1, "name": "a"}), json!({"id": 2.5, "name": null, "note": "x"})],
@@ -30,80 +30,89 @@ fn schemas_from_values() {
         &[json!({})],
         &[],
     ];
-    let shown: Vec<String> = tables.iter().map(|values| check(values)).collect();
+    let shown: Vec<String> = tables.iter().map(|values| show_inferred(values)).collect();
     insta::assert_snapshot!(shown.join("\n"));
 }
 
-fn text(text: &str) -> Value {
+fn text_result(text: &str) -> Value {
     json!({"content": [{"type": "text", "text": text}]})
 }
 
-fn structured(value: Value) -> Value {
+fn structured_result(value: Value) -> Value {
     json!({"content": [], "structuredContent": value})
 }
 
-fn drafted(tool: &Value, answers: &[Value]) -> (String, Overlay) {
-    let mut samples = Samples::default();
+fn draft_from(tool: &Value, answers: &[Value]) -> (String, Overlay) {
+    let mut samples = SampleSet::default();
     for (index, answer) in answers.iter().enumerate() {
-        samples.add(json!({"path": format!("f{index}")}), answer);
+        samples.add_result(json!({"path": format!("f{index}")}), answer);
     }
-    let draft = draft(tool, &samples);
+    let draft = draft_overlay(tool, &samples);
     let text = draft.overlay.to_pretty_json();
     let overlay = Overlay::parse(&text).expect("a draft is an overlay");
     assert_eq!(overlay, draft.overlay);
     (format!("{text}{}", draft.notes.join("\n")), overlay)
 }
 
-fn bare() -> Value {
-    let tool = with(clean("read"), "/outputSchema", Value::Null);
-    with(tool, "/inputSchema/properties/path/description", Value::Null)
+fn bare_tool() -> Value {
+    let tool = with_value(clean_tool("read"), "/outputSchema", Value::Null);
+    with_value(tool, "/inputSchema/properties/path/description", Value::Null)
 }
 
 #[test]
-fn a_draft_makes_a_refused_tool_run() {
+fn draft_admits_refused_tool() {
     let answers = [
-        (text("plain words"), text("other words")),
-        (text(r#"{"size": 3}"#), text(r#"{"size": 4}"#)),
-        (structured(json!({"size": 3, "at": null})), structured(json!({"size": 4, "at": "x"}))),
+        (text_result("plain words"), text_result("other words")),
+        (text_result(r#"{"size": 3}"#), text_result(r#"{"size": 4}"#)),
+        (
+            structured_result(json!({"size": 3, "at": null})),
+            structured_result(json!({"size": 4, "at": "x"})),
+        ),
     ];
     let mut shown = Vec::new();
     for (first, second) in answers {
-        let (text, overlay) = drafted(&bare(), &[first, second]);
+        let (text, overlay) = draft_from(&bare_tool(), &[first, second]);
         let overlay = serde_json::to_value(&overlay).expect("an overlay is JSON");
-        let admission = judge_with(&[bare()], &[("read", overlay)]);
-        assert_eq!(admission.tools[0].state, State::Overlaid, "{text}");
+        let admission = admit_with_overlays(&[bare_tool()], &[("read", overlay)]);
+        assert_eq!(admission.tools[0].state, ToolStatus::Overlaid, "{text}");
         shown.push(text);
     }
     insta::assert_snapshot!(shown.join("\n\n"));
 }
 
 #[test]
-fn a_draft_says_what_it_does_not_know() {
+fn draft_notes_list_gaps() {
     let long = "s".repeat(201);
     let cases = [
-        (bare(), vec![]),
-        (json!({"name": "mute"}), vec![structured(json!({"a": 1}))]),
-        (bare(), vec![structured(json!({}))]),
-        (bare(), vec![structured(json!({"items": [], "total": 0}))]),
-        (bare(), vec![structured(json!({"token": long}))]),
-        (bare(), vec![structured(json!({"a": 1})), text("no")]),
-        (clean("read"), vec![structured(json!({"content": "a", "size": 1}))]),
-        (clean("read"), vec![structured(json!({"content": "a", "size": "1"}))]),
-        (json!(7), vec![text("[1]")]),
+        (bare_tool(), vec![]),
+        (json!({"name": "mute"}), vec![structured_result(json!({"a": 1}))]),
+        (bare_tool(), vec![structured_result(json!({}))]),
+        (bare_tool(), vec![structured_result(json!({"items": [], "total": 0}))]),
+        (bare_tool(), vec![structured_result(json!({"token": long}))]),
+        (bare_tool(), vec![structured_result(json!({"a": 1})), text_result("no")]),
+        (clean_tool("read"), vec![structured_result(json!({"content": "a", "size": 1}))]),
+        (clean_tool("read"), vec![structured_result(json!({"content": "a", "size": "1"}))]),
+        (json!(7), vec![text_result("[1]")]),
     ];
-    let shown: Vec<String> = cases.iter().map(|(tool, answers)| drafted(tool, answers).0).collect();
+    let shown: Vec<String> =
+        cases.iter().map(|(tool, answers)| draft_from(tool, answers).0).collect();
     insta::assert_snapshot!(shown.join("\n\n"));
 }
 
 #[test]
-fn samples_are_bounded_and_errors_teach_nothing() {
-    let mut samples = Samples::default();
-    assert!(!samples.add(json!({}), &json!({"isError": true, "structuredContent": {"a": 1}})));
-    assert!(!samples.add(json!({}), &json!({"content": [{"type": "image"}]})));
-    assert!(!samples.add(json!({}), &json!(7)));
-    assert!(samples.add(json!({}), &text("a")) && !samples.add(json!({}), &text("a")));
-    assert!(!samples.add(json!({}), &text(&"x".repeat(9 << 20))));
-    (0..100).for_each(|n| _ = samples.add(json!({"n": n}), &text("a")));
+fn samples_are_bounded_and_exclude_errors() {
+    let mut samples = SampleSet::default();
+    assert!(
+        !samples.add_result(json!({}), &json!({"isError": true, "structuredContent": {"a": 1}}))
+    );
+    assert!(!samples.add_result(json!({}), &json!({"content": [{"type": "image"}]})));
+    assert!(!samples.add_result(json!({}), &json!(7)));
+    assert!(
+        samples.add_result(json!({}), &text_result("a"))
+            && !samples.add_result(json!({}), &text_result("a"))
+    );
+    assert!(!samples.add_result(json!({}), &text_result(&"x".repeat(9 << 20))));
+    (0..100).for_each(|n| _ = samples.add_result(json!({"n": n}), &text_result("a")));
     assert_eq!(samples.len(), 64);
 }
 
@@ -136,8 +145,8 @@ fn any_value() -> impl Strategy<Value = Value> {
 
 proptest! {
     #[test]
-    fn an_inferred_schema_accepts_its_samples(values in prop::collection::vec(any_value(), 0..6)) {
-        let inferred = infer(&values);
+    fn inferred_schema_accepts_its_samples(values in prop::collection::vec(any_value(), 0..6)) {
+        let inferred = infer_schema(&values);
         let schema = Schema::compile(inferred.schema).unwrap();
         for value in &values {
             prop_assert!(schema.is_valid(value), "{} by {}", value, schema.as_value());
@@ -146,9 +155,9 @@ proptest! {
 }
 
 #[test]
-fn a_deep_value_is_learned_in_time() {
+fn infers_schema_of_deep_value_in_time() {
     let deep = (0..100).fold(json!(1), |inner, n| json!({"a": inner, "b": n}));
-    let inferred = infer(&[deep.clone(), json!({"a": {"c": 1}})]);
+    let inferred = infer_schema(&[deep.clone(), json!({"a": {"c": 1}})]);
     let schema = Schema::compile(inferred.schema).unwrap();
     assert!(schema.is_valid(&deep));
     insta::assert_snapshot!(inferred.missing.join("\n"));

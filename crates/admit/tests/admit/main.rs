@@ -1,4 +1,4 @@
-//! Admission at its boundary: lists, overlays, pins and policies in, judgements and pins out.
+//! Tests admission through its public API: lists, overlays, pins and policies in, statuses and pins out.
 
 mod changes;
 mod conformance;
@@ -12,33 +12,42 @@ mod trials;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use admit::{Admission, Mode, Overlay, Pins, Policy, Upstream, admit};
+use admit::{
+    Admission, AdmissionMode, AdmissionPolicy, Overlay, PinSet, UpstreamIdentity, admit_tools,
+};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-/// A list as the upstream `files` offers it, with the default policy and nothing else.
-fn judge(tools: &[Value]) -> Admission {
-    judge_as(Mode::Default, tools, &Pins::default())
+/// Admits a list of the upstream `files` with the default policy, without overlays and pins.
+fn admit_by_default(tools: &[Value]) -> Admission {
+    admit_in_mode(AdmissionMode::Default, tools, &PinSet::default())
 }
 
-fn judge_as(mode: Mode, tools: &[Value], pins: &Pins) -> Admission {
-    admit(&Upstream::new("files"), tools, &BTreeMap::new(), pins, &Policy::new(mode))
+fn admit_in_mode(mode: AdmissionMode, tools: &[Value], pins: &PinSet) -> Admission {
+    admit_tools(
+        &UpstreamIdentity::new("files"),
+        tools,
+        &BTreeMap::new(),
+        pins,
+        &AdmissionPolicy::new(mode),
+    )
 }
 
-fn judge_with(tools: &[Value], overlays: &[(&str, Value)]) -> Admission {
+fn admit_with_overlays(tools: &[Value], overlays: &[(&str, Value)]) -> Admission {
     let overlays = overlays
         .iter()
         .map(|(name, overlay)| {
-            let overlay = Overlay::parse(&overlay.to_string()).expect("the test's overlay is one");
+            let overlay =
+                Overlay::parse(&overlay.to_string()).expect("the test's overlay is valid");
             ((*name).to_owned(), overlay)
         })
         .collect::<BTreeMap<_, _>>();
-    let upstream = Upstream::new("files");
-    admit(&upstream, tools, &overlays, &Pins::default(), &Policy::default())
+    let upstream = UpstreamIdentity::new("files");
+    admit_tools(&upstream, tools, &overlays, &PinSet::default(), &AdmissionPolicy::default())
 }
 
-/// A tool that no rule objects to; tests spoil one thing in it.
-fn clean(name: &str) -> Value {
+/// Returns a tool without findings. Tests break one thing in it.
+fn clean_tool(name: &str) -> Value {
     json!({
         "name": name,
         "title": "Read a file",
@@ -62,10 +71,10 @@ fn clean(name: &str) -> Value {
     })
 }
 
-/// With the value at a pointer replaced, added to its object, or (null) removed.
-fn with(mut tool: Value, pointer: &str, value: Value) -> Value {
+/// Returns the tool with the value at a pointer replaced or added, or removed if it is null.
+fn with_value(mut tool: Value, pointer: &str, value: Value) -> Value {
     let (parent, key) = pointer.rsplit_once('/').expect("a pointer starts with a slash");
-    let parent = tool.pointer_mut(parent).expect("the parent is there");
+    let parent = tool.pointer_mut(parent).expect("the parent exists");
     match (parent, value) {
         (Value::Object(map), Value::Null) => _ = map.remove(key),
         (parent, value) => parent[key] = value,
@@ -73,23 +82,24 @@ fn with(mut tool: Value, pointer: &str, value: Value) -> Value {
     tool
 }
 
-fn at(second: i64) -> Timestamp {
+fn time_at(second: i64) -> Timestamp {
     Timestamp::from_second(1_790_000_000 + second).expect("a time of this century")
 }
 
-/// A line for each tool and each reason that is more than a note.
-fn brief(admission: &Admission) -> String {
+/// Returns a line per tool and per reason, except notes of the linter.
+fn summarize(admission: &Admission) -> String {
     let mut text = String::new();
     for tool in &admission.tools {
         let name = contract::text::one_line(&tool.name.chars().take(40).collect::<String>());
-        let runs = if tool.runs() { "" } else { " (does not run)" };
+        let runs = if tool.can_run() { "" } else { " (does not run)" };
         let observed = if tool.observed { " observed" } else { "" };
-        writeln!(text, "{name}: {:?}{observed}{runs}", tool.state).expect("a string takes text");
+        writeln!(text, "{name}: {:?}{observed}{runs}", tool.state)
+            .expect("writing to a string succeeds");
         for reason in &tool.reasons {
             if reason.severity != lint::Severity::Note || reason.rule.starts_with('A') {
                 writeln!(text, "  {} {}: {}", reason.severity, reason.rule, reason.message)
-                    .expect("a string takes text");
-                writeln!(text, "    → {}", reason.remedy).expect("a string takes text");
+                    .expect("writing to a string succeeds");
+                writeln!(text, "    → {}", reason.remedy).expect("writing to a string succeeds");
             }
         }
     }

@@ -1,4 +1,4 @@
-//! What may be asked for: the tools of this folder and of other servers, each with how it stands.
+//! Lists the tools that `vouch ask` may choose from: those of this project and of its upstreams, each with its standing.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -9,110 +9,125 @@ use crate::config::Settings;
 use crate::upstreams;
 use admit::Admission;
 use async_trait::async_trait;
-use gateway::{Clash, Gateway, Upstream};
-use host::{Allowlist, Discover, DiscoverError, Listed, StandingPolicy, UpstreamCandidate};
+use gateway::{Gateway, GatewayUpstream, NameClash};
+use host::{
+    EffectiveAllowlist, ListedTool, LiveToolSource, StandingPolicy, ToolDiscoveryError,
+    UpstreamCandidate,
+};
 use runtime::{Catalog, Pipeline};
 use tokio_util::sync::CancellationToken;
 
-use super::PRINCIPAL;
+use super::ASK_PRINCIPAL;
 use crate::context::AppContext;
 
-/// The tools of this folder are those of a server of this name.
-const HERE: &str = "vouch";
-/// One server that does not answer must not keep the person waiting for the others.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// Server name under which the project's own tools are listed.
+const PROJECT_SERVER: &str = "vouch";
+/// Maximum wait for all upstreams, so that one unresponsive server does not delay the others.
+const UPSTREAM_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Looks at all servers, once for each ask: the list is live, and what changed meanwhile is quarantined.
-pub struct Finder<'a> {
+/// Lists the tools of all servers, once per query: the list is live, and changed definitions are quarantined.
+pub struct ToolDiscovery<'a> {
     pub app: &'a AppContext,
     pub settings: &'a Arc<Settings>,
     pub pipeline: &'a Arc<Pipeline>,
-    /// None where there are no other servers.
+    /// `None` if no upstream is configured.
     pub gateway: Option<&'a Arc<Gateway>>,
-    /// The names of the tools of this folder.
-    pub own: &'a BTreeSet<String>,
-    /// The configuration was held against all tools, and is fine.
-    pub checked: &'a AtomicBool,
+    /// Names of the project's own tools.
+    pub project_tools: &'a BTreeSet<String>,
+    /// True once the configuration has been checked against the tools of all upstreams.
+    pub is_checked: &'a AtomicBool,
     pub cancel: CancellationToken,
 }
 
 #[async_trait]
-impl Discover for Finder<'_> {
-    async fn discover(&self) -> Result<Allowlist, DiscoverError> {
-        self.look().await.map(Allowlist::new)
+impl LiveToolSource for ToolDiscovery<'_> {
+    async fn discover(&self) -> Result<EffectiveAllowlist, ToolDiscoveryError> {
+        self.list_candidates().await.map(EffectiveAllowlist::new)
     }
 }
 
-impl Finder<'_> {
-    async fn look(&self) -> Result<Vec<Listed>, DiscoverError> {
-        let Some(gateway) = self.gateway else { return Ok(self.here(&self.pipeline.catalog())) };
+impl ToolDiscovery<'_> {
+    async fn list_candidates(&self) -> Result<Vec<ListedTool>, ToolDiscoveryError> {
+        let Some(gateway) = self.gateway else {
+            return Ok(self.list_project_tools(&self.pipeline.catalog()));
+        };
         tokio::select! {
-            () = self.cancel.cancelled() => return Err(DiscoverError("cancelled".to_owned())),
-            _ = tokio::time::timeout(PATIENCE, gateway.pin()) => {}
+            () = self.cancel.cancelled() => return Err(ToolDiscoveryError("cancelled".to_owned())),
+            _ = tokio::time::timeout(UPSTREAM_TIMEOUT, gateway.pin_upstreams()) => {}
         }
-        gateway.publish(self.pipeline);
+        gateway.publish_catalog(self.pipeline);
         let catalog = self.pipeline.catalog();
-        if !self.checked.load(Ordering::Relaxed) {
-            upstreams::check(self.app, self.settings, gateway, &catalog)
-                .map_err(|failure| DiscoverError(failure.one_line()))?;
-            // A server that comes later has not been held against it yet.
-            let all_there = upstreams::absent(self.settings, Some(gateway)).is_empty();
-            self.checked.store(all_there, Ordering::Relaxed);
+        if !self.is_checked.load(Ordering::Relaxed) {
+            upstreams::check_against_tools(self.app, self.settings, gateway, &catalog)
+                .map_err(|failure| ToolDiscoveryError(failure.to_one_line()))?;
+            // The configuration is checked again once the missing upstreams have answered.
+            let all_there =
+                upstreams::list_absent_upstreams(self.settings, Some(gateway)).is_empty();
+            self.is_checked.store(all_there, Ordering::Relaxed);
         }
-        let (_, clashes) = gateway.catalog().map_err(|error| DiscoverError(error.to_string()))?;
-        let mut listed = self.here(&catalog);
+        let (_, clashes) =
+            gateway.build_catalog().map_err(|error| ToolDiscoveryError(error.to_string()))?;
+        let mut listed = self.list_project_tools(&catalog);
         for upstream in gateway.upstreams() {
-            let view = upstream.view();
+            let view = upstream.snapshot();
             let name = upstream.name();
             if let Some(admission) = &view.admission {
-                listed.extend(self.of_upstream(upstream, admission, &catalog, &clashes));
+                listed.extend(self.list_upstream_tools(upstream, admission, &catalog, &clashes));
                 continue;
             }
-            // A failure is in the log already.
+            // A failure has already been logged.
             if view.failure.is_none() {
                 self.app.notices.note(format_args!(
-                    "warning: the tools of `{name}` are left out: it did not answer within {} s",
-                    PATIENCE.as_secs()
+                    "warning: skipping the tools of `{name}`: no answer within {} s",
+                    UPSTREAM_TIMEOUT.as_secs()
                 ));
             }
         }
         Ok(listed)
     }
 
-    fn here(&self, catalog: &Catalog) -> Vec<Listed> {
-        let own = self.own.iter().filter_map(|name| catalog.get(name));
+    fn list_project_tools(&self, catalog: &Catalog) -> Vec<ListedTool> {
+        let own = self.project_tools.iter().filter_map(|name| catalog.get(name));
         own.map(|entry| {
             let name = entry.contract.name.clone();
-            let standing = self.policy().judge_own(&name, &entry.contract);
-            Listed { server: HERE.to_owned(), tool: name.clone(), name, standing }
+            let standing = self.standing_policy().judge_own(&name, &entry.contract);
+            ListedTool { server: PROJECT_SERVER.to_owned(), tool: name.clone(), name, standing }
         })
         .collect()
     }
 
-    fn of_upstream(
+    fn list_upstream_tools(
         &self,
-        upstream: &Upstream,
+        upstream: &GatewayUpstream,
         admission: &Admission,
         catalog: &Catalog,
-        clashes: &[Clash],
-    ) -> Vec<Listed> {
+        clashes: &[NameClash],
+    ) -> Vec<ListedTool> {
         let tools = admission.tools.iter().map(|tool| {
             let name = upstreams::catalog_name(self.settings, upstream.name(), &tool.name);
             let clash = clashes.iter().find(|clash| clash.name == name).map(ToString::to_string);
             let entry = catalog.get(&name);
-            let standing = self.policy().judge_upstream(UpstreamCandidate {
+            let standing = self.standing_policy().judge_upstream(UpstreamCandidate {
                 name: &name,
                 judged: tool,
                 policy: &upstream.options().policy,
                 clash: clash.as_deref(),
                 contract: entry.as_ref().map(|entry| &entry.contract),
             });
-            Listed { server: upstream.name().to_owned(), tool: tool.name.clone(), name, standing }
+            ListedTool {
+                server: upstream.name().to_owned(),
+                tool: tool.name.clone(),
+                name,
+                standing,
+            }
         });
         tools.collect()
     }
 
-    fn policy(&self) -> StandingPolicy<'_> {
-        StandingPolicy { principal: PRINCIPAL, filter: self.pipeline.filter(PRINCIPAL) }
+    fn standing_policy(&self) -> StandingPolicy<'_> {
+        StandingPolicy {
+            principal: ASK_PRINCIPAL,
+            filter: self.pipeline.tool_filter(ASK_PRINCIPAL),
+        }
     }
 }

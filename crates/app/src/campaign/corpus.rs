@@ -1,43 +1,49 @@
-//! The folder of the corpus as a campaign finds it.
+//! Loads the corpus folder for a campaign and reports files that cannot be used.
 
 use std::path::Path;
 
-use ::fuzz::call::Call;
-use ::fuzz::corpus::{Folder, FolderError, Unused, with_causes};
-use ::fuzz::target::Target;
+use ::fuzz::call::SequenceCall;
+use ::fuzz::corpus::{CorpusFolder, CorpusFolderError, SkippedFile, with_causes};
+use ::fuzz::target::FuzzTarget;
 
 use crate::context::NoticeSink;
 use crate::failure::FailureKind;
 use crate::failure::{Failure, Result};
 
-/// Files that are named one by one; a folder may hold thousands.
+/// Maximum unused files named one by one; a folder may hold thousands.
 const MAX_NAMED: usize = 5;
 
-pub(crate) struct Corpus {
-    pub folder: Folder,
+/// The corpus folder of a campaign, locked for this process.
+pub(crate) struct CampaignCorpus {
+    pub folder: CorpusFolder,
 }
 
-impl Corpus {
+impl CampaignCorpus {
+    /// Opens and locks the folder; creates it if missing.
     pub(crate) fn open(path: &Path) -> Result<Self> {
-        let folder = Folder::open(path).map_err(unusable)?;
+        let folder = CorpusFolder::open(path).map_err(corpus_failure)?;
         Ok(Self { folder })
     }
 
-    /// The sequences that can be used. What cannot is named.
-    pub(crate) fn load(&self, notices: &dyn NoticeSink, target: &Target) -> Result<Vec<Vec<Call>>> {
-        let loaded = self.folder.load(target).map_err(unusable)?;
-        tell(notices, &loaded.set_aside, "a damaged file of the corpus is set aside");
-        tell(notices, &loaded.foreign, "a file of the corpus is not used");
+    /// Returns the usable sequences and warns about files that cannot be used.
+    pub(crate) fn load_sequences(
+        &self,
+        notices: &dyn NoticeSink,
+        target: &FuzzTarget,
+    ) -> Result<Vec<Vec<SequenceCall>>> {
+        let loaded = self.folder.load(target).map_err(corpus_failure)?;
+        warn_unused_files(notices, &loaded.set_aside, "damaged corpus file set aside");
+        warn_unused_files(notices, &loaded.foreign, "unused corpus file");
         if !loaded.sequences.is_empty() {
             let count = loaded.sequences.len();
-            notices.note(format_args!("the corpus has {count} sequences, which are run first"));
+            notices.note(format_args!("replaying {count} corpus sequences first"));
         }
         Ok(loaded.sequences.into_iter().map(|(_, calls)| calls).collect())
     }
 }
 
-fn tell(notices: &dyn NoticeSink, files: &[Unused], what: &str) {
-    for Unused { path, reason } in files.iter().take(MAX_NAMED) {
+fn warn_unused_files(notices: &dyn NoticeSink, files: &[SkippedFile], what: &str) {
+    for SkippedFile { path, reason } in files.iter().take(MAX_NAMED) {
         notices.warn(format_args!("{what}: {}: {}", path.display(), with_causes(reason)));
     }
     if files.len() > MAX_NAMED {
@@ -45,10 +51,10 @@ fn tell(notices: &dyn NoticeSink, files: &[Unused], what: &str) {
     }
 }
 
-fn unusable(error: FolderError) -> Failure {
+fn corpus_failure(error: CorpusFolderError) -> Failure {
     let hint = match &error {
-        FolderError::InUse(_) => "give this campaign a folder of its own: --corpus-dir DIR",
-        _ => "name a folder that can be written to: --corpus-dir DIR",
+        CorpusFolderError::InUse(_) => "choose another corpus folder: --corpus-dir DIR",
+        _ => "choose a writable corpus folder: --corpus-dir DIR",
     };
     Failure::from(error).with_hint(hint).with_kind(FailureKind::Operation)
 }

@@ -1,4 +1,4 @@
-//! From flags and files to what is to be done: everything that can be known before anything is compiled.
+//! Plans a campaign from flags and configuration files: everything that is decided before compiling.
 
 use std::fs::File;
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -6,76 +6,76 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ::fuzz::config::{Format, Settings, echidna_yaml};
+use ::fuzz::config::{CampaignSettings, OutputFormat, echidna_yaml};
 use globset::GlobSet;
 use solidity::Toolchain;
 
-use super::cover;
-use crate::config::{self, Layer, Place, wrong_config};
+use super::coverage_report;
+use crate::config::{self, ConfigLayer, ProjectLocation, config_failure};
 use crate::context::AppContext;
-use crate::env::Var;
+use crate::env::EnvVar;
 use crate::failure::FailureKind;
-use crate::failure::{Explain, Failure, Result};
+use crate::failure::{Failure, FailureExt, Result};
 use crate::solc;
 
-/// Names under which Echidna's configuration is looked for.
-const ECHIDNA: [&str; 2] = ["echidna.yaml", "echidna.yml"];
+/// File names of Echidna's configuration.
+const ECHIDNA_FILES: [&str; 2] = ["echidna.yaml", "echidna.yml"];
 
-/// What is to be done.
+/// A validated plan of a campaign.
 #[derive(Debug)]
-pub struct Plan {
-    /// None for the contract that comes with the program.
+pub struct CampaignPlan {
+    /// Path of the target; `None` for the built-in demo.
     pub path: Option<PathBuf>,
     pub contract: Option<String>,
-    pub settings: Arc<Settings>,
+    pub settings: Arc<CampaignSettings>,
     pub(crate) toolchain: Toolchain,
     pub seed: u64,
     pub workers: usize,
-    pub format: Format,
-    /// Nobody chose a format, so that a terminal may show more than lines.
+    pub format: OutputFormat,
+    /// True if no format was chosen, so that a terminal may show the full-screen view.
     pub may_show_screen: bool,
-    /// Files that reports of coverage leave out.
+    /// Files that coverage reports leave out.
     pub coverage_excludes: GlobSet,
-    /// What a file says and nobody does.
+    /// Settings that were read and have no effect.
     pub warnings: Vec<String>,
 }
 
-/// What somebody names to be fuzzed.
+/// The target that the user asked to fuzz.
 #[derive(Clone, Debug, Default)]
-pub struct Wanted {
-    /// None for the contract that comes with the program.
+pub struct CampaignRequest {
+    /// Path of the target; `None` for the built-in demo.
     pub path: Option<PathBuf>,
     pub contract: Option<String>,
     pub solc: Option<PathBuf>,
 }
 
-impl Plan {
-    /// What files say goes over `base`, and what `apply` says over that.
+impl CampaignPlan {
+    /// Creates a plan. Configuration files override `base`, and `apply` overrides both.
     pub fn new(
         app: &AppContext,
-        wanted: Wanted,
-        base: Settings,
-        apply: impl FnOnce(&mut Settings) -> Result,
+        wanted: CampaignRequest,
+        base: CampaignSettings,
+        apply: impl FnOnce(&mut CampaignSettings) -> Result,
     ) -> Result<Self> {
-        let Wanted { path, contract, solc } = wanted;
+        let CampaignRequest { path, contract, solc } = wanted;
         let (mut settings, mut warnings) = match &path {
-            Some(path) => from_files(app, path, base)?,
+            Some(path) => read_settings(app, path, base)?,
             None => (base, Vec::new()),
         };
         apply(&mut settings)?;
         settings.check_bounds().map_err(|error| {
             Failure::from(error)
                 .with_kind(FailureKind::Usage)
-                .with_hint("the defaults are enough for most contracts: leave it out")
+                .with_hint("omit the setting; the default suits most contracts")
         })?;
         warnings.extend(settings.ineffective());
         let seed = *settings.seed.get_or_insert_with(random_seed);
         let cores = || std::thread::available_parallelism().map_or(1, |cores| cores.get());
         Ok(Self {
-            toolchain: toolchain(app, solc, &settings)?,
+            toolchain: build_toolchain(app, solc, &settings)?,
             workers: settings.workers.map_or_else(cores, |workers| workers.get()),
-            coverage_excludes: cover::excludes(&settings.coverage_excludes)?,
-            format: settings.format.unwrap_or(Format::Text),
+            coverage_excludes: coverage_report::compile_excludes(&settings.coverage_excludes)?,
+            format: settings.format.unwrap_or(OutputFormat::Text),
             may_show_screen: settings.format.is_none(),
             contract,
             settings: Arc::new(settings),
@@ -86,16 +86,22 @@ impl Plan {
     }
 }
 
-/// What Echidna's file says; without one, what the table of vouch.toml says. They are not mixed: a file that was made for
-/// Echidna means here what it means there.
-fn from_files(app: &AppContext, path: &Path, base: Settings) -> Result<(Settings, Vec<String>)> {
-    // The flag is that of all commands; what it names tells which file is meant.
-    let given = app.place.config.as_deref().filter(|file| is_yaml(file));
-    let ours = config::load(&our_place(app), &app.environment, Layer::default());
-    let ours = ours.map_err(wrong_config)?.fuzz;
-    let Some(file) = given.map(Path::to_owned).or_else(|| beside(path)) else {
+/// Reads the settings from Echidna's file or, if there is none, from the `[fuzz]` table of vouch.toml.
+///
+/// The two are not merged, so that a file written for Echidna means the same here. Returns the settings and warnings.
+fn read_settings(
+    app: &AppContext,
+    path: &Path,
+    base: CampaignSettings,
+) -> Result<(CampaignSettings, Vec<String>)> {
+    // `--config` is shared by all commands; the file extension tells which kind of file it names.
+    let given = app.location.config.as_deref().filter(|file| is_yaml(file));
+    let ours =
+        config::load_settings(&vouch_location(app), &app.environment, ConfigLayer::default());
+    let ours = ours.map_err(config_failure)?.fuzz;
+    let Some(file) = given.map(Path::to_owned).or_else(|| find_echidna_file(path)) else {
         let settings = match ours {
-            Some(table) => table.over(base),
+            Some(table) => table.apply_over(base),
             None => base,
         };
         return Ok((settings, Vec::new()));
@@ -104,16 +110,16 @@ fn from_files(app: &AppContext, path: &Path, base: Settings) -> Result<(Settings
     let name = file.display();
     let mut warnings: Vec<_> = warnings.iter().map(|it| format!("{name}: {it}")).collect();
     if ours.is_some() {
-        warnings.push(format!("the table [fuzz] of vouch.toml is not used, because {name} is"));
+        warnings.push(format!("ignoring [fuzz] in vouch.toml: {name} takes precedence"));
     }
     Ok((settings, warnings))
 }
 
-/// Where vouch.toml is looked for: --config may name a file of Echidna instead.
-pub(crate) fn our_place(app: &AppContext) -> Place {
-    Place {
-        config: app.place.config.clone().filter(|file| !is_yaml(file)),
-        root: app.place.root.clone(),
+/// Returns the location to search for vouch.toml; a `--config` that names Echidna's file is left out.
+pub(crate) fn vouch_location(app: &AppContext) -> ProjectLocation {
+    ProjectLocation {
+        config: app.location.config.clone().filter(|file| !is_yaml(file)),
+        root: app.location.root.clone(),
     }
 }
 
@@ -121,59 +127,65 @@ fn is_yaml(path: &Path) -> bool {
     path.extension().is_some_and(|it| it == "yaml" || it == "yml")
 }
 
-/// Echidna's file in the folder of the target.
-fn beside(path: &Path) -> Option<PathBuf> {
+/// Returns Echidna's configuration file in the folder of the target, if there is one.
+fn find_echidna_file(path: &Path) -> Option<PathBuf> {
     let folder = if path.is_dir() { path } else { path.parent()? };
-    ECHIDNA.iter().map(|name| folder.join(name)).find(|file| file.is_file())
+    ECHIDNA_FILES.iter().map(|name| folder.join(name)).find(|file| file.is_file())
 }
 
 fn read_echidna(
     file: &Path,
-    mut settings: Settings,
-) -> Result<(Settings, Vec<echidna_yaml::Warning>)> {
+    mut settings: CampaignSettings,
+) -> Result<(CampaignSettings, Vec<echidna_yaml::ConfigWarning>)> {
     let usage = |failure: Failure| failure.with_kind(FailureKind::Usage);
-    let text = read(file)
-        .explain(format_args!("cannot read {}", file.display()))
-        .hint("name another file with --config FILE.yaml, or leave it out")
+    let text = read_limited(file)
+        .explain(format_args!("failed to read {}", file.display()))
+        .hint("choose another file with `--config FILE.yaml`, or omit the flag")
         .map_err(usage)?;
-    let warnings = echidna_yaml::read_over(&mut settings, &text)
-        .explain(format_args!("{} cannot be used", file.display()))
-        .hint("correct it, or name another file with --config FILE.yaml")
+    let warnings = echidna_yaml::apply_config(&mut settings, &text)
+        .explain(format_args!("invalid configuration in {}", file.display()))
+        .hint("correct it, or choose another file with `--config FILE.yaml`")
         .map_err(usage)?;
     Ok((settings, warnings))
 }
 
-/// The text of a file, as far as a configuration may be long; the reader says the rest.
-fn read(file: &Path) -> io::Result<String> {
+/// Reads a file up to one byte beyond the size limit; the parser rejects longer text.
+fn read_limited(file: &Path) -> io::Result<String> {
     let mut text = String::new();
     File::open(file)?.take(echidna_yaml::MAX_BYTES as u64 + 1).read_to_string(&mut text)?;
     Ok(text)
 }
 
-/// It is started in the folder of the project, so that a path must not depend on ours; a bare name is looked for.
-fn from_here(path: PathBuf) -> PathBuf {
+/// Makes the path of an existing compiler absolute, because it runs in the project's folder.
+///
+/// A bare name is returned unchanged and searched for on `PATH`.
+fn resolve_program(path: PathBuf) -> PathBuf {
     if path.exists() { std::path::absolute(&path).unwrap_or(path) } else { path }
 }
 
-fn toolchain(app: &AppContext, solc: Option<PathBuf>, settings: &Settings) -> Result<Toolchain> {
+fn build_toolchain(
+    app: &AppContext,
+    solc: Option<PathBuf>,
+    settings: &CampaignSettings,
+) -> Result<Toolchain> {
     let environment = &app.environment;
     let mut toolchain = Toolchain {
-        solc: solc.map(from_here),
-        env_solc: environment.get(Var::Solc).map(PathBuf::from),
+        solc: solc.map(resolve_program),
+        env_solc: environment.get(EnvVar::Solc).map(PathBuf::from),
         path: solc::search_path(environment),
-        cache: solc::cache(environment),
+        cache: solc::cache_folder(environment),
         ..Toolchain::default()
     };
     toolchain
         .options
         .add_args(settings.solc_args.split_whitespace())
-        .explain("the compiler cannot be called like this")
+        .explain("invalid compiler arguments")
         .map_err(|failure| failure.with_kind(FailureKind::Usage))
-        .hint("compile by other means, and give the JSON: vouch fuzz out.json")?;
+        .hint("compile separately and pass the JSON: run `vouch fuzz out.json`")?;
     Ok(toolchain)
 }
 
-/// Short enough to be typed again.
+/// Returns a random 32-bit seed, short enough to type.
 fn random_seed() -> u64 {
     RandomState::new().build_hasher().finish() >> 32
 }

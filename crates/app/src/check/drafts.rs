@@ -1,48 +1,53 @@
-//! Draft overlays on disk. What is there already is a person's work and stays, unless somebody says otherwise.
+//! Writes draft overlays to disk. Existing files are a person's work and stay unless overwriting is forced.
 
 use std::path::Path;
 
-use admit::conformance::{Fix, Report, fix_overlays};
+use admit::conformance::{ConformanceReport, OverlayFix, fix_overlays};
 use serde::Serialize;
 
-use crate::failure::{Explain, Result};
-use crate::files::{replace, write_new};
+use crate::failure::{FailureExt, Result};
+use crate::files::{replace_atomically, write_new_file};
 
-/// What was drafted, tool by tool.
-pub struct Drafts(pub Vec<Draft>);
+/// The draft overlays of a server's tools.
+pub struct OverlayDrafts(pub Vec<OverlayDraft>);
 
-/// A draft overlay of one tool.
+/// The draft overlay of one tool.
 #[derive(Serialize)]
-pub struct Draft {
+pub struct OverlayDraft {
     pub tool: String,
     pub file: String,
-    /// False where a file was there and was kept.
+    /// False if an existing file was kept.
     pub written: bool,
-    /// What a person has to fill in.
+    /// Parts that a person has to fill in.
     pub todo: Vec<String>,
 }
 
-impl Drafts {
+impl OverlayDrafts {
     /// Writes a draft for each tool that needs one, below `folder`; existing files stay unless `force` is set.
-    pub fn write(report: &Report, folder: &Path, upstream: &str, force: bool) -> Result<Self> {
+    pub fn write(
+        report: &ConformanceReport,
+        folder: &Path,
+        upstream: &str,
+        force: bool,
+    ) -> Result<Self> {
         let folder = folder.join(upstream);
         let mut drafts = Vec::new();
-        for (tool, Fix { overlay, todo }) in fix_overlays(report) {
-            // The linter has refused other names already; a file is no place to rely on that.
+        for (tool, OverlayFix { overlay, todo }) in fix_overlays(report) {
+            // The linter has already rejected such names; writing a file must not depend on that.
             if tool.contains(['/', '\\', '\0']) || tool.is_empty() {
                 continue;
             }
             std::fs::create_dir_all(&folder)
-                .explain(format!("cannot make the folder {}", folder.display()))?;
+                .explain(format!("failed to create folder {}", folder.display()))?;
             let path = folder.join(format!("{tool}.json"));
             let file = path.display().to_string();
             let text = overlay.to_pretty_json();
             let written = match force {
-                true => replace(&path, &text).map(|()| true),
-                false => write_new(&path, &text),
+                true => replace_atomically(&path, &text).map(|()| true),
+                false => write_new_file(&path, &text),
             };
-            let written = written.explain(format!("cannot write {file}"))?;
-            drafts.push(Draft { tool, file, written, todo });
+            let written = written.explain(format!("failed to write {file}"))?;
+            drafts.push(OverlayDraft { tool, file, written, todo });
         }
         Ok(Self(drafts))
     }

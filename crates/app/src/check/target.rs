@@ -1,37 +1,38 @@
-//! Which server is checked, and what to tell if it cannot be reached.
+//! Resolves the server that `vouch check` connects to, and the hints to show if connecting fails.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use link::LinkError;
+use link::ConnectionError;
 
 use crate::config::{
-    Address, Connection, Grants, Reference, Sandbox, Settings, Upstream, UpstreamPolicy, suggest,
+    SandboxConfig, SandboxGrants, SecretReference, ServerUrl, Settings, UpstreamConfig,
+    UpstreamConnection, UpstreamPolicy, suggest_name,
 };
 use crate::context::AppContext;
-use crate::env::Var;
+use crate::env::EnvVar;
 use crate::failure::FailureKind;
-use crate::failure::{Explain, Failure, Result};
-use crate::pairs::{header, variable};
-use crate::upstreams::draft::{launcher, surroundings};
-use crate::upstreams::{self, Lowered, place};
+use crate::failure::{Failure, FailureExt, Result};
+use crate::flag_pairs::{parse_header, parse_variable};
+use crate::upstreams::draft::{add_required_variables, detect_launcher};
+use crate::upstreams::{self, ResolvedUpstreams, display_location};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The server that a check is about, as the command line names it.
+/// The server to check, as given on the command line.
 #[derive(Clone, Debug, Default)]
-pub struct TargetOptions {
-    /// The URL of a server or the name of an upstream; `None` for a program.
+pub struct CheckTargetOptions {
+    /// URL of a server or name of an upstream; `None` for a program.
     pub server: Option<String>,
-    /// True if the URL speaks the SSE transport of before 2025.
+    /// True if the URL uses the HTTP+SSE transport of protocol versions before 2025.
     pub sse: bool,
     /// Headers of every request, as `Name: value`.
     pub header: Vec<String>,
     /// Variables of the program's environment, as `NAME=VALUE`.
     pub env: Vec<String>,
-    /// Folders that the program may read, instead of the current one.
+    /// Folders that the program may read, instead of the project root.
     pub read: Vec<PathBuf>,
     /// Folders that the program may write.
     pub write: Vec<PathBuf>,
@@ -39,44 +40,48 @@ pub struct TargetOptions {
     pub network: bool,
     /// True if the program runs without a sandbox.
     pub no_sandbox: bool,
-    /// Seconds that the server has to start.
+    /// Maximum seconds for the server to start.
     pub timeout: Option<u32>,
     /// The program and its arguments.
     pub command: Vec<String>,
 }
 
 /// A server that can be connected to and checked.
-pub struct Target {
+pub struct CheckTarget {
     pub settings: Arc<Settings>,
     pub options: link::Options,
-    /// Its name in vouch.toml, if it has one.
+    /// Name of the upstream in vouch.toml, if it is one.
     pub upstream: Option<String>,
-    /// Where it is, without secrets.
-    pub shown: String,
-    advice: Advice,
+    /// Location for display, without secrets.
+    pub location: String,
+    advice: ConnectAdvice,
 }
 
-/// What may be the matter if it does not answer.
-enum Advice {
+/// The facts that decide which hints a failed connection gets.
+enum ConnectAdvice {
     Sandbox { upstream: Option<String>, launcher: Option<String>, home: Option<String> },
     Program,
     Http { sse: bool, named: bool },
 }
 
-impl Target {
+impl CheckTarget {
     /// Resolves the server that the options name.
-    pub fn of(app: &AppContext, args: &TargetOptions, mut settings: Settings) -> Result<Self> {
+    pub fn resolve(
+        app: &AppContext,
+        args: &CheckTargetOptions,
+        mut settings: Settings,
+    ) -> Result<Self> {
         let (mut upstream, name) = match &args.server {
-            Some(url) if url.contains("://") => (at_url(args, url)?, None),
+            Some(url) if url.contains("://") => (upstream_from_url(args, url)?, None),
             Some(name) => {
                 if args.sse || !args.header.is_empty() {
                     let message =
-                        "--sse and --header are for a URL; an upstream's are in vouch.toml";
+                        "--sse and --header require a URL; set an upstream's in vouch.toml";
                     return Err(Failure::usage(message));
                 }
-                (named(name, &settings)?, Some(name.clone()))
+                (find_upstream(name, &settings)?, Some(name.clone()))
             }
-            None => (program(args, &settings)?, None),
+            None => (upstream_from_command(args, &settings)?, None),
         };
         match args.timeout {
             Some(seconds) => upstream.connect_timeout = Duration::from_secs(seconds.into()),
@@ -84,69 +89,76 @@ impl Target {
             None => {}
         }
         let advice = match &upstream.connection {
-            Connection::Stdio { sandbox: Sandbox::Off, .. } => Advice::Program,
-            Connection::Stdio { command, .. } => Advice::Sandbox {
+            UpstreamConnection::Stdio { sandbox: SandboxConfig::Off, .. } => ConnectAdvice::Program,
+            UpstreamConnection::Stdio { command, .. } => ConnectAdvice::Sandbox {
                 upstream: name.clone(),
-                launcher: launcher(command).map(str::to_owned),
-                home: app.environment.get(Var::Home).map(str::to_owned),
+                launcher: detect_launcher(command).map(str::to_owned),
+                home: app.environment.get(EnvVar::Home).map(str::to_owned),
             },
-            Connection::Http { .. } => Advice::Http { sse: false, named: name.is_some() },
-            Connection::Sse { .. } => Advice::Http { sse: true, named: name.is_some() },
+            UpstreamConnection::Http { .. } => {
+                ConnectAdvice::Http { sse: false, named: name.is_some() }
+            }
+            UpstreamConnection::Sse { .. } => {
+                ConnectAdvice::Http { sse: true, named: name.is_some() }
+            }
         };
-        let shown = place(&upstream);
-        // As if the file named this one only; one that is switched off is checked all the same.
-        settings.upstreams = vec![Upstream { enabled: true, ..upstream }];
+        let shown = display_location(&upstream);
+        // The settings are reduced to this upstream. A disabled one is checked nevertheless.
+        settings.upstreams = vec![UpstreamConfig { enabled: true, ..upstream }];
         let settings = Arc::new(settings);
-        let Lowered { options, unresolved } = upstreams::lower(app, &settings, &[])?;
+        let ResolvedUpstreams { options, unresolved } =
+            upstreams::resolve_upstreams(app, &settings, &[])?;
         if let Some(error) = unresolved.into_iter().next() {
             let value = match name {
                 Some(_) => error.to_string(),
-                // `headers.X-Key` or `env.KEY`, as the flags are called.
+                // `headers.X-Key` or `env.KEY` becomes the flag `--header` or `--env`.
                 None => {
                     let (table, key) = error.key.split_once('.').unwrap_or(("", &error.key));
-                    format!("--{} {key} has no value", table.trim_end_matches('s'))
+                    format!("failed to resolve --{} {key}", table.trim_end_matches('s'))
                 }
             };
             return Err(Failure::from(error.source)).explain(value).map_err(|failure| {
-                failure.with_hint("set it where vouch is started").with_kind(FailureKind::Usage)
+                failure
+                    .with_hint("set it in the environment of vouch")
+                    .with_kind(FailureKind::Usage)
             });
         }
         let options = options.upstreams.into_iter().map(|one| one.link).next();
-        let options = options.expect("one upstream is lowered to one");
-        Ok(Self { settings, options, shown, upstream: name, advice })
+        let options = options.expect("one upstream yields one set of options");
+        Ok(Self { settings, options, location: shown, upstream: name, advice })
     }
 
-    /// The failure with what can be done about it.
-    pub fn unreachable(&self, error: &LinkError) -> Failure {
+    /// Returns the failure of a connection attempt, with hints.
+    pub fn connect_failure(&self, error: &ConnectionError) -> Failure {
         let failure = Failure::new(error);
         match (&self.advice, error) {
-            (_, LinkError::Unauthenticated { .. }) => failure.with_hint(match self.upstream {
-                Some(_) => "correct the `headers` of its table in vouch.toml",
-                None => "give its token: --header 'Authorization: Bearer ${TOKEN}'",
+            (_, ConnectionError::Unauthenticated { .. }) => failure.with_hint(match self.upstream {
+                Some(_) => "correct `headers` in its table in vouch.toml",
+                None => "pass its token: --header 'Authorization: Bearer ${TOKEN}'",
             }),
-            (Advice::Sandbox { upstream, .. }, LinkError::SandboxUnavailable { .. }) => {
+            (ConnectAdvice::Sandbox { upstream, .. }, ConnectionError::SandboxUnavailable { .. }) => {
                 failure.with_hint(match upstream {
-                    Some(name) => format!("if you trust it, set in the table of `{name}`: sandbox = \"off\""),
-                    None => "if you trust it, run it without: --no-sandbox".to_owned(),
+                    Some(name) => format!("if you trust it, set `sandbox = \"off\"` in the table of `{name}`"),
+                    None => "if you trust it, pass `--no-sandbox`".to_owned(),
                 })
             }
-            (Advice::Sandbox { upstream, launcher, home }, LinkError::Unavailable { .. }) => {
+            (ConnectAdvice::Sandbox { upstream, launcher, home }, ConnectionError::Unavailable { .. }) => {
                 let failure = failure.with_hint(
-                    "it runs under Landlock, which may be what stops it: by default it may read this folder, write \
-                     nothing and use no network",
+                    "the Landlock sandbox may be the cause: by default a program may read this folder, but not write files or use \
+                     the network",
                 );
                 failure.with_hint(match upstream {
-                    Some(name) => format!("grant what it needs in the table of `{name}`: sandbox = {{ read, write, network }}"),
-                    None => grants(launcher.as_deref(), home.as_deref()),
+                    Some(name) => format!("grant access in the table of `{name}`: sandbox = {{ read, write, network }}"),
+                    None => suggest_grants(launcher.as_deref(), home.as_deref()),
                 })
             }
-            (_, LinkError::Program { .. }) => {
-                failure.with_hint("write the program after `--`, as you would start it in a shell")
+            (_, ConnectionError::StartFailed { .. }) => {
+                failure.with_hint("write the program after `--`, as in a shell")
             }
-            (Advice::Http { sse, named: false }, LinkError::Unavailable { .. } | LinkError::Malformed { .. }) => {
+            (ConnectAdvice::Http { sse, named: false }, ConnectionError::Unavailable { .. } | ConnectionError::ProtocolViolation { .. }) => {
                 failure.with_hint(match sse {
-                    true => "is it the address of the event stream? Newer servers are asked without --sse",
-                    false => "is it the address of the MCP endpoint? One that speaks the transport of before 2025 needs --sse",
+                    true => "check that the URL is the event stream; for a newer server omit `--sse`",
+                    false => "check that the URL is the MCP endpoint; for a server with the HTTP+SSE transport pass `--sse`",
                 })
             }
             _ => failure,
@@ -154,76 +166,76 @@ impl Target {
     }
 }
 
-/// Flags to try: launchers keep what they fetch, others need it only sometimes.
-fn grants(launcher: Option<&str>, home: Option<&str>) -> String {
+/// Returns a hint with the sandbox flags to try. Launchers always need network access and a cache folder.
+fn suggest_grants(launcher: Option<&str>, home: Option<&str>) -> String {
     let home = home.unwrap_or("~");
     match launcher {
         Some("npx" | "npm") => {
-            format!("npx fetches what it runs, and keeps it; let it: --network --write {home}/.npm")
+            format!("npx downloads packages; allow it with `--network --write {home}/.npm`")
         }
         Some("docker" | "podman") => {
-            "a container is a sandbox of its own; run it without ours: --no-sandbox".to_owned()
+            "pass `--no-sandbox`; the container is a sandbox of its own".to_owned()
         }
         Some(launcher) => format!(
-            "{launcher} fetches what it runs, and keeps it; let it: --network --write {home}/.cache"
+            "{launcher} downloads packages; allow it with `--network --write {home}/.cache`"
         ),
         None => {
-            "grant what it needs (--read DIR, --write DIR, --network), or all of it: --no-sandbox"
+            "grant access with `--read DIR`, `--write DIR` or `--network`, or pass `--no-sandbox`"
                 .to_owned()
         }
     }
 }
 
-fn named(name: &str, settings: &Settings) -> Result<Upstream> {
+fn find_upstream(name: &str, settings: &Settings) -> Result<UpstreamConfig> {
     let found = settings.upstreams.iter().find(|upstream| upstream.name == name);
     found.cloned().ok_or_else(|| {
         let known: Vec<_> = settings.upstreams.iter().map(|one| one.name.as_str()).collect();
         let hint = if known.is_empty() {
-            "a program is written after `--`: vouch check -- node server.js".to_owned()
+            "write a program after `--`: run `vouch check -- node server.js`".to_owned()
         } else {
-            suggest(name, &known, "upstreams")
+            suggest_name(name, &known, "upstreams")
         };
-        Failure::usage(format!("there is no upstream `{name}`")).with_hint(hint)
+        Failure::usage(format!("unknown upstream `{name}`")).with_hint(hint)
     })
 }
 
-fn at_url(args: &TargetOptions, url: &str) -> Result<Upstream> {
-    let Address(url) = url.parse().map_err(|_| {
-        // It may hold a password.
-        Failure::usage("this is not an http:// or https:// address with a host")
+fn upstream_from_url(args: &CheckTargetOptions, url: &str) -> Result<UpstreamConfig> {
+    let ServerUrl(url) = url.parse().map_err(|_| {
+        // The URL may contain a password, so it is not repeated.
+        Failure::usage("invalid URL: expected http:// or https:// with a host")
     })?;
     let headers = args.header.iter().map(|text| {
-        let (name, value) = header(text)?;
-        let value = value.parse::<Reference>();
+        let (name, value) = parse_header(text)?;
+        let value = value.parse::<SecretReference>();
         let value = value.map_err(|why| Failure::usage(format!("--header {name}: {why}")))?;
         Ok((name, value))
     });
     let headers = headers.collect::<Result<_>>()?;
-    Ok(upstream(match args.sse {
-        true => Connection::Sse { url, headers },
-        false => Connection::Http { url, headers },
+    Ok(unnamed_upstream(match args.sse {
+        true => UpstreamConnection::Sse { url, headers },
+        false => UpstreamConnection::Http { url, headers },
     }))
 }
 
-fn program(args: &TargetOptions, settings: &Settings) -> Result<Upstream> {
+fn upstream_from_command(args: &CheckTargetOptions, settings: &Settings) -> Result<UpstreamConfig> {
     if args.sse || !args.header.is_empty() {
-        return Err(Failure::usage("--sse and --header are for a URL"));
+        return Err(Failure::usage("--sse and --header require a URL"));
     }
-    // clap lets no empty one through.
+    // clap rejects an empty command.
     let (command, rest) =
         args.command.split_first().map_or(("", &[][..]), |(c, r)| (c.as_str(), r));
-    let env = args.env.iter().map(|text| variable(text));
+    let env = args.env.iter().map(|text| parse_variable(text));
     let env = env.map(|pair| pair.map(|(name, value)| (name, value.to_owned())));
     let mut env = env.collect::<Result<Vec<_>>>()?;
-    surroundings(command, &mut env);
+    add_required_variables(command, &mut env);
     let env = env.into_iter().map(|(name, text)| {
-        let value: Reference =
+        let value: SecretReference =
             text.parse().map_err(|message| Failure::usage(format!("--env {name}: {message}")))?;
         Ok((name, value))
     });
     let here = std::env::current_dir()?;
     let absolute = |paths: &[PathBuf]| paths.iter().map(|path| here.join(path)).collect();
-    // A folder without a configuration has no pins either.
+    // A folder without a configuration has no pins to protect.
     let protected = settings.config_file().map(|_| &settings.protected);
     for path in &args.write {
         if let Some(Err(why)) = protected.map(|paths| paths.check_write(&here.join(path))) {
@@ -231,9 +243,9 @@ fn program(args: &TargetOptions, settings: &Settings) -> Result<Upstream> {
         }
     }
     let sandbox = if args.no_sandbox {
-        Sandbox::Off
+        SandboxConfig::Off
     } else {
-        Sandbox::Landlock(Grants {
+        SandboxConfig::Landlock(SandboxGrants {
             read: match args.read.is_empty() {
                 true => vec![settings.root.clone()],
                 false => absolute(&args.read),
@@ -244,12 +256,12 @@ fn program(args: &TargetOptions, settings: &Settings) -> Result<Upstream> {
     };
     let (command, args) = (command.to_owned(), rest.to_vec());
     let env = env.collect::<Result<BTreeMap<_, _>>>()?;
-    Ok(upstream(Connection::Stdio { command, args, env, cwd: here, sandbox }))
+    Ok(unnamed_upstream(UpstreamConnection::Stdio { command, args, env, cwd: here, sandbox }))
 }
 
-/// An upstream that is in no file.
-fn upstream(connection: Connection) -> Upstream {
-    Upstream {
+/// Returns an upstream that is not in the configuration.
+fn unnamed_upstream(connection: UpstreamConnection) -> UpstreamConfig {
+    UpstreamConfig {
         name: "server".to_owned(),
         connection,
         policy: UpstreamPolicy::Default,

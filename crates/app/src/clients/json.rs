@@ -1,7 +1,7 @@
-//! Puts one entry into a JSON file and leaves every other byte of it as it was.
+//! Inserts one entry into a JSON file and leaves every other byte unchanged.
 //!
-//! The file is not written anew from its values: that would lose its layout, its number formats and its duplicates.
-//! The places of the objects in the text are known, so the entry is spliced in there.
+//! Serializing the parsed values again would lose layout, number formats and duplicate keys. The spans of the objects
+//! are known, so the entry is spliced into the text.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -13,15 +13,15 @@ use super::MergeError;
 
 type Members<'a> = BTreeMap<String, &'a RawValue>;
 
-/// The text with `name` under `key` being `entry`; None where it is so already. An empty text is an empty object.
-pub fn insert(
+/// Returns the text with `entry` as `name` under `key`, or `None` if it already has it. Empty text counts as `{}`.
+pub fn insert_entry(
     text: &str,
     key: &str,
     name: &str,
     entry: &Value,
 ) -> Result<Option<String>, MergeError> {
     let text = if text.trim().is_empty() { "{}\n" } else { text };
-    let style = Style::of(text);
+    let style = JsonStyle::detect(text);
     let top: Members<'_> = serde_json::from_str(text).map_err(MergeError::Json)?;
     let Some(servers) = top.get(key) else {
         let start = text.len() - text.trim_start().len();
@@ -29,7 +29,7 @@ pub fn insert(
         let servers = serde_json::json!({ name: entry });
         return Ok(Some(style.add_member(text, object, 1, key, &servers)));
     };
-    let object = place(text, servers.get());
+    let object = slice_span(text, servers.get());
     let not_object = |_| MergeError::Object(key.to_owned());
     let members: Members<'_> = serde_json::from_str(servers.get()).map_err(not_object)?;
     let Some(old) = members.get(name) else {
@@ -38,25 +38,25 @@ pub fn insert(
     if serde_json::from_str::<Value>(old.get()).is_ok_and(|old| old == *entry) {
         return Ok(None);
     }
-    let place = place(text, old.get());
-    let entry = style.render(entry, 2);
+    let place = slice_span(text, old.get());
+    let entry = style.render_value(entry, 2);
     Ok(Some(format!("{}{entry}{}", &text[..place.start], &text[place.end..])))
 }
 
-/// Where a piece of the text stands in it.
-fn place(text: &str, piece: &str) -> Range<usize> {
+/// Returns the byte range of `piece`, a slice of `text`.
+fn slice_span(text: &str, piece: &str) -> Range<usize> {
     let start = piece.as_ptr().addr() - text.as_ptr().addr();
     start..start + piece.len()
 }
 
-/// How the file is laid out.
-struct Style {
+/// The indentation and line ending of a JSON file.
+struct JsonStyle {
     indent: String,
     newline: &'static str,
 }
 
-impl Style {
-    fn of(text: &str) -> Self {
+impl JsonStyle {
+    fn detect(text: &str) -> Self {
         let blank = |line: &str| line.len() - line.trim_start_matches([' ', '\t']).len();
         let indented = text.lines().find(|line| blank(line) > 0 && !line.trim().is_empty());
         let indent = indented.map_or("  ", |line| &line[..blank(line)]);
@@ -64,7 +64,7 @@ impl Style {
         Self { indent: indent.to_owned(), newline }
     }
 
-    /// Adds a member behind the last one of the object at this place. `depth` is how deep its members stand.
+    /// Adds a member after the last one of the object at this span. `depth` is the nesting depth of its members.
     fn add_member(
         &self,
         text: &str,
@@ -79,11 +79,11 @@ impl Style {
         let (head, tail) = (&text[..open + members.len()], &text[close..]);
         let (line, inner) = (self.newline, self.indent.repeat(depth));
         let outer = self.indent.repeat(depth - 1);
-        let (name, value) = (Value::from(name), self.render(value, depth));
+        let (name, value) = (Value::from(name), self.render_value(value, depth));
         format!("{head}{comma}{line}{inner}{name}: {value}{line}{outer}{tail}")
     }
 
-    fn render(&self, value: &Value, depth: usize) -> String {
+    fn render_value(&self, value: &Value, depth: usize) -> String {
         let pretty = format!("{value:#}");
         let mut out = String::new();
         for (index, line) in pretty.lines().enumerate() {
@@ -109,13 +109,13 @@ mod tests {
 
     fn check(text: &str) -> String {
         let entry = json!({"command": "vouch", "args": ["serve", "--stdio"]});
-        let merged = insert(text, "mcpServers", "vouch", &entry).unwrap().unwrap();
-        assert_eq!(insert(&merged, "mcpServers", "vouch", &entry).unwrap(), None, "{merged}");
+        let merged = insert_entry(text, "mcpServers", "vouch", &entry).unwrap().unwrap();
+        assert_eq!(insert_entry(&merged, "mcpServers", "vouch", &entry).unwrap(), None, "{merged}");
         merged
     }
 
     #[test]
-    fn an_empty_file() {
+    fn inserts_into_empty_file() {
         insta::assert_snapshot!(check(""), @r#"
         {
           "mcpServers": {
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_there_stays_as_it_is() {
+    fn keeps_existing_layout_and_entries() {
         let text = "{\n\t\"x\": 1.0e2,  \"y\":[ 1,2 ],\n\t\"mcpServers\": {\n\t\t\"other\": {\"a\":1}\n\t},\n\t\"z\": {}\n}\n";
         insta::assert_snapshot!(check(text), @r#"
         {
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_of_ours_is_replaced() {
+    fn replaces_existing_entry() {
         let text = r#"{"mcpServers": {"vouch": {"url": "http://x"}, "b": {}}}"#;
         insta::assert_snapshot!(check(text), @r#"
         {"mcpServers": {"vouch": {
@@ -167,9 +167,9 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_plain_json_is_refused() {
+    fn rejects_invalid_json() {
         for text in ["{ // hm\n}", "[1]", "{\"mcpServers\": 3}", "{,}", "{} {}"] {
-            assert!(insert(text, "mcpServers", "vouch", &json!({})).is_err(), "{text}");
+            assert!(insert_entry(text, "mcpServers", "vouch", &json!({})).is_err(), "{text}");
         }
     }
 
@@ -191,10 +191,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_else_changes(value in any_json(), pretty in any::<bool>()) {
+        fn changes_nothing_but_the_entry(value in any_json(), pretty in any::<bool>()) {
             let text = if pretty { format!("{value:#}") } else { value.to_string() };
             let entry = json!({"url": "http://x", "args": []});
-            if let Ok(Some(merged)) = insert(&text, "mcpServers", "vouch", &entry) {
+            if let Ok(Some(merged)) = insert_entry(&text, "mcpServers", "vouch", &entry) {
                 let mut expected = value.clone();
                 expected["mcpServers"]["vouch"] = entry;
                 prop_assert_eq!(serde_json::from_str::<Value>(&merged).unwrap(), expected);

@@ -1,27 +1,27 @@
-//! How a client reaches this project: by starting `vouch`, or at a URL.
+//! Connections from a client to this project: by starting `vouch` over stdio, or at a URL.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use crate::config::Settings;
-use crate::env::{Environment, Var};
+use crate::env::{EnvVar, Environment};
 
-/// How a client reaches this server.
+/// The connection from a client to this server.
 #[derive(Clone, Debug)]
-pub enum Way {
-    Stdio(Launch),
+pub enum ClientConnection {
+    Stdio(LaunchCommand),
     Http { url: String, token: bool },
 }
 
-impl Way {
+impl ClientConnection {
     /// Returns the connection over HTTP to this address.
-    pub fn http(settings: &Settings, address: SocketAddr) -> Self {
-        Self::Http { url: url(address), token: settings.server.token.is_some() }
+    pub fn over_http(settings: &Settings, address: SocketAddr) -> Self {
+        Self::Http { url: local_url(address), token: settings.server.token.is_some() }
     }
 }
 
-/// The address as a client on this machine reaches it.
-pub fn url(mut address: SocketAddr) -> String {
+/// Returns the MCP URL for a client on this machine; an unspecified address becomes loopback.
+pub fn local_url(mut address: SocketAddr) -> String {
     if address.ip().is_unspecified() {
         let loopback = if address.is_ipv4() {
             [127, 0, 0, 1].into()
@@ -33,34 +33,34 @@ pub fn url(mut address: SocketAddr) -> String {
     format!("http://{address}/mcp")
 }
 
-/// The command that serves this project on standard input and output.
+/// The command that serves this project over stdio.
 #[derive(Clone, Debug)]
-pub struct Launch {
+pub struct LaunchCommand {
     pub program: String,
     root: PathBuf,
-    /// Only where the command line named one.
+    /// Configuration file, if one was given on the command line.
     config: Option<PathBuf>,
-    /// `serve`, or what else serves on standard input and output.
+    /// Subcommand: `serve` or `gateway`.
     command: &'static str,
 }
 
-impl Launch {
+impl LaunchCommand {
     /// Returns the command for this project; `config` is the file named on the command line.
     pub fn new(settings: &Settings, config: Option<&Path>, environment: &Environment) -> Self {
         Self {
-            program: program(environment),
+            program: program_name(environment),
             root: settings.root.clone(),
             config: config.map(|path| path.canonicalize().unwrap_or_else(|_| path.to_owned())),
             command: "serve",
         }
     }
 
-    /// The same for the tools of other servers.
-    pub fn of_gateway(self) -> Self {
+    /// Returns the command for `vouch gateway` instead of `vouch serve`.
+    pub fn for_gateway(self) -> Self {
         Self { command: "gateway", ..self }
     }
 
-    /// `root_word` stands for the project in the client's own file; a file for all projects needs the path.
+    /// Returns the arguments. `root_word` is the client's placeholder for the project; a global file needs the path.
     pub(super) fn arguments(&self, root_word: Option<&str>, global: bool) -> Vec<String> {
         let mut arguments = Vec::new();
         let root = root_word.map(str::to_owned);
@@ -75,19 +75,19 @@ impl Launch {
         arguments
     }
 
-    /// For a shell, from wherever.
+    /// Returns the command line for a shell, independent of the current folder.
     pub(super) fn command_line(&self) -> String {
         let words = self.arguments(None, true);
-        let words = std::iter::once(&self.program).chain(&words).map(|word| quote(word));
+        let words = std::iter::once(&self.program).chain(&words).map(|word| quote_word(word));
         words.collect::<Vec<_>>().join(" ")
     }
 }
 
-/// `vouch` where the shell finds this very program under that name, else its path.
-fn program(environment: &Environment) -> String {
+/// Returns `vouch` if that name resolves to this executable on `PATH`, else the executable's path.
+fn program_name(environment: &Environment) -> String {
     let Ok(this) = std::env::current_exe() else { return "vouch".to_owned() };
     let this = this.canonicalize().unwrap_or(this);
-    let path = environment.get(Var::Path).unwrap_or_default();
+    let path = environment.get(EnvVar::Path).unwrap_or_default();
     let found = std::env::split_paths(path)
         .filter_map(|folder| folder.join("vouch").canonicalize().ok())
         .next();
@@ -98,8 +98,8 @@ fn program(environment: &Environment) -> String {
     }
 }
 
-/// A word for a POSIX shell.
-pub(super) fn quote(word: &str) -> String {
+/// Quotes a word for a POSIX shell.
+pub(super) fn quote_word(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@%+,".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
         word.to_owned()

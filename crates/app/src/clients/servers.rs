@@ -1,55 +1,55 @@
-//! Reads the servers that a client's file lists, in whichever of the known shapes it is.
+//! Reads the servers that a client's configuration file lists, in any of the known formats.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-/// Larger files are no configuration.
+/// Maximum file size; a larger file is not a configuration.
 const MAX_FILE: u64 = 16 * 1024 * 1024;
 
-/// A server in a client's file.
+/// A server listed in a client's file.
 #[derive(Clone, Debug)]
-pub struct Listed {
+pub struct ClientServerEntry {
     pub file: PathBuf,
     pub name: String,
     pub entry: Value,
-    /// What the client asks the person for, with its description.
+    /// Values that the client prompts for, by id, with their descriptions.
     pub inputs: BTreeMap<String, String>,
-    /// Whether `${…}` means something in this file.
+    /// True if the client expands `${…}` in this file.
     pub(crate) expands: bool,
 }
 
-/// Why a client's file cannot be read.
+/// An error while reading a client's file.
 #[derive(Debug, thiserror::Error)]
-pub enum ReadError {
-    #[error("the file cannot be read")]
+pub enum ClientFileError {
+    #[error("failed to read the file")]
     File(#[from] std::io::Error),
-    #[error("the file has more than {MAX_FILE} bytes")]
+    #[error("file larger than {MAX_FILE} bytes")]
     TooLarge,
-    #[error("it is not JSON")]
+    #[error("invalid JSON")]
     Json(#[source] serde_json::Error),
-    #[error("it is not TOML")]
+    #[error("invalid TOML")]
     Toml(#[source] toml::de::Error),
-    #[error("it lists no servers (`mcpServers`, `servers` or `mcp_servers`)")]
+    #[error("no servers listed (expected `mcpServers`, `servers` or `mcp_servers`)")]
     NoServers,
 }
 
 /// Reads the servers that a client's file lists for the project at `root`.
-pub fn read(path: &Path, root: &Path) -> Result<Vec<Listed>, ReadError> {
+pub fn read_servers(path: &Path, root: &Path) -> Result<Vec<ClientServerEntry>, ClientFileError> {
     if std::fs::metadata(path)?.len() > MAX_FILE {
-        return Err(ReadError::TooLarge);
+        return Err(ClientFileError::TooLarge);
     }
     let text = std::fs::read_to_string(path)?;
     let is_toml = path.extension().is_some_and(|end| end == "toml");
     let value: Value = if is_toml {
-        let table: toml::Table = toml::from_str(&text).map_err(ReadError::Toml)?;
-        serde_json::to_value(table).map_err(ReadError::Json)?
+        let table: toml::Table = toml::from_str(&text).map_err(ClientFileError::Toml)?;
+        serde_json::to_value(table).map_err(ClientFileError::Json)?
     } else {
         let text = text.trim_start_matches('\u{feff}');
         match text.trim().is_empty() {
             true => return Ok(Vec::new()),
-            false => serde_json::from_str(&plain(text)).map_err(ReadError::Json)?,
+            false => serde_json::from_str(&strip_comments(text)).map_err(ClientFileError::Json)?,
         }
     };
     let project = root.display().to_string();
@@ -58,18 +58,18 @@ pub fn read(path: &Path, root: &Path) -> Result<Vec<Listed>, ReadError> {
         value.get("servers"),
         value.get("mcp").and_then(|mcp| mcp.get("servers")),
         value.get("mcp_servers"),
-        // Claude Code keeps those of a project in the file of the user.
+        // Claude Code stores a project's servers in the user's file.
         value.get("projects").and_then(|all| all.get(project)?.get("mcpServers")),
     ];
     let known = tables.iter().any(Option::is_some) || value.get("projects").is_some();
-    // The user's own files hold much else.
+    // The user's own files contain many other settings.
     if !known && !is_toml && value.as_object().is_none_or(|object| !object.is_empty()) {
-        return Err(ReadError::NoServers);
+        return Err(ClientFileError::NoServers);
     }
-    let inputs = inputs(value.get("inputs"));
+    let inputs = parse_inputs(value.get("inputs"));
     let servers = tables.into_iter().flatten().filter_map(Value::as_object).flatten();
     Ok(servers
-        .map(|(name, entry)| Listed {
+        .map(|(name, entry)| ClientServerEntry {
             file: path.to_owned(),
             name: name.clone(),
             entry: entry.clone(),
@@ -79,7 +79,7 @@ pub fn read(path: &Path, root: &Path) -> Result<Vec<Listed>, ReadError> {
         .collect())
 }
 
-fn inputs(value: Option<&Value>) -> BTreeMap<String, String> {
+fn parse_inputs(value: Option<&Value>) -> BTreeMap<String, String> {
     let text = |input: &Value, key: &str| input.get(key)?.as_str().map(str::to_owned);
     let entry = |input: &Value| {
         let id = text(input, "id")?;
@@ -88,8 +88,8 @@ fn inputs(value: Option<&Value>) -> BTreeMap<String, String> {
     value.and_then(Value::as_array).into_iter().flatten().filter_map(entry).collect()
 }
 
-/// JSON without comments and without the commas that editors let stand before a bracket.
-fn plain(text: &str) -> String {
+/// Removes comments and trailing commas from JSON.
+fn strip_comments(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(c) = rest.chars().next() {
@@ -112,7 +112,7 @@ fn plain(text: &str) -> String {
     out
 }
 
-/// Behind the quote that ends the string at the start of the text.
+/// Returns the offset after the closing quote of the string at the start of the text.
 fn string_end(text: &str) -> usize {
     let mut escaped = false;
     for (at, c) in text.char_indices().skip(1) {
@@ -126,11 +126,11 @@ fn string_end(text: &str) -> usize {
     text.len()
 }
 
-/// A part of a client's text.
+/// A part of a text with placeholders from a client's file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Piece<'t> {
+pub(crate) enum ClientTextPart<'t> {
     Text(&'t str),
-    /// The folder of the project.
+    /// The project folder.
     Root,
     Home,
     Variable {
@@ -138,17 +138,17 @@ pub(crate) enum Piece<'t> {
         default: Option<&'t str>,
         written: &'t str,
     },
-    /// Asked of the person.
+    /// A value that the client prompts for.
     Input {
         id: &'t str,
         written: &'t str,
     },
-    /// Something else that the client would replace.
+    /// Another placeholder that the client would expand.
     Other(&'t str),
 }
 
-/// Takes a text apart; one where nothing is replaced is a single piece.
-pub(crate) fn pieces(text: &str, expands: bool) -> impl Iterator<Item = Piece<'_>> {
+/// Splits a text into its parts; without expansion, the whole text is one part.
+pub(crate) fn split_parts(text: &str, expands: bool) -> impl Iterator<Item = ClientTextPart<'_>> {
     let mut rest = text;
     std::iter::from_fn(move || {
         if rest.is_empty() {
@@ -157,30 +157,30 @@ pub(crate) fn pieces(text: &str, expands: bool) -> impl Iterator<Item = Piece<'_
         let found = rest.find("${").filter(|_| expands);
         let found = found.and_then(|at| Some((at, at + rest[at..].find('}')? + 1)));
         let (piece, after) = match found {
-            None => (Piece::Text(rest), ""),
-            Some((0, end)) => (piece(&rest[..end]), &rest[end..]),
-            Some((at, _)) => (Piece::Text(&rest[..at]), &rest[at..]),
+            None => (ClientTextPart::Text(rest), ""),
+            Some((0, end)) => (parse_placeholder(&rest[..end]), &rest[end..]),
+            Some((at, _)) => (ClientTextPart::Text(&rest[..at]), &rest[at..]),
         };
         rest = after;
         Some(piece)
     })
 }
 
-fn piece(written: &str) -> Piece<'_> {
+fn parse_placeholder(written: &str) -> ClientTextPart<'_> {
     let inner = &written[2..written.len() - 1];
-    let is_name = |name: &str| name.parse::<crate::config::Variable>().is_ok();
+    let is_name = |name: &str| name.parse::<crate::config::VariableName>().is_ok();
     let (name, default) = match inner.split_once(":-") {
         Some((name, default)) => (name, Some(default)),
         None => (inner.strip_prefix("env:").unwrap_or(inner), None),
     };
     match inner {
-        "workspaceFolder" | "workspaceRoot" => Piece::Root,
-        "userHome" => Piece::Home,
-        "pathSeparator" | "/" => Piece::Text("/"),
+        "workspaceFolder" | "workspaceRoot" => ClientTextPart::Root,
+        "userHome" => ClientTextPart::Home,
+        "pathSeparator" | "/" => ClientTextPart::Text("/"),
         _ => match inner.strip_prefix("input:") {
-            Some(id) => Piece::Input { id, written },
-            None if is_name(name) => Piece::Variable { name, default, written },
-            None => Piece::Other(written),
+            Some(id) => ClientTextPart::Input { id, written },
+            None if is_name(name) => ClientTextPart::Variable { name, default, written },
+            None => ClientTextPart::Other(written),
         },
     }
 }
@@ -192,46 +192,49 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_texts_are_made_of() {
-        let check = |text| pieces(text, true).collect::<Vec<_>>();
+    fn splits_text_into_placeholders() {
+        let check = |text| split_parts(text, true).collect::<Vec<_>>();
         assert_eq!(check(""), []);
-        assert_eq!(check("a$b${"), [Piece::Text("a$b${")]);
-        assert_eq!(check("${workspaceFolder}/x"), [Piece::Root, Piece::Text("/x")]);
-        let variable = |name, default, written| Piece::Variable { name, default, written };
+        assert_eq!(check("a$b${"), [ClientTextPart::Text("a$b${")]);
+        assert_eq!(
+            check("${workspaceFolder}/x"),
+            [ClientTextPart::Root, ClientTextPart::Text("/x")]
+        );
+        let variable = |name, default, written| ClientTextPart::Variable { name, default, written };
         assert_eq!(
             check("Bearer ${env:A}${B:-c}"),
             [
-                Piece::Text("Bearer "),
+                ClientTextPart::Text("Bearer "),
                 variable("A", None, "${env:A}"),
                 variable("B", Some("c"), "${B:-c}")
             ]
         );
-        assert_eq!(check("${input:k}"), [Piece::Input { id: "k", written: "${input:k}" }]);
-        assert_eq!(check("${command:x}"), [Piece::Other("${command:x}")]);
-        assert_eq!(pieces("${A}", false).collect::<Vec<_>>(), [Piece::Text("${A}")]);
+        assert_eq!(check("${input:k}"), [ClientTextPart::Input { id: "k", written: "${input:k}" }]);
+        assert_eq!(check("${command:x}"), [ClientTextPart::Other("${command:x}")]);
+        assert_eq!(split_parts("${A}", false).collect::<Vec<_>>(), [ClientTextPart::Text("${A}")]);
     }
 
     #[test]
-    fn comments_and_commas() {
+    fn strips_comments_and_trailing_commas() {
         let text = "{ // one\n \"a\": \"//no\", /* two */ \"b\": [1, 2, ], \"c\\\"//\": 3,\n}";
-        let value: Value = serde_json::from_str(&plain(text)).unwrap();
+        let value: Value = serde_json::from_str(&strip_comments(text)).unwrap();
         assert_eq!(value, serde_json::json!({"a": "//no", "b": [1, 2], "c\"//": 3}));
     }
 
     proptest! {
         #[test]
-        fn plain_json_stays_as_it_is(text in "\\PC{0,12}", number in any::<i64>()) {
+        fn stripping_keeps_plain_json(text in "\\PC{0,12}", number in any::<i64>()) {
             let value = serde_json::json!({ &text: [number, &text, {"a": null}] });
             for written in [value.to_string(), format!("{value:#}")] {
-                prop_assert_eq!(&plain(&written), &written);
+                prop_assert_eq!(&strip_comments(&written), &written);
             }
         }
 
         #[test]
-        fn any_text_is_taken_apart(text in "[$\\{\\}a-z:/*\"\\\\,\\n-]{0,24}") {
-            let whole: usize = pieces(&text, true).count();
+        fn splitting_never_panics(text in "[$\\{\\}a-z:/*\"\\\\,\\n-]{0,24}") {
+            let whole: usize = split_parts(&text, true).count();
             prop_assert!(whole <= text.len());
-            let _ = plain(&text);
+            let _ = strip_comments(&text);
         }
     }
 }

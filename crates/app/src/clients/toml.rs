@@ -1,4 +1,4 @@
-//! Puts one server into a TOML file and keeps its comments, order and layout.
+//! Inserts one server into a TOML file and keeps its comments, order and layout.
 
 use serde_json::Value;
 use toml_edit::{Array, DocumentMut, Item, Table, value};
@@ -7,28 +7,31 @@ use super::MergeError;
 
 const SERVERS: &str = "mcp_servers";
 
-/// The text with `[mcp_servers.<name>]` being `entry`; None where it is so already.
-pub fn insert(text: &str, name: &str, entry: &Value) -> Result<Option<String>, MergeError> {
+/// Returns the text with `entry` as `[mcp_servers.<name>]`, or `None` if it already has it.
+pub fn insert_server(text: &str, name: &str, entry: &Value) -> Result<Option<String>, MergeError> {
     let mut document: DocumentMut = text.parse().map_err(MergeError::Toml)?;
     let servers = document.entry(SERVERS).or_insert_with(|| {
         let mut table = Table::new();
-        // Without it an empty `[mcp_servers]` header would be written.
+        // Otherwise an empty `[mcp_servers]` header would be written.
         table.set_implicit(true);
         Item::Table(table)
     });
     let Some(servers) = servers.as_table_like_mut() else {
         return Err(MergeError::Table(SERVERS.to_owned()));
     };
-    let table = table(entry);
-    if servers.get(name).is_some_and(|old| plain(old) == plain(&Item::Table(table.clone()))) {
+    let table = build_table(entry);
+    if servers
+        .get(name)
+        .is_some_and(|old| strip_layout(old) == strip_layout(&Item::Table(table.clone())))
+    {
         return Ok(None);
     }
     servers.insert(name, Item::Table(table));
     Ok(Some(document.to_string()))
 }
 
-/// The entries of ours hold strings and lists of strings.
-fn table(entry: &Value) -> Table {
+/// Builds the table of an entry, which holds only strings and lists of strings.
+fn build_table(entry: &Value) -> Table {
     let mut table = Table::new();
     for (key, field) in entry.as_object().into_iter().flatten() {
         let item = match field {
@@ -40,8 +43,8 @@ fn table(entry: &Value) -> Table {
     table
 }
 
-/// Keys and values without layout.
-fn plain(item: &Item) -> Option<Vec<(String, String)>> {
+/// Returns keys and values without their layout, for comparison.
+fn strip_layout(item: &Item) -> Option<Vec<(String, String)>> {
     let table = item.as_table_like()?;
     let mut pairs = Vec::new();
     for (key, item) in table.iter() {
@@ -64,13 +67,13 @@ mod tests {
 
     fn check(text: &str) -> String {
         let entry = json!({"command": "vouch", "args": ["--root", "/p", "serve", "--stdio"]});
-        let merged = insert(text, "vouch", &entry).unwrap().unwrap();
-        assert_eq!(insert(&merged, "vouch", &entry).unwrap(), None, "{merged}");
+        let merged = insert_server(text, "vouch", &entry).unwrap().unwrap();
+        assert_eq!(insert_server(&merged, "vouch", &entry).unwrap(), None, "{merged}");
         merged
     }
 
     #[test]
-    fn an_empty_file() {
+    fn inserts_into_empty_file() {
         insta::assert_snapshot!(check(""), @r#"
         [mcp_servers.vouch]
         command = "vouch"
@@ -79,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_there_stays_as_it_is() {
+    fn keeps_existing_layout_and_entries() {
         let text = "# mine\nmodel   = 'x' # note\n\n[mcp_servers.other]\ncommand = \"o\"\n\n[mcp_servers.vouch]\nurl = \"http://x\"\n\n[profiles.a]\nx = 1\n";
         insta::assert_snapshot!(check(text), @r##"
         # mine
@@ -98,9 +101,9 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_toml_is_refused() {
+    fn rejects_invalid_toml() {
         for text in ["a = ", "mcp_servers = 3"] {
-            assert!(insert(text, "vouch", &json!({})).is_err(), "{text}");
+            assert!(insert_server(text, "vouch", &json!({})).is_err(), "{text}");
         }
     }
 }

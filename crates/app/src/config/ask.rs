@@ -1,57 +1,58 @@
-//! The `[ask]` table: what `vouch ask` stops at, and which model plans.
+//! The `[ask]` table: forbidden queries of `vouch ask`, and its language model.
 
 use host::InputPolicy;
 use secrecy::SecretString;
 use serde::Deserialize;
 
 use super::ConfigError;
-use super::error::Spot;
-use super::place::Place;
-use super::values::{Endpoint, Variable};
+use super::error::ConfigLocation;
+use super::location::SourceContext;
+use super::values::{EndpointUrl, VariableName};
 use crate::env::Environment;
 
 const TABLE: &str = "ask";
 const ANTHROPIC: &str = "https://api.anthropic.com";
 
+/// Raw values of the `[ask]` table.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default, expecting = "a table")]
 pub(crate) struct AskLayer {
     pub(super) forbid: Option<Vec<String>>,
-    pub(super) provider: Option<Provider>,
-    pub(super) base_url: Option<Endpoint>,
+    pub(super) provider: Option<ModelProvider>,
+    pub(super) base_url: Option<EndpointUrl>,
     pub(super) model: Option<String>,
-    pub(super) api_key_env: Option<Variable>,
+    pub(super) api_key_env: Option<VariableName>,
 }
 
-/// Which protocol the model's server speaks.
+/// The API of the language model's server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Provider {
+pub enum ModelProvider {
     /// `/chat/completions`
     OpenAi,
     /// `/v1/messages`
     Anthropic,
 }
 
-/// The table as commands use it.
+/// The validated `[ask]` table.
 #[derive(Clone, Debug)]
-pub struct Ask {
-    /// What a query must pass to go anywhere.
+pub struct AskSettings {
+    /// Policy that every query must pass.
     pub policy: InputPolicy,
-    provider: Option<Provider>,
+    provider: Option<ModelProvider>,
     base_url: Option<String>,
     model: Option<String>,
     api_key: Option<SecretString>,
-    spot: Option<Spot>,
+    location: Option<ConfigLocation>,
 }
 
-/// What turns a question into one call.
+/// The configured planner, which turns a query into one call.
 #[derive(Clone, Debug)]
-pub enum Planner {
-    /// The one in this program.
+pub enum PlannerConfig {
+    /// The built-in planner.
     Embedded,
     Model {
-        provider: Provider,
+        provider: ModelProvider,
         base_url: String,
         model: String,
         api_key: Option<SecretString>,
@@ -59,7 +60,8 @@ pub enum Planner {
 }
 
 impl AskLayer {
-    pub(super) fn over(self, lower: Self) -> Self {
+    /// Returns this layer with missing values taken from the lower one.
+    pub(super) fn merge_over(self, lower: Self) -> Self {
         Self {
             forbid: self.forbid.or(lower.forbid),
             provider: self.provider.or(lower.provider),
@@ -69,43 +71,46 @@ impl AskLayer {
         }
     }
 
-    pub(super) fn lower(
+    /// Validates the table and reads the API key.
+    pub(super) fn into_settings(
         self,
-        place: Place<'_>,
+        place: SourceContext<'_>,
         environment: &Environment,
-    ) -> Result<Ask, ConfigError> {
+    ) -> Result<AskSettings, ConfigError> {
         const COMPLETE: &str = "defaults.toml sets it";
         let policy = InputPolicy::new(&self.forbid.expect(COMPLETE)).map_err(|error| {
-            let message = format!("`{}` is not a regular expression, or too large", error.pattern);
-            place.wrong(&[TABLE, "forbid"], message)
+            let message = format!("invalid or too large regular expression `{}`", error.pattern);
+            place.invalid_value(&[TABLE, "forbid"], message)
         })?;
-        let Variable(api_key_env) = self.api_key_env.expect(COMPLETE);
-        Ok(Ask {
+        let VariableName(api_key_env) = self.api_key_env.expect(COMPLETE);
+        Ok(AskSettings {
             policy,
             provider: self.provider,
-            base_url: self.base_url.map(|Endpoint(url)| url),
+            base_url: self.base_url.map(|EndpointUrl(url)| url),
             model: self.model,
-            api_key: environment.secret(&api_key_env),
-            spot: place.source.map(|source| source.spot_of(&[TABLE])),
+            api_key: environment.read_secret(&api_key_env),
+            location: place.source.map(|source| source.locate_key(&[TABLE])),
         })
     }
 }
 
-impl Ask {
-    /// Who plans. Judged only where something is asked: a variable of another program must not stop the others.
-    pub fn planner(&self) -> Result<Planner, ConfigError> {
+impl AskSettings {
+    /// Returns the configured planner, or an error if the model's configuration is incomplete.
+    ///
+    /// Checked only by `vouch ask`, so that LLM variables of another program do not break other commands.
+    pub fn planner(&self) -> Result<PlannerConfig, ConfigError> {
         if self.provider.is_none() && self.base_url.is_none() && self.model.is_none() {
-            return Ok(Planner::Embedded);
+            return Ok(PlannerConfig::Embedded);
         }
-        let needed = |key| ConfigError::IncompleteAsk { spot: self.spot.clone(), key };
-        let provider = self.provider.unwrap_or(Provider::OpenAi);
+        let needed = |key| ConfigError::IncompleteAsk { spot: self.location.clone(), key };
+        let provider = self.provider.unwrap_or(ModelProvider::OpenAi);
         let base_url = match (&self.base_url, provider) {
             (Some(url), _) => url.clone(),
-            (None, Provider::Anthropic) => ANTHROPIC.to_owned(),
-            // Questions go to nobody that was not named.
-            (None, Provider::OpenAi) => return Err(needed("base_url")),
+            (None, ModelProvider::Anthropic) => ANTHROPIC.to_owned(),
+            // Queries are never sent to a server that was not configured.
+            (None, ModelProvider::OpenAi) => return Err(needed("base_url")),
         };
-        Ok(Planner::Model {
+        Ok(PlannerConfig::Model {
             provider,
             base_url,
             model: self.model.clone().ok_or_else(|| needed("model"))?,

@@ -1,13 +1,14 @@
-//! The `[campaign]` table: what the campaign pack fuzzes.
+//! The `[campaign]` table: the targets of the campaign pack.
 
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use super::{ConfigError, Source};
+use super::{ConfigError, ConfigSource};
 
 const TABLE: &str = "campaign";
 
+/// Raw values of the `[campaign]` table.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default, expecting = "a table")]
 pub(crate) struct CampaignLayer {
@@ -16,6 +17,7 @@ pub(crate) struct CampaignLayer {
     pub(super) corpus_dir: Option<PathBuf>,
 }
 
+/// A string or a list of strings.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(untagged, expecting = "expected text or a list of texts")]
 pub(super) enum OneOrMore {
@@ -32,47 +34,58 @@ impl From<OneOrMore> for Vec<String> {
     }
 }
 
-/// What is fuzzed behind a server.
+/// The validated `[campaign]` table.
 #[derive(Clone, Debug, Default)]
-pub struct Campaign {
-    pub aims: Vec<Aim>,
-    /// Instead of the one that the fuzzer's own settings name.
+pub struct CampaignPackSettings {
+    /// Targets, one campaign each.
+    pub targets: Vec<CampaignTarget>,
+    /// Corpus folder; overrides the one of the fuzzer's settings.
     pub corpus_dir: Option<PathBuf>,
 }
 
-/// One thing to fuzz.
+/// A target to fuzz.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Aim {
-    /// None for the contract that comes with the program.
+pub struct CampaignTarget {
+    /// Path of the source, project or build; `None` for the built-in demo.
     pub path: Option<PathBuf>,
     pub contract: Option<String>,
 }
 
 impl CampaignLayer {
-    /// Paths are relative to the root, as all of the file are.
-    pub(super) fn lower(self, source: &Source, root: &Path) -> Result<Campaign, ConfigError> {
+    /// Validates the table. Paths are relative to the root.
+    pub(super) fn into_settings(
+        self,
+        source: &ConfigSource,
+        root: &Path,
+    ) -> Result<CampaignPackSettings, ConfigError> {
         let targets: Vec<String> = self.target.map(Into::into).unwrap_or_default();
         let contracts: Vec<String> = self.contract.map(Into::into).unwrap_or_default();
         let paths = targets.iter().map(|path| root.join(path)).collect();
-        let aims = pair(paths, contracts).map_err(|message| ConfigError::Value {
-            spot: source.spot_of(&[TABLE, "contract"]),
+        let aims = pair_targets(paths, contracts).map_err(|message| ConfigError::Value {
+            spot: source.locate_key(&[TABLE, "contract"]),
             key: format!("{TABLE}.contract"),
             message,
         })?;
-        Ok(Campaign { aims, corpus_dir: self.corpus_dir.map(|folder| root.join(folder)) })
+        Ok(CampaignPackSettings {
+            targets: aims,
+            corpus_dir: self.corpus_dir.map(|folder| root.join(folder)),
+        })
     }
 }
 
-/// Targets with their contracts: either none is named, or one for each.
-pub fn pair(paths: Vec<PathBuf>, contracts: Vec<String>) -> Result<Vec<Aim>, String> {
+/// Pairs targets with smart contracts: either no contract is named, or one per target.
+pub fn pair_targets(
+    paths: Vec<PathBuf>,
+    contracts: Vec<String>,
+) -> Result<Vec<CampaignTarget>, String> {
     if !contracts.is_empty() && contracts.len() != paths.len() {
         return Err(format!(
-            "expected a contract for each of the {} targets, in their order, or none; there are {}",
+            "expected one contract for each of the {} targets, in order, or none; got {}",
             paths.len(),
             contracts.len()
         ));
     }
     let contracts = contracts.into_iter().map(Some).chain(std::iter::repeat(None));
     let aims = paths.into_iter().zip(contracts);
-    Ok(aims.map(|(path, contract)| Aim { path: Some(path), contract }).collect())
+    Ok(aims.map(|(path, contract)| CampaignTarget { path: Some(path), contract }).collect())
 }

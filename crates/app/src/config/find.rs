@@ -1,49 +1,52 @@
-//! Which folder is served and which file configures it.
+//! Locates the root folder and the configuration file.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::{ConfigError, FILE_NAME, Source};
+use super::{ConfigError, ConfigSource, FILE_NAME};
 
+/// The root folder and its configuration file.
 #[derive(Clone, Debug)]
-pub(crate) struct Located {
-    /// Absolute, without links.
+pub(crate) struct LocatedProject {
+    /// Canonical path.
     pub root: PathBuf,
-    pub source: Option<Source>,
+    pub source: Option<ConfigSource>,
 }
 
-/// With a file given, it is read, and the root is the given one or the current folder. Otherwise the file is looked for
-/// from the given root, or the current folder, upwards; its folder is the root unless one was given.
-pub(super) fn locate(
+/// Locates the root and reads the configuration file.
+///
+/// A given file is read, and the root is the given one or the current folder. Otherwise the file is searched upwards
+/// from the given root or the current folder, and its folder becomes the root unless one was given.
+pub(super) fn locate_project(
     here: &Path,
     root: Option<PathBuf>,
     config: Option<PathBuf>,
-) -> Result<Located, ConfigError> {
+) -> Result<LocatedProject, ConfigError> {
     let start = root.as_deref().unwrap_or(here);
     let start = open_folder(start)?;
     let source = match config {
         Some(path) => match std::fs::read_to_string(&path) {
-            Ok(text) => Some(Source { path, text }),
+            Ok(text) => Some(ConfigSource { path, text }),
             Err(source) => return Err(ConfigError::Read { path, source }),
         },
         None => {
             let mut found = None;
             for folder in start.ancestors() {
-                found = read(&folder.join(FILE_NAME))?;
+                found = read_if_exists(&folder.join(FILE_NAME))?;
                 if found.is_some() {
                     break;
                 }
             }
-            let folder = found.as_ref().and_then(|source: &Source| source.path.parent());
+            let folder = found.as_ref().and_then(|source: &ConfigSource| source.path.parent());
             match (root, folder) {
                 (None, Some(folder)) => {
-                    return Ok(Located { root: folder.to_owned(), source: found });
+                    return Ok(LocatedProject { root: folder.to_owned(), source: found });
                 }
                 _ => found,
             }
         }
     };
-    Ok(Located { root: start, source })
+    Ok(LocatedProject { root: start, source })
 }
 
 fn open_folder(path: &Path) -> Result<PathBuf, ConfigError> {
@@ -53,10 +56,10 @@ fn open_folder(path: &Path) -> Result<PathBuf, ConfigError> {
     Ok(path)
 }
 
-/// None where there is no such file.
-fn read(path: &Path) -> Result<Option<Source>, ConfigError> {
+/// Returns `None` if the file does not exist.
+fn read_if_exists(path: &Path) -> Result<Option<ConfigSource>, ConfigError> {
     match std::fs::read_to_string(path) {
-        Ok(text) => Ok(Some(Source { path: path.to_owned(), text })),
+        Ok(text) => Ok(Some(ConfigSource { path: path.to_owned(), text })),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(source) => Err(ConfigError::Read { path: path.to_owned(), source }),
     }

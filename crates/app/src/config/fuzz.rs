@@ -1,18 +1,18 @@
-//! The `[fuzz]` table: the settings of Echidna's file, under names as all of `vouch.toml` has them.
+//! The `[fuzz]` table: Echidna's settings in snake case.
 //!
-//! `testLimit` is `test_limit` here. The values are read by the reader of Echidna's file, so that both mean the same; what
-//! it says of a mistake is told with the place in our file.
+//! `testLimit` is `test_limit` here. The parser of Echidna's file reads the values, so that both mean the same. Its
+//! errors are reported with the location in vouch.toml.
 
 use std::path::{Path, PathBuf};
 
-use ::fuzz::config::Settings;
-use ::fuzz::config::echidna_yaml::{self, ConfigError as Problem};
+use ::fuzz::config::CampaignSettings;
+use ::fuzz::config::echidna_yaml::{self, EchidnaConfigError as Problem};
 
-use super::{ConfigError, Source};
+use super::{ConfigError, ConfigSource};
 
 const TABLE: &str = "fuzz";
 
-/// Every key that sets something. A test asks the reader whether it knows them.
+/// Every supported key. A test checks that the parser of Echidna's file knows each.
 pub(super) const KEYS: &[&str] = &[
     "all_contracts",
     "all_events",
@@ -58,20 +58,20 @@ pub(super) const KEYS: &[&str] = &[
     "workers",
 ];
 
-/// The table, checked.
+/// The validated `[fuzz]` table.
 #[derive(Clone, Debug)]
 pub(crate) struct FuzzTable {
-    /// As Echidna's file would have it.
+    /// The settings as Echidna's YAML.
     text: String,
     root: PathBuf,
 }
 
 impl FuzzTable {
-    /// Its settings over others, which keep what it does not say. Folders in it are relative to the root, as all of this file
-    /// are.
-    pub(crate) fn over(&self, base: Settings) -> Settings {
-        let mut settings = Settings { corpus_dir: None, coverage_dir: None, ..base.clone() };
-        echidna_yaml::read_over(&mut settings, &self.text).expect("it was read before");
+    /// Returns `base` with the settings of the table applied. Folders in the table are relative to the root.
+    pub(crate) fn apply_over(&self, base: CampaignSettings) -> CampaignSettings {
+        let mut settings =
+            CampaignSettings { corpus_dir: None, coverage_dir: None, ..base.clone() };
+        echidna_yaml::apply_config(&mut settings, &self.text).expect("the text was parsed before");
         let placed = |own: Option<PathBuf>, below| own.map(|own| self.root.join(own)).or(below);
         settings.corpus_dir = placed(settings.corpus_dir, base.corpus_dir);
         settings.coverage_dir = placed(settings.coverage_dir, base.coverage_dir);
@@ -79,24 +79,24 @@ impl FuzzTable {
     }
 }
 
-/// Reads the table.
-pub(super) fn lower(
+/// Parses and validates the table.
+pub(super) fn parse_fuzz_table(
     table: &toml::Table,
-    source: &Source,
+    source: &ConfigSource,
     root: &Path,
 ) -> Result<FuzzTable, ConfigError> {
-    // One key a line, so that the number of a line tells the key. JSON is YAML.
+    // One key per line, so that the line number identifies the key. JSON is valid YAML.
     let line = |(key, value): (&String, &toml::Value)| {
         let value = serde_json::to_string(value).unwrap_or_default();
         format!("{}: {value}", echidna_name(key))
     };
     let text = table.iter().map(line).collect::<Vec<_>>().join("\n");
-    echidna_yaml::read(&text).map_err(|problem| {
-        let (line, message) = said(&problem);
+    echidna_yaml::parse_config(&text).map_err(|problem| {
+        let (line, message) = describe_problem(&problem);
         let key = line.checked_sub(1).and_then(|index| table.keys().nth(index));
         let key = key.map(String::as_str).unwrap_or_default();
         ConfigError::Value {
-            spot: source.spot_of(&[TABLE, key]),
+            spot: source.locate_key(&[TABLE, key]),
             key: format!("{TABLE}.{key}"),
             message,
         }
@@ -104,19 +104,21 @@ pub(super) fn lower(
     Ok(FuzzTable { text, root: root.to_owned() })
 }
 
-/// On which line, and what; names of keys are left to the one who knows ours.
-fn said(problem: &Problem) -> (usize, String) {
+/// Returns the line and the message of a problem, without Echidna's key names.
+fn describe_problem(problem: &Problem) -> (usize, String) {
     match problem {
-        Problem::Value { line, expected, found, .. } => {
-            (*line, format!("expected {expected}, not {found}"))
+        Problem::InvalidValue { line, expected, found, .. } => {
+            (*line, format!("expected {expected}, got {found}"))
         }
         Problem::Syntax { line, problem } => (*line, problem.clone()),
-        Problem::NotAMap { line } | Problem::Twice { line, .. } => (*line, problem.to_string()),
+        Problem::NotAMap { line } | Problem::DuplicateKey { line, .. } => {
+            (*line, problem.to_string())
+        }
         Problem::TooLarge => (0, problem.to_string()),
     }
 }
 
-/// `test_limit` as `testLimit`.
+/// Converts `test_limit` to `testLimit`.
 fn echidna_name(key: &str) -> String {
     let mut name = String::new();
     for (index, part) in key.split('_').enumerate() {
@@ -136,26 +138,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_reader_knows_every_key() {
+    fn echidna_parser_knows_every_key() {
         for key in KEYS {
             let (_, warnings) =
-                echidna_yaml::read(&format!("{}: null", echidna_name(key))).unwrap();
+                echidna_yaml::parse_config(&format!("{}: null", echidna_name(key))).unwrap();
             assert_eq!(warnings, [], "{key}");
         }
     }
 
     #[test]
-    fn values_are_those_of_echidna() {
+    fn values_are_parsed_as_in_echidna() {
         let text = "[fuzz]\ntest_limit = 7\nsender = [\"0x1\", \"0x2\"]\nmax_value = \"1e20\"\ncorpus_dir = \"c\"\n\
                     constructor_args = { Token = [\"1 ether\"] }\ncoverage_formats = [\"lcov\"]";
-        let source = Source { path: "vouch.toml".into(), text: text.to_owned() };
+        let source = ConfigSource { path: "vouch.toml".into(), text: text.to_owned() };
         let table: toml::Table = toml::from_str(text).unwrap();
         let table = table["fuzz"].as_table().unwrap();
-        let settings = lower(table, &source, Path::new("/root")).unwrap();
-        let settings = settings.over(Settings { seed: Some(5), ..Settings::default() });
+        let settings = parse_fuzz_table(table, &source, Path::new("/root")).unwrap();
+        let settings =
+            settings.apply_over(CampaignSettings { seed: Some(5), ..CampaignSettings::default() });
         assert_eq!(settings.seed, Some(5));
         assert_eq!((settings.test_limit, settings.senders.len()), (7, 2));
-        assert_eq!(settings.max_value, Settings::default().max_value);
+        assert_eq!(settings.max_value, CampaignSettings::default().max_value);
         assert_eq!(settings.corpus_dir.unwrap(), Path::new("/root/c"));
         assert_eq!(settings.constructor_args.named["Token"], ["1 ether"]);
     }

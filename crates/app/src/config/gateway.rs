@@ -1,14 +1,15 @@
-//! The `[gateway]` table: how the tools of other servers are named, and where what is known of them is kept.
+//! The `[gateway]` table: the names of upstream tools, and the locations of overlays and pins.
 
 use std::path::PathBuf;
 
 use serde::Deserialize;
 
 use super::ConfigError;
-use super::place::Place;
+use super::location::SourceContext;
 
 const TABLE: &str = "gateway";
 
+/// Raw values of the `[gateway]` table.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default, expecting = "a table")]
 pub(crate) struct GatewayLayer {
@@ -17,19 +18,20 @@ pub(crate) struct GatewayLayer {
     lock: Option<String>,
 }
 
-/// The table as commands use it.
+/// The validated `[gateway]` table.
 #[derive(Clone, Debug)]
-pub struct Gateway {
-    /// Between the name of an upstream and the name of its tool.
+pub struct GatewaySettings {
+    /// Separator between the name of an upstream and the name of its tool.
     pub separator: String,
-    /// The folder of overlays, `<upstream>/<tool>.json` below it.
+    /// Folder of overlays, which are at `<upstream>/<tool>.json`.
     pub contracts: PathBuf,
-    /// The file that pins definitions.
+    /// File of pinned definitions.
     pub lock: PathBuf,
 }
 
 impl GatewayLayer {
-    pub(super) fn over(self, lower: Self) -> Self {
+    /// Returns this layer with missing values taken from the lower one.
+    pub(super) fn merge_over(self, lower: Self) -> Self {
         Self {
             separator: self.separator.or(lower.separator),
             contracts: self.contracts.or(lower.contracts),
@@ -37,20 +39,24 @@ impl GatewayLayer {
         }
     }
 
-    pub(super) fn lower(self, place: Place<'_>) -> Result<Gateway, ConfigError> {
+    /// Validates the table. Paths are relative to the root.
+    pub(super) fn into_settings(
+        self,
+        place: SourceContext<'_>,
+    ) -> Result<GatewaySettings, ConfigError> {
         const COMPLETE: &str = "defaults.toml sets it";
         let separator = self.separator.expect(COMPLETE);
-        // A name of an upstream may hold `-`, so that alone would not tell where it ends.
+        // An upstream name may contain `-`, so `-` alone would be ambiguous.
         let plain = separator.chars().all(|c| "_-./".contains(c)) && separator.len() <= 8;
         if !plain || separator.trim_matches('-').is_empty() {
-            let message = "expected one to eight of `_`, `.`, `/` and `-`, not of `-` alone";
-            return Err(place.wrong(&[TABLE, "separator"], message));
+            let message = "expected one to eight of `_`, `.`, `/` and `-`, and not only `-`";
+            return Err(place.invalid_value(&[TABLE, "separator"], message));
         }
         let path = |key, text: String| match std::path::Path::new(&text).file_name() {
             Some(_) => Ok(place.root.join(text)),
-            None => Err(place.wrong(&[TABLE, key], format!("`{text}` names nothing of its own"))),
+            None => Err(place.invalid_value(&[TABLE, key], format!("`{text}` has no file name"))),
         };
-        Ok(Gateway {
+        Ok(GatewaySettings {
             separator,
             contracts: path("contracts", self.contracts.expect(COMPLETE))?,
             lock: path("lock", self.lock.expect(COMPLETE))?,

@@ -1,32 +1,34 @@
-//! Patterns over names of tools: `*` for anything, `?` for one character.
+//! Glob patterns over tool names: `*` matches any text, `?` one character.
 
 use globset::{Glob, GlobSet, GlobSetBuilder};
 
+/// A compiled set of patterns over tool names.
 #[derive(Clone, Debug)]
-pub struct Globs {
+pub struct ToolGlobs {
     texts: Vec<String>,
     set: GlobSet,
 }
 
-impl Globs {
-    /// The error is the message for whoever wrote the patterns.
+impl ToolGlobs {
+    /// Compiles the patterns; returns a message for the operator if one is invalid.
     pub(super) fn new(texts: Vec<String>) -> Result<Self, String> {
         let mut set = GlobSetBuilder::new();
         for text in &texts {
             let glob = Glob::new(text)
-                .map_err(|error| format!("`{text}` is not a pattern: {}", error.kind()))?;
+                .map_err(|error| format!("invalid pattern `{text}`: {}", error.kind()))?;
             set.add(glob);
         }
         let set = set.build().map_err(|error| error.kind().to_string())?;
         Ok(Self { texts, set })
     }
 
+    /// Returns true if a pattern matches the name.
     pub(crate) fn is_match(&self, name: &str) -> bool {
         self.set.is_match(name)
     }
 
-    /// As they are written.
-    pub fn texts(&self) -> &[String] {
+    /// Returns the patterns as written.
+    pub fn patterns(&self) -> &[String] {
         &self.texts
     }
 }

@@ -1,6 +1,6 @@
-//! Every key there is. A test holds this table, the layers and the commented file together.
+//! Every configuration key. A test keeps this table, the layers and the template consistent.
 
-/// The keys of a table, or of each table in a list; `*` stands for a name that the operator chooses.
+/// Keys by table, or by list of tables; `*` stands for a name that the operator chooses.
 pub(super) const TABLES: &[(&str, &[&str])] = &[
     (
         "",
@@ -68,12 +68,12 @@ pub(super) const TABLES: &[(&str, &[&str])] = &[
     ("ask", &["forbid", "provider", "base_url", "model", "api_key_env"]),
 ];
 
-/// The keys of a table by its path, if it is one of ours.
-pub(super) fn of(path: &[String]) -> Option<&'static [&'static str]> {
-    TABLES.iter().find(|(table, _)| is(table, path)).map(|(_, keys)| *keys)
+/// Returns the keys of the table at a path, if it is a known table.
+pub(super) fn find_keys(path: &[String]) -> Option<&'static [&'static str]> {
+    TABLES.iter().find(|(table, _)| matches_path(table, path)).map(|(_, keys)| *keys)
 }
 
-fn is(table: &str, path: &[String]) -> bool {
+fn matches_path(table: &str, path: &[String]) -> bool {
     let parts: Vec<_> = table.split('.').filter(|part| !part.is_empty()).collect();
     parts.len() == path.len()
         && parts.iter().zip(path).all(|(part, name)| *part == "*" || part == name)

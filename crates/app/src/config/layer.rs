@@ -1,4 +1,4 @@
-//! One source of configuration, with everything optional.
+//! One configuration layer, with every value optional.
 
 use std::collections::BTreeMap;
 use std::num::{NonZeroU32, NonZeroU64, NonZeroUsize};
@@ -12,21 +12,21 @@ use super::clients::ClientLayer;
 use super::context::{ContextLayer, EmbeddingsLayer};
 use super::gateway::GatewayLayer;
 use super::rule::RuleLayer;
-use super::settings::{Pack, Policy, TokenSource};
+use super::settings::{ApprovalPolicy, TokenSource, ToolPack};
 use super::upstream::UpstreamLayer;
-use super::values::{Endpoint, Folder, Host, HostName, Origin};
-use super::{ConfigError, Source};
-use crate::env::{Environment, Var};
+use super::values::{BrowserOrigin, EndpointUrl, FolderPath, HostName, ListenHost};
+use super::{ConfigError, ConfigSource};
+use crate::env::{EnvVar, Environment};
 
-/// The values of one source of configuration; a missing value leaves the lower layer's.
+/// The values of one configuration layer; a missing value keeps the lower layer's.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default, expecting = "a table")]
-pub struct Layer {
-    pub packs: Option<Vec<Pack>>,
-    /// By a flag.
+pub struct ConfigLayer {
+    pub packs: Option<Vec<ToolPack>>,
+    /// True if a flag chose the packs.
     #[serde(skip)]
     pub(super) are_packs_chosen: bool,
-    /// For a command that is at home elsewhere, where nobody says anything.
+    /// Default port of a command that differs from `vouch serve`.
     #[serde(skip)]
     pub(super) default_port: Option<u16>,
     pub(crate) server: ServerLayer,
@@ -36,7 +36,7 @@ pub struct Layer {
     pub(crate) tools: BTreeMap<String, ToolLayer>,
     pub(crate) state: StateLayer,
     pub(crate) telemetry: TelemetryLayer,
-    /// Checked when it is lowered, by the rules that hold for Echidna's file.
+    /// Validated by the parser of Echidna's file when the settings are built.
     pub fuzz: Option<toml::Table>,
     pub(super) campaign: Option<CampaignLayer>,
     pub(super) gateway: GatewayLayer,
@@ -46,127 +46,140 @@ pub struct Layer {
     pub(super) ask: AskLayer,
 }
 
+/// Raw values of the `[server]` table.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default, expecting = "a table")]
 pub(crate) struct ServerLayer {
-    pub(super) host: Option<Host>,
+    pub(super) host: Option<ListenHost>,
     pub(super) port: Option<u16>,
     pub(super) token_file: Option<PathBuf>,
-    /// What `token_file`, a flag or a variable comes to.
+    /// Token source, from `token_file`, a flag or a variable.
     #[serde(skip)]
     pub(super) token: Option<TokenSource>,
     pub(super) allowed_hosts: Option<Vec<HostName>>,
-    pub(super) allowed_origins: Option<Vec<Origin>>,
+    pub(super) allowed_origins: Option<Vec<BrowserOrigin>>,
     pub(super) max_body_bytes: Option<NonZeroUsize>,
 }
 
+/// Raw values of the `[memory]` table.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default, expecting = "a table")]
 pub(crate) struct MemoryLayer {
-    pub(super) folder: Option<Folder>,
+    pub(super) folder: Option<FolderPath>,
 }
 
+/// Raw values of the `[policy]` table.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default, expecting = "a table")]
 pub(crate) struct PolicyLayer {
-    pub(super) approve: Option<Policy>,
+    pub(super) approve: Option<ApprovalPolicy>,
 }
 
+/// Raw values of a `[tools.<name>]` table.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default, expecting = "a table")]
 pub(crate) struct ToolLayer {
     pub enabled: Option<bool>,
-    pub approve: Option<Policy>,
+    pub approve: Option<ApprovalPolicy>,
     pub rate_per_minute: Option<NonZeroU32>,
     pub timeout_ms: Option<NonZeroU64>,
     pub max_output_bytes: Option<NonZeroUsize>,
 }
 
+/// Raw values of the `[state]` table.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default, expecting = "a table")]
 pub(crate) struct StateLayer {
-    pub(super) folder: Option<Folder>,
+    pub(super) folder: Option<FolderPath>,
 }
 
+/// Raw values of the `[telemetry]` table.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default, expecting = "a table")]
 pub(crate) struct TelemetryLayer {
-    pub(super) otlp_endpoint: Option<Endpoint>,
+    pub(super) otlp_endpoint: Option<EndpointUrl>,
 }
 
-impl Layer {
-    /// What flags say of a server. Relative paths are relative to where the command runs.
-    pub fn from_server(host: Option<Host>, port: Option<u16>, token_file: Option<PathBuf>) -> Self {
+impl ConfigLayer {
+    /// Creates a layer from the server flags. Relative paths are relative to the current folder.
+    pub fn from_server_flags(
+        host: Option<ListenHost>,
+        port: Option<u16>,
+        token_file: Option<PathBuf>,
+    ) -> Self {
         let token = token_file.map(TokenSource::File);
         let server = ServerLayer { host, port, token, ..ServerLayer::default() };
         Self { server, ..Self::default() }
     }
 
-    /// Other packs than the file says, for this run.
-    pub fn with_packs(self, packs: Vec<Pack>) -> Self {
+    /// Replaces the packs for this run.
+    pub fn with_packs(self, packs: Vec<ToolPack>) -> Self {
         Self { packs: Some(packs), are_packs_chosen: true, ..self }
     }
 
-    /// Another port than `vouch serve` has, unless somebody chose one.
+    /// Sets the port to use if none is configured.
     pub fn with_default_port(self, port: u16) -> Self {
         Self { default_port: Some(port), ..self }
     }
 
-    /// Relative paths in a file are relative to the file.
-    pub(super) fn from_file(source: &Source) -> Result<Self, ConfigError> {
-        let mut layer = source.parse()?;
+    /// Parses a file. Relative paths in it are relative to the file.
+    pub(super) fn from_file(source: &ConfigSource) -> Result<Self, ConfigError> {
+        let mut layer = source.parse_layer()?;
         let folder = source.path.parent().unwrap_or(Path::new(""));
         layer.server.token =
             layer.server.token_file.take().map(|path| TokenSource::File(folder.join(path)));
         Ok(layer)
     }
 
+    /// Creates a layer from the environment. Relative paths are relative to the current folder.
     pub(super) fn from_environment(
         here: &Path,
         environment: &Environment,
     ) -> Result<Self, ConfigError> {
-        fn parsed<T: std::str::FromStr<Err: ToString>>(
+        fn parse_var<T: std::str::FromStr<Err: ToString>>(
             environment: &Environment,
-            var: Var,
+            var: EnvVar,
         ) -> Result<Option<T>, ConfigError> {
             let parse = |text: &str| {
-                text.parse().map_err(|error: T::Err| ConfigError::variable(var, error.to_string()))
+                text.parse()
+                    .map_err(|error: T::Err| ConfigError::invalid_variable(var, error.to_string()))
             };
             environment.get(var).map(parse).transpose()
         }
-        let token = match (environment.get(Var::Token), environment.get(Var::TokenFile)) {
+        let token = match (environment.get(EnvVar::Token), environment.get(EnvVar::TokenFile)) {
             (Some(_), Some(_)) => return Err(ConfigError::TwoTokens),
             (Some(token), None) => Some(TokenSource::Variable(token.into())),
             (None, Some(path)) => Some(TokenSource::File(here.join(path))),
             (None, None) => None,
         };
         let server = ServerLayer {
-            host: parsed(environment, Var::Host)?,
-            port: parsed(environment, Var::Port)?,
+            host: parse_var(environment, EnvVar::Host)?,
+            port: parse_var(environment, EnvVar::Port)?,
             token,
             ..ServerLayer::default()
         };
-        let telemetry = TelemetryLayer { otlp_endpoint: parsed(environment, Var::OtlpEndpoint)? };
+        let telemetry =
+            TelemetryLayer { otlp_endpoint: parse_var(environment, EnvVar::OtlpEndpoint)? };
         let embeddings = EmbeddingsLayer {
-            provider: parsed(environment, Var::Embeddings)?,
-            base_url: parsed(environment, Var::EmbeddingsUrl)?,
-            model: environment.get(Var::EmbeddingsModel).map(str::to_owned),
+            provider: parse_var(environment, EnvVar::Embeddings)?,
+            base_url: parse_var(environment, EnvVar::EmbeddingsUrl)?,
+            model: environment.get(EnvVar::EmbeddingsModel).map(str::to_owned),
             ..EmbeddingsLayer::default()
         };
         let context = ContextLayer { embeddings, ..ContextLayer::default() };
         let ask = AskLayer {
-            base_url: parsed(environment, Var::LlmBaseUrl)?,
-            model: environment.get(Var::LlmModel).map(str::to_owned),
+            base_url: parse_var(environment, EnvVar::LlmBaseUrl)?,
+            model: environment.get(EnvVar::LlmModel).map(str::to_owned),
             ..AskLayer::default()
         };
         Ok(Self { server, context, telemetry, ask, ..Self::default() })
     }
 
-    /// This layer where it says something, the lower one where it does not.
-    pub(super) fn over(self, mut lower: Self) -> Self {
+    /// Returns this layer with missing values taken from the lower one.
+    pub(super) fn merge_over(self, mut lower: Self) -> Self {
         for (name, tool) in self.tools {
             let below = lower.tools.remove(&name).unwrap_or_default();
-            lower.tools.insert(name, tool.over(below));
+            lower.tools.insert(name, tool.merge_over(below));
         }
         let server = self.server;
         Self {
@@ -183,7 +196,7 @@ impl Layer {
                 max_body_bytes: server.max_body_bytes.or(lower.server.max_body_bytes),
             },
             memory: MemoryLayer { folder: self.memory.folder.or(lower.memory.folder) },
-            context: self.context.over(lower.context),
+            context: self.context.merge_over(lower.context),
             policy: PolicyLayer { approve: self.policy.approve.or(lower.policy.approve) },
             tools: lower.tools,
             state: StateLayer { folder: self.state.folder.or(lower.state.folder) },
@@ -192,18 +205,18 @@ impl Layer {
             },
             fuzz: self.fuzz.or(lower.fuzz),
             campaign: self.campaign.or(lower.campaign),
-            gateway: self.gateway.over(lower.gateway),
-            // Only the file has these.
+            gateway: self.gateway.merge_over(lower.gateway),
+            // Only files contain these.
             upstream: [self.upstream, lower.upstream].concat(),
             rule: [self.rule, lower.rule].concat(),
             clients: lower.clients.into_iter().chain(self.clients).collect(),
-            ask: self.ask.over(lower.ask),
+            ask: self.ask.merge_over(lower.ask),
         }
     }
 }
 
 impl ToolLayer {
-    fn over(self, lower: Self) -> Self {
+    fn merge_over(self, lower: Self) -> Self {
         Self {
             enabled: self.enabled.or(lower.enabled),
             approve: self.approve.or(lower.approve),

@@ -1,42 +1,43 @@
-//! What no tool may read: our own state, and the token file.
+//! The files that no tool may read: the state folder and the token file.
 //!
-//! Tools are kept from names, wherever a name stands below the root, and every process of a project must know the same
-//! ones. A flag is known to one process only; so a token file is not given a rule of its own, but must lie where the
-//! rules are already, or out of the tools' reach.
+//! Tools are denied certain names anywhere below the root, and every process of a project must deny the same ones. A
+//! `--token-file` flag is known to one process only. So the token file gets no name of its own: it must be in a denied
+//! folder or outside the root.
 
 use std::path::{Path, PathBuf};
 
-use link::real_path;
+use link::resolve_real_path;
 
 use super::{ConfigError, TokenSource};
 
-/// Denied in every project, whatever is configured: a folder that was served otherwise before may hold one.
-const ALWAYS: &str = ".vouch";
+/// Name denied in every project, because an earlier configuration may have created it.
+const DEFAULT_STATE_FOLDER: &str = ".vouch";
 
-/// The names that tools are kept from. A state folder outside the root is out of their reach anyway.
-pub(super) fn names(root: &Path, state_folder: &Path) -> Result<Vec<String>, ConfigError> {
-    let mut names = vec![ALWAYS.to_owned()];
-    if let Ok(below) = real_path(state_folder).strip_prefix(root) {
+/// Returns the names denied to tools. A state folder outside the root needs none.
+pub(super) fn private_names(root: &Path, state_folder: &Path) -> Result<Vec<String>, ConfigError> {
+    let mut names = vec![DEFAULT_STATE_FOLDER.to_owned()];
+    if let Ok(below) = resolve_real_path(state_folder).strip_prefix(root) {
         let name = below.file_name().ok_or(ConfigError::StateIsRoot)?.to_string_lossy();
-        if name != ALWAYS {
+        if name != DEFAULT_STATE_FOLDER {
             names.push(name.into_owned());
         }
     }
     Ok(names)
 }
 
-/// The folders that other servers cannot read either, where they are.
-pub(super) fn folders(root: &Path, state_folder: &Path) -> Vec<PathBuf> {
-    vec![state_folder.to_owned(), root.join(ALWAYS)]
+/// Returns the folders that upstreams must not read either.
+pub(super) fn private_folders(root: &Path, state_folder: &Path) -> Vec<PathBuf> {
+    vec![state_folder.to_owned(), root.join(DEFAULT_STATE_FOLDER)]
 }
 
-pub(super) fn check_token(
+/// Returns an error if tools could read the token file.
+pub(super) fn check_token_file(
     root: &Path,
     private: &[String],
     token: Option<&TokenSource>,
 ) -> Result<(), ConfigError> {
     let Some(TokenSource::File(path)) = token else { return Ok(()) };
-    let file = real_path(path);
+    let file = resolve_real_path(path);
     let Ok(below) = file.strip_prefix(root) else { return Ok(()) };
     let mut folders = below.parent().into_iter().flat_map(Path::components);
     if folders.any(|folder| private.iter().any(|name| folder.as_os_str() == name.as_str())) {
@@ -50,13 +51,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn state_folders() {
+    fn state_folder_names_are_private() {
         let folder = tempfile::tempdir().unwrap();
         let base = folder.path().canonicalize().unwrap();
         let root = base.join("app");
         std::fs::create_dir_all(root.join("data")).unwrap();
         std::os::unix::fs::symlink(root.join("data"), base.join("link")).unwrap();
-        let check = |state: &str| names(&root, &root.join(state)).map(|names| names.join(" "));
+        let check =
+            |state: &str| private_names(&root, &root.join(state)).map(|names| names.join(" "));
         for (state, denied) in [
             (".vouch", ".vouch"),
             ("a/.vouch", ".vouch"),
@@ -75,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn token_files() {
+    fn rejects_token_file_that_tools_can_read() {
         let folder = tempfile::tempdir().unwrap();
         let base = folder.path().canonicalize().unwrap();
         let root = base.join("app");
@@ -96,11 +98,11 @@ mod tests {
             (".vouch", false),
             ("keep2/tokens", false),
             ("../in", false),
-            // Not there yet, but made before the file is read.
+            // Does not exist yet, but is created before the file is read.
             (".vouch/../door", false),
         ] {
             let token = TokenSource::File(root.join(path));
-            let checked = check_token(&root, &private, Some(&token));
+            let checked = check_token_file(&root, &private, Some(&token));
             assert_eq!(checked.is_ok(), fine, "{path}: {checked:?}");
         }
     }

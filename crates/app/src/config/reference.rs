@@ -1,8 +1,8 @@
-//! Text with references to secrets in it: `Bearer ${TOKEN}`, `${file:/run/secrets/key}`; `$$` is a dollar sign.
+//! Text with references to secrets: `Bearer ${TOKEN}`, `${file:/run/secrets/key}`; `$$` is a dollar sign.
 //!
-//! A reference is read with the configuration and resolved when what needs it is started, so that a variable that one
-//! server lacks stops that server only, and no value is held longer than needed. What is written may be a secret
-//! itself, so neither the text nor the value is ever printed.
+//! A reference is parsed with the configuration and resolved when its server starts. A missing variable thus stops
+//! only that server, and no value is held longer than needed. The text may itself be a secret, so neither the text nor
+//! the value is ever printed.
 
 use std::fmt;
 use std::io;
@@ -13,72 +13,72 @@ use std::str::FromStr;
 use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
 
-use super::values::Variable;
+use super::values::VariableName;
 use crate::env::Environment;
 
-/// Keys and certificates are far smaller.
+/// Maximum size of a secret file; keys and certificates are far smaller.
 const MAX_FILE: u64 = 64 * 1024;
 
-/// A value that may refer to variables and files.
+/// A value that may refer to environment variables and files.
 #[derive(Clone, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
-pub struct Reference {
-    parts: Vec<Part>,
+pub struct SecretReference {
+    parts: Vec<ReferencePart>,
 }
 
 #[derive(Clone, PartialEq, Eq)]
-enum Part {
+enum ReferencePart {
     Text(String),
     Variable(String),
     File(PathBuf),
 }
 
-/// Why a reference has no value. Never says a value.
+/// A reference that cannot be resolved. The message never contains a value.
 #[derive(Debug, thiserror::Error)]
-pub enum Unresolved {
-    #[error("the environment variable {0} is not set")]
+pub enum ReferenceError {
+    #[error("environment variable {0} is not set")]
     Variable(String),
-    #[error("cannot read the file {}", .path.display())]
+    #[error("failed to read {}", .path.display())]
     File { path: PathBuf, source: io::Error },
 }
 
-impl Reference {
-    /// The value. Files are relative to the root; one line break at their end does not count.
+impl SecretReference {
+    /// Returns the value. Files are relative to the root; one trailing line break is removed.
     pub(crate) fn resolve(
         &self,
         environment: &Environment,
         root: &Path,
-    ) -> Result<SecretString, Unresolved> {
+    ) -> Result<SecretString, ReferenceError> {
         let mut value = String::new();
         for part in &self.parts {
             match part {
-                Part::Text(text) => value.push_str(text),
-                Part::Variable(name) => {
-                    let secret = environment.secret(name);
-                    let secret = secret.ok_or_else(|| Unresolved::Variable(name.clone()))?;
+                ReferencePart::Text(text) => value.push_str(text),
+                ReferencePart::Variable(name) => {
+                    let secret = environment.read_secret(name);
+                    let secret = secret.ok_or_else(|| ReferenceError::Variable(name.clone()))?;
                     value.push_str(secret.expose_secret());
                 }
-                Part::File(path) => {
-                    let failed = |source| Unresolved::File { path: path.clone(), source };
-                    value.push_str(&read(&root.join(path)).map_err(failed)?);
+                ReferencePart::File(path) => {
+                    let failed = |source| ReferenceError::File { path: path.clone(), source };
+                    value.push_str(&read_secret_file(&root.join(path)).map_err(failed)?);
                 }
             }
         }
         Ok(SecretString::from(value))
     }
 
-    /// The variables that it names.
-    pub fn variables(&self) -> impl Iterator<Item = &str> {
+    /// Returns the names of the referenced variables.
+    pub fn variable_names(&self) -> impl Iterator<Item = &str> {
         self.parts.iter().filter_map(|part| match part {
-            Part::Variable(name) => Some(name.as_str()),
+            ReferencePart::Variable(name) => Some(name.as_str()),
             _ => None,
         })
     }
 
-    /// The files that it names and that other users of this machine can read.
-    pub fn exposed(&self, root: &Path) -> Vec<PathBuf> {
+    /// Returns the referenced files that other users of this machine can read.
+    pub fn exposed_files(&self, root: &Path) -> Vec<PathBuf> {
         let files = self.parts.iter().filter_map(|part| match part {
-            Part::File(path) => Some(root.join(path)),
+            ReferencePart::File(path) => Some(root.join(path)),
             _ => None,
         });
         let open = |path: &PathBuf| {
@@ -88,9 +88,9 @@ impl Reference {
     }
 }
 
-fn read(path: &Path) -> io::Result<String> {
+fn read_secret_file(path: &Path) -> io::Result<String> {
     if std::fs::metadata(path)?.len() > MAX_FILE {
-        let message = format!("it has more than {MAX_FILE} bytes");
+        let message = format!("file larger than {MAX_FILE} bytes");
         return Err(io::Error::other(message));
     }
     let mut text = std::fs::read_to_string(path)?;
@@ -103,27 +103,27 @@ fn read(path: &Path) -> io::Result<String> {
     Ok(text)
 }
 
-impl fmt::Debug for Reference {
+impl fmt::Debug for SecretReference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Reference(…)")
+        f.write_str("SecretReference(…)")
     }
 }
 
-impl TryFrom<String> for Reference {
+impl TryFrom<String> for SecretReference {
     type Error = String;
     fn try_from(text: String) -> Result<Self, String> {
         text.parse()
     }
 }
 
-impl FromStr for Reference {
+impl FromStr for SecretReference {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
-        // What was written may be a secret, so it is not repeated.
+        // The text may be a secret, so it is not repeated.
         const WRONG: &str =
-            "`$` begins `${NAME}` or `${file:PATH}` here; a dollar sign is written `$$`";
+            "invalid `$`: write `${NAME}` or `${file:PATH}`, or `$$` for a dollar sign";
         if text.contains('\0') {
-            return Err("a NUL character cannot be in there".to_owned());
+            return Err("NUL characters are not allowed".to_owned());
         }
         let mut parts = Vec::new();
         let mut literal = String::new();
@@ -139,18 +139,18 @@ impl FromStr for Reference {
             let (name, after) = inner.ok_or(WRONG)?;
             let part = match name.strip_prefix("file:") {
                 Some("") => return Err(WRONG.to_owned()),
-                Some(path) => Part::File(path.into()),
-                None => Part::Variable(name.parse::<Variable>().map_err(|_| WRONG)?.0),
+                Some(path) => ReferencePart::File(path.into()),
+                None => ReferencePart::Variable(name.parse::<VariableName>().map_err(|_| WRONG)?.0),
             };
             if !literal.is_empty() {
-                parts.push(Part::Text(std::mem::take(&mut literal)));
+                parts.push(ReferencePart::Text(std::mem::take(&mut literal)));
             }
             parts.push(part);
             rest = after;
         }
         literal.push_str(rest);
         if !literal.is_empty() {
-            parts.push(Part::Text(literal));
+            parts.push(ReferencePart::Text(literal));
         }
         Ok(Self { parts })
     }
@@ -161,12 +161,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_they_come_to() {
+    fn references_are_resolved() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("key"), "s3cret\n\n").unwrap();
         let environment = Environment::default();
         let check = |text: &str| {
-            let reference: Reference = text.parse()?;
+            let reference: SecretReference = text.parse()?;
             match reference.resolve(&environment, folder.path()) {
                 Ok(secret) => Ok(secret.expose_secret().to_owned()),
                 Err(error) => Err(error.to_string()),
@@ -183,9 +183,9 @@ mod tests {
         }
         let path = std::env::var("PATH").unwrap();
         assert_eq!(check("<${PATH}>"), Ok(format!("<{path}>")));
-        for (text, said) in [
+        for (text, message) in [
             ("${NO_SUCH_VARIABLE_7}", "NO_SUCH_VARIABLE_7 is not set"),
-            ("hunter2${file:none}", "cannot read the file none"),
+            ("hunter2${file:none}", "failed to read none"),
             ("$", "`$$`"),
             ("hunter2$x", "`$$`"),
             ("${", "`$$`"),
@@ -194,26 +194,26 @@ mod tests {
             ("${A:-hunter2}", "`$$`"),
         ] {
             let error = check(text).unwrap_err();
-            assert!(error.contains(said) && !error.contains("hunter2"), "{text}: {error}");
+            assert!(error.contains(message) && !error.contains("hunter2"), "{text}: {error}");
         }
     }
 
     #[test]
-    fn nothing_is_printed() {
-        let reference: Reference = "hunter2${NAME}".parse().unwrap();
-        assert_eq!(format!("{reference:?}"), "Reference(…)");
-        assert_eq!(reference.variables().collect::<Vec<_>>(), ["NAME"]);
+    fn debug_output_hides_the_text() {
+        let reference: SecretReference = "hunter2${NAME}".parse().unwrap();
+        assert_eq!(format!("{reference:?}"), "SecretReference(…)");
+        assert_eq!(reference.variable_names().collect::<Vec<_>>(), ["NAME"]);
     }
 
     #[test]
-    fn files_that_others_can_read() {
+    fn exposed_files_are_those_readable_by_others() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("key");
         std::fs::write(&path, "x").unwrap();
-        let reference: Reference = "${file:key}".parse().unwrap();
+        let reference: SecretReference = "${file:key}".parse().unwrap();
         std::fs::set_permissions(&path, PermissionsExt::from_mode(0o644)).unwrap();
-        assert_eq!(reference.exposed(folder.path()), std::slice::from_ref(&path));
+        assert_eq!(reference.exposed_files(folder.path()), std::slice::from_ref(&path));
         std::fs::set_permissions(&path, PermissionsExt::from_mode(0o600)).unwrap();
-        assert!(reference.exposed(folder.path()).is_empty());
+        assert!(reference.exposed_files(folder.path()).is_empty());
     }
 }

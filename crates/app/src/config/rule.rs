@@ -1,33 +1,34 @@
-//! The tables `[[rule]]`: read here, understood by the crate `rules`.
+//! The `[[rule]]` tables: parsed here, compiled by the crate `rules`.
 
 use std::collections::BTreeMap;
 
-use rules::{Effect, On, Rule, RuleError, Rules};
+use rules::{RuleDefinition, RuleEffect, RuleError, RuleSubject, Rules};
 use serde::Deserialize;
 
 use super::ConfigError;
-use super::place::Place;
+use super::location::SourceContext;
 
 const TABLE: &str = "rule";
 const MAX_NAME: usize = 64;
 
+/// Raw values of a `[[rule]]` table.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default, expecting = "a table")]
 pub(crate) struct RuleLayer {
     name: Option<String>,
-    effect: Option<Effect>,
-    on: Option<On>,
+    effect: Option<RuleEffect>,
+    on: Option<RuleSubject>,
     tools: Option<Vec<String>>,
     when: Option<String>,
 }
 
-/// Which tools each rule is for, as globs; none means every tool.
+/// The tool patterns of each rule; an empty list means every tool.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Reach(BTreeMap<String, Vec<String>>);
+pub(crate) struct RuleScopes(BTreeMap<String, Vec<String>>);
 
-impl Reach {
-    /// False where no tool whose name begins so can be one of the rule's.
-    pub(crate) fn may_be_for(&self, rule: &str, prefix: &str) -> bool {
+impl RuleScopes {
+    /// Returns false if the rule cannot apply to any tool whose name begins with `prefix`.
+    pub(crate) fn may_apply_to(&self, rule: &str, prefix: &str) -> bool {
         let globs = self.0.get(rule).map(Vec::as_slice).unwrap_or_default();
         let may_match = |glob: &String| {
             let plain = glob.split(['*', '?', '[', '{', '\\']).next().unwrap_or_default();
@@ -37,21 +38,23 @@ impl Reach {
     }
 }
 
-pub(super) fn lower(
+/// Validates and compiles the rules.
+pub(super) fn compile_rules(
     layers: Vec<RuleLayer>,
-    place: Place<'_>,
-) -> Result<(Rules, Reach), ConfigError> {
+    place: SourceContext<'_>,
+) -> Result<(Rules, RuleScopes), ConfigError> {
     let mut rules = Vec::new();
     for (index, layer) in layers.into_iter().enumerate() {
-        let entry = place.entry(TABLE, index);
-        let needed = |key: &'static str| move || entry.wrong(&[key], "every rule needs one");
+        let entry = place.list_entry(TABLE, index);
+        let needed =
+            |key: &'static str| move || entry.invalid_value(&[key], "required for every rule");
         let name = layer.name.ok_or_else(needed("name"))?;
         let plain = !name.is_empty() && name.len() <= MAX_NAME && !name.contains(char::is_control);
         if !plain {
-            let message = format!("expected one to {MAX_NAME} bytes of text on one line");
-            return Err(entry.wrong(&["name"], message));
+            let message = format!("expected a single line of 1 to {MAX_NAME} bytes");
+            return Err(entry.invalid_value(&["name"], message));
         }
-        rules.push(Rule {
+        rules.push(RuleDefinition {
             name,
             effect: layer.effect.ok_or_else(needed("effect"))?,
             on: layer.on.unwrap_or_default(),
@@ -68,10 +71,10 @@ pub(super) fn lower(
             RuleError::Glob { .. } => (names.iter().position(named), "tools"),
             _ => (names.iter().position(named), "when"),
         };
-        let spot = place.entry(TABLE, index.unwrap_or_default()).spot_of(&[key]);
+        let spot = place.list_entry(TABLE, index.unwrap_or_default()).locate_key(&[key]);
         ConfigError::Rule { spot, source: Box::new(source) }
     })?;
-    Ok((rules, Reach(reach)))
+    Ok((rules, RuleScopes(reach)))
 }
 
 #[cfg(test)]
@@ -79,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whose_tools_a_rule_may_be_for() {
+    fn rule_scopes_match_tool_prefixes() {
         let globs = [
             ("all", vec![]),
             ("any", vec!["*".to_owned()]),
@@ -88,12 +91,12 @@ mod tests {
             ("some", vec!["{files,db}__*".to_owned()]),
             ("part", vec!["fi*".to_owned()]),
         ];
-        let reach = Reach(globs.map(|(name, globs)| (name.to_owned(), globs)).into());
-        let of = |prefix| {
+        let reach = RuleScopes(globs.map(|(name, globs)| (name.to_owned(), globs)).into());
+        let matching_rules = |prefix| {
             let rules = ["all", "any", "files", "one", "some", "part"].into_iter();
-            rules.filter(|rule| reach.may_be_for(rule, prefix)).collect::<Vec<_>>().join(" ")
+            rules.filter(|rule| reach.may_apply_to(rule, prefix)).collect::<Vec<_>>().join(" ")
         };
-        assert_eq!(of("files__"), "all any files one some part");
-        assert_eq!(of("db__"), "all any some");
+        assert_eq!(matching_rules("files__"), "all any files one some part");
+        assert_eq!(matching_rules("db__"), "all any some");
     }
 }

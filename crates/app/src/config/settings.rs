@@ -1,4 +1,4 @@
-//! The configuration as commands use it: complete, and checked.
+//! The complete, validated configuration.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -9,60 +9,61 @@ use link::ProtectedPaths;
 use secrecy::SecretString;
 use serde::Deserialize;
 
-use super::ask::Ask;
-use super::campaign::Campaign;
-use super::clients::Clients;
-use super::context::Context;
-use super::error::{Spot, suggest};
-use super::find::Located;
+use super::ask::AskSettings;
+use super::campaign::CampaignPackSettings;
+use super::clients::ClientAllowlists;
+use super::context::ContextSettings;
+use super::error::{ConfigLocation, suggest_name};
+use super::find::LocatedProject;
 use super::fuzz::FuzzTable;
-use super::gateway::Gateway;
-use super::layer::{Layer, ToolLayer};
-use super::place::Place;
-use super::upstream::Upstream;
-use super::values::{Folder, HostName, Origin};
-use super::{ConfigError, FILE_NAME, Source, clients, fuzz, private, rule, upstream};
+use super::gateway::GatewaySettings;
+use super::layer::{ConfigLayer, ToolLayer};
+use super::location::SourceContext;
+use super::upstream::UpstreamConfig;
+use super::values::{BrowserOrigin, FolderPath, HostName};
+use super::{ConfigError, ConfigSource, FILE_NAME, clients, fuzz, private, rule, upstream};
 use crate::env::Environment;
 
 /// The validated configuration that commands use.
 #[derive(Debug)]
 pub struct Settings {
-    /// The folder that is served.
+    /// Root folder of the project.
     pub root: PathBuf,
-    /// The file that configures it, where there is one.
-    source: Option<Source>,
-    pub packs: Vec<Pack>,
-    /// Somebody chose the packs for this run only, so that the file may be about others.
+    /// Configuration file, if there is one.
+    source: Option<ConfigSource>,
+    pub packs: Vec<ToolPack>,
+    /// True if a flag chose the packs, so that the file may configure tools of other packs.
     pub are_packs_chosen: bool,
-    pub server: Server,
+    pub server: ServerSettings,
     /// Relative to the root.
     pub memory_folder: String,
-    pub context: Context,
+    pub context: ContextSettings,
     pub state_folder: PathBuf,
-    /// Names that no tool may read, wherever they stand below the root.
+    /// Names that no tool may read, anywhere below the root.
     pub(crate) private: Vec<String>,
-    /// For tools that need an approval by contract.
-    pub approve: Policy,
+    /// Policy for tools whose contract requires approval.
+    pub approve: ApprovalPolicy,
     pub(crate) tools: BTreeMap<String, ToolLayer>,
     pub(crate) otlp_endpoint: Option<String>,
-    /// How contracts are fuzzed, where the file says something of it.
+    /// The `[fuzz]` table, if there is one.
     pub(crate) fuzz: Option<FuzzTable>,
-    pub campaign: Campaign,
-    /// How other servers' tools are offered.
-    pub gateway: Gateway,
-    /// What the other servers may not write.
+    pub campaign: CampaignPackSettings,
+    /// The `[gateway]` table.
+    pub gateway: GatewaySettings,
+    /// Paths that upstreams must not read or write.
     pub protected: ProtectedPaths,
-    /// The other servers, in the order of the file.
-    pub upstreams: Vec<Upstream>,
+    /// Upstreams, in the order of the file.
+    pub upstreams: Vec<UpstreamConfig>,
     pub rules: rules::Rules,
-    /// Which tools they are for.
-    pub(crate) reach: rule::Reach,
-    pub(crate) clients: Clients,
-    pub ask: Ask,
+    /// The tools that each rule applies to.
+    pub(crate) rule_scopes: rule::RuleScopes,
+    pub(crate) clients: ClientAllowlists,
+    pub ask: AskSettings,
 }
 
+/// The validated `[server]` table.
 #[derive(Debug)]
-pub struct Server {
+pub struct ServerSettings {
     pub address: SocketAddr,
     pub token: Option<TokenSource>,
     pub allowed_hosts: Vec<String>,
@@ -70,23 +71,23 @@ pub struct Server {
     pub(crate) max_body_bytes: usize,
 }
 
-/// A set of tools.
+/// A set of built-in tools.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Pack {
-    /// hello, read_repo_file, write_memory_entry
+pub enum ToolPack {
+    /// `hello`, `read_repo_file`, `write_memory_entry`.
     Repo,
-    /// context_search, read_file, grep_codebase
+    /// `context_search`, `read_file`, `grep_codebase`.
     Context,
-    /// Those that watch and steer a fuzz campaign
+    /// Tools that watch and steer a fuzz campaign.
     Campaign,
 }
 
-impl Pack {
+impl ToolPack {
     /// All packs, in the order in which the help lists them.
     pub const ALL: [Self; 3] = [Self::Repo, Self::Context, Self::Campaign];
 
-    /// The name of the pack in the configuration and on the command line.
+    /// Returns the name of the pack in the configuration and on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Repo => "repo",
@@ -96,7 +97,7 @@ impl Pack {
     }
 }
 
-impl FromStr for Pack {
+impl FromStr for ToolPack {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
         let found = Self::ALL.into_iter().find(|pack| pack.name() == text);
@@ -104,21 +105,21 @@ impl FromStr for Pack {
     }
 }
 
-/// Who approves the calls of a tool.
+/// The approval policy of a tool: ask a person, always approve, or never approve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Policy {
+pub enum ApprovalPolicy {
     Ask,
     Always,
     Never,
 }
 
-impl From<Policy> for runtime::Approve {
-    fn from(policy: Policy) -> Self {
+impl From<ApprovalPolicy> for runtime::ApprovalMode {
+    fn from(policy: ApprovalPolicy) -> Self {
         match policy {
-            Policy::Ask => Self::Ask,
-            Policy::Always => Self::Always,
-            Policy::Never => Self::Never,
+            ApprovalPolicy::Ask => Self::Ask,
+            ApprovalPolicy::Always => Self::Always,
+            ApprovalPolicy::Never => Self::Never,
         }
     }
 }
@@ -132,56 +133,57 @@ pub enum TokenSource {
 }
 
 impl Settings {
+    /// Validates the merged layers.
     pub(super) fn new(
-        located: Located,
-        layer: Layer,
+        located: LocatedProject,
+        layer: ConfigLayer,
         environment: &Environment,
     ) -> Result<Self, ConfigError> {
         const COMPLETE: &str = "defaults.toml sets it";
-        let Located { root, source } = located;
+        let LocatedProject { root, source } = located;
         let server = layer.server;
         let host = server.host.expect(COMPLETE).0;
         let port = server.port.expect(COMPLETE);
-        let Folder(state_folder) = layer.state.folder.expect(COMPLETE);
+        let FolderPath(state_folder) = layer.state.folder.expect(COMPLETE);
         let state_folder = root.join(state_folder);
-        let private = private::names(&root, &state_folder)?;
-        private::check_token(&root, &private, server.token.as_ref())?;
+        let private = private::private_names(&root, &state_folder)?;
+        private::check_token_file(&root, &private, server.token.as_ref())?;
         let hosts = server.allowed_hosts.expect(COMPLETE).into_iter();
         let origins = server.allowed_origins.expect(COMPLETE).into_iter();
-        let context = Context::new(layer.context, source.as_ref(), environment)?;
+        let context = ContextSettings::new(layer.context, source.as_ref(), environment)?;
         let fuzz = match (layer.fuzz, &source) {
-            (Some(table), Some(source)) => Some(fuzz::lower(&table, source, &root)?),
+            (Some(table), Some(source)) => Some(fuzz::parse_fuzz_table(&table, source, &root)?),
             _ => None,
         };
         let campaign = match (layer.campaign, &source) {
-            (Some(table), Some(source)) => table.lower(source, &root)?,
-            _ => Campaign::default(),
+            (Some(table), Some(source)) => table.into_settings(source, &root)?,
+            _ => CampaignPackSettings::default(),
         };
-        let place = Place { root: &root, source: source.as_ref() };
-        let gateway = layer.gateway.lower(place)?;
+        let place = SourceContext { root: &root, source: source.as_ref() };
+        let gateway = layer.gateway.into_settings(place)?;
         let config = place.source.map_or_else(|| root.join(FILE_NAME), |file| file.path.clone());
-        // Who can write these decides what is admitted.
+        // A process that can write these decides which tools are admitted.
         let read_only = [&*config, &*gateway.lock, &*gateway.contracts];
         let protected = ProtectedPaths::new(place.root, read_only, &state_folder);
-        let upstreams = upstream::lower(layer.upstream, place, &protected)?;
-        let (rules, reach) = rule::lower(layer.rule, place)?;
-        let clients = clients::lower(layer.clients, place)?;
-        let ask = layer.ask.lower(place, environment)?;
+        let upstreams = upstream::build_upstreams(layer.upstream, place, &protected)?;
+        let (rules, reach) = rule::compile_rules(layer.rule, place)?;
+        let clients = clients::build_allowlists(layer.clients, place)?;
+        let ask = layer.ask.into_settings(place, environment)?;
         Ok(Self {
             gateway,
             protected,
             upstreams,
             rules,
-            reach,
+            rule_scopes: reach,
             clients,
             ask,
             packs: layer.packs.expect(COMPLETE),
             are_packs_chosen: layer.are_packs_chosen,
-            server: Server {
+            server: ServerSettings {
                 address: SocketAddr::new(host, port),
                 token: server.token,
                 allowed_hosts: hosts.map(|HostName(name)| name).collect(),
-                allowed_origins: origins.map(|Origin(origin)| origin).collect(),
+                allowed_origins: origins.map(|BrowserOrigin(origin)| origin).collect(),
                 max_body_bytes: server.max_body_bytes.expect(COMPLETE).get(),
             },
             memory_folder: layer.memory.folder.expect(COMPLETE).0,
@@ -203,47 +205,49 @@ impl Settings {
         self.source.as_ref().map(|source| source.path.as_path())
     }
 
-    /// Folders that no other server may read.
-    pub(crate) fn hidden(&self) -> Vec<PathBuf> {
-        private::folders(&self.root, &self.state_folder)
+    /// Returns the folders that no upstream may read.
+    pub(crate) fn hidden_folders(&self) -> Vec<PathBuf> {
+        private::private_folders(&self.root, &self.state_folder)
     }
 
-    pub(crate) fn tool(&self, name: &str) -> ToolLayer {
+    /// Returns the `[tools.<name>]` table, empty if there is none.
+    pub(crate) fn tool_layer(&self, name: &str) -> ToolLayer {
         self.tools.get(name).cloned().unwrap_or_default()
     }
 
-    /// What happens to calls of a tool; None where nothing is asked.
-    pub fn policy(&self, name: &str, by_contract: bool) -> Option<Policy> {
-        self.tool(name).approve.or(by_contract.then_some(self.approve))
+    /// Returns the approval policy of a tool; `None` if its calls need no approval.
+    pub fn approval_policy(&self, name: &str, by_contract: bool) -> Option<ApprovalPolicy> {
+        self.tool_layer(name).approve.or(by_contract.then_some(self.approve))
     }
 
-    /// A tool that is configured but does not exist is a mistake: its limits would silently not hold.
+    /// Returns an error if a configured tool does not exist, because its limits would silently have no effect.
     pub(crate) fn check_tools(&self, known: &[&str]) -> Result<(), ConfigError> {
         if self.are_packs_chosen {
             return Ok(());
         }
-        // Those of other servers are known to the gateway only, once it has asked them.
+        // Tools of upstreams are known only to the gateway, once it has listed them.
         let ours = self.tools.keys().filter(|name| self.upstream_of(name).is_none());
         match ours.into_iter().find(|name| !known.contains(&name.as_str())) {
-            Some(tool) => Err(self.unknown_tool(tool, known)),
+            Some(tool) => Err(self.unknown_tool_error(tool, known)),
             None => Ok(()),
         }
     }
 
-    /// The upstream that a name in the catalog belongs to, and its tool's own name.
-    pub fn upstream_of<'n>(&self, tool: &'n str) -> Option<(&Upstream, &'n str)> {
+    /// Returns the upstream of a catalog name, and the tool's name at the upstream.
+    pub fn upstream_of<'n>(&self, tool: &'n str) -> Option<(&UpstreamConfig, &'n str)> {
         self.upstreams.iter().find_map(|upstream| {
             let rest = tool.strip_prefix(upstream.name.as_str())?;
             Some((upstream, rest.strip_prefix(self.gateway.separator.as_str())?))
         })
     }
 
-    pub(crate) fn unknown_tool(&self, tool: &str, known: &[&str]) -> ConfigError {
+    /// Returns the error for a configured tool that does not exist.
+    pub(crate) fn unknown_tool_error(&self, tool: &str, known: &[&str]) -> ConfigError {
         let spot = match &self.source {
-            Some(source) => source.spot_of(&["tools", tool]),
-            None => Spot { file: super::FILE_NAME.into(), line: 1 },
+            Some(source) => source.locate_key(&["tools", tool]),
+            None => ConfigLocation { file: super::FILE_NAME.into(), line: 1 },
         };
-        let suggestion = suggest(tool, known, "tools");
+        let suggestion = suggest_name(tool, known, "tools");
         ConfigError::UnknownTool { spot, tool: tool.to_owned(), suggestion }
     }
 }

@@ -3,11 +3,11 @@ use std::collections::BTreeSet;
 use secrecy::ExposeSecret;
 
 use super::layer::ToolLayer;
-use super::upstream::Grants;
+use super::upstream::SandboxGrants;
 use super::*;
 
-/// The template with the `#` before its keys removed; prose has a blank after it.
-fn uncommented() -> String {
+/// Returns the template with the `#` before its keys removed; in prose a space follows the `#`.
+fn uncomment_template() -> String {
     let line = |line: &'static str| match line.strip_prefix('#') {
         Some(rest) if !rest.starts_with(' ') && !rest.is_empty() => rest,
         _ => line,
@@ -15,8 +15,8 @@ fn uncommented() -> String {
     TEMPLATE.lines().map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// The path with `*` where the operator chooses a name.
-fn any_name(path: &str) -> String {
+/// Replaces the names that the operator chooses in a path by `*`.
+fn generalize_path(path: &str) -> String {
     for before in ["upstream.env.", "upstream.headers."] {
         if path.starts_with(before) {
             return format!("{before}*");
@@ -30,32 +30,32 @@ fn any_name(path: &str) -> String {
     }
 }
 
-fn keys_of(table: &toml::Table, path: &str, found: &mut BTreeSet<String>) {
+fn collect_keys(table: &toml::Table, path: &str, found: &mut BTreeSet<String>) {
     for (key, value) in table {
         let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
         match value {
-            toml::Value::Table(inner) => keys_of(inner, &path, found),
+            toml::Value::Table(inner) => collect_keys(inner, &path, found),
             toml::Value::Array(items) if items.iter().any(toml::Value::is_table) => {
                 for item in items.iter().filter_map(toml::Value::as_table) {
-                    keys_of(item, &path, found);
+                    collect_keys(item, &path, found);
                 }
             }
             _ => {
-                found.insert(any_name(&path));
+                found.insert(generalize_path(&path));
             }
         }
     }
 }
 
 #[test]
-fn the_commented_file_has_every_key_and_parses() {
-    let source = Source { path: "template.toml".into(), text: uncommented() };
-    let layer = Layer::from_file(&source).unwrap();
+fn template_parses_and_has_every_key() {
+    let source = ConfigSource { path: "template.toml".into(), text: uncomment_template() };
+    let layer = ConfigLayer::from_file(&source).unwrap();
     assert!(layer.server.token.is_some() && layer.telemetry.otlp_endpoint.is_some());
 
-    let table: toml::Table = toml::from_str(&uncommented()).unwrap();
+    let table: toml::Table = toml::from_str(&uncomment_template()).unwrap();
     let mut shown = BTreeSet::new();
-    keys_of(&table, "", &mut shown);
+    collect_keys(&table, "", &mut shown);
     let tables: BTreeSet<_> = keys::TABLES.iter().map(|(table, _)| *table).collect();
     let known: BTreeSet<_> = keys::TABLES
         .iter()
@@ -71,37 +71,39 @@ fn the_commented_file_has_every_key_and_parses() {
 }
 
 #[test]
-fn the_commented_file_changes_nothing() {
-    let layer = Layer::from_file(&Source { path: "t".into(), text: TEMPLATE.to_owned() }).unwrap();
+fn commented_template_changes_nothing() {
+    let layer =
+        ConfigLayer::from_file(&ConfigSource { path: "t".into(), text: TEMPLATE.to_owned() })
+            .unwrap();
     assert!(layer.tools.values().all(|tool| *tool == ToolLayer::default()));
     assert!(layer.packs.is_none() && layer.server.port.is_none());
 }
 
 #[test]
-fn the_commented_file_shows_the_defaults() {
-    fn same(defaults: &toml::Table, shown: &toml::Value, path: &str) {
+fn template_shows_the_defaults() {
+    fn assert_shown(defaults: &toml::Table, shown: &toml::Value, path: &str) {
         for (key, value) in defaults {
             let path = format!("{path}.{key}");
             match value.as_table() {
-                Some(table) => same(table, &shown[key], &path),
+                Some(table) => assert_shown(table, &shown[key], &path),
                 None => assert_eq!(&shown[key], value, "{path}"),
             }
         }
     }
-    let shown: toml::Value = toml::from_str(&uncommented()).unwrap();
-    same(&toml::from_str(DEFAULTS).unwrap(), &shown, "");
+    let shown: toml::Value = toml::from_str(&uncomment_template()).unwrap();
+    assert_shown(&toml::from_str(DEFAULTS).unwrap(), &shown, "");
 }
 
-fn error(text: &str) -> String {
-    let source = Source { path: "vouch.toml".into(), text: text.to_owned() };
-    match Layer::from_file(&source) {
+fn parse_error(text: &str) -> String {
+    let source = ConfigSource { path: "vouch.toml".into(), text: text.to_owned() };
+    match ConfigLayer::from_file(&source) {
         Ok(_) => format!("{text:?} is fine"),
         Err(error) => format!("{error}\n  → {}", error.hint()),
     }
 }
 
 #[test]
-fn mistakes_are_named() {
+fn parse_errors_name_location_and_hint() {
     let errors = [
         "[server]\nhost = \"127.0.0.1\"\nprot = 1",
         "[sever]\nport = 1",
@@ -159,7 +161,7 @@ fn mistakes_are_named() {
         "[server\nport = 1",
         "[server]\nport = 1\nport = 2",
     ]
-    .map(error);
+    .map(parse_error);
     insta::assert_snapshot!(errors.join("\n"));
 }
 
@@ -170,10 +172,11 @@ fn later_layers_win() {
     std::fs::write(folder.path().join(FILE_NAME), text).unwrap();
     let below = folder.path().join("a/b");
     std::fs::create_dir_all(&below).unwrap();
-    let flags = Layer::from_server(None, Some(3), None);
-    let settings = load_from(&below, &Place::default(), &Environment::default(), flags).unwrap();
+    let flags = ConfigLayer::from_server_flags(None, Some(3), None);
+    let settings =
+        load_from(&below, &ProjectLocation::default(), &Environment::default(), flags).unwrap();
     assert_eq!(settings.server.address.to_string(), "[::1]:3");
-    assert_eq!(settings.tool("hello").rate_per_minute.unwrap().get(), 5);
+    assert_eq!(settings.tool_layer("hello").rate_per_minute.unwrap().get(), 5);
     let root = folder.path().canonicalize().unwrap();
     assert_eq!(settings.root, root);
     assert_eq!(settings.state_folder, root.join(".vouch"));
@@ -182,11 +185,16 @@ fn later_layers_win() {
 fn settings(text: &str) -> Result<Settings, ConfigError> {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join(FILE_NAME), text).unwrap();
-    load_from(folder.path(), &Place::default(), &Environment::default(), Layer::default())
+    load_from(
+        folder.path(),
+        &ProjectLocation::default(),
+        &Environment::default(),
+        ConfigLayer::default(),
+    )
 }
 
 #[test]
-fn an_endpoint_needs_an_address_and_a_model() {
+fn embedding_endpoint_requires_url_and_model() {
     for (text, missing) in [
         ("\n[context.embeddings]\nprovider = \"endpoint\"\n", "base_url"),
         (
@@ -195,40 +203,45 @@ fn an_endpoint_needs_an_address_and_a_model() {
         ),
     ] {
         let error = settings(text).unwrap_err();
-        let said = error.to_string();
+        let message = error.to_string();
         assert!(
-            said.contains("vouch.toml:2: ") && said.ends_with(&format!("needs `{missing}`")),
-            "{said}"
+            message.contains("vouch.toml:2: ")
+                && message.ends_with(&format!("requires `{missing}`")),
+            "{message}"
         );
         assert!(error.hint().contains(missing), "{}", error.hint());
     }
 }
 
 #[test]
-fn settings_of_the_fuzzer_are_checked_where_they_stand() {
-    for (text, said) in [
-        ("[fuzz]\nworkers = 2\ntest_limit = -1", "vouch.toml:3: bad value for `fuzz.test_limit`"),
-        ("[fuzz]\ntest_mode = \"prop\"", "vouch.toml:2: bad value for `fuzz.test_mode`"),
-        ("[fuzz]\nsender = []", "vouch.toml:2: bad value for `fuzz.sender`"),
-        ("[fuzz]\nseed = 1979-05-27", "vouch.toml:2: bad value for `fuzz.seed`"),
+fn fuzz_table_errors_name_location_and_key() {
+    for (text, message) in [
+        (
+            "[fuzz]\nworkers = 2\ntest_limit = -1",
+            "vouch.toml:3: invalid value for `fuzz.test_limit`",
+        ),
+        ("[fuzz]\ntest_mode = \"prop\"", "vouch.toml:2: invalid value for `fuzz.test_mode`"),
+        ("[fuzz]\nsender = []", "vouch.toml:2: invalid value for `fuzz.sender`"),
+        ("[fuzz]\nseed = 1979-05-27", "vouch.toml:2: invalid value for `fuzz.seed`"),
     ] {
         let error = settings(text).unwrap_err().to_string();
-        assert!(error.contains(said), "{error}");
+        assert!(error.contains(message), "{error}");
     }
-    let fuzz = settings("[fuzz]\nseq_len = 7").unwrap().fuzz.unwrap().over(Default::default());
+    let fuzz =
+        settings("[fuzz]\nseq_len = 7").unwrap().fuzz.unwrap().apply_over(Default::default());
     assert_eq!(fuzz.sequence_length.get(), 7);
     assert!(settings("").unwrap().fuzz.is_none());
 }
 
 #[test]
-fn what_is_fuzzed_behind_a_server() {
+fn campaign_targets_are_paired_with_contracts() {
     let aims = |text: &str| {
         let settings = settings(text).unwrap();
-        let name = |aim: &Aim| {
+        let name = |aim: &CampaignTarget| {
             let path = aim.path.as_ref().unwrap().strip_prefix(&settings.root).unwrap();
             (path.display().to_string(), aim.contract.clone())
         };
-        settings.campaign.aims.iter().map(name).collect::<Vec<_>>()
+        settings.campaign.targets.iter().map(name).collect::<Vec<_>>()
     };
     assert_eq!(aims(""), []);
     assert_eq!(aims("[campaign]\ntarget = \"a.sol\""), [("a.sol".to_owned(), None)]);
@@ -237,12 +250,13 @@ fn what_is_fuzzed_behind_a_server() {
         [("a.sol".to_owned(), Some("A".to_owned())), ("b".to_owned(), Some("B".to_owned()))]
     );
     let error = settings("[campaign]\ntarget = [\"a\", \"b\"]\ncontract = \"A\"").unwrap_err();
-    let said = "vouch.toml:3: bad value for `campaign.contract`: expected a contract for each";
-    assert!(error.to_string().contains(said), "{error}");
+    let message =
+        "vouch.toml:3: invalid value for `campaign.contract`: expected one contract for each";
+    assert!(error.to_string().contains(message), "{error}");
 }
 
 #[test]
-fn what_is_wrong_with_other_servers() {
+fn validation_errors_name_location_and_cause() {
     let texts = [
         "[[upstream]]\ncommand = \"x\"",
         "\n[[upstream]]\nname = \"a\"",
@@ -281,20 +295,20 @@ fn what_is_wrong_with_other_servers() {
         "[ask]\nforbid = [\"a\", \"(\"]",
         "[ask]\nforbid = ['\\w{90}']",
     ];
-    let said = texts.map(|text| {
+    let messages = texts.map(|text| {
         let error = match settings(text) {
             Ok(_) => return format!("{text:?} is fine"),
             Err(error) => error,
         };
         let cause = std::error::Error::source(&error).map(|cause| format!("\n  why: {cause}"));
-        let said = format!("{error}{}", cause.unwrap_or_default());
-        said[said.find("vouch.toml:").unwrap_or_default()..].to_owned()
+        let message = format!("{error}{}", cause.unwrap_or_default());
+        message[message.find("vouch.toml:").unwrap_or_default()..].to_owned()
     });
-    insta::assert_snapshot!(said.join("\n"));
+    insta::assert_snapshot!(messages.join("\n"));
 }
 
 #[test]
-fn other_servers() {
+fn upstreams_are_loaded() {
     let settings = settings(
         "[[upstream]]\nname = \"files\"\ncommand = \"npx\"\nargs = [\"-y\"]\nenv = { K = \"x${NO_SUCH_VARIABLE_7}\" }\nsandbox = { write = [\"out\"], network = true }\ntools = [\"read_*\"]\nallow_changes = [\"additive\"]\nconnect_timeout_ms = 5
         [[upstream]]\nname = \"old\"\nurl = \"https://h/sse\"\ntransport = \"sse\"\nenabled = false\nheaders = { A = \"b\" }
@@ -306,28 +320,33 @@ fn other_servers() {
     .unwrap();
     let root = &settings.root;
     let [files, old, wild, tame] = &settings.upstreams[..] else { panic!("four") };
-    let grants = |upstream: &Upstream| match &upstream.connection {
-        Connection::Stdio { sandbox: Sandbox::Landlock(grants), .. } => grants.clone(),
+    let grants = |upstream: &UpstreamConfig| match &upstream.connection {
+        UpstreamConnection::Stdio { sandbox: SandboxConfig::Landlock(grants), .. } => {
+            grants.clone()
+        }
         other => panic!("{other:?}"),
     };
     let expected =
-        Grants { read: vec![root.clone()], write: vec![root.join("out")], network: true };
+        SandboxGrants { read: vec![root.clone()], write: vec![root.join("out")], network: true };
     assert_eq!(grants(files), expected);
-    assert_eq!(grants(tame), Grants { read: vec![root.clone()], write: vec![], network: false });
+    assert_eq!(
+        grants(tame),
+        SandboxGrants { read: vec![root.clone()], write: vec![], network: false }
+    );
     assert!(files.tools.as_ref().unwrap().is_match("read_file"));
     assert!(!files.tools.as_ref().unwrap().is_match("write_file"));
-    assert_eq!(files.allow_changes.iter().collect::<Vec<_>>(), [&Change::Additive]);
+    assert_eq!(files.allow_changes.iter().collect::<Vec<_>>(), [&DefinitionChange::Additive]);
     assert_eq!(files.connect_timeout.as_millis(), 5);
-    let error = files.resolve(&Environment::default(), root).unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "upstream `files` cannot be started, because its env.K has no value"
-    );
-    assert!(!old.enabled && matches!(&old.connection, Connection::Sse { .. }));
-    let values = old.resolve(&Environment::default(), root).unwrap();
+    let error = files.resolve_secrets(&Environment::default(), root).unwrap_err();
+    assert_eq!(error.to_string(), "failed to resolve env.K of upstream `files`");
+    assert!(!old.enabled && matches!(&old.connection, UpstreamConnection::Sse { .. }));
+    let values = old.resolve_secrets(&Environment::default(), root).unwrap();
     assert_eq!(values.headers["A"].expose_secret(), "b");
     assert!(values.env.is_empty());
-    let Connection::Stdio { sandbox: Sandbox::Off, cwd, .. } = &wild.connection else { panic!() };
+    let UpstreamConnection::Stdio { sandbox: SandboxConfig::Off, cwd, .. } = &wild.connection
+    else {
+        panic!()
+    };
     assert_eq!((cwd, wild.policy), (&root.join("sub"), UpstreamPolicy::Observe));
     assert_eq!(settings.rules.names().collect::<Vec<_>>(), ["r"]);
     let clients: Vec<_> = settings.clients.iter().collect();
@@ -338,36 +357,41 @@ fn other_servers() {
 }
 
 #[test]
-fn who_plans() {
+fn ask_planner_is_loaded() {
     let planner = |text: &str| settings(text).unwrap().ask.planner();
-    assert!(matches!(planner(""), Ok(Planner::Embedded)));
+    assert!(matches!(planner(""), Ok(PlannerConfig::Embedded)));
     let text =
         "[ask]\nprovider = \"anthropic\"\nmodel = \"m\"\napi_key_env = \"NO_SUCH_VARIABLE_7\"";
-    let Ok(Planner::Model { provider, base_url, model, api_key, .. }) = planner(text) else {
+    let Ok(PlannerConfig::Model { provider, base_url, model, api_key, .. }) = planner(text) else {
         panic!("a model")
     };
-    assert_eq!((provider, model.as_str()), (Provider::Anthropic, "m"));
+    assert_eq!((provider, model.as_str()), (ModelProvider::Anthropic, "m"));
     assert_eq!(base_url, "https://api.anthropic.com");
     assert!(api_key.is_none());
     for (text, missing) in
         [("[ask]\nmodel = \"m\"", "base_url"), ("[ask]\nbase_url = \"http://h/v1\"", "model")]
     {
         let error = planner(text).unwrap_err().to_string();
-        assert!(error.ends_with(&format!("vouch.toml:1: [ask] needs `{missing}`")), "{error}");
+        assert!(error.ends_with(&format!("vouch.toml:1: [ask] requires `{missing}`")), "{error}");
     }
     let ask = settings("[ask]\nforbid = [\"(?i)password\"]").unwrap().ask;
-    assert!(ask.policy.judge("my PassWord").is_err() && ask.policy.judge("my word").is_ok());
+    assert!(
+        ask.policy.check_query("my PassWord").is_err() && ask.policy.check_query("my word").is_ok()
+    );
 }
 
 #[test]
-fn what_makes_vectors() {
+fn embedding_settings_are_loaded() {
     let embeddings = |text: &str| settings(text).unwrap().context.embeddings;
-    assert!(matches!(embeddings(""), Embeddings::Embedded));
-    assert!(matches!(embeddings("[context.embeddings]\nprovider = \"off\""), Embeddings::Off));
+    assert!(matches!(embeddings(""), EmbeddingSettings::Embedded));
+    assert!(matches!(
+        embeddings("[context.embeddings]\nprovider = \"off\""),
+        EmbeddingSettings::Off
+    ));
     let text =
         "[context.embeddings]\nprovider = \"endpoint\"\nbase_url = \"http://127.0.0.1:1/v1/\"
                 model = \"m\"\ndimensions = 8\napi_key_env = \"NO_SUCH_VARIABLE_7\"";
-    let Embeddings::Endpoint(endpoint) = embeddings(text) else { panic!("an endpoint") };
+    let EmbeddingSettings::Endpoint(endpoint) = embeddings(text) else { panic!("an endpoint") };
     assert_eq!(endpoint.base_url, "http://127.0.0.1:1/v1");
     assert_eq!(endpoint.dimensions, Some(8));
     assert!(endpoint.api_key.is_none());

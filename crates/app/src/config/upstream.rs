@@ -1,4 +1,4 @@
-//! The tables `[[upstream]]`: other MCP servers, how they are reached and what they may do.
+//! The `[[upstream]]` tables: connection, sandbox and policy of each upstream.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU64;
@@ -11,30 +11,31 @@ use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
 
 use super::ConfigError;
-use super::globs::Globs;
-use super::place::{Entry, Place};
-use super::reference::{Reference, Unresolved};
-use super::values::{Address, Variable};
+use super::globs::ToolGlobs;
+use super::location::{SourceContext, SourceEntry};
+use super::reference::{ReferenceError, SecretReference};
+use super::values::{ServerUrl, VariableName};
 use crate::env::Environment;
 
 pub(crate) const TABLE: &str = "upstream";
 const MAX_NAME: usize = 32;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// Raw values of an `[[upstream]]` table.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default, expecting = "a table")]
 pub(crate) struct UpstreamLayer {
     name: Option<UpstreamName>,
     command: Option<String>,
     args: Option<Vec<String>>,
-    env: Option<BTreeMap<String, Reference>>,
+    env: Option<BTreeMap<String, SecretReference>>,
     cwd: Option<PathBuf>,
     sandbox: Option<SandboxLayer>,
-    url: Option<Address>,
-    transport: Option<Transport>,
-    headers: Option<BTreeMap<String, Reference>>,
+    url: Option<ServerUrl>,
+    transport: Option<UpstreamTransport>,
+    headers: Option<BTreeMap<String, SecretReference>>,
     policy: Option<UpstreamPolicy>,
-    allow_changes: Option<Vec<Change>>,
+    allow_changes: Option<Vec<DefinitionChange>>,
     tools: Option<Vec<String>>,
     connect_timeout_ms: Option<NonZeroU64>,
     enabled: Option<bool>,
@@ -57,12 +58,12 @@ struct GrantsLayer {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Transport {
+enum UpstreamTransport {
     Http,
     Sse,
 }
 
-/// The name of an upstream: it begins the names of its tools, and names its folder of overlays.
+/// The name of an upstream, which prefixes its tools in the catalog and names its overlay folder.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(try_from = "String")]
 pub struct UpstreamName(pub String);
@@ -75,7 +76,7 @@ impl FromStr for UpstreamName {
             && text.starts_with(plain)
             && text.chars().all(|c| plain(c) || c == '-');
         fits.then(|| Self(text.to_owned())).ok_or_else(|| {
-            format!("expected at most {MAX_NAME} small letters, digits and `-`, not `-` first")
+            format!("expected at most {MAX_NAME} lower-case letters, digits and `-`, not starting with `-`")
         })
     }
 }
@@ -87,16 +88,16 @@ impl TryFrom<String> for UpstreamName {
     }
 }
 
-/// What happens to tools that do not conform.
+/// The treatment of upstream tools that violate rules.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum UpstreamPolicy {
-    /// Tools that break a rule are refused
+    /// Refuses tools that violate a rule.
     #[default]
     Default,
-    /// Warnings count as well
+    /// Refuses tools with warnings as well.
     Strict,
-    /// They are let through unchanged, and marked
+    /// Admits all tools unchanged, and marks violations.
     Observe,
 }
 
@@ -104,7 +105,7 @@ impl UpstreamPolicy {
     /// All policies, in the order in which the help lists them.
     pub const ALL: [Self; 3] = [Self::Default, Self::Strict, Self::Observe];
 
-    /// The name of the policy in the configuration and on the command line.
+    /// Returns the name of the policy in the configuration and on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Default => "default",
@@ -122,139 +123,147 @@ impl FromStr for UpstreamPolicy {
     }
 }
 
-/// A kind of change of a definition.
+/// A kind of change to a pinned definition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Change {
+pub enum DefinitionChange {
     Descriptive,
     Additive,
     Breaking,
     Annotation,
 }
 
-/// Another MCP server.
+/// The validated configuration of one upstream.
 #[derive(Clone, Debug)]
-pub struct Upstream {
+pub struct UpstreamConfig {
     pub name: String,
-    pub connection: Connection,
+    pub connection: UpstreamConnection,
     pub policy: UpstreamPolicy,
-    /// Changes that pass without being accepted.
-    pub allow_changes: BTreeSet<Change>,
-    /// Which of its own tool names are offered; None for all.
-    pub tools: Option<Globs>,
+    /// Changes that are admitted without `vouch accept`.
+    pub allow_changes: BTreeSet<DefinitionChange>,
+    /// Patterns over the upstream's tool names; `None` admits all.
+    pub tools: Option<ToolGlobs>,
     pub connect_timeout: Duration,
     pub enabled: bool,
 }
 
-/// How it is reached.
+/// The connection to an upstream.
 #[derive(Clone, Debug)]
-pub enum Connection {
+pub enum UpstreamConnection {
     Stdio {
         command: String,
         args: Vec<String>,
-        /// All that the child finds in its environment.
-        env: BTreeMap<String, Reference>,
+        /// Complete environment of the child.
+        env: BTreeMap<String, SecretReference>,
         cwd: PathBuf,
-        sandbox: Sandbox,
+        sandbox: SandboxConfig,
     },
     Http {
         url: String,
-        headers: BTreeMap<String, Reference>,
+        headers: BTreeMap<String, SecretReference>,
     },
-    /// The transport of before 2025.
+    /// The HTTP+SSE transport of protocol versions before 2025.
     Sse {
         url: String,
-        headers: BTreeMap<String, Reference>,
+        headers: BTreeMap<String, SecretReference>,
     },
 }
 
-/// What a child may do.
+/// The sandbox of a child process.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Sandbox {
-    /// Everything that we may: somebody said so.
+pub enum SandboxConfig {
+    /// No sandbox, by explicit configuration.
     Off,
-    Landlock(Grants),
+    Landlock(SandboxGrants),
 }
 
-/// Absolute paths.
+/// The access granted to a sandboxed child. Paths are absolute.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Grants {
+pub struct SandboxGrants {
     pub read: Vec<PathBuf>,
     pub write: Vec<PathBuf>,
     pub network: bool,
 }
 
-/// The values of an upstream's references.
+/// The resolved secrets of an upstream.
 #[derive(Clone, Debug, Default)]
-pub struct Resolved {
-    /// For a child.
+pub struct ResolvedSecrets {
+    /// Environment of a child process.
     pub env: BTreeMap<String, SecretString>,
-    /// For requests.
+    /// Headers of HTTP requests.
     pub headers: BTreeMap<String, SecretString>,
 }
 
-/// An upstream that cannot be started.
+/// An upstream that cannot be started because a secret is missing.
 #[derive(Debug, thiserror::Error)]
-#[error("upstream `{upstream}` cannot be started, because its {key} has no value")]
-pub struct NotResolved {
+#[error("failed to resolve {key} of upstream `{upstream}`")]
+pub struct UnresolvedSecretError {
     pub upstream: String,
-    /// `env.API_KEY` or such.
+    /// Key of the value, such as `env.API_KEY`.
     pub key: String,
-    pub source: Unresolved,
+    pub source: ReferenceError,
 }
 
-impl Upstream {
-    /// `env` or `headers`, and the references there.
-    fn references(&self) -> (&'static str, &BTreeMap<String, Reference>) {
+impl UpstreamConfig {
+    /// Returns the table with references, `env` or `headers`, and its entries.
+    fn references(&self) -> (&'static str, &BTreeMap<String, SecretReference>) {
         match &self.connection {
-            Connection::Stdio { env, .. } => ("env", env),
-            Connection::Http { headers, .. } | Connection::Sse { headers, .. } => {
+            UpstreamConnection::Stdio { env, .. } => ("env", env),
+            UpstreamConnection::Http { headers, .. } | UpstreamConnection::Sse { headers, .. } => {
                 ("headers", headers)
             }
         }
     }
 
-    /// Reads the secrets; to be called when it is started.
-    pub fn resolve(&self, environment: &Environment, root: &Path) -> Result<Resolved, NotResolved> {
+    /// Reads the secrets. Called when the upstream is started.
+    pub fn resolve_secrets(
+        &self,
+        environment: &Environment,
+        root: &Path,
+    ) -> Result<ResolvedSecrets, UnresolvedSecretError> {
         let (table, references) = self.references();
         let mut values = BTreeMap::new();
         for (name, reference) in references {
-            let value = reference.resolve(environment, root).map_err(|source| NotResolved {
-                upstream: self.name.clone(),
-                key: format!("{table}.{name}"),
-                source,
-            })?;
+            let value =
+                reference.resolve(environment, root).map_err(|source| UnresolvedSecretError {
+                    upstream: self.name.clone(),
+                    key: format!("{table}.{name}"),
+                    source,
+                })?;
             values.insert(name.clone(), value);
         }
         Ok(match self.connection {
-            Connection::Stdio { .. } => Resolved { env: values, ..Resolved::default() },
-            _ => Resolved { headers: values, ..Resolved::default() },
+            UpstreamConnection::Stdio { .. } => {
+                ResolvedSecrets { env: values, ..ResolvedSecrets::default() }
+            }
+            _ => ResolvedSecrets { headers: values, ..ResolvedSecrets::default() },
         })
     }
 
-    /// The variables that must be set before it can be started.
-    pub fn variables(&self) -> BTreeSet<&str> {
-        self.references().1.values().flat_map(Reference::variables).collect()
+    /// Returns the variables that must be set before the upstream can start.
+    pub fn variable_names(&self) -> BTreeSet<&str> {
+        self.references().1.values().flat_map(SecretReference::variable_names).collect()
     }
 
-    /// Secret files that other users of this machine can read.
-    pub fn exposed(&self, root: &Path) -> Vec<PathBuf> {
-        self.references().1.values().flat_map(|reference| reference.exposed(root)).collect()
+    /// Returns the secret files that other users of this machine can read.
+    pub fn exposed_files(&self, root: &Path) -> Vec<PathBuf> {
+        self.references().1.values().flat_map(|reference| reference.exposed_files(root)).collect()
     }
 }
 
-pub(super) fn lower(
+/// Validates all `[[upstream]]` tables.
+pub(super) fn build_upstreams(
     layers: Vec<UpstreamLayer>,
-    place: Place<'_>,
+    place: SourceContext<'_>,
     protected: &ProtectedPaths,
-) -> Result<Vec<Upstream>, ConfigError> {
-    let mut upstreams: Vec<Upstream> = Vec::new();
+) -> Result<Vec<UpstreamConfig>, ConfigError> {
+    let mut upstreams: Vec<UpstreamConfig> = Vec::new();
     for (index, layer) in layers.into_iter().enumerate() {
-        let entry = place.entry(TABLE, index);
-        let upstream = layer.lower(entry, protected)?;
+        let entry = place.list_entry(TABLE, index);
+        let upstream = layer.into_config(entry, protected)?;
         if upstreams.iter().any(|other| other.name == upstream.name) {
-            let message = format!("there is an upstream `{}` above", upstream.name);
-            return Err(entry.wrong(&["name"], message));
+            let message = format!("duplicate upstream `{}`", upstream.name);
+            return Err(entry.invalid_value(&["name"], message));
         }
         upstreams.push(upstream);
     }
@@ -262,33 +271,33 @@ pub(super) fn lower(
 }
 
 impl UpstreamLayer {
-    fn lower(
+    fn into_config(
         mut self,
-        entry: Entry<'_>,
+        entry: SourceEntry<'_>,
         protected: &ProtectedPaths,
-    ) -> Result<Upstream, ConfigError> {
+    ) -> Result<UpstreamConfig, ConfigError> {
         let Some(UpstreamName(name)) = self.name.take() else {
-            return Err(entry.wrong(&["name"], "every upstream needs one"));
+            return Err(entry.invalid_value(&["name"], "required for every upstream"));
         };
         let connection = match (self.command.take(), self.url.take()) {
-            (Some(command), None) => self.stdio(command, entry, protected)?,
-            (None, Some(url)) => self.http(url, entry)?,
+            (Some(command), None) => self.take_stdio(command, entry, protected)?,
+            (None, Some(url)) => self.take_http(url, entry)?,
             (Some(_), Some(_)) => {
-                let message = format!("`{name}` has a command already; keep one of them");
-                return Err(entry.wrong(&["url"], message));
+                let message = format!("`command` and `url` of `{name}` are mutually exclusive");
+                return Err(entry.invalid_value(&["url"], message));
             }
             (None, None) => {
-                let message = format!("`{name}` needs it, or a url");
-                return Err(entry.wrong(&["command"], message));
+                let message = format!("`{name}` requires `command` or `url`");
+                return Err(entry.invalid_value(&["command"], message));
             }
         };
-        let tools = self.tools.map(Globs::new).transpose();
-        Ok(Upstream {
+        let tools = self.tools.map(ToolGlobs::new).transpose();
+        Ok(UpstreamConfig {
             name,
             connection,
             policy: self.policy.unwrap_or_default(),
             allow_changes: self.allow_changes.into_iter().flatten().collect(),
-            tools: tools.map_err(|message| entry.wrong(&["tools"], message))?,
+            tools: tools.map_err(|message| entry.invalid_value(&["tools"], message))?,
             connect_timeout: self
                 .connect_timeout_ms
                 .map_or(CONNECT_TIMEOUT, |limit| Duration::from_millis(limit.get())),
@@ -296,40 +305,44 @@ impl UpstreamLayer {
         })
     }
 
-    fn stdio(
+    fn take_stdio(
         &mut self,
         command: String,
-        entry: Entry<'_>,
+        entry: SourceEntry<'_>,
         protected: &ProtectedPaths,
-    ) -> Result<Connection, ConfigError> {
-        let only = "only for an upstream with a url";
+    ) -> Result<UpstreamConnection, ConfigError> {
+        let only = "only valid with `url`";
         if self.transport.is_some() {
-            return Err(entry.wrong(&["transport"], only));
+            return Err(entry.invalid_value(&["transport"], only));
         }
         if self.headers.is_some() {
-            return Err(entry.wrong(&["headers"], only));
+            return Err(entry.invalid_value(&["headers"], only));
         }
         let args = self.args.take().unwrap_or_default();
         for (key, text) in
             std::iter::once(("command", &command)).chain(args.iter().map(|arg| ("args", arg)))
         {
             if text.contains('\0') || (key == "command" && text.is_empty()) {
-                return Err(entry.wrong(&[key], "no program can be called like this"));
+                return Err(entry.invalid_value(&[key], "empty, or contains a NUL character"));
             }
         }
         let env = self.env.take().unwrap_or_default();
         for name in env.keys() {
-            name.parse::<Variable>().map_err(|_| {
-                entry.wrong(&["env", name], "expected the name of an environment variable")
+            name.parse::<VariableName>().map_err(|_| {
+                entry.invalid_value(&["env", name], "invalid name of an environment variable")
             })?;
         }
-        let root = entry.place.root;
+        let root = entry.context.root;
         let cwd = self.cwd.take().map_or_else(|| root.to_owned(), |cwd| root.join(cwd));
-        let sandbox = sandbox(self.sandbox.take(), entry, protected)?;
-        Ok(Connection::Stdio { command, args, env, cwd, sandbox })
+        let sandbox = build_sandbox(self.sandbox.take(), entry, protected)?;
+        Ok(UpstreamConnection::Stdio { command, args, env, cwd, sandbox })
     }
 
-    fn http(&mut self, url: Address, entry: Entry<'_>) -> Result<Connection, ConfigError> {
+    fn take_http(
+        &mut self,
+        url: ServerUrl,
+        entry: SourceEntry<'_>,
+    ) -> Result<UpstreamConnection, ConfigError> {
         let given = [
             ("args", self.args.is_some()),
             ("env", self.env.is_some()),
@@ -337,48 +350,48 @@ impl UpstreamLayer {
             ("sandbox", self.sandbox.is_some()),
         ];
         if let Some((key, _)) = given.into_iter().find(|(_, given)| *given) {
-            return Err(entry.wrong(&[key], "only for an upstream with a command"));
+            return Err(entry.invalid_value(&[key], "only valid with `command`"));
         }
         let headers = self.headers.take().unwrap_or_default();
         for name in headers.keys() {
             http::HeaderName::from_str(name)
-                .map_err(|_| entry.wrong(&["headers", name], "expected the name of a header"))?;
+                .map_err(|_| entry.invalid_value(&["headers", name], "invalid header name"))?;
         }
-        let Address(url) = url;
+        let ServerUrl(url) = url;
         Ok(match self.transport {
-            Some(Transport::Sse) => Connection::Sse { url, headers },
-            Some(Transport::Http) | None => Connection::Http { url, headers },
+            Some(UpstreamTransport::Sse) => UpstreamConnection::Sse { url, headers },
+            Some(UpstreamTransport::Http) | None => UpstreamConnection::Http { url, headers },
         })
     }
 }
 
-fn sandbox(
+fn build_sandbox(
     layer: Option<SandboxLayer>,
-    entry: Entry<'_>,
+    entry: SourceEntry<'_>,
     protected: &ProtectedPaths,
-) -> Result<Sandbox, ConfigError> {
-    let root = entry.place.root;
+) -> Result<SandboxConfig, ConfigError> {
+    let root = entry.context.root;
     let grants = match layer {
         None => GrantsLayer::default(),
         Some(SandboxLayer::Grants(grants)) => grants,
-        Some(SandboxLayer::Word(word)) if word == "off" => return Ok(Sandbox::Off),
+        Some(SandboxLayer::Word(word)) if word == "off" => return Ok(SandboxConfig::Off),
         Some(SandboxLayer::Word(_)) => {
             let message = "expected \"off\" or a table of read, write and network";
-            return Err(entry.wrong(&["sandbox"], message));
+            return Err(entry.invalid_value(&["sandbox"], message));
         }
     };
     let below =
         |key, paths: Vec<PathBuf>, check: fn(&ProtectedPaths, &Path) -> Result<(), GrantError>| {
             let below = |path: &PathBuf| match check(protected, &root.join(path)) {
                 Err(why) => {
-                    let message = format!("`{}` cannot be granted: {why}", path.display());
-                    Err(entry.wrong(&["sandbox", key], message))
+                    let message = format!("cannot grant `{}`: {why}", path.display());
+                    Err(entry.invalid_value(&["sandbox", key], message))
                 }
                 Ok(()) => Ok(root.join(path)),
             };
             paths.iter().map(below).collect::<Result<Vec<_>, _>>()
         };
-    Ok(Sandbox::Landlock(Grants {
+    Ok(SandboxConfig::Landlock(SandboxGrants {
         read: match grants.read {
             Some(paths) => below("read", paths, ProtectedPaths::check_read)?,
             None => vec![root.to_owned()],

@@ -1,186 +1,201 @@
-//! The checks, in the order of what depends on what.
+//! The checks of the project, in dependency order.
 
 use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use crate::config::{self, Embeddings, Layer, Settings, TokenSource, suggest};
+use crate::config::{self, ConfigLayer, EmbeddingSettings, Settings, TokenSource, suggest_name};
 use crate::context::AppContext;
-use crate::env::Var;
+use crate::env::EnvVar;
 use crate::project;
 use lint::{Severity, lint_all};
 use store::{SqliteStore, StateDir};
 
-use super::{Check, context, probe, upstreams};
+use super::{DoctorCheck, context, probe, upstreams};
 
-/// Runs all checks. A configuration that does not load ends the list.
-pub async fn run_checks(app: &AppContext) -> Vec<Check> {
-    let settings = match config::load(&app.place, &app.environment, Layer::default()) {
-        Ok(settings) => settings,
-        Err(error) => {
-            let fix = error.hint();
-            return vec![Check::fail("config", chain(&error), fix)];
-        }
-    };
-    let mut checks = vec![config(&settings)];
-    let unknown = app.environment.unknown.iter().filter(|name| !holds_key(&settings, name));
-    checks.extend(unknown.map(|name| variable(name)));
-    checks.push(root(&settings, app.environment.get(Var::Home)));
-    checks.push(tools(&settings));
-    checks.push(memory(&settings));
-    checks.push(state(&settings));
-    checks.push(record(&settings));
-    checks.extend(context::all(&settings).await);
-    checks.extend(upstreams::all(&settings, &app.environment));
-    checks.push(token(&settings));
-    checks.push(port(settings.server.address).await);
+/// Runs all checks and returns their results. If the configuration does not load, that is the only result.
+pub async fn run_checks(app: &AppContext) -> Vec<DoctorCheck> {
+    let settings =
+        match config::load_settings(&app.location, &app.environment, ConfigLayer::default()) {
+            Ok(settings) => settings,
+            Err(error) => {
+                let fix = error.hint();
+                return vec![DoctorCheck::fail("config", join_causes(&error), fix)];
+            }
+        };
+    let mut checks = vec![check_config(&settings)];
+    let unknown =
+        app.environment.unknown.iter().filter(|name| !is_referenced_variable(&settings, name));
+    checks.extend(unknown.map(|name| warn_unknown_variable(name)));
+    checks.push(check_root(&settings, app.environment.get(EnvVar::Home)));
+    checks.push(check_tools(&settings));
+    checks.push(check_memory(&settings));
+    checks.push(check_state(&settings));
+    checks.push(check_audit_log(&settings));
+    checks.extend(context::check_context(&settings).await);
+    checks.extend(upstreams::check_upstreams(&settings, &app.environment));
+    checks.push(check_token(&settings));
+    checks.push(check_port(settings.server.address).await);
     checks
 }
 
-fn config(settings: &Settings) -> Check {
+fn check_config(settings: &Settings) -> DoctorCheck {
     match settings.config_file() {
-        Some(path) => Check::ok("config", path.display().to_string()),
-        None => Check::ok("config", "no vouch.toml, so the defaults hold (write one: vouch init)"),
+        Some(path) => DoctorCheck::ok("config", path.display().to_string()),
+        None => DoctorCheck::ok(
+            "config",
+            "no vouch.toml; using defaults (create one with `vouch init`)",
+        ),
     }
 }
 
-/// Whether the configuration says that a key is in there.
-fn holds_key(settings: &Settings, name: &str) -> bool {
-    settings.upstreams.iter().any(|upstream| upstream.variables().contains(name))
-        || matches!(&settings.context.embeddings, Embeddings::Endpoint(it) if it.api_key_env == name)
+/// Returns true if the configuration refers to this environment variable.
+fn is_referenced_variable(settings: &Settings, name: &str) -> bool {
+    settings.upstreams.iter().any(|upstream| upstream.variable_names().contains(name))
+        || matches!(&settings.context.embeddings, EmbeddingSettings::Endpoint(it) if it.api_key_env == name)
 }
 
-fn variable(name: &str) -> Check {
-    let fix = suggest(name, &Var::OURS.map(Var::name), "variables");
-    Check::warn("env", format!("the variable {name} means nothing"), fix)
+fn warn_unknown_variable(name: &str) -> DoctorCheck {
+    let fix = suggest_name(name, &EnvVar::CONFIGURATION.map(EnvVar::name), "variables");
+    DoctorCheck::warn("env", format!("unknown environment variable {name}"), fix)
 }
 
-fn root(settings: &Settings, home: Option<&str>) -> Check {
+fn check_root(settings: &Settings, home: Option<&str>) -> DoctorCheck {
     let root = &settings.root;
     let shown = root.display().to_string();
     let wide = root.parent().is_none() || home.is_some_and(|home| Path::new(home) == root);
     if wide {
-        let fix = "serve a project: vouch --root <DIR> serve";
-        return Check::warn("root", format!("{shown} holds far more than one project"), fix);
+        let fix = "serve one project: run `vouch --root <DIR> serve`";
+        return DoctorCheck::warn("root", format!("{shown} is not a project folder"), fix);
     }
-    Check::ok("root", shown)
+    DoctorCheck::ok("root", shown)
 }
 
-fn tools(settings: &Settings) -> Check {
-    let catalog = match project::catalog(settings) {
+fn check_tools(settings: &Settings) -> DoctorCheck {
+    let catalog = match project::build_catalog(settings) {
         Ok(catalog) => catalog,
         Err(failure) => {
-            return Check::fail("tools", failure.one_line(), failure.first_hint());
+            return DoctorCheck::fail("tools", failure.to_one_line(), failure.first_hint());
         }
     };
-    let definitions: Vec<_> = catalog.contracts().map(contract::Contract::definition).collect();
+    let definitions: Vec<_> = catalog.contracts().map(contract::Contract::to_definition).collect();
     let findings = lint_all(&definitions);
     let bad: Vec<_> =
         findings.iter().filter(|finding| finding.rule.severity == Severity::Error).collect();
     match bad.first() {
         Some(finding) => {
-            let fix = format!("vouch explain {}", finding.rule.id);
-            Check::fail(
+            let fix = format!("run `vouch explain {}`", finding.rule.id);
+            DoctorCheck::fail(
                 "tools",
-                format!("{} contract rules broken, first {finding}", bad.len()),
+                format!("{} contract rule violations, first: {finding}", bad.len()),
                 fix,
             )
         }
-        None if definitions.is_empty() => {
-            Check::warn("tools", "no tool is offered", "enable packs and tools in vouch.toml")
-        }
+        None if definitions.is_empty() => DoctorCheck::warn(
+            "tools",
+            "no tools are enabled",
+            "enable packs and tools in vouch.toml",
+        ),
         None => {
             let names: Vec<_> = catalog.names().collect();
-            Check::ok("tools", names.join(", "))
+            DoctorCheck::ok("tools", names.join(", "))
         }
     }
 }
 
-fn memory(settings: &Settings) -> Check {
+fn check_memory(settings: &Settings) -> DoctorCheck {
     let folder = settings.root.join(&settings.memory_folder);
     let shown = &settings.memory_folder;
     match std::fs::metadata(&folder) {
-        Ok(metadata) if !metadata.is_dir() => Check::fail(
+        Ok(metadata) if !metadata.is_dir() => DoctorCheck::fail(
             "memory",
             format!("{shown} is not a folder"),
-            "move it away, or set [memory] folder",
+            "move it, or set `folder` in [memory]",
         ),
-        Ok(metadata) if metadata.permissions().readonly() => Check::fail(
+        Ok(metadata) if metadata.permissions().readonly() => DoctorCheck::fail(
             "memory",
-            format!("{shown} cannot be written"),
-            format!("chmod u+w {}", folder.display()),
+            format!("{shown} is not writable"),
+            format!("run `chmod u+w {}`", folder.display()),
         ),
-        Ok(_) => Check::ok("memory", shown),
-        Err(_) => Check::ok("memory", format!("{shown} is made with the first entry")),
+        Ok(_) => DoctorCheck::ok("memory", shown),
+        Err(_) => {
+            DoctorCheck::ok("memory", format!("{shown} will be created with the first entry"))
+        }
     }
 }
 
-fn state(settings: &Settings) -> Check {
+fn check_state(settings: &Settings) -> DoctorCheck {
     let folder = &settings.state_folder;
     let shown = folder.display();
     let Ok(metadata) = std::fs::metadata(folder) else {
         let parent = folder.parent().and_then(|parent| std::fs::metadata(parent).ok());
         return match parent {
             Some(parent) if parent.is_dir() && !parent.permissions().readonly() => {
-                Check::ok("state", format!("{shown} is made with the first call"))
+                DoctorCheck::ok("state", format!("{shown} will be created with the first call"))
             }
             _ => {
                 let message =
-                    format!("{shown} cannot be made: the folder above it is missing or read-only");
-                Check::fail("state", message, "create that folder, or set [state] folder")
+                    format!("cannot create {shown}: its parent folder is missing or read-only");
+                DoctorCheck::fail(
+                    "state",
+                    message,
+                    "create the parent folder, or set `folder` in [state]",
+                )
             }
         };
     };
     if folder.join("vouch.db").exists()
         && let Err(error) = StateDir::open(folder).and_then(|state| SqliteStore::open(&state))
     {
-        let fix = error.hint().unwrap_or("move it away and start again");
-        return Check::fail("state", chain(&error), fix);
+        let fix = error.hint().unwrap_or("move the state folder away and start again");
+        return DoctorCheck::fail("state", join_causes(&error), fix);
     }
     if metadata.permissions().mode() & 0o077 != 0 {
-        let fix = format!("chmod 700 {shown}");
-        return Check::warn(
-            "state",
-            format!("{shown} is open to other users of this machine"),
-            fix,
-        );
+        let fix = format!("run `chmod 700 {shown}`");
+        return DoctorCheck::warn("state", format!("{shown} is accessible to other users"), fix);
     }
-    Check::ok("state", shown.to_string())
+    DoctorCheck::ok("state", shown.to_string())
 }
 
-fn record(settings: &Settings) -> Check {
-    let log = project::audit_log(settings);
-    match store::audit::verify(&log) {
+fn check_audit_log(settings: &Settings) -> DoctorCheck {
+    let log = project::audit_log_path(settings);
+    match store::audit::verify_log(&log) {
         Ok(report) if report.ok && report.lines == 0 => {
-            Check::ok("audit", "no call was recorded yet")
+            DoctorCheck::ok("audit", "no calls recorded yet")
         }
         Ok(report) if report.ok => {
-            Check::ok("audit", format!("{} lines, as they were written", report.lines))
+            DoctorCheck::ok("audit", format!("{} lines, unmodified", report.lines))
         }
         Ok(report) => {
             let count = report.problems.len() as u64 + report.unlisted;
-            let fix = "see which lines: vouch audit verify";
-            Check::fail("audit", format!("{} was changed ({count} findings)", log.display()), fix)
+            let fix = "run `vouch audit verify` to list them";
+            DoctorCheck::fail(
+                "audit",
+                format!("{} was modified ({count} problems)", log.display()),
+                fix,
+            )
         }
-        Err(error) => {
-            Check::fail("audit", chain(&error), error.hint().unwrap_or("make it readable"))
-        }
+        Err(error) => DoctorCheck::fail(
+            "audit",
+            join_causes(&error),
+            error.hint().unwrap_or("make the audit log readable"),
+        ),
     }
 }
 
-fn token(settings: &Settings) -> Check {
+fn check_token(settings: &Settings) -> DoctorCheck {
     let address = settings.server.address;
     let source = settings.server.token.as_ref();
     if source.is_none() {
         return if address.ip().is_loopback() {
-            Check::ok("token", "none needed: only this machine can connect")
+            DoctorCheck::ok("token", "not required: only this machine can connect")
         } else {
-            let message = format!("{address} is beyond loopback, and there a token is required");
-            Check::fail("token", message, project::NEW_TOKEN)
+            let message = format!("{address} is not a loopback address and requires a token");
+            DoctorCheck::fail("token", message, project::NEW_TOKEN_HINT)
         };
     }
-    if let Err(failure) = project::tokens(source) {
-        return Check::fail("token", failure.one_line(), failure.first_hint());
+    if let Err(failure) = project::load_tokens(source) {
+        return DoctorCheck::fail("token", failure.to_one_line(), failure.first_hint());
     }
     match source {
         Some(TokenSource::File(path)) => {
@@ -188,40 +203,44 @@ fn token(settings: &Settings) -> Check {
             let shown = path.display();
             match mode {
                 Ok(mode) if mode & 0o077 != 0 => {
-                    let message = format!("{shown} can be read by other users of this machine");
-                    Check::warn("token", message, format!("chmod 600 {shown}"))
+                    let message = format!("{shown} is readable by other users");
+                    DoctorCheck::warn("token", message, format!("run `chmod 600 {shown}`"))
                 }
-                _ => Check::ok("token", shown.to_string()),
+                _ => DoctorCheck::ok("token", shown.to_string()),
             }
         }
-        _ => Check::ok("token", "from VOUCH_TOKEN"),
+        _ => DoctorCheck::ok("token", "from VOUCH_TOKEN"),
     }
 }
 
-async fn port(address: SocketAddr) -> Check {
+async fn check_port(address: SocketAddr) -> DoctorCheck {
     match tokio::net::TcpListener::bind(address).await {
-        Ok(_) => Check::ok("port", format!("{address} is free")),
+        Ok(_) => DoctorCheck::ok("port", format!("{address} is free")),
         Err(error) if error.kind() == std::io::ErrorKind::AddrInUse => {
-            match probe::vouch_at(address).await {
+            match probe::probe_vouch(address).await {
                 Some(version) => {
-                    Check::ok("port", format!("vouch {version} is serving on {address}"))
+                    DoctorCheck::ok("port", format!("vouch {version} is serving on {address}"))
                 }
                 None => {
-                    let message = format!("something else listens on {address}");
-                    Check::warn("port", message, "take a free one: vouch serve --port 0")
+                    let message = format!("another program listens on {address}");
+                    DoctorCheck::warn(
+                        "port",
+                        message,
+                        "use a free port: run `vouch serve --port 0`",
+                    )
                 }
             }
         }
-        Err(error) => Check::fail(
+        Err(error) => DoctorCheck::fail(
             "port",
-            format!("cannot listen on {address}: {error}"),
-            "choose another: vouch serve --port 0",
+            format!("failed to listen on {address}: {error}"),
+            "choose another port: run `vouch serve --port 0`",
         ),
     }
 }
 
-/// An error and its causes on one line.
-pub(super) fn chain(error: &dyn std::error::Error) -> String {
+/// Returns an error and its causes on one line.
+pub(super) fn join_causes(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {

@@ -1,4 +1,4 @@
-//! Asks whoever listens on a port whether it is a `vouch`.
+//! Probes whether the server on a port is a `vouch`.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -7,13 +7,13 @@ use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-/// A server on this machine answers far sooner; one that does not answer at all is not ours.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// Maximum wait for the answer. A `vouch` on this machine answers far sooner.
+const PROBE_TIMEOUT: Duration = Duration::from_secs(2);
 const MAX_ANSWER: u64 = 64 * 1024;
 
-/// The version of the `vouch` that serves there.
-pub(super) async fn vouch_at(address: SocketAddr) -> Option<String> {
-    let answer = tokio::time::timeout(PATIENCE, get_health(address)).await.ok()?.ok()?;
+/// Returns the version of the `vouch` that serves at the address, or `None` if it is another program.
+pub(super) async fn probe_vouch(address: SocketAddr) -> Option<String> {
+    let answer = tokio::time::timeout(PROBE_TIMEOUT, get_health(address)).await.ok()?.ok()?;
     let (head, body) = answer.split_once("\r\n\r\n")?;
     let health: Value = serde_json::from_str(body).ok()?;
     let ours =

@@ -1,26 +1,27 @@
-//! Whether other servers have what they need to be started. None is started.
+//! Checks that upstreams have the secrets they need. No upstream is started.
 
 use crate::config::Settings;
 use crate::env::Environment;
 
-use super::Check;
+use super::DoctorCheck;
 
-pub(super) fn all(settings: &Settings, environment: &Environment) -> Vec<Check> {
+/// Checks every enabled upstream and returns the results.
+pub(super) fn check_upstreams(settings: &Settings, environment: &Environment) -> Vec<DoctorCheck> {
     let enabled = settings.upstreams.iter().filter(|upstream| upstream.enabled);
     enabled
         .flat_map(|upstream| {
-            let first = match upstream.resolve(environment, &settings.root) {
-                Ok(_) => Check::ok("upstream", upstream.name.as_str()),
+            let first = match upstream.resolve_secrets(environment, &settings.root) {
+                Ok(_) => DoctorCheck::ok("upstream", upstream.name.as_str()),
                 Err(error) => {
                     let message = format!("{error}: {}", error.source);
-                    let fix = "set it where vouch is started, or take it out of vouch.toml";
-                    Check::warn("upstream", message, fix)
+                    let fix = "set it in the environment of vouch, or remove it from vouch.toml";
+                    DoctorCheck::warn("upstream", message, fix)
                 }
             };
-            let exposed = upstream.exposed(&settings.root).into_iter().map(|path| {
+            let exposed = upstream.exposed_files(&settings.root).into_iter().map(|path| {
                 let shown = path.display();
-                let message = format!("{shown} can be read by other users of this machine");
-                Check::warn("upstream", message, format!("chmod 600 {shown}"))
+                let message = format!("{shown} is readable by other users");
+                DoctorCheck::warn("upstream", message, format!("run `chmod 600 {shown}`"))
             });
             std::iter::once(first).chain(exposed)
         })

@@ -1,27 +1,30 @@
-//! The context pack from its settings: what it may read, and what makes its vectors.
+//! Creates the context pack and its embedder from the settings.
 
 use std::sync::Arc;
 
-use embed::{Embedder, Endpoint, EndpointOptions, MiniLm};
+use embed::{Embedder, EndpointEmbedder, EndpointOptions, MiniLm};
 use pack_context::{ContextOptions, ContextPack};
 use store::StateDir;
 
-use super::deny;
-use crate::config::{Embeddings, Settings};
-use crate::failure::{Explain, Result};
+use super::deny_list;
+use crate::config::{EmbeddingSettings, Settings};
+use crate::failure::{FailureExt, Result};
 
-/// Nothing is read, written or started yet.
-pub fn pack(settings: &Settings, embedder: Option<Arc<dyn Embedder>>) -> Result<ContextPack> {
-    let options = options(settings, embedder);
-    let state = StateDir::at(&settings.state_folder);
+/// Opens the context pack. Reads, writes and starts nothing yet.
+pub fn open_context_pack(
+    settings: &Settings,
+    embedder: Option<Arc<dyn Embedder>>,
+) -> Result<ContextPack> {
+    let options = context_options(settings, embedder);
+    let state = StateDir::from_path(&settings.state_folder);
     ContextPack::open(&settings.root, &state, options)
-        .hint("correct it in vouch.toml, then check: vouch doctor")
+        .hint("correct it in vouch.toml, then run `vouch doctor`")
 }
 
 /// Returns the options of the context pack.
-pub fn options(settings: &Settings, embedder: Option<Arc<dyn Embedder>>) -> ContextOptions {
+pub fn context_options(settings: &Settings, embedder: Option<Arc<dyn Embedder>>) -> ContextOptions {
     ContextOptions {
-        deny: deny(settings),
+        deny: deny_list(settings),
         memory_folder: settings.memory_folder.clone(),
         exclude: settings.context.exclude.clone(),
         watch: settings.context.watch,
@@ -31,12 +34,14 @@ pub fn options(settings: &Settings, embedder: Option<Arc<dyn Embedder>>) -> Cont
     }
 }
 
-/// What makes vectors here; the embedded model is loaded, and the endpoint asked, with the first text.
-pub fn embedder(settings: &Settings) -> Result<Option<Arc<dyn Embedder>>> {
+/// Creates the configured embedder; returns `None` if embeddings are off.
+///
+/// The embedded model is loaded, or the endpoint called, with the first text.
+pub fn create_embedder(settings: &Settings) -> Result<Option<Arc<dyn Embedder>>> {
     Ok(match &settings.context.embeddings {
-        Embeddings::Off => None,
-        Embeddings::Embedded => Some(Arc::new(MiniLm::new(settings.context.threads))),
-        Embeddings::Endpoint(endpoint) => {
+        EmbeddingSettings::Off => None,
+        EmbeddingSettings::Embedded => Some(Arc::new(MiniLm::new(settings.context.threads))),
+        EmbeddingSettings::Endpoint(endpoint) => {
             runtime::client::install_tls();
             let options = EndpointOptions {
                 base_url: endpoint.base_url.clone(),
@@ -45,7 +50,7 @@ pub fn embedder(settings: &Settings) -> Result<Option<Arc<dyn Embedder>>> {
                 api_key: endpoint.api_key.clone(),
                 timeout: endpoint.timeout,
             };
-            Some(Arc::new(Endpoint::new(options)?))
+            Some(Arc::new(EndpointEmbedder::new(options)?))
         }
     })
 }

@@ -1,19 +1,19 @@
-//! Serving the tools of one project.
+//! Serves the tools of one project.
 
 use std::net::SocketAddr;
 
 use runtime::Catalog;
 use tokio_util::sync::CancellationToken;
 
-use super::{Welcome, doors};
-use crate::campaign::served::Campaigns;
+use super::{ServeOptions, serve_transport};
+use crate::campaign::server_campaigns::ServerCampaigns;
 use crate::config::Settings;
 use crate::context::AppContext;
 use crate::failure::Result;
-use crate::project::{self, Project};
+use crate::project::{self, AssembledProject};
 use crate::upstreams;
 
-/// Serves the tools of the project until `stop`. `banner` is called once it is up.
+/// Serves the tools of the project until `stop` is cancelled. `banner` is called once the server is up.
 pub async fn serve_project(
     app: &AppContext,
     settings: &Settings,
@@ -21,22 +21,23 @@ pub async fn serve_project(
     banner: impl FnOnce(&Catalog, Option<SocketAddr>),
     stop: CancellationToken,
 ) -> Result {
-    let Project { pipeline, context, seats } = project::project(settings).await?;
-    // Rules may be about tools of other servers and of other packs, which are not here to tell.
+    let AssembledProject { pipeline, context, slots: seats } =
+        project::assemble_project(settings).await?;
+    // Rules may concern tools of upstreams and of other packs, which are unknown here.
     if settings.upstreams.is_empty() && !settings.are_packs_chosen {
-        upstreams::rules(app, settings, &pipeline.catalog(), &[])?;
+        upstreams::check_rules(app, settings, &pipeline.catalog(), &[])?;
     }
-    let campaigns = Campaigns::begin(app, &settings.campaign, &seats)?;
+    let campaigns = ServerCampaigns::start(app, &settings.campaign, &seats)?;
     if let Some(pack) = &context {
         pack.start();
     }
-    let welcome = Welcome {
-        face: project::face(settings),
+    let welcome = ServeOptions {
+        server_info: project::server_info(settings),
         port_flag: "vouch serve --port",
         banner: |address| banner(&pipeline.catalog(), address),
     };
-    let served = doors(settings, stdio, &pipeline, welcome, stop).await;
-    campaigns.end().await;
+    let served = serve_transport(settings, stdio, &pipeline, welcome, stop).await;
+    campaigns.stop().await;
     pipeline.drain().await;
     served
 }

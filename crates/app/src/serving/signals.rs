@@ -1,4 +1,4 @@
-//! Ctrl-C and SIGTERM: the first of either asks the server to finish, the second ends the process.
+//! Handles Ctrl-C and SIGTERM: the first signal asks the server to finish, the second ends the process.
 
 use std::sync::Arc;
 
@@ -6,11 +6,14 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use crate::context::NoticeSink;
-use crate::failure::{Explain, Result};
+use crate::failure::{FailureExt, Result};
 
-/// A token that is cancelled by the first signal.
-pub(super) fn listen(notices: Arc<dyn NoticeSink>, abort: fn() -> !) -> Result<CancellationToken> {
-    let failed = "cannot listen for signals";
+/// Returns a token that the first signal cancels. The second signal calls `abort`.
+pub(super) fn listen_for_signals(
+    notices: Arc<dyn NoticeSink>,
+    abort: fn() -> !,
+) -> Result<CancellationToken> {
+    let failed = "failed to listen for signals";
     let mut interrupt = signal(SignalKind::interrupt()).explain(failed)?;
     let mut terminate = signal(SignalKind::terminate()).explain(failed)?;
     let stop = CancellationToken::new();
@@ -19,7 +22,7 @@ pub(super) fn listen(notices: Arc<dyn NoticeSink>, abort: fn() -> !) -> Result<C
         tokio::select! {
             _ = interrupt.recv() => {
                 notices.note(format_args!(
-                    "\nfinishing the calls in flight; press Ctrl-C again to stop at once"
+                    "\nfinishing calls in flight; press Ctrl-C again to stop immediately"
                 ));
             }
             _ = terminate.recv() => {}

@@ -1,34 +1,34 @@
-//! An upstream before it is in the file, and the table that it becomes there.
+//! An upstream that is about to be added to vouch.toml, and its TOML table.
 
 use toml_edit::{Array, ArrayOfTables, DocumentMut, InlineTable, Item, Table, Value, value};
 
 use crate::config::UpstreamPolicy;
 
-/// Programs that fetch what they run. They need a home for it, and the network to fetch it.
+/// Programs that download packages and run them. They need a cache folder and network access.
 const LAUNCHERS: [&str; 11] =
     ["npx", "npm", "pnpm", "yarn", "bunx", "uvx", "uv", "pipx", "deno", "docker", "podman"];
 
 /// An upstream that is not in vouch.toml yet.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Draft {
+pub struct UpstreamDraft {
     pub name: String,
-    pub way: Way,
+    pub connection: DraftConnection,
     pub policy: Option<UpstreamPolicy>,
     pub tools: Vec<String>,
     pub connect_timeout_ms: Option<i64>,
     pub enabled: bool,
 }
 
-/// How a drafted upstream is reached.
+/// The connection of a drafted upstream.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Way {
+pub enum DraftConnection {
     Stdio {
         command: String,
         args: Vec<String>,
-        /// As they are written in the file, with references.
+        /// Variables as written in the file, with references.
         env: Vec<(String, String)>,
         cwd: Option<String>,
-        sandbox: Option<Sandbox>,
+        sandbox: Option<DraftSandbox>,
     },
     Url {
         url: String,
@@ -39,25 +39,27 @@ pub enum Way {
 
 /// The sandbox of a drafted upstream.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Sandbox {
+pub enum DraftSandbox {
     Off,
     Grants { read: Vec<String>, write: Vec<String>, network: bool },
 }
 
-/// The launcher that a command is, if it is one.
-pub fn launcher(command: &str) -> Option<&str> {
+/// Returns the launcher that a command runs, if it is a known one.
+pub fn detect_launcher(command: &str) -> Option<&str> {
     let name = command.rsplit('/').next().unwrap_or(command);
     LAUNCHERS.contains(&name).then_some(name)
 }
 
-/// What a program cannot do without, where nobody has named it: where programs are, if it is looked for there, and for
-/// those that fetch others their home. In the file, so that it can be seen and taken away.
-pub fn surroundings(command: &str, env: &mut Vec<(String, String)>) {
+/// Adds the variables that a program cannot run without, unless they are given.
+///
+/// `PATH` is added for a command without a path, and `HOME` for a launcher. They are written to the file, where the
+/// operator can see and remove them.
+pub fn add_required_variables(command: &str, env: &mut Vec<(String, String)>) {
     let mut need = Vec::new();
     if !command.contains('/') {
         need.push("PATH");
     }
-    if launcher(command).is_some() {
+    if detect_launcher(command).is_some() {
         need.push("HOME");
     }
     for name in need.into_iter().rev() {
@@ -67,26 +69,28 @@ pub fn surroundings(command: &str, env: &mut Vec<(String, String)>) {
     }
 }
 
-/// The launcher, and what to tell about it: what it fetches has to be kept somewhere.
-pub fn launcher_note(draft: &Draft, home: Option<&str>) -> Option<(String, String)> {
-    let Way::Stdio { command, sandbox: None, .. } = &draft.way else { return None };
-    let launcher = launcher(command)?;
+/// Returns the launcher of a draft and a note on the sandbox settings it needs; `None` for other programs.
+pub fn launcher_note(draft: &UpstreamDraft, home: Option<&str>) -> Option<(String, String)> {
+    let DraftConnection::Stdio { command, sandbox: None, .. } = &draft.connection else {
+        return None;
+    };
+    let launcher = detect_launcher(command)?;
     let note = format!(
-        "`{}` runs {launcher} under Landlock, where it may read the project, write nothing and use no network; what it \
-         fetches it cannot keep. To let it, set in its table: {}",
+        "`{}` runs {launcher} in a sandbox that can read the project, but not write files or use the network, so it \
+         cannot download packages. To allow that, set in its table: {}",
         draft.name,
-        remedy(Some(launcher), home)
+        suggest_sandbox(Some(launcher), home)
     );
     Some((launcher.to_owned(), note))
 }
 
-/// What a table may say so that its program can work.
-pub fn remedy(launcher: Option<&str>, home: Option<&str>) -> String {
+/// Returns the `sandbox` setting that allows a launcher to work.
+pub fn suggest_sandbox(launcher: Option<&str>, home: Option<&str>) -> String {
     let home = home.unwrap_or("/home/you");
     let cache = match launcher {
         None => return "sandbox = { read = […], write = […], network = true }".to_owned(),
         Some("docker" | "podman") => {
-            return "sandbox = \"off\", because a container is one of its own".to_owned();
+            return "sandbox = \"off\" (the container is a sandbox of its own)".to_owned();
         }
         Some("npx" | "npm") => format!("{home}/.npm"),
         Some("uvx" | "uv") => format!("{home}/.cache/uv"),
@@ -95,43 +99,43 @@ pub fn remedy(launcher: Option<&str>, home: Option<&str>) -> String {
     format!("sandbox = {{ read = [\".\", \"{cache}\"], write = [\"{cache}\"], network = true }}")
 }
 
-impl Draft {
-    /// The text of its table.
-    pub fn text(&self) -> String {
+impl UpstreamDraft {
+    /// Returns the TOML text of the upstream's table.
+    pub fn to_toml(&self) -> String {
         let mut tables = ArrayOfTables::new();
-        tables.push(self.table());
+        tables.push(self.to_table());
         let mut document = DocumentMut::new();
         document.insert("upstream", Item::ArrayOfTables(tables));
         document.to_string()
     }
 
     /// Returns the upstream's table.
-    pub fn table(&self) -> Table {
+    pub fn to_table(&self) -> Table {
         let mut table = Table::new();
         table.insert("name", value(self.name.as_str()));
-        match &self.way {
-            Way::Stdio { command, args, env, cwd, sandbox } => {
+        match &self.connection {
+            DraftConnection::Stdio { command, args, env, cwd, sandbox } => {
                 table.insert("command", value(command.as_str()));
                 if !args.is_empty() {
-                    table.insert("args", value(array(args)));
+                    table.insert("args", value(to_array(args)));
                 }
                 if !env.is_empty() {
-                    table.insert("env", value(pairs(env)));
+                    table.insert("env", value(to_inline_table(env)));
                 }
                 if let Some(cwd) = cwd {
                     table.insert("cwd", value(cwd.as_str()));
                 }
                 if let Some(sandbox) = sandbox {
-                    table.insert("sandbox", value(sandbox.value()));
+                    table.insert("sandbox", value(sandbox.to_value()));
                 }
             }
-            Way::Url { url, sse, headers } => {
+            DraftConnection::Url { url, sse, headers } => {
                 table.insert("url", value(url.as_str()));
                 if *sse {
                     table.insert("transport", value("sse"));
                 }
                 if !headers.is_empty() {
-                    table.insert("headers", value(pairs(headers)));
+                    table.insert("headers", value(to_inline_table(headers)));
                 }
             }
         }
@@ -144,7 +148,7 @@ impl Draft {
             table.insert("policy", value(policy));
         }
         if !self.tools.is_empty() {
-            table.insert("tools", value(array(&self.tools)));
+            table.insert("tools", value(to_array(&self.tools)));
         }
         if let Some(limit) = self.connect_timeout_ms {
             table.insert("connect_timeout_ms", value(limit));
@@ -156,18 +160,18 @@ impl Draft {
     }
 }
 
-impl Sandbox {
-    fn value(&self) -> Value {
+impl DraftSandbox {
+    fn to_value(&self) -> Value {
         match self {
             Self::Off => Value::from("off"),
             Self::Grants { read, write, network } => {
                 let mut table = InlineTable::new();
-                // What is not there means the same as without a sandbox.
+                // An omitted key has the same default as an omitted sandbox.
                 if !read.is_empty() {
-                    table.insert("read", Value::Array(array(read)));
+                    table.insert("read", Value::Array(to_array(read)));
                 }
                 if !write.is_empty() {
-                    table.insert("write", Value::Array(array(write)));
+                    table.insert("write", Value::Array(to_array(write)));
                 }
                 if *network {
                     table.insert("network", Value::from(true));
@@ -178,11 +182,11 @@ impl Sandbox {
     }
 }
 
-fn array(texts: &[String]) -> Array {
+fn to_array(texts: &[String]) -> Array {
     texts.iter().map(String::as_str).collect()
 }
 
-fn pairs(entries: &[(String, String)]) -> InlineTable {
+fn to_inline_table(entries: &[(String, String)]) -> InlineTable {
     let mut table = InlineTable::new();
     for (name, text) in entries {
         table.insert(name, Value::from(text.as_str()));

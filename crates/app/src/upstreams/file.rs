@@ -1,5 +1,4 @@
-//! Changes to vouch.toml. The text is edited where it changes and stays as it is everywhere else, comments included; what
-//! would not load is never written.
+//! Edits vouch.toml in place, keeping comments and layout. A text that would not load is never written.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -7,16 +6,16 @@ use std::path::{Path, PathBuf};
 use toml::de::{DeTable, DeValue};
 use toml_edit::DocumentMut;
 
-use super::draft::Draft;
-use crate::config::wrong_config;
+use super::draft::UpstreamDraft;
+use crate::config::config_failure;
 use crate::config::{self, FILE_NAME, Settings};
 use crate::context::AppContext;
-use crate::failure::{Explain, Result};
-use crate::files::write_whole;
+use crate::failure::{FailureExt, Result};
+use crate::files::write_atomically;
 
 const TABLE: &str = "upstream";
 
-/// The file as it is, or as it would be if it were there.
+/// The text of vouch.toml, with pending changes.
 pub struct ConfigFile {
     pub path: PathBuf,
     text: String,
@@ -24,43 +23,43 @@ pub struct ConfigFile {
 
 impl ConfigFile {
     /// Reads the configuration file; an absent one counts as empty.
-    pub fn of(settings: &Settings) -> Result<Self> {
+    pub fn open(settings: &Settings) -> Result<Self> {
         let Some(path) = settings.config_file() else {
             return Ok(Self { path: settings.root.join(FILE_NAME), text: String::new() });
         };
         let text =
-            std::fs::read_to_string(path).explain(format!("cannot read {}", path.display()))?;
+            std::fs::read_to_string(path).explain(format!("failed to read {}", path.display()))?;
         Ok(Self { path: path.to_owned(), text })
     }
 
-    /// The file's name as people know it.
-    pub fn shown(&self, root: &Path) -> String {
+    /// Returns the path for display, relative to the root if it is below it.
+    pub fn display_path(&self, root: &Path) -> String {
         self.path.strip_prefix(root).unwrap_or(&self.path).display().to_string()
     }
 
-    /// Adds tables at the end, or to the list where there is one.
-    pub fn add(&mut self, drafts: &[Draft]) -> Result<()> {
+    /// Adds tables at the end, or to the inline array if `upstream` is one.
+    pub fn add_upstreams(&mut self, drafts: &[UpstreamDraft]) -> Result<()> {
         let mut document: DocumentMut =
-            self.text.parse().explain(format!("cannot change {}", self.path.display()))?;
+            self.text.parse().explain(format!("failed to edit {}", self.path.display()))?;
         if let Some(list) = document.get_mut(TABLE).and_then(|item| item.as_array_mut()) {
             for draft in drafts {
-                list.push(draft.table().into_inline_table());
+                list.push(draft.to_table().into_inline_table());
             }
             self.text = document.to_string();
             return Ok(());
         }
         for draft in drafts {
-            // At the end and not by way of the document, which would put comments that end the file behind the table.
+            // Appended as text: the document would move trailing comments of the file behind the table.
             let before = self.text.trim_end();
             let gap = if before.is_empty() { "" } else { "\n\n" };
-            self.text = format!("{before}{gap}{}", draft.text());
+            self.text = format!("{before}{gap}{}", draft.to_toml());
         }
         Ok(())
     }
 
-    /// Removes the table of this name, with the comment right above it. False where there is none.
-    pub fn remove(&mut self, name: &str) -> Result<bool> {
-        let failed = format!("cannot change {}", self.path.display());
+    /// Removes the table of this name, with the comment right above it. Returns false if there is no such table.
+    pub fn remove_upstream(&mut self, name: &str) -> Result<bool> {
+        let failed = format!("failed to edit {}", self.path.display());
         let mut document: DocumentMut = self.text.parse().explain(&failed)?;
         if let Some(list) = document.get_mut(TABLE).and_then(|item| item.as_array_mut()) {
             let named = |item: &toml_edit::Value| {
@@ -73,7 +72,7 @@ impl ConfigFile {
             self.text = document.to_string();
             return Ok(true);
         }
-        let Some(lines) = lines_of(&self.text, name) else { return Ok(false) };
+        let Some(lines) = upstream_lines(&self.text, name) else { return Ok(false) };
         self.text.replace_range(lines, "");
         if self.text.trim().is_empty() {
             self.text.clear();
@@ -81,25 +80,26 @@ impl ConfigFile {
         Ok(true)
     }
 
-    /// What it would come to, if it were written.
-    pub fn check(&self, app: &AppContext, settings: &Settings) -> Result<Settings> {
+    /// Returns the settings that the changed text would load to, or an error if it would not load.
+    pub fn preview(&self, app: &AppContext, settings: &Settings) -> Result<Settings> {
         let text = self.text.clone();
-        config::would_be(settings, &self.path, text, &app.environment)
-            .map_err(wrong_config)
+        config::preview_settings(settings, &self.path, text, &app.environment)
+            .map_err(config_failure)
             .explain(format!(
-                "{} would not load any more, so it was not changed",
-                self.shown(&settings.root)
+                "{} not changed: the result would not load",
+                self.display_path(&settings.root)
             ))
     }
 
     /// Writes the file.
     pub fn write(&self) -> Result<()> {
-        write_whole(&self.path, &self.text).explain(format!("cannot write {}", self.path.display()))
+        write_atomically(&self.path, &self.text)
+            .explain(format!("failed to write {}", self.path.display()))
     }
 }
 
-/// The lines of one `[[upstream]]`, with the comment right above it and the empty line after it.
-fn lines_of(text: &str, name: &str) -> Option<Range<usize>> {
+/// Returns the byte range of one `[[upstream]]`, with the comment right above it and the empty line after it.
+fn upstream_lines(text: &str, name: &str) -> Option<Range<usize>> {
     let parsed = DeTable::parse(text).ok()?;
     let tables = parsed.get_ref().get(TABLE)?.get_ref().as_array()?;
     let (header, table) = tables.iter().find_map(|item| {
@@ -115,7 +115,7 @@ fn lines_of(text: &str, name: &str) -> Option<Range<usize>> {
         }
         start = above;
     }
-    let mut end = line_end(text, last(table).unwrap_or(header.end).max(header.end));
+    let mut end = line_end(text, table_end(table).unwrap_or(header.end).max(header.end));
     if text[end..].starts_with('\n') {
         end += 1;
     }
@@ -126,18 +126,18 @@ fn line_start(text: &str, at: usize) -> usize {
     text[..at].rfind('\n').map_or(0, |newline| newline + 1)
 }
 
-/// Behind the line break of the line that holds what ends here.
+/// Returns the offset after the line break of the line that contains the end of a span.
 fn line_end(text: &str, at: usize) -> usize {
-    // A span may already hold the line break.
+    // A span may include its line break.
     let at = if at > 0 && text[..at].ends_with('\n') { at - 1 } else { at };
     text[at..].find('\n').map_or(text.len(), |newline| at + newline + 1)
 }
 
-/// Where the last thing of a table ends.
-fn last(table: &DeTable<'_>) -> Option<usize> {
+/// Returns the end of the last key or value of a table.
+fn table_end(table: &DeTable<'_>) -> Option<usize> {
     let ends = table.iter().map(|(key, value)| {
         let inner = match value.get_ref() {
-            DeValue::Table(table) => last(table),
+            DeValue::Table(table) => table_end(table),
             _ => None,
         };
         key.span().end.max(value.span().end).max(inner.unwrap_or_default())

@@ -5,15 +5,15 @@ use std::sync::Arc;
 
 use alloy_primitives::{I256, U256};
 use anyhow::{Context, Result};
-use fuzz::abi::Value;
-use fuzz::call::{Call, What};
-use fuzz::campaign::{Campaign, Ended, Start, Summary};
-use fuzz::config::Settings;
-use fuzz::deploy::{DeployError, Malformed, deploy};
-use fuzz::generate::Dictionary;
+use fuzz::abi::AbiValue;
+use fuzz::call::{CallPayload, SequenceCall};
+use fuzz::campaign::{Campaign, CampaignOptions, CampaignSummary, WorkerEndReason};
+use fuzz::config::CampaignSettings;
+use fuzz::deploy::{DeployError, TestSignatureError, deploy_target};
+use fuzz::generate::ValueDictionary;
 use fuzz::reproducer;
-use fuzz::target::Target;
-use solidity::Build;
+use fuzz::target::FuzzTarget;
+use solidity::SolidityBuild;
 
 /// Result of a run.
 #[derive(Debug)]
@@ -58,7 +58,7 @@ pub(crate) struct PrintedCall {
 
 /// Returns the smart contract that Echidna would choose: the named one, or the first by name.
 pub(crate) fn choose_contract(
-    build: &Build,
+    build: &SolidityBuild,
     file: &str,
     name: Option<&str>,
 ) -> Result<usize, RunRefusal> {
@@ -80,16 +80,16 @@ pub(crate) fn choose_contract(
 
 /// Fuzzes a smart contract of the build with one worker.
 pub(crate) fn fuzz_contract(
-    build: &Arc<Build>,
+    build: &Arc<SolidityBuild>,
     contract: usize,
-    settings: Settings,
+    settings: CampaignSettings,
 ) -> Result<SuiteRun> {
-    let target = match deploy(build.clone(), contract, &settings) {
+    let target = match deploy_target(build.clone(), contract, &settings) {
         Ok(target) => Arc::new(target),
         Err(error) => return Ok(SuiteRun::Refused(describe_refusal(&error))),
     };
-    let start = Start {
-        dictionary: Dictionary::of(&target, &settings),
+    let start = CampaignOptions {
+        dictionary: ValueDictionary::from_target(&target, &settings),
         target: target.clone(),
         settings: Arc::new(settings),
         workers: 1,
@@ -98,7 +98,7 @@ pub(crate) fn fuzz_contract(
         recorder: Box::new(()),
     };
     let summary = Campaign::start(start).context("failed to start a worker")?.wait();
-    if summary.ended.contains(&Ended::Crashed) {
+    if summary.ended.contains(&WorkerEndReason::Crashed) {
         let why = "the worker crashed".to_owned();
         return Ok(SuiteRun::Refused(RunRefusal { exception: None, why }));
     }
@@ -108,14 +108,16 @@ pub(crate) fn fuzz_contract(
 fn describe_refusal(error: &DeployError) -> RunRefusal {
     let exception = match error {
         DeployError::Abstract(_) => Some("NoBytecode"),
-        DeployError::NoSuchContract(_) => Some("ContractNotFound"),
-        DeployError::Arguments { .. } => Some("ConstructorArgs"),
-        DeployError::Constructor { .. } | DeployError::TooLarge { .. } => Some("DeploymentFailed"),
+        DeployError::UnknownContract(_) => Some("ContractNotFound"),
+        DeployError::ArgumentCount { .. } => Some("ConstructorArgs"),
+        DeployError::ConstructorFailed { .. } | DeployError::TooLarge { .. } => {
+            Some("DeploymentFailed")
+        }
         DeployError::NoTests { .. } => Some("NoTests"),
-        DeployError::NoTest { reason, .. } => Some(match reason {
-            Malformed::TakesArguments => "TestArgsFound",
-            Malformed::ReturnsNoBool => "PropertyWithoutReturn",
-            Malformed::ReturnsNoNumber => "OptimizationWithWrongReturn",
+        DeployError::InvalidTest { reason, .. } => Some(match reason {
+            TestSignatureError::TakesArguments => "TestArgsFound",
+            TestSignatureError::ReturnsNoBool => "PropertyWithoutReturn",
+            TestSignatureError::ReturnsNoInteger => "OptimizationWithWrongReturn",
         }),
         DeployError::NoFunctions { .. } => Some("NoFuncs"),
         _ => None,
@@ -123,9 +125,9 @@ fn describe_refusal(error: &DeployError) -> RunRefusal {
     RunRefusal { exception, why: error.to_string() }
 }
 
-fn collect_outcomes(target: &Target, summary: &Summary) -> Vec<TestOutcome> {
+fn collect_outcomes(target: &FuzzTarget, summary: &CampaignSummary) -> Vec<TestOutcome> {
     let tests = target.tests.iter().enumerate();
-    let outcome = |(index, test): (usize, &fuzz::target::Test)| {
+    let outcome = |(index, test): (usize, &fuzz::target::TargetTest)| {
         let largest = summary.best.iter().find(|best| best.test == index);
         let failures = summary.failures.iter().filter(|failure| failure.test == index);
         let sequences: Vec<Vec<PrintedCall>> = failures
@@ -141,19 +143,19 @@ fn collect_outcomes(target: &Target, summary: &Summary) -> Vec<TestOutcome> {
     tests.map(outcome).collect()
 }
 
-fn print_call(target: &Target, call: &Call) -> PrintedCall {
-    let text = reproducer::solidity::call(call, target);
-    match &call.what {
-        What::Function { function, args } => {
-            let word = |value: &Value| match value {
-                Value::Word(word) => Some(*word),
-                Value::Bytes(_) | Value::List(_) => None,
+fn print_call(target: &FuzzTarget, call: &SequenceCall) -> PrintedCall {
+    let text = reproducer::solidity::format_call(call, target);
+    match &call.payload {
+        CallPayload::Function { function, args } => {
+            let word = |value: &AbiValue| match value {
+                AbiValue::Word(word) => Some(*word),
+                AbiValue::Bytes(_) | AbiValue::List(_) => None,
             };
             let function = Some(target.function(*function).name.clone());
             PrintedCall { function, words: args.iter().map(word).collect(), is_idle: false, text }
         }
-        What::Data(_) => PrintedCall { function: None, words: None, is_idle: false, text },
-        What::Nothing => PrintedCall { function: None, words: None, is_idle: true, text },
+        CallPayload::Data(_) => PrintedCall { function: None, words: None, is_idle: false, text },
+        CallPayload::WaitOnly => PrintedCall { function: None, words: None, is_idle: true, text },
     }
 }
 

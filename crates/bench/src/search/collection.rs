@@ -56,8 +56,8 @@ pub(crate) fn list_data_sets(folder: &Path) -> Result<Vec<String>> {
 fn guess_ending(texts: &[String]) -> &'static str {
     let sample = &texts[..texts.len().min(SAMPLE)];
     let defines = |ending: &str, text: &str| {
-        let language = Language::of(&format!("text.{ending}"), text);
-        source::outline(language, text).chunks.iter().any(|chunk| chunk.name.is_some())
+        let language = Language::detect(&format!("text.{ending}"), text);
+        source::build_outline(language, text).chunks.iter().any(|chunk| chunk.name.is_some())
     };
     let count = |ending| sample.iter().filter(|text| defines(ending, text)).count();
     let counted = ENDINGS.map(|ending| (count(ending), ending));

@@ -221,7 +221,7 @@ fn read_tree(root: &Path, folder: &Path, documents: &mut Vec<CollectionDocument>
             read_tree(root, &path, documents)?;
         } else if let Ok(text) = fs::read_to_string(&path) {
             let relative = path.strip_prefix(root)?.to_string_lossy().into_owned();
-            if source::Language::of(&relative, &text).is_some() {
+            if source::Language::detect(&relative, &text).is_some() {
                 documents.push(CollectionDocument { path: relative, text });
             }
         }

@@ -3,8 +3,11 @@
 use std::collections::{BTreeMap, HashSet};
 
 use anyhow::Result;
-use rank::vectors::Vectors;
-use rank::{Bag, Corpus, Document, Facts, Meaning, Postings, Query, Role, Search};
+use rank::vectors::VectorIndex;
+use rank::{
+    DocumentCorpus, DocumentFacts, DocumentRole, HybridSearch, PostingIndex, RankDocument,
+    SearchQuery, SemanticScorer, TermBag,
+};
 use source::Language;
 
 use super::collection::QueryCollection;
@@ -45,15 +48,15 @@ impl SearchSystem {
 pub(crate) struct SearchSystems<'a> {
     collection: &'a QueryCollection,
     pieces: Vec<IndexedChunk>,
-    plain: Postings,
-    postings: Postings,
-    vectors: Vectors,
-    queries: Vectors,
+    plain: PostingIndex,
+    postings: PostingIndex,
+    vectors: VectorIndex,
+    queries: VectorIndex,
 }
 
 struct IndexedChunk {
     document: usize,
-    role: Role,
+    role: DocumentRole,
     symbols: String,
     /// Byte range in the document's text.
     bytes: std::ops::Range<usize>,
@@ -67,19 +70,29 @@ impl<'a> SearchSystems<'a> {
         let pieces: Vec<IndexedChunk> =
             (0..collection.documents.len()).flat_map(|d| cut_chunks(collection, d)).collect();
         let (mut plain, mut postings, mut texts) =
-            (Postings::default(), Postings::default(), Vec::new());
+            (PostingIndex::default(), PostingIndex::default(), Vec::new());
         for (id, piece) in pieces.iter().enumerate() {
             let document = &collection.documents[piece.document];
             let text = &document.text[piece.bytes.clone()];
             let symbols: Vec<&str> = piece.symbols.lines().collect();
             let path = collection.is_project.then_some(document.path.as_str());
             let id = u32::try_from(id)?;
-            plain.insert(id, &Bag::of(&Document { text, ..Document::default() }));
-            let prose = matches!(piece.role, Role::Record | Role::Docs);
-            postings.insert(id, &Bag::of(&Document { text, path, symbols: &symbols, prose }));
+            plain.insert(
+                id,
+                &TermBag::from_document(&RankDocument { text, ..RankDocument::default() }),
+            );
+            let prose = matches!(piece.role, DocumentRole::Record | DocumentRole::Docs);
+            postings.insert(
+                id,
+                &TermBag::from_document(&RankDocument { text, path, symbols: &symbols, prose }),
+            );
             texts.push(match piece.role {
-                Role::Record => embed::text::of_prose(text),
-                _ => embed::text::of_code(path.unwrap_or_default(), symbols.first().copied(), text),
+                DocumentRole::Record => embed::text::prepare_prose(text),
+                _ => embed::text::prepare_code(
+                    path.unwrap_or_default(),
+                    symbols.first().copied(),
+                    text,
+                ),
             });
         }
         let questions: Vec<String> =
@@ -93,7 +106,7 @@ impl<'a> SearchSystems<'a> {
     /// Returns the documents that a system finds for a query, best first.
     pub(crate) fn find_documents(&self, system: SearchSystem, query: usize) -> Vec<usize> {
         let near = self.query_vector(query);
-        let question = Query::new(&self.collection.queries[query].text);
+        let question = SearchQuery::new(&self.collection.queries[query].text);
         let hits: Vec<u32> = match system {
             SearchSystem::Words => hit_ids(self.plain.search(&question, &|_| true, HITS).hits),
             SearchSystem::Meaning => hit_ids(near.nearest(&|_| true, HITS)),
@@ -107,8 +120,8 @@ impl<'a> SearchSystems<'a> {
         documents.filter(|document| seen.insert(*document)).collect()
     }
 
-    fn search(&self, query: &Query, near: &QueryVector<'_>) -> rank::Ranking {
-        Search { postings: &self.postings, meaning: Some(near), corpus: self }.run(
+    fn search(&self, query: &SearchQuery, near: &QueryVector<'_>) -> rank::SearchRanking {
+        HybridSearch { postings: &self.postings, meaning: Some(near), corpus: self }.run(
             query,
             &|_| true,
             HITS,
@@ -120,7 +133,7 @@ impl<'a> SearchSystems<'a> {
         QueryVector { vectors: &self.vectors, query }
     }
 
-    fn plain_sum(&self, query: &Query, near: &QueryVector<'_>) -> Vec<u32> {
+    fn plain_sum(&self, query: &SearchQuery, near: &QueryVector<'_>) -> Vec<u32> {
         let words: BTreeMap<u32, f32> =
             self.plain.search(query, &|_| true, SUMMED).hits.into_iter().collect();
         let best = words.values().copied().fold(f32::MIN_POSITIVE, f32::max);
@@ -131,7 +144,8 @@ impl<'a> SearchSystems<'a> {
         let least = cosines.values().copied().fold(f32::MAX, f32::min);
         let width = cosines.values().copied().fold(f32::MIN, f32::max) - least;
         let score = |(&id, &cosine): (&u32, &f32)| {
-            let words = words.get(&id).copied().unwrap_or_else(|| self.plain.score(query, id));
+            let words =
+                words.get(&id).copied().unwrap_or_else(|| self.plain.score_document(query, id));
             (id, 0.5 * words / best + 0.5 * (cosine - least) / width.max(f32::MIN_POSITIVE))
         };
         let mut all: Vec<(u32, f32)> = cosines.iter().map(score).collect();
@@ -152,8 +166,11 @@ impl<'a> SearchSystems<'a> {
             let path = |document: usize| self.collection.documents[document].path.as_str();
             let right: Vec<&str> = query.relevant.iter().map(|&document| path(document)).collect();
             println!("{reached:.2} {} -> {}", query.text, right.join(", "));
-            for hit in
-                self.search(&Query::new(&query.text), &self.query_vector(index)).hits.iter().take(5)
+            for hit in self
+                .search(&SearchQuery::new(&query.text), &self.query_vector(index))
+                .hits
+                .iter()
+                .take(5)
             {
                 let piece = &self.pieces[hit.id as usize];
                 let why: Vec<String> = hit.why.iter().map(ToString::to_string).collect();
@@ -172,19 +189,24 @@ impl<'a> SearchSystems<'a> {
 /// Cuts a file as the product's index does; a prose text of a data set counts as a record, which stays whole.
 fn cut_chunks(collection: &QueryCollection, document: usize) -> Vec<IndexedChunk> {
     let file = &collection.documents[document];
-    let language = Language::of(&file.path, &file.text);
+    let language = Language::detect(&file.path, &file.text);
     if !collection.is_project && file.path.ends_with(".md") {
         let bytes = 0..file.text.len();
-        return vec![IndexedChunk { document, role: Role::Record, symbols: String::new(), bytes }];
+        return vec![IndexedChunk {
+            document,
+            role: DocumentRole::Record,
+            symbols: String::new(),
+            bytes,
+        }];
     }
-    let role = match source::role_of(&file.path, &file.text) {
-        source::Role::Entry | source::Role::Core => Role::Source,
-        source::Role::Test => Role::Test,
-        source::Role::Config => Role::Config,
-        source::Role::Docs => Role::Docs,
-        source::Role::Generated => Role::Generated,
+    let role = match source::detect_role(&file.path, &file.text) {
+        source::FileRole::Entry | source::FileRole::Core => DocumentRole::Source,
+        source::FileRole::Test => DocumentRole::Test,
+        source::FileRole::Config => DocumentRole::Config,
+        source::FileRole::Docs => DocumentRole::Docs,
+        source::FileRole::Generated => DocumentRole::Generated,
     };
-    let chunks = source::outline(language, &file.text).chunks.into_iter();
+    let chunks = source::build_outline(language, &file.text).chunks.into_iter();
     let piece = |chunk: source::Chunk| {
         let mut names: Vec<&str> = Vec::new();
         for name in
@@ -200,28 +222,28 @@ fn cut_chunks(collection: &QueryCollection, document: usize) -> Vec<IndexedChunk
     chunks.map(piece).filter(|piece| !file.text[piece.bytes.clone()].trim().is_empty()).collect()
 }
 
-impl Corpus for SearchSystems<'_> {
-    fn facts(&self, id: u32) -> Facts<'_> {
+impl DocumentCorpus for SearchSystems<'_> {
+    fn document_facts(&self, id: u32) -> DocumentFacts<'_> {
         let piece = &self.pieces[id as usize];
         let file = &self.collection.documents[piece.document];
-        Facts {
+        DocumentFacts {
             file: self.collection.is_project.then_some(piece.document as u32),
             path: self.collection.is_project.then_some(file.path.as_str()),
             role: piece.role,
             symbols: &piece.symbols,
             // Documents with equal content are different answers here, because they are judged separately.
             content: u64::from(id),
-            attention: 0.0,
+            recency: 0.0,
         }
     }
 }
 
 struct QueryVector<'a> {
-    vectors: &'a Vectors,
+    vectors: &'a VectorIndex,
     query: Vec<f32>,
 }
 
-impl Meaning for QueryVector<'_> {
+impl SemanticScorer for QueryVector<'_> {
     fn nearest(&self, allowed: &(dyn Fn(u32) -> bool + Sync), k: usize) -> Vec<(u32, f32)> {
         self.vectors.nearest(&self.query, allowed, k)
     }

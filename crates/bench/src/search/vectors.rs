@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use embed::{Embedder, MiniLm};
-use rank::vectors::Vectors;
+use rank::vectors::VectorIndex;
 use sha2::{Digest, Sha256};
 
 use xtask::command::root;
@@ -34,7 +34,7 @@ impl EmbeddingCache {
     }
 
     /// Returns the vectors of some texts; document `n` is text `n`.
-    pub(crate) fn embed_texts(&self, name: &str, texts: &[String]) -> Result<Vectors> {
+    pub(crate) fn embed_texts(&self, name: &str, texts: &[String]) -> Result<VectorIndex> {
         let path = self.folder.join(name);
         let mut known = self.read(&path)?;
         let keys: Vec<VectorKey> = texts.iter().map(|text| self.key(text)).collect();
@@ -45,16 +45,16 @@ impl EmbeddingCache {
             println!("    embedding {name}: {} of {}", done * BATCH, missing.len());
             let these: Vec<&str> = batch.iter().map(|&index| texts[index].as_str()).collect();
             for (&index, vector) in batch.iter().zip(self.model.embed(&these)?) {
-                let row = Vectors::row(&vector);
+                let row = VectorIndex::encode_vector(&vector);
                 file.write_all(&keys[index])?;
                 file.write_all(&u32::try_from(row.len())?.to_le_bytes())?;
                 file.write_all(&row)?;
                 known.insert(keys[index], row);
             }
         }
-        let mut vectors = Vectors::new(DIMENSIONS);
+        let mut vectors = VectorIndex::new(DIMENSIONS);
         for (id, key) in keys.iter().enumerate() {
-            vectors.insert_row(u32::try_from(id)?, &known[key]);
+            vectors.insert_encoded(u32::try_from(id)?, &known[key]);
         }
         Ok(vectors)
     }

@@ -1,223 +1,239 @@
-//! `vouch approvals`: what waits for a person, and the person's answer. Works beside a running server.
+//! `vouch approvals`: lists pending approvals and decides them. Works while a server is running.
 
 use std::io::Write;
 
-use app::env::Var;
+use app::env::EnvVar;
 use app::project;
 use clap::Subcommand;
-use contract::text::{one_line, visible};
+use contract::text::{escape_hidden, one_line};
 use jiff::Timestamp;
-use store::{Approval, Decision, State, Store, StoreError};
+use store::{Approval, ApprovalDecision, ApprovalState, Store, StoreError};
 
-use crate::commands::{Context, Format};
-use crate::exit::Exit;
+use crate::commands::{CommandContext, JsonOutputArgs};
+use crate::exit::ExitStatus;
 use crate::prompt;
 use crate::report::{Failure, FailureKind, Result};
-use crate::ui::{self, BOLD, Table};
+use crate::ui::{self, BOLD, TextTable};
 
-/// See and answer what waits for a person
+/// List and decide pending approvals
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   vouch approvals list
   vouch approvals show 3f9a
   vouch approvals approve 3f9a")]
-pub(crate) struct Args {
+pub(crate) struct ApprovalsArgs {
     #[command(subcommand)]
-    action: Action,
+    action: ApprovalsCommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum Action {
-    /// List what waits
+enum ApprovalsCommand {
+    /// List pending approvals
     List {
-        /// Decided, used and expired ones too
+        /// Include decided, used and expired approvals
         #[arg(long)]
         all: bool,
         #[command(flatten)]
-        format: Format,
+        format: JsonOutputArgs,
     },
-    /// Show one, whole
+    /// Show an approval in full
     Show {
-        /// Its id, or the beginning of it
+        /// ID of the approval, or a unique prefix of it
         id: String,
         #[command(flatten)]
-        format: Format,
+        format: JsonOutputArgs,
     },
-    /// Let the call run, once
+    /// Approve a call, for one use
     ///
-    /// Shows the call and asks. A script, which cannot be asked, gives --yes after somebody has looked at it.
+    /// Shows the call and asks for confirmation. Without a terminal, review the call first, then pass --yes.
     Approve {
-        /// Its id, or the beginning of it
+        /// ID of the approval, or a unique prefix of it
         id: String,
-        /// Do not ask
+        /// Approve without asking
         #[arg(long, short)]
         yes: bool,
         #[command(flatten)]
-        format: Format,
+        format: JsonOutputArgs,
     },
-    /// Refuse the call
+    /// Deny a call
     Deny {
-        /// Its id, or the beginning of it
+        /// ID of the approval, or a unique prefix of it
         id: String,
         #[command(flatten)]
-        format: Format,
+        format: JsonOutputArgs,
     },
 }
 
-pub(crate) fn run(ctx: &Context, args: &Args) -> Result<Exit> {
+pub(crate) fn run_approvals(ctx: &CommandContext, args: &ApprovalsArgs) -> Result<ExitStatus> {
     let settings = ctx.app.settings()?;
-    // Looking must not make a state folder.
+    // Reading must not create a state folder.
     let store = match settings.state_folder.join("vouch.db").exists() {
-        true => Some(project::store(&settings)?.1),
+        true => Some(project::open_store(&settings)?.1),
         false => None,
     };
     let missing = |id: &String| StoreError::UnknownApproval { id: id.clone() };
     let done = ctx.block_on(async {
         match &args.action {
-            Action::List { all, format } => {
-                let state = (!all).then_some(State::Pending);
+            ApprovalsCommand::List { all, format } => {
+                let state = (!all).then_some(ApprovalState::Pending);
                 let approvals = match &store {
-                    Some(store) => store.approvals(state).await?,
+                    Some(store) => store.list_approvals(state).await?,
                     None => Vec::new(),
                 };
-                list(ctx, &approvals, *all, format.json)
+                print_approvals(ctx, &approvals, *all, format.json)
             }
-            Action::Show { id, format } => {
+            ApprovalsCommand::Show { id, format } => {
                 let store = store.as_ref().ok_or_else(|| missing(id))?;
-                show(ctx, &store.approval(id).await?, format.json)
+                print_approval(ctx, &store.find_approval(id).await?, format.json)
             }
-            Action::Approve { id, yes, format } => {
+            ApprovalsCommand::Approve { id, yes, format } => {
                 let store = store.as_ref().ok_or_else(|| missing(id))?;
-                let approval = store.approval(id).await?;
-                // One that is decided already needs no answer; the store says so below.
-                let seen = !yes && approval.state == State::Pending;
-                if seen && !ask(ctx, &approval)? {
-                    return Ok(Exit::No);
+                let approval = store.find_approval(id).await?;
+                // A decided approval needs no confirmation; `decide` rejects it below.
+                let is_shown = !yes && approval.state == ApprovalState::Pending;
+                if is_shown && !confirm_approval(ctx, &approval)? {
+                    return Ok(ExitStatus::Negative);
                 }
-                let approval = store.decide(&approval.id, Decision::Approve, &who(ctx)).await?;
-                decided(ctx, &approval, seen, format.json)
+                let approval = store
+                    .decide_approval(&approval.id, ApprovalDecision::Approve, &local_principal(ctx))
+                    .await?;
+                print_decision(ctx, &approval, is_shown, format.json)
             }
-            Action::Deny { id, format } => {
+            ApprovalsCommand::Deny { id, format } => {
                 let store = store.as_ref().ok_or_else(|| missing(id))?;
-                let approval = store.decide(id, Decision::Deny, &who(ctx)).await?;
-                decided(ctx, &approval, false, format.json)
+                let approval = store
+                    .decide_approval(id, ApprovalDecision::Deny, &local_principal(ctx))
+                    .await?;
+                print_decision(ctx, &approval, false, format.json)
             }
         }
     });
-    // Not there any more, or decided before: an answer, not a breakdown.
-    done.map_err(|failure| match failure.find::<StoreError>() {
+    // An unknown or already decided approval is a negative result, not a failure of the command.
+    done.map_err(|failure| match failure.find_cause::<StoreError>() {
         Some(
             StoreError::UnknownApproval { .. }
             | StoreError::AmbiguousApproval { .. }
-            | StoreError::AlreadyDecided { .. }
-            | StoreError::AlreadyUsed { .. }
-            | StoreError::Expired { .. },
+            | StoreError::ApprovalAlreadyDecided { .. }
+            | StoreError::ApprovalAlreadyUsed { .. }
+            | StoreError::ApprovalExpired { .. },
         ) => failure.with_kind(FailureKind::Negative),
         _ => failure,
     })
 }
 
-pub(super) fn who(ctx: &Context) -> String {
-    ctx.app.environment.get(Var::User).map_or("cli".to_owned(), |user| format!("cli:{user}"))
+/// Returns the name under which decisions and discoveries of this user are recorded, such as `cli:ada`.
+pub(super) fn local_principal(ctx: &CommandContext) -> String {
+    ctx.app.environment.get(EnvVar::User).map_or("cli".to_owned(), |user| format!("cli:{user}"))
 }
 
-fn list(ctx: &Context, approvals: &[Approval], all: bool, json: bool) -> Result<Exit> {
+fn print_approvals(
+    ctx: &CommandContext,
+    approvals: &[Approval],
+    all: bool,
+    json: bool,
+) -> Result<ExitStatus> {
     if json {
-        ctx.ui.json(&approvals)?;
-        return Ok(Exit::Success);
+        ctx.ui.print_json(&approvals)?;
+        return Ok(ExitStatus::Success);
     }
     if approvals.is_empty() {
-        ctx.ui.note(if all { "There are no approvals." } else { "Nothing waits for approval." });
-        return Ok(Exit::Success);
+        ctx.ui.print_note(if all { "No approvals." } else { "No pending approvals." });
+        return Ok(ExitStatus::Success);
     }
-    let mut table = Table::new(["ID", "STATE", "TOOL", "CALLER", "ASKED", "EXPIRES"]);
+    let mut table = TextTable::new(["ID", "STATE", "TOOL", "CALLER", "REQUESTED", "EXPIRES"]);
     for approval in approvals {
         let caller = match &approval.client {
             Some(client) => format!("{} ({client})", approval.principal),
             None => approval.principal.clone(),
         };
-        table.row([
+        table.add_row([
             approval.id.clone(),
             approval.state.to_string(),
             one_line(&approval.tool),
             one_line(&caller),
-            second(approval.requested_at),
-            second(approval.expires_at),
+            format_time(approval.requested_at),
+            format_time(approval.expires_at),
         ]);
     }
-    table.print(&mut ctx.ui.out())?;
-    ctx.ui.note("\nsee all of one: vouch approvals show <id>");
-    Ok(Exit::Success)
+    table.write_to(&mut ctx.ui.stdout())?;
+    ctx.ui.print_note("\nRun `vouch approvals show <id>` to see an approval in full.");
+    Ok(ExitStatus::Success)
 }
 
-fn show(ctx: &Context, approval: &Approval, json: bool) -> Result<Exit> {
+fn print_approval(ctx: &CommandContext, approval: &Approval, json: bool) -> Result<ExitStatus> {
     if json {
-        ctx.ui.json(approval)?;
-        return Ok(Exit::Success);
+        ctx.ui.print_json(approval)?;
+        return Ok(ExitStatus::Success);
     }
-    let mut out = ctx.ui.out();
+    let mut out = ctx.ui.stdout();
     let Approval { id, state, requested_at, expires_at, .. } = approval;
     writeln!(out, "{BOLD}{id}{BOLD:#}  {state}")?;
-    writeln!(out, "asked   {}", second(*requested_at))?;
-    writeln!(out, "expires {}", second(*expires_at))?;
+    writeln!(out, "requested {}", format_time(*requested_at))?;
+    writeln!(out, "expires   {}", format_time(*expires_at))?;
     if let (Some(at), Some(by)) = (approval.decided_at, &approval.decided_by) {
-        writeln!(out, "decided {} by {}", second(at), one_line(by))?;
+        writeln!(out, "decided   {} by {}", format_time(at), one_line(by))?;
     }
     if let Some(at) = approval.used_at {
-        writeln!(out, "used    {}", second(at))?;
+        writeln!(out, "used      {}", format_time(at))?;
     }
-    writeln!(out, "\n{}", visible(approval.summary.trim_end()))?;
-    if *state == State::Pending {
-        let short = short(approval);
-        ctx.ui.note(format_args!(
-            "\nvouch approvals approve {short}   or   vouch approvals deny {short}"
+    writeln!(out, "\n{}", escape_hidden(approval.summary.trim_end()))?;
+    if *state == ApprovalState::Pending {
+        let short = short_id(approval);
+        ctx.ui.print_note(format_args!(
+            "\nRun `vouch approvals approve {short}` or `vouch approvals deny {short}`."
         ));
     }
-    Ok(Exit::Success)
+    Ok(ExitStatus::Success)
 }
 
-/// Nobody approves what they have not seen.
-fn ask(ctx: &Context, approval: &Approval) -> Result<bool> {
-    let short = short(approval);
+/// Shows the call and asks for approval, so that it is never approved unseen. Returns true if it was approved.
+fn confirm_approval(ctx: &CommandContext, approval: &Approval) -> Result<bool> {
+    let short = short_id(approval);
     if !ui::is_interactive() {
-        let message = format!("nobody can be asked here whether to approve {}", approval.id);
-        return Err(Failure::usage(message).with_hint(format_args!(
-            "look at it: vouch approvals show {short}   then: vouch approvals approve {short} --yes"
+        return Err(Failure::usage("cannot prompt without a terminal").with_hint(format_args!(
+            "review it with `vouch approvals show {short}`, then run `vouch approvals approve {short} --yes`"
         )));
     }
-    let approved = prompt::ask(ctx.ui, &visible(&approval.summary))?;
+    let approved = prompt::prompt_approval(ctx.ui, &escape_hidden(&approval.summary))?;
     if !approved {
-        ctx.ui.note(format_args!("It still waits. To refuse it: vouch approvals deny {short}"));
+        ctx.ui.print_note(format_args!(
+            "The approval is still pending. Run `vouch approvals deny {short}` to deny it."
+        ));
     }
     Ok(approved)
 }
 
-/// `seen`: the person has the summary before their eyes.
-fn decided(ctx: &Context, approval: &Approval, seen: bool, json: bool) -> Result<Exit> {
+/// Prints a decided approval. `is_shown` means that the summary is already on the screen.
+fn print_decision(
+    ctx: &CommandContext,
+    approval: &Approval,
+    is_shown: bool,
+    json: bool,
+) -> Result<ExitStatus> {
     if json {
-        ctx.ui.json(approval)?;
-        return Ok(Exit::Success);
+        ctx.ui.print_json(approval)?;
+        return Ok(ExitStatus::Success);
     }
-    let mut out = ctx.ui.out();
+    let mut out = ctx.ui.stdout();
     writeln!(out, "{BOLD}{}{BOLD:#} {}", approval.state, approval.id)?;
-    if !seen {
-        writeln!(out, "\n{}", visible(approval.summary.trim_end()))?;
+    if !is_shown {
+        writeln!(out, "\n{}", escape_hidden(approval.summary.trim_end()))?;
     }
-    if approval.state == State::Approved {
-        ctx.ui.note(format_args!(
-            "\nThe caller can now make this call, once, until {}.",
-            second(approval.expires_at)
+    if approval.state == ApprovalState::Approved {
+        ctx.ui.print_note(format_args!(
+            "\nThe caller can make this call once, until {}.",
+            format_time(approval.expires_at)
         ));
     }
-    Ok(Exit::Success)
+    Ok(ExitStatus::Success)
 }
 
-/// Enough of the id to tell it from others.
-fn short(approval: &Approval) -> String {
+/// Returns a prefix of the id that is long enough to be unique in practice.
+fn short_id(approval: &Approval) -> String {
     approval.id.chars().take(8).collect()
 }
 
-fn second(time: Timestamp) -> String {
+fn format_time(time: Timestamp) -> String {
     format!("{time:.0}")
 }

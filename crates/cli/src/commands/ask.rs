@@ -1,37 +1,39 @@
-//! `vouch ask`: one query, at most one tool call, only kept contracts. The gates are `host`'s; here is the desk they
-//! stand at, and the person in front of it.
+//! `vouch ask`: answers a query with at most one tool call whose result keeps its contract.
+//!
+//! The gates are in `host`. This module sets up the session, runs the interactive prompt and prints the result.
 
-mod desk;
 mod interactive;
 mod json;
 mod outcome;
 mod print;
+mod session;
 
 use std::sync::Arc;
 
-use app::ask::{PlannerChoice, choose};
+use app::ask::{PlannerChoice, select_planner};
 use clap::ValueEnum;
 
-use crate::commands::Context;
-use crate::exit::Exit;
+use crate::commands::CommandContext;
+use crate::exit::ExitStatus;
 use crate::logging::{self, LogFormat};
 use crate::report::{Failure, Result};
 use crate::ui;
-use desk::Office;
+use session::AskSession;
 
-/// Answer a question with one call of one tool
+/// Answer a question with a single tool call
 ///
-/// The tools are those of this folder (as the server `vouch`) and of the servers in vouch.toml. A planner chooses one and
-/// its arguments; then the call is checked, limited, approved and recorded as any other. An answer that breaks its
-/// contract is shown to you, if you are at a terminal, and to no model.
+/// The available tools are those of this project (server `vouch`) and of the servers in vouch.toml. A planner chooses a
+/// tool and its arguments. The call is checked, rate-limited, approved and recorded like any other. An answer that
+/// breaks its contract is shown only on a terminal, and never to a model.
 ///
-/// The planner is the model of `[ask]` in vouch.toml or of LLM_BASE_URL and LLM_MODEL; without one it is in this program,
-/// and asks back rather than guess: name the tool, quote texts, write name=value.
+/// The planner is the model set in `[ask]` of vouch.toml or in LLM_BASE_URL and LLM_MODEL. Without a model, the
+/// embedded planner is used. It asks for details instead of guessing: name the tool, quote strings, and write
+/// name=value.
 ///
-/// Without a question it opens a prompt, one call for each line.
+/// Without a question, opens an interactive prompt that makes one call for each line.
 ///
-/// Exits with 0 if there is an answer, 1 if there is none (refused, withheld, or more must be known), 3 if something
-/// broke down on the way.
+/// Exits with 0 if there is an answer, 1 if the query was refused, the answer was withheld, or more information is
+/// needed, 3 if the planner or a server failed.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -40,57 +42,58 @@ Examples:
   vouch ask \"read_repo_file path=README.md\" --json
   vouch ask
   vouch trace show")]
-pub(crate) struct Args {
-    /// What you want to know
+pub(crate) struct AskArgs {
+    /// Question to answer
     query: Option<String>,
 
-    /// Summarise the answer, with a quote from it for each statement
+    /// Summarize the answer, quoting it for each statement
     #[arg(long, short)]
     summarize: bool,
 
-    /// Who chooses the tool [default: the model, if one is configured]
+    /// Planner that chooses the tool [default: the model, if one is configured]
     #[arg(long, value_name = "PLANNER", value_enum)]
-    planner: Option<Choice>,
+    planner: Option<PlannerArg>,
 
-    /// Print JSON, one object for each question
+    /// Print JSON, one object per question
     #[arg(long)]
     json: bool,
 }
 
+/// Value of `--planner`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Choice {
-    /// The one in this program
+enum PlannerArg {
+    /// The embedded planner, which needs no model
     Embedded,
-    /// The model that is configured
+    /// The configured model
     Model,
 }
 
-impl From<Choice> for PlannerChoice {
-    fn from(choice: Choice) -> Self {
+impl From<PlannerArg> for PlannerChoice {
+    fn from(choice: PlannerArg) -> Self {
         match choice {
-            Choice::Embedded => Self::Embedded,
-            Choice::Model => Self::Model,
+            PlannerArg::Embedded => Self::Embedded,
+            PlannerArg::Model => Self::Model,
         }
     }
 }
 
-pub(crate) fn run(ctx: &Context, args: &Args) -> Result<Exit> {
+pub(crate) fn run_ask(ctx: &CommandContext, args: &AskArgs) -> Result<ExitStatus> {
     let settings = Arc::new(ctx.app.settings()?);
-    let planner = choose(&settings, args.planner.map(PlannerChoice::from))?;
+    let planner = select_planner(&settings, args.planner.map(PlannerChoice::from))?;
     let is_prompt = args.query.is_none();
     if is_prompt && !ui::is_interactive() {
-        return Err(Failure::usage("there is no question, and nobody at a terminal to type one")
-            .with_hint("vouch ask \"read the file README.md\""));
+        return Err(Failure::usage("no query given, and stdin is not a terminal")
+            .with_hint("pass a query: vouch ask \"read the file README.md\""));
     }
-    logging::init(ctx, LogFormat::Text, None)?;
-    // Connections go on while a person thinks about the next line.
+    logging::init_logging(ctx, LogFormat::Text, None)?;
+    // The connections to servers must make progress while the prompt blocks.
     ctx.block_on_threads(async {
-        let office = Office::open(ctx, &settings, planner, args.summarize).await?;
-        let done = match &args.query {
-            Some(query) => office.answer(query, args.json).await,
-            None => interactive::run(&office, args.json).await,
+        let session = AskSession::open(ctx, &settings, planner, args.summarize).await?;
+        let exit = match &args.query {
+            Some(query) => session.answer_query(query, args.json).await,
+            None => interactive::run_prompt(&session, args.json).await,
         };
-        office.close().await;
-        done
+        session.close().await;
+        exit
     })
 }

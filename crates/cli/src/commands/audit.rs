@@ -1,69 +1,73 @@
-//! `vouch audit`: the record of every call.
+//! `vouch audit`: verifies and prints the audit log, which records every call.
 
 use std::io::Write;
 use std::path::Path;
 use std::time::Duration;
 
-use app::project::audit_log;
+use app::project::audit_log_path;
 use clap::Subcommand;
 use contract::text::one_line;
-use store::audit::{Entry, Finding, Line, Outcome, Report, tail, verify};
+use store::audit::{
+    AuditEntry, AuditOutcome, AuditRecord, VerificationFinding, VerificationReport,
+    read_last_records, verify_log,
+};
 
-use crate::commands::{Context, Format};
-use crate::exit::Exit;
+use crate::commands::{CommandContext, JsonOutputArgs};
+use crate::exit::ExitStatus;
 use crate::report::Result;
 use crate::ui::{DIM, ERROR, GOOD, WARN};
 
-/// How often `tail --follow` looks.
-const LOOK_EVERY: Duration = Duration::from_millis(250);
+/// Poll interval of `tail --follow`.
+const POLL_INTERVAL: Duration = Duration::from_millis(250);
 
-/// Verify or read the record of calls
+/// Verify or print the audit log
 #[derive(Debug, clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct AuditArgs {
     #[command(subcommand)]
-    action: Action,
+    action: AuditCommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum Action {
-    /// Check that no line was changed, removed, inserted or moved
+enum AuditCommand {
+    /// Verify that no line was changed, removed, inserted or moved
     ///
-    /// Exits with 1 and names each bad line. The last hash, kept elsewhere, proves later that the record still begins
-    /// with these lines.
+    /// Exits with 1 and lists the invalid lines if there are any. Store the last hash elsewhere to prove later that the
+    /// log still begins with these lines.
     Verify {
         #[command(flatten)]
-        format: Format,
+        format: JsonOutputArgs,
     },
-    /// Show the last calls
+    /// Print the last calls
     Tail {
-        /// How many
+        /// Number of calls to print
         #[arg(short = 'n', long, value_name = "N", default_value_t = 10)]
         lines: u64,
-        /// Go on as calls come in
+        /// Keep printing new calls as they are recorded
         #[arg(short, long)]
         follow: bool,
         #[command(flatten)]
-        format: Format,
+        format: JsonOutputArgs,
     },
 }
 
-pub(crate) fn run(ctx: &Context, args: &Args) -> Result<Exit> {
-    let log = audit_log(&ctx.app.settings()?);
+pub(crate) fn run_audit(ctx: &CommandContext, args: &AuditArgs) -> Result<ExitStatus> {
+    let log = audit_log_path(&ctx.app.settings()?);
     match &args.action {
-        Action::Verify { format } => {
-            let report = verify(&log)?;
+        AuditCommand::Verify { format } => {
+            let report = verify_log(&log)?;
             if format.json {
-                ctx.ui.json(&report)?;
+                ctx.ui.print_json(&report)?;
             } else {
-                print(ctx, &log, &report)?;
+                print_report(ctx, &log, &report)?;
             }
-            Ok(if report.ok { Exit::Success } else { Exit::No })
+            Ok(if report.ok { ExitStatus::Success } else { ExitStatus::Negative })
         }
-        Action::Tail { lines, follow, format } => {
+        AuditCommand::Tail { lines, follow, format } => {
             let mut last = 0;
             let mut show = |count| -> Result {
-                let (mut out, seen) = (ctx.ui.out(), last);
-                for line in tail(&log, count)?.iter().filter(|line| line.seq > seen) {
+                let (mut out, printed) = (ctx.ui.stdout(), last);
+                for line in read_last_records(&log, count)?.iter().filter(|line| line.seq > printed)
+                {
                     last = line.seq;
                     print_line(&mut out, line, format.json)?;
                 }
@@ -71,34 +75,34 @@ pub(crate) fn run(ctx: &Context, args: &Args) -> Result<Exit> {
             };
             show(*lines)?;
             if !follow {
-                return Ok(Exit::Success);
+                return Ok(ExitStatus::Success);
             }
             loop {
-                std::thread::sleep(LOOK_EVERY);
-                // More than anybody writes between two looks; lines that were shown are passed over.
+                std::thread::sleep(POLL_INTERVAL);
+                // More lines than are written between two polls; printed lines are skipped.
                 show(10_000)?;
             }
         }
     }
 }
 
-fn print(ctx: &Context, log: &Path, report: &Report) -> Result {
-    let mut out = ctx.ui.out();
-    for Finding { message, .. } in &report.problems {
+fn print_report(ctx: &CommandContext, log: &Path, report: &VerificationReport) -> Result {
+    let mut out = ctx.ui.stdout();
+    for VerificationFinding { message, .. } in &report.problems {
         writeln!(out, "{ERROR}bad{ERROR:#}   {}", one_line(message))?;
     }
-    for Finding { message, .. } in &report.notes {
+    for VerificationFinding { message, .. } in &report.notes {
         writeln!(out, "{WARN}note{WARN:#}  {}", one_line(message))?;
     }
     if report.unlisted > 0 {
         writeln!(out, "      and {} more", report.unlisted)?;
     }
-    let Report { lines, last_seq, last_hash, .. } = report;
+    let VerificationReport { lines, last_seq, last_hash, .. } = report;
     let log = log.display();
     if report.ok && *lines == 0 {
-        writeln!(out, "{GOOD}ok{GOOD:#}    no call was recorded yet in {log}")?;
+        writeln!(out, "{GOOD}ok{GOOD:#}    no calls recorded in {log}")?;
     } else if report.ok {
-        writeln!(out, "{GOOD}ok{GOOD:#}    {lines} lines of {log} are as they were written")?;
+        writeln!(out, "{GOOD}ok{GOOD:#}    {lines} lines of {log} are unmodified")?;
         writeln!(out, "      last: {last_seq} {last_hash}")?;
     } else {
         writeln!(out, "{ERROR}bad{ERROR:#}   {log} was changed after it was written")?;
@@ -106,23 +110,23 @@ fn print(ctx: &Context, log: &Path, report: &Report) -> Result {
     Ok(())
 }
 
-fn print_line(out: &mut impl Write, line: &Line, json: bool) -> Result {
+fn print_line(out: &mut impl Write, line: &AuditRecord, json: bool) -> Result {
     if json {
         writeln!(out, "{}", serde_json::to_string(line)?)?;
         return Ok(());
     }
     let time = line.entry.time();
     match &line.entry {
-        Entry::Call(record) => {
+        AuditEntry::Call(record) => {
             let (style, outcome) = match record.outcome {
-                Outcome::Ok => (GOOD, "ok"),
-                Outcome::Error => (ERROR, record.code.as_deref().unwrap_or("error")),
-                Outcome::InputRequired => (WARN, "input required"),
-                Outcome::Unknown => (WARN, "outcome unknown"),
+                AuditOutcome::Ok => (GOOD, "ok"),
+                AuditOutcome::Error => (ERROR, record.code.as_deref().unwrap_or("error")),
+                AuditOutcome::InputRequired => (WARN, "input required"),
+                AuditOutcome::Unknown => (WARN, "outcome unknown"),
             };
             let tool = one_line(record.tool.as_deref().unwrap_or("-"));
             let caller = one_line(&record.caller);
-            let time_taken = duration(record.duration_us);
+            let time_taken = format_duration(record.duration_us);
             let values = record.arguments.as_ref().map(|arguments| {
                 one_line(&arguments.values.as_ref().unwrap_or(&arguments.shape).to_string())
             });
@@ -133,7 +137,7 @@ fn print_line(out: &mut impl Write, line: &Line, json: bool) -> Result {
                 "{DIM}{time:.0}{DIM:#}  {style}{outcome:<17}{style:#} {tool} {DIM}{values}{DIM:#} by {caller} in {time_taken}"
             )?;
         }
-        Entry::Event { event, .. } => {
+        AuditEntry::Event { event, .. } => {
             let event = one_line(&serde_json::to_string(event)?);
             writeln!(out, "{DIM}{time:.0}{DIM:#}  {WARN}log{WARN:#} {event}")?;
         }
@@ -141,8 +145,8 @@ fn print_line(out: &mut impl Write, line: &Line, json: bool) -> Result {
     Ok(())
 }
 
-/// Microseconds with the unit that makes them readable.
-pub(crate) fn duration(micros: u64) -> String {
+/// Returns a duration in µs, ms or s, depending on its size.
+pub(crate) fn format_duration(micros: u64) -> String {
     match micros {
         0..1_000 => format!("{micros} µs"),
         1_000..1_000_000 => format!("{:.1} ms", micros as f64 / 1e3),

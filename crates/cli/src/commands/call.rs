@@ -1,31 +1,34 @@
-//! `vouch call`: one call through the same pipeline as every other door, or to a running server.
+//! `vouch call`: makes one call through the local pipeline, which every transport uses, or to a running server.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use app::call_arguments;
-use app::config::{Endpoint, Layer, Settings, nearest};
-use app::env::Var;
-use app::project::{self, Project};
+use app::config::{ConfigLayer, EndpointUrl, Settings, nearest_name};
+use app::env::EnvVar;
+use app::project::{self, AssembledProject};
 use app::upstreams;
-use contract::{Caller, Code, Content, Output, ToolError};
-use runtime::client::{self, Answer, ClientError, Target};
-use runtime::doors::http::is_loopback;
-use runtime::{Abilities, Ask, Call, Catalog, Person, Pipeline, Refusal, Reply};
+use contract::{Caller, ContentBlock, ErrorCode, ToolError, ToolOutput};
+use runtime::client::{self, ClientError, RemoteAnswer, RemoteServer};
+use runtime::transports::http::is_loopback;
+use runtime::{
+    Catalog, ClientCapabilities, ElicitationChannel, ElicitationHandler, Pipeline, ProtocolRefusal,
+    ToolCall, ToolReply,
+};
 use serde_json::{Map, Value, json};
 
-use crate::commands::Context;
-use crate::commands::tools::unknown;
-use crate::exit::Exit;
+use crate::commands::CommandContext;
+use crate::commands::tools::unknown_tool;
+use crate::exit::ExitStatus;
 use crate::logging::{self, LogFormat};
-use crate::prompt::Terminal;
+use crate::prompt::TerminalPrompt;
 use crate::report::{Failure, FailureKind, Result};
 use crate::ui;
 
 /// Call a tool
 ///
-/// The call is checked, limited, approved and recorded as any other. Where it needs a person's approval, you are asked
-/// here; without a terminal it is queued for `vouch approvals`. The answer is JSON on standard output.
+/// The call is checked, rate-limited, approved and recorded like any other. If it requires approval, you are prompted;
+/// without a terminal, it is queued for `vouch approvals`. The result is printed to standard output as JSON.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -34,63 +37,79 @@ Examples:
   vouch call write_memory_entry --json '{\"file\": \"decisions.jsonl\", \"entry\": \"{}\"}'
   vouch call files__read_text_file path=README.md
   vouch call hello name=Ada --url http://127.0.0.1:8377/mcp")]
-pub(crate) struct Args {
-    /// Which tool
+pub(crate) struct CallArgs {
+    /// Name of the tool
     tool: String,
 
-    /// Arguments: key=value, or key:=JSON
+    /// Arguments, as key=value or key:=JSON
     ///
-    /// A value is read as the tool's input schema says: text for strings, JSON for numbers, lists and the like.
+    /// A value is parsed according to the tool's input schema: as text for strings, as JSON for other types.
     #[arg(value_name = "KEY=VALUE")]
     arguments: Vec<String>,
 
-    /// All arguments as one JSON object
+    /// All arguments as a JSON object
     #[arg(long, alias = "json-args", value_name = "OBJECT", conflicts_with = "arguments")]
     json: Option<String>,
 
-    /// Call a running server instead
+    /// Call the tool on a running server
     #[arg(long, value_name = "URL")]
-    url: Option<Endpoint>,
+    url: Option<EndpointUrl>,
 
-    /// File with the server's token (or set VOUCH_TOKEN)
+    /// File with the server's token (alternatively, set VOUCH_TOKEN)
     #[arg(long, value_name = "FILE", requires = "url")]
     token_file: Option<PathBuf>,
 }
 
-pub(crate) fn run(ctx: &Context, args: Args) -> Result<Exit> {
-    let layer = Layer::from_server(None, None, args.token_file.clone());
+pub(crate) fn run_call(ctx: &CommandContext, args: CallArgs) -> Result<ExitStatus> {
+    let layer = ConfigLayer::from_server_flags(None, None, args.token_file.clone());
     let settings = Arc::new(ctx.app.settings_with(layer)?);
-    logging::init(ctx, LogFormat::Text, None)?;
+    logging::init_logging(ctx, LogFormat::Text, None)?;
     ctx.block_on(async {
         match &args.url {
-            Some(Endpoint(url)) => at_server(ctx, &args, &settings, url).await,
-            None => here(ctx, &args, &settings).await,
+            Some(EndpointUrl(url)) => call_server(ctx, &args, &settings, url).await,
+            None => call_locally(ctx, &args, &settings).await,
         }
     })
 }
 
-async fn here(ctx: &Context, args: &Args, settings: &Arc<Settings>) -> Result<Exit> {
+async fn call_locally(
+    ctx: &CommandContext,
+    args: &CallArgs,
+    settings: &Arc<Settings>,
+) -> Result<ExitStatus> {
     if settings.upstream_of(&args.tool).is_some() {
-        let (gateway, pipeline) = upstreams::of_tool(&ctx.app, settings, &args.tool).await?;
-        let called = through(ctx, args, &pipeline).await;
+        let (gateway, pipeline) =
+            upstreams::connect_tool_upstream(&ctx.app, settings, &args.tool).await?;
+        let called = call_pipeline(ctx, args, &pipeline).await;
         gateway.close().await;
         return called;
     }
-    let Project { pipeline, seats, .. } = project::project(settings).await?;
-    upstreams::rules(&ctx.app, settings, &pipeline.catalog(), &upstreams::absent(settings, None))?;
+    let AssembledProject { pipeline, slots: seats, .. } =
+        project::assemble_project(settings).await?;
+    upstreams::check_rules(
+        &ctx.app,
+        settings,
+        &pipeline.catalog(),
+        &upstreams::list_absent_upstreams(settings, None),
+    )?;
     for seat in seats {
-        seat.prepare_failed(
-            "none runs here; name the server that has it with --url: `vouch fuzz --mcp-port` or `vouch serve` says it",
+        seat.set_failed(
+            "no campaign runs in this process; pass --url with the URL that `vouch fuzz --mcp-port` or `vouch serve` prints",
         );
     }
-    through(ctx, args, &pipeline).await
+    call_pipeline(ctx, args, &pipeline).await
 }
 
-async fn through(ctx: &Context, args: &Args, pipeline: &Pipeline) -> Result<Exit> {
-    let mut call = Call::new(&args.tool, arguments(args, &pipeline.catalog())?, Caller::new("cli"));
-    if let Some(ask) = terminal(ctx) {
-        let abilities = Abilities { elicitation: true, ..Abilities::default() };
-        call.person = Person::Connected { abilities, ask };
+async fn call_pipeline(
+    ctx: &CommandContext,
+    args: &CallArgs,
+    pipeline: &Pipeline,
+) -> Result<ExitStatus> {
+    let mut call =
+        ToolCall::new(&args.tool, parse_arguments(args, &pipeline.catalog())?, Caller::new("cli"));
+    if let Some(ask) = terminal_prompt(ctx) {
+        let abilities = ClientCapabilities { elicitation: true, ..ClientCapabilities::default() };
+        call.channel = ElicitationChannel::Connected { capabilities: abilities, handler: ask };
     }
     let cancel = call.cancel.clone();
     tokio::spawn(async move {
@@ -101,137 +120,157 @@ async fn through(ctx: &Context, args: &Args, pipeline: &Pipeline) -> Result<Exit
     let reply = pipeline.call(call).await;
     pipeline.drain().await;
     match reply {
-        Reply::Done(output) => match output.failure() {
-            Some(error) => failure(ctx, args, &error, &pipeline.catalog()),
-            None => success(ctx, &output),
+        ToolReply::Done(output) => match output.to_tool_error() {
+            Some(error) => report_failure(ctx, args, &error, &pipeline.catalog()),
+            None => print_success(ctx, &output),
         },
-        Reply::Failed(error) => failure(ctx, args, &error, &pipeline.catalog()),
-        Reply::Refused(Refusal::BadState(message)) => Err(Failure::new(message)),
-        Reply::Refused(Refusal::MissingAbility(ability)) => Err(Failure::new(format!(
-            "the tool asks its client for {ability}, which a terminal has not"
-        ))),
-        // Only clients that come again in rounds are answered so.
-        Reply::InputRequired { .. } => {
-            Err(Failure::new("the tool asks for more than a terminal can answer"))
+        ToolReply::Failed(error) => report_failure(ctx, args, &error, &pipeline.catalog()),
+        ToolReply::Refused(ProtocolRefusal::InvalidState(message)) => Err(Failure::new(message)),
+        ToolReply::Refused(ProtocolRefusal::MissingCapability(ability)) => {
+            Err(Failure::new(format!(
+                "the tool requires the client capability {ability}, which a terminal does not support"
+            )))
+        }
+        // This reply is only for clients that answer in a second request.
+        ToolReply::InputRequired { .. } => {
+            Err(Failure::new("the tool requires input that a terminal cannot provide"))
         }
     }
 }
 
-async fn at_server(ctx: &Context, args: &Args, settings: &Settings, url: &str) -> Result<Exit> {
-    // The server decides what is valid; our own contract of that name only helps to read the arguments.
-    let catalog = project::catalog(settings)?;
-    let arguments = arguments(args, &catalog)?;
+async fn call_server(
+    ctx: &CommandContext,
+    args: &CallArgs,
+    settings: &Settings,
+    url: &str,
+) -> Result<ExitStatus> {
+    // The server validates the arguments; a local contract of that name only helps to parse them.
+    let catalog = project::build_catalog(settings)?;
+    let arguments = parse_arguments(args, &catalog)?;
     let token = settings.server.token.as_ref().filter(|_| may_send_token(ctx, args, url));
-    let token = project::first_token(token)?;
-    let target = Target { url: url.to_owned(), token, ask: terminal(ctx) };
-    let called = client::call(target, &args.tool, arguments).await;
-    let Answer { output, failed } = called.map_err(no_answer)?;
+    let token = project::load_first_token(token)?;
+    let target = RemoteServer { url: url.to_owned(), token, handler: terminal_prompt(ctx) };
+    let called = client::call_remote_tool(target, &args.tool, arguments).await;
+    let RemoteAnswer { output, failed } = called.map_err(client_failure)?;
     if !failed {
-        return success(ctx, &output);
+        return print_success(ctx, &output);
     }
-    let envelope = output.structured.clone().unwrap_or_else(|| json!(texts(&output)));
+    let envelope = output.structured.clone().unwrap_or_else(|| json!(content_text(&output)));
     let message = envelope.pointer("/error/message").and_then(Value::as_str).map(str::to_owned);
     let code = envelope.pointer("/error/code").and_then(Value::as_str).unwrap_or("the call failed");
     print_envelope(ctx, args, &envelope)?;
-    Err(Failure::new(format!("{code}: {}", message.unwrap_or_else(|| texts(&output))))
+    Err(Failure::new(format!("{code}: {}", message.unwrap_or_else(|| content_text(&output))))
         .with_kind(FailureKind::Negative))
 }
 
-fn no_answer(error: ClientError) -> Failure {
+fn client_failure(error: ClientError) -> Failure {
     let (hint, kind) = match &error {
         ClientError::Unreachable { .. } => {
-            ("start it with `vouch serve`, and use the URL that it prints", FailureKind::Operation)
+            ("start it with `vouch serve` and use the URL that it prints", FailureKind::Operation)
         }
-        ClientError::Unauthenticated { .. } => {
-            ("give the server's token: --token-file <FILE>, or VOUCH_TOKEN", FailureKind::Operation)
-        }
+        ClientError::Unauthenticated { .. } => (
+            "pass the server's token with `--token-file <FILE>`, or set VOUCH_TOKEN",
+            FailureKind::Operation,
+        ),
         ClientError::NotMcp { .. } => {
             ("use the URL that `vouch serve` prints; it ends in /mcp", FailureKind::Operation)
         }
         ClientError::Refused { .. } => {
-            ("what it offers: run `vouch tools` in the server's folder", FailureKind::Negative)
+            ("run `vouch tools` in the server's folder to list its tools", FailureKind::Negative)
         }
         ClientError::Connect { .. } | ClientError::Call { .. } => {
-            ("what was said in detail: add -v", FailureKind::Operation)
+            ("pass `-v` for details", FailureKind::Operation)
         }
     };
     Failure::from(error).with_hint(hint).with_kind(kind)
 }
 
-/// The project's own token goes to servers on this machine; any other gets one only if it was given for this call.
-fn may_send_token(ctx: &Context, args: &Args, url: &str) -> bool {
-    let given =
-        [Var::Token, Var::TokenFile].iter().any(|var| ctx.app.environment.get(*var).is_some());
+/// Returns true if the configured token may be sent to `url`. A server on another machine gets a token only if it was
+/// given for this call, by flag or variable.
+fn may_send_token(ctx: &CommandContext, args: &CallArgs, url: &str) -> bool {
+    let given = [EnvVar::Token, EnvVar::TokenFile]
+        .iter()
+        .any(|var| ctx.app.environment.get(*var).is_some());
     let uri: Option<http::Uri> = url.parse().ok();
     let host = uri.as_ref().and_then(http::Uri::host).unwrap_or_default().trim_matches(['[', ']']);
     given || args.token_file.is_some() || is_loopback(host)
 }
 
-pub(crate) fn terminal(ctx: &Context) -> Option<Arc<dyn Ask>> {
-    ui::is_interactive().then(|| Arc::new(Terminal { ui: ctx.ui }) as Arc<dyn Ask>)
+/// Returns a prompt for elicitations, or `None` if the command is not interactive.
+pub(crate) fn terminal_prompt(ctx: &CommandContext) -> Option<Arc<dyn ElicitationHandler>> {
+    ui::is_interactive()
+        .then(|| Arc::new(TerminalPrompt { ui: ctx.ui }) as Arc<dyn ElicitationHandler>)
 }
 
-fn arguments(args: &Args, catalog: &Catalog) -> Result<Map<String, Value>> {
+fn parse_arguments(args: &CallArgs, catalog: &Catalog) -> Result<Map<String, Value>> {
     let schema = catalog.get(&args.tool).map(|entry| entry.contract.input.as_value());
     match &args.json {
         Some(text) => call_arguments::from_json(text),
         None => call_arguments::from_pairs(&args.arguments, schema.unwrap_or(&Value::Null)),
     }
     .map_err(|message| {
-        Failure::usage(message).with_hint(format!("what it takes: vouch tools {}", args.tool))
+        Failure::usage(message)
+            .with_hint(format!("run `vouch tools {}` to see its parameters", args.tool))
     })
 }
 
-fn success(ctx: &Context, output: &Output) -> Result<Exit> {
+fn print_success(ctx: &CommandContext, output: &ToolOutput) -> Result<ExitStatus> {
     match &output.structured {
-        Some(value) => ctx.ui.json(value)?,
-        None => ctx.ui.json(&texts(output))?,
+        Some(value) => ctx.ui.print_json(value)?,
+        None => ctx.ui.print_json(&content_text(output))?,
     }
-    Ok(Exit::Success)
+    Ok(ExitStatus::Success)
 }
 
-fn texts(output: &Output) -> String {
-    let text = |content: &Content| match content {
-        Content::Text(text) => text.clone(),
-        Content::Block(block) => block.to_string(),
+fn content_text(output: &ToolOutput) -> String {
+    let text = |content: &ContentBlock| match content {
+        ContentBlock::Text(text) => text.clone(),
+        ContentBlock::Block(block) => block.to_string(),
     };
     output.content.iter().map(text).collect::<Vec<_>>().join("\n")
 }
 
-fn failure(ctx: &Context, args: &Args, error: &ToolError, catalog: &Catalog) -> Result<Exit> {
-    print_envelope(ctx, args, &error.envelope())?;
-    if error.code == Code::ToolNotFound {
-        return Err(unknown(&args.tool, catalog.names()));
+fn report_failure(
+    ctx: &CommandContext,
+    args: &CallArgs,
+    error: &ToolError,
+    catalog: &Catalog,
+) -> Result<ExitStatus> {
+    print_envelope(ctx, args, &error.to_envelope())?;
+    if error.code == ErrorCode::ToolNotFound {
+        return Err(unknown_tool(&args.tool, catalog.names()));
     }
     let failure = Failure::new(error).with_kind(FailureKind::Negative);
     let approval = error.details.get("approvalId").and_then(Value::as_str);
     Err(match (error.code, approval) {
-        (Code::ApprovalRequired, Some(id)) => {
-            failure.with_hint(format!("vouch approvals approve {id}"))
+        (ErrorCode::ApprovalRequired, Some(id)) => {
+            failure.with_hint(format!("run `vouch approvals approve {id}`"))
         }
-        (Code::InvalidInput, _) => failure.with_hint(meant(args, catalog)),
-        (code, _) => failure.with_hint(format!("more about it: vouch explain {code}")),
+        (ErrorCode::InvalidInput, _) => failure.with_hint(argument_hint(args, catalog)),
+        (code, _) => failure.with_hint(format!("run `vouch explain {code}` for details")),
     })
 }
 
-/// The parameter that a mistyped one was meant to be, or where to read about them.
-fn meant(args: &Args, catalog: &Catalog) -> String {
+/// Returns a hint for invalid arguments: the parameter nearest to a mistyped one, or the command that lists them.
+fn argument_hint(args: &CallArgs, catalog: &Catalog) -> String {
     let schema = catalog.get(&args.tool).map(|entry| entry.contract.input.as_value());
     let known = schema.and_then(|schema| schema["properties"].as_object());
     let known: Vec<_> = known.into_iter().flat_map(Map::keys).map(String::as_str).collect();
     let given = args.arguments.iter().filter_map(|pair| pair.split_once('='));
     let mut given = given.map(|(key, _)| key.trim_end_matches(':'));
-    match given.find(|key| !known.contains(key)).and_then(|key| nearest(key, known.iter().copied()))
+    match given
+        .find(|key| !known.contains(key))
+        .and_then(|key| nearest_name(key, known.iter().copied()))
     {
         Some(nearest) => format!("did you mean `{nearest}`?"),
-        None => format!("what it takes: vouch tools {}", args.tool),
+        None => format!("run `vouch tools {}` to see its parameters", args.tool),
     }
 }
 
-/// A script reads the envelope; a person reads the message on standard error.
-fn print_envelope(ctx: &Context, args: &Args, envelope: &Value) -> Result {
-    if args.json.is_some() || !ui::out_is_terminal() {
-        ctx.ui.json(envelope)?;
+/// Prints the error envelope for scripts. On a terminal, the message on standard error is enough.
+fn print_envelope(ctx: &CommandContext, args: &CallArgs, envelope: &Value) -> Result {
+    if args.json.is_some() || !ui::is_stdout_terminal() {
+        ctx.ui.print_json(envelope)?;
     }
     Ok(())
 }

@@ -1,39 +1,39 @@
-//! `vouch check`: the linter for anybody's server. It lists the tools and calls none of them.
+//! `vouch check`: lints the tools of any MCP server. It lists the tools and does not call them.
 
 mod print;
 
 use std::path::PathBuf;
 use std::time::Duration;
 
-use admit::conformance::{Report, ServerId, upstream_name};
-use app::check::drafts::Drafts;
-use app::check::target::{Target, TargetOptions};
+use admit::conformance::{ConformanceReport, ServerId, to_upstream_name};
+use app::check::drafts::OverlayDrafts;
+use app::check::target::{CheckTarget, CheckTargetOptions};
 use app::config::Settings;
 use app::upstreams;
 use clap::ValueEnum;
-use link::{Link, Oddities, Server};
+use link::{Connection, ProtocolDeviations, ServerInfo};
 use lint::Severity;
 use serde_json::Value;
 
-use crate::commands::Context;
-use crate::exit::Exit;
+use crate::commands::CommandContext;
+use crate::exit::ExitStatus;
 use crate::logging;
 use crate::report::{Failure, Result};
 
-/// For a listing, on top of the time to connect.
-const LISTING_LIMIT: Duration = Duration::from_secs(30);
+/// Maximum time to list the tools, in addition to the connect timeout.
+const LISTING_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Check what another MCP server says of its tools
+/// Check the tools of an MCP server against the lint rules
 ///
-/// Either a program that is started, after `--`, or the URL of a server, or the name of an upstream in vouch.toml. Its
-/// tools are listed and held against the rules of `vouch explain`; none is called.
+/// The server is a program to start (after `--`), a URL, or the name of an upstream in vouch.toml. Its tools are listed
+/// and checked against the rules that `vouch explain` lists. No tool is called.
 ///
-/// A program runs as an upstream does: under Landlock, where it may read this folder, write nothing and use no network,
-/// unless --read, --write and --network say otherwise, and with an environment that holds what --env says and what finds
-/// programs. Values of --env and --header may refer to secrets: ${NAME} is a variable, ${file:PATH} a file's content;
-/// quote them for the shell.
+/// A program runs in the same sandbox as an upstream: by default it may read this folder, write nothing and use no
+/// network; grant more with --read, --write and --network. Its environment contains only the variables of --env and
+/// those needed to find programs. Values of --env and --header may refer to secrets: ${NAME} is replaced by a variable,
+/// ${file:PATH} by the content of a file. Quote them for the shell.
 ///
-/// Exits with 0 if nothing is as bad as --deny says, 1 if something is, 3 if the server cannot be reached.
+/// Exits with 0 if no finding reaches the severity of --deny, 1 if one does, 3 if the server cannot be reached.
 #[derive(Debug, clap::Args)]
 #[command(
     override_usage = "vouch check [OPTIONS] <URL|UPSTREAM>\n       vouch check [OPTIONS] -- <COMMAND>...",
@@ -46,8 +46,8 @@ Examples:
   vouch check files --sarif > vouch.sarif
   vouch check --fix-overlay contracts -- node server.js"
 )]
-pub(crate) struct Args {
-    /// The server: its URL, or the name of an upstream
+pub(crate) struct CheckArgs {
+    /// URL of the server, or name of an upstream
     #[arg(
         value_name = "URL|UPSTREAM",
         required_unless_present = "command",
@@ -55,23 +55,23 @@ pub(crate) struct Args {
     )]
     server: Option<String>,
 
-    /// The URL speaks the transport of before 2025
+    /// Use the HTTP+SSE transport that preceded streamable HTTP (before 2025)
     #[arg(long, conflicts_with = "command")]
     sse: bool,
 
-    /// A header of every request, as 'Name: value'
+    /// Add a header to every request, as 'Name: value'
     #[arg(long, value_name = "HEADER", conflicts_with = "command")]
     header: Vec<String>,
 
-    /// A variable of the program's environment
+    /// Set an environment variable of the program
     #[arg(long, value_name = "NAME=VALUE", conflicts_with = "server")]
     env: Vec<String>,
 
-    /// A folder that the program may read, instead of this one
+    /// Let the program read this folder, instead of the current one
     #[arg(long, value_name = "DIR", conflicts_with = "server")]
     read: Vec<PathBuf>,
 
-    /// A folder that the program may write
+    /// Let the program write to this folder
     #[arg(long, value_name = "DIR", conflicts_with = "server")]
     write: Vec<PathBuf>,
 
@@ -79,17 +79,17 @@ pub(crate) struct Args {
     #[arg(long, conflicts_with = "server")]
     network: bool,
 
-    /// Let the program do everything that you may
+    /// Run the program without a sandbox
     #[arg(long, conflicts_with_all = ["server", "read", "write", "network"])]
     no_sandbox: bool,
 
-    /// How long the server has to start, in seconds [default: 30, or what the upstream's table says]
+    /// Connect timeout in seconds [default: the upstream's setting, else 30]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..=3600))]
     timeout: Option<u32>,
 
-    /// The least severity that fails the check
+    /// Lowest severity that fails the check
     #[arg(long, value_name = "SEVERITY", value_enum, default_value_t)]
-    deny: Deny,
+    deny: DenySeverity,
 
     /// Print JSON
     #[arg(long, conflicts_with = "sarif")]
@@ -99,31 +99,31 @@ pub(crate) struct Args {
     #[arg(long)]
     sarif: bool,
 
-    /// File at which SARIF shows the findings [default: vouch.toml, if there is one]
+    /// File that SARIF findings are attached to [default: vouch.toml, if it exists]
     ///
-    /// Some readers of SARIF, such as GitHub, show only what has a file.
+    /// Some SARIF viewers, such as GitHub, show only findings with a file.
     #[arg(long, value_name = "FILE", requires = "sarif")]
     location: Option<String>,
 
-    /// Write a draft overlay for each tool that needs one, below this folder
+    /// Write a draft overlay to this folder for each tool that needs one
     ///
-    /// As DIR/<upstream>/<tool>.json. What no program can know is left for a person, and listed.
+    /// The files are DIR/<upstream>/<tool>.json. Parts that must be completed by hand are listed.
     #[arg(long, value_name = "DIR")]
     fix_overlay: Option<PathBuf>,
 
-    /// Replace overlays that are there
+    /// Replace existing overlays
     #[arg(long, requires = "fix_overlay")]
     force: bool,
 
-    /// The program and its arguments
+    /// Program to start, with its arguments
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<String>,
 }
 
-impl Args {
-    /// The server that the flags name.
-    fn target(&self) -> TargetOptions {
-        TargetOptions {
+impl CheckArgs {
+    /// Returns the options of the server that the flags name.
+    fn to_target_options(&self) -> CheckTargetOptions {
+        CheckTargetOptions {
             server: self.server.clone(),
             sse: self.sse,
             header: self.header.clone(),
@@ -138,19 +138,19 @@ impl Args {
     }
 }
 
-/// Findings as bad as this fail the check.
+/// Value of `--deny`: findings of this severity or worse fail the check.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-enum Deny {
-    /// What makes a contract unusable or dangerous
+enum DenySeverity {
+    /// Findings that make a contract unusable or dangerous
     #[default]
     Error,
-    /// Also what leaves a caller guessing
+    /// Also findings that leave a contract ambiguous
     Warning,
-    /// Everything
+    /// All findings
     Note,
 }
 
-impl Deny {
+impl DenySeverity {
     fn severity(self) -> Severity {
         match self {
             Self::Error => Severity::Error,
@@ -160,72 +160,89 @@ impl Deny {
     }
 }
 
-pub(crate) fn run(ctx: &Context, args: &Args) -> Result<Exit> {
+pub(crate) fn run_check(ctx: &CommandContext, args: &CheckArgs) -> Result<ExitStatus> {
     let settings = ctx.app.settings()?;
-    logging::init_if_asked(ctx)?;
-    let target = Target::of(&ctx.app, &args.target(), settings)?;
+    logging::init_logging_if_requested(ctx)?;
+    let target = CheckTarget::resolve(&ctx.app, &args.to_target_options(), settings)?;
     let settings = &*target.settings;
-    let (server, tools) = ctx.block_on(listing(ctx, &target))?;
-    let (report, upstream) = report(args, &target, server, &tools);
+    let (server, tools) = ctx.block_on(list_tools(ctx, &target))?;
+    let (report, upstream) = build_report(args, &target, server, &tools);
     let drafts = match &args.fix_overlay {
-        Some(folder) => Some(Drafts::write(&report, folder, &upstream, args.force)?),
+        Some(folder) => Some(OverlayDrafts::write(&report, folder, &upstream, args.force)?),
         None => None,
     };
     if args.json {
-        print::json(ctx, &report, drafts.as_ref())?;
+        print::print_json(ctx, &report, drafts.as_ref())?;
     } else if args.sarif {
-        print::sarif(ctx, &report, location(args, settings).as_deref(), drafts.as_ref())?;
+        print::print_sarif(
+            ctx,
+            &report,
+            sarif_location(args, settings).as_deref(),
+            drafts.as_ref(),
+        )?;
     } else {
-        print::table(ctx, &report, drafts.as_ref())?;
+        print::print_table(ctx, &report, drafts.as_ref())?;
     }
-    let is_denied = report.worst().is_some_and(|worst| worst <= args.deny.severity());
-    Ok(if is_denied { Exit::No } else { Exit::Success })
+    let is_denied = report.worst_severity().is_some_and(|worst| worst <= args.deny.severity());
+    Ok(if is_denied { ExitStatus::Negative } else { ExitStatus::Success })
 }
 
-/// Connects, lists, and ends the connection, and with it the program.
-async fn listing(ctx: &Context, target: &Target) -> Result<(Server, Vec<Value>)> {
-    let link = Link::new(target.options.clone());
-    let limit = target.options.connect_timeout + LISTING_LIMIT;
+/// Connects, lists the tools and closes the connection, which also ends a started program.
+async fn list_tools(
+    ctx: &CommandContext,
+    target: &CheckTarget,
+) -> Result<(ServerInfo, Vec<Value>)> {
+    let link = Connection::new(target.options.clone());
+    let limit = target.options.connect_timeout + LISTING_TIMEOUT;
     let listed = tokio::time::timeout(limit, async {
         let server = link.connect().await?;
-        Ok((server, link.tools().await?))
+        Ok((server, link.list_tools().await?))
     });
     let listed = match listed.await {
-        Ok(listed) => listed.map_err(|error| target.unreachable(&error)),
+        Ok(listed) => listed.map_err(|error| target.connect_failure(&error)),
         Err(_) => {
-            let message = format!("it did not list its tools within {} s", limit.as_secs());
+            let message = format!("the server did not list its tools within {} s", limit.as_secs());
             Err(Failure::new(message))
         }
     };
-    let (said, oddities) = (link.stderr(), link.oddities());
+    let (stderr, oddities) = (link.stderr_tail(), link.deviations());
     link.close().await;
-    if listed.is_err() && !said.is_empty() {
-        ctx.ui.note(format_args!("the last that it said:\n{}\n", upstreams::last_words(&said)));
+    if listed.is_err() && !stderr.is_empty() {
+        ctx.ui.print_note(format_args!(
+            "last output of the server:\n{}\n",
+            upstreams::format_stderr_tail(&stderr)
+        ));
     }
-    let Oddities { garbage, .. } = oddities;
+    let ProtocolDeviations { garbage, .. } = oddities;
     if garbage > 0 {
-        ctx.ui.note(format_args!(
-            "{garbage} lines of its output are no messages; clients may stop there. Logs belong on standard error.\n"
+        ctx.ui.print_note(format_args!(
+            "{garbage} lines of its output are not MCP messages; clients may disconnect. Logs belong on standard error.\n"
         ));
     }
     listed
 }
 
-/// The report, and the name that its remedies and overlays go by.
-fn report(args: &Args, target: &Target, server: Server, tools: &[Value]) -> (Report, String) {
+/// Returns the report and the upstream name that its remedies and overlays use.
+fn build_report(
+    args: &CheckArgs,
+    target: &CheckTarget,
+    server: ServerInfo,
+    tools: &[Value],
+) -> (ConformanceReport, String) {
     let settings = &*target.settings;
-    let name = target.upstream.clone().unwrap_or_else(|| upstream_name(&server.name));
+    let name = target.upstream.clone().unwrap_or_else(|| to_upstream_name(&server.name));
     let contracts = match &args.fix_overlay {
         Some(folder) => folder.display().to_string(),
-        None => upstreams::shown(settings, &settings.gateway.contracts),
+        None => upstreams::display_path(settings, &settings.gateway.contracts),
     };
-    let upstream = admit::Upstream::new(name.clone()).with_contracts(contracts);
-    let Server { name: called, version, protocol, .. } = server;
-    let id = ServerId { name: called, version, protocol, target: target.shown.clone() };
-    (Report::for_upstream(id, &upstream, tools), name)
+    let upstream = admit::UpstreamIdentity::new(name.clone()).with_contracts(contracts);
+    let ServerInfo { name: server_name, version, protocol, .. } = server;
+    let id = ServerId { name: server_name, version, protocol, target: target.location.clone() };
+    (ConformanceReport::for_upstream(id, &upstream, tools), name)
 }
 
-fn location(args: &Args, settings: &Settings) -> Option<String> {
-    let file = || settings.config_file().map(|file| upstreams::shown(settings, file));
+/// Returns the file of SARIF findings: `--location`, else the configuration file.
+fn sarif_location(args: &CheckArgs, settings: &Settings) -> Option<String> {
+    let file = || settings.config_file().map(|file| upstreams::display_path(settings, file));
     args.location.clone().or_else(file)
 }

@@ -1,27 +1,27 @@
-//! `vouch completions`: for the shell.
+//! `vouch completions`: prints a shell completion script.
 
 use std::io::Write;
 
 use clap_complete::Shell;
 
-use crate::commands::Context;
-use crate::exit::Exit;
+use crate::commands::CommandContext;
+use crate::exit::ExitStatus;
 use crate::report::Result;
 
-/// Print completions for a shell
+/// Print a shell completion script
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   vouch completions bash > ~/.local/share/bash-completion/completions/vouch
   vouch completions zsh  > ~/.zfunc/_vouch
   vouch completions fish > ~/.config/fish/completions/vouch.fish")]
-pub(crate) struct Args {
+pub(crate) struct CompletionsArgs {
     shell: Shell,
 }
 
-pub(crate) fn run(ctx: &Context, args: &Args) -> Result<Exit> {
+pub(crate) fn run_completions(ctx: &CommandContext, args: &CompletionsArgs) -> Result<ExitStatus> {
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut crate::args::command(), "vouch", &mut script);
-    ctx.ui.out().write_all(&script)?;
-    Ok(Exit::Success)
+    clap_complete::generate(args.shell, &mut crate::args::build_command(), "vouch", &mut script);
+    ctx.ui.stdout().write_all(&script)?;
+    Ok(ExitStatus::Success)
 }

@@ -1,15 +1,15 @@
-//! `vouch contracts`: the contracts as a document.
+//! `vouch contracts`: prints the tool contracts as a document.
 
 use std::io::Write;
 
 use app::project;
 use clap::ValueEnum;
-use runtime::doors::openapi;
-use runtime::doors::rest::contract_view;
+use runtime::transports::openapi;
+use runtime::transports::rest::contract_view;
 use serde_json::json;
 
-use crate::commands::Context;
-use crate::exit::Exit;
+use crate::commands::CommandContext;
+use crate::exit::ExitStatus;
 use crate::report::Result;
 
 /// Print the contracts as Markdown, JSON or OpenAPI
@@ -18,36 +18,43 @@ use crate::report::Result;
 Examples:
   vouch contracts > docs/contracts.md
   vouch contracts --format openapi > openapi.json")]
-pub(crate) struct Args {
-    /// In which form
+pub(crate) struct ContractsArgs {
+    /// Output format
     #[arg(long, value_enum, default_value_t)]
-    format: Form,
+    format: ContractsFormat,
 }
 
+/// Value of `--format`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-enum Form {
-    /// Markdown, a section for each tool
+enum ContractsFormat {
+    /// Markdown, with a section for each tool
     #[default]
     Md,
-    /// As GET /v1/tools answers
+    /// JSON, as returned by GET /v1/tools
     Json,
-    /// OpenAPI 3.1 of the REST door
+    /// OpenAPI 3.1 of the REST API
     Openapi,
 }
 
-pub(crate) fn run(ctx: &Context, args: &Args) -> Result<Exit> {
+pub(crate) fn run_contracts(ctx: &CommandContext, args: &ContractsArgs) -> Result<ExitStatus> {
     let settings = ctx.app.settings()?;
-    let catalog = project::catalog(&settings)?;
+    let catalog = project::build_catalog(&settings)?;
     match args.format {
-        Form::Md => write!(ctx.ui.out(), "{}", contract::to_markdown(catalog.contracts()))?,
-        Form::Json => {
-            let tools: Vec<_> = catalog.contracts().map(contract_view).collect();
-            ctx.ui.json(&json!({ "tools": tools }))?;
+        ContractsFormat::Md => {
+            write!(ctx.ui.stdout(), "{}", contract::to_markdown(catalog.contracts()))?
         }
-        Form::Openapi => {
+        ContractsFormat::Json => {
+            let tools: Vec<_> = catalog.contracts().map(contract_view).collect();
+            ctx.ui.print_json(&json!({ "tools": tools }))?;
+        }
+        ContractsFormat::Openapi => {
             let secured = settings.server.token.is_some();
-            ctx.ui.json(&openapi::document(&catalog, &project::face(&settings), secured))?;
+            ctx.ui.print_json(&openapi::build_document(
+                &catalog,
+                &project::server_info(&settings),
+                secured,
+            ))?;
         }
     }
-    Ok(Exit::Success)
+    Ok(ExitStatus::Success)
 }

@@ -1,4 +1,4 @@
-//! `vouch discover`: what the project says about itself, and what people add to it. Works beside a running server.
+//! `vouch discover`: lists discoveries of the project and manages added ones. Works while a server is running.
 
 mod print;
 
@@ -11,26 +11,29 @@ use app::project;
 use clap::Subcommand;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use jiff::Timestamp;
-use pack_context::discover::{self, Discovery, Kind, NewDiscovery, Problem, Refused, Source};
+use pack_context::discover::{
+    self, Discovery, DiscoveryKind, DiscoverySource, ImportProblem, NewDiscovery, NewDiscoveryError,
+};
 use store::{ContextStore, StateDir, StoreError};
 
-use crate::commands::approvals::who;
-use crate::commands::{Context, Format};
-use crate::exit::Exit;
-use crate::report::{Explain, Failure, FailureKind, Result};
+use crate::commands::approvals::local_principal;
+use crate::commands::{CommandContext, JsonOutputArgs};
+use crate::exit::ExitStatus;
+use crate::report::{Failure, FailureExt, FailureKind, Result};
 use crate::ui;
 
-/// What is typed or piped in, and what is imported, is text by people.
+/// Maximum size of a text that is typed or piped in.
 const MAX_TEXT_BYTES: u64 = 64 * 1024;
+/// Maximum size of a file to import.
 const MAX_FILE_BYTES: u64 = 16 * 1024 * 1024;
-/// Problems that are told; the file has the rest.
+/// Maximum number of problems that a failed import prints.
 const MAX_PROBLEMS: usize = 10;
 
-/// Tell the project's patterns, rules, decisions and issues
+/// Manage the project's patterns, rules, decisions and issues
 ///
-/// Discoveries are what context_search finds beside code. They are read from the memory files, decision records, AGENTS.md,
-/// CLAUDE.md, .cursor/rules, CONTRIBUTING.md, TODO comments and fix commits; `add` and `import` keep more of them in the
-/// state folder.
+/// Discoveries are the results of context_search other than code. They are read from the memory files, decision
+/// records, AGENTS.md, CLAUDE.md, .cursor/rules, CONTRIBUTING.md, TODO comments and fix commits. `add` and `import`
+/// store more of them in the state folder.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -38,235 +41,247 @@ Examples:
   git log -1 --format=%b | vouch discover add --type issue
   vouch discover list --type rule
   vouch discover import notes.jsonl --dry-run")]
-pub(crate) struct Args {
+pub(crate) struct DiscoverArgs {
     #[command(subcommand)]
-    action: Action,
+    action: DiscoverCommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum Action {
-    /// Add one
+enum DiscoverCommand {
+    /// Add a discovery
     Add {
-        /// What was found out; without it, standard input is read
+        /// Text of the discovery [default: read from standard input]
         text: Option<String>,
-        /// What it is [default: by its wording]
-        #[arg(long = "type", value_name = "TYPE", value_parser = kinds())]
-        kind: Option<Kind>,
-        /// The module it is about
+        /// Type of the discovery [default: inferred from the text]
+        #[arg(long = "type", value_name = "TYPE", value_parser = kind_parser())]
+        kind: Option<DiscoveryKind>,
+        /// Module that it is about
         #[arg(long)]
         module: Option<String>,
-        /// A few words that name it
+        /// Short title
         #[arg(long)]
         title: Option<String>,
-        /// A word to find it by; may be given several times
+        /// Tag to find it by; may be given several times
         #[arg(long = "tag", value_name = "TAG")]
         tags: Vec<String>,
         #[command(flatten)]
-        format: Format,
+        format: JsonOutputArgs,
     },
-    /// List them, from all sources, newest first
+    /// List the discoveries of all sources, newest first
     List {
-        /// Of this type
-        #[arg(long = "type", value_name = "TYPE", value_parser = kinds())]
-        kind: Option<Kind>,
-        /// About this module
+        /// List only discoveries of this type
+        #[arg(long = "type", value_name = "TYPE", value_parser = kind_parser())]
+        kind: Option<DiscoveryKind>,
+        /// List only discoveries about this module
         #[arg(long)]
         module: Option<String>,
         #[command(flatten)]
-        format: Format,
+        format: JsonOutputArgs,
     },
-    /// Show one, whole
+    /// Show a discovery in full
     Show {
-        /// Its id, or the beginning of it
+        /// ID of the discovery, or a unique prefix of it
         id: String,
         #[command(flatten)]
-        format: Format,
+        format: JsonOutputArgs,
     },
-    /// Remove one that was added
+    /// Remove an added discovery
     Remove {
-        /// Its id, or the beginning of it
+        /// ID of the discovery, or a unique prefix of it
         id: String,
         #[command(flatten)]
-        format: Format,
+        format: JsonOutputArgs,
     },
-    /// Add all of a file, or nothing
+    /// Add the discoveries of a file
     ///
-    /// A JSON file holds a list of objects, a JSONL file one on each line, with `content` and perhaps `type`, `title`, `module`,
-    /// `date` and `tags`. Of a Markdown file each list item and paragraph is one, under its headings.
+    /// A JSON file contains a list of objects, a JSONL file one object per line. An object has `content` and optionally
+    /// `type`, `title`, `module`, `date` and `tags`. In a Markdown file, each list item and each paragraph is a
+    /// discovery. If an entry is invalid, nothing is added.
     Import {
-        /// Its name ends in .json, .jsonl or .md
+        /// File to import (.json, .jsonl or .md)
         file: PathBuf,
-        /// Only say what would be added
+        /// Print the discoveries without adding them
         #[arg(long)]
         dry_run: bool,
         #[command(flatten)]
-        format: Format,
+        format: JsonOutputArgs,
     },
 }
 
-fn kinds() -> impl TypedValueParser<Value = Kind> {
-    PossibleValuesParser::new(Kind::ALL.map(Kind::as_str))
-        .map(|name| Kind::from_name(&name).expect("only these names pass"))
+fn kind_parser() -> impl TypedValueParser<Value = DiscoveryKind> {
+    PossibleValuesParser::new(DiscoveryKind::ALL.map(DiscoveryKind::as_str))
+        .map(|name| DiscoveryKind::from_name(&name).expect("only these names pass"))
 }
 
-pub(crate) fn run(ctx: &Context, args: &Args) -> Result<Exit> {
+pub(crate) fn run_discover(ctx: &CommandContext, args: &DiscoverArgs) -> Result<ExitStatus> {
     let settings = ctx.app.settings()?;
     match &args.action {
-        Action::Add { text, kind, module, title, tags, format } => {
+        DiscoverCommand::Add { text, kind, module, title, tags, format } => {
             let new = NewDiscovery {
                 kind: *kind,
                 title: title.clone(),
-                content: text.clone().map_or_else(from_stdin, Ok)?,
+                content: text.clone().map_or_else(read_stdin, Ok)?,
                 module: module.clone(),
                 tags: tags.clone(),
                 ..NewDiscovery::default()
             };
-            let discovery = new.check(&who(ctx), Timestamp::now()).map_err(refused)?;
-            let added = open(&settings)?.add(std::slice::from_ref(&discovery))?;
+            let discovery =
+                new.validate(&local_principal(ctx), Timestamp::now()).map_err(refusal_failure)?;
+            let added = open_store(&settings)?.add_discoveries(std::slice::from_ref(&discovery))?;
             if format.json {
-                return print::show(ctx, &discovery.into(), true);
+                return print::print_discovery(ctx, &discovery.into(), true);
             }
-            print::added(ctx, &[discovery], added, false)
+            print::print_added(ctx, &[discovery], added, false)
         }
-        Action::List { kind, module, format } => {
-            let mut all = all(ctx, &settings)?;
+        DiscoverCommand::List { kind, module, format } => {
+            let mut all = load_discoveries(ctx, &settings)?;
             all.retain(|discovery| {
                 let about = discovery.module.as_deref().unwrap_or_default();
                 kind.is_none_or(|kind| kind == discovery.kind)
                     && module.as_ref().is_none_or(|module| module.eq_ignore_ascii_case(about))
             });
-            print::list(ctx, &all, kind.is_some() || module.is_some(), format.json)
+            print::print_list(ctx, &all, kind.is_some() || module.is_some(), format.json)
         }
-        Action::Show { id, format } => {
-            print::show(ctx, &find(&all(ctx, &settings)?, id)?, format.json)
-        }
-        Action::Remove { id, format } => {
-            let removed = match open_existing(&settings)? {
-                Some(store) => store.remove(id),
+        DiscoverCommand::Show { id, format } => print::print_discovery(
+            ctx,
+            &find_discovery(&load_discoveries(ctx, &settings)?, id)?,
+            format.json,
+        ),
+        DiscoverCommand::Remove { id, format } => {
+            let removed = match open_existing_store(&settings)? {
+                Some(store) => store.remove_discovery(id),
                 None => Err(StoreError::UnknownDiscovery { id: id.clone() }),
             };
             match removed {
-                Ok(removed) => print::removed(ctx, &removed, format.json),
-                Err(StoreError::UnknownDiscovery { .. }) => {
-                    Err(not_ours(&find(&all(ctx, &settings)?, id)?))
-                }
+                Ok(removed) => print::print_removed(ctx, &removed, format.json),
+                Err(StoreError::UnknownDiscovery { .. }) => Err(not_stored_failure(
+                    &find_discovery(&load_discoveries(ctx, &settings)?, id)?,
+                )),
                 Err(error) => Err(Failure::from(error).with_kind(FailureKind::Negative)),
             }
         }
-        Action::Import { file, dry_run, format } => {
-            let text = read(file)?;
+        DiscoverCommand::Import { file, dry_run, format } => {
+            let text = read_import_file(file)?;
             let name = file.file_name().unwrap_or_default().to_string_lossy();
-            let by = format!("{}, from {name}", who(ctx));
-            let discoveries = discover::import(&name, &text, &by, Timestamp::now())
-                .map_err(|problems| not_importable(file, &problems))?;
+            let by = format!("{}, from {name}", local_principal(ctx));
+            let discoveries = discover::import_discoveries(&name, &text, &by, Timestamp::now())
+                .map_err(|problems| import_failure(file, &problems))?;
             if *dry_run {
-                return print::would_add(ctx, &discoveries, format.json);
+                return print::print_dry_run(ctx, &discoveries, format.json);
             }
-            let added = open(&settings)?.add(&discoveries)?;
-            print::added(ctx, &discoveries, added, format.json)
+            let added = open_store(&settings)?.add_discoveries(&discoveries)?;
+            print::print_added(ctx, &discoveries, added, format.json)
         }
     }
 }
 
-/// Made where it is missing.
-fn open(settings: &Settings) -> Result<ContextStore> {
+/// Opens the store, creating it if it does not exist.
+fn open_store(settings: &Settings) -> Result<ContextStore> {
     Ok(ContextStore::open(&StateDir::open(&settings.state_folder)?)?)
 }
 
-/// Looking must not make a state folder.
-fn open_existing(settings: &Settings) -> Result<Option<ContextStore>> {
-    let exists = StateDir::at(&settings.state_folder).database().exists();
-    exists.then(|| open(settings)).transpose()
+/// Opens the store if it exists. Reading must not create a state folder.
+fn open_existing_store(settings: &Settings) -> Result<Option<ContextStore>> {
+    let exists = StateDir::from_path(&settings.state_folder).database_path().exists();
+    exists.then(|| open_store(settings)).transpose()
 }
 
-/// Of the project and of the store, newest first.
-fn all(ctx: &Context, settings: &Settings) -> Result<Vec<Discovery>> {
-    let told = discover::in_project(&settings.root, &project::context::options(settings, None))?;
-    if let Some(reason) = told.no_history {
-        ctx.ui.note(format_args!("fix commits are not among them: {reason}"));
+/// Returns the discoveries of the project and of the store, newest first. Prints a note for each skipped source.
+fn load_discoveries(ctx: &CommandContext, settings: &Settings) -> Result<Vec<Discovery>> {
+    let found = discover::discover_in_project(
+        &settings.root,
+        &project::context::context_options(settings, None),
+    )?;
+    if let Some(reason) = found.no_history {
+        ctx.ui.print_note(format_args!("skipped fix commits: {reason}"));
     }
-    for left_out in told.left_out {
-        ctx.ui.note(format_args!("not among them: {left_out}"));
+    for skipped in found.left_out {
+        ctx.ui.print_note(format_args!("skipped: {skipped}"));
     }
-    let mut all = told.discoveries;
-    if let Some(store) = open_existing(settings)? {
-        all.extend(store.discoveries()?.into_iter().map(Discovery::from));
+    let mut all = found.discoveries;
+    if let Some(store) = open_existing_store(settings)? {
+        all.extend(store.list_discoveries()?.into_iter().map(Discovery::from));
     }
     all.sort_by(|a, b| b.date.cmp(&a.date));
     Ok(all)
 }
 
-fn find(all: &[Discovery], id: &str) -> Result<Discovery> {
+/// Returns the discovery whose id begins with `id`. Errors if no id or more than one matches.
+fn find_discovery(all: &[Discovery], id: &str) -> Result<Discovery> {
     let prefix = id.trim().to_ascii_lowercase();
     let mut found = all.iter().filter(|discovery| discovery.id.starts_with(&prefix));
-    let no = |message: String| Failure::new(message).with_kind(FailureKind::Negative);
+    let negative = |message: String| Failure::new(message).with_kind(FailureKind::Negative);
     match (found.next(), found.next()) {
         (Some(discovery), None) if !prefix.is_empty() => Ok(discovery.clone()),
         (Some(_), Some(_)) if !prefix.is_empty() => {
-            Err(no(format!("more than one discovery id begins with {prefix}"))
-                .with_hint("type more characters of the id"))
+            Err(negative(format!("more than one discovery id starts with \"{prefix}\""))
+                .with_hint("pass more characters of the id"))
         }
-        _ => Err(no(format!("no discovery has the id {id}"))
-            .with_hint("`vouch discover list` shows the ids")),
+        _ => Err(negative(format!("unknown discovery \"{id}\""))
+            .with_hint("run `vouch discover list` to see the ids")),
     }
 }
 
-fn not_ours(discovery: &Discovery) -> Failure {
-    let what = format!("discovery {} was not added, so it cannot be removed", discovery.id);
+fn not_stored_failure(discovery: &Discovery) -> Failure {
+    let message = format!("discovery {} is not stored, so it cannot be removed", discovery.id);
     let hint = match &discovery.source {
-        Source::File { path, line } => format!("it is in {path}, line {line}: change it there"),
-        Source::Commit { id, .. } => {
-            format!("it is what commit {id} says: see it with `git show {id}`")
+        DiscoverySource::File { path, line } => format!("edit {path}, line {line}"),
+        DiscoverySource::Commit { id, .. } => {
+            format!("it is the message of commit {id}; run `git show {id}` to see it")
         }
-        Source::Store { .. } => "it was removed meanwhile".to_owned(),
+        DiscoverySource::Store { .. } => "it has just been removed by another process".to_owned(),
     };
-    Failure::new(what).with_hint(hint).with_kind(FailureKind::Negative)
+    Failure::new(message).with_hint(hint).with_kind(FailureKind::Negative)
 }
 
-fn from_stdin() -> Result<String> {
+fn read_stdin() -> Result<String> {
     if ui::is_interactive() {
-        return Err(Failure::usage("there is no text to add")
-            .with_hint("vouch discover add \"what was found out\", or pipe it in"));
+        return Err(Failure::usage("no text given")
+            .with_hint("pass it as an argument or pipe it in: vouch discover add \"TEXT\""));
     }
-    bounded(io::stdin(), MAX_TEXT_BYTES, "the text")
+    read_bounded(io::stdin(), MAX_TEXT_BYTES, "the text")
 }
 
-fn read(path: &Path) -> Result<String> {
-    let what = path.display().to_string();
+fn read_import_file(path: &Path) -> Result<String> {
+    let name = path.display().to_string();
     let file = File::open(path)
-        .explain(format_args!("cannot read {what}"))
-        .hint("give the path of a .json, .jsonl or .md file")
+        .explain(format_args!("failed to read {name}"))
+        .hint("pass the path of a .json, .jsonl or .md file")
         .map_err(|failure| failure.with_kind(FailureKind::Usage))?;
-    bounded(file, MAX_FILE_BYTES, &what)
+    read_bounded(file, MAX_FILE_BYTES, &name)
 }
 
-fn bounded(source: impl Read, limit: u64, what: &str) -> Result<String> {
+/// Reads UTF-8 text of at most `limit` bytes. `name` is the source in error messages.
+fn read_bounded(source: impl Read, limit: u64, name: &str) -> Result<String> {
     let mut bytes = Vec::new();
-    source.take(limit + 1).read_to_end(&mut bytes).explain(format_args!("cannot read {what}"))?;
+    source
+        .take(limit + 1)
+        .read_to_end(&mut bytes)
+        .explain(format_args!("failed to read {name}"))?;
     if bytes.len() as u64 > limit {
-        return Err(Failure::usage(format!("{what} has more than {limit} bytes")));
+        return Err(Failure::usage(format!("{name} has more than {limit} bytes")));
     }
     String::from_utf8(bytes).map_err(|_| {
-        Failure::usage(format!("{what} is not UTF-8 text"))
-            .with_hint("convert it first: iconv -t utf-8")
+        Failure::usage(format!("{name} is not UTF-8 text"))
+            .with_hint("convert it with `iconv -t utf-8`")
     })
 }
 
-fn refused(refused: Refused) -> Failure {
+fn refusal_failure(refused: NewDiscoveryError) -> Failure {
     let hint = match refused {
-        Refused::NoKind => "say it: --type pattern, rule, decision or issue",
+        NewDiscoveryError::UnknownKind => "pass `--type` with pattern, rule, decision or issue",
         _ => refused.hint(),
     };
     Failure::from(refused).with_hint(hint).with_kind(FailureKind::Usage)
 }
 
-fn not_importable(file: &Path, problems: &[Problem]) -> Failure {
-    let mut message = format!("nothing of {} was added", file.display());
+fn import_failure(file: &Path, problems: &[ImportProblem]) -> Failure {
+    let mut message = format!("failed to import {}; nothing was added", file.display());
     for problem in problems.iter().take(MAX_PROBLEMS) {
         message.push_str(&format!("\n  {problem}"));
     }
     if problems.len() > MAX_PROBLEMS {
         message.push_str(&format!("\n  … and {} more", problems.len() - MAX_PROBLEMS));
     }
-    Failure::usage(message).with_hint("correct these, then try again with --dry-run")
+    Failure::usage(message).with_hint("fix these, then try again with `--dry-run`")
 }

@@ -1,46 +1,50 @@
-//! `vouch doctor`: is everything in order, and if not, what to do.
+//! `vouch doctor`: checks the installation and prints a fix for each problem. The checks are in `app::doctor`.
 
 use std::io::Write;
 
-use app::doctor::{Check, Verdict, run_checks};
+use app::doctor::{DoctorCheck, DoctorVerdict, run_checks};
 
-use crate::commands::{Context, Format};
-use crate::exit::Exit;
+use crate::commands::{CommandContext, JsonOutputArgs};
+use crate::exit::ExitStatus;
 use crate::report::Result;
 use crate::ui::{ERROR, GOOD, HINT, WARN};
 
-/// Check configuration, folder, store, record, index, model, port and token
+/// Check the configuration, project, store, audit log, index, model, port and token
 ///
-/// Nothing is changed. Exits with 1 if a check fails; warnings do not count.
+/// Changes nothing. Exits with 1 if a check fails; warnings do not count.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct DoctorArgs {
     #[command(flatten)]
-    format: Format,
+    format: JsonOutputArgs,
 }
 
-pub(crate) fn run(ctx: &Context, args: &Args) -> Result<Exit> {
+pub(crate) fn run_doctor(ctx: &CommandContext, args: &DoctorArgs) -> Result<ExitStatus> {
     let checks = ctx.block_on(async { Ok(run_checks(&ctx.app).await) })?;
-    let failed = checks.iter().any(|check| check.verdict == Verdict::Fail);
+    let failed = checks.iter().any(|check| check.verdict == DoctorVerdict::Fail);
     if args.format.json {
-        ctx.ui.json(&serde_json::json!({"ok": !failed, "checks": checks}))?;
+        ctx.ui.print_json(&serde_json::json!({"ok": !failed, "checks": checks}))?;
     } else {
-        print(ctx, &checks)?;
+        print_checks(ctx, &checks)?;
     }
-    Ok(if failed { Exit::No } else { Exit::Success })
+    Ok(if failed { ExitStatus::Negative } else { ExitStatus::Success })
 }
 
-fn print(ctx: &Context, checks: &[Check]) -> Result {
-    let mut out = ctx.ui.out();
-    for Check { check, verdict, message, fix } in checks {
+fn print_checks(ctx: &CommandContext, checks: &[DoctorCheck]) -> Result {
+    let mut out = ctx.ui.stdout();
+    for DoctorCheck { check, verdict, message, fix } in checks {
         let (style, word) = match verdict {
-            Verdict::Ok => (GOOD, "ok"),
-            Verdict::Warn => (WARN, "warn"),
-            Verdict::Fail => (ERROR, "fail"),
+            DoctorVerdict::Ok => (GOOD, "ok"),
+            DoctorVerdict::Warn => (WARN, "warn"),
+            DoctorVerdict::Fail => (ERROR, "fail"),
         };
-        let message = contract::text::visible(message).replace('\n', "\n                ");
+        let message = contract::text::escape_hidden(message).replace('\n', "\n                ");
         writeln!(out, "{style}{word:<5}{style:#} {check:<9} {message}")?;
         if let Some(fix) = fix {
-            writeln!(out, "                {HINT}→ {}{HINT:#}", contract::text::visible(fix))?;
+            writeln!(
+                out,
+                "                {HINT}→ {}{HINT:#}",
+                contract::text::escape_hidden(fix)
+            )?;
         }
     }
     Ok(())

@@ -1,187 +1,197 @@
-//! `vouch explain`: what a lint rule or an error code means.
+//! `vouch explain`: explains lint rules, admission rules and error codes.
 
 use std::io::Write;
 
 use admit::{AdmissionRule, admission_rules};
-use app::config::nearest;
-use contract::Code;
-use lint::{Rule, rule, rules};
+use app::config::nearest_name;
+use contract::ErrorCode;
+use lint::{LintRule, find_rule, list_rules};
 use serde_json::json;
 
-use crate::commands::{Context, Format};
-use crate::exit::Exit;
+use crate::commands::{CommandContext, JsonOutputArgs};
+use crate::exit::ExitStatus;
 use crate::report::{Failure, Result};
-use crate::ui::{BOLD, Table};
+use crate::ui::{BOLD, TextTable};
 
 /// Explain a lint rule or an error code
 ///
-/// Without an argument all of them are listed.
+/// Without an argument, lists all of them.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   vouch explain C012
   vouch explain undescribed-property
   vouch explain ACCESS_DENIED")]
-pub(crate) struct Args {
-    /// A rule (C012, undescribed-property) or an error code (ACCESS_DENIED)
+pub(crate) struct ExplainArgs {
+    /// Rule (C012, undescribed-property) or error code (ACCESS_DENIED)
     what: Option<String>,
     #[command(flatten)]
-    format: Format,
+    format: JsonOutputArgs,
 }
 
-pub(crate) fn run(ctx: &Context, args: &Args) -> Result<Exit> {
-    let Some(what) = &args.what else { return list(ctx, args.format.json) };
-    if let Some(rule) = rule(what) {
-        return one_rule(ctx, rule, args.format.json);
+pub(crate) fn run_explain(ctx: &CommandContext, args: &ExplainArgs) -> Result<ExitStatus> {
+    let Some(what) = &args.what else { return print_list(ctx, args.format.json) };
+    if let Some(rule) = find_rule(what) {
+        return print_rule(ctx, rule, args.format.json);
     }
-    if let Some(rule) = admission_rule(what) {
-        return one_admission_rule(ctx, rule, args.format.json);
+    if let Some(rule) = find_admission_rule(what) {
+        return print_admission_rule(ctx, rule, args.format.json);
     }
-    if let Some(code) = code(what) {
-        return one_code(ctx, code, args.format.json);
+    if let Some(code) = find_code(what) {
+        return print_code(ctx, code, args.format.json);
     }
-    let known = rules().iter().flat_map(|rule| [rule.id, rule.name]);
+    let known = list_rules().iter().flat_map(|rule| [rule.id, rule.name]);
     let known = known.chain(admission_rules().iter().flat_map(|rule| [rule.id, rule.name]));
-    let known = known.chain(Code::ALL.iter().map(|code| code.as_str()));
-    let hint = match nearest(what, known) {
+    let known = known.chain(ErrorCode::ALL.iter().map(|code| code.as_str()));
+    let hint = match nearest_name(what, known) {
         Some(nearest) => format!("did you mean `vouch explain {nearest}`?"),
-        None => "all of them: vouch explain".to_owned(),
+        None => "run `vouch explain` to list all of them".to_owned(),
     };
-    let message = format!("`{what}` is neither a lint rule nor an error code");
+    let message = format!("unknown rule or error code \"{what}\"");
     Err(Failure::usage(message).with_hint(hint))
 }
 
-fn admission_rule(text: &str) -> Option<&'static AdmissionRule> {
+fn find_admission_rule(text: &str) -> Option<&'static AdmissionRule> {
     let is_it = |rule: &&AdmissionRule| {
         rule.id.eq_ignore_ascii_case(text) || rule.name.eq_ignore_ascii_case(text)
     };
     admission_rules().iter().find(is_it)
 }
 
-fn one_admission_rule(ctx: &Context, rule: &AdmissionRule, json: bool) -> Result<Exit> {
+fn print_admission_rule(
+    ctx: &CommandContext,
+    rule: &AdmissionRule,
+    json: bool,
+) -> Result<ExitStatus> {
     if json {
-        ctx.ui.json(rule)?;
+        ctx.ui.print_json(rule)?;
     } else {
         let AdmissionRule { id, name, severity, summary } = rule;
-        let mut out = ctx.ui.out();
+        let mut out = ctx.ui.stdout();
         writeln!(out, "{BOLD}{id} {name}{BOLD:#} ({severity}): {summary}\n")?;
         writeln!(
             out,
-            "A rule for the tools of other servers, found when they are admitted. `vouch upstream tools` shows for each \
-             tool what was found and what to do about it."
+            "This rule applies to tools of upstream servers, when they are admitted. Run `vouch upstream tools` to see the \
+             findings for each tool and their remedies."
         )?;
     }
-    Ok(Exit::Success)
+    Ok(ExitStatus::Success)
 }
 
-/// In any case, and with `-` for `_`.
-fn code(text: &str) -> Option<Code> {
+/// Returns the error code of that name, ignoring case and with `-` for `_`.
+fn find_code(text: &str) -> Option<ErrorCode> {
     let text = text.replace('-', "_");
-    Code::ALL.into_iter().find(|code| code.as_str().eq_ignore_ascii_case(&text))
+    ErrorCode::ALL.into_iter().find(|code| code.as_str().eq_ignore_ascii_case(&text))
 }
 
-fn list(ctx: &Context, json: bool) -> Result<Exit> {
+fn print_list(ctx: &CommandContext, json: bool) -> Result<ExitStatus> {
     if json {
-        ctx.ui.json(&json!({"rules": rules(), "admission": admission_rules(), "codes": Code::ALL.map(describe)}))?;
-        return Ok(Exit::Success);
+        ctx.ui.print_json(&json!({"rules": list_rules(), "admission": admission_rules(), "codes": ErrorCode::ALL.map(code_to_json)}))?;
+        return Ok(ExitStatus::Success);
     }
-    let mut table = Table::new(["RULE", "SEVERITY", "NAME", "MEANING"]);
-    for rule in rules() {
+    let mut table = TextTable::new(["RULE", "SEVERITY", "NAME", "MEANING"]);
+    for rule in list_rules() {
         let (name, summary) = (rule.name.to_owned(), rule.summary.to_owned());
-        table.row([rule.id.to_owned(), rule.severity.to_string(), name, summary]);
+        table.add_row([rule.id.to_owned(), rule.severity.to_string(), name, summary]);
     }
     for rule in admission_rules() {
         let (name, summary) = (rule.name.to_owned(), rule.summary.to_owned());
-        table.row([rule.id.to_owned(), rule.severity.to_string(), name, summary]);
+        table.add_row([rule.id.to_owned(), rule.severity.to_string(), name, summary]);
     }
-    let mut out = ctx.ui.out();
-    table.print(&mut out)?;
-    let mut table = Table::new(["ERROR CODE", "STATUS", "MEANING"]);
-    for code in Code::ALL {
-        table.row([code.to_string(), code.status().to_string(), code.meaning().to_owned()]);
+    let mut out = ctx.ui.stdout();
+    table.write_to(&mut out)?;
+    let mut table = TextTable::new(["ERROR CODE", "STATUS", "MEANING"]);
+    for code in ErrorCode::ALL {
+        table.add_row([
+            code.to_string(),
+            code.http_status().to_string(),
+            code.meaning().to_owned(),
+        ]);
     }
     writeln!(out)?;
-    table.print(&mut out)?;
-    Ok(Exit::Success)
+    table.write_to(&mut out)?;
+    Ok(ExitStatus::Success)
 }
 
-fn one_rule(ctx: &Context, rule: &Rule, json: bool) -> Result<Exit> {
+fn print_rule(ctx: &CommandContext, rule: &LintRule, json: bool) -> Result<ExitStatus> {
     if json {
-        ctx.ui.json(rule)?;
+        ctx.ui.print_json(rule)?;
     } else {
-        let Rule { id, name, severity, summary, explanation } = rule;
-        let mut out = ctx.ui.out();
+        let LintRule { id, name, severity, summary, explanation } = rule;
+        let mut out = ctx.ui.stdout();
         writeln!(out, "{BOLD}{id} {name}{BOLD:#} ({severity}): {summary}\n")?;
         writeln!(out, "{}", explanation.trim_end())?;
     }
-    Ok(Exit::Success)
+    Ok(ExitStatus::Success)
 }
 
-fn one_code(ctx: &Context, code: Code, json: bool) -> Result<Exit> {
+fn print_code(ctx: &CommandContext, code: ErrorCode, json: bool) -> Result<ExitStatus> {
     if json {
-        ctx.ui.json(&describe(code))?;
+        ctx.ui.print_json(&code_to_json(code))?;
     } else {
-        let (status, meaning, advice) = (code.status(), code.meaning(), advice(code));
-        let mut out = ctx.ui.out();
+        let (status, meaning, advice) = (code.http_status(), code.meaning(), code_advice(code));
+        let mut out = ctx.ui.stdout();
         writeln!(out, "{BOLD}{code}{BOLD:#} (HTTP status {status}): {meaning}\n\n{advice}")?;
     }
-    Ok(Exit::Success)
+    Ok(ExitStatus::Success)
 }
 
-fn describe(code: Code) -> serde_json::Value {
+fn code_to_json(code: ErrorCode) -> serde_json::Value {
     json!({
         "code": code,
-        "status": code.status(),
+        "status": code.http_status(),
         "meaning": code.meaning(),
-        "advice": advice(code),
+        "advice": code_advice(code),
     })
 }
 
-/// What whoever meets the code can do.
-fn advice(code: Code) -> &'static str {
+/// Returns the advice for a caller that gets this code.
+fn code_advice(code: ErrorCode) -> &'static str {
     match code {
-        Code::InvalidInput => {
-            "The message names the field and the rule. `vouch tools <name>` shows what the tool takes."
+        ErrorCode::InvalidInput => {
+            "The message names the field and the rule. Run `vouch tools <name>` to see the tool's parameters."
         }
-        Code::Unauthenticated => {
-            "Send `Authorization: Bearer <token>` with a token of the server's token file or VOUCH_TOKEN."
+        ErrorCode::Unauthenticated => {
+            "Send `Authorization: Bearer <token>` with a token from the server's token file or VOUCH_TOKEN."
         }
-        Code::AccessDenied => {
-            "The path, the content or the header is blocked, whether or not the thing exists. The details name the \
-             pattern. Host and Origin headers are allowed with `server.allowed_hosts` and `server.allowed_origins` \
-             in vouch.toml."
+        ErrorCode::AccessDenied => {
+            "The path, the content or the header is blocked, whether or not the path exists. The details contain the \
+             pattern. Allow Host and Origin headers with `server.allowed_hosts` and `server.allowed_origins` in \
+             vouch.toml."
         }
-        Code::ApprovalRequired => {
-            "Have a person run `vouch approvals list` and `vouch approvals approve <id>`, then make the very same \
-             call again: the approval is for these arguments only, is used once and expires."
+        ErrorCode::ApprovalRequired => {
+            "Ask a person to run `vouch approvals list` and `vouch approvals approve <id>`, then repeat the call with \
+             the same arguments. An approval is valid only for these arguments and for one call, and it expires."
         }
-        Code::ApprovalDenied => {
-            "A person, or the policy in vouch.toml, said no. Do not repeat the call; ask for something else."
+        ErrorCode::ApprovalDenied => {
+            "A person or the policy in vouch.toml denied the call. Do not repeat it."
         }
-        Code::ToolNotFound => "`vouch tools` lists what is offered.",
-        Code::NotFound => "Check the name. Paths are relative to the served folder.",
-        Code::TooLarge => {
-            "The details give the limit and the size. Ask for less. Result limits are set with \
-             `[tools.<name>] max_output_bytes`."
+        ErrorCode::ToolNotFound => "Run `vouch tools` to list the available tools.",
+        ErrorCode::NotFound => "Check the name. Paths are relative to the served folder.",
+        ErrorCode::TooLarge => {
+            "The details contain the limit and the size. Request less, or raise the limit of results with \
+             `[tools.<name>] max_output_bytes` in vouch.toml."
         }
-        Code::ToolFailed => {
-            "The call was made, and the tool answered that it failed. Its own words are in the details (`content`)."
+        ErrorCode::ToolFailed => {
+            "The call was made, and the tool reported a failure. Its response is in the details (`content`)."
         }
-        Code::RateLimited => {
-            "Wait `retryAfterMs`, then call again. The limit is set with `[tools.<name>] rate_per_minute`."
+        ErrorCode::RateLimited => {
+            "Wait for `retryAfterMs`, then repeat the call. Set the limit with `[tools.<name>] rate_per_minute`."
         }
-        Code::Cancelled => "Nothing to do: whoever called went away before the call was done.",
-        Code::InternalError => {
-            "A defect of the server, not of the call. Its log on standard error has the cause; `vouch doctor` checks \
-             what it depends on."
+        ErrorCode::Cancelled => "No action needed: the caller cancelled the call or disconnected.",
+        ErrorCode::InternalError => {
+            "The server failed; the call is not at fault. The cause is in the server's log on standard error. Run \
+             `vouch doctor` to check the server's dependencies."
         }
-        Code::ContractViolation => {
-            "The upstream server's tool needs mending; its answer is withheld. A person can look at it with \
-             `vouch calls show <callId>`."
+        ErrorCode::ContractViolation => {
+            "The upstream server's tool broke its contract, and its answer is withheld. Run `vouch calls show <callId>` \
+             to see it."
         }
-        Code::UpstreamUnavailable => "Check that the upstream server runs, then call again.",
-        Code::ExecutionTimeout => {
-            "Ask for less, or raise `[tools.<name>] timeout_ms` in vouch.toml. The work was told to stop."
+        ErrorCode::UpstreamUnavailable => {
+            "Check that the upstream server is running, then repeat the call."
+        }
+        ErrorCode::ExecutionTimeout => {
+            "The call was cancelled. Request less, or raise `[tools.<name>] timeout_ms` in vouch.toml."
         }
     }
 }

@@ -1,63 +1,65 @@
-//! `vouch fuzz`: looks for sequences of calls that break what a contract promises.
+//! `vouch fuzz`: searches for call sequences that break the properties of a smart contract.
 //!
 //! ```text
-//!  flags ──► plan, subject ──► campaign, watched ──► results ──► text, JSON
-//!                     │             ▲
-//!                     └──► replay   └── agents, by --mcp-port
+//!  flags ──► plan, target ──► campaign, displayed ──► results ──► text, JSON
+//!                     │           ▲
+//!                     └──► replay └── agents, with --mcp-port
 //! ```
 //!
-//! How a campaign comes about is in `app::campaign`. Here is what a person sees of it.
+//! Owns the flags, the terminal display and the printed results. Campaigns are prepared and started by `app::campaign`.
+//! Start at [`run_fuzz`].
 
+mod display;
+mod echidna_flags;
+mod failure_location;
 mod flags;
-mod front;
 mod json;
-mod more;
 mod progress;
 mod replay;
 mod results;
 mod screen;
-mod site;
 mod text;
 mod watch;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ::fuzz::campaign::{Command, Shared};
-use ::fuzz::config::{Format, Settings};
-use ::fuzz::target::Target;
-use app::campaign::Prepared;
-use app::campaign::agents::Agents;
-use app::campaign::cover::Cover;
-use app::campaign::plan::{Plan, Wanted};
-use app::campaign::subject::Subject;
-use pack_campaign::{LOG_NAME, read_commands};
+use ::fuzz::campaign::{CampaignCommand, CampaignState};
+use ::fuzz::config::{CampaignSettings, OutputFormat};
+use ::fuzz::target::FuzzTarget;
+use app::campaign::PreparedCampaign;
+use app::campaign::agent_server::AgentServer;
+use app::campaign::coverage_report::CampaignCoverage;
+use app::campaign::plan::{CampaignPlan, CampaignRequest};
+use app::campaign::target::DeployedTarget;
+use pack_campaign::{COMMAND_LOG_NAME, read_commands};
 
-use crate::commands::Context;
-use crate::exit::Exit;
-use crate::report::{Explain, Failure, FailureKind, Result};
-use crate::ui::warn;
+use crate::commands::CommandContext;
+use crate::exit::ExitStatus;
+use crate::report::{Failure, FailureExt, FailureKind, Result};
+use crate::ui::print_warning;
 use crate::ui::{HINT, Ui};
-use flags::Flags;
-use front::Front;
-use results::Results;
-use watch::{Signals, Watched};
+use display::CampaignDisplay;
+use flags::FuzzFlags;
+use results::CampaignResults;
+use watch::{FinishedCampaign, StopSignals};
 
 /// Fuzz a smart contract
 ///
-/// Calls the contract's functions in all kinds of sequences until a property is false, an assertion fails or the limit of
-/// calls is reached, and makes what it finds as small as it can. PATH is a Solidity file, a Foundry or Hardhat project, or
-/// the JSON that a compiler wrote.
+/// Calls the functions of a smart contract in generated sequences until a property is violated, an assertion fails or the
+/// call limit is reached, then shrinks each failing sequence. PATH is a Solidity file, a Foundry or Hardhat project, or the
+/// JSON output of a compiler.
 ///
-/// Settings come from the flags, then from echidna.yaml beside PATH (or --config FILE.yaml), else from the table [fuzz] of
-/// vouch.toml. Names and defaults are those of Echidna, and so are the files of the corpus.
+/// Settings are taken from flags, then from echidna.yaml next to PATH (or --config FILE.yaml), then from the [fuzz] table
+/// of vouch.toml. Names, defaults and corpus files are compatible with Echidna.
 ///
-/// On a terminal a screen shows how it goes: q stops, p pauses, ? shows all keys. The results are printed when it ends.
+/// On a terminal, a full-screen view shows the progress: press q to stop, p to pause, ? to list all keys. The results are
+/// printed at the end.
 ///
-/// With --mcp-port agents can watch and steer it. What they do is written to mcp-commands.jsonl in the folder of the corpus,
-/// and --replay-mcp-commands does it again: the same seed, workers, corpus and commands give the same run.
+/// With --mcp-port, agents can watch and steer the campaign. Their commands are logged to mcp-commands.jsonl in the corpus
+/// folder; --replay-mcp-commands repeats them. A run is reproducible from its seed, workers, corpus and commands.
 ///
-/// Exits with 0 if nothing failed, with 1 if a test failed, and with another code if it could not run or was stopped.
+/// Exits with 0 if no test failed, with 1 if a test failed, and with another code if it could not run or was interrupted.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -67,155 +69,178 @@ Examples:
   vouch fuzz Token.sol --replay corpus/reproducers/1234.txt
   vouch fuzz Token.sol --corpus-dir corpus --mcp-port 8378")]
 pub(crate) struct Args {
-    /// What to fuzz [default: the project in this folder]
+    /// Target to fuzz [default: the project in the current folder]
     path: Option<PathBuf>,
     #[command(flatten)]
-    flags: Flags,
+    flags: FuzzFlags,
 }
 
-pub(crate) fn run(ctx: &Context, args: Args) -> Result<Exit> {
+/// Runs `vouch fuzz`. Returns `Exit::No` if a test failed.
+pub(crate) fn run_fuzz(ctx: &CommandContext, args: Args) -> Result<ExitStatus> {
     let Args { path, flags } = args;
-    let wanted = Wanted {
+    let wanted = CampaignRequest {
         path: (!flags.demo).then(|| path.unwrap_or_else(|| PathBuf::from("."))),
         contract: flags.contract.clone(),
         solc: flags.solc.clone(),
     };
-    let plan = Plan::new(&ctx.app, wanted, Settings::default(), |settings| flags.apply(settings))?;
-    let ui = ctx.ui.quieter(plan.settings.quiet);
+    let plan = CampaignPlan::new(&ctx.app, wanted, CampaignSettings::default(), |settings| {
+        flags.apply_to(settings)
+    })?;
+    let ui = ctx.ui.quiet_if(plan.settings.quiet);
     for warning in &plan.warnings {
-        warn(ui, warning);
+        print_warning(ui, warning);
     }
-    let subject = Subject::load(&plan)?;
+    let subject = DeployedTarget::load(&plan)?;
     for warning in &subject.target.warnings {
-        warn(ui, warning);
+        print_warning(ui, warning);
     }
     match &flags.replay {
-        Some(file) => replay::run(ui, &plan, &subject, file),
-        None => fuzz(ctx, ui, &plan, &subject, &flags),
+        Some(file) => replay::run_replay(ui, &plan, &subject, file),
+        None => fuzz_target(ctx, ui, &plan, &subject, &flags),
     }
 }
 
-fn fuzz(ctx: &Context, ui: Ui, plan: &Plan, subject: &Subject, flags: &Flags) -> Result<Exit> {
-    let Plan { settings, .. } = plan;
-    // Before the folder is opened for this run, which keeps a log of its own there.
-    let commands = commands(settings, flags, &subject.target)?;
-    let prepared = Prepared::new(&ui, plan, subject)?.with_commands(commands).paused(flags.paused);
+/// Runs a campaign and prints its results.
+fn fuzz_target(
+    ctx: &CommandContext,
+    ui: Ui,
+    plan: &CampaignPlan,
+    subject: &DeployedTarget,
+    flags: &FuzzFlags,
+) -> Result<ExitStatus> {
+    let CampaignPlan { settings, .. } = plan;
+    // Read before the corpus folder is opened: opening it starts a new command log there.
+    let commands = read_logged_commands(settings, flags, &subject.target)?;
+    let prepared = PreparedCampaign::new(&ui, plan, subject)?
+        .with_commands(commands)
+        .with_paused(flags.paused);
     let project = settings.project_name.as_ref().map(|name| format!("{name}: "));
     let title =
         contract::text::one_line(&format!("{}{}", project.unwrap_or_default(), subject.name));
-    ui.note(format_args!("fuzzing {title} with seed {}", plan.seed));
+    ui.print_note(format_args!("fuzzing {title} with seed {}", plan.seed));
     let title = format!("{title} · seed {}", plan.seed);
-    let front = |url: Option<String>| Front::new(ctx, ui, plan, &title, url);
+    let front = |url: Option<String>| CampaignDisplay::new(ctx, ui, plan, &title, url);
     let (shared, watched) = match flags.mcp_port {
         None => ctx.block_on(run_campaign(front, prepared))?,
-        // Whoever draws the screen must not keep agents waiting.
+        // Needs more than one thread: drawing the screen must not delay responses to agents.
         Some(port) => ctx.block_on_threads(async {
-            let signals = Signals::listen()?;
-            let agents = Agents::open(&ctx.app, plan, port).await?;
-            run_served(ui, front, prepared, agents, signals).await
+            let signals = StopSignals::listen()?;
+            let agents = AgentServer::bind(&ctx.app, plan, port).await?;
+            run_served_campaign(ui, front, prepared, agents, signals).await
         })?,
     };
-    let cover = Cover::of(&shared);
+    let cover = CampaignCoverage::from_shared(&shared);
     let is_interrupted = watched.is_interrupted;
-    let results = Results::new(plan, subject, &shared, watched, &cover);
-    print(ui, plan, &results)?;
+    let results = CampaignResults::new(plan, subject, &shared, watched, &cover);
+    print_results(ui, plan, &results)?;
     if results.has_failed() && results.trouble.is_none() {
-        tell_where(ui, settings.corpus_dir.as_deref());
+        print_reproducer_location(ui, settings.corpus_dir.as_deref());
     }
-    let reports = cover.write(settings, &plan.coverage_excludes);
-    finish(ui, &results, reports, is_interrupted)
+    let reports = cover.write_reports(settings, &plan.coverage_excludes);
+    finish_run(ui, &results, reports, is_interrupted)
 }
 
-/// Signals are listened for before there is anything that one could cut off.
+/// Runs a campaign to its end. Installs signal handlers before it starts, so that an early Ctrl-C is not lost.
 async fn run_campaign(
-    front: impl FnOnce(Option<String>) -> Front,
-    prepared: Prepared,
-) -> Result<(Arc<Shared>, Watched)> {
-    let signals = Signals::listen()?;
+    front: impl FnOnce(Option<String>) -> CampaignDisplay,
+    prepared: PreparedCampaign,
+) -> Result<(Arc<CampaignState>, FinishedCampaign)> {
+    let signals = StopSignals::listen()?;
     let campaign = prepared.start()?;
     let shared = Arc::clone(campaign.shared());
-    Ok((shared, watch::until_end(front(None), campaign, signals).await))
+    Ok((shared, watch::watch_until_end(front(None), campaign, signals).await))
 }
 
-/// The same with a door for agents, who find the campaign on its seat.
-async fn run_served(
+/// Runs a campaign to its end while serving MCP to agents, which find it in its campaign slot.
+async fn run_served_campaign(
     ui: Ui,
-    front: impl FnOnce(Option<String>) -> Front,
-    prepared: Prepared,
-    agents: Agents,
-    signals: Signals,
-) -> Result<(Arc<Shared>, Watched)> {
+    front: impl FnOnce(Option<String>) -> CampaignDisplay,
+    prepared: PreparedCampaign,
+    agents: AgentServer,
+    signals: StopSignals,
+) -> Result<(Arc<CampaignState>, FinishedCampaign)> {
     let url = agents.url();
-    let campaign = prepared.start_on(agents.seat()?)?;
-    ui.note(format_args!("agents can watch and steer it over MCP at {HINT}{url}{HINT:#}"));
+    let campaign = prepared.start_on_slot(agents.slot()?)?;
+    ui.print_note(format_args!(
+        "agents can watch and steer the campaign over MCP at {HINT}{url}{HINT:#}"
+    ));
     let shared = Arc::clone(campaign.shared());
     let serving = agents.serve();
-    let watched = watch::until_end(front(Some(url)), campaign, signals).await;
-    if let Err(failure) = serving.end().await {
-        warn(ui, format_args!("the door for agents did not close well: {}", failure.one_line()));
+    let watched = watch::watch_until_end(front(Some(url)), campaign, signals).await;
+    if let Err(failure) = serving.shutdown().await {
+        print_warning(
+            ui,
+            format_args!("failed to shut down the MCP server: {}", failure.to_one_line()),
+        );
     }
     Ok((shared, watched))
 }
 
-/// What agents did in an earlier run.
-fn commands(settings: &Settings, flags: &Flags, target: &Target) -> Result<Vec<(u64, Command)>> {
+/// Reads the agents' commands of an earlier run. Returns an empty list without `--replay-mcp-commands`.
+fn read_logged_commands(
+    settings: &CampaignSettings,
+    flags: &FuzzFlags,
+    target: &FuzzTarget,
+) -> Result<Vec<(u64, CampaignCommand)>> {
     let Some(file) = &flags.replay_mcp_commands else { return Ok(Vec::new()) };
-    let kept = || settings.corpus_dir.as_ref().map(|folder| folder.join(LOG_NAME));
-    let Some(file) = file.clone().or_else(kept) else {
-        return Err(Failure::usage("there is no folder in which commands could have been kept")
-            .with_hint(format!("name the file: --replay-mcp-commands DIR/{LOG_NAME}")));
+    let logged = || settings.corpus_dir.as_ref().map(|folder| folder.join(COMMAND_LOG_NAME));
+    let Some(file) = file.clone().or_else(logged) else {
+        return Err(Failure::usage("no command log given, and no corpus folder to find it in")
+            .with_hint(format!("pass the file: `--replay-mcp-commands DIR/{COMMAND_LOG_NAME}`")));
     };
     read_commands(&file, target)
-        .explain("the commands cannot be given again")
-        .hint(format!("give the {LOG_NAME} of a run with the same contracts"))
+        .explain("failed to replay the agents' commands")
+        .hint(format!("pass the {COMMAND_LOG_NAME} of a run on the same target"))
         .map_err(|failure| failure.with_kind(FailureKind::Usage))
 }
 
-fn print(ui: Ui, plan: &Plan, results: &Results) -> Result {
+fn print_results(ui: Ui, plan: &CampaignPlan, results: &CampaignResults) -> Result {
     match plan.format {
-        Format::Text => text::print(ui, results)?,
-        Format::Json => ui.json(&json::of(results))?,
-        Format::None => {}
+        OutputFormat::Text => text::print_text(ui, results)?,
+        OutputFormat::Json => ui.print_json(&json::results_to_json(results))?,
+        OutputFormat::None => {}
     }
     Ok(())
 }
 
-/// Where what breaks the tests can be found again.
-fn tell_where(ui: Ui, corpus: Option<&Path>) {
+/// Prints the location of the reproducers, or how to keep them.
+fn print_reproducer_location(ui: Ui, corpus: Option<&Path>) {
     match corpus.map(Path::display) {
-        Some(folder) => ui.note(format_args!(
-            "what breaks tests is kept in {folder}/reproducers, and for `forge test` in {folder}/foundry"
+        Some(folder) => ui.print_note(format_args!(
+            "reproducers are in {folder}/reproducers, and in {folder}/foundry as tests for `forge test`"
         )),
-        None => ui.note(format_args!(
-            "{HINT}hint:{HINT:#} --corpus-dir DIR keeps what breaks tests, also for `forge test`"
+        None => ui.print_note(format_args!(
+            "{HINT}hint:{HINT:#} pass `--corpus-dir DIR` to save reproducers, also as tests for `forge test`"
         )),
     }
 }
 
-/// What its tests say without the cheat code would be no finding, so it is no success either.
-fn unsupported(what: &str, cheat: impl std::fmt::Display) -> Failure {
-    Failure::new(format!("{what}: {cheat}")).with_hint(
-        "leave the function that uses it out with `filterFunctions` in echidna.yaml, or do without it",
+/// Returns the failure for an unsupported cheat code. Verdicts reached without the cheat code would be unreliable, so the
+/// run is not a success.
+fn unsupported_cheat_code(message: &str, cheat: impl std::fmt::Display) -> Failure {
+    Failure::new(format!("{message}: {cheat}")).with_hint(
+        "exclude the function that uses it with `filterFunctions` in echidna.yaml, or remove the cheat code",
     )
 }
 
-/// What could not be kept makes a run that found nothing a failed one: somebody relies on the files.
-fn finish(
+/// Returns the exit status. Files that could not be written turn a run without findings into a failure, because other
+/// tools rely on them.
+fn finish_run(
     ui: Ui,
-    results: &Results,
+    results: &CampaignResults,
     reports: Result<Vec<PathBuf>>,
     is_interrupted: bool,
-) -> Result<Exit> {
+) -> Result<ExitStatus> {
     for report in reports.iter().flatten() {
-        ui.note(format_args!("wrote {}", report.display()));
+        ui.print_note(format_args!("wrote {}", report.display()));
     }
     let lost = results.trouble.as_ref().map(|trouble| {
-        Failure::new(format!("not all that was found could be kept: {trouble}"))
-            .with_hint("make room, then run it again with the same --seed")
+        Failure::new(format!("failed to save some results: {trouble}"))
+            .with_hint("free disk space, then run again with the same `--seed`")
     });
-    let refused = results.unsupported.as_ref();
-    let refused = refused.map(|cheat| unsupported("the campaign was given up", cheat));
-    let lost = refused.or(lost).or(reports.err());
+    let aborted = results.unsupported.as_ref();
+    let aborted = aborted.map(|cheat| unsupported_cheat_code("campaign aborted", cheat));
+    let lost = aborted.or(lost).or(reports.err());
     let failure = if results.has_crashed() {
         Some(FailureKind::Operation)
     } else if results.has_failed() {
@@ -226,7 +251,7 @@ fn finish(
         None
     };
     match (lost, failure) {
-        (None, None) => Ok(Exit::Success),
+        (None, None) => Ok(ExitStatus::Success),
         (None, Some(kind)) => Ok(kind.into()),
         (Some(lost), None) => Err(lost),
         (Some(lost), Some(kind)) => Err(lost.with_kind(kind)),

@@ -1,33 +1,34 @@
-//! `vouch gateway`: the tools of other servers, those of them that keep their contracts, through every front door.
+//! `vouch gateway`: serves the tools of upstream servers that keep their contracts, over HTTP, REST or stdio.
 
 mod banner;
 
 use std::sync::Arc;
 
-use app::config::Pack;
-use app::serving::{Threads, serve_gateway};
+use app::config::ToolPack;
+use app::serving::{ServingThreads, serve_gateway};
 use app::upstreams;
 use gateway::Gateway;
 use runtime::Catalog;
 
-use crate::commands::Context;
-use crate::exit::Exit;
+use crate::commands::CommandContext;
+use crate::exit::ExitStatus;
 use crate::report::{Failure, Result};
-use crate::serving::{self, DoorFlags, show_banner};
+use crate::serving::{self, ServerArgs, show_banner};
 use crate::values;
 
-const PORT: u16 = 8379;
+const DEFAULT_PORT: u16 = 8379;
 
-/// Serve the tools of other servers that keep their contracts
+/// Serve the tools of other MCP servers, enforcing their contracts
 ///
-/// The servers are named in vouch.toml (vouch upstream add). Their tools are called <server>__<tool>. A tool without a
-/// sound contract, or whose definition changed since it was pinned in vouch.lock, is not offered; `vouch upstream tools`
-/// says why. What goes in and what comes out is checked against the contract, each time.
+/// The upstream servers are configured in vouch.toml (see `vouch upstream add`). Their tools are named
+/// <server>__<tool>. A tool without a valid contract is not served, nor is one whose definition differs from its pin in
+/// vouch.lock; run `vouch upstream tools` to see the reasons. The arguments and the result of every call are checked
+/// against the contract.
 ///
-/// Over HTTP: MCP at /mcp, REST below /v1/tools, /openapi.json, /metrics and /healthz. With --stdio: MCP on standard
-/// input and output, for a client that starts `vouch` itself.
+/// Over HTTP, serves MCP at /mcp, REST below /v1/tools, /openapi.json, /metrics and /healthz. With --stdio, serves MCP
+/// on standard input and output, for a client that starts `vouch`.
 ///
-/// Ctrl-C or SIGTERM finishes the calls in flight; a second one stops at once. The servers that it started end with it.
+/// On Ctrl-C or SIGTERM, finishes the running calls and stops the upstream servers; a second signal stops immediately.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -35,41 +36,41 @@ Examples:
   vouch gateway --stdio
   vouch gateway --packs repo,context
   vouch gateway --learn")]
-pub(crate) struct Args {
-    /// Port to listen on; 0 takes a free one [default: 8379]
+pub(crate) struct GatewayArgs {
+    /// Port to listen on; 0 chooses a free port [default: 8379]
     #[arg(long, value_name = "PORT", conflicts_with = "stdio")]
     port: Option<u16>,
 
     #[command(flatten)]
-    door: DoorFlags,
+    server: ServerArgs,
 
-    /// Tools of our own to offer as well; several are separated by commas [default: none]
-    #[arg(long, value_name = "PACK", value_parser = values::pack(), value_delimiter = ',')]
-    packs: Vec<Pack>,
+    /// Built-in tool packs to serve as well, separated by commas [default: none]
+    #[arg(long, value_name = "PACK", value_parser = values::pack_parser(), value_delimiter = ',')]
+    packs: Vec<ToolPack>,
 
-    /// Keep answers to draft contracts from, for `vouch learn`
+    /// Keep samples of answers, for `vouch learn`
     ///
-    /// They lie in the state folder, which no tool and no server in its sandbox can read.
+    /// They are stored in the state folder, which neither tools nor sandboxed servers can read.
     #[arg(long)]
     learn: bool,
 }
 
-pub(crate) fn run(ctx: &Context, args: Args) -> Result<Exit> {
-    let Args { port, door, packs, learn } = args;
-    if packs.contains(&Pack::Campaign) {
-        return Err(Failure::usage("campaigns are served by `vouch serve` and `vouch fuzz`")
-            .with_hint("as an upstream of this gateway: vouch upstream add fuzz --no-sandbox -- vouch serve --stdio --packs campaign"));
+pub(crate) fn run_gateway(ctx: &CommandContext, args: GatewayArgs) -> Result<ExitStatus> {
+    let GatewayArgs { port, server, packs, learn } = args;
+    if packs.contains(&ToolPack::Campaign) {
+        return Err(Failure::usage("the gateway does not support the `campaign` pack")
+            .with_hint("add it as an upstream: vouch upstream add fuzz --no-sandbox -- vouch serve --stdio --packs campaign"));
     }
-    let layer = door.layer(port).with_packs(packs).with_default_port(PORT);
+    let layer = server.to_layer(port).with_packs(packs).with_default_port(DEFAULT_PORT);
     let settings = Arc::new(ctx.app.settings_with(layer)?);
-    let mut options = upstreams::lower(&ctx.app, &settings, &[])?.complete()?;
-    options.samples = learn.then(|| upstreams::samples(&settings));
-    serving::run(ctx, &settings, &door, Threads::HalfTheCores, async |stop| {
+    let mut options = upstreams::resolve_upstreams(&ctx.app, &settings, &[])?.require_all()?;
+    options.samples = learn.then(|| upstreams::samples_folder(&settings));
+    serving::run_server(ctx, &settings, &server, ServingThreads::HalfOfCores, async |stop| {
         let banner = |gateway: &Gateway, catalog: &Catalog, address| {
             show_banner(ctx, address, |address| {
-                banner::print(ctx, &settings, gateway, catalog, address);
+                banner::print_banner(ctx, &settings, gateway, catalog, address);
             });
         };
-        serve_gateway(&ctx.app, &settings, door.stdio, options, banner, stop).await
+        serve_gateway(&ctx.app, &settings, server.stdio, options, banner, stop).await
     })
 }

@@ -1,4 +1,4 @@
-//! `vouch index`: the index behind context_search and grep_codebase, built to its end, looked at, or made anew.
+//! `vouch index`: builds, inspects or rebuilds the index of context_search and grep_codebase.
 
 mod progress;
 
@@ -7,31 +7,31 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use app::config::{Pack, Settings};
+use app::config::{Settings, ToolPack};
 use app::project;
-use app::project::look::{self, size, summary};
+use app::project::index_status::{self, format_bytes, summarize_index};
 use clap::Subcommand;
-use pack_context::{Status, Vectors};
+use pack_context::{IndexStatus, VectorProgress};
 use store::StateDir;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
 
-use crate::commands::{Context, Format};
-use crate::exit::Exit;
+use crate::commands::{CommandContext, JsonOutputArgs};
+use crate::exit::ExitStatus;
 use crate::logging::{self, LogFormat};
-use crate::report::{Explain, Failure, FailureKind, Result};
+use crate::report::{Failure, FailureExt, FailureKind, Result};
 use crate::ui::BOLD;
-use progress::Reporter;
+use progress::IndexProgressReporter;
 
-/// How long a big project is looked at.
-const PATIENCE: Duration = Duration::from_secs(10);
-/// How long work that is told to stop may take to write out what it has.
-const LAST_WORDS: Duration = Duration::from_secs(2);
+/// Maximum time to examine a large project for `status`.
+const STATUS_TIMEOUT: Duration = Duration::from_secs(10);
+/// Maximum time for interrupted work to write its results.
+const STOP_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Build the index of this folder, or look at it
+/// Build or inspect the search index
 ///
-/// A server builds the index by itself, in the background, and answers meanwhile from what is there. This command
-/// builds it to its end, with the vectors. What is done is kept: Ctrl-C stops it, and the next run goes on from there.
+/// A server builds the index in the background and answers from the finished part meanwhile. This command builds the
+/// complete index, including vectors. Ctrl-C stops it; the next run continues from there.
 #[derive(Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = true)]
 #[command(after_help = "\
@@ -40,113 +40,126 @@ Examples:
   vouch index --no-embeddings
   vouch index status --json
   vouch index rebuild")]
-pub(crate) struct Args {
+pub(crate) struct IndexArgs {
     #[command(subcommand)]
-    action: Option<Action>,
+    action: Option<IndexCommand>,
     #[command(flatten)]
-    build: Build,
+    build: IndexBuildArgs,
 }
 
 #[derive(Debug, clap::Args)]
-struct Build {
-    /// Without vectors: quick, and enough for searches by words
+struct IndexBuildArgs {
+    /// Skip vectors, which is faster and sufficient for keyword search
     #[arg(long)]
     no_embeddings: bool,
 }
 
 #[derive(Debug, Subcommand)]
-enum Action {
-    /// Say how far the index is
+enum IndexCommand {
+    /// Show the state of the index
     Status {
         #[command(flatten)]
-        format: Format,
+        format: JsonOutputArgs,
     },
-    /// Throw the index away and build it again
+    /// Delete the index and build it again
     ///
-    /// For a disk that lost data. Files that changed are noticed without it.
+    /// Needed only if the index is damaged. Changed files are detected without it.
     Rebuild {
         #[command(flatten)]
-        build: Build,
+        build: IndexBuildArgs,
     },
 }
 
-pub(crate) fn run(ctx: &Context, args: &Args) -> Result<Exit> {
+pub(crate) fn run_index(ctx: &CommandContext, args: &IndexArgs) -> Result<ExitStatus> {
     let settings = ctx.app.settings()?;
-    logging::init(ctx, LogFormat::Text, None)?;
-    if !settings.packs.contains(&Pack::Context) {
-        return Err(Failure::usage("the context pack is not offered here, so there is no index")
-            .with_hint("add it in vouch.toml: packs = [\"repo\", \"context\"]"));
+    logging::init_logging(ctx, LogFormat::Text, None)?;
+    if !settings.packs.contains(&ToolPack::Context) {
+        return Err(Failure::usage("the `context` pack is not enabled, so there is no index")
+            .with_hint("enable it in vouch.toml: packs = [\"repo\", \"context\"]"));
     }
     match &args.action {
-        None => build(ctx, &settings, &args.build, false),
-        Some(Action::Rebuild { build: options }) => build(ctx, &settings, options, true),
-        Some(Action::Status { format }) => status(ctx, &settings, format),
+        None => build_index(ctx, &settings, &args.build, false),
+        Some(IndexCommand::Rebuild { build: options }) => {
+            build_index(ctx, &settings, options, true)
+        }
+        Some(IndexCommand::Status { format }) => print_status(ctx, &settings, format),
     }
 }
 
-fn build(ctx: &Context, settings: &Settings, options: &Build, anew: bool) -> Result<Exit> {
+fn build_index(
+    ctx: &CommandContext,
+    settings: &Settings,
+    options: &IndexBuildArgs,
+    anew: bool,
+) -> Result<ExitStatus> {
     let embedder = match options.no_embeddings {
         true => None,
-        false => project::context::embedder(settings)?,
+        false => project::context::create_embedder(settings)?,
     };
     StateDir::open(&settings.state_folder)?;
-    let pack = project::context::pack(settings, embedder)?;
+    let pack = project::context::open_context_pack(settings, embedder)?;
     if anew {
-        pack.index().rebuild().hint("see what is wrong: vouch doctor")?;
+        pack.index().rebuild().hint("run `vouch doctor` to find the problem")?;
     }
-    let (index, reporter) = (Arc::clone(pack.index()), Reporter::new(ctx.ui));
+    let (index, reporter) = (Arc::clone(pack.index()), IndexProgressReporter::new(ctx.ui));
     let began = Instant::now();
     let work = move |is_stopped: &(dyn Fn() -> bool + Sync)| {
-        let complete = index.complete(&|progress| reporter.show(progress), is_stopped);
-        reporter.end();
+        let complete =
+            index.run_to_completion(&|progress| reporter.show_progress(progress), is_stopped);
+        reporter.finish();
         complete
     };
-    let Some(complete) = ctx.block_on(interruptible(work))? else {
-        ctx.ui.note("stopped; what is done is kept. Go on with: vouch index");
-        return Ok(Exit::Interrupted);
+    let Some(complete) = ctx.block_on(run_interruptible(work))? else {
+        ctx.ui.print_note("Interrupted; progress is saved. Run `vouch index` to continue.");
+        return Ok(ExitStatus::Interrupted);
     };
     let status = pack.index().status();
     if !complete {
-        return Err(incomplete(&status));
+        return Err(incomplete_failure(&status));
     }
-    writeln!(ctx.ui.out(), "{} in {:.1} s", summary(&status), began.elapsed().as_secs_f64())?;
-    Ok(Exit::Success)
+    writeln!(
+        ctx.ui.stdout(),
+        "{} in {:.1} s",
+        summarize_index(&status),
+        began.elapsed().as_secs_f64()
+    )?;
+    Ok(ExitStatus::Success)
 }
 
-/// Why some vectors are missing.
-fn incomplete(status: &Status) -> Failure {
-    let Vectors { done, all } = status.vectors;
-    let what = format!("{done} of {all} vectors are there; what has none is found by its words");
+/// Returns the failure for an index with missing vectors.
+fn incomplete_failure(status: &IndexStatus) -> Failure {
+    let VectorProgress { done, all } = status.vectors;
+    let message = format!("only {done} of {all} vectors are built; the rest is found by keywords");
     match &status.embedding_error {
-        Some(error) => Failure::new(format!("{what}: {error}"))
-            .with_hint("see what is wrong: vouch doctor")
-            .with_hint("then go on with: vouch index"),
-        None => Failure::new(format!("{what}, and another `vouch` is making the rest"))
-            .with_hint("see how far it is: vouch index status"),
+        Some(error) => Failure::new(format!("{message}: {error}"))
+            .with_hint("run `vouch doctor` to find the problem")
+            .with_hint("then run `vouch index` to continue"),
+        None => Failure::new(format!("{message}; another `vouch` process is building them"))
+            .with_hint("run `vouch index status` to see its progress"),
     }
 }
 
-/// Runs work until it is done, or until Ctrl-C or SIGTERM, for which None stands.
-async fn interruptible(
+/// Runs `work` on its own thread. Returns its result, or `None` if it was interrupted by Ctrl-C or SIGTERM.
+async fn run_interruptible(
     work: impl FnOnce(&(dyn Fn() -> bool + Sync)) -> bool + Send + 'static,
 ) -> Result<Option<bool>> {
-    let failed = "cannot listen for signals";
+    let failed = "failed to listen for signals";
     let mut interrupt = signal(SignalKind::interrupt()).explain(failed)?;
     let mut terminate = signal(SignalKind::terminate()).explain(failed)?;
     let stop = Arc::new(AtomicBool::new(false));
     let (done, mut is_done) = oneshot::channel();
-    // A thread of its own, which the end of the process need not wait for: all that is done is in the cache.
+    // The process may end without joining this thread: finished work is already in the cache.
     std::thread::spawn({
         let stop = Arc::clone(&stop);
         move || {
             let ended = work(&|| stop.load(Ordering::Relaxed));
-            // Nobody listens any more once the command has ended.
+            // The receiver is gone if the command was interrupted.
             let _ = done.send(ended);
         }
     });
     tokio::select! {
         ended = &mut is_done => {
-            return ended.explain("the index could not be built").map(Some);
+            return ended.explain("failed to build the index").map(Some);
         }
         _ = interrupt.recv() => {}
         _ = terminate.recv() => {}
@@ -155,53 +168,57 @@ async fn interruptible(
     tokio::select! {
         _ = is_done => {}
         _ = interrupt.recv() => {}
-        () = tokio::time::sleep(LAST_WORDS) => {}
+        () = tokio::time::sleep(STOP_TIMEOUT) => {}
     }
     Ok(None)
 }
 
-fn status(ctx: &Context, settings: &Settings, format: &Format) -> Result<Exit> {
+fn print_status(
+    ctx: &CommandContext,
+    settings: &Settings,
+    format: &JsonOutputArgs,
+) -> Result<ExitStatus> {
     if !settings.state_folder.is_dir() {
-        // Looking must not make a state folder.
-        return Err(Failure::new("there is no index here yet")
-            .with_hint("build it: vouch index")
+        // Reading must not create a state folder.
+        return Err(Failure::new("the index does not exist yet")
+            .with_hint("run `vouch index` to build it")
             .with_kind(FailureKind::Negative));
     }
-    let status = look::status(settings, PATIENCE)?;
+    let status = index_status::read_index_status(settings, STATUS_TIMEOUT)?;
     if format.json {
-        ctx.ui.json(&status)?;
-        return Ok(Exit::Success);
+        ctx.ui.print_json(&status)?;
+        return Ok(ExitStatus::Success);
     }
-    let mut out = ctx.ui.out();
-    for (name, value) in rows(settings, &status) {
-        writeln!(out, "{BOLD}{name:<10}{BOLD:#} {}", contract::text::visible(&value))?;
+    let mut out = ctx.ui.stdout();
+    for (name, value) in status_rows(settings, &status) {
+        writeln!(out, "{BOLD}{name:<10}{BOLD:#} {}", contract::text::escape_hidden(&value))?;
     }
-    Ok(Exit::Success)
+    Ok(ExitStatus::Success)
 }
 
-fn rows(settings: &Settings, status: &Status) -> Vec<(&'static str, String)> {
-    let Status { files, chunks, discoveries, vectors, pending, .. } = status;
-    let notices = match (status.watching, settings.context.watch) {
-        (true, _) => "are noticed as they happen",
-        (false, true) => "are looked for with every call: the system allows no more watches",
-        (false, false) => "are looked for with every call",
+fn status_rows(settings: &Settings, status: &IndexStatus) -> Vec<(&'static str, String)> {
+    let IndexStatus { files, chunks, discoveries, vectors, pending, .. } = status;
+    let changes = match (status.watching, settings.context.watch) {
+        (true, _) => "detected by file watches",
+        (false, true) => "detected at each call: the system allows no more file watches",
+        (false, false) => "detected at each call",
     };
     let mut rows = vec![
         ("files", format!("{files}, {pending} of them not read yet")),
-        ("pieces", format!("{chunks}, {discoveries} of them discoveries")),
+        ("chunks", format!("{chunks}, {discoveries} of them discoveries")),
         ("vectors", format!("{} of {}", vectors.done, vectors.all)),
-        ("model", status.model.clone().unwrap_or_else(|| "none: searches go by words".to_owned())),
-        ("on disk", size(status.disk_bytes)),
-        ("changes", notices.to_owned()),
+        ("model", status.model.clone().unwrap_or_else(|| "none: keyword search only".to_owned())),
+        ("on disk", format_bytes(status.disk_bytes)),
+        ("changes", changes.to_owned()),
     ];
-    if let Some(age) = age(settings) {
+    if let Some(age) = index_age(settings) {
         rows.push(("written", format!("{age} ago")));
     }
     rows
 }
 
-/// How long ago anything was added to the index. A linked worktree keeps none of its own.
-fn age(settings: &Settings) -> Option<String> {
+/// Returns the time since the last write to the index, or `None` in a linked worktree, which has no index of its own.
+fn index_age(settings: &Settings) -> Option<String> {
     let modified = |name| std::fs::metadata(settings.state_folder.join(name)).ok()?.modified().ok();
     let last = ["index.db", "index.db-wal"].into_iter().filter_map(modified).max()?;
     let seconds = last.elapsed().ok()?.as_secs();

@@ -1,11 +1,11 @@
-//! `vouch man`: manual pages.
+//! `vouch man`: prints or writes the manual pages.
 
 use std::io::Write;
 use std::path::PathBuf;
 
-use crate::commands::Context;
-use crate::exit::Exit;
-use crate::report::{Explain, Result};
+use crate::commands::CommandContext;
+use crate::exit::ExitStatus;
+use crate::report::{FailureExt, Result};
 
 /// Print the manual page
 #[derive(Debug, clap::Args)]
@@ -13,26 +13,26 @@ use crate::report::{Explain, Result};
 Examples:
   vouch man | man -l -
   vouch man --dir ~/.local/share/man/man1")]
-pub(crate) struct Args {
-    /// Write the pages of all commands into this folder instead
+pub(crate) struct ManArgs {
+    /// Write the pages of all commands to this folder
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
 }
 
-pub(crate) fn run(ctx: &Context, args: &Args) -> Result<Exit> {
-    let command = crate::args::command();
+pub(crate) fn run_man(ctx: &CommandContext, args: &ManArgs) -> Result<ExitStatus> {
+    let command = crate::args::build_command();
     match &args.dir {
         None => {
             let mut page = Vec::new();
             clap_mangen::Man::new(command).render(&mut page)?;
-            ctx.ui.out().write_all(&page)?;
+            ctx.ui.stdout().write_all(&page)?;
         }
         Some(dir) => {
-            let failed = format!("cannot write manual pages into {}", dir.display());
+            let failed = format!("failed to write manual pages to {}", dir.display());
             std::fs::create_dir_all(dir).explain(&failed)?;
             clap_mangen::generate_to(command, dir).explain(&failed)?;
-            ctx.ui.note(format_args!("wrote the manual pages into {}", dir.display()));
+            ctx.ui.print_note(format_args!("wrote the manual pages to {}", dir.display()));
         }
     }
-    Ok(Exit::Success)
+    Ok(ExitStatus::Success)
 }

@@ -1,28 +1,28 @@
-//! `vouch serve`: the tools of this folder, over streamable HTTP and REST, or over stdio.
+//! `vouch serve`: serves the tools of this project over streamable HTTP and REST, or over stdio.
 
 mod banner;
 mod campaign;
 
-use app::config::Pack;
-use app::serving::{Threads, serve_project};
+use app::config::ToolPack;
+use app::serving::{ServingThreads, serve_project};
 use runtime::Catalog;
 
-use crate::commands::Context;
-use crate::exit::Exit;
+use crate::commands::CommandContext;
+use crate::exit::ExitStatus;
 use crate::report::Result;
-use crate::serving::{self, DoorFlags, show_banner};
+use crate::serving::{self, ServerArgs, show_banner};
 use crate::values;
-pub(crate) use banner::{connect, head};
-use campaign::CampaignFlags;
+pub(crate) use banner::{write_connect_help, write_header};
+use campaign::ServeCampaignArgs;
 
-/// Serve the tools of this folder over MCP
+/// Serve the tools of this project over MCP
 ///
-/// Over HTTP: MCP at /mcp, REST below /v1/tools, /openapi.json, /metrics and /healthz. With --stdio: MCP on standard
-/// input and output, for a client that starts `vouch` itself.
+/// Over HTTP, serves MCP at /mcp, REST below /v1/tools, /openapi.json, /metrics and /healthz. With --stdio, serves MCP
+/// on standard input and output, for a client that starts `vouch`.
 ///
-/// With --packs campaign it fuzzes contracts, and its tools watch and steer that.
+/// With --packs campaign, runs fuzz campaigns and serves tools that observe and steer them.
 ///
-/// Ctrl-C or SIGTERM finishes the calls in flight; a second one stops at once.
+/// On Ctrl-C or SIGTERM, finishes the running calls; a second signal stops immediately.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -31,34 +31,36 @@ Examples:
   vouch serve --stdio
   vouch serve --host 0.0.0.0 --token-file .vouch/tokens
   vouch serve --stdio --packs campaign --target contracts/Token.sol --corpus-dir corpus")]
-pub(crate) struct Args {
-    /// Port to listen on; 0 takes a free one [default: 8377]
+pub(crate) struct ServeArgs {
+    /// Port to listen on; 0 chooses a free port [default: 8377]
     #[arg(long, value_name = "PORT", conflicts_with = "stdio")]
     port: Option<u16>,
 
     #[command(flatten)]
-    door: DoorFlags,
+    server: ServerArgs,
 
-    /// Which tools to offer, whatever the configuration says; several are separated by commas
-    #[arg(long, value_name = "PACK", value_parser = values::pack(), value_delimiter = ',')]
-    packs: Vec<Pack>,
+    /// Tool packs to serve, separated by commas; overrides the configuration
+    #[arg(long, value_name = "PACK", value_parser = values::pack_parser(), value_delimiter = ',')]
+    packs: Vec<ToolPack>,
 
     #[command(flatten)]
-    campaign: CampaignFlags,
+    campaign: ServeCampaignArgs,
 }
 
-pub(crate) fn run(ctx: &Context, args: Args) -> Result<Exit> {
-    let Args { port, door, packs, campaign } = args;
-    let mut layer = door.layer(port);
+pub(crate) fn run_serve(ctx: &CommandContext, args: ServeArgs) -> Result<ExitStatus> {
+    let ServeArgs { port, server, packs, campaign } = args;
+    let mut layer = server.to_layer(port);
     if !packs.is_empty() {
         layer = layer.with_packs(packs);
     }
     let mut settings = ctx.app.settings_with(layer)?;
-    campaign.apply(&mut settings)?;
-    serving::run(ctx, &settings, &door, Threads::EveryCore, async |stop| {
+    campaign.apply_to(&mut settings)?;
+    serving::run_server(ctx, &settings, &server, ServingThreads::EveryCore, async |stop| {
         let banner = |catalog: &Catalog, address| {
-            show_banner(ctx, address, |address| banner::print(ctx, &settings, catalog, address));
+            show_banner(ctx, address, |address| {
+                banner::print_banner(ctx, &settings, catalog, address)
+            });
         };
-        serve_project(&ctx.app, &settings, door.stdio, banner, stop).await
+        serve_project(&ctx.app, &settings, server.stdio, banner, stop).await
     })
 }

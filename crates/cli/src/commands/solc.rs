@@ -1,15 +1,15 @@
-//! `vouch solc`: the Solidity compiler in the user's cache.
+//! `vouch solc`: installs a Solidity compiler in the user's cache.
 //!
-//! Nothing else fetches a compiler: who wants one asks for it here, and is told what is run.
+//! No other command downloads a compiler. This one prints the command that it runs.
 
 use std::io::Write;
 
-use app::solc::{cache, search_path};
+use app::solc::{cache_folder, search_path};
 use clap::Subcommand;
 use solidity::{DEFAULT_SOLC, InstallError, Toolchain};
 
-use crate::commands::Context;
-use crate::exit::Exit;
+use crate::commands::CommandContext;
+use crate::exit::ExitStatus;
 use crate::report::{Failure, FailureKind, Result};
 
 /// Install a Solidity compiler for `vouch fuzz`
@@ -18,46 +18,46 @@ use crate::report::{Failure, FailureKind, Result};
 Examples:
   vouch solc install
   vouch solc install 0.8.20")]
-pub(crate) struct Args {
+pub(crate) struct SolcArgs {
     #[command(subcommand)]
-    action: Action,
+    action: SolcCommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum Action {
+enum SolcCommand {
     /// Install a version with npm, for this user
     ///
-    /// The npm package solc is put into the cache (XDG_CACHE_HOME, else ~/.cache), where `vouch fuzz` looks last: a compiler
-    /// that --solc, SOLC, the PATH or the project names goes before it. Scripts of the package are not run.
+    /// Installs the npm package solc in the cache (XDG_CACHE_HOME, else ~/.cache), where `vouch fuzz` looks last: a
+    /// compiler given by --solc, SOLC, the PATH or the project takes precedence. Scripts of the package are not run.
     Install {
-        /// Which one
-        #[arg(value_parser = version, default_value = DEFAULT_SOLC)]
+        /// Version to install
+        #[arg(value_parser = parse_version, default_value = DEFAULT_SOLC)]
         version: String,
     },
 }
 
-pub(crate) fn run(ctx: &Context, args: &Args) -> Result<Exit> {
-    let Action::Install { version } = &args.action;
-    let cache = cache(&ctx.app.environment).ok_or_else(|| {
-        Failure::new("there is no folder for the cache: neither HOME nor XDG_CACHE_HOME is set")
-            .with_hint("say where: XDG_CACHE_HOME=/tmp/cache vouch solc install")
+pub(crate) fn run_solc(ctx: &CommandContext, args: &SolcArgs) -> Result<ExitStatus> {
+    let SolcCommand::Install { version } = &args.action;
+    let cache = cache_folder(&ctx.app.environment).ok_or_else(|| {
+        Failure::new("no cache folder: neither HOME nor XDG_CACHE_HOME is set")
+            .with_hint("set it: XDG_CACHE_HOME=/tmp/cache vouch solc install")
     })?;
     let path = search_path(&ctx.app.environment);
-    let npm = Toolchain { path, ..Toolchain::default() }.program("npm").ok_or_else(|| {
-        Failure::new("there is no `npm` on the PATH")
-            .with_hint("install Node.js, or name a compiler that is there: vouch fuzz --solc PATH")
+    let npm = Toolchain { path, ..Toolchain::default() }.find_program("npm").ok_or_else(|| {
+        Failure::new("`npm` not found on the PATH")
+            .with_hint("install Node.js, or use an installed compiler: vouch fuzz --solc PATH")
     })?;
-    ctx.ui.note(format_args!(
-        "running: {} install --ignore-scripts --no-audit --no-fund solc@{version}, into {}",
+    ctx.ui.print_note(format_args!(
+        "running `{} install --ignore-scripts --no-audit --no-fund solc@{version}` in {}",
         npm.display(),
         cache.display(),
     ));
-    let package = solidity::install(version, &cache, &npm).map_err(not_installed)?;
-    writeln!(ctx.ui.out(), "{}", package.display())?;
-    Ok(Exit::Success)
+    let package = solidity::install_solc(version, &cache, &npm).map_err(install_failure)?;
+    writeln!(ctx.ui.stdout(), "{}", package.display())?;
+    Ok(ExitStatus::Success)
 }
 
-fn version(text: &str) -> std::result::Result<String, String> {
+fn parse_version(text: &str) -> std::result::Result<String, String> {
     let is_number = |part: &str| !part.is_empty() && part.bytes().all(|it| it.is_ascii_digit());
     let is_version = text.split('.').count() == 3 && text.split('.').all(is_number);
     is_version
@@ -65,15 +65,18 @@ fn version(text: &str) -> std::result::Result<String, String> {
         .ok_or_else(|| format!("expected three numbers, such as {DEFAULT_SOLC}"))
 }
 
-fn not_installed(error: InstallError) -> Failure {
+fn install_failure(error: InstallError) -> Failure {
     let (kind, hint) = match &error {
-        InstallError::NotAVersion(_) => {
-            (FailureKind::Usage, "write it as `vouch solc install 0.8.37`")
+        InstallError::InvalidVersion(_) => {
+            (FailureKind::Usage, "pass a version: `vouch solc install 0.8.37`")
         }
-        InstallError::Cache { .. } => {
-            (FailureKind::Operation, "name another folder in XDG_CACHE_HOME")
+        InstallError::CacheUnwritable { .. } => {
+            (FailureKind::Operation, "set XDG_CACHE_HOME to another folder")
         }
-        _ => (FailureKind::Operation, "check the version and the network: npm view solc versions"),
+        _ => (
+            FailureKind::Operation,
+            "run `npm view solc versions` to check the version and the network",
+        ),
     };
     Failure::from(error).with_hint(hint).with_kind(kind)
 }

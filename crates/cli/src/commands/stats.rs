@@ -1,30 +1,31 @@
-//! `vouch stats`: counts, failures and durations from the record.
+//! `vouch stats`: call counts, failures and durations by tool, from the audit log.
 
 use jiff::{SignedDuration, Span, SpanRelativeTo, Timestamp};
 
-use crate::commands::audit::duration;
-use crate::commands::{Context, Format};
-use crate::exit::Exit;
+use crate::commands::audit::format_duration;
+use crate::commands::{CommandContext, JsonOutputArgs};
+use crate::exit::ExitStatus;
 use crate::report::Result;
-use crate::ui::Table;
-use app::project::audit_log;
+use crate::ui::TextTable;
+use app::project::audit_log_path;
 
-/// Show calls, failures and times by tool
+/// Show calls, failures and durations by tool
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   vouch stats
   vouch stats --since 1h
   vouch stats --since 2026-01-15T10:00:00Z --json")]
-pub(crate) struct Args {
-    /// Only calls since then: 30m, 1h, 7d, or a time
-    #[arg(long, value_name = "WHEN", value_parser = when)]
+pub(crate) struct StatsArgs {
+    /// Count only calls since then: a duration (30m, 1h, 7d) or a timestamp
+    #[arg(long, value_name = "WHEN", value_parser = parse_since)]
     since: Option<Timestamp>,
     #[command(flatten)]
-    format: Format,
+    format: JsonOutputArgs,
 }
 
-fn when(text: &str) -> std::result::Result<Timestamp, String> {
+/// Parses a timestamp, or a duration before now.
+fn parse_since(text: &str) -> std::result::Result<Timestamp, String> {
     if let Ok(time) = text.parse::<Timestamp>() {
         return Ok(time);
     }
@@ -34,36 +35,36 @@ fn when(text: &str) -> std::result::Result<Timestamp, String> {
         .ok()
         .filter(|ago| *ago >= SignedDuration::ZERO);
     ago.and_then(|ago| Timestamp::now().checked_sub(ago).ok()).ok_or_else(|| {
-        "give how long ago (30m, 1h, 7d) or a time (2026-01-15T10:00:00Z)".to_owned()
+        "expected a duration (30m, 1h, 7d) or a timestamp (2026-01-15T10:00:00Z)".to_owned()
     })
 }
 
-pub(crate) fn run(ctx: &Context, args: &Args) -> Result<Exit> {
-    let stats = store::audit::stats(audit_log(&ctx.app.settings()?), args.since)?;
+pub(crate) fn run_stats(ctx: &CommandContext, args: &StatsArgs) -> Result<ExitStatus> {
+    let stats = store::audit::compute_tool_stats(audit_log_path(&ctx.app.settings()?), args.since)?;
     if args.format.json {
-        ctx.ui.json(&stats)?;
-        return Ok(Exit::Success);
+        ctx.ui.print_json(&stats)?;
+        return Ok(ExitStatus::Success);
     }
     if stats.is_empty() {
-        ctx.ui.note("No call was recorded yet.");
-        return Ok(Exit::Success);
+        ctx.ui.print_note("No calls recorded yet.");
+        return Ok(ExitStatus::Success);
     }
     let mut table =
-        Table::new(["TOOL", "CALLS", "FAILED", "RATE", "P50", "P95", "P99", "MAX", "WHY"]);
+        TextTable::new(["TOOL", "CALLS", "FAILED", "RATE", "P50", "P95", "P99", "MAX", "ERRORS"]);
     for tool in &stats {
-        let why = tool.by_code.iter().map(|(code, count)| format!("{code} {count}"));
-        table.row([
+        let errors = tool.by_code.iter().map(|(code, count)| format!("{code} {count}"));
+        table.add_row([
             contract::text::one_line(tool.tool.as_deref().unwrap_or("(no tool)")),
             tool.calls.to_string(),
             tool.failures.to_string(),
             format!("{:.1} %", tool.failure_rate * 100.0),
-            duration(tool.p50_us),
-            duration(tool.p95_us),
-            duration(tool.p99_us),
-            duration(tool.max_us),
-            why.collect::<Vec<_>>().join(", "),
+            format_duration(tool.p50_us),
+            format_duration(tool.p95_us),
+            format_duration(tool.p99_us),
+            format_duration(tool.max_us),
+            errors.collect::<Vec<_>>().join(", "),
         ]);
     }
-    table.print(&mut ctx.ui.out())?;
-    Ok(Exit::Success)
+    table.write_to(&mut ctx.ui.stdout())?;
+    Ok(ExitStatus::Success)
 }

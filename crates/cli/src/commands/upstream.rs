@@ -1,4 +1,4 @@
-//! `vouch upstream`: which other servers there are, and what became of their tools. Only `tools` starts them.
+//! `vouch upstream`: manages the upstream servers in vouch.toml. Only `vouch upstream tools` starts them.
 
 mod add;
 mod import;
@@ -8,11 +8,11 @@ mod tools;
 
 use clap::Subcommand;
 
-use crate::commands::{Context, Format};
-use crate::exit::Exit;
+use crate::commands::{CommandContext, JsonOutputArgs};
+use crate::exit::ExitStatus;
 use crate::report::Result;
 
-/// Name the other servers whose tools are offered
+/// Manage upstream MCP servers
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -21,30 +21,30 @@ Examples:
   vouch upstream import --from claude-code --dry-run
   vouch upstream list
   vouch upstream tools files")]
-pub(crate) struct Args {
+pub(crate) struct UpstreamArgs {
     #[command(subcommand)]
-    action: Action,
+    action: UpstreamCommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum Action {
-    Add(Box<add::Args>),
-    /// List them, with where they are and what they may do
+enum UpstreamCommand {
+    Add(Box<add::UpstreamAddArgs>),
+    /// List the servers, with their commands or URLs and their sandboxes
     List {
         #[command(flatten)]
-        format: Format,
+        format: JsonOutputArgs,
     },
-    Tools(tools::Args),
-    Remove(remove::Args),
-    Import(import::Args),
+    Tools(tools::UpstreamToolsArgs),
+    Remove(remove::UpstreamRemoveArgs),
+    Import(import::UpstreamImportArgs),
 }
 
-pub(crate) fn run(ctx: &Context, args: &Args) -> Result<Exit> {
+pub(crate) fn run_upstream(ctx: &CommandContext, args: &UpstreamArgs) -> Result<ExitStatus> {
     match &args.action {
-        Action::Add(args) => add::run(ctx, args),
-        Action::List { format } => list::run(ctx, format),
-        Action::Tools(args) => tools::run(ctx, args),
-        Action::Remove(args) => remove::run(ctx, args),
-        Action::Import(args) => import::run(ctx, args),
+        UpstreamCommand::Add(args) => add::run_upstream_add(ctx, args),
+        UpstreamCommand::List { format } => list::run_upstream_list(ctx, format),
+        UpstreamCommand::Tools(args) => tools::run_upstream_tools(ctx, args),
+        UpstreamCommand::Remove(args) => remove::run_upstream_remove(ctx, args),
+        UpstreamCommand::Import(args) => import::run_upstream_import(ctx, args),
     }
 }

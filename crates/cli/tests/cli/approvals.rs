@@ -1,16 +1,16 @@
-//! A call that needs a person, answered from another process.
+//! `vouch approvals`: a call that needs approval is approved or denied from another process.
 
 use serde_json::json;
 
 use crate::support::{Project, with_filters};
 
 #[test]
-fn a_round_trip_across_processes() {
+fn approves_call_across_processes() {
     let project = Project::new();
-    insta::assert_snapshot!(project.check(&["approvals", "list"]));
-    assert!(!project.root.join(".vouch").exists(), "looking makes no state");
+    insta::assert_snapshot!(project.run_text(&["approvals", "list"]));
+    assert!(!project.root.join(".vouch").exists(), "listing creates no state");
 
-    let server = project.serve(&[]);
+    let server = project.start_server(&[]);
     let entry = json!({"file": "best_practices.md", "entry": "- Test first.\n- Then \u{1b}[31mwrite\u{202e}."});
     let entry_ok = json!({"file": "best_practices.md", "entry": "- Test first.\n- Then write."});
     let (status, refused) = server.call("write_memory_entry", &entry);
@@ -20,17 +20,17 @@ fn a_round_trip_across_processes() {
     assert_eq!(queued["error"]["code"], "APPROVAL_REQUIRED", "{queued}");
     let id = queued["error"]["details"]["approvalId"].as_str().unwrap().to_owned();
 
-    let listed = project.json(&["approvals", "list", "--json"]);
+    let listed = project.run_json(&["approvals", "list", "--json"]);
     assert_eq!(listed[0]["id"], id.as_str());
     let named = |text: String| text.replace(&id, "[ID]").replace(&id[..8], "[ID]");
     with_filters(|| {
-        insta::assert_snapshot!("list", named(project.check(&["approvals", "list"])));
-        insta::assert_snapshot!("show", named(project.check(&["approvals", "show", &id[..4]])));
+        insta::assert_snapshot!("list", named(project.run_text(&["approvals", "list"])));
+        insta::assert_snapshot!("show", named(project.run_text(&["approvals", "show", &id[..4]])));
         let approve = |more: &[&str]| {
-            named(project.check(&[&["approvals", "approve", &id[..8]], more].concat()))
+            named(project.run_text(&[&["approvals", "approve", &id[..8]], more].concat()))
         };
-        insta::assert_snapshot!("approve_unasked", approve(&[]));
-        assert_eq!(project.json(&["approvals", "show", &id, "--json"])["state"], "pending");
+        insta::assert_snapshot!("approve_without_confirmation", approve(&[]));
+        assert_eq!(project.run_json(&["approvals", "show", &id, "--json"])["state"], "pending");
         insta::assert_snapshot!("approve", approve(&["--yes"]));
         insta::assert_snapshot!("approve_twice", approve(&["--yes"]));
         assert_eq!(approve(&[]), approve(&["--yes"]));
@@ -44,11 +44,11 @@ fn a_round_trip_across_processes() {
     assert_eq!(
         (status, &again["error"]["code"]),
         (403, &json!("APPROVAL_REQUIRED")),
-        "it was used"
+        "an approval is used once"
     );
 
     let states: Vec<_> = project
-        .json(&["approvals", "list", "--all", "--json"])
+        .run_json(&["approvals", "list", "--all", "--json"])
         .as_array()
         .unwrap()
         .iter()
@@ -58,20 +58,20 @@ fn a_round_trip_across_processes() {
 }
 
 #[test]
-fn a_denied_call_stays_denied() {
+fn denied_call_stays_denied() {
     let project = Project::new();
     let call = ["call", "write_memory_entry", "file=best_practices.md", "entry=- x"];
-    let queued = project.json(&call);
+    let queued = project.run_json(&call);
     let id = queued["error"]["details"]["approvalId"].as_str().unwrap().to_owned();
-    assert!(project.check(&["approvals", "deny", &id]).starts_with("exit: 0"));
-    assert_eq!(project.json(&call)["error"]["code"], "APPROVAL_DENIED");
+    assert!(project.run_text(&["approvals", "deny", &id]).starts_with("exit: 0"));
+    assert_eq!(project.run_json(&call)["error"]["code"], "APPROVAL_DENIED");
     assert!(!project.root.join(".claude").exists());
 }
 
 #[test]
-fn unknown_ids() {
+fn rejects_unknown_ids() {
     let project = Project::new();
-    insta::assert_snapshot!(project.check(&["approvals", "approve", "zzzz"]));
+    insta::assert_snapshot!(project.run_text(&["approvals", "approve", "zzzz"]));
     project.run(&["call", "hello"]);
-    insta::assert_snapshot!(project.check(&["approvals", "show", "zzzz"]));
+    insta::assert_snapshot!(project.run_text(&["approvals", "show", "zzzz"]));
 }

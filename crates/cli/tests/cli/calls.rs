@@ -9,7 +9,7 @@ fn project() -> Project {
 }
 
 #[test]
-fn success() {
+fn prints_results() {
     let text = project().transcript(&[
         &["call", "hello", "name=Ada"],
         &["call", "read_repo_file", "path=README.md"],
@@ -19,7 +19,7 @@ fn success() {
 }
 
 #[test]
-fn failure() {
+fn prints_errors() {
     let text = project().transcript(&[
         &["call", "read_repo_file", "path=.env"],
         &["call", "read_repo_file", "pth=README.md"],
@@ -31,20 +31,20 @@ fn failure() {
 }
 
 #[test]
-fn our_own_state_cannot_be_read() {
+fn state_folder_is_not_readable() {
     let project = project()
         .with("vouch.toml", "[state]\nfolder = \"var/keep\"\n")
         .with(".vouch/tokens", "0123456789abcdef\n");
     std::fs::create_dir_all(project.root.join("var")).unwrap();
-    assert!(project.check(&["call", "hello"]).starts_with("exit: 0"));
+    assert!(project.run_text(&["call", "hello"]).starts_with("exit: 0"));
     for path in ["var/keep/vouch.db", "var/keep/audit.jsonl", ".vouch/tokens", ".vouch/vouch.db"] {
-        let answer = project.json(&["call", "read_repo_file", &format!("path={path}")]);
+        let answer = project.run_json(&["call", "read_repo_file", &format!("path={path}")]);
         assert_eq!(answer["error"]["code"], "ACCESS_DENIED", "{path}: {answer}");
     }
 }
 
 #[test]
-fn what_only_bears_a_name_of_our_state_can_be_read() {
+fn folders_named_like_state_are_readable() {
     let project = project().with("src/tokens/a.rs", "a\n").with("app/b.rs", "b\n");
     let state = project.home.join("app");
     let config = format!(
@@ -53,14 +53,14 @@ fn what_only_bears_a_name_of_our_state_can_be_read() {
     );
     project.write("vouch.toml", &config);
     for (path, content) in [("src/tokens/a.rs", "a\n"), ("app/b.rs", "b\n")] {
-        let answer = project.json(&["call", "read_repo_file", &format!("path={path}")]);
+        let answer = project.run_json(&["call", "read_repo_file", &format!("path={path}")]);
         assert_eq!(answer["content"], content, "{path}: {answer}");
     }
     assert!(state.join("vouch.db").exists());
 }
 
 #[test]
-fn the_variable_and_the_file_are_read_alike() {
+fn token_variable_is_parsed_like_token_file() {
     let project = project();
     let token = "ci 0123456789abcdef";
     let mut command = project.command(&["serve", "--port", "0"]);
@@ -72,18 +72,22 @@ fn the_variable_and_the_file_are_read_alike() {
     };
     for token in [token, "0123456789abcdef", "# ours\nother 0123456789abcdef\n"] {
         let output = call(token);
-        assert!(output.status.success(), "{token}: {}", project.show(&output));
+        assert!(output.status.success(), "{token}: {}", project.format_output(&output));
     }
     let refused = call("not a token");
-    assert_eq!(refused.status.code(), Some(2), "{}", project.show(&refused));
+    assert_eq!(refused.status.code(), Some(2), "{}", project.format_output(&refused));
     let doctor = project.command(&["doctor", "--json"]).env("VOUCH_TOKEN", token).output().unwrap();
-    assert!(project.show(&doctor).contains("from VOUCH_TOKEN"), "{}", project.show(&doctor));
+    assert!(
+        project.format_output(&doctor).contains("from VOUCH_TOKEN"),
+        "{}",
+        project.format_output(&doctor)
+    );
 }
 
 #[test]
-fn a_running_server() {
+fn calls_running_server() {
     let project = project().with(".vouch/door", "# ours\nci 0123456789abcdef\n");
-    let server = project.serve(&["--token-file", ".vouch/door"]);
+    let server = project.start_server(&["--token-file", ".vouch/door"]);
     let url = server.url();
     let call = |more: &[&str]| {
         let mut args = vec!["call", "read_repo_file", "path=README.md", "--url", &url];
@@ -91,12 +95,12 @@ fn a_running_server() {
         project.run(&args)
     };
     let with_token = call(&["--token-file", ".vouch/door"]);
-    assert!(with_token.status.success(), "{}", project.show(&with_token));
+    assert!(with_token.status.success(), "{}", project.format_output(&with_token));
     let answer: serde_json::Value = serde_json::from_slice(&with_token.stdout).unwrap();
     assert_eq!(answer["content"], "# Hello\n");
     let without = call(&[]);
-    assert_eq!(without.status.code(), Some(3), "{}", project.show(&without));
-    let denied = project.json(&[
+    assert_eq!(without.status.code(), Some(3), "{}", project.format_output(&without));
+    let denied = project.run_json(&[
         "call",
         "read_repo_file",
         "path=.env",
@@ -109,38 +113,39 @@ fn a_running_server() {
 }
 
 #[test]
-fn policies_hold_and_show() {
+fn applies_approval_policies() {
     let project = project();
     let entry = &["call", "write_memory_entry", "file=decisions.jsonl", r#"entry={"a": 1}"#][..];
     let approval = |project: &Project| {
-        project.json(&["tools", "write_memory_entry", "--json"])["constraints"]["approval"].clone()
+        project.run_json(&["tools", "write_memory_entry", "--json"])["constraints"]["approval"]
+            .clone()
     };
     assert_eq!(approval(&project), json!(true));
     project.write("vouch.toml", "[policy]\napprove = \"always\"\n");
     assert_eq!(approval(&project), json!(false));
-    assert_eq!(project.json(entry)["success"], true);
+    assert_eq!(project.run_json(entry)["success"], true);
     assert_eq!(project.read(".claude/memory/decisions.jsonl"), "{\"a\":1}\n");
     project.write("vouch.toml", "[tools.write_memory_entry]\napprove = \"never\"\n");
-    assert_eq!(project.json(entry)["error"]["code"], "APPROVAL_DENIED");
+    assert_eq!(project.run_json(entry)["error"]["code"], "APPROVAL_DENIED");
     project.write(
         "vouch.toml",
         "[policy]\napprove = \"always\"\n[tools.write_memory_entry]\napprove = \"ask\"\n",
     );
-    assert_eq!(project.json(entry)["error"]["code"], "APPROVAL_REQUIRED");
+    assert_eq!(project.run_json(entry)["error"]["code"], "APPROVAL_REQUIRED");
     project.write("vouch.toml", "[tools.hello]\napprove = \"ask\"\n");
-    assert_eq!(project.json(&["call", "hello"])["error"]["code"], "APPROVAL_REQUIRED");
+    assert_eq!(project.run_json(&["call", "hello"])["error"]["code"], "APPROVAL_REQUIRED");
 }
 
 #[test]
-fn tools_and_limits() {
+fn lists_tools_with_limits() {
     let project = project();
-    insta::assert_snapshot!(project.check(&["tools"]));
+    insta::assert_snapshot!(project.run_text(&["tools"]));
     let config = "[tools.hello]\nenabled = false\n[tools.read_repo_file]\nrate_per_minute = 2\ntimeout_ms = 7000\nmax_output_bytes = 100\n";
     project.write("vouch.toml", config);
-    insta::assert_snapshot!(project.check(&["tools"]));
+    insta::assert_snapshot!(project.run_text(&["tools"]));
     project.write("long.txt", &"x".repeat(200));
     assert_eq!(
-        project.json(&["call", "read_repo_file", "path=long.txt"])["error"]["code"],
+        project.run_json(&["call", "read_repo_file", "path=long.txt"])["error"]["code"],
         "TOO_LARGE"
     );
 }
@@ -155,44 +160,44 @@ const TOOLS: [&str; 6] = [
 ];
 
 #[test]
-fn contracts() {
+fn prints_contracts_in_all_formats() {
     let project = project();
-    let document = project.check(&["contracts"]);
+    let document = project.run_text(&["contracts"]);
     assert!(document.contains("# Tool contracts\n"), "{document}");
     for name in TOOLS {
         assert!(document.contains(&format!("## {name}\n")), "{name}\n{document}");
     }
-    let list = project.json(&["contracts", "--format", "json"]);
+    let list = project.run_json(&["contracts", "--format", "json"]);
     let names: Vec<_> =
         list["tools"].as_array().unwrap().iter().map(|tool| tool["name"].clone()).collect();
     assert_eq!(names, TOOLS);
-    assert_eq!(list, project.json(&["tools", "--json"]));
-    let openapi = project.json(&["contracts", "--format", "openapi"]);
+    assert_eq!(list, project.run_json(&["tools", "--json"]));
+    let openapi = project.run_json(&["contracts", "--format", "openapi"]);
     assert_eq!(openapi["openapi"], "3.1.0");
     assert!(openapi["paths"]["/v1/tools/hello"]["post"].is_object());
-    assert!(!project.root.join(".vouch").exists(), "looking makes no state");
+    assert!(!project.root.join(".vouch").exists(), "listing creates no state");
 }
 
 #[test]
-fn explanations() {
+fn explains_rules_and_error_codes() {
     let project = project();
-    let list = project.check(&["explain"]);
-    let rules = lint::rules().iter().map(|rule| rule.id);
-    for name in rules.chain(contract::Code::ALL.iter().map(|code| code.as_str())) {
+    let list = project.run_text(&["explain"]);
+    let rules = lint::list_rules().iter().map(|rule| rule.id);
+    for name in rules.chain(contract::ErrorCode::ALL.iter().map(|code| code.as_str())) {
         assert!(list.lines().any(|line| line.starts_with(name)), "{name}\n{list}");
-        assert!(project.check(&["explain", name]).starts_with("exit: 0"), "{name}");
+        assert!(project.run_text(&["explain", name]).starts_with("exit: 0"), "{name}");
     }
-    insta::assert_snapshot!(project.check(&["explain", "access-denied"]));
-    let by_id = project.check(&["explain", "c012"]);
-    assert_eq!(by_id, project.check(&["explain", "undescribed-property"]));
+    insta::assert_snapshot!(project.run_text(&["explain", "access-denied"]));
+    let by_id = project.run_text(&["explain", "c012"]);
+    assert_eq!(by_id, project.run_text(&["explain", "undescribed-property"]));
     assert!(
         by_id.contains("C012 undescribed-property") && by_id.contains("## How to fix"),
         "{by_id}"
     );
-    assert_eq!(project.json(&["explain", "C012", "--json"])["severity"], "warning");
+    assert_eq!(project.run_json(&["explain", "C012", "--json"])["severity"], "warning");
 }
 
-/// The head of the first request that `vouch call --url` makes to this host.
+/// Returns the head of the first request that `vouch call --url` sends to this host, in lower case.
 fn first_request(project: &Project, host: &str, more: &[&str]) -> String {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{host}:{}/mcp", listener.local_addr().unwrap().port());
@@ -208,14 +213,14 @@ fn first_request(project: &Project, host: &str, more: &[&str]) -> String {
 }
 
 #[test]
-fn the_projects_token_goes_to_no_stranger() {
+fn project_token_is_sent_to_loopback_only() {
     let project = project().with("vouch.toml", "[server]\ntoken_file = \".vouch/door\"\n");
     project.write(".vouch/door", "0123456789abcdef\n");
     let token = "authorization: bearer 0123456789abcdef";
     for host in ["127.0.0.1", "LocalHost"] {
         assert!(first_request(&project, host, &[]).contains(token), "{host}");
     }
-    // On Linux this reaches the same listener, and is not a loopback address.
+    // On Linux, 0.0.0.0 reaches the same listener and is not a loopback address.
     assert!(!first_request(&project, "0.0.0.0", &[]).contains("authorization"));
     assert!(first_request(&project, "0.0.0.0", &["--token-file", ".vouch/door"]).contains(token));
 }

@@ -1,4 +1,4 @@
-//! `vouch check`: anybody's server under the rules, and exit codes that a pipeline can rely on.
+//! `vouch check`: findings about any MCP server, output formats, and exit codes.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -6,67 +6,67 @@ use std::process::{Child, Command, Stdio};
 use serde_json::Value;
 use testkit::adversary::adversary_command;
 
-use crate::support::{Project, VOUCH, files_below};
+use crate::support::{Project, VOUCH, list_files};
 
-/// `vouch check` with these flags, of an adversary with those switches.
-fn check<'a>(flags: &[&'a str], adversary: &'a [String]) -> Vec<&'a str> {
+/// Returns the arguments of `vouch check` with these flags, for an adversary command.
+fn check_args<'a>(flags: &[&'a str], adversary: &'a [String]) -> Vec<&'a str> {
     let adversary = adversary.iter().map(String::as_str);
     ["check"].into_iter().chain(flags.iter().copied()).chain(["--"]).chain(adversary).collect()
 }
 
-fn run(project: &Project, flags: &[&str], switches: &[&str]) -> (i32, Value) {
+fn run_check(project: &Project, flags: &[&str], switches: &[&str]) -> (i32, Value) {
     let adversary = adversary_command(switches);
-    let output = project.run(&check(flags, &adversary));
+    let output = project.run(&check_args(flags, &adversary));
     let code = output.status.code().unwrap();
     let json = serde_json::from_slice(&output.stdout);
-    (code, json.unwrap_or_else(|_| panic!("{}", project.show(&output))))
+    (code, json.unwrap_or_else(|_| panic!("{}", project.format_output(&output))))
 }
 
 #[test]
-fn our_own_server() {
-    // Its state is its own: ours is hidden from it.
+fn checks_own_server() {
+    // The checked server has its own root, because the state of this project is hidden from it.
     let project = Project::new().with("inner/a.txt", "a\n");
-    let mut said = None;
+    let mut printed = None;
     for deny in ["error", "warning", "note"] {
         let args = ["check", "--json", "--write", "inner", "--deny", deny];
         let server = ["--", VOUCH, "--root", "inner", "serve", "--stdio"];
         let output = project.run(&[&args[..], &server[..]].concat());
         let report: Value = serde_json::from_slice(&output.stdout)
-            .unwrap_or_else(|_| panic!("{}", project.show(&output)));
+            .unwrap_or_else(|_| panic!("{}", project.format_output(&output)));
         let summary = &report["summary"];
         assert_eq!((&summary["states"]["ready"], &summary["errors"]), (&6.into(), &0.into()));
-        // Whatever it finds, the exit code follows from it.
+        // The exit code follows from the findings and `--deny`.
         let bad = match deny {
             "error" => false,
             "warning" => summary["warnings"] != 0,
             _ => summary["warnings"] != 0 || summary["notes"] != 0,
         };
         assert_eq!(output.status.code(), Some(i32::from(bad)), "{deny}: {summary}");
-        said = Some(report["server"].clone());
+        printed = Some(report["server"].clone());
     }
-    let server = said.unwrap();
+    let server = printed.unwrap();
     assert_eq!((&server["name"], &server["protocol"]), (&"vouchsafe".into(), &"2026-07-28".into()));
 }
 
 #[test]
-fn what_is_wrong_is_named() {
+fn lists_findings_of_bad_tools() {
     let project = Project::new();
     let only = "good,vacuous,no_output_schema,no_description,poisoned,hidden_text,bad_schema,twin,bad name!";
     let adversary = adversary_command(["--only", only]);
-    let output = project.run(&check(&[], &adversary));
+    let output = project.run(&check_args(&[], &adversary));
     assert!(
         !output.stdout.windows(4).any(|bytes| bytes == "\u{e0063}".as_bytes()),
-        "nothing hides"
+        "hidden characters are escaped"
     );
-    insta::assert_snapshot!(project.show(&output));
+    insta::assert_snapshot!(project.format_output(&output));
     let clean = adversary_command(["--only", "good"]);
-    insta::assert_snapshot!("clean", project.check(&check(&["--deny", "note"], &clean)));
-    assert_eq!(files_below(&project.root), [""; 0], "a look leaves nothing behind");
+    insta::assert_snapshot!("clean", project.run_text(&check_args(&["--deny", "note"], &clean)));
+    assert_eq!(list_files(&project.root), [""; 0], "checking creates no files");
 }
 
 #[test]
-fn as_json() {
-    let (code, report) = run(&Project::new(), &["--json"], &["--only", "good,poisoned"]);
+fn prints_json() {
+    let (code, report) = run_check(&Project::new(), &["--json"], &["--only", "good,poisoned"]);
     assert_eq!(code, 1);
     assert_eq!(report["summary"]["worst"], "error");
     assert_eq!(report["tools"][0]["state"], "ready");
@@ -75,10 +75,10 @@ fn as_json() {
 }
 
 #[test]
-fn as_sarif() {
+fn prints_sarif() {
     let switches = ["--only", "good,poisoned"];
     let at = |project: &Project, flags: &[&str]| {
-        let (code, sarif) = run(project, &[&["--sarif"], flags].concat(), &switches);
+        let (code, sarif) = run_check(project, &[&["--sarif"], flags].concat(), &switches);
         assert_eq!(code, 1);
         sarif
     };
@@ -104,38 +104,39 @@ fn as_sarif() {
 }
 
 #[test]
-fn drafts_of_overlays() {
+fn writes_overlay_drafts() {
     let project = Project::new();
     let adversary = adversary_command(["--only", "good,vacuous,no_output_schema,poisoned"]);
     let drafts = |flags: &[&str]| {
         let flags = [&["--quiet", "--fix-overlay", "contracts"], flags].concat();
-        project.check(&check(&flags, &adversary))
+        project.run_text(&check_args(&flags, &adversary))
     };
     insta::assert_snapshot!(drafts(&[]));
-    let files = files_below(&project.root.join("contracts"));
+    let files = list_files(&project.root.join("contracts"));
     assert_eq!(
         files,
         ["adversary/no_output_schema.json", "adversary/poisoned.json", "adversary/vacuous.json"]
     );
     let text = project.read("contracts/adversary/no_output_schema.json");
     assert_eq!(serde_json::from_str::<Value>(&text).unwrap()["result"], "text");
-    // A person has worked on one; it stays until somebody says otherwise.
+    // An edited draft is kept unless `--force` is passed.
     project.write("contracts/adversary/vacuous.json", "mine");
     assert!(
-        drafts(&[]).contains("kept (replace it with --force) contracts/adversary/vacuous.json")
+        drafts(&[])
+            .contains("kept (pass `--force` to replace it) contracts/adversary/vacuous.json")
     );
     assert_eq!(project.read("contracts/adversary/vacuous.json"), "mine");
     assert!(drafts(&["--force"]).contains("wrote contracts/adversary/vacuous.json"));
     assert_ne!(project.read("contracts/adversary/vacuous.json"), "mine");
     let flags = ["--json", "--fix-overlay", "contracts"];
-    let (_, report) = run(&project, &flags, &["--only", "vacuous"]);
+    let (_, report) = run_check(&project, &flags, &["--only", "vacuous"]);
     let draft = &report["overlays"][0];
     assert_eq!((&draft["tool"], &draft["written"]), (&"vacuous".into(), &false.into()));
     assert!(draft["todo"][0].as_str().unwrap().contains("outputSchema"), "{draft}");
 }
 
 #[test]
-fn an_upstream_by_its_name() {
+fn checks_configured_upstream_by_name() {
     let command = adversary_command([""])[0].clone();
     let project = Project::new().with(
         "vouch.toml",
@@ -144,7 +145,7 @@ fn an_upstream_by_its_name() {
              args = [\"--only\", \"no_output_schema\"]\nenabled = false\n"
         ),
     );
-    let report = project.json(&["check", "odd", "--json"]);
+    let report = project.run_json(&["check", "odd", "--json"]);
     let remedy = report["tools"][0]["findings"][0]["remedy"].as_str().unwrap();
     assert!(remedy.contains("agreed/odd/no_output_schema.json"), "{remedy}");
     insta::assert_snapshot!(project.transcript(&[
@@ -156,13 +157,13 @@ fn an_upstream_by_its_name() {
     ]));
 }
 
-/// An adversary over HTTP, killed when dropped.
-struct Served {
+/// An adversary that serves HTTP; killed when dropped.
+struct HttpAdversary {
     child: Child,
     url: String,
 }
 
-impl Served {
+impl HttpAdversary {
     fn start(switches: &[&str]) -> Self {
         let command = adversary_command(switches.iter().copied().chain(["--http"]));
         let mut child = Command::new(&command[0])
@@ -178,7 +179,7 @@ impl Served {
     }
 }
 
-impl Drop for Served {
+impl Drop for HttpAdversary {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -186,45 +187,45 @@ impl Drop for Served {
 }
 
 #[test]
-fn over_http_with_a_secret() {
+fn sends_secret_header_over_http() {
     let project = Project::new();
     let record = project.root.join("record");
-    let server = Served::start(&["--only", "good", "--record", record.to_str().unwrap()]);
+    let server = HttpAdversary::start(&["--only", "good", "--record", record.to_str().unwrap()]);
     let mut command = project.command(&["check", &server.url, "--header", "X-Key: <${KEY}>"]);
     let output = command.env("KEY", "hunter2").output().unwrap();
-    assert_eq!(output.status.code(), Some(0), "{}", project.show(&output));
+    assert_eq!(output.status.code(), Some(0), "{}", project.format_output(&output));
     assert!(project.read("record").contains("<hunter2>"), "the header was sent");
-    assert!(!project.show(&output).contains("hunter2"));
+    assert!(!project.format_output(&output).contains("hunter2"));
     let output = project.run(&["check", &server.url, "--header", "X-Key: ${NOT_SET_7}"]);
-    insta::assert_snapshot!(project.show(&output));
+    insta::assert_snapshot!(project.format_output(&output));
 }
 
 #[test]
-fn servers_that_cannot_be_checked() {
+fn reports_servers_that_cannot_be_checked() {
     let project = Project::new();
     let dies = adversary_command(["--exit-at-start"]);
     let dead = adversary_command(["--dead"]);
     let endless = adversary_command(["--pages-forever"]);
     let texts = [
-        project.check(&check(&[], &dies)),
-        project.check(&check(&["--no-sandbox", "--timeout", "1"], &dead)),
-        project.check(&check(&[], &endless)),
-        project.check(&["check", "--", "./no-such-program"]),
-        project.check(&["check", "--read", "no-such-folder", "--", VOUCH, "serve", "--stdio"]),
-        project.check(&["check", "http://127.0.0.1:9/mcp"]),
-        project.check(&["check", "--env", "hunter2", "--", "./server"]),
+        project.run_text(&check_args(&[], &dies)),
+        project.run_text(&check_args(&["--no-sandbox", "--timeout", "1"], &dead)),
+        project.run_text(&check_args(&[], &endless)),
+        project.run_text(&["check", "--", "./no-such-program"]),
+        project.run_text(&["check", "--read", "no-such-folder", "--", VOUCH, "serve", "--stdio"]),
+        project.run_text(&["check", "http://127.0.0.1:9/mcp"]),
+        project.run_text(&["check", "--env", "hunter2", "--", "./server"]),
     ];
     assert!(texts.iter().all(|text| !text.contains("hunter2")));
     crate::support::with_filters(|| insta::assert_snapshot!(texts.join("\n")));
 }
 
 #[test]
-fn what_the_sandbox_stops_is_explained() {
+fn explains_sandbox_failures() {
     let project = Project::new();
-    // It has to make its state folder, which it may not.
-    let said = project.check(&["check", "--", VOUCH, "serve", "--stdio"]);
-    assert!(said.starts_with("exit: 3"), "{said}");
-    for part in ["cannot create the state folder", "Landlock", "--write DIR", "--no-sandbox"] {
-        assert!(said.contains(part), "{part}: {said}");
+    // The server must create its state folder, which the sandbox forbids.
+    let printed = project.run_text(&["check", "--", VOUCH, "serve", "--stdio"]);
+    assert!(printed.starts_with("exit: 3"), "{printed}");
+    for part in ["failed to create state directory", "Landlock", "--write DIR", "--no-sandbox"] {
+        assert!(printed.contains(part), "{part}: {printed}");
     }
 }

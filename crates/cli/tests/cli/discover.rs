@@ -1,4 +1,4 @@
-//! What people add to the discoveries, and what the project tells by itself.
+//! `vouch discover`: discoveries added by hand, and discoveries found in the project.
 
 use std::io::Write;
 use std::process::Stdio;
@@ -14,32 +14,32 @@ fn project() -> Project {
         .with("src/main.rs", "fn main() {} // TODO: say hello\n")
 }
 
-/// Ids are digests, so they stay; what was made now is as of today.
-fn check(name: &str, told: &str) {
+/// Asserts a snapshot with times and dates redacted. Ids are digests and therefore stable.
+fn assert_redacted_snapshot(name: &str, printed: &str) {
     let filters = [
         (r"\d{4}-\d\d-\d\dT[\d:.]+Z", "[TIME]"),
         (r"(2026-1\d|20(2[7-9]|[3-9]\d)-\d\d)-\d\d", "[TODAY]   "),
         (r"(?m) +$", ""),
     ];
-    insta::with_settings!({filters => filters}, { insta::assert_snapshot!(name, told) });
+    insta::with_settings!({filters => filters}, { insta::assert_snapshot!(name, printed) });
 }
 
-fn ids(project: &Project, args: &[&str]) -> Vec<String> {
-    let listed = project.json(&[&["discover", "list", "--json"], args].concat());
+fn list_ids(project: &Project, args: &[&str]) -> Vec<String> {
+    let listed = project.run_json(&[&["discover", "list", "--json"], args].concat());
     let ids = listed.as_array().unwrap().iter().map(|discovery| discovery["id"].as_str().unwrap());
     ids.map(str::to_owned).collect()
 }
 
 #[test]
-fn all_sources_are_listed() {
+fn lists_discoveries_of_all_sources() {
     let project = project();
-    let told = project.transcript(&[
+    let printed = project.transcript(&[
         &["discover", "list", "--type", "decision"],
         &["discover", "list", "--module", "nothing"],
     ]);
-    check("listed", &told);
-    assert_eq!(ids(&project, &[]).len(), 3);
-    assert!(!project.root.join(".vouch").exists(), "looking makes no state");
+    assert_redacted_snapshot("listed", &printed);
+    assert_eq!(list_ids(&project, &[]).len(), 3);
+    assert!(!project.root.join(".vouch").exists(), "listing creates no state");
     let added = project.run(&[
         "discover",
         "add",
@@ -49,21 +49,21 @@ fn all_sources_are_listed() {
         "auth",
         "Cookies are httpOnly",
     ]);
-    assert!(added.status.success(), "{}", project.show(&added));
-    assert_eq!(ids(&project, &[]).len(), 4);
-    assert_eq!(ids(&project, &["--module", "AUTH"]).len(), 1);
+    assert!(added.status.success(), "{}", project.format_output(&added));
+    assert_eq!(list_ids(&project, &[]).len(), 4);
+    assert_eq!(list_ids(&project, &["--module", "AUTH"]).len(), 1);
 }
 
 #[test]
-fn what_is_left_out_is_said() {
+fn reports_skipped_files() {
     let project = project().with("docs/adr/0002-long.md", &"x".repeat((4 << 20) + 1));
     let listed = project.run(&["discover", "list"]);
-    let told = project.show(&listed);
-    assert!(told.contains("not among them: docs/adr/0002-long.md, which is too long"), "{told}");
+    let printed = project.format_output(&listed);
+    assert!(printed.contains("skipped: docs/adr/0002-long.md (too large to read)"), "{printed}");
 }
 
 #[test]
-fn one_is_added_shown_and_removed() {
+fn adds_shows_and_removes_discovery() {
     let project = project();
     let add = [
         "discover",
@@ -74,20 +74,20 @@ fn one_is_added_shown_and_removed() {
         "Cookies",
         "We decided to keep\ntokens in cookies",
     ];
-    let mut told = project.transcript(&[&add, &add]);
-    let id = ids(&project, &["--module", "auth"]).remove(0);
-    told += &project.transcript(&[
+    let mut printed = project.transcript(&[&add, &add]);
+    let id = list_ids(&project, &["--module", "auth"]).remove(0);
+    printed += &project.transcript(&[
         &["discover", "show", &id[..6]],
         &["discover", "remove", &id],
         &["discover", "remove", &id],
     ]);
-    let decision = ids(&project, &["--type", "decision"]).remove(0);
-    told += &project.transcript(&[&["discover", "remove", &decision]]);
-    check("added_shown_removed", &told);
+    let decision = list_ids(&project, &["--type", "decision"]).remove(0);
+    printed += &project.transcript(&[&["discover", "remove", &decision]]);
+    assert_redacted_snapshot("added_shown_removed", &printed);
 }
 
 #[test]
-fn a_text_is_piped_in() {
+fn reads_text_from_stdin() {
     let project = project();
     let mut child = project
         .command(&["discover", "add", "--json"])
@@ -103,52 +103,52 @@ fn a_text_is_piped_in() {
 }
 
 #[test]
-fn what_is_not_added() {
+fn rejects_invalid_discoveries() {
     let project = project();
     let token = format!("gh{}{}", "p_", "q7Zt4Kp9Xw2Lm5Vb8Nc3Rd6Hf1Jg0YsQ7aB2c");
     let secret = format!("We use the token {token} here");
-    let mut told = String::new();
+    let mut printed = String::new();
     for text in ["", "  \n", "Blue", "Use \u{202e}this", &secret, &"must ".repeat(1_000)] {
-        let shown = project.check(&["discover", "add", text]);
+        let shown = project.run_text(&["discover", "add", text]);
         assert!(!shown.contains(&token));
-        told.push_str(&shown);
+        printed.push_str(&shown);
     }
     assert!(!project.root.join(".vouch").exists());
-    told += &project.transcript(&[
+    printed += &project.transcript(&[
         &["discover", "add", "--type", "opinion", "Blue is nice"],
         &["discover", "show", "zzzz"],
     ]);
-    check("not_added", &told);
+    assert_redacted_snapshot("not_added", &printed);
 }
 
 #[test]
-fn a_file_is_imported_whole_or_not_at_all() {
+fn imports_file_atomically() {
     let project = project()
         .with("notes.jsonl", "{\"type\": \"decision\", \"content\": \"Retry thrice\", \"date\": \"2026-01-05\", \"module\": \"http\"}\n\n\"Never retry a write\"\n")
         .with("notes.md", "# Decisions\n\n- Retry thrice\n\n## Known issues\n\nThe queue is slow.\n")
         .with("notes.json", "{\"discoveries\": [{\"rule\": \"No globals\"}]}")
         .with("bad.jsonl", "{\"content\": \"Blue\"}\nnot json\n7\n{\"rule\": \"\"}\n")
         .with("bad.json", "[1,");
-    let mut told = project.transcript(&[&["discover", "import", "notes.jsonl", "--dry-run"]]);
-    assert!(!project.root.join(".vouch").exists(), "a dry run makes no state");
-    told += &project.transcript(&[
+    let mut printed = project.transcript(&[&["discover", "import", "notes.jsonl", "--dry-run"]]);
+    assert!(!project.root.join(".vouch").exists(), "a dry run creates no state");
+    printed += &project.transcript(&[
         &["discover", "import", "notes.jsonl"],
         &["discover", "import", "notes.jsonl"],
         &["discover", "import", "notes.md"],
         &["discover", "import", "notes.json"],
     ]);
-    let before = ids(&project, &[]);
-    told += &project.transcript(&[
+    let before = list_ids(&project, &[]);
+    printed += &project.transcript(&[
         &["discover", "import", "bad.jsonl"],
         &["discover", "import", "bad.json"],
         &["discover", "import", "missing.md"],
     ]);
-    check("imported", &told);
-    assert_eq!(ids(&project, &[]), before);
+    assert_redacted_snapshot("imported", &printed);
+    assert_eq!(list_ids(&project, &[]), before);
 }
 
 #[test]
-fn many_processes_add_at_once() {
+fn processes_add_concurrently() {
     let project = project();
     let texts: Vec<_> = (0..8).map(|n| format!("Rule {n} must hold")).collect();
     let children: Vec<_> = texts
@@ -158,5 +158,5 @@ fn many_processes_add_at_once() {
     for mut child in children {
         assert!(child.wait().unwrap().success());
     }
-    assert_eq!(ids(&project, &["--type", "rule"]).len(), 9);
+    assert_eq!(list_ids(&project, &["--type", "rule"]).len(), 9);
 }

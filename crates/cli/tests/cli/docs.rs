@@ -1,4 +1,4 @@
-//! Documents that are generated say what the binary says.
+//! Generated documents match the output of the binary.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ fn contracts_document_is_current() {
     let written = std::fs::read_to_string(file).unwrap_or_default();
     assert!(
         printed == written,
-        "docs/contracts.md is not what the contracts say; write it again, in a folder without vouch.toml:\n\
+        "docs/contracts.md is out of date; in a folder without vouch.toml, run:\n\
          cargo run -- contracts --format md > docs/contracts.md"
     );
 }

@@ -1,4 +1,4 @@
-//! What people read when something is wrong: what failed, why, and what to paste.
+//! Error messages: the failure, its causes, and hints with commands to run.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
@@ -6,7 +6,7 @@ use std::net::TcpListener;
 use crate::support::{Project, with_filters};
 
 #[test]
-fn wrong_configuration() {
+fn reports_configuration_errors() {
     let texts = [
         "[server]\nprot = 1\n",
         "[server]\nport = \"x\"\n",
@@ -22,7 +22,7 @@ fn wrong_configuration() {
 }
 
 #[test]
-fn wrong_places() {
+fn rejects_missing_root_and_config() {
     insta::assert_snapshot!(
         Project::new()
             .transcript(&[&["tools", "--config", "no.toml"], &["tools", "--root", "nowhere"],])
@@ -30,12 +30,12 @@ fn wrong_places() {
 }
 
 #[test]
-fn wrong_environment() {
+fn rejects_invalid_environment() {
     let project = Project::new();
     let run = |variables: &[(&str, &str)]| {
         let mut command = project.command(&["serve", "--port", "0"]);
         let output = command.envs(variables.iter().copied()).output().unwrap();
-        format!("{variables:?}\n{}", project.show(&output))
+        format!("{variables:?}\n{}", project.format_output(&output))
     };
     let texts = [
         run(&[("VOUCH_HOST", "example.com")]),
@@ -49,21 +49,23 @@ fn wrong_environment() {
 }
 
 #[test]
-fn a_port_that_is_taken() {
+fn reports_port_in_use() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port().to_string();
-    let text = Project::new().check(&["serve", "--port", &port]);
+    let text = Project::new().run_text(&["serve", "--port", &port]);
     with_filters(|| insta::assert_snapshot!(text));
 }
 
 #[test]
-fn no_token_beyond_loopback() {
-    insta::assert_snapshot!(Project::new().check(&["serve", "--host", "0.0.0.0", "--port", "0"]));
+fn requires_token_beyond_loopback() {
+    insta::assert_snapshot!(
+        Project::new().run_text(&["serve", "--host", "0.0.0.0", "--port", "0"])
+    );
 }
 
-/// The deny rule of a flag would hold in one process only.
+/// A deny rule derived from the flag would apply to one process only.
 #[test]
-fn a_token_file_that_tools_can_read() {
+fn rejects_token_file_readable_by_tools() {
     let project = Project::new().with("door", "0123456789abcdef\n");
     let flag = project.transcript(&[
         &["serve", "--port", "0", "--token-file", "door"],
@@ -72,11 +74,11 @@ fn a_token_file_that_tools_can_read() {
     project.write("vouch.toml", "[server]\ntoken_file = \"door\"\n");
     let file = project.transcript(&[&["serve", "--stdio"], &["doctor"]]);
     insta::assert_snapshot!(format!("{flag}\n{file}"));
-    assert!(!project.root.join(".vouch").exists(), "refused before anything is made");
+    assert!(!project.root.join(".vouch").exists(), "refused before any state is created");
 }
 
 #[test]
-fn wrong_flags() {
+fn rejects_invalid_flags() {
     insta::assert_snapshot!(Project::new().transcript(&[
         &["serve", "--host", "example.com"],
         &["serve", "--stdio", "--port", "1"],
@@ -90,14 +92,14 @@ fn wrong_flags() {
 }
 
 #[test]
-fn a_store_that_cannot_be_opened() {
+fn reports_corrupt_store() {
     let project = Project::new()
         .with(".vouch/vouch.db", "not a database, but long enough to look like one\n");
-    insta::assert_snapshot!(project.check(&["call", "hello"]));
+    insta::assert_snapshot!(project.run_text(&["call", "hello"]));
 }
 
 #[test]
-fn a_reader_that_went_away_is_no_error() {
+fn closed_stdout_is_not_an_error() {
     let project = Project::new();
     let mut child = project
         .command(&["contracts"])
@@ -107,12 +109,11 @@ fn a_reader_that_went_away_is_no_error() {
         .unwrap();
     drop(child.stdout.take());
     let output = child.wait_with_output().unwrap();
-    assert_eq!(project.show(&output), "exit: 0\n--- out\n--- err\n");
+    assert_eq!(project.format_output(&output), "exit: 0\n--- out\n--- err\n");
 }
 
-/// A server that gives every request the same answer: status line and headers, then the body. `[ID]` in the body is the
-/// request's own id.
-fn answering(head: &'static str, body: &'static str) -> String {
+/// Starts a server that answers every request with this head and body. `[ID]` in the body is replaced by the request's id.
+fn start_fixed_server(head: &'static str, body: &'static str) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/mcp", listener.local_addr().unwrap());
     std::thread::spawn(move || {
@@ -134,7 +135,7 @@ fn answering(head: &'static str, body: &'static str) -> String {
             let request: serde_json::Value = serde_json::from_slice(&request).unwrap_or_default();
             let body = body.replace("[ID]", &request["id"].to_string());
             let length = body.len();
-            // The client may have left.
+            // The client may have disconnected.
             let _ = write!(
                 stream.get_mut(),
                 "HTTP/1.1 {head}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}"
@@ -145,17 +146,17 @@ fn answering(head: &'static str, body: &'static str) -> String {
 }
 
 #[test]
-fn servers_that_cannot_be_called() {
+fn reports_servers_that_cannot_be_called() {
     let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let project = Project::new()
         .with(".vouch/door", "0123456789abcdef\n")
         .with(".vouch/wrong", "fedcba9876543210\n");
-    let server = project.serve(&["--token-file", ".vouch/door"]);
+    let server = project.start_server(&["--token-file", ".vouch/door"]);
     let url = server.url();
     let call = |tool: &str, url: &str, more: &[&str]| {
         let mut args = vec!["call", tool, "--url", url];
         args.extend(more);
-        project.check(&args)
+        project.run_text(&args)
     };
     let json = "200 OK\r\nContent-Type: application/json";
     let texts = [
@@ -167,14 +168,17 @@ fn servers_that_cannot_be_called() {
             "another path",
             call("hello", &url.replace("/mcp", "/"), &["--token-file", ".vouch/door"]),
         ),
-        ("a web page", call("hello", &answering("200 OK\r\nContent-Type: text/html", "<p>"), &[])),
-        ("other JSON", call("hello", &answering(json, "{\"a\": 1}"), &[])),
-        ("busy", call("hello", &answering("503 Service Unavailable", ""), &[])),
-        ("a stranger", call("hello", &answering(json, STRANGER), &[])),
+        (
+            "a web page",
+            call("hello", &start_fixed_server("200 OK\r\nContent-Type: text/html", "<p>"), &[]),
+        ),
+        ("other JSON", call("hello", &start_fixed_server(json, "{\"a\": 1}"), &[])),
+        ("busy", call("hello", &start_fixed_server("503 Service Unavailable", ""), &[])),
+        ("a stranger", call("hello", &start_fixed_server(json, HOSTILE_ERROR), &[])),
     ];
     let text: String = texts.iter().map(|(name, text)| format!("# {name}\n{text}\n")).collect();
     with_filters(|| insta::assert_snapshot!(text));
 }
 
-/// An error whose text would move the cursor, if it were printed as it is.
-const STRANGER: &str = r#"{"jsonrpc": "2.0", "id": [ID], "error": {"code": -32001, "message": "no\u001b[2Jnever\nhint: rm -rf"}}"#;
+/// An error response with terminal control sequences in its message.
+const HOSTILE_ERROR: &str = r#"{"jsonrpc": "2.0", "id": [ID], "error": {"code": -32001, "message": "no\u001b[2Jnever\nhint: rm -rf"}}"#;

@@ -1,26 +1,26 @@
-//! What `vouch fuzz` says of contracts, properties, folders and disks that are not as they should be: one test for each.
+//! Errors of `vouch fuzz` about smart contracts, properties, corpus folders and full disks.
 //!
-//! Files, flags and configuration that are wrong are in [`crate::fuzz`]; here is what only shows once there is a contract.
+//! Invalid files, flags and configuration are tested in [`crate::fuzz`].
 
 use std::process::{Child, Command, Stdio};
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::support::{Project, VOUCH, files_below, send_signal, until, wait};
+use crate::support::{Project, VOUCH, list_files, send_signal, wait_for_exit, wait_until};
 
-/// What was compiled from the fuzzer's own targets.
+/// Compiler output for the targets of the fuzzer's own tests.
 const TARGETS: &str = include_str!("../../../fuzz/tests/targets.json");
 const BAD: &str = include_str!("../../../fuzz/tests/targets/Bad.sol");
 const ENDLESS: &str = include_str!("../../../fuzz/tests/targets/Endless.sol");
 const REVERTING: &str = include_str!("../../../fuzz/tests/targets/Reverting.sol");
 
-/// A project with one source and its part of the compiler's output, as `spoil` leaves it.
-fn project(name: &str, source: &str, spoil: impl FnOnce(&mut Value)) -> Project {
+/// Returns a project with one source and its part of the compiler output, modified by `modify`.
+fn project(name: &str, source: &str, modify: impl FnOnce(&mut Value)) -> Project {
     let all: Value = serde_json::from_str(TARGETS).unwrap();
     let file = format!("{name}.sol");
     let mut contracts = all["contracts"][&file].clone();
-    spoil(&mut contracts);
+    modify(&mut contracts);
     let output = json!({
         "contracts": { &file: contracts },
         "sources": { &file: all["sources"][&file] },
@@ -28,17 +28,17 @@ fn project(name: &str, source: &str, spoil: impl FnOnce(&mut Value)) -> Project 
     Project::new().with(&file, source).with("out.json", &output.to_string())
 }
 
-fn on<'a>(contract: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+fn fuzz_args<'a>(contract: &'a str, more: &[&'a str]) -> Vec<&'a str> {
     let fixed = ["--seed", "1", "--workers", "1"];
     [&["fuzz", "out.json", "--contract", contract], &fixed[..], more].concat()
 }
 
 #[test]
-fn a_library_that_is_not_there() {
+fn rejects_missing_library() {
     let project = project("Bad", BAD, |contracts| {
         contracts.as_object_mut().unwrap().remove("Far").unwrap();
     });
-    insta::assert_snapshot!(project.check(&on("NeedsLibrary", &[])), @r"
+    insta::assert_snapshot!(project.run_text(&fuzz_args("NeedsLibrary", &[])), @r"
     exit: 2
     --- out
     --- err
@@ -48,34 +48,34 @@ fn a_library_that_is_not_there() {
 }
 
 #[test]
-fn an_abi_that_is_not_of_this_code() {
+fn rejects_abi_of_another_build() {
     let project = project("Bad", BAD, |contracts| {
         contracts["Untested"]["abi"] = contracts["NeedsLibrary"]["abi"].clone();
     });
-    insta::assert_snapshot!(project.check(&on("Untested", &[])), @r"
+    insta::assert_snapshot!(project.run_text(&fuzz_args("Untested", &[])), @r"
     exit: 2
     --- out
     --- err
-    error: `Untested`: the ABI names 2 functions that are not in its code, `echidna_even()` for one; ABI and code are of different builds
-    hint: compile again, so that ABI and code belong together
+    error: `Untested`: the ABI lists 2 functions that are missing from the bytecode, such as `echidna_even()`; the ABI and the bytecode come from different builds
+    hint: compile again, so that the ABI matches the code
     ");
 }
 
 #[test]
-fn a_set_up_that_reverts() {
+fn reports_reverting_set_up() {
     let project = project("Bad", BAD, |_| {});
-    insta::assert_snapshot!(project.check(&on("RefusesSetUp", &[])), @r"
+    insta::assert_snapshot!(project.run_text(&fuzz_args("RefusesSetUp", &[])), @r"
     exit: 2
     --- out
     --- err
     error: setUp() of `RefusesSetUp` failed: reverted: no set-up
-    hint: see what setUp() needs; it is called once by the deployer, without value
+    hint: check what setUp() requires; the deployer calls it once, without value
     ");
 }
 
-/// The outcome of each property, with the calls that it takes.
-fn outcomes(project: &Project, contract: &str, calls: &str) -> String {
-    let json = project.json(&on(contract, &["--json", "--test-limit", calls]));
+/// Returns the status of each property, with the functions called to reach it.
+fn test_outcomes(project: &Project, contract: &str, calls: &str) -> String {
+    let json = project.run_json(&fuzz_args(contract, &["--json", "--test-limit", calls]));
     let lines = json["tests"].as_array().unwrap().iter().map(|test| {
         let calls = test["transactions"].as_array().map_or_else(String::new, |calls| {
             let names = calls.iter().map(|call| call["function"].as_str().unwrap());
@@ -87,9 +87,9 @@ fn outcomes(project: &Project, contract: &str, calls: &str) -> String {
 }
 
 #[test]
-fn a_property_that_reverts() {
+fn reverting_property_fails() {
     let project = project("Reverting", REVERTING, |_| {});
-    insta::assert_snapshot!(outcomes(&project, "Reverting", "20000"), @r"
+    insta::assert_snapshot!(test_outcomes(&project, "Reverting", "20000"), @r"
     echidna_divides: solved after [divide]
     echidna_has_first: solved after []
     echidna_queue_counts: passed
@@ -98,20 +98,20 @@ fn a_property_that_reverts() {
     ");
 }
 
-/// It uses up its gas, and the campaign goes on.
+/// The property runs out of gas, and the campaign continues.
 #[test]
-fn a_property_that_loops_for_ever() {
+fn endless_property_runs_out_of_gas() {
     let project = project("Endless", ENDLESS, |_| {});
-    insta::assert_snapshot!(outcomes(&project, "Endless", "100"), @r"
+    insta::assert_snapshot!(test_outcomes(&project, "Endless", "100"), @r"
     echidna_burning_leaves_nothing: passed
     echidna_ends: solved after [spin]
     ");
 }
 
-/// A campaign without an end does not outlive its test.
-struct Running(Child);
+/// An endless campaign; killed when dropped.
+struct CampaignProcess(Child);
 
-impl Drop for Running {
+impl Drop for CampaignProcess {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
@@ -119,49 +119,52 @@ impl Drop for Running {
 }
 
 #[test]
-fn two_campaigns_on_one_corpus_folder() {
+fn second_campaign_on_same_corpus_folder_fails() {
     let project = project("Endless", ENDLESS, |_| {});
-    let endless = on("Endless", &["--corpus-dir", "corpus", "--test-limit", "1000000000"]);
+    let endless = fuzz_args("Endless", &["--corpus-dir", "corpus", "--test-limit", "1000000000"]);
     let mut command = project.command(&endless);
-    let mut first = Running(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
+    let mut first =
+        CampaignProcess(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
     let folder = project.root.join("corpus/coverage");
-    until("the first has found something", || folder.is_dir() && !files_below(&folder).is_empty());
-    let second = project.check(&on("Endless", &["--corpus-dir", "corpus"]));
+    wait_until("the first has found something", || {
+        folder.is_dir() && !list_files(&folder).is_empty()
+    });
+    let second = project.run_text(&fuzz_args("Endless", &["--corpus-dir", "corpus"]));
     insta::assert_snapshot!(second, @r"
     exit: 3
     --- out
     --- err
-    error: another campaign uses the corpus folder corpus: wait for it, or choose another folder
-    hint: give this campaign a folder of its own: --corpus-dir DIR
+    error: corpus folder corpus is in use by another campaign; wait for it to end or choose another folder
+    hint: choose another corpus folder: --corpus-dir DIR
     ");
-    // The first does not notice.
+    // The first campaign is not affected.
     assert_eq!(first.0.try_wait().unwrap(), None);
     send_signal(&first.0, Signal::INT);
-    let code = wait(&mut first.0).code();
+    let code = wait_for_exit(&mut first.0).code();
     assert!(matches!(code, Some(1 | 130)), "{code:?}");
 }
 
-/// No file may grow beyond a block of the disk, so that each is cut off while it is written.
+/// Limits the file size to one disk block, so that writes fail midway.
 #[test]
-fn a_full_disk() {
+fn full_disk_is_reported_with_results() {
     let project = project("Reverting", REVERTING, |_| {});
-    let args = on("Reverting", &["--corpus-dir", "corpus", "--test-limit", "500", "--json"]);
+    let args = fuzz_args("Reverting", &["--corpus-dir", "corpus", "--test-limit", "500", "--json"]);
     let script = "trap '' XFSZ; ulimit -f 1; exec \"$0\" \"$@\"";
     let mut limited = Command::new("sh");
     limited.args(["-c", script, VOUCH]).args(&args).current_dir(&project.root);
     limited.env_clear().env("HOME", &project.home).env("PATH", "/usr/bin:/bin");
     let output = limited.stdin(Stdio::null()).output().unwrap();
-    let text = project.show(&output);
+    let text = project.format_output(&output);
     let json: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{text}"));
-    // What was found is printed all the same, with the reason why it was not kept.
+    // The results are printed nevertheless, with the reason why they could not be saved.
     assert_eq!(output.status.code(), Some(1), "{text}");
     assert!(json["tests"].to_string().contains("echidna_has_first"), "{text}");
     assert!(json["error"].as_str().unwrap().contains("File too large"), "{text}");
     let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(errors.contains("not all that was found could be kept"), "{text}");
-    for file in files_below(&project.root.join("corpus")) {
-        assert!(!file.ends_with(".vouch-tmp"), "{file} is half written");
+    assert!(errors.contains("failed to save some results"), "{text}");
+    for file in list_files(&project.root.join("corpus")) {
+        assert!(!file.ends_with(".vouch-tmp"), "{file} is a leftover temporary file");
         let size = project.root.join("corpus").join(&file).metadata().unwrap().len();
-        assert!(size <= 512, "{file} is whole, or not there");
+        assert!(size <= 512, "{file} exceeds the limit");
     }
 }

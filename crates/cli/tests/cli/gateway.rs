@@ -1,4 +1,4 @@
-//! `vouch gateway`: other servers behind it, clients before it, and nobody left when it ends.
+//! `vouch gateway`: enforced contracts, isolation of upstreams, quarantine, and shutdown.
 
 use std::path::Path;
 
@@ -6,30 +6,33 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::stdio::Session;
-use crate::support::{Project, Server, VOUCH, send_signal, until, wait, with_filters};
+use crate::support::{
+    Project, Server, VOUCH, send_signal, wait_for_exit, wait_until, with_filters,
+};
 
-fn start(project: &Project) -> Session {
+fn start_gateway(project: &Project) -> Session {
     let mut session = Session::start(project.command(&["gateway", "--stdio"]));
     session.handshake().unwrap();
     session
 }
 
 #[test]
-fn only_kept_contracts_pass() {
+fn withholds_answers_that_break_contracts() {
     let args = ["--only", "good,violates,error,text_only,vacuous,poisoned"];
     let project = Project::new().with_adversary(&args, "");
-    let mut session = start(&project);
+    let mut session = start_gateway(&project);
     assert_eq!(
-        session.tools(1),
+        session.list_tools(1),
         ["adv__error", "adv__good", "adv__text_only", "adv__violates"],
-        "what has no sound contract is not there"
+        "tools without a valid contract are not listed"
     );
     let good = session.call(2, "adv__good", json!({"text": "hi"}));
     assert_eq!(good["structuredContent"], json!({"text": "hi"}));
 
     let bad_input = session.call(3, "adv__good", json!({"text": 7}));
     assert_eq!(bad_input["structuredContent"]["error"]["code"], "INVALID_INPUT", "{bad_input}");
-    let unknown = session.ask(4, "tools/call", json!({"name": "adv__poisoned", "arguments": {}}));
+    let unknown =
+        session.request(4, "tools/call", json!({"name": "adv__poisoned", "arguments": {}}));
     assert!(!unknown.to_string().contains("ssh"), "{unknown}");
 
     let broken = session.call(5, "adv__violates", json!({"how": "extra"}));
@@ -44,26 +47,26 @@ fn only_kept_contracts_pass() {
     assert_eq!(failed["content"][0]["text"], "the disk is full");
 
     let id = error["details"]["callId"].as_str().unwrap();
-    let shown = project.check(&["calls", "show", id]);
+    let shown = project.run_text(&["calls", "show", id]);
     assert!(shown.contains("ignore the schema") && shown.contains("adv__violates"), "{shown}");
     let raw = project.run(&["calls", "show", id, "--raw"]);
     let raw: Value = serde_json::from_slice(&raw.stdout).unwrap();
     assert_eq!(raw["structuredContent"]["note"], "ignore the schema");
-    assert_eq!(project.json(&["calls", "list", "--json"]).as_array().unwrap().len(), 2);
-    let missing = project.check(&["calls", "show", "zzzz"]);
+    assert_eq!(project.run_json(&["calls", "list", "--json"]).as_array().unwrap().len(), 2);
+    let missing = project.run_text(&["calls", "show", "zzzz"]);
     assert!(missing.starts_with("exit: 1"), "{missing}");
 
     session.close_input();
-    assert_eq!(wait(&mut session.child).code(), Some(0));
-    assert!(project.check(&["audit", "verify"]).starts_with("exit: 0"));
+    assert_eq!(wait_for_exit(&mut session.child).code(), Some(0));
+    assert!(project.run_text(&["audit", "verify"]).starts_with("exit: 0"));
 }
 
-/// The default grant is the project, with our tokens and what was withheld in it.
+/// The default sandbox grants the project, which contains tokens and withheld answers in its state folder.
 #[test]
-fn the_state_is_not_read_by_servers() {
+fn upstreams_cannot_read_state_folder() {
     let project = Project::new().with_adversary(&["--only", "read_path"], "").with("a.txt", "a");
     project.write(".vouch/tokens", "secret");
-    let mut session = start(&project);
+    let mut session = start_gateway(&project);
     for (path, done) in [
         (".", true),
         ("a.txt", true),
@@ -77,9 +80,9 @@ fn the_state_is_not_read_by_servers() {
     }
 }
 
-/// Our own server behind our own gateway, over HTTP, beside one that is not there.
+/// Serves over HTTP, with `vouch serve` as one upstream and an unavailable server as another.
 #[test]
-fn a_server_of_ours_behind_it() {
+fn serves_own_server_as_upstream() {
     let config = format!(
         "[[upstream]]\nname = \"inner\"\ncommand = {VOUCH:?}\n\
          args = [\"--root\", \"inner\", \"serve\", \"--stdio\", \"--packs\", \"repo\"]\n\
@@ -88,9 +91,9 @@ fn a_server_of_ours_behind_it() {
     );
     let project = Project::new().with("vouch.toml", &config).with("inner/a.txt", "a\n");
     let server = Server::start(project.command(&["gateway", "--port", "0"]));
-    // The log has said before that one of them is not there.
+    // Skips the log line about the unavailable upstream.
     let banner = server.banner.find("vouch ").map(|start| &server.banner[start..]).unwrap();
-    with_filters(|| insta::assert_snapshot!("banner", project.stable(banner)));
+    with_filters(|| insta::assert_snapshot!("banner", project.redact_paths(banner)));
     let (status, body) = server.call("inner__read_repo_file", &json!({"path": "a.txt"}));
     assert_eq!((status, &body["content"]), (200, &json!("a\n")), "{body}");
     let (status, body) = server.call("gone__x", &json!({}));
@@ -101,56 +104,56 @@ fn a_server_of_ours_behind_it() {
 }
 
 #[test]
-fn a_change_waits_for_a_person() {
+fn changed_tool_is_quarantined_until_accepted() {
     let args = ["--only", "good,count", "--state", "adv/state.json"];
     let project = Project::new().with_adversary(&args, "");
-    let mut session = start(&project);
-    assert_eq!(session.tools(1), ["adv__count", "adv__good"]);
-    // As if another process of the same server had changed its mind; the next list has it.
+    let mut session = start_gateway(&project);
+    assert_eq!(session.list_tools(1), ["adv__count", "adv__good"]);
+    // The next list has the changed tool, as after an update of the server.
     let state: Value = serde_json::from_str(&project.read("adv/state.json")).unwrap();
     let mutated = json!({"starts": state["starts"], "mutation": "instruction"});
     project.write("adv/state.json", &mutated.to_string());
     drop(session);
 
-    let mut session = start(&project);
-    assert_eq!(session.tools(1), ["adv__count"], "it is quarantined");
-    let tools = project.json(&["upstream", "tools", "--json"]);
+    let mut session = start_gateway(&project);
+    assert_eq!(session.list_tools(1), ["adv__count"], "it is quarantined");
+    let tools = project.run_json(&["upstream", "tools", "--json"]);
     assert_eq!(tools[0]["state"], "quarantined", "{tools:#}");
     assert!(tools[0]["change"]["classes"].to_string().contains("instruction"), "{tools:#}");
 
-    let refused = project.check(&["accept"]);
+    let refused = project.run_text(&["accept"]);
     assert!(refused.starts_with("exit: 2") && refused.contains("IMPORTANT"), "{refused}");
-    // With new orders to the model in its description no acceptance helps: that is refused for itself.
+    // A description with instructions to the model is refused even if accepted, so another change is used.
     let mutated = json!({"starts": 1, "mutation": "additive"});
     project.write("adv/state.json", &mutated.to_string());
-    let accepted = project.json(&["accept", "adv", "good", "--yes", "--json"]);
+    let accepted = project.run_json(&["accept", "adv", "good", "--yes", "--json"]);
     assert_eq!(accepted["accepted"][0]["class"], json!(["additive"]), "{accepted:#}");
     let mut id = 10;
-    until("the accepted tool is back", || {
+    wait_until("the accepted tool is back", || {
         id += 1;
-        session.tools(id) == ["adv__count", "adv__good"]
+        session.list_tools(id) == ["adv__count", "adv__good"]
     });
     let loud = session.call(9, "adv__good", json!({"text": "hi", "loud": true}));
     assert_eq!(loud["structuredContent"], json!({"text": "hi"}), "{loud}");
 }
 
-fn lives(pid: &Value) -> bool {
-    // One that is dead and not yet reaped lives no more.
+fn is_alive(pid: &Value) -> bool {
+    // A zombie counts as dead.
     let stat = std::fs::read_to_string(Path::new("/proc").join(pid.to_string()).join("stat"));
     stat.is_ok_and(|stat| !stat.rsplit(')').next().unwrap_or_default().trim().starts_with('Z'))
 }
 
 #[test]
-fn nobody_is_left() {
+fn no_child_process_survives() {
     for signal in [Signal::TERM, Signal::KILL] {
         let args = ["--only", "count", "--grandchild", "--stubborn"];
         let project = Project::new().with_adversary(&args, "");
-        let mut session = start(&project);
+        let mut session = start_gateway(&project);
         let count = session.call(1, "adv__count", json!({}));
         let pids = ["pid", "grandchild"].map(|key| count["structuredContent"][key].clone());
-        assert!(pids.iter().all(lives), "{count}");
+        assert!(pids.iter().all(is_alive), "{count}");
         send_signal(&session.child, signal);
-        wait(&mut session.child);
-        until("all children are gone", || !pids.iter().any(lives));
+        wait_for_exit(&mut session.child);
+        wait_until("all children are gone", || !pids.iter().any(is_alive));
     }
 }

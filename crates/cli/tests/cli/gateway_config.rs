@@ -1,24 +1,24 @@
-//! What vouch.toml says about the tools of other servers, and what is wrong with it.
+//! Settings of vouch.toml for upstream tools, and errors about them.
 
 use std::os::unix::fs::PermissionsExt;
 
 use serde_json::json;
 
 use crate::stdio::Session;
-use crate::support::{Project, adversary, wait};
+use crate::support::{Project, adversary, wait_for_exit};
 
 const ONLY_GOOD: &[&str] = &["--only", "good,good_many,instructs,count"];
 
-/// Starts a gateway that must not start.
-fn refused(more: &str) -> String {
+/// Runs a gateway with an invalid configuration and returns its output.
+fn run_invalid_gateway(more: &str) -> String {
     let project = Project::new().with_adversary(ONLY_GOOD, more);
-    project.check(&["gateway", "--stdio"])
+    project.run_text(&["gateway", "--stdio"])
 }
 
 #[test]
-fn mistakes_are_told_before_anything_is_served() {
+fn reports_config_errors_before_serving() {
     let project = Project::new();
-    let mut all = format!("# no upstream\n{}", project.check(&["gateway"]));
+    let mut all = format!("# no upstream\n{}", project.run_text(&["gateway"]));
     for (what, more) in [
         ("a secret is missing", "env = { KEY = \"${NO_SUCH_KEY}\" }\n"),
         ("no such tool", "[tools.adv__god]\nrate_per_minute = 1\n"),
@@ -28,17 +28,17 @@ fn mistakes_are_told_before_anything_is_served() {
         ),
         ("all are switched off", "enabled = false\n"),
     ] {
-        all.push_str(&format!("\n# {what}\n{}", refused(more)));
+        all.push_str(&format!("\n# {what}\n{}", run_invalid_gateway(more)));
     }
     let broken = Project::new().with_adversary(ONLY_GOOD, "").with("contracts/adv/good.json", "[]");
-    all.push_str(&format!("\n# an overlay that is none\n{}", broken.check(&["gateway"])));
+    all.push_str(&format!("\n# an overlay that is none\n{}", broken.run_text(&["gateway"])));
     let broken = Project::new().with_adversary(ONLY_GOOD, "").with("vouch.lock", "{}");
-    all.push_str(&format!("\n# a lock that is none\n{}", broken.check(&["gateway"])));
+    all.push_str(&format!("\n# a lock that is none\n{}", broken.run_text(&["gateway"])));
     insta::assert_snapshot!(all);
 }
 
 #[test]
-fn the_operators_word_holds() {
+fn applies_limits_rules_and_allowlists() {
     let project = Project::new().with_adversary(
         ONLY_GOOD,
         "tools = [\"good*\", \"instructs\"]\n\
@@ -55,24 +55,24 @@ fn the_operators_word_holds() {
         command
     });
     session.handshake().unwrap();
-    // `good_many` is not for this client, `count` is not on the upstream's own list.
-    assert_eq!(session.tools(1), ["adv__good", "adv__instructs"]);
+    // `good_many` is not on the client's allowlist, `count` not on the upstream's.
+    assert_eq!(session.list_tools(1), ["adv__good", "adv__instructs"]);
     let code = |answer: serde_json::Value| answer["structuredContent"]["error"]["code"].clone();
     let loud = session.call(2, "adv__good", json!({"text": "LOUD"}));
     assert_eq!(code(loud), "ACCESS_DENIED", "the rule holds");
-    let said = session.call(3, "adv__good", json!({"text": "a"}));
-    assert_eq!(said["structuredContent"], json!({"text": "a"}), "{said}");
+    let printed = session.call(3, "adv__good", json!({"text": "a"}));
+    assert_eq!(printed["structuredContent"], json!({"text": "a"}), "{printed}");
     let third = session.call(4, "adv__good", json!({"text": "b"}));
     assert_eq!(code(third), "RATE_LIMITED");
     let never = session.call(5, "adv__instructs", json!({}));
     assert_eq!(code(never), "APPROVAL_DENIED");
     let log = project.read("log");
-    assert!(log.contains("`later` is for `other__*`, and there is no such tool"), "{log}");
+    assert!(log.contains("rule `later`: no tool matches `other__*`"), "{log}");
 }
 
-/// One that comes later is held against the rules as well.
+/// Rules are checked against an upstream that connects later, too.
 #[test]
-fn a_late_server_and_a_rule_about_nothing() {
+fn checks_rules_against_late_upstream() {
     let project = Project::new().with(
         "vouch.toml",
         "[[upstream]]\nname = \"late\"\ncommand = \"./late\"\nsandbox = \"off\"\n\
@@ -82,32 +82,32 @@ fn a_late_server_and_a_rule_about_nothing() {
     command.stderr(std::fs::File::create(project.root.join("log")).unwrap());
     let mut session = Session::start(command);
     session.handshake().unwrap();
-    assert_eq!(session.tools(1), [""; 0]);
+    assert_eq!(session.list_tools(1), [""; 0]);
     let script = project.root.join("new");
     std::fs::write(&script, format!("#!/bin/sh\nexec {} --only good\n", adversary())).unwrap();
     std::fs::set_permissions(&script, PermissionsExt::from_mode(0o700)).unwrap();
     std::fs::rename(&script, project.root.join("late")).unwrap();
-    assert_eq!(wait(&mut session.child).code(), Some(2));
+    assert_eq!(wait_for_exit(&mut session.child).code(), Some(2));
     let log = project.read("log");
     assert!(log.contains("arguments.txt") && log.contains("`typo`"), "{log}");
 }
 
 #[test]
-fn rules_hold_for_our_own_tools_too() {
+fn rules_apply_to_own_tools() {
     let rule = |when: &str| {
         let text = format!(
             "[[rule]]\nname = \"r\"\neffect = \"deny\"\ntools = [\"hello\"]\nwhen = '{when}'\n"
         );
         Project::new().with("vouch.toml", &text)
     };
-    let denied = rule("arguments.name == \"Ada\"").check(&["call", "hello", "name=Ada"]);
+    let denied = rule("arguments.name == \"Ada\"").run_text(&["call", "hello", "name=Ada"]);
     assert!(denied.starts_with("exit: 1") && denied.contains("the rule `r` denies"), "{denied}");
-    let wrong = rule("arguments.nam == \"Ada\"").check(&["serve", "--stdio"]);
+    let wrong = rule("arguments.nam == \"Ada\"").run_text(&["serve", "--stdio"]);
     assert!(wrong.starts_with("exit: 2") && wrong.contains("arguments.nam"), "{wrong}");
 }
 
 #[test]
-fn one_call_from_the_shell() {
+fn calls_upstream_tool_from_shell() {
     let project = Project::new().with_adversary(&["--only", "good,vacuous"], "");
     insta::assert_snapshot!(project.transcript(&[
         &["call", "adv__good", "text=hi"],
@@ -115,7 +115,7 @@ fn one_call_from_the_shell() {
         &["call", "adv__god", "text=hi"],
         &["call", "adv__vacuous", "text=hi"],
     ]));
-    let shown = project.check(&["tools", "adv__good"]);
+    let shown = project.run_text(&["tools", "adv__good"]);
     assert!(shown.contains("What to say."), "{shown}");
     assert!(!project.root.join("vouch.lock").exists(), "nothing is pinned by a call");
 }

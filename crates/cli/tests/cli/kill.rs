@@ -1,5 +1,5 @@
-//! Eight processes append to one memory file while they are killed at random moments. Whatever was acknowledged is
-//! there, once and whole, and the record of calls still verifies.
+//! Eight processes append to one memory file while they are killed at random. Every acknowledged entry is present,
+//! complete and unique, and the audit log still verifies.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -14,7 +14,7 @@ use crate::support::Project;
 
 const WRITERS: usize = 8;
 const ENTRIES: usize = 10_000;
-/// Requests that a writer has under way at a time: kills then meet calls at every stage.
+/// Concurrent requests per writer, so that kills hit calls at every stage.
 const WINDOW: u64 = 4;
 
 const CONFIG: &str = "\
@@ -25,10 +25,10 @@ rate_per_minute = 100000000
 timeout_ms = 60000
 ";
 
-/// One process of a writer, while it may be killed.
+/// Process id of a writer, while the process may be killed.
 type Slot = Mutex<Option<Pid>>;
 
-struct Run {
+struct KillTest {
     project: Project,
     slots: Vec<Slot>,
     acknowledged: AtomicUsize,
@@ -37,7 +37,7 @@ struct Run {
 
 #[test]
 fn acknowledged_entries_survive_kills() {
-    let run = Run {
+    let run = KillTest {
         project: Project::new().with("vouch.toml", CONFIG),
         slots: (0..WRITERS).map(|_| Slot::default()).collect(),
         acknowledged: AtomicUsize::new(0),
@@ -46,7 +46,7 @@ fn acknowledged_entries_survive_kills() {
     let (written, kills) = std::thread::scope(|scope| {
         let run = &run;
         let writers: Vec<_> =
-            (0..WRITERS).map(|writer| scope.spawn(move || write(run, writer))).collect();
+            (0..WRITERS).map(|writer| scope.spawn(move || write_entries(run, writer))).collect();
         let kills = kill_at_random(run);
         let written = writers.into_iter().map(|writer| writer.join().unwrap());
         (written.collect::<Vec<_>>(), kills)
@@ -62,7 +62,7 @@ fn acknowledged_entries_survive_kills() {
         let entry: Value =
             serde_json::from_str(line).unwrap_or_else(|_| panic!("not whole: {line}"));
         let key = (entry["writer"].as_u64().unwrap(), entry["number"].as_u64().unwrap());
-        assert_eq!(entry, self::entry(key.0, key.1), "not what was sent");
+        assert_eq!(entry, make_entry(key.0, key.1), "not what was sent");
         *found.entry(key).or_default() += 1;
     }
     assert!(file.ends_with('\n'));
@@ -74,53 +74,52 @@ fn acknowledged_entries_survive_kills() {
     let unwanted: Vec<_> = refused.iter().filter(|key| found.contains_key(**key)).collect();
     assert!(unwanted.is_empty(), "refused and yet written: {unwanted:?}");
 
-    let report = run.project.json(&["audit", "verify", "--json"]);
+    let report = run.project.run_json(&["audit", "verify", "--json"]);
     assert_eq!(report["ok"], true, "{report:#}");
     assert!(report["lines"].as_u64().unwrap() >= count as u64);
 }
 
-fn entry(writer: u64, number: u64) -> Value {
-    // Lines of many lengths, so that a mix of two would show.
+fn make_entry(writer: u64, number: u64) -> Value {
+    // Lengths vary, so that interleaved writes are detected.
     let text = format!("{number:04}").repeat((number % 40) as usize);
     json!({"writer": writer, "number": number, "text": text})
 }
 
-/// What writers were told about their entries, each by writer and number.
+/// Answers that writers received, by writer and number of the entry.
 #[derive(Default)]
-struct Written {
+struct WriterAnswers {
     acknowledged: Vec<(u64, u64)>,
     refused: Vec<(u64, u64)>,
 }
 
-/// Writes until all writers together are done.
-fn write(run: &Run, writer: usize) -> Written {
-    let mut written = Written::default();
+/// Writes entries until all writers together have enough. Returns the answers.
+fn write_entries(run: &KillTest, writer: usize) -> WriterAnswers {
+    let mut written = WriterAnswers::default();
     let mut next = 0;
     while !run.done.load(Ordering::Relaxed) {
         let mut session = Session::start(run.project.command(&["serve", "--stdio"]));
         *run.slots[writer].lock().unwrap() = Some(Pid::from_child(&session.child));
-        // An error, or the end of the answers, means that it was killed.
-        let _ = append(run, writer as u64, &mut session, &mut next, &mut written);
-        // From here on the process may be gone, and its number another's.
+        // An error or the end of the answers means that the process was killed.
+        let _ = append_entries(run, writer as u64, &mut session, &mut next, &mut written);
+        // From here on the process may be gone, and its id reused.
         *run.slots[writer].lock().unwrap() = None;
     }
     written
 }
 
-fn append(
-    run: &Run,
+fn append_entries(
+    run: &KillTest,
     writer: u64,
     session: &mut Session,
     next: &mut u64,
-    written: &mut Written,
+    written: &mut WriterAnswers,
 ) -> std::io::Result<()> {
     session.handshake()?;
     let mut under_way = 0;
     loop {
         let done = run.done.load(Ordering::Relaxed);
         while under_way < WINDOW && !done {
-            let arguments =
-                json!({"file": "progress_log.jsonl", "entry": entry(writer, *next).to_string()});
+            let arguments = json!({"file": "progress_log.jsonl", "entry": make_entry(writer, *next).to_string()});
             let id = *next + 1;
             *next += 1;
             session.send(&json!({"jsonrpc": "2.0", "id": id, "method": "tools/call",
@@ -135,7 +134,7 @@ fn append(
         let number = frame["id"].as_u64().unwrap() - 1;
         let answer = &frame["result"]["structuredContent"];
         if answer["success"] == false {
-            // Eight writers on one file may keep one waiting for too long; it is told that nothing was written.
+            // Contention on the file may cause a timeout, which means that nothing was written.
             assert_eq!(answer["error"]["code"], "EXECUTION_TIMEOUT", "{frame}");
             written.refused.push((writer, number));
             continue;
@@ -147,10 +146,10 @@ fn append(
     }
 }
 
-/// Kills one process after the other until enough entries are acknowledged; gives how many it killed.
-fn kill_at_random(run: &Run) -> usize {
+/// Kills random processes until enough entries are acknowledged. Returns the number of kills.
+fn kill_at_random(run: &KillTest) -> usize {
     let mut kills = 0;
-    // A fixed seed would not make the run repeatable, as the processes are not; the spread is what counts.
+    // The seed is fixed although the run is not repeatable; only the spread of the kills matters.
     let mut random = 0x9e37_79b9_7f4a_7c15_u64;
     while !run.done.load(Ordering::Relaxed) {
         random ^= random << 13;

@@ -1,4 +1,4 @@
-//! The binary as people and clients meet it: each test runs `vouch` in a folder of its own.
+//! End-to-end tests of the `vouch` binary. Each test runs it in a temporary project; see [`support::Project`].
 
 #![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 

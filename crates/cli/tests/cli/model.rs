@@ -1,4 +1,4 @@
-//! A model behind an OpenAI-compatible endpoint that says what a test wants, and remembers what it was told.
+//! A fake model behind an OpenAI-compatible endpoint: returns scripted answers and records the requests.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -6,14 +6,14 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 
-pub(crate) struct Model {
+pub(crate) struct FakeModel {
     pub(crate) url: String,
     received: Arc<Mutex<Vec<Value>>>,
 }
 
-impl Model {
-    /// Answers one request after the other with these texts; the last one again and again.
-    pub(crate) fn saying(answers: &[Value]) -> Self {
+impl FakeModel {
+    /// Starts a model that answers requests with these texts in order, repeating the last one.
+    pub(crate) fn start(answers: &[Value]) -> Self {
         let answers: Vec<String> = answers
             .iter()
             .map(|answer| match answer {
@@ -28,25 +28,25 @@ impl Model {
         std::thread::spawn(move || {
             for stream in listener.incoming() {
                 let stream = stream.unwrap();
-                let (head, body) = request(&stream);
+                let (head, body) = read_request(&stream);
                 assert!(head.starts_with("POST /v1/chat/completions "), "{head}");
                 let mut kept = kept.lock().unwrap();
                 let text = answers.get(kept.len()).or(answers.last()).unwrap();
                 kept.push(serde_json::from_str(&body).unwrap());
                 drop(kept);
-                answer(stream, text);
+                write_answer(stream, text);
             }
         });
         Self { url, received }
     }
 
-    /// The bodies of all requests so far.
+    /// Returns the bodies of all requests so far.
     pub(crate) fn received(&self) -> Vec<Value> {
         self.received.lock().unwrap().clone()
     }
 }
 
-fn request(mut stream: &TcpStream) -> (String, String) {
+fn read_request(mut stream: &TcpStream) -> (String, String) {
     let mut bytes = Vec::new();
     let mut read = |bytes: &mut Vec<u8>| {
         let mut buffer = [0; 4096];
@@ -71,7 +71,7 @@ fn request(mut stream: &TcpStream) -> (String, String) {
     (head, String::from_utf8(bytes[end + 4..].to_vec()).unwrap())
 }
 
-fn answer(mut stream: TcpStream, text: &str) {
+fn write_answer(mut stream: TcpStream, text: &str) {
     let body =
         json!({"choices": [{"message": {"role": "assistant", "content": text}}]}).to_string();
     let length = body.len();

@@ -1,4 +1,4 @@
-//! A person at a terminal: types, and sees what comes.
+//! A pseudo-terminal that types into a command and reads its output.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -7,7 +7,7 @@ use std::process::{Child, Command};
 use rustix::fs::{Mode, OFlags};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
-use crate::support::wait;
+use crate::support::wait_for_exit;
 
 pub(crate) struct Pty {
     child: Child,
@@ -16,7 +16,7 @@ pub(crate) struct Pty {
 }
 
 impl Pty {
-    /// Starts a command with the terminal as its input, output and error.
+    /// Starts a command with the terminal as its standard input, output and error.
     pub(crate) fn start(mut command: Command) -> Self {
         let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(&master).unwrap();
@@ -30,34 +30,34 @@ impl Pty {
             .stderr(slave)
             .spawn()
             .unwrap();
-        // It holds the other end, too, and would keep us reading for ever.
+        // The command also holds the other end, which would keep reads from ending.
         drop(command);
         Self { child, master: File::from(master), shown: Vec::new() }
     }
 
-    /// Reads until the text was shown; gives all that was shown so far.
-    pub(crate) fn until(&mut self, text: &str) -> String {
+    /// Reads until the text appears. Returns all output since the last input.
+    pub(crate) fn wait_for(&mut self, text: &str) -> String {
         while !self.text().contains(text) {
-            assert!(self.more(), "it ended without `{text}`:\n{}", self.text());
+            assert!(self.read_more(), "it ended without `{text}`:\n{}", self.text());
         }
         self.text()
     }
 
-    /// Types, and forgets what was shown before.
-    pub(crate) fn types(&mut self, text: &str) {
+    /// Types a text and discards the output so far.
+    pub(crate) fn type_text(&mut self, text: &str) {
         self.shown.clear();
         self.master.write_all(text.as_bytes()).unwrap();
     }
 
-    /// Waits for the end; gives the exit code and what was shown since somebody typed last.
-    pub(crate) fn end(mut self) -> (i32, String) {
-        while self.more() {}
-        (wait(&mut self.child).code().unwrap(), self.text())
+    /// Waits for the process to exit. Returns the exit code and the output since the last input.
+    pub(crate) fn wait_for_exit(mut self) -> (i32, String) {
+        while self.read_more() {}
+        (wait_for_exit(&mut self.child).code().unwrap(), self.text())
     }
 
-    fn more(&mut self) -> bool {
+    fn read_more(&mut self) -> bool {
         let mut buffer = [0; 4096];
-        // The other end is closed when the last process that has it ends.
+        // Reading fails once the last process that holds the other end has exited.
         let count = self.master.read(&mut buffer).unwrap_or(0);
         self.shown.extend(&buffer[..count]);
         count > 0

@@ -12,18 +12,18 @@ fn project() -> Project {
 }
 
 #[test]
-fn an_empty_record() {
+fn reports_empty_audit_log() {
     let project = Project::new();
     insta::assert_snapshot!(project.transcript(&[
         &["audit", "verify"],
         &["audit", "tail"],
         &["stats"]
     ]));
-    assert!(!project.root.join(".vouch").exists(), "looking makes no state");
+    assert!(!project.root.join(".vouch").exists(), "reading creates no state");
 }
 
 #[test]
-fn what_happened() {
+fn prints_and_verifies_audit_log() {
     let project = project();
     let text = project.transcript(&[&["audit", "tail"], &["audit", "verify"]]);
     with_filters(|| insta::assert_snapshot!(text));
@@ -34,26 +34,26 @@ fn what_happened() {
 }
 
 #[test]
-fn a_changed_line_is_named() {
+fn verify_names_changed_line() {
     let project = project();
     let log = project.read(".vouch/audit.jsonl");
     project.write(".vouch/audit.jsonl", &log.replace("a.txt", "b.txt"));
-    with_filters(|| insta::assert_snapshot!(project.check(&["audit", "verify"])));
-    let report = project.json(&["audit", "verify", "--json"]);
+    with_filters(|| insta::assert_snapshot!(project.run_text(&["audit", "verify"])));
+    let report = project.run_json(&["audit", "verify", "--json"]);
     assert_eq!((&report["ok"], &report["problems"][0]["line"]), (&false.into(), &2.into()));
 }
 
 #[test]
-fn counts() {
+fn counts_calls_and_failures() {
     let project = project();
-    let stats = project.json(&["stats", "--json"]);
+    let stats = project.run_json(&["stats", "--json"]);
     assert_eq!(stats[0]["tool"], "read_repo_file");
     assert_eq!((&stats[0]["calls"], &stats[0]["failures"]), (&2.into(), &1.into()));
     assert_eq!(stats[0]["byCode"]["ACCESS_DENIED"], 1);
-    let table = project.check(&["stats", "--since", "1h"]);
+    let table = project.run_text(&["stats", "--since", "1h"]);
     assert!(table.contains("read_repo_file  2      1       50.0 %"), "{table}");
     assert_eq!(
-        project.json(&["stats", "--since", "2999-01-01T00:00:00Z", "--json"]),
+        project.run_json(&["stats", "--since", "2999-01-01T00:00:00Z", "--json"]),
         serde_json::json!([])
     );
 }

@@ -2,54 +2,54 @@
 
 use std::os::unix::fs::PermissionsExt;
 
-use crate::support::{Project, files_below, with_filters};
+use crate::support::{Project, list_files, with_filters};
 
 #[test]
-fn init_writes_a_file_once() {
+fn init_does_not_overwrite_file() {
     let project = Project::new();
-    insta::assert_snapshot!(project.check(&["init"]));
+    insta::assert_snapshot!(project.run_text(&["init"]));
     assert_eq!(project.read("vouch.toml"), include_str!("../../../app/src/config/template.toml"));
     project.write("vouch.toml", "packs = []\n");
-    insta::assert_snapshot!(project.check(&["init"]));
+    insta::assert_snapshot!(project.run_text(&["init"]));
     assert_eq!(project.read("vouch.toml"), "packs = []\n");
-    assert!(project.check(&["init", "--force"]).starts_with("exit: 0"));
-    assert_eq!(files_below(&project.root), ["vouch.toml"]);
-    assert!(project.check(&["tools"]).contains("hello"), "the file is valid");
+    assert!(project.run_text(&["init", "--force"]).starts_with("exit: 0"));
+    assert_eq!(list_files(&project.root), ["vouch.toml"]);
+    assert!(project.run_text(&["tools"]).contains("hello"), "the file is valid");
 }
 
 #[test]
-fn the_root_is_where_the_file_is() {
+fn root_is_folder_of_config_file() {
     let project = Project::new().with("vouch.toml", "").with("a/b/x.txt", "deep\n");
     let mut command = project.command(&["call", "read_repo_file", "path=a/b/x.txt"]);
     let output = command.current_dir(project.root.join("a/b")).output().unwrap();
-    assert!(output.status.success(), "{}", project.show(&output));
+    assert!(output.status.success(), "{}", project.format_output(&output));
     assert!(project.root.join(".vouch").exists() && !project.root.join("a/b/.vouch").exists());
 }
 
 #[test]
-fn connect_prints() {
+fn connect_prints_client_config() {
     let project = Project::new();
     for client in ["claude-code", "cursor", "vscode", "codex", "claude-desktop"] {
-        let text = project.check(&["connect", client]);
+        let text = project.run_text(&["connect", client]);
         insta::assert_snapshot!(format!("connect_{client}"), text);
     }
     let texts = ["claude-code", "cursor", "vscode", "codex"]
-        .map(|client| project.check(&["connect", client, "--http"]));
+        .map(|client| project.run_text(&["connect", client, "--http"]));
     with_filters(|| insta::assert_snapshot!("connect_http", texts.join("\n")));
-    insta::assert_snapshot!(project.check(&["connect", "claude-desktop", "--http"]));
-    assert_eq!(files_below(&project.root), [""; 0], "nothing is written");
+    insta::assert_snapshot!(project.run_text(&["connect", "claude-desktop", "--http"]));
+    assert_eq!(list_files(&project.root), [""; 0], "nothing is written");
 }
 
 #[test]
-fn connect_names_the_token() {
+fn connect_http_names_token() {
     let project = Project::new().with("vouch.toml", "[server]\ntoken_file = \".vouch/door\"\n");
     let texts = ["claude-code", "cursor", "vscode", "codex"]
-        .map(|client| project.check(&["connect", client, "--http"]));
+        .map(|client| project.run_text(&["connect", client, "--http"]));
     with_filters(|| insta::assert_snapshot!(texts.join("\n")));
 }
 
 #[test]
-fn connect_merges() {
+fn connect_merges_into_existing_files() {
     let project = Project::new()
         .with(".mcp.json", "{\n    \"mcpServers\": {\n        \"db\": {\"command\": \"db\"}\n    },\n    \"x\": 1\n}\n")
         .with(".vscode/mcp.json", "{\"inputs\": []}");
@@ -58,11 +58,11 @@ fn connect_merges() {
     std::fs::write(&codex, "# mine\nmodel = \"x\"\n").unwrap();
     std::fs::set_permissions(&codex, PermissionsExt::from_mode(0o600)).unwrap();
 
-    let mut said = String::new();
+    let mut printed = String::new();
     for client in ["claude-code", "cursor", "vscode", "codex", "claude-desktop"] {
-        said += &project.check(&["connect", client, "--write"]);
+        printed += &project.run_text(&["connect", client, "--write"]);
     }
-    insta::assert_snapshot!("connect_merge_says", said);
+    insta::assert_snapshot!("connect_merge_output", printed);
     let home = |path: &str| std::fs::read_to_string(project.home.join(path)).unwrap();
     let files = [
         project.read(".mcp.json"),
@@ -71,25 +71,25 @@ fn connect_merges() {
         home(".codex/config.toml"),
         home(".config/Claude/claude_desktop_config.json"),
     ];
-    insta::assert_snapshot!("connect_merged", project.stable(&files.join("\n=====\n")));
+    insta::assert_snapshot!("connect_merged", project.redact_paths(&files.join("\n=====\n")));
     assert_eq!(codex.metadata().unwrap().permissions().mode() & 0o777, 0o600);
 
     for client in ["claude-code", "cursor", "vscode", "codex", "claude-desktop"] {
         assert!(
-            project.check(&["connect", client, "--write"]).contains("has it already"),
+            project.run_text(&["connect", client, "--write"]).contains("is up to date"),
             "{client}"
         );
     }
     assert_eq!(files[0], project.read(".mcp.json"));
-    assert!(project.check(&["connect", "claude-code", "--write", "--http"]).contains("changed"));
+    assert!(project.run_text(&["connect", "claude-code", "--write", "--http"]).contains("changed"));
     assert!(project.read(".mcp.json").contains(r#""url": "http://127.0.0.1:8377/mcp""#));
-    assert_eq!(files_below(&project.root), [".cursor/mcp.json", ".mcp.json", ".vscode/mcp.json"]);
+    assert_eq!(list_files(&project.root), [".cursor/mcp.json", ".mcp.json", ".vscode/mcp.json"]);
 }
 
 #[test]
-fn connect_destroys_nothing() {
+fn connect_keeps_file_with_comments() {
     let project = Project::new().with(".vscode/mcp.json", "{\n  // mine\n  \"servers\": {}\n}\n");
-    insta::assert_snapshot!(project.check(&["connect", "vscode", "--write"]));
+    insta::assert_snapshot!(project.run_text(&["connect", "vscode", "--write"]));
     assert_eq!(project.read(".vscode/mcp.json"), "{\n  // mine\n  \"servers\": {}\n}\n");
 }
 
@@ -100,16 +100,16 @@ fn with_free_port(config: &str) -> String {
 }
 
 #[test]
-fn doctor_on_a_healthy_project() {
+fn doctor_passes_on_healthy_project() {
     let project = Project::new().with("vouch.toml", &with_free_port(""));
-    with_filters(|| insta::assert_snapshot!(project.check(&["doctor"])));
-    assert_eq!(files_below(&project.root), ["vouch.toml"], "nothing is changed");
-    assert!(project.check(&["call", "hello"]).starts_with("exit: 0"));
-    with_filters(|| insta::assert_snapshot!(project.check(&["doctor"])));
+    with_filters(|| insta::assert_snapshot!(project.run_text(&["doctor"])));
+    assert_eq!(list_files(&project.root), ["vouch.toml"], "nothing is changed");
+    assert!(project.run_text(&["call", "hello"]).starts_with("exit: 0"));
+    with_filters(|| insta::assert_snapshot!(project.run_text(&["doctor"])));
 }
 
 #[test]
-fn doctor_finds_what_is_wrong() {
+fn doctor_reports_problems() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port();
     let project = Project::new().with(".vouch/door", "0123456789abcdef").with("notes", "a file");
@@ -119,7 +119,7 @@ fn doctor_finds_what_is_wrong() {
     project.write("vouch.toml", &config);
     std::fs::set_permissions(project.root.join(".vouch/door"), PermissionsExt::from_mode(0o644))
         .unwrap();
-    assert!(project.check(&["call", "hello"]).starts_with("exit: 0"));
+    assert!(project.run_text(&["call", "hello"]).starts_with("exit: 0"));
     let log = project.read(".vouch/audit.jsonl");
     project.write(".vouch/audit.jsonl", &log.replace("hello", "jello"));
     std::fs::set_permissions(project.root.join(".vouch"), PermissionsExt::from_mode(0o755))
@@ -127,23 +127,23 @@ fn doctor_finds_what_is_wrong() {
     let mut command = project.command(&["doctor"]);
     let output = command.env("VOUCH_PROT", "1").output().unwrap();
     drop(taken);
-    with_filters(|| insta::assert_snapshot!(project.show(&output)));
+    with_filters(|| insta::assert_snapshot!(project.format_output(&output)));
 
     project.write("vouch.toml", "[server]\nhost = \"0.0.0.0\"\nport = 0\n");
-    let checks = project.json(&["doctor", "--json"]);
+    let checks = project.run_json(&["doctor", "--json"]);
     assert_eq!(checks["ok"], false);
     let token = checks["checks"].as_array().unwrap().iter().find(|check| check["check"] == "token");
     assert_eq!(token.unwrap()["verdict"], "fail");
 
     project.write("vouch.toml", "[server]\nprt = 1\n");
-    insta::assert_snapshot!(project.check(&["doctor"]));
+    insta::assert_snapshot!(project.run_text(&["doctor"]));
 }
 
 #[test]
-fn doctor_knows_a_running_vouch() {
+fn doctor_recognizes_running_server() {
     let project = Project::new();
-    let server = project.serve(&[]);
+    let server = project.start_server(&[]);
     project.write("vouch.toml", &format!("[server]\nport = {}\n", server.address.port()));
-    let text = project.check(&["doctor"]);
+    let text = project.run_text(&["doctor"]);
     assert!(text.contains(&format!("is serving on {}", server.address)), "{text}");
 }

@@ -6,7 +6,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::support::{Project, send_signal, wait};
+use crate::support::{Project, send_signal, wait_for_exit};
 
 /// A client that speaks JSON-RPC in raw lines.
 pub(crate) struct Session {
@@ -28,7 +28,7 @@ impl Session {
         input.write_all(format!("{message}\n").as_bytes())
     }
 
-    /// The next frame; None at the end, or where the end tore a frame.
+    /// Returns the next frame; `None` at the end of the output or after an incomplete frame.
     pub(crate) fn receive(&mut self) -> Option<Value> {
         let mut line = String::new();
         self.output.read_line(&mut line).unwrap();
@@ -49,8 +49,8 @@ impl Session {
         self.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}))
     }
 
-    /// Asks and waits for the answer; what is told meanwhile is left out.
-    pub(crate) fn ask(&mut self, id: u64, method: &str, params: Value) -> Value {
+    /// Sends a request and returns its result, skipping notifications.
+    pub(crate) fn request(&mut self, id: u64, method: &str, params: Value) -> Value {
         self.send(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}))
             .unwrap();
         loop {
@@ -62,12 +62,12 @@ impl Session {
     }
 
     pub(crate) fn call(&mut self, id: u64, tool: &str, arguments: Value) -> Value {
-        self.ask(id, "tools/call", json!({"name": tool, "arguments": arguments}))
+        self.request(id, "tools/call", json!({"name": tool, "arguments": arguments}))
     }
 
-    /// The names of the tools that are offered now.
-    pub(crate) fn tools(&mut self, id: u64) -> Vec<String> {
-        let listed = self.ask(id, "tools/list", json!({}));
+    /// Returns the names of the listed tools.
+    pub(crate) fn list_tools(&mut self, id: u64) -> Vec<String> {
+        let listed = self.request(id, "tools/list", json!({}));
         let names = listed["tools"].as_array().unwrap().iter();
         names.map(|tool| tool["name"].as_str().unwrap().to_owned()).collect()
     }
@@ -84,12 +84,12 @@ impl Drop for Session {
     }
 }
 
-fn call(id: u64, tool: &str, arguments: Value) -> Value {
+fn call_request(id: u64, tool: &str, arguments: Value) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": tool, "arguments": arguments}})
 }
 
 #[test]
-fn nothing_but_frames() {
+fn stdout_carries_only_frames() {
     let project = Project::new().with("a.txt", "a\n");
     let log = std::fs::File::create(project.root.join("log")).unwrap();
     let mut command = project.command(&["-vvv", "serve", "--stdio"]);
@@ -98,23 +98,23 @@ fn nothing_but_frames() {
         command
     });
     session.handshake().unwrap();
-    session.send(&call(1, "read_repo_file", json!({"path": "a.txt"}))).unwrap();
+    session.send(&call_request(1, "read_repo_file", json!({"path": "a.txt"}))).unwrap();
     assert_eq!(session.receive().unwrap()["result"]["structuredContent"]["content"], "a\n");
-    session.send(&call(2, "read_repo_file", json!({"path": "../a"}))).unwrap();
+    session.send(&call_request(2, "read_repo_file", json!({"path": "../a"}))).unwrap();
     assert_eq!(session.receive().unwrap()["result"]["isError"], true);
     session.close_input();
     assert_eq!(session.receive(), None);
-    assert_eq!(wait(&mut session.child).code(), Some(0));
+    assert_eq!(wait_for_exit(&mut session.child).code(), Some(0));
     assert!(project.read("log").contains("TRACE"), "the log went to standard error");
 }
 
 #[test]
-fn the_end_of_input_still_gets_its_answers() {
+fn answers_all_requests_after_end_of_input() {
     let project = Project::new().with("a.txt", "a\n");
     let mut session = Session::start(project.command(&["serve", "--stdio"]));
     session.handshake().unwrap();
     for id in 1..=20 {
-        session.send(&call(id, "read_repo_file", json!({"path": "a.txt"}))).unwrap();
+        session.send(&call_request(id, "read_repo_file", json!({"path": "a.txt"}))).unwrap();
     }
     session.close_input();
     let mut ids: Vec<_> = std::iter::from_fn(|| session.receive())
@@ -122,24 +122,24 @@ fn the_end_of_input_still_gets_its_answers() {
         .collect();
     ids.sort_unstable();
     assert_eq!(ids, (1..=20).collect::<Vec<_>>());
-    assert_eq!(wait(&mut session.child).code(), Some(0));
+    assert_eq!(wait_for_exit(&mut session.child).code(), Some(0));
 }
 
-/// Files are no pipes, so these go another way through the runtime.
+/// The runtime reads files differently from pipes.
 #[test]
-fn requests_from_a_file() {
+fn reads_requests_from_file() {
     let hello = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
         "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"},
     }});
-    // The last line has no end.
-    let requests = format!("{{\n{hello}\n[]\n{}", call(1, "hello", json!({"name": "Ada"})));
+    // The last line has no line break.
+    let requests = format!("{{\n{hello}\n[]\n{}", call_request(1, "hello", json!({"name": "Ada"})));
     let project = Project::new().with("requests", &requests);
     let replies = |input: &str| {
         let mut command = project.command(&["serve", "--stdio"]);
         let input = std::fs::File::open(project.root.join(input)).unwrap();
         let output = std::fs::File::create(project.root.join("replies")).unwrap();
         let mut child = command.stdin(input).stdout(output).spawn().unwrap();
-        assert_eq!(wait(&mut child).code(), Some(0));
+        assert_eq!(wait_for_exit(&mut child).code(), Some(0));
         let text = project.read("replies");
         text.lines().map(|line| serde_json::from_str(line).unwrap()).collect::<Vec<Value>>()
     };
@@ -154,14 +154,14 @@ fn requests_from_a_file() {
 }
 
 #[test]
-fn sigterm_ends_it_well() {
+fn sigterm_exits_cleanly() {
     let project = Project::new();
     let mut session = Session::start(project.command(&["serve", "--stdio"]));
     session.handshake().unwrap();
-    session.send(&call(1, "hello", json!({}))).unwrap();
+    session.send(&call_request(1, "hello", json!({}))).unwrap();
     assert!(session.receive().is_some());
     send_signal(&session.child, Signal::TERM);
-    assert_eq!(wait(&mut session.child).code(), Some(0));
-    assert!(project.check(&["audit", "verify"]).starts_with("exit: 0"));
-    assert_eq!(project.json(&["stats", "--json"])[0]["calls"], 1, "the record is whole");
+    assert_eq!(wait_for_exit(&mut session.child).code(), Some(0));
+    assert!(project.run_text(&["audit", "verify"]).starts_with("exit: 0"));
+    assert_eq!(project.run_json(&["stats", "--json"])[0]["calls"], 1, "the audit log is complete");
 }

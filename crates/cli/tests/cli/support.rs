@@ -1,4 +1,4 @@
-//! A project in a temporary folder, the commands run in it, and what they print as a stable text.
+//! Test support: a project in a temporary folder, commands run in it, and their output in a stable form.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -11,9 +11,10 @@ use tempfile::TempDir;
 
 pub(crate) const VOUCH: &str = env!("CARGO_BIN_EXE_vouch");
 
-/// Far more than anything here takes; a test that waits so long has failed.
+/// Timeout of all waits, far longer than any step takes.
 pub(crate) const LIMIT: Duration = Duration::from_secs(60);
 
+/// A temporary project folder and home folder.
 pub(crate) struct Project {
     folder: TempDir,
     pub(crate) root: PathBuf,
@@ -30,6 +31,7 @@ impl Project {
         Self { folder, root, home }
     }
 
+    /// Writes a file and returns the project.
     pub(crate) fn with(self, path: &str, text: &str) -> Self {
         self.write(path, text);
         self
@@ -45,7 +47,7 @@ impl Project {
         std::fs::read_to_string(self.root.join(path)).unwrap()
     }
 
-    /// `vouch` in this project, with an environment that no machine changes.
+    /// Returns a `vouch` command in this project with a fixed environment.
     pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(VOUCH);
         command
@@ -63,42 +65,43 @@ impl Project {
         self.command(args).output().unwrap()
     }
 
-    /// Runs a command and gives all that it prints.
-    pub(crate) fn check(&self, args: &[&str]) -> String {
-        self.show(&self.run(args))
+    /// Runs a command and returns its exit code and output as text.
+    pub(crate) fn run_text(&self, args: &[&str]) -> String {
+        self.format_output(&self.run(args))
     }
 
-    /// Several commands, one after the other, each with what it prints.
+    /// Runs several commands and returns each with its output.
     pub(crate) fn transcript(&self, commands: &[&[&str]]) -> String {
-        let show = |args: &&[&str]| format!("$ vouch {}\n{}", args.join(" "), self.check(args));
+        let show = |args: &&[&str]| format!("$ vouch {}\n{}", args.join(" "), self.run_text(args));
         commands.iter().map(show).collect::<Vec<_>>().join("\n")
     }
 
-    pub(crate) fn json(&self, args: &[&str]) -> Value {
+    pub(crate) fn run_json(&self, args: &[&str]) -> Value {
         let output = self.run(args);
-        serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", self.show(&output)))
+        serde_json::from_slice(&output.stdout)
+            .unwrap_or_else(|_| panic!("{}", self.format_output(&output)))
     }
 
-    pub(crate) fn show(&self, output: &Output) -> String {
+    pub(crate) fn format_output(&self, output: &Output) -> String {
         let text = format!(
             "exit: {}\n--- out\n{}--- err\n{}",
             output.status.code().map_or("signal".into(), |code| code.to_string()),
             String::from_utf8_lossy(&output.stdout),
             String::from_utf8_lossy(&output.stderr),
         );
-        self.stable(&text)
+        self.redact_paths(&text)
     }
 
-    /// The text with the folders of this run replaced.
-    pub(crate) fn stable(&self, text: &str) -> String {
+    /// Replaces the temporary paths in a text.
+    pub(crate) fn redact_paths(&self, text: &str) -> String {
         text.replace(&self.root.display().to_string(), "[ROOT]")
             .replace(&self.home.display().to_string(), "[HOME]")
             .replace(&self.folder.path().display().to_string(), "[TMP]")
             .replace(VOUCH, "[VOUCH]")
     }
 
-    /// A project whose only upstream, `adv`, is the adversary of the test kit with these switches. It may write the
-    /// folder `adv`, where its state is.
+    /// Adds a `vouch.toml` whose only upstream, `adv`, is the test kit's adversary with these arguments. The adversary may
+    /// write the folder `adv`, which holds its state.
     pub(crate) fn with_adversary(self, args: &[&str], more: &str) -> Self {
         let command = adversary();
         std::fs::create_dir(self.root.join("adv")).unwrap();
@@ -111,14 +114,14 @@ impl Project {
         )
     }
 
-    pub(crate) fn serve(&self, args: &[&str]) -> Server {
+    pub(crate) fn start_server(&self, args: &[&str]) -> Server {
         let mut all = vec!["serve", "--port", "0"];
         all.extend(args);
         Server::start(self.command(&all))
     }
 }
 
-/// The scripted server of the test kit, which is built with the workspace.
+/// Returns the path of the test kit's adversary, which is built with the workspace.
 pub(crate) fn adversary() -> String {
     let path = match std::env::var_os("ADVERSARY_BIN") {
         Some(path) => PathBuf::from(path),
@@ -132,7 +135,7 @@ pub(crate) fn adversary() -> String {
     path.display().to_string()
 }
 
-/// Times, ports, ids and digests differ from run to run.
+/// Runs `check` with filters that redact times, ports, digests and sizes in snapshots.
 pub(crate) fn with_filters(check: impl FnOnce()) {
     let filters = [
         (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", "[TIME]"),
@@ -159,7 +162,7 @@ impl Server {
         let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
         let mut stderr = BufReader::new(child.stderr.take().unwrap());
         let mut banner = String::new();
-        while !banner.contains("Ctrl-C stops it.") {
+        while !banner.contains("Press Ctrl-C to stop.") {
             assert_ne!(stderr.read_line(&mut banner).unwrap(), 0, "it ended early:\n{banner}");
         }
         let url = banner.split("http://").nth(1).unwrap();
@@ -175,15 +178,15 @@ impl Server {
         send_signal(&self.child, signal);
     }
 
-    /// Waits for the end; gives the status and what was said since the banner.
+    /// Waits for the server to exit. Returns the status and the rest of standard error after the banner.
     pub(crate) fn wait(mut self) -> (ExitStatus, String) {
-        let status = wait(&mut self.child);
+        let status = wait_for_exit(&mut self.child);
         let mut rest = String::new();
         self.stderr.read_to_string(&mut rest).unwrap();
         (status, rest)
     }
 
-    /// Calls a tool over REST; gives status and body.
+    /// Calls a tool over REST. Returns the HTTP status and the body.
     pub(crate) fn call(&self, tool: &str, arguments: &Value) -> (u16, Value) {
         let body = arguments.to_string();
         let mut stream = TcpStream::connect(self.address).unwrap();
@@ -194,7 +197,7 @@ impl Server {
              Content-Length: {length}\r\nConnection: close\r\n\r\n{body}"
         )
         .unwrap();
-        answer(stream)
+        read_response(stream)
     }
 }
 
@@ -205,8 +208,8 @@ impl Drop for Server {
     }
 }
 
-/// Status and JSON body of an HTTP answer that ends with the connection.
-pub(crate) fn answer(mut stream: TcpStream) -> (u16, Value) {
+/// Reads an HTTP response that ends with the connection. Returns its status and JSON body.
+pub(crate) fn read_response(mut stream: TcpStream) -> (u16, Value) {
     stream.set_read_timeout(Some(LIMIT)).unwrap();
     let mut text = String::new();
     stream.read_to_string(&mut text).unwrap();
@@ -220,27 +223,28 @@ pub(crate) fn send_signal(child: &Child, signal: rustix::process::Signal) {
     rustix::process::kill_process(pid, signal).unwrap();
 }
 
-pub(crate) fn wait(child: &mut Child) -> ExitStatus {
+pub(crate) fn wait_for_exit(child: &mut Child) -> ExitStatus {
     let start = Instant::now();
     loop {
         if let Some(status) = child.try_wait().unwrap() {
             return status;
         }
-        assert!(start.elapsed() < LIMIT, "the process does not end");
+        assert!(start.elapsed() < LIMIT, "the process does not exit");
         std::thread::sleep(Duration::from_millis(5));
     }
 }
 
-/// Waits until a condition holds.
-pub(crate) fn until(what: &str, mut holds: impl FnMut() -> bool) {
+/// Waits until a condition holds. Panics after [`LIMIT`].
+pub(crate) fn wait_until(condition: &str, mut holds: impl FnMut() -> bool) {
     let start = Instant::now();
     while !holds() {
-        assert!(start.elapsed() < LIMIT, "never happened: {what}");
+        assert!(start.elapsed() < LIMIT, "timed out waiting until {condition}");
         std::thread::sleep(Duration::from_millis(5));
     }
 }
 
-pub(crate) fn files_below(folder: &Path) -> Vec<String> {
+/// Returns the files below a folder, as sorted relative paths.
+pub(crate) fn list_files(folder: &Path) -> Vec<String> {
     let mut found = Vec::new();
     let mut open = vec![folder.to_owned()];
     while let Some(folder) = open.pop() {

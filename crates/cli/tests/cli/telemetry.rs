@@ -1,4 +1,4 @@
-//! A span for each call reaches a collector, in the trace that the caller is in.
+//! Telemetry: a span of each call reaches a collector, as part of the caller's trace.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -6,14 +6,14 @@ use std::sync::mpsc;
 
 use rustix::process::Signal;
 
-use crate::support::{LIMIT, Project, Server, answer};
+use crate::support::{LIMIT, Project, Server, read_response};
 
 const TRACE: [u8; 16] = [
     0x4b, 0xf9, 0x2f, 0x35, 0x77, 0xb3, 0x4d, 0xa6, 0xa3, 0xce, 0x92, 0x9d, 0x0e, 0x0e, 0x47, 0x36,
 ];
 
-/// Takes OTLP requests: passes on the request line and the body of each.
-fn collector() -> (String, mpsc::Receiver<(String, Vec<u8>)>) {
+/// Starts a collector that accepts OTLP requests. Returns its URL and a channel of request lines and bytes.
+fn start_collector() -> (String, mpsc::Receiver<(String, Vec<u8>)>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     let (sender, receiver) = mpsc::channel();
@@ -51,8 +51,8 @@ fn collector() -> (String, mpsc::Receiver<(String, Vec<u8>)>) {
 }
 
 #[test]
-fn the_span_is_in_the_callers_trace() {
-    let (url, received) = collector();
+fn span_joins_caller_trace() {
+    let (url, received) = start_collector();
     let project = Project::new();
     let mut command = project.command(&["serve", "--port", "0"]);
     command.env("OTEL_EXPORTER_OTLP_ENDPOINT", &url);
@@ -64,9 +64,9 @@ fn the_span_is_in_the_callers_trace() {
               traceparent: 00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01\r\n\r\n",
         )
         .unwrap();
-    assert_eq!(answer(stream).0, 200);
+    assert_eq!(read_response(stream).0, 200);
     server.signal(Signal::TERM);
-    assert_eq!(server.wait().0.code(), Some(0), "the spans are sent before the end");
+    assert_eq!(server.wait().0.code(), Some(0), "spans are sent before exit");
     let (line, body) = received.recv_timeout(LIMIT).unwrap();
     assert_eq!(line, "POST /v1/traces HTTP/1.1");
     let holds = |piece: &[u8]| body.windows(piece.len()).any(|window| window == piece);
@@ -78,10 +78,10 @@ fn the_span_is_in_the_callers_trace() {
 }
 
 #[test]
-fn a_collector_that_is_not_there_stops_nothing() {
+fn unreachable_collector_does_not_block() {
     let project =
         Project::new().with("vouch.toml", "[telemetry]\notlp_endpoint = \"http://127.0.0.1:9\"\n");
-    let server = project.serve(&[]);
+    let server = project.start_server(&[]);
     assert_eq!(server.call("hello", &serde_json::json!({})).0, 200);
     server.signal(Signal::TERM);
     assert_eq!(server.wait().0.code(), Some(0));

@@ -1,11 +1,11 @@
-//! `vouch trace`: how asks went.
+//! `vouch trace`: lists and shows traces of `vouch ask`.
 
 use std::os::unix::fs::PermissionsExt;
 
 use crate::support::{Project, with_filters};
 
 #[test]
-fn how_asks_went() {
+fn lists_and_shows_traces() {
     let project = Project::new()
         .with("README.md", "# A project\n")
         .with("vouch.toml", "[ask]\nforbid = [\"(?i)password\"]\n");
@@ -17,7 +17,7 @@ fn how_asks_went() {
     for query in ["read_repo_file path=README.md", "find the password hunter2", "read the file"] {
         project.run(&["ask", query, "--planner", "embedded"]);
     }
-    let listed = project.json(&["trace", "list", "--json"]);
+    let listed = project.run_json(&["trace", "list", "--json"]);
     let ids: Vec<_> =
         listed.as_array().unwrap().iter().map(|ask| ask["ask"].as_str().unwrap()).collect();
     let stable = |text: String| {
@@ -29,21 +29,25 @@ fn how_asks_went() {
         (&"vouch/read_repo_file".into(), &4.into())
     );
     with_filters(|| {
-        insta::assert_snapshot!("list", squeezed(&stable(project.check(&["trace", "list"]))));
-        let shown = [ids[0], &ids[1][..9], "last"].map(|id| project.check(&["trace", "show", id]));
-        insta::assert_snapshot!("show", squeezed(&stable(shown.join("\n"))));
+        insta::assert_snapshot!(
+            "list",
+            collapse_columns(&stable(project.run_text(&["trace", "list"])))
+        );
+        let shown =
+            [ids[0], &ids[1][..9], "last"].map(|id| project.run_text(&["trace", "show", id]));
+        insta::assert_snapshot!("show", collapse_columns(&stable(shown.join("\n"))));
     });
-    let shown = project.json(&["trace", "show", "last", "--json"]);
+    let shown = project.run_json(&["trace", "show", "last", "--json"]);
     assert_eq!((&shown["ask"], &shown["lines"][0]["gate"]), (&ids[2].into(), &0.into()));
-    assert!(project.check(&["trace", "show", "nothing"]).starts_with("exit: 1"));
+    assert!(project.run_text(&["trace", "show", "nothing"]).starts_with("exit: 1"));
     let file = project.root.join(".vouch/traces.jsonl");
     let text = std::fs::read_to_string(&file).unwrap();
     assert!(!text.contains("hunter2") && !text.contains("# A project"), "{text}");
     assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o600);
 }
 
-/// Columns are as wide as times that differ.
-fn squeezed(text: &str) -> String {
+/// Collapses column padding, which depends on the width of times.
+fn collapse_columns(text: &str) -> String {
     let line = |line: &str| {
         let words: Vec<_> =
             line.split("  ").map(str::trim).filter(|word| !word.is_empty()).collect();
@@ -53,7 +57,7 @@ fn squeezed(text: &str) -> String {
 }
 
 #[test]
-fn a_file_that_somebody_wrote() {
+fn escapes_control_characters_of_trace_file() {
     let project = Project::new();
     let line = r#"{"ask":"evil\u001b[31m","time":"\u202et","gate":0,"name":"n","verdict":"stop","detail":"d\u001b[2J","elapsedUs":1}"#;
     project.write(".vouch/traces.jsonl", &format!("{{torn\n{line}\n"));

@@ -1,8 +1,8 @@
-//! `vouch upstream add`, `list` and `remove`: the file as a person keeps it.
+//! `vouch upstream add`, `list` and `remove`: edits of vouch.toml that preserve the rest of the file.
 
 use std::os::unix::fs::PermissionsExt;
 
-use crate::support::{Project, files_below};
+use crate::support::{Project, list_files};
 
 const FILE: &str = "# mine
 packs = [\"repo\"]   # kept
@@ -33,10 +33,10 @@ port = 1
 ";
 
 #[test]
-fn added_one_after_the_other() {
+fn adds_upstreams_one_by_one() {
     let project = Project::new();
     std::fs::create_dir(project.root.join("out")).unwrap();
-    let said = project.transcript(&[
+    let printed = project.transcript(&[
         &["upstream", "list"],
         &["upstream", "add", "files", "--", "npx", "-y", "pkg", "."],
         &[
@@ -79,16 +79,16 @@ fn added_one_after_the_other() {
         &["upstream", "list"],
         &["upstream", "list", "--json"],
     ]);
-    insta::assert_snapshot!(format!("{said}\n=====\n{}", project.read("vouch.toml")));
-    assert_eq!(files_below(&project.root), ["vouch.toml"]);
+    insta::assert_snapshot!(format!("{printed}\n=====\n{}", project.read("vouch.toml")));
+    assert_eq!(list_files(&project.root), ["vouch.toml"]);
 }
 
 #[test]
-fn what_cannot_be_added() {
+fn rejects_invalid_upstreams() {
     let project =
         Project::new().with("vouch.toml", "[[upstream]]\nname = \"a\"\ncommand = \"x\"\n");
     let secret = format!("KEY=ghp_{}", "a1B2".repeat(9));
-    let said = project.transcript(&[
+    let printed = project.transcript(&[
         &["upstream", "add", "a", "--", "y"],
         &["upstream", "add", "A_b", "--", "y"],
         &["upstream", "add", "b"],
@@ -106,20 +106,20 @@ fn what_cannot_be_added() {
         &["upstream", "add", "b", "--read", ".vouch", "--", "y"],
         &["check", "--write", ".", "--", "y"],
     ]);
-    insta::assert_snapshot!(said);
-    let said = project.check(&["upstream", "add", "b", "--env", &secret, "--", "y"]);
-    assert!(said.starts_with("exit: 2") && said.contains("'${KEY}'"), "{said}");
-    assert!(!said.contains(&secret), "{said}");
+    insta::assert_snapshot!(printed);
+    let printed = project.run_text(&["upstream", "add", "b", "--env", &secret, "--", "y"]);
+    assert!(printed.starts_with("exit: 2") && printed.contains("'${KEY}'"), "{printed}");
+    assert!(!printed.contains(&secret), "{printed}");
     assert_eq!(project.read("vouch.toml"), "[[upstream]]\nname = \"a\"\ncommand = \"x\"\n");
 }
 
-/// Everything else in the file is as it was, to the byte.
+/// The rest of the file stays identical, byte for byte.
 #[test]
-fn the_file_is_kept() {
+fn add_and_remove_preserve_file() {
     let project = Project::new().with("vouch.toml", FILE);
     let permissions = PermissionsExt::from_mode(0o600);
     std::fs::set_permissions(project.root.join("vouch.toml"), permissions).unwrap();
-    assert!(project.check(&["upstream", "add", "third", "--", "./x"]).starts_with("exit: 0"));
+    assert!(project.run_text(&["upstream", "add", "third", "--", "./x"]).starts_with("exit: 0"));
     let added = project.read("vouch.toml");
     assert!(added.starts_with(FILE), "{added}");
     let mode = project.root.join("vouch.toml").metadata().unwrap().permissions().mode();
@@ -129,43 +129,43 @@ fn the_file_is_kept() {
         project.transcript(&[&["upstream", "list"], &["upstream", "list", "--json"]])
     );
 
-    assert!(project.check(&["upstream", "remove", "third", "--yes"]).starts_with("exit: 0"));
+    assert!(project.run_text(&["upstream", "remove", "third", "--yes"]).starts_with("exit: 0"));
     assert_eq!(project.read("vouch.toml").trim_end(), FILE.trim_end());
     insta::assert_snapshot!(
-        "removal_says",
-        project.check(&["upstream", "remove", "files", "--yes"])
+        "removal_output",
+        project.run_text(&["upstream", "remove", "files", "--yes"])
     );
     insta::assert_snapshot!("without_the_first", project.read("vouch.toml"));
-    assert!(project.check(&["upstream", "remove", "other", "-y"]).starts_with("exit: 0"));
+    assert!(project.run_text(&["upstream", "remove", "other", "-y"]).starts_with("exit: 0"));
     insta::assert_snapshot!("without_both", project.read("vouch.toml"));
 }
 
 #[test]
-fn the_commented_file_can_be_added_to() {
+fn adds_to_generated_template() {
     let project = Project::new();
-    assert!(project.check(&["init"]).starts_with("exit: 0"));
+    assert!(project.run_text(&["init"]).starts_with("exit: 0"));
     let template = project.read("vouch.toml");
-    assert!(project.check(&["upstream", "add", "a", "--", "./x"]).starts_with("exit: 0"));
+    assert!(project.run_text(&["upstream", "add", "a", "--", "./x"]).starts_with("exit: 0"));
     assert!(project.read("vouch.toml").starts_with(&template));
-    assert!(project.check(&["upstream", "remove", "a", "--yes"]).starts_with("exit: 0"));
+    assert!(project.run_text(&["upstream", "remove", "a", "--yes"]).starts_with("exit: 0"));
     assert_eq!(project.read("vouch.toml").trim_end(), template.trim_end());
 }
 
 #[test]
-fn lists_on_one_line() {
+fn edits_inline_upstream_array() {
     let text = "upstream = [{ name = \"a\", command = \"x\" }] # short\n[server]\nport = 2\n";
     let project = Project::new().with("vouch.toml", text);
-    assert!(project.check(&["upstream", "add", "b", "--", "./y"]).starts_with("exit: 0"));
+    assert!(project.run_text(&["upstream", "add", "b", "--", "./y"]).starts_with("exit: 0"));
     assert_eq!(
         project.read("vouch.toml"),
         text.replace("}]", "}, { name = \"b\", command = \"./y\" }]")
     );
-    assert!(project.check(&["upstream", "remove", "b", "--yes"]).starts_with("exit: 0"));
+    assert!(project.run_text(&["upstream", "remove", "b", "--yes"]).starts_with("exit: 0"));
     assert_eq!(project.read("vouch.toml"), text);
 }
 
 #[test]
-fn removal_is_asked_for() {
+fn remove_requires_confirmation() {
     let project = Project::new().with("vouch.toml", FILE);
     insta::assert_snapshot!(project.transcript(&[
         &["upstream", "remove", "files"],
@@ -175,7 +175,7 @@ fn removal_is_asked_for() {
 }
 
 #[test]
-fn a_file_that_does_not_load_is_not_touched() {
+fn invalid_file_is_not_changed() {
     let project = Project::new().with("vouch.toml", "[[upstream]]\nname = \"a\"\n");
     insta::assert_snapshot!(
         project.transcript(&[&["upstream", "add", "b", "--", "./x"], &["upstream", "list"],])
@@ -184,26 +184,28 @@ fn a_file_that_does_not_load_is_not_touched() {
 }
 
 #[test]
-fn a_rule_that_is_none_is_an_error_of_the_file() {
+fn reports_invalid_rules() {
     let rule = |when: &str| format!("[[rule]]\nname = \"r\"\neffect = \"deny\"\nwhen = '{when}'\n");
-    let said = ["arguments.path ==", "argument.path == 1", "caller.name == \"x\"", "\"text\""]
-        .map(|when| Project::new().with("vouch.toml", &rule(when)).check(&["tools"]));
-    insta::assert_snapshot!(said.join("\n"));
+    let printed = ["arguments.path ==", "argument.path == 1", "caller.name == \"x\"", "\"text\""]
+        .map(|when| Project::new().with("vouch.toml", &rule(when)).run_text(&["tools"]));
+    insta::assert_snapshot!(printed.join("\n"));
 }
 
 #[test]
-fn doctor_looks_at_secrets() {
+fn doctor_checks_secrets() {
     let project = Project::new().with("key", "s3cret\n").with(
         "vouch.toml",
         "[[upstream]]\nname = \"a\"\ncommand = \"x\"\nenv = { A = \"${NOT_SET}\" }\n[[upstream]]\nname = \"b\"\ncommand = \"x\"\nenv = { A = \"${file:key}\" }\n",
     );
     std::fs::set_permissions(project.root.join("key"), PermissionsExt::from_mode(0o644)).unwrap();
-    let said = project.check(&["doctor"]);
-    let lines = said.split("upstream").skip(1).collect::<Vec<_>>().join("upstream");
+    let printed = project.run_text(&["doctor"]);
+    let lines = printed.split("upstream").skip(1).collect::<Vec<_>>().join("upstream");
     assert!(
-        lines.contains("its env.A has no value: the environment variable NOT_SET is not set"),
-        "{said}"
+        lines.contains(
+            "failed to resolve env.A of upstream `a`: environment variable NOT_SET is not set"
+        ),
+        "{printed}"
     );
-    assert!(lines.contains("chmod 600 [ROOT]/key"), "{said}");
-    assert!(!said.contains("s3cret"), "{said}");
+    assert!(lines.contains("chmod 600 [ROOT]/key"), "{printed}");
+    assert!(!printed.contains("s3cret"), "{printed}");
 }

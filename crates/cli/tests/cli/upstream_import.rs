@@ -1,25 +1,25 @@
-//! `vouch upstream import`: each client's file, as the client writes it.
+//! `vouch upstream import`: imports servers from the configuration files of MCP clients.
 
 use crate::support::Project;
 
-/// Recognised by its form alone.
-fn token() -> String {
+/// Returns a fake token that is recognized by its format.
+fn fake_token() -> String {
     format!("ghp_{}", "a1B2".repeat(9))
 }
 
-fn imported(project: &Project, args: &[&str]) -> String {
+fn import_servers(project: &Project, args: &[&str]) -> String {
     let mut all = vec!["upstream", "import"];
     all.extend(args);
-    let said = project.check(&all);
-    let text = format!("{said}\n=====\n{}", project.stable(&project.read("vouch.toml")));
-    for secret in [token().as_str(), "hunter2", "Zm9v"] {
+    let printed = project.run_text(&all);
+    let text = format!("{printed}\n=====\n{}", project.redact_paths(&project.read("vouch.toml")));
+    for secret in [fake_token().as_str(), "hunter2", "Zm9v"] {
         assert!(!text.contains(secret), "{text}");
     }
     text
 }
 
 #[test]
-fn from_claude_code() {
+fn imports_from_claude_code() {
     let file = format!(
         r#"{{"mcpServers": {{
             "Files": {{"command": "npx", "args": ["-y", "server-filesystem", "."], "env": {{"DEBUG": "1", "PRICE": "5$"}}}},
@@ -34,18 +34,18 @@ fn from_claude_code() {
             "odd": {{"type": "http"}},
             "taken": {{"command": "y"}}
         }}}}"#,
-        token(),
-        token()
+        fake_token(),
+        fake_token()
     );
     let project = Project::new()
         .with(".mcp.json", &file)
         .with("vouch.toml", "# mine\n[[upstream]]\nname = \"taken\"\ncommand = \"x\"\n");
-    insta::assert_snapshot!(imported(&project, &["--from", "claude-code"]));
-    insta::assert_snapshot!("a_second_time", imported(&project, &["--from", "claude-code"]));
+    insta::assert_snapshot!(import_servers(&project, &["--from", "claude-code"]));
+    insta::assert_snapshot!("second_import", import_servers(&project, &["--from", "claude-code"]));
 }
 
 #[test]
-fn from_the_users_own_file() {
+fn imports_from_user_file() {
     let project = Project::new();
     let root = project.root.display();
     let text = format!(
@@ -53,11 +53,11 @@ fn from_the_users_own_file() {
             "projects": {{"{root}": {{"mcpServers": {{"here": {{"command": "./b"}}}}}}, "/other": {{"mcpServers": {{"there": {{"command": "./c"}}}}}}}}}}"#
     );
     std::fs::write(project.home.join(".claude.json"), text).unwrap();
-    insta::assert_snapshot!(imported(&project, &[]));
+    insta::assert_snapshot!(import_servers(&project, &[]));
 }
 
 #[test]
-fn from_vscode() {
+fn imports_from_vscode() {
     let file = r#"{
       // asked once
       "inputs": [{"type": "promptString", "id": "api-key", "description": "Key of the service", "password": true}],
@@ -69,11 +69,11 @@ fn from_vscode() {
       },
     }"#;
     let project = Project::new().with(".vscode/mcp.json", file);
-    insta::assert_snapshot!(imported(&project, &["--from", "vscode"]));
+    insta::assert_snapshot!(import_servers(&project, &["--from", "vscode"]));
 }
 
 #[test]
-fn from_cursor_and_claude_desktop() {
+fn imports_from_cursor_and_claude_desktop() {
     let cursor = r#"{"mcpServers": {"db": {"command": "uvx", "args": ["db"], "env": {"DB_PASSWORD": "hunter2"}}}}"#;
     let desktop = r#"{"mcpServers": {"db": {"command": "uvx", "args": ["db"], "env": {"DB_PASSWORD": "hunter2"}},
         "mail": {"command": "mail", "env": {"DB_PASSWORD": "hunter2-other"}, "disabled": true}}}"#;
@@ -81,11 +81,11 @@ fn from_cursor_and_claude_desktop() {
     let folder = project.home.join(".config/Claude");
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::write(folder.join("claude_desktop_config.json"), desktop).unwrap();
-    insta::assert_snapshot!(imported(&project, &[]));
+    insta::assert_snapshot!(import_servers(&project, &[]));
 }
 
 #[test]
-fn from_codex() {
+fn imports_from_codex() {
     let file = r#"
         model = "x"
         [mcp_servers.files]
@@ -108,12 +108,12 @@ fn from_codex() {
     let project = Project::new();
     std::fs::create_dir(project.home.join(".codex")).unwrap();
     std::fs::write(project.home.join(".codex/config.toml"), file).unwrap();
-    insta::assert_snapshot!(imported(&project, &["--from", "codex"]));
+    insta::assert_snapshot!(import_servers(&project, &["--from", "codex"]));
 }
 
-/// One that does not fit keeps no other out.
+/// An invalid entry does not prevent the import of the others.
 #[test]
-fn entries_that_do_not_fit() {
+fn skips_invalid_entries() {
     let file = r#"
         [mcp_servers.variables]
         command = "x"
@@ -137,28 +137,28 @@ fn entries_that_do_not_fit() {
     let project = Project::new();
     std::fs::create_dir(project.home.join(".codex")).unwrap();
     std::fs::write(project.home.join(".codex/config.toml"), file).unwrap();
-    insta::assert_snapshot!(imported(&project, &["--from", "codex"]));
+    insta::assert_snapshot!(import_servers(&project, &["--from", "codex"]));
 }
 
 #[test]
-fn names_of_secrets() {
+fn recognizes_secrets_by_name() {
     let file = r#"{"mcpServers": {
         "db": {"command": "./db", "env": {"DB_PASS": "hunter2", "PGPASS": "hunter2a", "MYSQL_PWD": "hunter2b",
             "GITHUB_PAT": "hunter2c", "SSH_PASSPHRASE": "hunter2d", "AUTHOR": "ada", "PATTERN": "x", "PATHS": "y"}},
         "web": {"url": "https://example.com/mcp", "headers": {"X-Auth": "hunter2", "Proxy-Authorization": "Basic hunter2"}}
     }}"#;
     let project = Project::new().with("servers.json", file);
-    insta::assert_snapshot!(imported(&project, &["--file", "servers.json"]));
+    insta::assert_snapshot!(import_servers(&project, &["--file", "servers.json"]));
 }
 
 #[test]
-fn some_of_them_and_none() {
+fn imports_selected_servers() {
     let file = r#"{"mcpServers": {"a": {"command": "./a"}, "b": {"command": "./b"}}}"#;
     let project = Project::new()
         .with("other.json", file)
         .with("empty.json", "{\"x\": 1}")
         .with("bad.json", "{");
-    let said = project.transcript(&[
+    let printed = project.transcript(&[
         &["upstream", "import", "--from", "cursor"],
         &["upstream", "import"],
         &["upstream", "import", "--file", "none.json"],
@@ -168,7 +168,7 @@ fn some_of_them_and_none() {
         &["upstream", "import", "--file", "other.json", "--dry-run"],
     ]);
     assert!(!project.root.join("vouch.toml").exists());
-    insta::assert_snapshot!(said);
-    let said = imported(&project, &["--file", "other.json", "b"]);
-    assert!(said.contains("name = \"b\"") && !said.contains("name = \"a\""), "{said}");
+    insta::assert_snapshot!(printed);
+    let printed = import_servers(&project, &["--file", "other.json", "b"]);
+    assert!(printed.contains("name = \"b\"") && !printed.contains("name = \"a\""), "{printed}");
 }

@@ -1,70 +1,72 @@
-//! How much work one validation may be, judged before anything is compiled.
+//! Estimates the work of one validation before a schema is compiled.
 //!
-//! A schema is a graph: subschemas, and references between them. What applies to the same instance is evaluated every
-//! time it is met: twenty definitions of which each applies the next one twice are a million evaluations, sixty are the
-//! end of the process. So the estimate adds up what meets one instance, and takes the most expensive way down.
-//! Recursion over the levels of an instance counts once, because the validator remembers it; recursion that never goes
-//! down has no end, and no price.
+//! A schema is a graph of subschemas and references between them. Subschemas of the same instance are evaluated every
+//! time they are reached: twenty definitions that each apply the next one twice need a million evaluations, and sixty
+//! would never finish. The estimate therefore adds up everything that applies to one instance, and takes the most
+//! expensive path down. Recursion over the levels of an instance counts once, because the validator caches it.
+//! Recursion that never descends into the instance is infinite and costs `u64::MAX`.
 
 use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
-use super::keywords::{Place, resolve, subschemas};
+use super::keywords::{SubschemaRole, direct_subschemas, resolve_reference};
 
-/// A recursion limit for long chains of references, well inside a 2 MB stack.
-const MAX_CHAIN: usize = 256;
-/// A pattern walks its text, other keywords look at it once.
-const PATTERN: u64 = 10;
-/// A pattern that may backtrack does so until its limit.
+/// Recursion limit for long chains of references, well inside a 2 MB stack.
+const MAX_REFERENCE_CHAIN: usize = 256;
+/// Cost of a pattern: it scans the text, while other keywords look at it once.
+const PATTERN_COST: u64 = 10;
+/// Cost of a pattern that may backtrack up to its limit.
 pub const BACKTRACKING_COST: u64 = 1_000;
 
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Cost {
-    /// Subschemas that may meet one part of an instance; `u64::MAX` if there is no telling.
+pub(crate) struct SchemaCost {
+    /// Subschema evaluations for one part of an instance; `u64::MAX` if unbounded.
     pub(crate) steps: u64,
-    /// The widest `anyOf` or `oneOf` of a recursive schema, 1 without: each level of an instance multiplies by it the
-    /// errors that there are to tell.
+    /// Choices of the widest `anyOf` or `oneOf` in a recursive schema, 1 without. Each level of an instance multiplies the
+    /// number of errors by it.
     pub(crate) choices: usize,
 }
 
-pub(crate) fn cost(root: &Value) -> Cost {
-    let graph = Graph::new(root);
-    let groups = graph.groups();
-    let mut known = vec![Known::Not; graph.nodes.len()];
-    let steps = (0..graph.nodes.len()).map(|node| graph.steps(node, 0, &groups, &mut known)).max();
+/// Returns the estimated cost of validating one instance.
+pub(crate) fn estimate_cost(root: &Value) -> SchemaCost {
+    let graph = SchemaGraph::new(root);
+    let groups = graph.find_components();
+    let mut known = vec![StepEstimate::Unknown; graph.nodes.len()];
+    let steps =
+        (0..graph.nodes.len()).map(|node| graph.count_steps(node, 0, &groups, &mut known)).max();
     let is_recursive =
-        |node: &Node| node.edges.iter().any(|edge| groups[edge.to] == groups[node.index]);
+        |node: &SchemaNode| node.edges.iter().any(|edge| groups[edge.to] == groups[node.index]);
     let choices =
         graph.nodes.iter().filter(|node| is_recursive(node)).map(|node| node.choices).max();
-    Cost { steps: steps.unwrap_or(1), choices: choices.unwrap_or(1).max(1) }
+    SchemaCost { steps: steps.unwrap_or(1), choices: choices.unwrap_or(1).max(1) }
 }
 
-struct Graph {
-    nodes: Vec<Node>,
+struct SchemaGraph {
+    nodes: Vec<SchemaNode>,
 }
 
-struct Node {
+struct SchemaNode {
     index: usize,
     own: u64,
     choices: usize,
-    edges: Vec<Edge>,
+    edges: Vec<SchemaEdge>,
 }
 
 #[derive(Clone, Copy)]
-struct Edge {
+struct SchemaEdge {
     to: usize,
     same_instance: bool,
 }
 
 #[derive(Clone, Copy)]
-enum Known {
-    Not,
-    UnderWay,
-    Steps(u64),
+enum StepEstimate {
+    Unknown,
+    InProgress,
+    Estimated(u64),
 }
 
-impl Graph {
+impl SchemaGraph {
     fn new(root: &Value) -> Self {
         let mut graph = Self { nodes: Vec::new() };
         let mut index: HashMap<*const Value, usize> = HashMap::new();
@@ -80,15 +82,15 @@ impl Graph {
                     let target = map.get(keyword).and_then(Value::as_str);
                     targets.extend(
                         target
-                            .and_then(|target| resolve(root, target))
+                            .and_then(|target| resolve_reference(root, target))
                             .map(|to| (to, true, "$ref")),
                     );
                 }
                 targets.extend(
-                    subschemas(map)
+                    direct_subschemas(map)
                         .into_iter()
-                        .filter(|step| step.place != Place::Definition)
-                        .map(|step| (step.schema, step.place.same_instance(), step.keyword)),
+                        .filter(|step| step.role != SubschemaRole::Definition)
+                        .map(|step| (step.schema, step.role.is_same_instance(), step.keyword)),
                 );
                 queue.extend(targets.iter().map(|(schema, ..)| *schema));
                 found.push((map, targets));
@@ -98,15 +100,15 @@ impl Graph {
             let count = |wanted: &[&str]| {
                 targets.iter().filter(|(.., keyword)| wanted.contains(keyword)).count()
             };
-            graph.nodes.push(Node {
+            graph.nodes.push(SchemaNode {
                 index: number,
-                own: 1 + patterns(map).map(pattern_cost).sum::<u64>(),
+                own: 1 + list_patterns(map).map(pattern_cost).sum::<u64>(),
                 choices: count(&["anyOf", "oneOf"]),
                 edges: targets
                     .iter()
                     .filter_map(|(schema, same_instance, _)| {
                         let to = *index.get(&std::ptr::from_ref(*schema))?;
-                        Some(Edge { to, same_instance: *same_instance })
+                        Some(SchemaEdge { to, same_instance: *same_instance })
                     })
                     .collect(),
             });
@@ -114,32 +116,39 @@ impl Graph {
         graph
     }
 
-    fn steps(&self, at: usize, chain: usize, groups: &[usize], known: &mut [Known]) -> u64 {
+    /// Returns the evaluations that start at a node, memoized in `known`.
+    fn count_steps(
+        &self,
+        at: usize,
+        chain: usize,
+        groups: &[usize],
+        known: &mut [StepEstimate],
+    ) -> u64 {
         match known[at] {
-            Known::Steps(steps) => return steps,
-            // Ways down inside a group are not followed, so only the same instance can lead back here.
-            Known::UnderWay => return u64::MAX,
-            Known::Not if chain > MAX_CHAIN => return u64::MAX,
-            Known::Not => known[at] = Known::UnderWay,
+            StepEstimate::Estimated(steps) => return steps,
+            // Descending edges inside a component are not followed, so this is a cycle on the same instance.
+            StepEstimate::InProgress => return u64::MAX,
+            StepEstimate::Unknown if chain > MAX_REFERENCE_CHAIN => return u64::MAX,
+            StepEstimate::Unknown => known[at] = StepEstimate::InProgress,
         }
         let mut steps = self.nodes[at].own;
         let mut below = 0;
         for edge in &self.nodes[at].edges {
             if edge.same_instance {
-                steps = steps.saturating_add(self.steps(edge.to, chain + 1, groups, known));
+                steps = steps.saturating_add(self.count_steps(edge.to, chain + 1, groups, known));
             } else if groups[edge.to] == groups[at] {
                 below = below.max(1);
             } else {
-                below = below.max(self.steps(edge.to, chain + 1, groups, known));
+                below = below.max(self.count_steps(edge.to, chain + 1, groups, known));
             }
         }
         steps = steps.saturating_add(below);
-        known[at] = Known::Steps(steps);
+        known[at] = StepEstimate::Estimated(steps);
         steps
     }
 
-    /// A number for each node; those that reach each other share it (Kosaraju's two walks, without recursion).
-    fn groups(&self) -> Vec<usize> {
+    /// Returns the number of each node's strongly connected component (Kosaraju's algorithm, without recursion).
+    fn find_components(&self) -> Vec<usize> {
         let mut finished = Vec::new();
         let mut seen = vec![false; self.nodes.len()];
         for start in 0..self.nodes.len() {
@@ -172,13 +181,14 @@ impl Graph {
     }
 }
 
-fn patterns(schema: &Map<String, Value>) -> impl Iterator<Item = &str> {
-    let of_keys =
+fn list_patterns(schema: &Map<String, Value>) -> impl Iterator<Item = &str> {
+    let property_patterns =
         schema.get("patternProperties").and_then(Value::as_object).into_iter().flat_map(Map::keys);
-    of_keys.map(String::as_str).chain(schema.get("pattern").and_then(Value::as_str))
+    property_patterns.map(String::as_str).chain(schema.get("pattern").and_then(Value::as_str))
 }
 
-/// Look-around and back-references need a search; everything else is matched in one go.
+/// Returns the cost of one pattern. Look-around and back-references need backtracking; everything else is matched in
+/// linear time.
 fn pattern_cost(pattern: &str) -> u64 {
     let looks_around =
         ["(?=", "(?!", "(?<", "(?>", "\\k"].iter().any(|part| pattern.contains(part));
@@ -186,7 +196,7 @@ fn pattern_cost(pattern: &str) -> u64 {
         .as_bytes()
         .windows(2)
         .any(|pair| pair[0] == b'\\' && matches!(pair[1], b'1'..=b'9'));
-    if looks_around || refers_back { BACKTRACKING_COST } else { PATTERN }
+    if looks_around || refers_back { BACKTRACKING_COST } else { PATTERN_COST }
 }
 
 #[cfg(test)]
@@ -204,11 +214,11 @@ mod tests {
     }
 
     fn steps(schema: &Value) -> u64 {
-        cost(schema).steps
+        estimate_cost(schema).steps
     }
 
     #[test]
-    fn repeated_application_multiplies_and_width_does_not() {
+    fn repeated_application_multiplies_cost_and_width_does_not() {
         let same = chain(20, |next| json!({"allOf": [{"$ref": next}, {"$ref": next}]}));
         assert!(steps(&same) > 1 << 20);
         let below = chain(20, |next| {
@@ -223,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn patterns_that_backtrack_add_up() {
+    fn backtracking_patterns_add_to_cost() {
         let with = |end: &str| {
             let patterns: Map<_, _> =
                 (0..20).map(|n| (format!("^(a|aa)+{n}{end}$"), json!({}))).collect();
@@ -234,14 +244,14 @@ mod tests {
     }
 
     #[test]
-    fn recursion_must_go_down() {
+    fn recursion_on_the_same_instance_is_unbounded() {
         let tree = json!({"properties": {"next": {"anyOf": [{"$ref": "#"}, {"$ref": "#"}, {"type": "null"}]}}});
-        let tree = cost(&tree);
+        let tree = estimate_cost(&tree);
         assert!(tree.steps < 20);
         assert_eq!(tree.choices, 3);
         for endless in [json!({"$ref": "#"}), json!({"anyOf": [{"not": {"$ref": "#"}}]})] {
             assert_eq!(steps(&endless), u64::MAX, "{endless}");
         }
-        assert_eq!(cost(&json!({"anyOf": [{}, {}]})).choices, 1);
+        assert_eq!(estimate_cost(&json!({"anyOf": [{}, {}]})).choices, 1);
     }
 }

@@ -1,113 +1,117 @@
-//! Where a schema holds further schemas: the one list of keywords that every walk over a schema uses.
+//! The keywords under which a schema contains subschemas. Every traversal of a schema uses this list.
 
 use serde_json::{Map, Value};
 
-/// What a subschema is applied to, seen from the schema that holds it.
+/// The part of the instance to which a subschema applies, relative to the schema that contains it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
-    /// A named property of the instance.
+pub enum SubschemaRole {
+    /// Applies to a named property of the instance.
     Property,
-    /// An element of the instance.
+    /// Applies to an element of the instance.
     Item,
-    /// Keys or values that have no name of their own (`additionalProperties`, `patternProperties` …).
-    Rest,
-    /// The same instance, and it must hold (`allOf`).
-    Also,
-    /// The same instance, as one choice of several (`anyOf`, `oneOf`).
+    /// Applies to keys or values without a declared name (`additionalProperties`, `patternProperties` …).
+    OtherKeys,
+    /// Applies to the same instance, unconditionally (`allOf`).
+    AllOf,
+    /// Applies to the same instance, as one of several choices (`anyOf`, `oneOf`).
     Choice,
-    /// The same instance, under a condition (`if`, `then`, `else`, `not`, `dependentSchemas`).
+    /// Applies to the same instance, under a condition (`if`, `then`, `else`, `not`, `dependentSchemas`).
     Condition,
-    /// Nothing until a `$ref` points here.
+    /// Applies only if a `$ref` points here.
     Definition,
 }
 
-impl Place {
-    pub fn same_instance(self) -> bool {
-        matches!(self, Self::Also | Self::Choice | Self::Condition)
+impl SubschemaRole {
+    /// Returns true if the subschema applies to the same instance as the schema that contains it.
+    pub fn is_same_instance(self) -> bool {
+        matches!(self, Self::AllOf | Self::Choice | Self::Condition)
     }
 }
 
-/// One step down: `properties` → `name`, `allOf` → `0`, or a keyword alone.
+/// A direct subschema with its location: `properties` → `name`, `allOf` → `0`, or a keyword alone.
 #[derive(Clone, Copy, Debug)]
-pub struct Step<'a> {
-    pub place: Place,
+pub struct SubschemaEntry<'a> {
+    pub role: SubschemaRole,
     pub keyword: &'a str,
-    pub key: Key<'a>,
+    pub key: SubschemaKey<'a>,
     pub schema: &'a Value,
 }
 
+/// The location of a subschema below its keyword.
 #[derive(Clone, Copy, Debug)]
-pub enum Key<'a> {
+pub enum SubschemaKey<'a> {
     None,
     Name(&'a str),
     Index(usize),
 }
 
-/// The direct subschemas of a schema, in document order. Instance data (`default`, `enum` …) is not entered.
-pub fn subschemas(schema: &Map<String, Value>) -> Vec<Step<'_>> {
+/// Returns the direct subschemas of a schema, in document order. Instance data (`default`, `enum` …) is skipped.
+pub fn direct_subschemas(schema: &Map<String, Value>) -> Vec<SubschemaEntry<'_>> {
     let mut steps = Vec::new();
     for (keyword, value) in schema {
-        let Some(place) = place_of(keyword) else { continue };
+        let Some(place) = subschema_role(keyword) else { continue };
         match value {
-            Value::Object(map) if holds_names(keyword) => {
-                steps.extend(map.iter().map(|(name, schema)| Step {
-                    place,
+            Value::Object(map) if has_named_subschemas(keyword) => {
+                steps.extend(map.iter().map(|(name, schema)| SubschemaEntry {
+                    role: place,
                     keyword,
-                    key: Key::Name(name),
+                    key: SubschemaKey::Name(name),
                     schema,
                 }));
             }
             Value::Array(list) => {
-                steps.extend(list.iter().enumerate().map(|(index, schema)| Step {
-                    place,
+                steps.extend(list.iter().enumerate().map(|(index, schema)| SubschemaEntry {
+                    role: place,
                     keyword,
-                    key: Key::Index(index),
+                    key: SubschemaKey::Index(index),
                     schema,
                 }));
             }
-            schema => steps.push(Step { place, keyword, key: Key::None, schema }),
+            schema => {
+                steps.push(SubschemaEntry { role: place, keyword, key: SubschemaKey::None, schema })
+            }
         }
     }
     steps
 }
 
-fn place_of(keyword: &str) -> Option<Place> {
+fn subschema_role(keyword: &str) -> Option<SubschemaRole> {
     Some(match keyword {
-        "properties" => Place::Property,
+        "properties" => SubschemaRole::Property,
         "items" | "prefixItems" | "contains" | "additionalItems" | "unevaluatedItems" => {
-            Place::Item
+            SubschemaRole::Item
         }
         "additionalProperties"
         | "patternProperties"
         | "unevaluatedProperties"
         | "propertyNames"
-        | "contentSchema" => Place::Rest,
-        "allOf" => Place::Also,
-        "anyOf" | "oneOf" => Place::Choice,
-        "if" | "then" | "else" | "not" | "dependentSchemas" => Place::Condition,
-        "$defs" | "definitions" => Place::Definition,
+        | "contentSchema" => SubschemaRole::OtherKeys,
+        "allOf" => SubschemaRole::AllOf,
+        "anyOf" | "oneOf" => SubschemaRole::Choice,
+        "if" | "then" | "else" | "not" | "dependentSchemas" => SubschemaRole::Condition,
+        "$defs" | "definitions" => SubschemaRole::Definition,
         _ => return None,
     })
 }
 
-fn holds_names(keyword: &str) -> bool {
+fn has_named_subschemas(keyword: &str) -> bool {
     matches!(
         keyword,
         "properties" | "patternProperties" | "dependentSchemas" | "$defs" | "definitions"
     )
 }
 
-/// What a reference inside the document points at: `#`, `#/pointer` or `#anchor`.
-pub fn resolve<'a>(root: &'a Value, reference: &str) -> Option<&'a Value> {
-    let fragment = percent_decoded(reference.strip_prefix('#')?)?;
+/// Returns the target of a local reference: `#`, `#/pointer` or `#anchor`.
+pub fn resolve_reference<'a>(root: &'a Value, reference: &str) -> Option<&'a Value> {
+    let fragment = percent_decode(reference.strip_prefix('#')?)?;
     if fragment.is_empty() || fragment.starts_with('/') {
         root.pointer(&fragment)
     } else {
-        anchored(root, &fragment)
+        find_anchor(root, &fragment)
     }
 }
 
-fn anchored<'a>(value: &'a Value, anchor: &str) -> Option<&'a Value> {
+fn find_anchor<'a>(value: &'a Value, anchor: &str) -> Option<&'a Value> {
     match value {
         Value::Object(map) => {
             let named = ["$anchor", "$dynamicAnchor"]
@@ -116,14 +120,14 @@ fn anchored<'a>(value: &'a Value, anchor: &str) -> Option<&'a Value> {
             if named {
                 return Some(value);
             }
-            map.values().find_map(|value| anchored(value, anchor))
+            map.values().find_map(|value| find_anchor(value, anchor))
         }
-        Value::Array(list) => list.iter().find_map(|value| anchored(value, anchor)),
+        Value::Array(list) => list.iter().find_map(|value| find_anchor(value, anchor)),
         _ => None,
     }
 }
 
-fn percent_decoded(text: &str) -> Option<String> {
+fn percent_decode(text: &str) -> Option<String> {
     if !text.contains('%') {
         return Some(text.to_owned());
     }

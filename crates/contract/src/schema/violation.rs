@@ -1,37 +1,37 @@
-//! What is wrong with a value, said so that the caller can mend it: the field, the rule, never the value itself.
+//! Descriptions of schema violations that a caller can act on: the field and the rule, never the value itself.
 
 use jsonschema::ValidationError;
 use jsonschema::error::ValidationErrorKind as Kind;
 
-/// One broken rule: where, which keyword, and a sentence that never repeats the value itself.
+/// One schema violation: location, keyword, and a message that never repeats the value itself.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
-pub struct Violation {
-    /// JSON pointer into the instance; empty for the whole.
+pub struct SchemaViolation {
+    /// JSON pointer into the instance; empty for the whole value.
     pub path: String,
-    /// The schema keyword that was broken: `type`, `required`, `pattern` …
+    /// The violated schema keyword: `type`, `required`, `pattern` …
     pub keyword: String,
     pub message: String,
 }
 
-impl Violation {
-    /// The property the violation is about, dotted: `options.limit`, or the whole value.
+impl SchemaViolation {
+    /// Returns the affected property in dotted form (`options.limit`), or a phrase for the whole value.
     pub fn field(&self) -> String {
         field_name(&self.path)
     }
 }
 
-/// The violation behind a validator's error. It is about the property where one is missing or unknown.
-pub(super) fn violation(error: &ValidationError<'_>) -> Violation {
+/// Converts a validator's error. For a missing or unknown property, the path includes that property.
+pub(super) fn to_violation(error: &ValidationError<'_>) -> SchemaViolation {
     let path = error.instance_path().to_string();
     let subject = format!("`{}`", field_name(&path));
     let message = match error.kind() {
         Kind::Required { property } => {
-            format!("{} is required", name_of(&path, property.as_str().unwrap_or_default()))
+            format!("{} is required", quote_property(&path, property.as_str().unwrap_or_default()))
         }
         Kind::AdditionalProperties { unexpected } | Kind::UnevaluatedProperties { unexpected } => {
             let names: Vec<_> =
-                unexpected.iter().take(5).map(|name| name_of(&path, name)).collect();
+                unexpected.iter().take(5).map(|name| quote_property(&path, name)).collect();
             format!("{} is not a parameter of this contract", names.join(", "))
         }
         Kind::Type { .. } => format!("{subject} must be of type {}", expected_types(error)),
@@ -47,16 +47,16 @@ pub(super) fn violation(error: &ValidationError<'_>) -> Violation {
         Kind::MinItems { limit } => format!("{subject} must have at least {limit} items"),
         _ => format!("{subject}: {}", error.masked_with("the value")),
     };
-    // A pattern or constant is repeated as the schema has it, and a schema may hold anything.
+    // Patterns and constants are quoted from the schema, which may contain any characters.
     let message = crate::text::one_line(&message);
-    let path = match culprit(error.kind()) {
+    let path = match offending_property(error.kind()) {
         Some(name) => format!("{path}/{}", name.replace('~', "~0").replace('/', "~1")),
         None => path,
     };
-    Violation { path, keyword: error.kind().keyword().to_owned(), message }
+    SchemaViolation { path, keyword: error.kind().keyword().to_owned(), message }
 }
 
-fn culprit(kind: &Kind) -> Option<&str> {
+fn offending_property(kind: &Kind) -> Option<&str> {
     match kind {
         Kind::Required { property } => property.as_str(),
         Kind::AdditionalProperties { unexpected } | Kind::UnevaluatedProperties { unexpected } => {
@@ -77,7 +77,7 @@ fn expected_types(error: &ValidationError<'_>) -> String {
     }
 }
 
-fn name_of(parent: &str, name: &str) -> String {
+fn quote_property(parent: &str, name: &str) -> String {
     let name: String = name.chars().take(64).collect();
     if parent.is_empty() {
         format!("`{}`", crate::text::one_line(&name))

@@ -1,95 +1,111 @@
-//! Counts of units and decisions, added up over codes.
+//! Counts of units and decisions, summed over several bytecodes.
 //!
-//! What cannot be told in one code that has it cannot be told in a sum over codes either.
+//! A unit that is uncertain in one bytecode is uncertain in the sum.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use solidity::{Build, Contract};
+use solidity::{SolidityBuild, SolidityContract};
 
-use super::{Branch, FileReport, Function, Outcome};
+use super::{BranchCoverage, BranchOutcome, FileReport, FunctionCoverage};
 use crate::branches;
-use crate::code::Code;
-use crate::hits::{CodeHits, Part};
-use crate::lines::Lines;
-use crate::places::Places;
+use crate::bytecode::CodeProfile;
+use crate::hits::{CodeHits, CodeSection};
+use crate::line_index::LineIndex;
+use crate::owners::InstructionOwners;
+use crate::statement_tree::{
+    NodeId, NodeSlot, RoutineRole, SourceRoutine, StatementKind, StatementTree,
+};
 use crate::tally;
-use crate::tree::{Id, Kind, Role, Routine, Slot, Tree};
 
+/// Summed counts of units, decisions and lines.
 #[derive(Default)]
-pub(super) struct Sums {
-    units: BTreeMap<Id, u64>,
-    untold: BTreeSet<Id>,
-    decisions: BTreeMap<usize, [Outcome; 2]>,
-    undecided: BTreeSet<usize>,
-    /// Lines of sources without a syntax tree: by index of the source and number of the line.
-    plain: BTreeMap<(usize, u32), u64>,
+pub(super) struct CoverageSums {
+    units: BTreeMap<NodeId, u64>,
+    uncertain_units: BTreeSet<NodeId>,
+    decisions: BTreeMap<usize, [BranchOutcome; 2]>,
+    uncertain_decisions: BTreeSet<usize>,
+    /// Line counts of sources without an AST, by source index and line number.
+    lines_without_ast: BTreeMap<(usize, u32), u64>,
 }
 
-impl Sums {
-    /// Adds what one code tells.
-    pub(super) fn take(&mut self, build: &Build, tree: &Tree, hits: &CodeHits) {
+impl CoverageSums {
+    /// Adds the counts of one bytecode.
+    pub(super) fn add_code(
+        &mut self,
+        build: &SolidityBuild,
+        tree: &StatementTree,
+        hits: &CodeHits,
+    ) {
         let Some(contract) = build.contracts.get(hits.contract) else { return };
         let map = match hits.part {
-            Part::Creation => &contract.creation.source_map,
-            Part::Runtime => &contract.runtime.source_map,
+            CodeSection::Creation => &contract.creation.source_map,
+            CodeSection::Runtime => &contract.runtime.source_map,
         };
         let source = build.sources.iter().position(|source| source.path == contract.source);
-        let bases = source.map(|source| tree.bases(source, &contract.name)).unwrap_or_default();
-        let code = Code::new(map, hits);
-        let mut places = Places::of(tree, &code, hits.part);
-        // A constructor may be too short to show how it was made.
-        places.rearranged |= is_runtime_rearranged(tree, contract);
-        let tally = tally::tally(tree, &code, &places, hits.part, bases);
+        let bases =
+            source.map(|source| tree.base_contracts(source, &contract.name)).unwrap_or_default();
+        let code = CodeProfile::new(map, hits);
+        let mut owners = InstructionOwners::resolve(tree, &code, hits.part);
+        // A constructor may be too short to show that it was Yul-optimized.
+        owners.yul_optimized |= is_runtime_yul_optimized(tree, contract);
+        let tally = tally::tally_units(tree, &code, &owners, hits.part, bases);
         let outcomes =
-            branches::Jumps::new(tree, &code, &tally, places.rearranged, &hits.edges).outcomes();
-        let plain = plain_lines(build, tree, &code);
-        self.add(Self {
+            branches::DecisionJumps::new(tree, &code, &tally, owners.yul_optimized, &hits.edges)
+                .count_outcomes();
+        let lines_without_ast = count_lines_without_ast(build, tree, &code);
+        self.merge(Self {
             units: tally.units.into_iter().collect(),
-            untold: tally.untold.into_iter().collect(),
-            decisions: outcomes.told.into_iter().collect(),
-            undecided: outcomes.untold.into_iter().collect(),
-            plain,
+            uncertain_units: tally.uncertain.into_iter().collect(),
+            decisions: outcomes.counted.into_iter().collect(),
+            uncertain_decisions: outcomes.uncertain.into_iter().collect(),
+            lines_without_ast,
         });
     }
 
-    pub(super) fn add(&mut self, other: Self) {
+    pub(super) fn merge(&mut self, other: Self) {
         add_counts(&mut self.units, other.units);
-        add_counts(&mut self.plain, other.plain);
-        self.untold.extend(other.untold);
-        self.undecided.extend(other.undecided);
+        add_counts(&mut self.lines_without_ast, other.lines_without_ast);
+        self.uncertain_units.extend(other.uncertain_units);
+        self.uncertain_decisions.extend(other.uncertain_decisions);
         for (decision, outcomes) in other.decisions {
-            let sums = self.decisions.entry(decision).or_insert([Outcome::NEVER; 2]);
+            let sums = self.decisions.entry(decision).or_insert([BranchOutcome::NEVER; 2]);
             sums.iter_mut().zip(outcomes).for_each(|(sum, outcome)| sum.add(outcome));
         }
     }
 
-    /// The files that something is told of.
-    pub(super) fn files(&self, build: &Build, tree: &Tree) -> Vec<FileReport> {
+    /// Returns the coverage of all files with at least one reported line.
+    pub(super) fn file_reports(
+        &self,
+        build: &SolidityBuild,
+        tree: &StatementTree,
+    ) -> Vec<FileReport> {
         let mut files: Vec<FileReport> = build
             .sources
             .iter()
             .map(|source| FileReport { path: source.path.clone(), ..FileReport::default() })
             .collect();
-        for ((source, line), count) in &self.plain {
+        for ((source, line), count) in &self.lines_without_ast {
             files[*source].lines.insert(*line, *count);
         }
-        for ((source, line), count) in self.lines(tree) {
+        for ((source, line), count) in self.line_counts(tree) {
             files[source].lines.insert(line, count);
         }
         for (index, outcomes) in &self.decisions {
             let decision = &tree.decisions[*index];
-            if self.undecided.contains(index) || self.untold.contains(&decision.unit) {
+            if self.uncertain_decisions.contains(index)
+                || self.uncertain_units.contains(&decision.unit)
+            {
                 continue;
             }
             let (line, start) = (decision.line, decision.extent.start);
-            let branch = Branch { line, start, outcomes: *outcomes };
+            let branch = BranchCoverage { line, start, outcomes: *outcomes };
             files[decision.extent.source].branches.push(branch);
         }
         for routine in &tree.routines {
-            if let Some(count) = self.entries(tree, routine) {
+            if let Some(count) = self.count_entries(tree, routine) {
                 let (name, line) = (routine.title.clone(), routine.line);
                 let source = tree.nodes[routine.node].extent.source;
-                files[source].functions.push(Function { name, line, count });
+                files[source].functions.push(FunctionCoverage { name, line, count });
             }
         }
         files.retain(|file| !file.lines.is_empty());
@@ -100,53 +116,55 @@ impl Sums {
         files
     }
 
-    /// The lines of which the highest count is known: a unit of the line that is not told must be bounded by one that
-    /// is.
-    fn lines(&self, tree: &Tree) -> BTreeMap<(usize, u32), u64> {
-        let mut by_line: BTreeMap<(usize, u32), Vec<Id>> = BTreeMap::new();
-        for id in tree.units(0..tree.nodes.len()) {
+    /// Returns the counts of lines whose highest count is known: each uncounted unit of the line must be bounded by a
+    /// counted one.
+    fn line_counts(&self, tree: &StatementTree) -> BTreeMap<(usize, u32), u64> {
+        let mut by_line: BTreeMap<(usize, u32), Vec<NodeId>> = BTreeMap::new();
+        for id in tree.units_in(0..tree.nodes.len()) {
             let node = &tree.nodes[id];
             by_line.entry((node.extent.source, node.line)).or_default().push(id);
         }
         let highest = by_line.into_iter().filter_map(|(line, units)| {
-            let (told, rest): (Vec<Id>, Vec<Id>) =
-                units.into_iter().partition(|id| self.is_told(*id));
-            let bounded = rest.iter().all(|id| told.iter().any(|by| tree.is_bounded(*id, *by)));
-            let count = told.iter().filter_map(|id| self.units.get(id).copied()).max()?;
+            let (counted, rest): (Vec<NodeId>, Vec<NodeId>) =
+                units.into_iter().partition(|id| self.is_counted(*id));
+            let bounded =
+                rest.iter().all(|id| counted.iter().any(|by| tree.is_bounded_by(*id, *by)));
+            let count = counted.iter().filter_map(|id| self.units.get(id).copied()).max()?;
             bounded.then_some((line, count))
         });
         highest.collect()
     }
 
-    fn is_told(&self, id: Id) -> bool {
-        self.units.contains_key(&id) && !self.untold.contains(&id)
+    fn is_counted(&self, id: NodeId) -> bool {
+        self.units.contains_key(&id) && !self.uncertain_units.contains(&id)
     }
 
-    /// How often control came to a function: to its first unit, if that is run once whenever the function is.
-    fn entries(&self, tree: &Tree, routine: &Routine) -> Option<u64> {
-        if routine.role == Role::Construction && !routine.title.ends_with(".constructor") {
+    /// Returns the number of arrivals at the first unit of a function, if that unit runs once per call.
+    fn count_entries(&self, tree: &StatementTree, routine: &SourceRoutine) -> Option<u64> {
+        if routine.role == RoutineRole::Construction && !routine.title.ends_with(".constructor") {
             return None;
         }
         let inside = routine.node..tree.nodes[routine.node].end;
-        // A later one would do only if nothing before it can leave the function.
-        let first = tree.units(inside).next()?;
-        let told = self.is_told(first) && runs_once(tree, first, routine.node);
-        told.then(|| self.units.get(&first).copied())?
+        // A later unit would only do if no unit before it can leave the function.
+        let first = tree.units_in(inside).next()?;
+        let counted = self.is_counted(first) && runs_once(tree, first, routine.node);
+        counted.then(|| self.units.get(&first).copied())?
     }
 }
 
-fn is_runtime_rearranged(tree: &Tree, contract: &Contract) -> bool {
-    let code = Code::not_run(&contract.runtime.source_map, &contract.runtime.bytes);
-    Places::of(tree, &code, Part::Runtime).rearranged
+fn is_runtime_yul_optimized(tree: &StatementTree, contract: &SolidityContract) -> bool {
+    let code = CodeProfile::without_hits(&contract.runtime.source_map, &contract.runtime.bytes);
+    InstructionOwners::resolve(tree, &code, CodeSection::Runtime).yul_optimized
 }
 
-fn runs_once(tree: &Tree, unit: Id, function: Id) -> bool {
+/// Returns true if a unit runs exactly once per call, unless control leaves the function before it.
+fn runs_once(tree: &StatementTree, unit: NodeId, function: NodeId) -> bool {
     let mut id = unit;
     while let Some(parent) = tree.nodes[id].parent.filter(|_| id != function) {
         let once = match tree.nodes[parent].kind {
-            Kind::Loop => tree.nodes[id].slot == Slot::Start,
-            Kind::If | Kind::Choice => tree.nodes[id].slot == Slot::Head,
-            Kind::Function | Kind::List | Kind::Unit => true,
+            StatementKind::Loop => tree.nodes[id].slot == NodeSlot::Start,
+            StatementKind::If | StatementKind::Choice => tree.nodes[id].slot == NodeSlot::Head,
+            StatementKind::Function | StatementKind::List | StatementKind::Unit => true,
         };
         if !once {
             return false;
@@ -156,23 +174,28 @@ fn runs_once(tree: &Tree, unit: Id, function: Id) -> bool {
     true
 }
 
-/// Without a syntax tree, what begins and ends on one line counts for it, at the highest count of its blocks.
-fn plain_lines(build: &Build, tree: &Tree, code: &Code) -> BTreeMap<(usize, u32), u64> {
-    let lines: Vec<Option<Lines>> = build
+/// Returns line counts for sources without an AST. A span within one line counts for that line, with the highest
+/// count of its instructions.
+fn count_lines_without_ast(
+    build: &SolidityBuild,
+    tree: &StatementTree,
+    code: &CodeProfile,
+) -> BTreeMap<(usize, u32), u64> {
+    let lines: Vec<Option<LineIndex>> = build
         .sources
         .iter()
         .enumerate()
-        .map(|(index, source)| (!tree.has_tree(index)).then(|| Lines::of(&source.text)))
+        .map(|(index, source)| (!tree.has_ast(index)).then(|| LineIndex::from_text(&source.text)))
         .collect();
     let mut counts = BTreeMap::new();
     for block in &code.blocks {
-        for (index, instruction) in (block.first..).zip(code.of(block)) {
-            let Some(extent) = tree.extent(instruction.span) else { continue };
+        for (index, instruction) in (block.first..).zip(code.instructions_in(block)) {
+            let Some(extent) = tree.resolve_span(instruction.span) else { continue };
             let Some(lines) = lines.get(extent.source).and_then(Option::as_ref) else { continue };
-            let line = lines.at(extent.start);
-            if extent.start < extent.end && lines.at(extent.end - 1) == line {
+            let line = lines.line_at(extent.start);
+            if extent.start < extent.end && lines.line_at(extent.end - 1) == line {
                 let count = counts.entry((extent.source, line)).or_default();
-                *count = code.came_to(block, index).max(*count);
+                *count = code.arrival_count(block, index).max(*count);
             }
         }
     }

@@ -1,35 +1,35 @@
-//! What lines, branches and functions are told to have run.
+//! Hit counts of lines, branches and functions.
 
-use coverage::{FileReport, Report, annotate, lcov};
+use coverage::{CoverageReport, FileReport, annotate_sources, render_lcov};
 
 use crate::fixture::{Fixture, Mode};
 
-/// The code is the same source run with the same calls, so whatever an optimised build tells must be what the
-/// unoptimised one tells. It may tell less.
+/// All builds run the same source with the same calls. A count of an optimized build must therefore equal that of the
+/// unoptimized build. It may omit counts.
 #[test]
-fn optimised_builds_tell_nothing_else() {
+fn optimized_builds_do_not_contradict_unoptimized_counts() {
     for name in ["Shop", "Merge"] {
-        let truth = Fixture::load(name, Mode::Unoptimised).report();
-        for mode in [Mode::Optimised, Mode::ViaIr] {
+        let expected = Fixture::load(name, Mode::Unoptimized).report();
+        for mode in [Mode::Optimized, Mode::ViaIr] {
             let report = Fixture::load(name, mode).report();
-            let wrong = contradictions(&report, &truth);
+            let wrong = contradictions(&report, &expected);
             assert_eq!(wrong, Vec::<String>::new(), "{name}, {mode:?}");
         }
     }
 }
 
-fn contradictions(report: &Report, truth: &Report) -> Vec<String> {
+fn contradictions(report: &CoverageReport, expected: &CoverageReport) -> Vec<String> {
     let mut wrong = Vec::new();
     for file in &report.files {
         let none = FileReport::default();
-        let truth = truth.files.iter().find(|other| other.path == file.path).unwrap_or(&none);
+        let expected = expected.files.iter().find(|other| other.path == file.path).unwrap_or(&none);
         for (line, count) in &file.lines {
-            if truth.lines.get(line) != Some(count) {
-                wrong.push(format!("line {line}: {count}, not {:?}", truth.lines.get(line)));
+            if expected.lines.get(line) != Some(count) {
+                wrong.push(format!("line {line}: {count}, not {:?}", expected.lines.get(line)));
             }
         }
         for branch in &file.branches {
-            let other = truth.branches.iter().find(|other| other.start == branch.start);
+            let other = expected.branches.iter().find(|other| other.start == branch.start);
             let agrees = other.is_some_and(|other| {
                 branch.outcomes.iter().zip(other.outcomes).all(|(outcome, other)| {
                     outcome.seen == other.seen
@@ -40,45 +40,45 @@ fn contradictions(report: &Report, truth: &Report) -> Vec<String> {
                 wrong.push(format!("{branch:?}, not {other:?}"));
             }
         }
-        for function in file.functions.iter().filter(|f| !truth.functions.contains(f)) {
+        for function in file.functions.iter().filter(|f| !expected.functions.contains(f)) {
             wrong.push(format!("{function:?}"));
         }
     }
     wrong
 }
 
-fn check(name: &str, mode: Mode) -> String {
+fn render_report(name: &str, mode: Mode) -> String {
     let fixture = Fixture::load(name, mode);
     let report = fixture.report();
-    format!("{}{}", annotate(&report, &fixture.build), lcov(&report))
+    format!("{}{}", annotate_sources(&report, &fixture.build), render_lcov(&report))
 }
 
 #[test]
-fn unoptimised_shop() {
-    insta::assert_snapshot!(check("Shop", Mode::Unoptimised));
+fn reports_unoptimized_shop() {
+    insta::assert_snapshot!(render_report("Shop", Mode::Unoptimized));
 }
 
 #[test]
-fn optimised_shop() {
-    insta::assert_snapshot!(check("Shop", Mode::Optimised));
+fn reports_optimized_shop() {
+    insta::assert_snapshot!(render_report("Shop", Mode::Optimized));
 }
 
 #[test]
-fn shop_via_ir() {
-    insta::assert_snapshot!(check("Shop", Mode::ViaIr));
+fn reports_shop_via_ir() {
+    insta::assert_snapshot!(render_report("Shop", Mode::ViaIr));
 }
 
 #[test]
-fn unoptimised_merge() {
-    insta::assert_snapshot!(check("Merge", Mode::Unoptimised));
+fn reports_unoptimized_merge() {
+    insta::assert_snapshot!(render_report("Merge", Mode::Unoptimized));
 }
 
 #[test]
-fn optimised_merge() {
-    insta::assert_snapshot!(check("Merge", Mode::Optimised));
+fn reports_optimized_merge() {
+    insta::assert_snapshot!(render_report("Merge", Mode::Optimized));
 }
 
 #[test]
-fn merge_via_ir() {
-    insta::assert_snapshot!(check("Merge", Mode::ViaIr));
+fn reports_merge_via_ir() {
+    insta::assert_snapshot!(render_report("Merge", Mode::ViaIr));
 }

@@ -1,51 +1,52 @@
-//! Builds by solc 0.8.37 with hits recorded by an independent EVM. `fixtures/README.md` says how they were made.
+//! Builds of solc 0.8.37 with hits recorded by an independent EVM. `fixtures/README.md` describes their origin.
 
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use coverage::{CodeHits, Edge, Part, Report};
+use coverage::{CodeHits, CodeSection, CoverageReport, EdgeHit};
 use serde_json::Value;
-use solidity::{Build, Code, Contract, Source, SourceMap};
+use solidity::{ContractBytecode, SolidityBuild, SolidityContract, SoliditySource, SourceMap};
 
-/// How the fixture was compiled.
+/// Compiler settings of a fixture.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Mode {
-    Unoptimised,
-    Optimised,
+    Unoptimized,
+    Optimized,
     ViaIr,
 }
 
 impl Mode {
     fn name(self) -> &'static str {
         match self {
-            Self::Unoptimised => "none",
-            Self::Optimised => "opt",
+            Self::Unoptimized => "none",
+            Self::Optimized => "opt",
             Self::ViaIr => "ir",
         }
     }
 }
 
+/// A build with recorded hits.
 pub(crate) struct Fixture {
-    pub(crate) build: Build,
+    pub(crate) build: SolidityBuild,
     pub(crate) hits: Vec<CodeHits>,
 }
 
 impl Fixture {
-    /// A contract of `fixtures`; the contract that was run has the name of the file.
+    /// Loads a fixture. The executed contract has the name of the file.
     pub(crate) fn load(name: &str, mode: Mode) -> Self {
         let path = format!("{name}.sol");
         let ast = json(&format!("{name}.ast.json"));
         let compiled = json(&format!("{name}.{}.json", mode.name()));
-        let source = Source {
+        let source = SoliditySource {
             id: 0,
             path: path.clone(),
             text: read(&path).into(),
             ast: Some(Arc::new(ast)),
         };
         let contracts = compiled["contracts"].as_object().expect("contracts").iter();
-        let contracts: Vec<Contract> = contracts
-            .map(|(name, contract)| Contract {
+        let contracts: Vec<SolidityContract> = contracts
+            .map(|(name, contract)| SolidityContract {
                 name: name.clone(),
                 source: path.clone(),
                 abi: serde_json::from_str("[]").expect("an empty ABI"),
@@ -56,23 +57,28 @@ impl Fixture {
             .collect();
         let run =
             contracts.iter().position(|contract| contract.name == name).expect("the contract");
-        let hits = [(Part::Creation, "Creation"), (Part::Runtime, "Runtime")]
+        let hits = [(CodeSection::Creation, "Creation"), (CodeSection::Runtime, "Runtime")]
             .map(|(part, key)| hits(&contracts[run], run, part, &compiled["hits"][key]));
-        let build = Build { compiler: None, sources: vec![source], contracts };
+        let build = SolidityBuild { compiler: None, sources: vec![source], contracts };
         Self { build, hits: hits.into() }
     }
 
-    pub(crate) fn report(&self) -> Report {
-        Report::new(&self.build, &self.hits)
+    pub(crate) fn report(&self) -> CoverageReport {
+        CoverageReport::new(&self.build, &self.hits)
     }
 }
 
-fn hits(contract: &Contract, index: usize, part: Part, recorded: &Value) -> CodeHits {
+fn hits(
+    contract: &SolidityContract,
+    index: usize,
+    part: CodeSection,
+    recorded: &Value,
+) -> CodeHits {
     let code = match part {
-        Part::Creation => &contract.creation,
-        Part::Runtime => &contract.runtime,
+        CodeSection::Creation => &contract.creation,
+        CodeSection::Runtime => &contract.runtime,
     };
-    let edges = recorded["edges"].as_array().expect("edges").iter().map(|edge| Edge {
+    let edges = recorded["edges"].as_array().expect("edges").iter().map(|edge| EdgeHit {
         offset: number(&edge[0]),
         taken: edge[1].as_bool().expect("taken"),
         seen: true,
@@ -96,12 +102,12 @@ fn number(value: &Value) -> usize {
     usize::try_from(value.as_u64().expect("number")).expect("an offset")
 }
 
-fn code(part: &Value) -> Code {
+fn code(part: &Value) -> ContractBytecode {
     let object = part["object"].as_str().expect("code").as_bytes();
     let byte = |pair: &[u8]| {
         u8::from_str_radix(std::str::from_utf8(pair).expect("ASCII"), 16).expect("hexadecimal")
     };
-    Code {
+    ContractBytecode {
         bytes: object.chunks(2).map(byte).collect(),
         links: Vec::new(),
         source_map: SourceMap::parse(part["sourceMap"].as_str().expect("source map")),

@@ -1,16 +1,17 @@
-//! How hits that are made by hand end up in the counts.
+//! Reports of handcrafted hits.
 
-use coverage::{CodeHits, Part, Report};
+use coverage::{CodeHits, CodeSection, CoverageReport};
 
 use crate::fixture::{Fixture, Mode};
 
-fn line(report: &Report, line: u32) -> Option<u64> {
+/// Returns the hit count of a line in the first file.
+fn line(report: &CoverageReport, line: u32) -> Option<u64> {
     report.files.first().and_then(|file| file.lines.get(&line).copied())
 }
 
 #[test]
-fn without_hits_all_lines_that_can_run_are_missed() {
-    let mut fixture = Fixture::load("Shop", Mode::Unoptimised);
+fn reports_all_executable_lines_as_missed_without_hits() {
+    let mut fixture = Fixture::load("Shop", Mode::Unoptimized);
     let before = fixture.report();
     for hits in &mut fixture.hits {
         *hits =
@@ -22,8 +23,8 @@ fn without_hits_all_lines_that_can_run_are_missed() {
 }
 
 #[test]
-fn hits_of_one_code_that_come_in_parts_are_added_up() {
-    let mut fixture = Fixture::load("Shop", Mode::Unoptimised);
+fn sums_several_hits_of_one_bytecode() {
+    let mut fixture = Fixture::load("Shop", Mode::Unoptimized);
     let once = fixture.report();
     fixture.hits.extend(fixture.hits.clone());
     let twice = fixture.report();
@@ -34,15 +35,16 @@ fn hits_of_one_code_that_come_in_parts_are_added_up() {
 }
 
 #[test]
-fn what_comes_after_a_halt_within_a_block_did_not_run() {
-    let mut fixture = Fixture::load("Shop", Mode::Unoptimised);
+fn does_not_count_instructions_after_a_halt() {
+    let mut fixture = Fixture::load("Shop", Mode::Unoptimized);
     let report = fixture.report();
     assert_eq!(
         (line(&report, 68), line(&report, 69), line(&report, 70)),
         (Some(2), Some(2), Some(2))
     );
-    // The `SSTORE` of line 69, which shares its block with line 68 and the condition of line 70.
-    let runtime = fixture.hits.iter_mut().find(|hits| hits.part == Part::Runtime).expect("runtime");
+    // Offset 863 is the `SSTORE` of line 69, which shares its block with line 68 and the condition of line 70.
+    let runtime =
+        fixture.hits.iter_mut().find(|hits| hits.part == CodeSection::Runtime).expect("runtime");
     assert_eq!(runtime.code.get(863), Some(&0x55));
     runtime.halts.push((863, 1));
     let report = fixture.report();
@@ -53,39 +55,40 @@ fn what_comes_after_a_halt_within_a_block_did_not_run() {
 }
 
 #[test]
-fn an_outcome_that_only_an_edge_shows_is_seen() {
-    let mut fixture = Fixture::load("Shop", Mode::Unoptimised);
-    let runtime = fixture.hits.iter_mut().find(|hits| hits.part == Part::Runtime).expect("runtime");
+fn marks_outcome_as_seen_from_edge_alone() {
+    let mut fixture = Fixture::load("Shop", Mode::Unoptimized);
+    let runtime =
+        fixture.hits.iter_mut().find(|hits| hits.part == CodeSection::Runtime).expect("runtime");
     runtime.blocks.clear();
     let branches = fixture.report().totals().1;
     assert!(branches.hit > 20, "{branches:?}");
 }
 
 #[test]
-fn hits_of_an_unknown_contract_are_passed_over() {
-    let mut fixture = Fixture::load("Shop", Mode::Unoptimised);
+fn ignores_hits_of_unknown_contracts() {
+    let mut fixture = Fixture::load("Shop", Mode::Unoptimized);
     for hits in &mut fixture.hits {
         hits.contract = usize::MAX;
     }
-    assert_eq!(fixture.report(), Report::default());
+    assert_eq!(fixture.report(), CoverageReport::default());
 }
 
 #[test]
-fn without_a_syntax_tree_lines_are_told_by_spans_within_one_line() {
-    let mut fixture = Fixture::load("Shop", Mode::Unoptimised);
-    let with_tree = fixture.report();
+fn counts_lines_by_single_line_spans_without_ast() {
+    let mut fixture = Fixture::load("Shop", Mode::Unoptimized);
+    let with_ast = fixture.report();
     fixture.build.sources[0].ast = None;
     let report = fixture.report();
-    assert_eq!(report.totals().1.found, 0, "branches need a tree");
-    // Statements that no other statement on their line and no loop makes ambiguous.
+    assert_eq!(report.totals().1.found, 0, "branches need an AST");
+    // Lines with a single statement outside of loops.
     for number in [37, 49, 52, 54, 56, 58, 59, 64, 68, 69, 77, 83, 87] {
-        assert_eq!(line(&report, number), line(&with_tree, number), "line {number}");
+        assert_eq!(line(&report, number), line(&with_ast, number), "line {number}");
     }
 }
 
 #[test]
-fn contracts_have_ratios_of_their_own() {
-    let report = Fixture::load("Merge", Mode::Unoptimised).report();
+fn reports_ratios_per_contract() {
+    let report = Fixture::load("Merge", Mode::Unoptimized).report();
     insta::assert_json_snapshot!(report.contracts);
     let percent = report.contracts.iter().map(|contract| contract.lines.percent());
     assert_eq!(percent.collect::<Vec<_>>(), [Some(83.7)]);

@@ -1,4 +1,4 @@
-//! The crate from outside.
+//! Integration tests of the public API.
 
 mod counts;
 mod fixture;

@@ -1,28 +1,28 @@
-//! What happens between the linear layers, as loops that become vector instructions.
+//! Operations between the linear layers, written as loops that compile to vector instructions.
 
-use crate::simd::{LANES, Op, Products};
+use crate::simd::{LANES, SimdOp, SimdProducts};
 
-/// Adds the rows of `more` and brings each row to mean 0 and deviation 1, then to the scale and place of the layer.
-pub(super) struct Normalise<'a> {
+/// Adds the rows of `more`, normalizes each row to mean 0 and deviation 1, then applies the gain and bias of the layer.
+pub(super) struct NormalizeRows<'a> {
     pub(super) rows: &'a mut [f32],
     pub(super) more: &'a [f32],
     pub(super) gain: &'a [f32],
     pub(super) bias: &'a [f32],
 }
 
-impl Op for Normalise<'_> {
+impl SimdOp for NormalizeRows<'_> {
     type Output = ();
 
     #[inline(always)]
-    fn run(self, _: impl Products) {
+    fn run(self, _: impl SimdProducts) {
         let width = self.gain.len();
         let rows = self.rows.chunks_exact_mut(width).zip(self.more.chunks_exact(width));
         for (row, more) in rows {
             for (value, more) in row.iter_mut().zip(more) {
                 *value += more;
             }
-            let mean = sum(row, |value| value) / width as f32;
-            let variance = sum(row, |value| (value - mean) * (value - mean)) / width as f32;
+            let mean = sum_lanes(row, |value| value) / width as f32;
+            let variance = sum_lanes(row, |value| (value - mean) * (value - mean)) / width as f32;
             let inverse = 1.0 / (variance + 1e-12).sqrt();
             for ((value, gain), bias) in row.iter_mut().zip(self.gain).zip(self.bias) {
                 *value = (*value - mean) * inverse * gain + bias;
@@ -31,21 +31,21 @@ impl Op for Normalise<'_> {
     }
 }
 
-/// `x · Φ(x)`, with Φ the normal distribution.
-pub(super) struct Gelu<'a>(pub(super) &'a mut [f32]);
+/// The GELU activation `x · Φ(x)`, with Φ the normal distribution function.
+pub(super) struct GeluActivation<'a>(pub(super) &'a mut [f32]);
 
-impl Op for Gelu<'_> {
+impl SimdOp for GeluActivation<'_> {
     type Output = ();
 
     #[inline(always)]
-    fn run(self, _: impl Products) {
+    fn run(self, _: impl SimdProducts) {
         for value in self.0 {
             *value *= 0.5 * (1.0 + erf(*value * std::f32::consts::FRAC_1_SQRT_2));
         }
     }
 }
 
-/// Turns scores into shares that add up to 1.
+/// Replaces scores by their softmax, which sums to 1.
 #[inline(always)]
 pub(super) fn softmax(scores: &mut [f32]) {
     let (chunks, rest) = scores.as_chunks::<LANES>();
@@ -59,15 +59,15 @@ pub(super) fn softmax(scores: &mut [f32]) {
     for score in &mut *scores {
         *score = exp(*score - largest);
     }
-    let inverse = 1.0 / sum(scores, |score| score);
+    let inverse = 1.0 / sum_lanes(scores, |score| score);
     for score in scores {
         *score *= inverse;
     }
 }
 
-/// A sum in lanes: a plain one must keep to the order of the values, which no vector instruction does.
+/// Sums mapped values in lanes. A sequential sum fixes the order of additions and so cannot be vectorized.
 #[inline(always)]
-pub(super) fn sum(values: &[f32], of: impl Fn(f32) -> f32) -> f32 {
+pub(super) fn sum_lanes(values: &[f32], of: impl Fn(f32) -> f32) -> f32 {
     let (chunks, rest) = values.as_chunks::<LANES>();
     let mut sums = [0.0; LANES];
     for chunk in chunks {
@@ -78,7 +78,7 @@ pub(super) fn sum(values: &[f32], of: impl Fn(f32) -> f32) -> f32 {
     sums.into_iter().chain(rest.iter().map(|value| of(*value))).sum()
 }
 
-/// Abramowitz and Stegun, 7.1.26: off by at most 1.5e-7.
+/// Error function by Abramowitz and Stegun, 7.1.26, with an error of at most 1.5e-7.
 #[inline(always)]
 fn erf(x: f32) -> f32 {
     let t = 1.0 / (1.0 + 0.327_591_1 * x.abs());
@@ -87,14 +87,14 @@ fn erf(x: f32) -> f32 {
     (1.0 - series * t * exp(-x * x)).copysign(x)
 }
 
-/// e to the power of a number that is not above 0, without a branch or a call; off by one part in ten millions.
+/// Branchless exponential function for `x <= 0`, with a relative error of one in ten million.
 #[inline(always)]
 fn exp(x: f32) -> f32 {
-    // A number so large that its fraction has no bits left: adding it rounds, and leaves the integer in the low bits.
+    // So large that no fraction bits remain: adding it rounds and leaves the integer in the low bits.
     const LARGE: f32 = 12_582_912.0;
     const LN_2_HIGH: f32 = 0.693_359_4;
     const LN_2_LOW: f32 = -2.121_944_4e-4;
-    // Below, the result is 0 for all that matters here, and the exponent would not fit.
+    // Below -87 the result is practically 0, and the exponent would overflow.
     let x = if x > -87.0 { x } else { -87.0 };
     let shifted = x * std::f32::consts::LOG2_E + LARGE;
     let whole = shifted - LARGE;
@@ -114,7 +114,7 @@ mod tests {
     use crate::simd::dispatch;
 
     #[test]
-    fn exponentials_are_those_of_the_standard_library() {
+    fn exp_matches_standard_library() {
         for step in 0..8000 {
             let x = step as f32 * -0.01;
             let (found, expected) = (exp(x), x.exp());
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn the_error_function_has_its_known_values() {
+    fn erf_matches_known_values() {
         let known = [
             (0.0, 0.0),
             (0.5, 0.520_499_9),
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn shares_add_up_to_one() {
+    fn softmax_sums_to_one() {
         for count in [1, 7, 8, 9, 256] {
             let mut scores: Vec<f32> = (0..count).map(|n| (n % 13) as f32 * 3.0 - 20.0).collect();
             softmax(&mut scores);
@@ -151,11 +151,11 @@ mod tests {
     }
 
     #[test]
-    fn a_normalised_row_has_mean_zero_and_deviation_one() {
+    fn normalized_row_has_mean_zero_and_deviation_one() {
         let mut rows: Vec<f32> = (0..768).map(|n| (n * n % 101) as f32).collect();
         let more = vec![3.0; 768];
         let (gain, bias) = (vec![1.0; 384], vec![0.0; 384]);
-        dispatch(Normalise { rows: &mut rows, more: &more, gain: &gain, bias: &bias });
+        dispatch(NormalizeRows { rows: &mut rows, more: &more, gain: &gain, bias: &bias });
         for row in rows.chunks(384) {
             let mean = row.iter().sum::<f32>() / 384.0;
             let deviation = (row.iter().map(|value| value * value).sum::<f32>() / 384.0).sqrt();

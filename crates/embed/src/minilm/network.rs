@@ -1,102 +1,104 @@
-//! The network of all-MiniLM-L6-v2: a BERT of six layers, written out.
+//! The network of all-MiniLM-L6-v2: a BERT encoder with six layers.
 //!
-//! A general runtime would turn the weights into floating point and pad every text of a batch to the longest. Written
-//! out, the weights keep their eight bits, texts of any lengths stand side by side, and one text needs no more memory
-//! than its tokens.
+//! A general runtime would convert the weights to floating point and pad every text of a batch to the longest. Here the
+//! weights stay 8-bit, texts of different lengths share a batch without padding, and memory is proportional to tokens.
 
-use super::activation::{Gelu, Normalise};
-use super::attention::{Attention, Space, WIDTH};
-use super::linear::{Linear, Matrix, Rows};
-use super::tensors::{self, Tensor};
+use super::activation::{GeluActivation, NormalizeRows};
+use super::attention::{AttentionBuffers, SelfAttention, WIDTH};
+use super::linear::{LinearLayer, QuantizedMatrix, QuantizedRows};
+use super::tensors::{self, OnnxTensor};
 use crate::simd::dispatch;
 
 pub(super) const DIMS: usize = WIDTH;
 const LAYERS: usize = 6;
-/// Between the two linear layers that end each layer.
+/// Width of the intermediate linear layer.
 const INNER: usize = 4 * DIMS;
 
-pub(super) struct Network {
-    /// A vector for each token of the vocabulary.
-    words: Table,
-    /// A vector for each place in a text, with that of the only kind of sentence added.
-    places: Vec<f32>,
-    embedded: Norm,
-    layers: Vec<Layer>,
+/// A BERT encoder with mean pooling.
+pub(super) struct BertNetwork {
+    /// One vector per token of the vocabulary.
+    word_embeddings: QuantizedTable,
+    /// One vector per position in a text, plus the embedding of the only token type.
+    position_embeddings: Vec<f32>,
+    embedding_norm: LayerNorm,
+    layers: Vec<EncoderLayer>,
 }
 
-struct Layer {
-    /// Query, key and value.
-    ask: Linear,
-    take: Linear,
-    taken: Norm,
-    widen: Linear,
-    narrow: Linear,
-    narrowed: Norm,
+/// The weights of one encoder layer.
+struct EncoderLayer {
+    query_key_value: LinearLayer,
+    attention_output: LinearLayer,
+    attention_norm: LayerNorm,
+    intermediate: LinearLayer,
+    output: LinearLayer,
+    output_norm: LayerNorm,
 }
 
-struct Norm {
+struct LayerNorm {
     gain: Vec<f32>,
     bias: Vec<f32>,
 }
 
-/// Vectors of eight bits, in place, with a scale for each.
-struct Table {
+/// 8-bit vectors inside the model file, with one scale per vector.
+struct QuantizedTable {
     values: &'static [u8],
     scales: Vec<f32>,
 }
 
-impl Network {
-    /// None if the file is not that of this network.
-    pub(super) fn read(file: &'static [u8]) -> Option<Self> {
-        let tensors = Tensors(tensors::read(file)?);
-        let mut quantised = tensors.quantised();
-        let words = quantised.next()?;
-        let places = quantised.next()?;
-        let kind = tensors.floats("embeddings.token_type_embeddings.weight")?;
-        let mut places =
-            (0..places.scales.len()).flat_map(|place| places.row(place)).collect::<Vec<f32>>();
-        for place in places.chunks_exact_mut(DIMS) {
-            add(place, kind.get(..DIMS)?);
+impl BertNetwork {
+    /// Parses the model file; returns `None` if it does not match this network.
+    pub(super) fn from_onnx(file: &'static [u8]) -> Option<Self> {
+        let tensors = TensorSet(tensors::read_tensors(file)?);
+        let mut quantized = tensors.quantized_tables();
+        let word_embeddings = quantized.next()?;
+        let positions = quantized.next()?;
+        let token_type = tensors.find_floats("embeddings.token_type_embeddings.weight")?;
+        let mut position_embeddings = (0..positions.scales.len())
+            .flat_map(|position| positions.dequantize_row(position))
+            .collect::<Vec<f32>>();
+        for position in position_embeddings.chunks_exact_mut(DIMS) {
+            add_row(position, token_type.get(..DIMS)?);
         }
-        let layers = (0..LAYERS).map(|layer| Layer::read(layer, &tensors, &mut quantised));
+        let layers =
+            (0..LAYERS).map(|layer| EncoderLayer::from_tensors(layer, &tensors, &mut quantized));
         Some(Self {
-            words,
-            places,
-            embedded: tensors.norm("embeddings")?,
+            word_embeddings,
+            position_embeddings,
+            embedding_norm: tensors.find_norm("embeddings")?,
             layers: layers.collect::<Option<_>>()?,
         })
     }
 
-    /// The vectors of texts, given as tokens.
+    /// Returns the vector of each text, given as tokens.
     pub(super) fn run(&self, texts: &[&[u32]]) -> Vec<Vec<f32>> {
-        let mut rows = Rows::default();
-        let (mut asked, mut wide) = (Vec::new(), Vec::new());
+        let mut rows = QuantizedRows::default();
+        let (mut projected, mut wide) = (Vec::new(), Vec::new());
         let mut narrow = Vec::new();
-        let mut space = Space::default();
-        let mut hidden = self.embed(texts);
+        let mut space = AttentionBuffers::default();
+        let mut hidden = self.embed_tokens(texts);
         for layer in &self.layers {
-            rows.set(&hidden, DIMS);
-            layer.ask.apply(&rows, &mut asked);
+            rows.quantize_from(&hidden, DIMS);
+            layer.query_key_value.apply(&rows, &mut projected);
             narrow.clear();
             narrow.resize(hidden.len(), 0.0);
             let mut first = 0;
             for text in texts {
                 let last = first + text.len();
-                let tokens = &asked[first * 3 * DIMS..last * 3 * DIMS];
+                let tokens = &projected[first * 3 * DIMS..last * 3 * DIMS];
                 let mixed = &mut narrow[first * DIMS..last * DIMS];
-                dispatch(Attention { tokens, mixed, space: &mut space });
+                dispatch(SelfAttention { tokens, mixed, space: &mut space });
                 first = last;
             }
-            rows.set(&narrow, DIMS);
-            layer.take.apply(&rows, &mut narrow);
-            layer.taken.apply(&mut hidden, &narrow);
+            rows.quantize_from(&narrow, DIMS);
+            layer.attention_output.apply(&rows, &mut narrow);
+            layer.attention_norm.apply(&mut hidden, &narrow);
 
-            rows.set(&hidden, DIMS);
-            layer.widen.apply(&rows, &mut wide);
-            dispatch(Gelu(&mut wide));
-            rows.set(&wide, INNER);
-            layer.narrow.apply(&rows, &mut narrow);
-            layer.narrowed.apply(&mut hidden, &narrow);
+            rows.quantize_from(&hidden, DIMS);
+            layer.intermediate.apply(&rows, &mut wide);
+            dispatch(GeluActivation(&mut wide));
+            rows.quantize_from(&wide, INNER);
+            layer.output.apply(&rows, &mut narrow);
+            layer.output_norm.apply(&mut hidden, &narrow);
         }
         let mut rest = &hidden[..];
         texts
@@ -104,122 +106,127 @@ impl Network {
             .map(|text| {
                 let (tokens, later) = rest.split_at(text.len() * DIMS);
                 rest = later;
-                mean(tokens)
+                pool_mean(tokens)
             })
             .collect()
     }
 
-    fn embed(&self, texts: &[&[u32]]) -> Vec<f32> {
+    /// Returns the normalized sum of word and position embeddings, one row per token.
+    fn embed_tokens(&self, texts: &[&[u32]]) -> Vec<f32> {
         let mut hidden = Vec::new();
-        let mut places = Vec::new();
+        let mut positions = Vec::new();
         for text in texts {
-            hidden.extend(text.iter().flat_map(|token| self.words.row(*token as usize)));
-            places.extend_from_slice(&self.places[..text.len() * DIMS]);
+            hidden.extend(
+                text.iter().flat_map(|token| self.word_embeddings.dequantize_row(*token as usize)),
+            );
+            positions.extend_from_slice(&self.position_embeddings[..text.len() * DIMS]);
         }
-        self.embedded.apply(&mut hidden, &places);
+        self.embedding_norm.apply(&mut hidden, &positions);
         hidden
     }
 }
 
-impl Layer {
-    fn read(
+impl EncoderLayer {
+    fn from_tensors(
         layer: usize,
-        tensors: &Tensors<'static>,
-        quantised: &mut impl Iterator<Item = Table>,
+        tensors: &TensorSet<'static>,
+        quantized: &mut impl Iterator<Item = QuantizedTable>,
     ) -> Option<Self> {
         let mut linear = |inputs, names: &[&str], factors: &[f32]| {
-            let parts: Vec<(Table, Vec<f32>)> = names
+            let parts: Vec<(QuantizedTable, Vec<f32>)> = names
                 .iter()
                 .map(|name| {
-                    let bias = tensors.floats(&format!("layer.{layer}.{name}.bias"))?;
-                    Some((quantised.next()?, bias))
+                    let bias = tensors.find_floats(&format!("layer.{layer}.{name}.bias"))?;
+                    Some((quantized.next()?, bias))
                 })
                 .collect::<Option<_>>()?;
             let weights: Vec<Vec<i8>> = parts
                 .iter()
                 .map(|(table, _)| table.values.iter().map(|value| value.cast_signed()).collect())
                 .collect();
-            let matrices: Vec<Matrix<'_>> = parts
+            let matrices: Vec<QuantizedMatrix<'_>> = parts
                 .iter()
                 .zip(&weights)
                 .zip(factors)
-                .map(|(((table, bias), weights), factor)| Matrix {
+                .map(|(((table, bias), weights), factor)| QuantizedMatrix {
                     weights,
                     scales: &table.scales,
                     bias,
                     factor: *factor,
                 })
                 .collect();
-            Some(Linear::new(inputs, &matrices))
+            Some(LinearLayer::new(inputs, &matrices))
         };
-        // Queries are divided by the root of a head's dimensions here, so that no score need be.
+        // Queries are divided by the square root of the head size here, so that scores need no scaling.
         let by_root = 1.0 / 32f32.sqrt();
         let names = ["attention.self.query", "attention.self.key", "attention.self.value"];
         Some(Self {
-            ask: linear(DIMS, &names, &[by_root, 1.0, 1.0])?,
-            take: linear(DIMS, &["attention.output.dense"], &[1.0])?,
-            taken: tensors.norm(&format!("layer.{layer}.attention.output"))?,
-            widen: linear(DIMS, &["intermediate.dense"], &[1.0])?,
-            narrow: linear(INNER, &["output.dense"], &[1.0])?,
-            narrowed: tensors.norm(&format!("layer.{layer}.output"))?,
+            query_key_value: linear(DIMS, &names, &[by_root, 1.0, 1.0])?,
+            attention_output: linear(DIMS, &["attention.output.dense"], &[1.0])?,
+            attention_norm: tensors.find_norm(&format!("layer.{layer}.attention.output"))?,
+            intermediate: linear(DIMS, &["intermediate.dense"], &[1.0])?,
+            output: linear(INNER, &["output.dense"], &[1.0])?,
+            output_norm: tensors.find_norm(&format!("layer.{layer}.output"))?,
         })
     }
 }
 
-impl Norm {
-    /// Adds `more` and normalises.
+impl LayerNorm {
+    /// Adds `more` to `rows` and normalizes each row.
     fn apply(&self, rows: &mut [f32], more: &[f32]) {
-        dispatch(Normalise { rows, more, gain: &self.gain, bias: &self.bias });
+        dispatch(NormalizeRows { rows, more, gain: &self.gain, bias: &self.bias });
     }
 }
 
-impl Table {
-    fn row(&self, index: usize) -> impl Iterator<Item = f32> {
+impl QuantizedTable {
+    fn dequantize_row(&self, index: usize) -> impl Iterator<Item = f32> {
         let scale = self.scales[index];
         let row = &self.values[index * DIMS..(index + 1) * DIMS];
         row.iter().map(move |value| f32::from(value.cast_signed()) * scale)
     }
 }
 
-/// The tensors of the file, found by the ends of their names.
-struct Tensors<'a>(Vec<Tensor<'a>>);
+/// The tensors of the model file, looked up by name suffix.
+struct TensorSet<'a>(Vec<OnnxTensor<'a>>);
 
-impl<'a> Tensors<'a> {
-    fn floats(&self, name: &str) -> Option<Vec<f32>> {
-        Some(self.0.iter().find(|tensor| tensor.name.ends_with(name))?.floats())
+impl<'a> TensorSet<'a> {
+    fn find_floats(&self, name: &str) -> Option<Vec<f32>> {
+        Some(self.0.iter().find(|tensor| tensor.name.ends_with(name))?.to_floats())
     }
 
-    fn norm(&self, name: &str) -> Option<Norm> {
-        let gain = self.floats(&format!("{name}.LayerNorm.weight"))?;
-        let bias = self.floats(&format!("{name}.LayerNorm.bias"))?;
-        (gain.len() == DIMS && bias.len() == DIMS).then_some(Norm { gain, bias })
+    fn find_norm(&self, name: &str) -> Option<LayerNorm> {
+        let gain = self.find_floats(&format!("{name}.LayerNorm.weight"))?;
+        let bias = self.find_floats(&format!("{name}.LayerNorm.bias"))?;
+        (gain.len() == DIMS && bias.len() == DIMS).then_some(LayerNorm { gain, bias })
     }
 }
 
-impl Tensors<'static> {
-    /// Those of eight bits, each followed in the file by its scales: words, places, then each layer's in its order.
-    fn quantised(&self) -> impl Iterator<Item = Table> + use<> {
-        let pairs: Vec<Table> = self
+impl TensorSet<'static> {
+    /// Returns the 8-bit tensors, each of which is followed by its scales in the file.
+    ///
+    /// The order is words, positions, then the matrices of each layer.
+    fn quantized_tables(&self) -> impl Iterator<Item = QuantizedTable> + use<> {
+        let pairs: Vec<QuantizedTable> = self
             .0
             .windows(2)
             .filter(|pair| pair[0].name.ends_with("_q") && pair[1].name.ends_with("_scale"))
-            .map(|pair| Table { values: pair[0].bytes(), scales: pair[1].floats() })
+            .map(|pair| QuantizedTable { values: pair[0].raw_bytes(), scales: pair[1].to_floats() })
             .collect();
         pairs.into_iter()
     }
 }
 
-fn add(row: &mut [f32], more: &[f32]) {
+fn add_row(row: &mut [f32], more: &[f32]) {
     for (value, more) in row.iter_mut().zip(more) {
         *value += more;
     }
 }
 
-/// The mean of all tokens, at length one.
-fn mean(tokens: &[f32]) -> Vec<f32> {
+/// Returns the mean of all token vectors, normalized to length one.
+fn pool_mean(tokens: &[f32]) -> Vec<f32> {
     let mut sum = vec![0.0; DIMS];
     for token in tokens.chunks_exact(DIMS) {
-        add(&mut sum, token);
+        add_row(&mut sum, token);
     }
     let length = sum.iter().map(|value| value * value).sum::<f32>().sqrt().max(f32::MIN_POSITIVE);
     sum.iter().map(|value| value / length).collect()

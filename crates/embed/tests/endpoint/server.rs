@@ -1,4 +1,4 @@
-//! A server on a port of its own that does as its script says, and tells what it was asked.
+//! A scripted HTTP server on a free port that records its requests.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -7,74 +7,75 @@ use std::thread::JoinHandle;
 
 use serde_json::{Value, json};
 
-/// What to do with one request.
-pub(crate) enum Act {
-    /// Sends these bytes and closes.
+/// The reaction to one request.
+pub(crate) enum ServerReaction {
+    /// Sends these bytes and closes the connection.
     Send(Vec<u8>),
-    /// Closes without an answer.
+    /// Closes the connection without a response.
     Close,
-    /// Keeps the connection open and says nothing.
+    /// Keeps the connection open without a response.
     Hang,
 }
 
-pub(crate) fn answer(status: u16, body: &str) -> Act {
+/// Sends a JSON response with a status.
+pub(crate) fn respond(status: u16, body: &str) -> ServerReaction {
     let head = format!(
         "HTTP/1.1 {status} Status\r\ncontent-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
         body.len()
     );
-    Act::Send([head.as_bytes(), body.as_bytes()].concat())
+    ServerReaction::Send([head.as_bytes(), body.as_bytes()].concat())
 }
 
-pub(crate) struct Server {
+pub(crate) struct ScriptedServer {
     address: SocketAddr,
-    asked: mpsc::Receiver<Value>,
+    requests: mpsc::Receiver<Value>,
     thread: JoinHandle<()>,
 }
 
-impl Server {
-    pub(crate) fn start(script: Vec<Act>) -> Self {
+impl ScriptedServer {
+    pub(crate) fn start(script: Vec<ServerReaction>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        let (tell, asked) = mpsc::channel();
-        let thread = std::thread::spawn(move || play(&listener, script, &tell));
-        Self { address, asked, thread }
+        let (sender, requests) = mpsc::channel();
+        let thread = std::thread::spawn(move || run_script(&listener, script, &sender));
+        Self { address, requests, thread }
     }
 
     pub(crate) fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// What was asked.
+    /// Stops the server and returns the recorded requests.
     pub(crate) fn stop(self) -> Vec<Value> {
-        // One more connection that says nothing wakes a server that waits for a request.
+        // An empty connection unblocks a server that waits for a request.
         drop(TcpStream::connect(self.address));
         self.thread.join().unwrap();
-        self.asked.iter().collect()
+        self.requests.iter().collect()
     }
 }
 
-fn play(listener: &TcpListener, script: Vec<Act>, tell: &mpsc::Sender<Value>) {
-    let mut kept = Vec::new();
+fn run_script(listener: &TcpListener, script: Vec<ServerReaction>, sender: &mpsc::Sender<Value>) {
+    let mut hanging = Vec::new();
     let mut script = script.into_iter();
     loop {
         let (mut stream, _) = listener.accept().unwrap();
-        let Some(request) = request(&stream) else { return };
-        tell.send(request).unwrap();
+        let Some(request) = read_request(&stream) else { return };
+        sender.send(request).unwrap();
         match script.next() {
-            Some(Act::Send(bytes)) => {
-                // A client that has read enough may be gone.
+            Some(ServerReaction::Send(bytes)) => {
+                // The client may have closed the connection already.
                 let _ = stream.write_all(&bytes);
                 let _ = stream.shutdown(Shutdown::Write);
                 let _ = std::io::copy(&mut stream, &mut std::io::sink());
             }
-            Some(Act::Close) | None => {}
-            Some(Act::Hang) => kept.push(stream),
+            Some(ServerReaction::Close) | None => {}
+            Some(ServerReaction::Hang) => hanging.push(stream),
         }
     }
 }
 
-/// The parts of a request that matter; None if there is none.
-fn request(stream: &TcpStream) -> Option<Value> {
+/// Reads the relevant parts of a request; returns `None` if the connection is empty.
+fn read_request(stream: &TcpStream) -> Option<Value> {
     let mut reader = BufReader::new(stream);
     let mut line = String::new();
     reader.read_line(&mut line).ok().filter(|read| *read > 0)?;

@@ -1,12 +1,12 @@
-//! What `cargo xtask bench fuzz` measures the fuzzer against, in a process of its own so that its time can be taken.
+//! Baselines for `cargo xtask bench fuzz`, in a separate process so that its time can be measured.
 //!
 //! ```text
 //! bench bare BUILD CONTRACT CALLS SEED        random calls on plain revm: the limit
 //! bench bugs BUILD CONTRACT FOLDER            replays a corpus on plain revm and names the assertions that failed
-//! bench observer BUILD CONTRACT SLICE ROUNDS  a campaign that is watched and not watched in turn
+//! bench observer BUILD CONTRACT SLICE ROUNDS  a campaign, alternately observed and not observed
 //! ```
 //!
-//! BUILD is what a compiler wrote. Each prints one JSON object. Nothing here belongs to the product.
+//! BUILD is a compiler output. Each prints one JSON object. This is a development tool, not part of the product.
 
 mod bare;
 mod bugs;
@@ -20,7 +20,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use serde_json::Value;
-use solidity::{Build, Toolchain};
+use solidity::{SolidityBuild, Toolchain};
 
 const USAGE: &str = "usage: bench bare BUILD CONTRACT CALLS SEED
        bench bugs BUILD CONTRACT FOLDER
@@ -32,7 +32,7 @@ fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     let mut stderr = std::io::stderr();
-    match run(&args).and_then(|result| Ok(writeln!(std::io::stdout(), "{result}")?)) {
+    match run_command(&args).and_then(|result| Ok(writeln!(std::io::stdout(), "{result}")?)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             let _ = writeln!(stderr, "error: {error}");
@@ -41,36 +41,40 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(args: &[&str]) -> Result<Value> {
+fn run_command(args: &[&str]) -> Result<Value> {
     let [what, build, contract, rest @ ..] = args else { return Err(USAGE.into()) };
-    let subject = Subject::load(Path::new(build), contract)?;
+    let subject = BenchSubject::load(Path::new(build), contract)?;
     match (*what, rest) {
-        ("bare", [calls, seed]) => bare::run(&subject, number(calls)?, number(seed)?),
-        ("bugs", [folder]) => bugs::run(&subject, Path::new(folder)),
-        ("observer", [slice, rounds]) => observer::run(&subject, number(slice)?, number(rounds)?),
+        ("bare", [calls, seed]) => {
+            bare::run_bare(&subject, parse_number(calls)?, parse_number(seed)?)
+        }
+        ("bugs", [folder]) => bugs::count_bugs(&subject, Path::new(folder)),
+        ("observer", [slice, rounds]) => {
+            observer::measure_observer(&subject, parse_number(slice)?, parse_number(rounds)?)
+        }
         _ => Err(USAGE.into()),
     }
 }
 
-fn number(text: &str) -> Result<u64> {
-    text.parse().map_err(|_| format!("`{text}` is no number\n{USAGE}").into())
+fn parse_number(text: &str) -> Result<u64> {
+    text.parse().map_err(|_| format!("invalid number `{text}`\n{USAGE}").into())
 }
 
-/// A contract of a build.
-struct Subject {
-    build: Arc<Build>,
+/// A smart contract of a build.
+struct BenchSubject {
+    build: Arc<SolidityBuild>,
     contract: usize,
 }
 
-impl Subject {
+impl BenchSubject {
     fn load(path: &Path, name: &str) -> Result<Self> {
-        let build = solidity::load(path, &Toolchain::default())?;
+        let build = solidity::load_build(path, &Toolchain::default())?;
         let found = build.contracts.iter().position(|contract| contract.name == name);
-        let contract = found.ok_or_else(|| format!("there is no contract `{name}`"))?;
+        let contract = found.ok_or_else(|| format!("unknown contract `{name}`"))?;
         Ok(Self { build: Arc::new(build), contract })
     }
 
-    fn contract(&self) -> &solidity::Contract {
+    fn contract(&self) -> &solidity::SolidityContract {
         &self.build.contracts[self.contract]
     }
 }

@@ -1,4 +1,4 @@
-//! A contract on plain `revm`: no hooks, no journal of ours, nothing of the fuzzer.
+//! Deploys a contract on plain `revm`, without hooks, the fuzzer's journal or any other part of the fuzzer.
 
 use alloy_primitives::{Address, Bytes, TxKind, U256, address};
 use revm::context::result::ExecutionResult;
@@ -7,11 +7,11 @@ use revm::database::{CacheDB, EmptyDB};
 use revm::handler::{MainnetContext, MainnetEvm};
 use revm::state::AccountInfo;
 use revm::{ExecuteCommitEvm as _, MainBuilder as _, MainContext as _};
-use solidity::Contract;
+use solidity::SolidityContract;
 
 use super::Result;
 
-/// Echidna's, as everywhere in this project.
+/// Echidna's default senders.
 pub(super) const SENDERS: [Address; 3] = [
     address!("0x0000000000000000000000000000000000010000"),
     address!("0x0000000000000000000000000000000000020000"),
@@ -23,8 +23,8 @@ const GAS: u64 = 12_500_000;
 
 pub(super) type Chain<I = ()> = MainnetEvm<MainnetContext<CacheDB<EmptyDB>>, I>;
 
-/// A chain on which the contract is, and its address.
-pub(super) fn deploy<I>(contract: &Contract, inspector: I) -> Result<(Chain<I>, Address)> {
+/// Deploys the contract. Returns the chain and the contract's address.
+pub(super) fn deploy<I>(contract: &SolidityContract, inspector: I) -> Result<(Chain<I>, Address)> {
     let mut database = CacheDB::new(EmptyDB::default());
     for sender in SENDERS {
         let info = AccountInfo { balance: BALANCE, ..AccountInfo::default() };
@@ -40,18 +40,19 @@ pub(super) fn deploy<I>(contract: &Contract, inspector: I) -> Result<(Chain<I>, 
         .modify_cfg_chained(|cfg: &mut CfgEnv| cfg.disable_nonce_check = true);
     let mut chain = context.build_mainnet_with_inspector(inspector);
     let code = Bytes::copy_from_slice(&contract.creation.bytes);
-    let result = chain.transact_commit(transaction(DEPLOYER, TxKind::Create, U256::ZERO, code))?;
+    let result =
+        chain.transact_commit(build_transaction(DEPLOYER, TxKind::Create, U256::ZERO, code))?;
     let name = &contract.name;
     let address = result.created_address();
     let address = address.ok_or_else(|| format!("`{name}` was not deployed: {result:?}"))?;
     Ok((chain, address))
 }
 
-pub(super) fn transaction(from: Address, kind: TxKind, value: U256, data: Bytes) -> TxEnv {
+pub(super) fn build_transaction(from: Address, kind: TxKind, value: U256, data: Bytes) -> TxEnv {
     TxEnv { caller: from, kind, value, data, gas_limit: GAS, ..TxEnv::default() }
 }
 
-/// True if the call returned the word one.
+/// Returns true if the call returned the word one.
 pub(super) fn is_true(result: &ExecutionResult) -> bool {
     let output = result.output().and_then(|output| U256::try_from_be_slice(output));
     result.is_success() && output == Some(U256::ONE)

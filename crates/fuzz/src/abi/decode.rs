@@ -1,90 +1,104 @@
-//! Bytes to values, for what contracts return and emit. Anything may stand there: what does not fit is None.
+//! Decodes the bytes that smart contracts return and emit. The input is untrusted: malformed data decodes to `None`.
 
 use alloy_primitives::U256;
 
-use super::value::clamp;
-use super::{Type, Value};
+use super::value::clamp_to_type;
+use super::{AbiType, AbiValue};
 
 const WORD: usize = 32;
 
-/// Elements of all arrays of one value together, so that a few bytes cannot stand for gigabytes.
+/// Maximum elements of all arrays in one decoded value, so that a few bytes cannot expand to gigabytes.
 const MAX_ELEMENTS: usize = 4096;
 
-/// Reads values of the types, as they follow a selector or make up a return value.
-pub fn decode(types: &[Type], data: &[u8]) -> Option<Vec<Value>> {
-    fields(types.iter(), data, &mut MAX_ELEMENTS.clone())
+/// Decodes values of the given types, without a leading selector.
+///
+/// Returns `None` if the data is malformed or has too many elements.
+pub fn decode_values(types: &[AbiType], data: &[u8]) -> Option<Vec<AbiValue>> {
+    decode_fields(types.iter(), data, &mut MAX_ELEMENTS.clone())
 }
 
-fn fields<'a>(
-    types: impl Iterator<Item = &'a Type>,
+/// Decodes a tuple's fields or a list of arguments: a head for each, then the dynamic tails.
+fn decode_fields<'a>(
+    types: impl Iterator<Item = &'a AbiType>,
     data: &[u8],
     budget: &mut usize,
-) -> Option<Vec<Value>> {
+) -> Option<Vec<AbiValue>> {
     let mut head = 0;
     types
         .map(|ty| {
             *budget = budget.checked_sub(1)?;
             if ty.is_dynamic() {
-                let offset = length_at(data, head)?;
+                let offset = read_length(data, head)?;
                 head += WORD;
-                tail(ty, data.get(offset..)?, budget)
+                decode_dynamic(ty, data.get(offset..)?, budget)
             } else {
-                fixed(ty, data, &mut head, budget)
+                decode_static(ty, data, &mut head, budget)
             }
         })
         .collect()
 }
 
-fn fixed(ty: &Type, data: &[u8], head: &mut usize, budget: &mut usize) -> Option<Value> {
+/// Decodes a value of static type at `head` and advances `head` past it.
+fn decode_static(
+    ty: &AbiType,
+    data: &[u8],
+    head: &mut usize,
+    budget: &mut usize,
+) -> Option<AbiValue> {
     match ty {
-        Type::FixedArray(element, length) => {
+        AbiType::FixedArray(element, length) => {
             *budget = budget.checked_sub(*length)?;
-            let values = (0..*length).map(|_| fixed(element, data, head, budget));
-            Some(Value::List(values.collect::<Option<_>>()?))
+            let values = (0..*length).map(|_| decode_static(element, data, head, budget));
+            Some(AbiValue::List(values.collect::<Option<_>>()?))
         }
-        Type::Tuple(fields) => {
-            let values = fields.iter().map(|field| fixed(field, data, head, budget));
-            Some(Value::List(values.collect::<Option<_>>()?))
+        AbiType::Tuple(fields) => {
+            let values = fields.iter().map(|field| decode_static(field, data, head, budget));
+            Some(AbiValue::List(values.collect::<Option<_>>()?))
         }
         _ => {
-            let word = word_at(data, *head)?;
+            let word = read_word(data, *head)?;
             *head += WORD;
-            (clamp(ty, word) == word).then_some(Value::Word(word))
+            (clamp_to_type(ty, word) == word).then_some(AbiValue::Word(word))
         }
     }
 }
 
-fn tail(ty: &Type, data: &[u8], budget: &mut usize) -> Option<Value> {
+/// Decodes a value of dynamic type from the start of `data`.
+fn decode_dynamic(ty: &AbiType, data: &[u8], budget: &mut usize) -> Option<AbiValue> {
     match ty {
-        Type::Bytes | Type::String => {
-            let length = length_at(data, 0)?;
+        AbiType::Bytes | AbiType::String => {
+            let length = read_length(data, 0)?;
             let bytes = data.get(WORD..)?.get(..length)?;
-            Some(Value::Bytes(bytes.to_vec()))
+            Some(AbiValue::Bytes(bytes.to_vec()))
         }
-        Type::Array(element) => {
-            let length = length_at(data, 0)?;
+        AbiType::Array(element) => {
+            let length = read_length(data, 0)?;
             if length > *budget {
                 return None;
             }
             let elements = std::iter::repeat_n(&**element, length);
-            Some(Value::List(fields(elements, data.get(WORD..)?, budget)?))
+            Some(AbiValue::List(decode_fields(elements, data.get(WORD..)?, budget)?))
         }
-        Type::FixedArray(element, length) => {
+        AbiType::FixedArray(element, length) => {
             if *length > *budget {
                 return None;
             }
-            Some(Value::List(fields(std::iter::repeat_n(&**element, *length), data, budget)?))
+            Some(AbiValue::List(decode_fields(
+                std::iter::repeat_n(&**element, *length),
+                data,
+                budget,
+            )?))
         }
-        Type::Tuple(types) => Some(Value::List(fields(types.iter(), data, budget)?)),
+        AbiType::Tuple(types) => Some(AbiValue::List(decode_fields(types.iter(), data, budget)?)),
         _ => None,
     }
 }
 
-fn word_at(data: &[u8], offset: usize) -> Option<U256> {
+fn read_word(data: &[u8], offset: usize) -> Option<U256> {
     let word: &[u8] = data.get(offset..offset.checked_add(WORD)?)?;
     Some(U256::from_be_slice(word))
 }
 
-fn length_at(data: &[u8], offset: usize) -> Option<usize> {
-    usize::try_from(word_at(data, offset)?).ok()
+fn read_length(data: &[u8], offset: usize) -> Option<usize> {
+    usize::try_from(read_word(data, offset)?).ok()
 }

@@ -1,79 +1,79 @@
-//! Values as people write them in Solidity: `(1, 0xab…, "text")`.
+//! Formats values as Solidity source text: `(1, 0xab…, "text")`.
 
 use std::fmt::Write as _;
 
 use alloy_primitives::{Address, I256, U256};
 
-use super::{Type, Value};
+use super::{AbiType, AbiValue};
 
-/// A call such as `transfer(0x…, 100)`.
-pub fn call(name: &str, types: &[Type], values: &[Value]) -> String {
+/// Returns a call as text, such as `transfer(0x…, 100)`.
+pub fn format_call(name: &str, types: &[AbiType], values: &[AbiValue]) -> String {
     let mut out = format!("{name}(");
-    list(&mut out, types.iter(), values);
+    write_list(&mut out, types.iter(), values);
     out.push(')');
     out
 }
 
-/// One value.
-pub fn value(ty: &Type, value: &Value) -> String {
+/// Returns one value as text.
+pub fn format_value(ty: &AbiType, value: &AbiValue) -> String {
     let mut out = String::new();
-    write(&mut out, ty, value);
+    write_value(&mut out, ty, value);
     out
 }
 
-fn list<'a>(out: &mut String, types: impl Iterator<Item = &'a Type>, values: &[Value]) {
+fn write_list<'a>(out: &mut String, types: impl Iterator<Item = &'a AbiType>, values: &[AbiValue]) {
     for (index, (ty, value)) in types.zip(values).enumerate() {
         if index > 0 {
             out.push_str(", ");
         }
-        write(out, ty, value);
+        write_value(out, ty, value);
     }
 }
 
-fn write(out: &mut String, ty: &Type, value: &Value) {
+fn write_value(out: &mut String, ty: &AbiType, value: &AbiValue) {
     match (ty, value) {
-        (Type::String, Value::Bytes(bytes)) => quote(out, bytes),
-        (_, Value::Bytes(bytes)) => hex(out, bytes),
-        (Type::Array(element) | Type::FixedArray(element, _), Value::List(values)) => {
+        (AbiType::String, AbiValue::Bytes(bytes)) => write_string_literal(out, bytes),
+        (_, AbiValue::Bytes(bytes)) => write_hex(out, bytes),
+        (AbiType::Array(element) | AbiType::FixedArray(element, _), AbiValue::List(values)) => {
             out.push('[');
-            list(out, std::iter::repeat(&**element), values);
+            write_list(out, std::iter::repeat(&**element), values);
             out.push(']');
         }
-        (Type::Tuple(fields), Value::List(values)) => {
+        (AbiType::Tuple(fields), AbiValue::List(values)) => {
             out.push('(');
-            list(out, fields.iter(), values);
+            write_list(out, fields.iter(), values);
             out.push(')');
         }
-        (ty, Value::Word(word)) => write_word(out, ty, *word),
-        (_, Value::List(_)) => {}
+        (ty, AbiValue::Word(word)) => write_word(out, ty, *word),
+        (_, AbiValue::List(_)) => {}
     }
 }
 
-fn write_word(out: &mut String, ty: &Type, word: U256) {
+fn write_word(out: &mut String, ty: &AbiType, word: U256) {
     let bytes = word.to_be_bytes::<32>();
     match ty {
-        Type::Bool => out.push_str(if word.is_zero() { "false" } else { "true" }),
-        Type::Address => hex(out, Address::from_slice(&bytes[12..]).as_slice()),
-        Type::Int(_) => {
+        AbiType::Bool => out.push_str(if word.is_zero() { "false" } else { "true" }),
+        AbiType::Address => write_hex(out, Address::from_slice(&bytes[12..]).as_slice()),
+        AbiType::Int(_) => {
             let _ = write!(out, "{}", I256::from_raw(word));
         }
-        Type::FixedBytes(length) => hex(out, &bytes[..usize::from(*length)]),
-        Type::Function => hex(out, &bytes[..24]),
+        AbiType::FixedBytes(length) => write_hex(out, &bytes[..usize::from(*length)]),
+        AbiType::Function => write_hex(out, &bytes[..24]),
         _ => {
             let _ = write!(out, "{word}");
         }
     }
 }
 
-fn hex(out: &mut String, bytes: &[u8]) {
+fn write_hex(out: &mut String, bytes: &[u8]) {
     out.push_str("0x");
     for byte in bytes {
         let _ = write!(out, "{byte:02x}");
     }
 }
 
-/// A string literal that Solidity reads back as the same bytes.
-pub fn quote(out: &mut String, bytes: &[u8]) {
+/// Appends a string literal that Solidity parses back to the same bytes.
+pub fn write_string_literal(out: &mut String, bytes: &[u8]) {
     out.push('"');
     for &byte in bytes {
         match byte {

@@ -1,91 +1,95 @@
-//! The types of the ABI.
+//! The ABI types.
 
 use std::fmt;
 
 use alloy_dyn_abi::DynSolType;
 use alloy_json_abi::Param;
 
-/// A type as the ABI knows it: enums are integers, contracts are addresses, structs are tuples.
+/// An ABI type. Enums are integers, smart contracts are addresses, and structs are tuples.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Type {
+pub enum AbiType {
     Bool,
     Address,
-    /// Of this many bits.
+    /// Unsigned integer of this many bits.
     Uint(u16),
-    /// Of this many bits.
+    /// Signed integer of this many bits.
     Int(u16),
-    /// Of this many bytes, 1 to 32.
+    /// `bytesN` of this many bytes, 1 to 32.
     FixedBytes(u8),
     /// An address and a selector, 24 bytes.
     Function,
     Bytes,
     String,
-    Array(Box<Type>),
-    FixedArray(Box<Type>, usize),
-    Tuple(Vec<Type>),
+    Array(Box<AbiType>),
+    FixedArray(Box<AbiType>, usize),
+    Tuple(Vec<AbiType>),
 }
 
-/// A type that the ABI names and nobody knows.
+/// The ABI names a type that this crate does not support.
 #[derive(Debug, thiserror::Error)]
-#[error("`{0}` is no type of the ABI")]
-pub struct UnknownType(String);
+#[error("unknown ABI type `{0}`")]
+pub struct UnknownAbiType(String);
 
-impl Type {
-    /// The type of a parameter.
-    pub fn of(param: &Param) -> Result<Self, UnknownType> {
+impl AbiType {
+    /// Returns the type of a parameter.
+    pub fn from_param(param: &Param) -> Result<Self, UnknownAbiType> {
         Self::parse(&param.selector_type())
     }
 
-    /// Reads a canonical name, such as `(uint256,bytes4[2])[]`.
-    pub fn parse(name: &str) -> Result<Self, UnknownType> {
-        let unknown = || UnknownType(name.to_owned());
-        from_dyn(&DynSolType::parse(name).map_err(|_| unknown())?).ok_or_else(unknown)
+    /// Parses a canonical type name, such as `(uint256,bytes4[2])[]`.
+    pub fn parse(name: &str) -> Result<Self, UnknownAbiType> {
+        let unknown = || UnknownAbiType(name.to_owned());
+        from_dyn_type(&DynSolType::parse(name).map_err(|_| unknown())?).ok_or_else(unknown)
     }
 
-    /// True if values differ in length, so that the encoding refers to them by offset.
+    /// Returns true if values vary in length, so that the encoding refers to them by offset.
     pub(crate) fn is_dynamic(&self) -> bool {
         match self {
-            Type::Bytes | Type::String | Type::Array(_) => true,
-            Type::FixedArray(element, _) => element.is_dynamic(),
-            Type::Tuple(fields) => fields.iter().any(Type::is_dynamic),
+            AbiType::Bytes | AbiType::String | AbiType::Array(_) => true,
+            AbiType::FixedArray(element, _) => element.is_dynamic(),
+            AbiType::Tuple(fields) => fields.iter().any(AbiType::is_dynamic),
             _ => false,
         }
     }
 
-    /// How many words a value takes in the head of the encoding that it is part of.
+    /// Returns the number of words that a value takes in the head of its enclosing encoding.
     pub(super) fn head_words(&self) -> usize {
         match self {
             _ if self.is_dynamic() => 1,
-            Type::FixedArray(element, length) => element.head_words() * length,
-            Type::Tuple(fields) => fields.iter().map(Type::head_words).sum(),
+            AbiType::FixedArray(element, length) => element.head_words() * length,
+            AbiType::Tuple(fields) => fields.iter().map(AbiType::head_words).sum(),
             _ => 1,
         }
     }
 
-    /// True for the types whose values are one word.
+    /// Returns true if a value of the type is a single word.
     pub fn is_word(&self) -> bool {
         !matches!(
             self,
-            Type::Bytes | Type::String | Type::Array(_) | Type::FixedArray(..) | Type::Tuple(_)
+            AbiType::Bytes
+                | AbiType::String
+                | AbiType::Array(_)
+                | AbiType::FixedArray(..)
+                | AbiType::Tuple(_)
         )
     }
 }
 
-/// The canonical name.
-impl fmt::Display for Type {
+/// Formats the canonical name.
+impl fmt::Display for AbiType {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Type::Bool => out.write_str("bool"),
-            Type::Address => out.write_str("address"),
-            Type::Uint(bits) => write!(out, "uint{bits}"),
-            Type::Int(bits) => write!(out, "int{bits}"),
-            Type::FixedBytes(length) => write!(out, "bytes{length}"),
-            Type::Function => out.write_str("function"),
-            Type::Bytes => out.write_str("bytes"),
-            Type::String => out.write_str("string"),
-            Type::Array(element) => write!(out, "{element}[]"),
-            Type::FixedArray(element, length) => write!(out, "{element}[{length}]"),
-            Type::Tuple(fields) => {
+            AbiType::Bool => out.write_str("bool"),
+            AbiType::Address => out.write_str("address"),
+            AbiType::Uint(bits) => write!(out, "uint{bits}"),
+            AbiType::Int(bits) => write!(out, "int{bits}"),
+            AbiType::FixedBytes(length) => write!(out, "bytes{length}"),
+            AbiType::Function => out.write_str("function"),
+            AbiType::Bytes => out.write_str("bytes"),
+            AbiType::String => out.write_str("string"),
+            AbiType::Array(element) => write!(out, "{element}[]"),
+            AbiType::FixedArray(element, length) => write!(out, "{element}[{length}]"),
+            AbiType::Tuple(fields) => {
                 out.write_str("(")?;
                 for (index, field) in fields.iter().enumerate() {
                     if index > 0 {
@@ -99,24 +103,24 @@ impl fmt::Display for Type {
     }
 }
 
-fn from_dyn(ty: &DynSolType) -> Option<Type> {
+fn from_dyn_type(ty: &DynSolType) -> Option<AbiType> {
     Some(match ty {
-        DynSolType::Bool => Type::Bool,
-        DynSolType::Address => Type::Address,
-        DynSolType::Uint(bits) => Type::Uint(u16::try_from(*bits).ok()?),
-        DynSolType::Int(bits) => Type::Int(u16::try_from(*bits).ok()?),
-        DynSolType::FixedBytes(length) => Type::FixedBytes(u8::try_from(*length).ok()?),
-        DynSolType::Function => Type::Function,
-        DynSolType::Bytes => Type::Bytes,
-        DynSolType::String => Type::String,
-        DynSolType::Array(element) => Type::Array(Box::new(from_dyn(element)?)),
+        DynSolType::Bool => AbiType::Bool,
+        DynSolType::Address => AbiType::Address,
+        DynSolType::Uint(bits) => AbiType::Uint(u16::try_from(*bits).ok()?),
+        DynSolType::Int(bits) => AbiType::Int(u16::try_from(*bits).ok()?),
+        DynSolType::FixedBytes(length) => AbiType::FixedBytes(u8::try_from(*length).ok()?),
+        DynSolType::Function => AbiType::Function,
+        DynSolType::Bytes => AbiType::Bytes,
+        DynSolType::String => AbiType::String,
+        DynSolType::Array(element) => AbiType::Array(Box::new(from_dyn_type(element)?)),
         DynSolType::FixedArray(element, length) => {
-            Type::FixedArray(Box::new(from_dyn(element)?), *length)
+            AbiType::FixedArray(Box::new(from_dyn_type(element)?), *length)
         }
         DynSolType::Tuple(fields) => {
-            Type::Tuple(fields.iter().map(from_dyn).collect::<Option<_>>()?)
+            AbiType::Tuple(fields.iter().map(from_dyn_type).collect::<Option<_>>()?)
         }
-        // Structs and enums by name exist in EIP-712 only.
+        // Named structs and enums exist in EIP-712 only.
         #[expect(unreachable_patterns, reason = "a feature of the library adds variants")]
         _ => return None,
     })

@@ -1,63 +1,68 @@
-//! Values of the ABI's types.
+//! Values of ABI types.
 
 use alloy_primitives::{Address, U256};
 
-use super::Type;
+use super::AbiType;
 
-/// A value. Which type it has is said by the function it is an argument of.
+/// An ABI value. Its type is not stored; it follows from the function that takes the value as an argument.
 ///
-/// A word is kept as it is encoded: an integer sign-extended to 256 bits, `bytesN` at the upper end, an address at the
-/// lower, a boolean as 0 or 1. Strings are bytes because nothing keeps a contract's caller from sending any.
+/// A word is stored in encoded form: an integer sign-extended to 256 bits, `bytesN` left-aligned, an address
+/// right-aligned, a boolean as 0 or 1. Strings are raw bytes because callers may send invalid UTF-8.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Value {
+pub enum AbiValue {
     Word(U256),
     Bytes(Vec<u8>),
     /// The elements of an array or the fields of a tuple.
-    List(Vec<Value>),
+    List(Vec<AbiValue>),
 }
 
-impl Value {
-    pub fn address(address: Address) -> Self {
-        Value::Word(U256::from_be_slice(address.as_slice()))
+impl AbiValue {
+    pub fn from_address(address: Address) -> Self {
+        AbiValue::Word(U256::from_be_slice(address.as_slice()))
     }
 
-    /// The simplest value of the type: zero, empty, or made of such.
-    pub fn zero(ty: &Type) -> Self {
+    /// Returns the simplest value of the type: zero, empty, or composed of such values.
+    pub fn zero(ty: &AbiType) -> Self {
         match ty {
-            Type::Bytes | Type::String => Value::Bytes(Vec::new()),
-            Type::Array(_) => Value::List(Vec::new()),
-            Type::FixedArray(element, length) => Value::List(vec![Value::zero(element); *length]),
-            Type::Tuple(fields) => Value::List(fields.iter().map(Value::zero).collect()),
-            _ => Value::Word(U256::ZERO),
+            AbiType::Bytes | AbiType::String => AbiValue::Bytes(Vec::new()),
+            AbiType::Array(_) => AbiValue::List(Vec::new()),
+            AbiType::FixedArray(element, length) => {
+                AbiValue::List(vec![AbiValue::zero(element); *length])
+            }
+            AbiType::Tuple(fields) => AbiValue::List(fields.iter().map(AbiValue::zero).collect()),
+            _ => AbiValue::Word(U256::ZERO),
         }
     }
 
-    /// True if the value has the shape of the type and every word is in its range.
-    pub fn is_of(&self, ty: &Type) -> bool {
+    /// Returns true if the value has the shape of the type and every word is in range.
+    pub fn matches_type(&self, ty: &AbiType) -> bool {
         match (self, ty) {
-            (Value::Bytes(_), Type::Bytes | Type::String) => true,
-            (Value::List(values), Type::Array(element)) => values.iter().all(|v| v.is_of(element)),
-            (Value::List(values), Type::FixedArray(element, length)) => {
-                values.len() == *length && values.iter().all(|v| v.is_of(element))
+            (AbiValue::Bytes(_), AbiType::Bytes | AbiType::String) => true,
+            (AbiValue::List(values), AbiType::Array(element)) => {
+                values.iter().all(|v| v.matches_type(element))
             }
-            (Value::List(values), Type::Tuple(fields)) => {
-                values.len() == fields.len() && values.iter().zip(fields).all(|(v, ty)| v.is_of(ty))
+            (AbiValue::List(values), AbiType::FixedArray(element, length)) => {
+                values.len() == *length && values.iter().all(|v| v.matches_type(element))
             }
-            (Value::Word(word), ty) if ty.is_word() => *word == clamp(ty, *word),
+            (AbiValue::List(values), AbiType::Tuple(fields)) => {
+                values.len() == fields.len()
+                    && values.iter().zip(fields).all(|(v, ty)| v.matches_type(ty))
+            }
+            (AbiValue::Word(word), ty) if ty.is_word() => *word == clamp_to_type(ty, *word),
             _ => false,
         }
     }
 }
 
-/// The word that the type makes of any word, by cutting what it has no room for.
-pub fn clamp(ty: &Type, word: U256) -> U256 {
+/// Returns the word truncated to the range of the type: excess bits are dropped, integers sign-extended.
+pub fn clamp_to_type(ty: &AbiType, word: U256) -> U256 {
     match ty {
-        Type::Bool => U256::from(word.bit(0)),
-        Type::Address => word & low_bits(160),
-        Type::Uint(bits) => word & low_bits(usize::from(*bits)),
-        Type::Int(bits) => sign_extend(word, usize::from(*bits)),
-        Type::FixedBytes(length) => word & !low_bits(256 - 8 * usize::from(*length)),
-        Type::Function => word & !low_bits(64),
+        AbiType::Bool => U256::from(word.bit(0)),
+        AbiType::Address => word & low_bits(160),
+        AbiType::Uint(bits) => word & low_bits(usize::from(*bits)),
+        AbiType::Int(bits) => sign_extend(word, usize::from(*bits)),
+        AbiType::FixedBytes(length) => word & !low_bits(256 - 8 * usize::from(*length)),
+        AbiType::Function => word & !low_bits(64),
         _ => word,
     }
 }

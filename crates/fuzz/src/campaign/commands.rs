@@ -1,113 +1,115 @@
-//! What somebody who watches tells the workers to do.
+//! Commands that steer the workers.
 //!
-//! A command takes effect in all workers at the beginning of the same round, which none of them has begun when it is
-//! given. So it is known before it takes effect when that will be, and a campaign can be repeated with its commands.
+//! A command takes effect in all workers at the start of the same round, one that no worker has begun when the command is
+//! issued. The round is therefore known in advance, and a campaign can be repeated together with its commands.
 
 use alloy_primitives::{Address, U256};
 use parking_lot::Mutex;
 
-use crate::script::Step;
+use crate::script::ScriptStep;
 use crate::target::FunctionId;
 
-/// Something to do.
+/// A command to all workers.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Command {
-    /// Run these calls, then others like them.
-    Inject(Injection),
+pub enum CampaignCommand {
+    /// Run these calls, then mutated copies of them.
+    Inject(SequenceInjection),
     /// Call this function more often.
     Prioritize(FunctionId),
-    /// Call no function more often than others.
+    /// Stop prioritizing functions.
     ClearPriorities,
 }
 
-/// A sequence that somebody thought of.
+/// A user-written sequence.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Injection {
-    pub steps: Vec<Step>,
-    /// Who makes the calls.
+pub struct SequenceInjection {
+    pub steps: Vec<ScriptStep>,
+    /// Sender of all calls.
     pub sender: Address,
-    /// Wei that go with each call of a function that takes some.
+    /// Wei sent with each call of a payable function.
     pub value: U256,
 }
 
 /// The commands of a campaign, by round.
 #[derive(Debug)]
-pub(super) struct Commands {
-    inner: Mutex<Inner>,
+pub(super) struct CommandSchedule {
+    inner: Mutex<CommandScheduleState>,
 }
 
 #[derive(Debug)]
-struct Inner {
-    given: Vec<(u64, Command)>,
-    /// The round that each worker is in.
+struct CommandScheduleState {
+    issued: Vec<(u64, CampaignCommand)>,
+    /// Current round of each worker.
     rounds: Vec<u64>,
 }
 
-impl Commands {
-    pub(super) fn new(workers: usize, given: Vec<(u64, Command)>) -> Self {
-        Self { inner: Mutex::new(Inner { given, rounds: vec![0; workers] }) }
+impl CommandSchedule {
+    pub(super) fn new(workers: usize, issued: Vec<(u64, CampaignCommand)>) -> Self {
+        Self { inner: Mutex::new(CommandScheduleState { issued, rounds: vec![0; workers] }) }
     }
 
-    /// Gives a command; `note` is told the round before any worker can see it.
-    pub(super) fn give<E>(
+    /// Issues a command and returns the round in which it takes effect.
+    ///
+    /// `note` is called with the round before any worker can see the command. If it fails, the command is not issued.
+    pub(super) fn issue<E>(
         &self,
-        command: Command,
+        command: CampaignCommand,
         note: impl FnOnce(u64) -> Result<(), E>,
     ) -> Result<u64, E> {
         let mut inner = self.inner.lock();
-        let round = inner.next();
+        let round = inner.next_round();
         note(round)?;
-        inner.given.push((round, command));
+        inner.issued.push((round, command));
         Ok(round)
     }
 
-    /// The worker begins a round: what it is to do then.
-    pub(super) fn begin(&self, worker: usize, round: u64) -> Vec<Command> {
+    /// Notes that a worker begins a round, and returns the commands that take effect in it.
+    pub(super) fn begin_round(&self, worker: usize, round: u64) -> Vec<CampaignCommand> {
         let mut inner = self.inner.lock();
         inner.rounds[worker] = round;
-        let now = inner.given.iter().filter(|(at, _)| *at == round);
+        let now = inner.issued.iter().filter(|(at, _)| *at == round);
         now.map(|(_, command)| command.clone()).collect()
     }
 
-    /// The functions that are called more often, as far as commands have taken effect or are about to.
+    /// Returns the prioritized functions, including commands that take effect in the next round.
     pub(super) fn priorities(&self) -> Vec<FunctionId> {
         let inner = self.inner.lock();
-        let next = inner.next();
-        let mut given: Vec<_> = inner.given.iter().filter(|(round, _)| *round <= next).collect();
-        // Those of an earlier campaign and those of now may come in any order.
-        given.sort_by_key(|(round, _)| *round);
+        let next = inner.next_round();
+        let mut issued: Vec<_> = inner.issued.iter().filter(|(round, _)| *round <= next).collect();
+        // Commands of an earlier campaign and new ones may be interleaved.
+        issued.sort_by_key(|(round, _)| *round);
         let mut priorities = Vec::new();
-        for (_, command) in given {
-            apply(command, &mut priorities);
+        for (_, command) in issued {
+            apply_to_priorities(command, &mut priorities);
         }
         priorities
     }
 
-    /// The last that were given, the newest first, with the rounds in which they take effect.
-    pub(super) fn last(&self, count: usize) -> Vec<(u64, Command)> {
-        self.inner.lock().given.iter().rev().take(count).cloned().collect()
+    /// Returns the last issued commands, newest first, with the rounds in which they take effect.
+    pub(super) fn last_commands(&self, count: usize) -> Vec<(u64, CampaignCommand)> {
+        self.inner.lock().issued.iter().rev().take(count).cloned().collect()
     }
 
-    /// The round that each worker is in.
+    /// Returns the current round of each worker.
     pub(super) fn rounds(&self) -> Vec<u64> {
         self.inner.lock().rounds.clone()
     }
 }
 
-impl Inner {
-    /// The first round that no worker has begun.
-    fn next(&self) -> u64 {
+impl CommandScheduleState {
+    /// Returns the first round that no worker has begun.
+    fn next_round(&self) -> u64 {
         self.rounds.iter().max().copied().unwrap_or(0) + 1
     }
 }
 
-/// What a command makes of the functions that are called more often.
-pub(super) fn apply(command: &Command, priorities: &mut Vec<FunctionId>) {
+/// Applies a command to the list of prioritized functions.
+pub(super) fn apply_to_priorities(command: &CampaignCommand, priorities: &mut Vec<FunctionId>) {
     match command {
-        Command::Inject(_) => {}
-        Command::Prioritize(function) if priorities.contains(function) => {}
-        Command::Prioritize(function) => priorities.push(*function),
-        Command::ClearPriorities => priorities.clear(),
+        CampaignCommand::Inject(_) => {}
+        CampaignCommand::Prioritize(function) if priorities.contains(function) => {}
+        CampaignCommand::Prioritize(function) => priorities.push(*function),
+        CampaignCommand::ClearPriorities => priorities.clear(),
     }
 }
 
@@ -116,28 +118,29 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_priorities_are_what_the_commands_make_them() {
+    fn priorities_follow_issued_commands() {
         let [one, two, three] = [1, 2, 3].map(FunctionId);
-        // One of an earlier campaign, and one whose time has not come.
-        let earlier = vec![(1, Command::Prioritize(one)), (50, Command::Prioritize(three))];
-        let commands = Commands::new(2, earlier);
+        // One from an earlier campaign, and one of a later round.
+        let earlier =
+            vec![(1, CampaignCommand::Prioritize(one)), (50, CampaignCommand::Prioritize(three))];
+        let commands = CommandSchedule::new(2, earlier);
         assert_eq!(commands.priorities(), [one]);
-        for command in [two, one, two].map(Command::Prioritize) {
-            let given: Result<u64, ()> = commands.give(command, |_| Ok(()));
+        for command in [two, one, two].map(CampaignCommand::Prioritize) {
+            let given: Result<u64, ()> = commands.issue(command, |_| Ok(()));
             assert_eq!(given, Ok(1));
         }
         assert_eq!(commands.priorities(), [one, two]);
-        commands.begin(1, 49);
+        commands.begin_round(1, 49);
         assert_eq!(commands.priorities(), [one, two, three]);
-        let given: Result<u64, ()> = commands.give(Command::ClearPriorities, |_| Ok(()));
+        let given: Result<u64, ()> = commands.issue(CampaignCommand::ClearPriorities, |_| Ok(()));
         assert_eq!((given, commands.priorities()), (Ok(50), Vec::new()));
     }
 
     #[test]
-    fn what_cannot_be_noted_is_not_done() {
-        let commands = Commands::new(1, Vec::new());
-        let given = commands.give(Command::ClearPriorities, |_| Err("the disk is full"));
+    fn command_is_not_issued_when_note_fails() {
+        let commands = CommandSchedule::new(1, Vec::new());
+        let given = commands.issue(CampaignCommand::ClearPriorities, |_| Err("the disk is full"));
         assert_eq!(given, Err("the disk is full"));
-        assert!(commands.begin(0, 1).is_empty());
+        assert!(commands.begin_round(0, 1).is_empty());
     }
 }

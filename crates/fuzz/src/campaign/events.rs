@@ -1,7 +1,7 @@
-//! What happened last, for those who watch.
+//! The most recent events of a campaign, for observers.
 //!
-//! Workers put events into a queue without locks and never wait for who reads. Whoever reads moves them from there into
-//! the ring of the last ones, behind a lock that only readers take.
+//! Workers push events into a lock-free queue and never wait for readers. Readers move the events from there into a ring
+//! of the most recent ones, behind a lock that only readers take.
 
 use std::cmp::Reverse;
 use std::collections::VecDeque;
@@ -13,173 +13,179 @@ use std::time::{Duration, Instant, SystemTime};
 use crossbeam_queue::ArrayQueue;
 use parking_lot::{Mutex, MutexGuard};
 
-use super::pool::Entry;
-use crate::call::Call;
+use super::pool::CorpusEntry;
+use crate::call::SequenceCall;
 
-/// How many events are remembered.
-pub const CAPACITY: usize = 2500;
+/// Maximum events that are kept.
+pub const EVENT_CAPACITY: usize = 2500;
 
-/// How often somebody who waits looks. Being woken would cost the workers a lock.
-const POLL: Duration = Duration::from_millis(20);
+/// Polling interval of a waiting subscription. Waking it instead would cost the workers a lock.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Something that happened.
+/// An event of a worker.
 #[derive(Clone, Debug)]
-pub struct Event {
+pub struct CampaignEvent {
     pub time: SystemTime,
     pub worker: usize,
-    pub what: Happening,
+    pub kind: CampaignEventKind,
 }
 
-/// See [`Event`].
+/// The kind of a [`CampaignEvent`], with its data.
 #[derive(Clone, Debug)]
-pub enum Happening {
+pub enum CampaignEventKind {
     WorkerStarted,
     WorkerStopped {
         reason: String,
     },
-    /// The sequence showed branches for the first time.
+    /// A sequence reached new branches.
     CoverageIncreased {
-        entry: Arc<Entry>,
-        /// How many sequences there are since.
+        entry: Arc<CorpusEntry>,
+        /// Size of the corpus, including this sequence.
         corpus: usize,
     },
     TestFailed {
         test: usize,
-        calls: Arc<[Call]>,
-        /// What the calls used together.
+        calls: Arc<[SequenceCall]>,
+        /// Total gas of the calls.
         gas: u64,
         is_shrunk: bool,
     },
-    /// A call that somebody injected, or one of a worker's own, about once a second.
+    /// An injected call, or a sample of a worker's own calls, about once a second.
     TransactionExecuted {
-        call: Call,
+        call: SequenceCall,
         gas: u64,
         is_success: bool,
         is_injected: bool,
     },
 }
 
-/// The last events.
+/// The most recent events.
 #[derive(Debug, Default)]
-pub struct Events {
-    board: Arc<Board>,
+pub struct CampaignEventLog {
+    buffer: Arc<EventBuffer>,
 }
 
-/// Follows the events from where it began.
+/// Receives the events since it was created.
 #[derive(Debug)]
-pub struct Subscription {
-    board: Arc<Board>,
-    /// The number of the next event.
+pub struct EventSubscription {
+    buffer: Arc<EventBuffer>,
+    /// Number of the next event.
     next: u64,
 }
 
-/// What a subscription got.
+/// The events that a subscription received at once.
 #[derive(Clone, Debug, Default)]
-pub struct News {
-    /// The oldest first.
-    pub events: Vec<Event>,
-    /// Events that came and went before somebody asked for them.
+pub struct EventBatch {
+    /// Oldest first.
+    pub events: Vec<CampaignEvent>,
+    /// Number of events that were dropped before they were read.
     pub missed: u64,
 }
 
 #[derive(Debug)]
-struct Board {
-    /// What nobody has looked at. It holds as much as the ring, so that the last events are there when one does.
-    inbox: ArrayQueue<Event>,
-    /// Events that had to make room in the inbox, since the ring was told.
+struct EventBuffer {
+    /// Unread events. It has the capacity of the ring, so that the ring can be filled completely on the next read.
+    inbox: ArrayQueue<CampaignEvent>,
+    /// Events dropped from the full inbox and not yet counted in the ring.
     lost: AtomicU64,
-    ring: Mutex<Ring>,
+    ring: Mutex<EventRing>,
 }
 
 #[derive(Debug, Default)]
-struct Ring {
-    /// In the order in which they came, each with its number.
-    events: VecDeque<(u64, Event)>,
-    /// How many events there were in all.
+struct EventRing {
+    /// In order of arrival, each with its number.
+    events: VecDeque<(u64, CampaignEvent)>,
+    /// Total number of events, including dropped ones.
     count: u64,
 }
 
-impl Default for Board {
+impl Default for EventBuffer {
     fn default() -> Self {
-        Self { inbox: ArrayQueue::new(CAPACITY), lost: AtomicU64::new(0), ring: Mutex::default() }
+        Self {
+            inbox: ArrayQueue::new(EVENT_CAPACITY),
+            lost: AtomicU64::new(0),
+            ring: Mutex::default(),
+        }
     }
 }
 
-impl Events {
-    pub fn push(&self, worker: usize, what: Happening) {
-        let event = Event { time: SystemTime::now(), worker, what };
-        if self.board.inbox.force_push(event).is_some() {
-            self.board.lost.fetch_add(1, Ordering::Relaxed);
+impl CampaignEventLog {
+    pub fn push(&self, worker: usize, what: CampaignEventKind) {
+        let event = CampaignEvent { time: SystemTime::now(), worker, kind: what };
+        if self.buffer.inbox.force_push(event).is_some() {
+            self.buffer.lost.fetch_add(1, Ordering::Relaxed);
         }
     }
 
-    /// The newest first, by their times.
-    pub fn last(&self, count: usize) -> Vec<Event> {
-        let ring = self.board.look();
-        // Two workers may come in another order than they looked at the clock.
-        let mut events: Vec<&Event> = ring.events.iter().rev().map(|(_, event)| event).collect();
+    /// Returns the last `count` events, newest first by time.
+    pub fn last_events(&self, count: usize) -> Vec<CampaignEvent> {
+        let ring = self.buffer.drain_inbox();
+        // Two workers may push in a different order than they read the clock.
+        let mut events: Vec<&CampaignEvent> =
+            ring.events.iter().rev().map(|(_, event)| event).collect();
         events.sort_by_key(|event| Reverse(event.time));
         events.into_iter().take(count).cloned().collect()
     }
 
-    /// How many are remembered, [`CAPACITY`] at most.
+    /// Returns the number of kept events, at most [`EVENT_CAPACITY`].
     pub fn len(&self) -> usize {
-        self.board.look().events.len()
+        self.buffer.drain_inbox().events.len()
     }
 
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Follows what happens from now on.
-    pub fn subscribe(&self) -> Subscription {
-        let next = self.board.look().count;
-        Subscription { board: self.board.clone(), next }
+    /// Returns a subscription to all events from now on.
+    pub fn subscribe(&self) -> EventSubscription {
+        let next = self.buffer.drain_inbox().count;
+        EventSubscription { buffer: self.buffer.clone(), next }
     }
 }
 
-impl Subscription {
-    /// What happened since the last time; waits for it as long as is said, if nothing did.
-    pub fn next(&mut self, wait: Duration) -> News {
+impl EventSubscription {
+    /// Returns the events since the previous call. If there are no new ones, waits for up to `wait`.
+    pub fn next_batch(&mut self, wait: Duration) -> EventBatch {
         let end = Instant::now().checked_add(wait);
         loop {
-            let news = self.take();
-            let left = end.map_or(POLL, |end| end.saturating_duration_since(Instant::now()));
-            if !news.events.is_empty() || news.missed > 0 || left.is_zero() {
-                return news;
+            let batch = self.take_new_events();
+            let left =
+                end.map_or(POLL_INTERVAL, |end| end.saturating_duration_since(Instant::now()));
+            if !batch.events.is_empty() || batch.missed > 0 || left.is_zero() {
+                return batch;
             }
-            thread::sleep(left.min(POLL));
+            thread::sleep(left.min(POLL_INTERVAL));
         }
     }
 
-    fn take(&mut self) -> News {
-        let ring = self.board.look();
+    fn take_new_events(&mut self) -> EventBatch {
+        let ring = self.buffer.drain_inbox();
         let new = ring.events.iter().rev().take_while(|(number, _)| *number >= self.next);
-        let mut events: Vec<Event> = new.map(|(_, event)| event.clone()).collect();
+        let mut events: Vec<CampaignEvent> = new.map(|(_, event)| event.clone()).collect();
         events.reverse();
         let missed = ring.count - self.next - events.len() as u64;
         self.next = ring.count;
-        News { events, missed }
+        EventBatch { events, missed }
     }
 }
 
-impl Board {
-    /// The ring, with everything that came until now.
-    fn look(&self) -> MutexGuard<'_, Ring> {
+impl EventBuffer {
+    /// Returns the ring after moving all events of the inbox into it.
+    fn drain_inbox(&self) -> MutexGuard<'_, EventRing> {
         let mut ring = self.ring.lock();
-        // What had to go was there before what is there now.
+        // Dropped events are older than those in the inbox.
         ring.count += self.lost.swap(0, Ordering::Relaxed);
-        // No more than there is room for: workers go on while this is emptied.
-        for event in std::iter::from_fn(|| self.inbox.pop()).take(CAPACITY) {
-            ring.add(event);
+        // Bounded by the capacity, because workers keep pushing meanwhile.
+        for event in std::iter::from_fn(|| self.inbox.pop()).take(EVENT_CAPACITY) {
+            ring.push_event(event);
         }
         ring
     }
 }
 
-impl Ring {
-    fn add(&mut self, event: Event) {
-        if self.events.len() == CAPACITY {
+impl EventRing {
+    fn push_event(&mut self, event: CampaignEvent) {
+        if self.events.len() == EVENT_CAPACITY {
             self.events.pop_front();
         }
         self.events.push_back((self.count, event));
@@ -191,80 +197,80 @@ impl Ring {
 mod tests {
     use super::*;
 
-    fn stopped(events: &Events, reasons: std::ops::Range<usize>) {
+    fn push_stopped(events: &CampaignEventLog, reasons: std::ops::Range<usize>) {
         for reason in reasons {
-            events.push(0, Happening::WorkerStopped { reason: reason.to_string() });
+            events.push(0, CampaignEventKind::WorkerStopped { reason: reason.to_string() });
         }
     }
 
-    fn reasons(news: &News) -> Vec<String> {
-        let reason = |event: &Event| match &event.what {
-            Happening::WorkerStopped { reason } => reason.clone(),
+    fn reasons(batch: &EventBatch) -> Vec<String> {
+        let reason = |event: &CampaignEvent| match &event.kind {
+            CampaignEventKind::WorkerStopped { reason } => reason.clone(),
             other => format!("{other:?}"),
         };
-        news.events.iter().map(reason).collect()
+        batch.events.iter().map(reason).collect()
     }
 
     #[test]
-    fn a_subscription_gets_what_comes_after_it_once_and_in_order() {
-        let events = Events::default();
-        stopped(&events, 0..2);
+    fn subscription_receives_later_events_once_and_in_order() {
+        let events = CampaignEventLog::default();
+        push_stopped(&events, 0..2);
         let mut subscription = events.subscribe();
-        assert!(subscription.next(Duration::ZERO).events.is_empty());
-        stopped(&events, 2..4);
-        assert_eq!(reasons(&subscription.next(Duration::ZERO)), ["2", "3"]);
-        assert!(subscription.next(Duration::ZERO).events.is_empty());
+        assert!(subscription.next_batch(Duration::ZERO).events.is_empty());
+        push_stopped(&events, 2..4);
+        assert_eq!(reasons(&subscription.next_batch(Duration::ZERO)), ["2", "3"]);
+        assert!(subscription.next_batch(Duration::ZERO).events.is_empty());
     }
 
     #[test]
-    fn who_comes_late_is_told_how_much_is_gone() {
-        let events = Events::default();
+    fn late_reader_gets_number_of_missed_events() {
+        let events = CampaignEventLog::default();
         let mut subscription = events.subscribe();
-        stopped(&events, 0..CAPACITY + 3);
-        let news = subscription.next(Duration::ZERO);
-        assert_eq!((news.missed, news.events.len()), (3, CAPACITY));
-        assert_eq!(reasons(&news)[0], "3");
+        push_stopped(&events, 0..EVENT_CAPACITY + 3);
+        let batch = subscription.next_batch(Duration::ZERO);
+        assert_eq!((batch.missed, batch.events.len()), (3, EVENT_CAPACITY));
+        assert_eq!(reasons(&batch)[0], "3");
     }
 
     #[test]
-    fn who_comes_late_after_others_have_looked_is_told_the_same() {
-        let events = Events::default();
+    fn missed_events_are_counted_when_others_read_meanwhile() {
+        let events = CampaignEventLog::default();
         let mut subscription = events.subscribe();
-        for from in (0..2 * CAPACITY).step_by(500) {
-            stopped(&events, from..from + 500);
-            assert_eq!(events.len(), (from + 500).min(CAPACITY));
+        for from in (0..2 * EVENT_CAPACITY).step_by(500) {
+            push_stopped(&events, from..from + 500);
+            assert_eq!(events.len(), (from + 500).min(EVENT_CAPACITY));
         }
-        let news = subscription.next(Duration::ZERO);
-        assert_eq!((news.missed, news.events.len()), (CAPACITY as u64, CAPACITY));
-        assert_eq!(reasons(&news)[0], CAPACITY.to_string());
+        let batch = subscription.next_batch(Duration::ZERO);
+        assert_eq!((batch.missed, batch.events.len()), (EVENT_CAPACITY as u64, EVENT_CAPACITY));
+        assert_eq!(reasons(&batch)[0], EVENT_CAPACITY.to_string());
     }
 
     #[test]
-    fn nothing_is_lost_or_told_twice_while_many_push_and_read() {
-        const PUSHED: usize = 4 * CAPACITY;
-        let events = Events::default();
+    fn concurrent_push_and_read_neither_lose_nor_repeat_events() {
+        const PUSHED: usize = 4 * EVENT_CAPACITY;
+        let events = CampaignEventLog::default();
         let mut subscription = events.subscribe();
         let (mut got, mut missed) = (0, 0);
         thread::scope(|scope| {
             let pushing: Vec<_> =
-                (0..2).map(|_| scope.spawn(|| stopped(&events, 0..PUSHED))).collect();
+                (0..2).map(|_| scope.spawn(|| push_stopped(&events, 0..PUSHED))).collect();
             while !pushing.iter().all(|it| it.is_finished()) {
-                let news = subscription.next(Duration::from_millis(1));
-                got += news.events.len() as u64;
-                missed += news.missed;
-                assert!(events.last(CAPACITY).is_sorted_by(|a, b| a.time >= b.time));
+                let batch = subscription.next_batch(Duration::from_millis(1));
+                got += batch.events.len() as u64;
+                missed += batch.missed;
+                assert!(events.last_events(EVENT_CAPACITY).is_sorted_by(|a, b| a.time >= b.time));
             }
         });
-        let news = subscription.next(Duration::ZERO);
-        assert_eq!(got + missed + news.events.len() as u64 + news.missed, 2 * PUSHED as u64);
+        let batch = subscription.next_batch(Duration::ZERO);
+        assert_eq!(got + missed + batch.events.len() as u64 + batch.missed, 2 * PUSHED as u64);
     }
 
     #[test]
-    fn who_waits_is_woken() {
-        let events = Events::default();
+    fn waiting_subscription_receives_new_event() {
+        let events = CampaignEventLog::default();
         let mut subscription = events.subscribe();
-        let waiting = std::thread::spawn(move || subscription.next(Duration::from_secs(600)));
-        stopped(&events, 0..1);
-        assert_eq!(reasons(&waiting.join().expect("it does not crash")), ["0"]);
+        let waiting = std::thread::spawn(move || subscription.next_batch(Duration::from_secs(600)));
+        push_stopped(&events, 0..1);
+        assert_eq!(reasons(&waiting.join().expect("the thread does not panic")), ["0"]);
     }
 }

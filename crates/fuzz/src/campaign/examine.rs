@@ -1,78 +1,87 @@
-//! Looks into a call: which comparisons kept it from going elsewhere, and what would turn them round.
+//! Examines a call: finds the comparisons that decide its branches, and searches for inputs that flip them.
+//!
+//! Candidate numbers come from `solve`; they are placed into the slots of the call (`input_slots`).
 
 use std::collections::HashSet;
 
 use alloy_primitives::U256;
 
-use super::slots::{self, Moment, Slot};
+use super::input_slots::{self, CallTiming, InputSlot};
 use super::solve;
-use super::worker::Worker;
-use crate::call::Call;
-use crate::chain::{Comparison, Mark};
+use super::worker::FuzzWorker;
+use crate::call::SequenceCall;
+use crate::chain::{ChainCheckpoint, ObservedComparison};
 
-/// Calls that one look may cost.
+/// Maximum calls of one search.
 const MAX_TRIES: usize = 256;
 
-/// How often a line is drawn anew where the last one missed.
-const MAX_BENDS: usize = 24;
+/// Maximum repetitions of a linear or secant step when the previous one missed.
+const MAX_LINE_STEPS: usize = 24;
 
-/// Far enough to be on another plateau than small numbers are.
-const FAR: U256 = U256::from_limbs([1 << 24, 0, 0, 0]);
+/// Distance that is large enough to leave the plateau of small numbers.
+const FAR_DISTANCE: U256 = U256::from_limbs([1 << 24, 0, 0, 0]);
 
-/// Tries after which a comparison is looked at less and less often.
+/// Tries after which a comparison is searched less and less often.
 const PATIENCE: u32 = 512;
 
-/// How many calls before the last are searched for a number that the last one compares.
-const REACH: usize = 6;
+/// Number of earlier calls that are searched for a number that the examined call compares.
+const MAX_EARLIER_CALLS: usize = 6;
 
-/// One look.
-struct Look<'a> {
-    calls: &'a [Call],
+/// State of the search in one call.
+struct ComparisonSearch<'a> {
+    calls: &'a [SequenceCall],
     at: usize,
-    /// The machine before the call.
-    before: Mark,
-    moment: Moment,
-    /// Everything that the call compared, in order.
-    compared: Vec<Comparison>,
+    /// Mark of the machine before the call.
+    before: ChainCheckpoint,
+    moment: CallTiming,
+    /// All comparisons of the unchanged call, in order.
+    compared: Vec<ObservedComparison>,
     tries: usize,
 }
 
-impl Worker<'_> {
-    /// Runs the calls up to `at` and tries to lead that one elsewhere.
-    pub(super) fn examine(&mut self, calls: &[Call], at: usize) {
+impl FuzzWorker<'_> {
+    /// Runs the calls up to `at` and tries to make that call take other branches.
+    pub(super) fn examine_call(&mut self, calls: &[SequenceCall], at: usize) {
         let Some(call) = calls.get(at) else { return };
-        self.restart();
-        self.replay(&calls[..at]);
+        self.restart_sequence();
+        self.replay_calls(&calls[..at]);
         self.begin_stretch();
-        let before = self.machine.mark();
+        let before = self.machine.checkpoint();
         let (time, block) = self.machine.now();
         let max_seconds = self.settings.max_time_delay;
         let max_blocks = self.settings.max_block_delay;
-        let moment = Moment { time, block, max_seconds, max_blocks };
-        let mut look = Look { calls, at, before, moment, compared: Vec::new(), tries: 0 };
-        look.compared = self.compared(&look, call.clone()).1;
-        let mut places = HashSet::new();
-        for comparison in look.compared.clone() {
-            if !comparison.is_open || !places.insert((comparison.code, comparison.offset)) {
+        let moment = CallTiming { time, block, max_seconds, max_blocks };
+        let mut search =
+            ComparisonSearch { calls, at, before, moment, compared: Vec::new(), tries: 0 };
+        search.compared = self.observe_comparisons(&search, call.clone()).1;
+        let mut locations = HashSet::new();
+        for comparison in search.compared.clone() {
+            if !comparison.is_open || !locations.insert((comparison.code, comparison.offset)) {
                 continue;
             }
-            if self.is_spent(&look) || self.shared.is_stopped() {
+            if self.is_exhausted(&search) || self.shared.is_stopped() {
                 return;
             }
-            if self.is_worth(&comparison) {
-                self.turn(&mut look, call, &comparison);
+            if self.is_worth_trying(&comparison) {
+                self.flip_comparison(&mut search, call, &comparison);
             }
         }
     }
 
-    /// Whether the call shows something new, and what it compares; learns what it writes.
-    fn compared(&mut self, look: &Look<'_>, call: Call) -> (bool, Vec<Comparison>) {
-        self.back(look);
+    /// Runs the call and adds the values it writes to the dictionary.
+    ///
+    /// Returns true if it reached new branches, and its comparisons.
+    fn observe_comparisons(
+        &mut self,
+        search: &ComparisonSearch<'_>,
+        call: SequenceCall,
+    ) -> (bool, Vec<ObservedComparison>) {
+        self.rewind_search(search);
         let probe = self.machine.probe_mut();
         probe.notes = true;
         probe.comparisons.clear();
         probe.values.clear();
-        let is_new = self.step(call);
+        let is_new = self.run_call(call);
         let probe = self.machine.probe_mut();
         probe.notes = false;
         for value in std::mem::take(&mut probe.values) {
@@ -81,136 +90,158 @@ impl Worker<'_> {
         (is_new, std::mem::take(&mut self.machine.probe_mut().comparisons))
     }
 
-    /// To where the look began.
-    fn back(&mut self, look: &Look<'_>) {
-        self.machine.rewind(&look.before);
-        self.truncate(look.at);
+    /// Rewinds the machine and the sequence to the start of the search.
+    fn rewind_search(&mut self, search: &ComparisonSearch<'_>) {
+        self.machine.rewind(&search.before);
+        self.truncate_sequence(search.at);
     }
 
-    /// Comparisons that were tried in vain often are tried less often.
-    fn is_worth(&mut self, comparison: &Comparison) -> bool {
+    /// Returns true if the comparison should be tried. The probability drops with the number of failed tries.
+    fn is_worth_trying(&mut self, comparison: &ObservedComparison) -> bool {
         let effort = self.corpus.efforts.entry((comparison.code, comparison.offset)).or_default();
         let factor = *effort / PATIENCE;
         factor == 0 || self.inputs.rng.u32(0..=factor) == 0
     }
 
-    /// Counts a try that costs so many calls.
-    fn spend(&mut self, look: &mut Look<'_>, comparison: &Comparison, calls: usize) {
-        look.tries += calls;
+    /// Counts a try that costs this many calls.
+    fn count_try(
+        &mut self,
+        search: &mut ComparisonSearch<'_>,
+        comparison: &ObservedComparison,
+        calls: usize,
+    ) {
+        search.tries += calls;
         *self.corpus.efforts.entry((comparison.code, comparison.offset)).or_default() += 1;
     }
 
-    /// True if the look has cost enough.
-    fn is_spent(&self, look: &Look<'_>) -> bool {
-        look.tries >= MAX_TRIES || self.is_overdue()
+    /// Returns true if the search has used up its budget.
+    fn is_exhausted(&self, search: &ComparisonSearch<'_>) -> bool {
+        search.tries >= MAX_TRIES || self.is_overdue()
     }
 
-    fn turn(&mut self, look: &mut Look<'_>, call: &Call, comparison: &Comparison) {
-        let slots = slots::slots(self.target, call, look.moment);
+    /// Tries to flip one comparison, with the cheapest methods first.
+    fn flip_comparison(
+        &mut self,
+        search: &mut ComparisonSearch<'_>,
+        call: &SequenceCall,
+        comparison: &ObservedComparison,
+    ) {
+        let slots = input_slots::list_slots(self.target, call, search.moment);
         let mut is_new = false;
         for (slot, number) in &slots {
-            if let Some(candidates) = solve::direct(comparison, *number) {
+            if let Some(candidates) = solve::solve_direct(comparison, *number) {
                 for candidate in candidates {
-                    is_new |= self.attempt(look, call, comparison, *slot, candidate);
+                    is_new |= self.attempt_number(search, call, comparison, *slot, candidate);
                 }
                 if !is_new {
-                    is_new |= self.repair(look, call, comparison, *slot, candidates[0]);
+                    is_new |= self.repair_earlier_comparison(
+                        search,
+                        call,
+                        comparison,
+                        *slot,
+                        candidates[0],
+                    );
                 }
             }
         }
-        if is_new || self.turn_earlier(look, comparison) {
+        if is_new || self.flip_in_earlier_call(search, comparison) {
             return;
         }
         for (slot, number) in slots {
-            if self.is_spent(look) {
+            if self.is_exhausted(search) {
                 return;
             }
             if slot.is_number() {
-                self.turn_by_line(look, call, comparison, slot, number);
+                self.flip_by_linear_steps(search, call, comparison, slot, number);
             }
         }
     }
 
-    /// What turns this comparison round may have turned another one, before it, that was right. That one is turned back
-    /// by another number of the call.
-    fn repair(
+    /// Handles a number that flips an earlier comparison, so that execution no longer reaches this one. Flips the earlier
+    /// one back through another slot of the call.
+    ///
+    /// Returns true if that reached new branches.
+    fn repair_earlier_comparison(
         &mut self,
-        look: &mut Look<'_>,
-        call: &Call,
-        comparison: &Comparison,
-        slot: Slot,
+        search: &mut ComparisonSearch<'_>,
+        call: &SequenceCall,
+        comparison: &ObservedComparison,
+        slot: InputSlot,
         number: U256,
     ) -> bool {
-        let changed = slots::with(self.target, call, look.moment, slot, number);
-        let Some(changed) = changed.filter(|_| !self.is_spent(look)) else { return false };
-        look.tries += 1;
-        let (_, compared) = self.compared(look, changed.clone());
-        let turned =
-            look.compared.iter().zip(&compared).find(|(was, is)| was.outcome != is.outcome);
-        let Some(turned) = turned.map(|(_, is)| *is) else { return false };
-        if (turned.code, turned.offset) == (comparison.code, comparison.offset) {
+        let changed = input_slots::with_slot(self.target, call, search.moment, slot, number);
+        let Some(changed) = changed.filter(|_| !self.is_exhausted(search)) else { return false };
+        search.tries += 1;
+        let (_, compared) = self.observe_comparisons(search, changed.clone());
+        let flipped =
+            search.compared.iter().zip(&compared).find(|(old, new)| old.outcome != new.outcome);
+        let Some(flipped) = flipped.map(|(_, new)| *new) else { return false };
+        if (flipped.code, flipped.offset) == (comparison.code, comparison.offset) {
             return false;
         }
         let mut is_new = false;
-        for (other, number) in slots::slots(self.target, &changed, look.moment) {
+        for (other, number) in input_slots::list_slots(self.target, &changed, search.moment) {
             if other != slot
-                && let Some([exact, ..]) = solve::direct(&turned, number)
+                && let Some([exact, ..]) = solve::solve_direct(&flipped, number)
             {
-                is_new |= self.attempt(look, &changed, comparison, other, exact);
+                is_new |= self.attempt_number(search, &changed, comparison, other, exact);
             }
         }
         is_new
     }
 
-    /// Runs the call with another number; true if it went where none went before.
-    fn attempt(
+    /// Runs the call with another number. Returns true if it reached new branches.
+    fn attempt_number(
         &mut self,
-        look: &mut Look<'_>,
-        call: &Call,
-        comparison: &Comparison,
-        slot: Slot,
+        search: &mut ComparisonSearch<'_>,
+        call: &SequenceCall,
+        comparison: &ObservedComparison,
+        slot: InputSlot,
         number: U256,
     ) -> bool {
-        let Some(changed) = slots::with(self.target, call, look.moment, slot, number) else {
+        let Some(changed) = input_slots::with_slot(self.target, call, search.moment, slot, number)
+        else {
             return false;
         };
-        self.spend(look, comparison, 1);
-        self.back(look);
-        self.step(changed)
+        self.count_try(search, comparison, 1);
+        self.rewind_search(search);
+        self.run_call(changed)
     }
 
-    /// Steps the number by one, takes the comparison for linear in it, and goes to where the line leads. Where it was no
-    /// line, the same again from there: so roots and quotients are found, too.
-    fn turn_by_line(
+    /// Steps the number by one, assumes that the comparison is linear in it, and tries the solution. If the comparison is
+    /// not linear, repeats from there; this also solves roots and quotients.
+    fn flip_by_linear_steps(
         &mut self,
-        look: &mut Look<'_>,
-        call: &Call,
-        comparison: &Comparison,
-        slot: Slot,
+        search: &mut ComparisonSearch<'_>,
+        call: &SequenceCall,
+        comparison: &ObservedComparison,
+        slot: InputSlot,
         mut number: U256,
     ) {
         let mut here = *comparison;
         let mut slope = None;
-        for _ in 0..MAX_BENDS {
+        for _ in 0..MAX_LINE_STEPS {
             let stepped = number.wrapping_add(U256::ONE);
-            let Some((_, Some(after))) = self.probe(look, call, comparison, slot, stepped) else {
+            let Some((_, Some(after))) = self.probe_number(search, call, comparison, slot, stepped)
+            else {
                 return;
             };
-            let solutions = solve::linear(&here, &after, number);
+            let solutions = solve::solve_linear(&here, &after, number);
             let Some((&first, others)) = solutions.split_first() else {
-                return self.turn_from_afar(look, call, comparison, slot, (number, here));
+                return self.flip_by_secant(search, call, comparison, slot, (number, here));
             };
             for &other in others {
-                if self.attempt(look, call, comparison, slot, other) {
+                if self.attempt_number(search, call, comparison, slot, other) {
                     return;
                 }
             }
-            let Some((is_new, there)) = self.probe(look, call, comparison, slot, first) else {
+            let Some((is_new, there)) = self.probe_number(search, call, comparison, slot, first)
+            else {
                 return;
             };
-            let now = solve::slope(&here, &after);
+            let now = solve::difference_slope(&here, &after);
             let is_bent = slope.replace(now) != Some(now);
-            let goes_on = !is_new && is_bent && !self.is_spent(look);
+            let goes_on = !is_new && is_bent && !self.is_exhausted(search);
             let Some(there) = there.filter(|_| goes_on) else {
                 return;
             };
@@ -218,29 +249,33 @@ impl Worker<'_> {
         }
     }
 
-    /// Where a step of one changes nothing, a long one may: the numbers between two distant ones are closed in on. This
-    /// costs a call for every number that has no influence at all, so it is for when nothing else helps.
-    fn turn_from_afar(
+    /// Uses the secant method between distant numbers, for comparisons that a step of one does not change. This costs a call
+    /// for every number without any influence, so it is used only when the worker is stuck.
+    fn flip_by_secant(
         &mut self,
-        look: &mut Look<'_>,
-        call: &Call,
-        comparison: &Comparison,
-        slot: Slot,
-        mut here: (U256, Comparison),
+        search: &mut ComparisonSearch<'_>,
+        call: &SequenceCall,
+        comparison: &ObservedComparison,
+        slot: InputSlot,
+        mut here: (U256, ObservedComparison),
     ) {
         if !self.is_stuck() {
             return;
         }
-        let mut next = (here.0 >> 1_usize) ^ FAR;
-        for _ in 0..MAX_BENDS {
-            if self.is_spent(look) {
+        let mut next = (here.0 >> 1_usize) ^ FAR_DISTANCE;
+        for _ in 0..MAX_LINE_STEPS {
+            if self.is_exhausted(search) {
                 return;
             }
-            let Some((false, Some(there))) = self.probe(look, call, comparison, slot, next) else {
+            let Some((false, Some(there))) =
+                self.probe_number(search, call, comparison, slot, next)
+            else {
                 return;
             };
             let there = (next, there);
-            let Some(root) = solve::secant((here.0, &here.1), (there.0, &there.1)) else { return };
+            let Some(root) = solve::solve_secant((here.0, &here.1), (there.0, &there.1)) else {
+                return;
+            };
             if root == next || root == here.0 {
                 return;
             }
@@ -248,41 +283,48 @@ impl Worker<'_> {
         }
     }
 
-    /// Runs the call with another number: whether it went where none went before, and what the comparison was then.
-    fn probe(
+    /// Runs the call with another number.
+    ///
+    /// Returns true if it reached new branches, and the comparison as observed in that run.
+    fn probe_number(
         &mut self,
-        look: &mut Look<'_>,
-        call: &Call,
-        comparison: &Comparison,
-        slot: Slot,
+        search: &mut ComparisonSearch<'_>,
+        call: &SequenceCall,
+        comparison: &ObservedComparison,
+        slot: InputSlot,
         number: U256,
-    ) -> Option<(bool, Option<Comparison>)> {
-        let changed = slots::with(self.target, call, look.moment, slot, number)?;
-        self.spend(look, comparison, 1);
-        let (is_new, comparisons) = self.compared(look, changed);
-        let place = (comparison.code, comparison.offset);
-        let there = comparisons.into_iter().find(|other| (other.code, other.offset) == place);
+    ) -> Option<(bool, Option<ObservedComparison>)> {
+        let changed = input_slots::with_slot(self.target, call, search.moment, slot, number)?;
+        self.count_try(search, comparison, 1);
+        let (is_new, comparisons) = self.observe_comparisons(search, changed);
+        let location = (comparison.code, comparison.offset);
+        let there = comparisons.into_iter().find(|other| (other.code, other.offset) == location);
         Some((is_new, there))
     }
 
-    /// A number may have been stored by an earlier call; true if changing it there showed something new.
-    fn turn_earlier(&mut self, look: &mut Look<'_>, comparison: &Comparison) -> bool {
+    /// Changes the number in an earlier call, which may have stored it. Returns true if that reached new branches.
+    fn flip_in_earlier_call(
+        &mut self,
+        search: &mut ComparisonSearch<'_>,
+        comparison: &ObservedComparison,
+    ) -> bool {
         let mut found = false;
-        for at in (look.at.saturating_sub(REACH)..look.at).rev() {
-            let call = &look.calls[at];
+        for at in (search.at.saturating_sub(MAX_EARLIER_CALLS)..search.at).rev() {
+            let call = &search.calls[at];
             if self.is_overdue() {
                 return found;
             }
-            for (slot, number) in slots::slots(self.target, call, look.moment) {
-                // Zero and one are everywhere.
-                if !matches!(slot, Slot::Word(_) | Slot::Value) || number <= U256::ONE {
+            for (slot, number) in input_slots::list_slots(self.target, call, search.moment) {
+                // Zero and one are too common to be significant.
+                if !matches!(slot, InputSlot::Word(_) | InputSlot::Value) || number <= U256::ONE {
                     continue;
                 }
-                let Some(candidates) = solve::direct(comparison, number) else { continue };
+                let Some(candidates) = solve::solve_direct(comparison, number) else { continue };
                 for candidate in candidates {
-                    let changed = slots::with(self.target, call, look.moment, slot, candidate);
+                    let changed =
+                        input_slots::with_slot(self.target, call, search.moment, slot, candidate);
                     if let Some(changed) = changed {
-                        found |= self.attempt_earlier(look, comparison, at, changed);
+                        found |= self.attempt_earlier_call(search, comparison, at, changed);
                     }
                 }
             }
@@ -290,26 +332,26 @@ impl Worker<'_> {
         found
     }
 
-    /// Runs everything again with another call at `at`; true if that showed something new.
-    fn attempt_earlier(
+    /// Runs the sequence with another call at `at`. Returns true if that reached new branches.
+    fn attempt_earlier_call(
         &mut self,
-        look: &mut Look<'_>,
-        comparison: &Comparison,
+        search: &mut ComparisonSearch<'_>,
+        comparison: &ObservedComparison,
         at: usize,
-        changed: Call,
+        changed: SequenceCall,
     ) -> bool {
-        let calls = 1 + look.at - at;
-        self.spend(look, comparison, calls);
-        self.restart();
-        self.replay(&look.calls[..at]);
-        let mut is_new = self.step(changed);
-        for call in &look.calls[at + 1..=look.at] {
-            is_new |= self.step(call.clone());
+        let calls = 1 + search.at - at;
+        self.count_try(search, comparison, calls);
+        self.restart_sequence();
+        self.replay_calls(&search.calls[..at]);
+        let mut is_new = self.run_call(changed);
+        for call in &search.calls[at + 1..=search.at] {
+            is_new |= self.run_call(call.clone());
         }
-        // The mark of the look lies in a past that no longer is.
-        self.restart();
-        self.replay(&look.calls[..look.at]);
-        look.before = self.machine.mark();
+        // The restart invalidated the mark of the search, so it is taken again.
+        self.restart_sequence();
+        self.replay_calls(&search.calls[..search.at]);
+        search.before = self.machine.checkpoint();
         is_new
     }
 }

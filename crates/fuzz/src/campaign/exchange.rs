@@ -1,116 +1,118 @@
-//! How workers share what they find, so that a run can be repeated.
+//! Exchanges discoveries between workers so that a run is reproducible.
 //!
-//! Work is cut into rounds, by what was executed and not by time. What a worker finds in a round the others take in
-//! [`LAG`] rounds later, in the order of the workers. So each worker sees the same in each run, however the system
-//! schedules the threads, and waits only for one that has fallen nearly as many rounds behind.
+//! Work is divided into rounds by executed work, not by time. The other workers receive the discoveries of a round
+//! [`LAG`] rounds later, in worker order. Each worker therefore sees the same data in every run, regardless of thread
+//! scheduling. It waits only for a worker that is nearly [`LAG`] rounds behind.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::check::Site;
-use super::pool::Entry;
+use super::checker::FailureSite;
+use super::pool::CorpusEntry;
 use parking_lot::{Condvar, Mutex};
 
-/// How many rounds later finds are taken in: more than the longest stretch of work takes, in which a worker ends no round
-/// (see `worker::STRETCH_WORK`). With two rounds, two workers made a tenth fewer calls, since one waited for the other.
+/// Rounds after which discoveries are received. It exceeds the longest stretch of work, during which a worker ends no
+/// round (see `worker::STRETCH_WORK`). With a lag of 2, two workers made a tenth fewer calls because one waited for the
+/// other.
 const LAG: u64 = 8;
 
-/// What a worker found in one round.
+/// Discoveries of one worker in one round.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Finds {
-    pub entries: Vec<Arc<Entry>>,
-    /// Tests that failed, with the place.
-    pub failures: Vec<(usize, Site)>,
+pub(super) struct RoundDiscoveries {
+    pub entries: Vec<Arc<CorpusEntry>>,
+    /// Failed tests, each with its site in code.
+    pub failures: Vec<(usize, FailureSite)>,
 }
 
-/// Where finds are put down.
+/// Passes discoveries between workers.
 #[derive(Debug)]
-pub(super) struct Exchange {
-    board: Mutex<Vec<Desk>>,
+pub(super) struct WorkerExchange {
+    outboxes: Mutex<Vec<WorkerOutbox>>,
     changed: Condvar,
 }
 
-/// The finds of one worker that somebody may still want.
+/// Discoveries of one worker that others have not all received.
 #[derive(Debug, Default)]
-struct Desk {
-    /// Of the rounds from `first` on.
-    rounds: VecDeque<Arc<Finds>>,
+struct WorkerOutbox {
+    /// Discoveries by round, starting with round `first`.
+    rounds: VecDeque<Arc<RoundDiscoveries>>,
     first: u64,
-    /// It will put down nothing more.
+    /// The worker has ended and adds no more rounds.
     has_left: bool,
-    /// The round that this worker takes in next.
-    taken: u64,
+    /// Next round that this worker receives from the others.
+    next_received: u64,
 }
 
-impl Exchange {
+impl WorkerExchange {
     pub(super) fn new(workers: usize) -> Self {
-        let board = (0..workers).map(|_| Desk::default()).collect();
-        Self { board: Mutex::new(board), changed: Condvar::new() }
+        let outboxes = (0..workers).map(|_| WorkerOutbox::default()).collect();
+        Self { outboxes: Mutex::new(outboxes), changed: Condvar::new() }
     }
 
-    /// Puts down what was found in the worker's round, and takes what the others found [`LAG`] rounds before the next.
+    /// Adds the discoveries of the worker's round, and returns those of the others from [`LAG`] rounds before the next.
     ///
-    /// None if `is_stopped` says so while it waits.
-    pub(super) fn swap(
+    /// Waits for workers that are behind. Returns `None` if `is_stopped` becomes true while it waits.
+    pub(super) fn exchange_round(
         &self,
         worker: usize,
-        finds: Finds,
+        discoveries: RoundDiscoveries,
         is_stopped: impl Fn() -> bool,
-    ) -> Option<Vec<Arc<Finds>>> {
-        let mut board = self.board.lock();
-        let desk = &mut board[worker];
-        desk.rounds.push_back(Arc::new(finds));
-        let next = desk.first + desk.rounds.len() as u64;
+    ) -> Option<Vec<Arc<RoundDiscoveries>>> {
+        let mut outboxes = self.outboxes.lock();
+        let outbox = &mut outboxes[worker];
+        outbox.rounds.push_back(Arc::new(discoveries));
+        let next = outbox.first + outbox.rounds.len() as u64;
         self.changed.notify_all();
         let Some(wanted) = next.checked_sub(LAG) else {
             return Some(Vec::new());
         };
         loop {
-            let is_there =
-                |desk: &Desk| desk.has_left || wanted < desk.first + desk.rounds.len() as u64;
-            if board.iter().all(is_there) {
+            let is_available = |outbox: &WorkerOutbox| {
+                outbox.has_left || wanted < outbox.first + outbox.rounds.len() as u64
+            };
+            if outboxes.iter().all(is_available) {
                 break;
             }
             if is_stopped() {
                 return None;
             }
             let wait = std::time::Duration::from_millis(50);
-            self.changed.wait_for(&mut board, wait);
+            self.changed.wait_for(&mut outboxes, wait);
         }
-        let found = board
+        let found = outboxes
             .iter()
             .enumerate()
             .filter(|(other, _)| *other != worker)
-            .filter_map(|(_, desk)| {
-                let index = wanted.checked_sub(desk.first)?;
-                desk.rounds.get(index as usize).cloned()
+            .filter_map(|(_, outbox)| {
+                let index = wanted.checked_sub(outbox.first)?;
+                outbox.rounds.get(index as usize).cloned()
             })
             .collect();
-        board[worker].taken = wanted + 1;
-        Self::tidy(&mut board);
+        outboxes[worker].next_received = wanted + 1;
+        Self::drop_received_rounds(&mut outboxes);
         Some(found)
     }
 
-    /// The worker ends; nobody waits for it any more.
+    /// Marks the worker as ended, so that the others no longer wait for it.
     pub(super) fn leave(&self, worker: usize) {
-        let mut board = self.board.lock();
-        board[worker].has_left = true;
+        let mut outboxes = self.outboxes.lock();
+        outboxes[worker].has_left = true;
         self.changed.notify_all();
     }
 
-    /// True once all workers have left.
-    pub(super) fn is_deserted(&self) -> bool {
-        let board = self.board.lock();
-        board.iter().all(|desk| desk.has_left)
+    /// Returns true once all workers have left.
+    pub(super) fn have_all_left(&self) -> bool {
+        let outboxes = self.outboxes.lock();
+        outboxes.iter().all(|outbox| outbox.has_left)
     }
 
-    /// Forgets what everybody has.
-    fn tidy(board: &mut [Desk]) {
-        let taken = board.iter().filter(|desk| !desk.has_left).map(|desk| desk.taken).min();
-        let Some(taken) = taken else { return };
-        for desk in board {
-            while desk.first < taken && desk.rounds.pop_front().is_some() {
-                desk.first += 1;
+    /// Removes rounds that all remaining workers have received.
+    fn drop_received_rounds(outboxes: &mut [WorkerOutbox]) {
+        let present = outboxes.iter().filter(|outbox| !outbox.has_left);
+        let Some(received) = present.map(|outbox| outbox.next_received).min() else { return };
+        for outbox in outboxes {
+            while outbox.first < received && outbox.rounds.pop_front().is_some() {
+                outbox.first += 1;
             }
         }
     }
@@ -120,42 +122,50 @@ impl Exchange {
 mod tests {
     use super::*;
 
-    fn failure(test: usize) -> Finds {
-        Finds { failures: vec![(test, (0, 0))], ..Finds::default() }
+    fn failure(test: usize) -> RoundDiscoveries {
+        RoundDiscoveries { failures: vec![(test, (0, 0))], ..RoundDiscoveries::default() }
     }
 
-    fn tests(found: Option<Vec<Arc<Finds>>>) -> Option<Vec<usize>> {
-        Some(found?.iter().flat_map(|finds| finds.failures.iter().map(|(test, _)| *test)).collect())
+    fn tests(found: Option<Vec<Arc<RoundDiscoveries>>>) -> Option<Vec<usize>> {
+        Some(
+            found?
+                .iter()
+                .flat_map(|discoveries| discoveries.failures.iter().map(|(test, _)| *test))
+                .collect(),
+        )
     }
 
     #[test]
-    fn finds_arrive_some_rounds_later() {
-        let exchange = Exchange::new(2);
+    fn discoveries_arrive_after_lag_rounds() {
+        let exchange = WorkerExchange::new(2);
         let lag = usize::try_from(LAG).unwrap();
         for round in 1..lag {
-            assert_eq!(tests(exchange.swap(0, failure(round), || false)), Some(vec![]));
-            assert_eq!(tests(exchange.swap(1, failure(100 + round), || false)), Some(vec![]));
+            assert_eq!(tests(exchange.exchange_round(0, failure(round), || false)), Some(vec![]));
+            assert_eq!(
+                tests(exchange.exchange_round(1, failure(100 + round), || false)),
+                Some(vec![])
+            );
         }
-        assert_eq!(tests(exchange.swap(0, failure(lag), || false)), Some(vec![101]));
-        assert_eq!(tests(exchange.swap(1, failure(100 + lag), || false)), Some(vec![1]));
-        assert_eq!(tests(exchange.swap(0, failure(lag + 1), || false)), Some(vec![102]));
+        assert_eq!(tests(exchange.exchange_round(0, failure(lag), || false)), Some(vec![101]));
+        assert_eq!(tests(exchange.exchange_round(1, failure(100 + lag), || false)), Some(vec![1]));
+        assert_eq!(tests(exchange.exchange_round(0, failure(lag + 1), || false)), Some(vec![102]));
     }
 
     #[test]
-    fn nobody_waits_for_one_that_left() {
-        let exchange = Exchange::new(2);
+    fn does_not_wait_for_worker_that_left() {
+        let exchange = WorkerExchange::new(2);
         exchange.leave(1);
         for round in 0..2 * usize::try_from(LAG).unwrap() {
-            assert_eq!(tests(exchange.swap(0, failure(round), || false)), Some(vec![]));
+            assert_eq!(tests(exchange.exchange_round(0, failure(round), || false)), Some(vec![]));
         }
     }
 
     #[test]
-    fn a_stop_ends_the_wait() {
-        let exchange = Exchange::new(2);
+    fn stop_ends_the_wait() {
+        let exchange = WorkerExchange::new(2);
         for _ in 1..LAG {
-            assert!(exchange.swap(0, failure(1), || true).is_some());
+            assert!(exchange.exchange_round(0, failure(1), || true).is_some());
         }
-        assert!(exchange.swap(0, failure(2), || true).is_none());
+        assert!(exchange.exchange_round(0, failure(2), || true).is_none());
     }
 }

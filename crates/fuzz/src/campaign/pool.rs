@@ -1,54 +1,54 @@
-//! The sequences that a worker starts from: those that showed something new, and those that came nearest to it.
+//! The sequences that a worker starts from: those that reached new branches, and those that came nearest to one.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use fastrand::Rng;
 
-use crate::call::Call;
-use crate::chain::{Edge, Probe};
+use crate::call::SequenceCall;
+use crate::chain::{BranchEdge, ExecutionProbe};
 
-/// A sequence that showed something.
+/// A sequence worth extending, usually because it reached new branches.
 #[derive(Clone, Debug)]
-pub struct Entry {
-    pub calls: Vec<Call>,
-    /// The branches that it showed first.
-    pub edges: Vec<Edge>,
-    /// Gas that each call used when it was found.
+pub struct CorpusEntry {
+    pub calls: Vec<SequenceCall>,
+    /// Branches that this sequence was the first to reach.
+    pub edges: Vec<BranchEdge>,
+    /// Gas used by each call when the sequence was found.
     pub gas: Vec<u64>,
 }
 
-/// Comparisons of which the nearest sequence is kept.
+/// Maximum comparisons for which the nearest sequence is kept.
 const MAX_NEAR: usize = 512;
 
-/// See the module.
+/// The sequences of one worker.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Pool {
-    entries: Vec<Arc<Entry>>,
-    near: BTreeMap<(u32, u32), Arc<Entry>>,
-    /// The keys of `near`, to choose from.
-    near_places: Vec<(u32, u32)>,
-    /// Those with the largest number, by test.
-    best: Vec<(usize, Arc<Entry>)>,
+pub(super) struct SequencePool {
+    entries: Vec<Arc<CorpusEntry>>,
+    near: BTreeMap<(u32, u32), Arc<CorpusEntry>>,
+    /// Keys of `near`, for random choice.
+    near_locations: Vec<(u32, u32)>,
+    /// The sequence with the largest number, by test.
+    best: Vec<(usize, Arc<CorpusEntry>)>,
 }
 
-impl Pool {
+impl SequencePool {
     pub(super) fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    pub(super) fn add(&mut self, entry: Arc<Entry>) {
+    pub(super) fn add(&mut self, entry: Arc<CorpusEntry>) {
         self.entries.push(entry);
     }
 
-    /// Keeps the sequence that brought these comparisons nearest to their other outcome.
-    pub(super) fn keep_near(&mut self, places: &[(u32, u32)], entry: &Arc<Entry>) {
-        for &place in places {
-            if let Some(kept) = self.near.get_mut(&place) {
+    /// Keeps the sequence that came nearest to flipping these comparisons.
+    pub(super) fn keep_nearest(&mut self, locations: &[(u32, u32)], entry: &Arc<CorpusEntry>) {
+        for &location in locations {
+            if let Some(kept) = self.near.get_mut(&location) {
                 *kept = entry.clone();
             } else if self.near.len() < MAX_NEAR {
-                self.near.insert(place, entry.clone());
-                self.near_places.push(place);
+                self.near.insert(location, entry.clone());
+                self.near_locations.push(location);
             }
         }
     }
@@ -57,26 +57,30 @@ impl Pool {
         !self.best.is_empty()
     }
 
-    /// Keeps the sequence that led to the largest number of a test.
-    pub(super) fn keep_best(&mut self, test: usize, entry: Arc<Entry>) {
+    /// Keeps the sequence that reached the largest number of a test.
+    pub(super) fn keep_best(&mut self, test: usize, entry: Arc<CorpusEntry>) {
         match self.best.iter_mut().find(|(other, _)| *other == test) {
             Some((_, kept)) => *kept = entry,
             None => self.best.push((test, entry)),
         }
     }
 
-    /// The best sequence of any test.
-    pub(super) fn pick_best(&self, rng: &mut Rng) -> Option<(usize, Arc<Entry>)> {
+    /// Returns the best sequence of a random test.
+    pub(super) fn pick_best(&self, rng: &mut Rng) -> Option<(usize, Arc<CorpusEntry>)> {
         rng.choice(self.best.iter().cloned())
     }
 
-    /// Something to start from. New entries are chosen more often: what they reached has been tried least.
-    pub(super) fn pick(&mut self, rng: &mut Rng, probe: &Probe) -> Option<Arc<Entry>> {
+    /// Returns an entry to start from. Newer entries are more likely, because they have been explored least.
+    pub(super) fn pick_entry(
+        &mut self,
+        rng: &mut Rng,
+        probe: &ExecutionProbe,
+    ) -> Option<Arc<CorpusEntry>> {
         if !self.best.is_empty() && rng.u8(0..4) == 0 {
             return self.pick_best(rng).map(|(_, entry)| entry);
         }
         if rng.u8(0..3) == 0
-            && let Some(entry) = self.pick_near(rng, probe)
+            && let Some(entry) = self.pick_nearest(rng, probe)
         {
             return Some(entry);
         }
@@ -92,16 +96,16 @@ impl Pool {
         self.entries.get(index).cloned()
     }
 
-    /// A sequence that is near to something. Comparisons that have had both outcomes by now are forgotten.
-    fn pick_near(&mut self, rng: &mut Rng, probe: &Probe) -> Option<Arc<Entry>> {
-        while !self.near_places.is_empty() {
-            let index = rng.usize(0..self.near_places.len());
-            let place = self.near_places[index];
-            if probe.is_open(place) {
-                return self.near.get(&place).cloned();
+    /// Returns a sequence that is near to flipping a comparison. Comparisons that have had both outcomes are removed.
+    fn pick_nearest(&mut self, rng: &mut Rng, probe: &ExecutionProbe) -> Option<Arc<CorpusEntry>> {
+        while !self.near_locations.is_empty() {
+            let index = rng.usize(0..self.near_locations.len());
+            let location = self.near_locations[index];
+            if probe.is_comparison_open(location) {
+                return self.near.get(&location).cloned();
             }
-            self.near_places.swap_remove(index);
-            self.near.remove(&place);
+            self.near_locations.swap_remove(index);
+            self.near.remove(&location);
         }
         None
     }

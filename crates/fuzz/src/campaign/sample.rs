@@ -1,6 +1,6 @@
-//! What a function does in its next calls, for somebody who asks.
+//! Samples the next calls of a function on request.
 //!
-//! A worker looks at one number for each call, which says whether anybody wants to know of its function.
+//! The cost without samples is one atomic load per call, which tells the worker if its function is being sampled.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -9,93 +9,106 @@ use std::time::Duration;
 use alloy_primitives::{I256, U256};
 use parking_lot::{Condvar, Mutex};
 
-use crate::abi::{Type, Value, decode};
-use crate::chain::Outcome;
-use crate::target::{Function, FunctionId, Target};
+use crate::abi::{AbiType, AbiValue, decode_values};
+use crate::chain::TransactionOutcome;
+use crate::target::{FunctionId, FuzzTarget, TargetFunction};
 
-/// The most calls of one sample.
-pub const MAX_SAMPLED: u64 = 1_000_000;
+/// Maximum calls of one sample.
+pub const MAX_SAMPLED_CALLS: u64 = 1_000_000;
 
-/// A sample that is being taken. It ends when it is dropped.
+/// A sample in progress. Dropping it ends the sample.
 #[derive(Debug)]
-pub struct Sample {
-    samples: Arc<Samples>,
-    tally: Arc<Tally>,
+pub struct FunctionSample {
+    samples: Arc<SampleRegistry>,
+    tally: Arc<SampleTally>,
 }
 
-/// What was seen.
+/// Result of a sample.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Sampled {
+pub struct SampleSummary {
     pub calls: u64,
     pub reverts: u64,
-    /// The least and the most gas of a call.
+    /// Minimum and maximum gas of a call.
     pub gas: Option<(u64, u64)>,
-    /// For each value that the function returns.
-    pub outputs: Vec<Output>,
+    /// One entry for each value that the function returns.
+    pub outputs: Vec<SampledOutput>,
 }
 
-/// One of the values that a function returns.
+/// Observed range of one return value.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Output {
-    pub ty: Type,
-    /// The least and the largest, if it is a number, a truth or an address, and was returned.
-    pub range: Option<(Value, Value)>,
+pub struct SampledOutput {
+    pub ty: AbiType,
+    /// Minimum and maximum of a number, boolean or address; `None` for other types and if no call returned.
+    pub range: Option<(AbiValue, AbiValue)>,
 }
 
-/// All samples that are being taken.
+/// All samples in progress.
 #[derive(Debug)]
-pub(super) struct Samples {
-    /// How many there are of each function.
+pub(super) struct SampleRegistry {
+    /// Number of samples in progress, by function.
     wanted: Vec<AtomicU32>,
-    running: Mutex<Vec<Arc<Tally>>>,
-    /// Nothing will be called any more.
+    running: Mutex<Vec<Arc<SampleTally>>>,
+    /// No more calls will be made.
     is_closed: AtomicBool,
 }
 
+/// The counters of one sample.
 #[derive(Debug)]
-struct Tally {
+struct SampleTally {
     function: FunctionId,
+    /// Calls to observe.
     wanted: u64,
-    seen: Mutex<Sampled>,
+    seen: Mutex<SampleSummary>,
     changed: Condvar,
 }
 
-impl Samples {
-    pub(super) fn new(target: &Target) -> Self {
+impl SampleRegistry {
+    pub(super) fn new(target: &FuzzTarget) -> Self {
         let wanted = target.functions.iter().map(|_| AtomicU32::new(0)).collect();
         Self { wanted, running: Mutex::default(), is_closed: AtomicBool::new(false) }
     }
 
-    pub(super) fn start(self: &Arc<Self>, target: &Target, id: FunctionId, calls: u64) -> Sample {
-        let output = |ty: &Type| Output { ty: ty.clone(), range: None };
+    pub(super) fn start_sample(
+        self: &Arc<Self>,
+        target: &FuzzTarget,
+        id: FunctionId,
+        calls: u64,
+    ) -> FunctionSample {
+        let output = |ty: &AbiType| SampledOutput { ty: ty.clone(), range: None };
         let outputs = target.function(id).outputs.iter().map(output).collect();
-        let tally = Arc::new(Tally {
+        let tally = Arc::new(SampleTally {
             function: id,
-            wanted: calls.clamp(1, MAX_SAMPLED),
-            seen: Mutex::new(Sampled { calls: 0, reverts: 0, gas: None, outputs }),
+            wanted: calls.clamp(1, MAX_SAMPLED_CALLS),
+            seen: Mutex::new(SampleSummary { calls: 0, reverts: 0, gas: None, outputs }),
             changed: Condvar::new(),
         });
         self.running.lock().push(tally.clone());
         self.wanted[id.0 as usize].fetch_add(1, Ordering::Relaxed);
-        Sample { samples: self.clone(), tally }
+        FunctionSample { samples: self.clone(), tally }
     }
 
-    /// True if somebody wants to know what the function does.
-    pub(super) fn wants(&self, function: FunctionId) -> bool {
+    /// Returns true if the function is being sampled.
+    pub(super) fn is_sampled(&self, function: FunctionId) -> bool {
         self.wanted[function.0 as usize].load(Ordering::Relaxed) > 0
     }
 
     /// Counts a call in every sample of its function.
-    pub(super) fn add(&self, id: FunctionId, function: &Function, outcome: &Outcome) {
+    pub(super) fn record_call(
+        &self,
+        id: FunctionId,
+        function: &TargetFunction,
+        outcome: &TransactionOutcome,
+    ) {
         let mut running = self.running.lock();
-        let is_full = |tally: &Arc<Tally>| tally.function == id && tally.add(function, outcome);
+        let is_full =
+            |tally: &Arc<SampleTally>| tally.function == id && tally.record_call(function, outcome);
         let before = running.len();
         running.retain(|tally| !is_full(tally));
         let ended = u32::try_from(before - running.len()).unwrap_or_default();
         self.wanted[id.0 as usize].fetch_sub(ended, Ordering::Relaxed);
     }
 
-    /// Nobody waits any longer: no more calls are made.
+    /// Wakes all waiting callers, because no more calls will be made.
     pub(super) fn close(&self) {
         self.is_closed.store(true, Ordering::Relaxed);
         for tally in self.running.lock().iter() {
@@ -104,7 +117,7 @@ impl Samples {
         }
     }
 
-    fn end(&self, tally: &Arc<Tally>) {
+    fn remove_tally(&self, tally: &Arc<SampleTally>) {
         let mut running = self.running.lock();
         if let Some(index) = running.iter().position(|other| Arc::ptr_eq(other, tally)) {
             running.swap_remove(index);
@@ -113,11 +126,11 @@ impl Samples {
     }
 }
 
-impl Tally {
-    /// Counts a call; true if it was the last that is wanted.
-    fn add(&self, function: &Function, outcome: &Outcome) -> bool {
+impl SampleTally {
+    /// Counts a call. Returns true if the sample is complete.
+    fn record_call(&self, function: &TargetFunction, outcome: &TransactionOutcome) -> bool {
         let mut seen = self.seen.lock();
-        seen.add(function, outcome);
+        seen.record_call(function, outcome);
         let is_full = seen.calls >= self.wanted;
         if is_full {
             self.changed.notify_all();
@@ -126,8 +139,8 @@ impl Tally {
     }
 }
 
-impl Sampled {
-    fn add(&mut self, function: &Function, outcome: &Outcome) {
+impl SampleSummary {
+    fn record_call(&mut self, function: &TargetFunction, outcome: &TransactionOutcome) {
         self.calls += 1;
         let gas = outcome.gas_used;
         let (least, most) = self.gas.unwrap_or((gas, gas));
@@ -136,26 +149,27 @@ impl Sampled {
             self.reverts += 1;
             return;
         }
-        let returned = decode(&function.outputs, &outcome.output).unwrap_or_default();
+        let returned = decode_values(&function.outputs, &outcome.output).unwrap_or_default();
         for (output, value) in self.outputs.iter_mut().zip(returned) {
-            output.add(value);
+            output.record_value(value);
         }
     }
 }
 
-impl Output {
-    fn add(&mut self, value: Value) {
-        let Value::Word(word) = value else { return };
-        if !matches!(self.ty, Type::Uint(_) | Type::Int(_) | Type::Bool | Type::Address) {
+impl SampledOutput {
+    fn record_value(&mut self, value: AbiValue) {
+        let AbiValue::Word(word) = value else { return };
+        if !matches!(self.ty, AbiType::Uint(_) | AbiType::Int(_) | AbiType::Bool | AbiType::Address)
+        {
             return;
         }
-        let is_signed = matches!(self.ty, Type::Int(_));
+        let is_signed = matches!(self.ty, AbiType::Int(_));
         let is_less = |a: U256, b: U256| match is_signed {
             true => I256::from_raw(a) < I256::from_raw(b),
             false => a < b,
         };
-        let (Value::Word(min), Value::Word(max)) =
-            self.range.get_or_insert((Value::Word(word), Value::Word(word)))
+        let (AbiValue::Word(min), AbiValue::Word(max)) =
+            self.range.get_or_insert((AbiValue::Word(word), AbiValue::Word(word)))
         else {
             return;
         };
@@ -168,21 +182,21 @@ impl Output {
     }
 }
 
-impl Sample {
-    /// What was seen so far; waits for all calls that are wanted, but no longer than this, nor past the campaign's end.
-    pub fn wait(&self, most: Duration) -> Sampled {
+impl FunctionSample {
+    /// Waits until the sample is complete, the timeout has elapsed or the campaign has ended, and returns the result so far.
+    pub fn wait(&self, timeout: Duration) -> SampleSummary {
         let Self { samples, tally } = self;
-        let goes_on = |seen: &mut Sampled| {
+        let is_incomplete = |seen: &mut SampleSummary| {
             seen.calls < tally.wanted && !samples.is_closed.load(Ordering::Relaxed)
         };
         let mut seen = tally.seen.lock();
-        tally.changed.wait_while_for(&mut seen, goes_on, most);
+        tally.changed.wait_while_for(&mut seen, is_incomplete, timeout);
         seen.clone()
     }
 }
 
-impl Drop for Sample {
+impl Drop for FunctionSample {
     fn drop(&mut self) {
-        self.samples.end(&self.tally);
+        self.samples.remove_tally(&self.tally);
     }
 }

@@ -1,4 +1,4 @@
-//! One thread of a campaign: chooses what to run, and ends rounds. Running it is `step`.
+//! One thread of a campaign: chooses the work and ends rounds. Executing calls is in `execution`.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
@@ -7,51 +7,53 @@ use std::time::{Duration, Instant};
 use alloy_primitives::{I256, U256};
 use fastrand::Rng;
 
-use super::check::{Checker, Site};
-use super::events::Happening;
-use super::exchange::Finds;
-use super::pool::{Entry, Pool};
-use super::shared::{Ended, Shared};
-use super::shrink::Shrinker;
-use super::statistics::Statistics;
-use crate::call::Call;
-use crate::chain::{Limits, Machine, Mark, Reads};
-use crate::config::Settings;
-use crate::generate::{Choice, Dictionary, Generator};
-use crate::target::{Target, assertion_topics};
+use super::checker::{FailureSite, TestChecker};
+use super::events::CampaignEventKind;
+use super::exchange::RoundDiscoveries;
+use super::pool::{CorpusEntry, SequencePool};
+use super::shrink::SequenceShrinker;
+use super::state::{CampaignState, WorkerEndReason};
+use super::statistics::FunctionStatistics;
+use crate::call::SequenceCall;
+use crate::chain::{CallLimits, ChainCheckpoint, EvmMachine, ReadSet};
+use crate::config::CampaignSettings;
+use crate::generate::{CallGenerator, FunctionChoice, ValueDictionary};
+use crate::target::{FuzzTarget, assertion_topics};
 
-/// What a round costs, in gas and [`super::step::CALL_WORK`]: some tens of milliseconds.
+/// Work of one round, in gas and [`super::execution::CALL_WORK`]: some tens of milliseconds.
 const ROUND_WORK: u64 = 100_000_000;
 
-/// What one stretch of work may cost before it is broken off: about half a second where gas buys the least work, so that
-/// commands and pauses, which take effect between stretches, do so within a few seconds.
+/// Maximum work of one stretch before it is interrupted: about half a second for code that is slowest per gas. Commands and
+/// pauses take effect between stretches, and therefore within a few seconds.
 const STRETCH_WORK: u64 = 5 * ROUND_WORK;
 
-/// How often a worker shows one of its calls.
-const SHOWN_EVERY: Duration = Duration::from_secs(1);
+/// Interval at which a worker publishes one of its calls.
+const SHOW_INTERVAL: Duration = Duration::from_secs(1);
 
-/// How long one call may take, whatever gas it has.
-const CALL_TIME: Duration = Duration::from_secs(10);
+/// Time limit of one call, independent of its gas.
+const CALL_TIME_LIMIT: Duration = Duration::from_secs(10);
 
-/// How many ways to go on are tried from one point.
-const TAILS: usize = 6;
+/// Number of continuations tried from one point of a sequence.
+const TAILS_PER_POINT: usize = 6;
 
-/// The longest way to go on from a point in the middle of a known sequence.
-const MAX_TAIL: usize = 24;
+/// Maximum calls of one continuation.
+const MAX_TAIL_CALLS: usize = 24;
 
-/// Calls without anything new after which chance is not relied on; less where there are few calls in all.
+/// Calls without progress after which the worker is stuck; fewer if its call limit is small.
 const STAGNATION: u64 = 20_000;
 
-/// The share of its calls after which a worker relies on chance no longer, however few they are.
+/// Divisor of the call limit that caps [`STAGNATION`].
 const STAGNATION_SHARE: u64 = 4;
 
-/// See the module. Fields that serve one purpose are grouped; the groups are plain fields, so that a step costs no more.
-pub(super) struct Worker<'a> {
+/// A worker of a campaign; see the module documentation.
+///
+/// The groups are plain fields, so that a step costs no more than with single fields.
+pub(super) struct FuzzWorker<'a> {
     pub(super) id: usize,
-    pub(super) target: &'a Target,
-    pub(super) settings: &'a Settings,
-    pub(super) shared: &'a Shared,
-    pub(super) machine: Machine,
+    pub(super) target: &'a FuzzTarget,
+    pub(super) settings: &'a CampaignSettings,
+    pub(super) shared: &'a CampaignState,
+    pub(super) machine: EvmMachine,
     pub(super) inputs: WorkerInputs,
     pub(super) sequence: WorkerSequence,
     pub(super) corpus: WorkerCorpus,
@@ -62,20 +64,20 @@ pub(super) struct Worker<'a> {
 /// The sources of new calls.
 pub(super) struct WorkerInputs {
     pub(super) rng: Rng,
-    pub(super) dictionary: Dictionary,
-    pub(super) choice: Choice,
+    pub(super) dictionary: ValueDictionary,
+    pub(super) choice: FunctionChoice,
 }
 
-/// The calls that led to the machine's present state.
+/// The calls that led to the current state of the machine.
 pub(super) struct WorkerSequence {
     /// The state before the first call.
-    pub(super) genesis: Mark,
-    pub(super) calls: Vec<Call>,
-    /// The gas that each of the calls used.
+    pub(super) genesis: ChainCheckpoint,
+    pub(super) calls: Vec<SequenceCall>,
+    /// Gas of each call.
     pub(super) gas: Vec<u64>,
-    /// The last words that calls returned.
+    /// Words returned by the last calls.
     pub(super) returned: Vec<U256>,
-    /// True while the worker runs calls that a command gave.
+    /// The current calls belong to an injected sequence.
     pub(super) is_injecting: bool,
     /// The encoded call; kept to reuse its memory.
     pub(super) buffer: Vec<u8>,
@@ -84,75 +86,75 @@ pub(super) struct WorkerSequence {
 /// Sequences that reached new code.
 #[derive(Default)]
 pub(super) struct WorkerCorpus {
-    pub(super) pool: Pool,
+    pub(super) pool: SequencePool,
     /// Sequences whose last call has not been examined.
-    pub(super) unexamined: VecDeque<Arc<Entry>>,
-    /// The effort spent on each comparison.
+    pub(super) unexamined: VecDeque<Arc<CorpusEntry>>,
+    /// Number of tries spent on each comparison, by code and offset.
     pub(super) efforts: HashMap<(u32, u32), u32>,
     /// New sequences and failures, for the other workers.
-    pub(super) finds: Finds,
+    pub(super) discoveries: RoundDiscoveries,
 }
 
-/// The tests, and the failures that are shrunk.
+/// The tests, and the failures that are being shrunk.
 pub(super) struct WorkerTests {
-    pub(super) checker: Checker,
-    /// Tests that are calls of their own and still hold.
+    pub(super) checker: TestChecker,
+    /// Tests that are checked by a call of their own and still hold.
     pub(super) open: Vec<usize>,
-    pub(super) failed: HashSet<(usize, Site)>,
-    /// The state that each test has read so far.
-    pub(super) reads: Vec<Reads>,
-    /// The largest numbers that tests returned.
-    pub(super) best: HashMap<usize, (I256, Vec<Call>)>,
-    pub(super) shrinks: VecDeque<Shrink>,
+    pub(super) failed: HashSet<(usize, FailureSite)>,
+    /// State that each test has read so far.
+    pub(super) reads: Vec<ReadSet>,
+    /// Largest number that each optimization test returned, with its sequence.
+    pub(super) best: HashMap<usize, (I256, Vec<SequenceCall>)>,
+    pub(super) shrink_queue: VecDeque<ShrinkTask>,
 }
 
 /// Counters of the worker, and the limits that they are compared with.
 pub(super) struct WorkerProgress {
     pub(super) calls: u64,
     pub(super) total_gas: u64,
-    /// The number of calls when something new was shown last.
-    pub(super) last_news: u64,
-    pub(super) statistics: Vec<Statistics>,
-    /// The most calls that the worker makes.
+    /// Value of `calls` at the last progress.
+    pub(super) last_progress: u64,
+    pub(super) statistics: Vec<FunctionStatistics>,
+    /// Maximum number of calls of this worker.
     limit: u64,
     pub(super) work: u64,
-    /// The work that was done when this stretch began.
-    stretch: u64,
+    /// Value of `work` when the current stretch began.
+    stretch_start: u64,
     round: u64,
-    /// The time at which one of its calls was shown last.
-    shown: Instant,
-    /// True if the next call is to be shown.
+    /// Time at which a call was last published.
+    last_shown: Instant,
+    /// The next call is published.
     pub(super) shows_call: bool,
 }
 
-/// A failure that is made smaller.
-pub(super) struct Shrink {
+/// A failure that is being shrunk.
+pub(super) struct ShrinkTask {
     pub test: usize,
-    pub site: Site,
-    /// The number that must still be reached.
+    pub site: FailureSite,
+    /// For optimization tests, the number that must still be reached.
     pub goal: Option<I256>,
-    pub shrinker: Shrinker,
-    /// What the calls used together, where that is told.
+    pub shrinker: SequenceShrinker,
+    /// Total gas of the calls; 0 for optimization tests.
     pub gas: u64,
 }
 
-impl<'a> Worker<'a> {
+impl<'a> FuzzWorker<'a> {
     pub(super) fn new(
         id: usize,
-        target: &'a Target,
-        settings: &'a Settings,
-        dictionary: Dictionary,
-        shared: &'a Shared,
+        target: &'a FuzzTarget,
+        settings: &'a CampaignSettings,
+        dictionary: ValueDictionary,
+        shared: &'a CampaignState,
     ) -> Self {
-        let limits = |gas| Limits { gas, time: CALL_TIME };
-        let mut machine = Machine::new(
+        let limits = |gas| CallLimits { gas, time: CALL_TIME_LIMIT };
+        let mut machine = EvmMachine::new(
             target.state.clone(),
             target.codes.clone(),
             assertion_topics(&target.build),
             limits(settings.call_gas),
         );
-        let genesis = machine.mark();
-        let workers = shared.workers() as u64;
+        let genesis = machine.checkpoint();
+        let workers = shared.worker_count() as u64;
         let extra = u64::from((id as u64) < settings.test_limit % workers);
         let sender = settings.property_sender;
         Self {
@@ -164,7 +166,7 @@ impl<'a> Worker<'a> {
             inputs: WorkerInputs {
                 rng: Rng::with_seed(0),
                 dictionary,
-                choice: Choice::new(target),
+                choice: FunctionChoice::new(target),
             },
             sequence: WorkerSequence {
                 genesis,
@@ -176,126 +178,131 @@ impl<'a> Worker<'a> {
             },
             corpus: WorkerCorpus::default(),
             tests: WorkerTests {
-                checker: Checker { sender, limits: limits(settings.property_gas), spent: 0 },
+                checker: TestChecker { sender, limits: limits(settings.property_gas), spent: 0 },
                 open: (0..target.tests.len())
-                    .filter(|test| target.tests[*test].kind.is_own_call())
+                    .filter(|test| target.tests[*test].kind.is_checked_by_call())
                     .collect(),
                 failed: HashSet::new(),
-                reads: vec![Reads::default(); target.tests.len()],
+                reads: vec![ReadSet::default(); target.tests.len()],
                 best: HashMap::new(),
-                shrinks: VecDeque::new(),
+                shrink_queue: VecDeque::new(),
             },
             progress: WorkerProgress {
                 calls: 0,
                 total_gas: 0,
-                last_news: 0,
-                statistics: vec![Statistics::default(); target.functions.len()],
+                last_progress: 0,
+                statistics: vec![FunctionStatistics::default(); target.functions.len()],
                 limit: settings.test_limit / workers + extra,
                 work: 0,
-                stretch: 0,
+                stretch_start: 0,
                 round: 0,
-                shown: Instant::now(),
+                last_shown: Instant::now(),
                 shows_call: false,
             },
         }
     }
 
-    /// Runs until the limit is reached, nothing is left to be found, or somebody says stop.
-    pub(super) fn run(&mut self, corpus: &[Vec<Call>]) -> Ended {
-        self.shared.events.push(self.id, Happening::WorkerStarted);
+    /// Runs until a limit is reached, all tests have failed or the campaign is stopped. Returns the reason.
+    pub(super) fn run(&mut self, corpus: &[Vec<SequenceCall>]) -> WorkerEndReason {
+        self.shared.events.push(self.id, CampaignEventKind::WorkerStarted);
         let ended = self.run_rounds(corpus);
         self.shared.exchange.leave(self.id);
-        self.shrink_best();
-        while !self.shared.is_killed() && self.shrink_some() {}
-        self.publish();
-        self.shared.events.push(self.id, Happening::WorkerStopped { reason: ended.to_string() });
+        self.queue_best_sequences();
+        while !self.shared.is_killed() && self.run_shrink_tries() {}
+        self.publish_progress();
+        self.shared
+            .events
+            .push(self.id, CampaignEventKind::WorkerStopped { reason: ended.to_string() });
         ended
     }
 
-    fn run_rounds(&mut self, corpus: &[Vec<Call>]) -> Ended {
+    fn run_rounds(&mut self, corpus: &[Vec<SequenceCall>]) -> WorkerEndReason {
         self.shared.wait_if_paused();
-        // First of all, since commands begin with the round: only who asked the tests knows what they look at.
-        self.restart();
-        self.check_open();
+        // Must precede the first round, whose commands run calls: the state that a test reads is known only after it ran.
+        self.restart_sequence();
+        self.check_open_tests();
         self.begin_round();
-        self.restart();
+        self.restart_sequence();
         self.replay_corpus(corpus);
         loop {
             self.shared.wait_if_paused();
-            if let Some(ended) = self.is_over() {
+            if let Some(ended) = self.find_end_reason() {
                 return ended;
             }
-            self.episode();
-            self.shrink_some();
+            self.run_episode();
+            self.run_shrink_tries();
             if self.progress.work >= ROUND_WORK && !self.end_round() {
-                return Ended::Stopped;
+                return WorkerEndReason::Stopped;
             }
         }
     }
 
-    /// Runs the sequences that were kept, each in one worker. What fails is told at once.
-    fn replay_corpus(&mut self, corpus: &[Vec<Call>]) {
-        for calls in corpus.iter().skip(self.id).step_by(self.shared.workers()) {
-            self.restart();
+    /// Runs the sequences of the given corpus, each in one worker. Failures are reported immediately.
+    fn replay_corpus(&mut self, corpus: &[Vec<SequenceCall>]) {
+        for calls in corpus.iter().skip(self.id).step_by(self.shared.worker_count()) {
+            self.restart_sequence();
             for call in calls {
                 if self.shared.is_stopped() || self.shared.is_time_up() {
                     return;
                 }
-                self.step(call.clone());
+                self.run_call(call.clone());
             }
-            self.shared.count(self.id, self.progress.calls, self.progress.total_gas);
+            self.shared.publish_counters(self.id, self.progress.calls, self.progress.total_gas);
             self.shared.wait_if_paused();
-            // Nobody who steers waits for the end of a large corpus.
+            // Ends rounds here too, so that commands do not wait for the end of a large corpus.
             if self.progress.work >= ROUND_WORK && !self.end_round() {
                 return;
             }
         }
     }
 
-    fn is_over(&self) -> Option<Ended> {
-        if let Some(cheat) = self.machine.unsupported() {
-            self.shared.refuse(cheat);
-            return Some(Ended::Unsupported);
+    /// Returns the reason to end, if there is one.
+    fn find_end_reason(&self) -> Option<WorkerEndReason> {
+        if let Some(cheat) = self.machine.unsupported_cheatcode() {
+            self.shared.end_unsupported(cheat);
+            return Some(WorkerEndReason::UnsupportedCheatCode);
         }
         if self.shared.is_stopped() {
-            return Some(Ended::Stopped);
+            return Some(WorkerEndReason::Stopped);
         }
         if self.progress.calls >= self.progress.limit {
-            return Some(Ended::LimitReached);
+            return Some(WorkerEndReason::CallLimitReached);
         }
         if self.shared.is_time_up() {
-            return Some(Ended::TimeIsUp);
+            return Some(WorkerEndReason::TimeLimitReached);
         }
         let tests = &self.target.tests;
         let all_failed = self.tests.open.is_empty()
             && !tests.is_empty()
             && tests.iter().enumerate().all(|(test, it)| {
-                it.kind.is_own_call()
+                it.kind.is_checked_by_call()
                     || it.kind.is_unit() && self.tests.failed.contains(&(test, (0, 0)))
             });
-        all_failed.then_some(Ended::AllFailed)
+        all_failed.then_some(WorkerEndReason::AllTestsFailed)
     }
 
-    /// Exchanges finds with the other workers; false if the campaign was stopped meanwhile.
+    /// Exchanges discoveries with the other workers. Returns false if the campaign was stopped meanwhile.
     fn end_round(&mut self) -> bool {
         self.progress.work -= ROUND_WORK.min(self.progress.work);
-        let finds = std::mem::take(&mut self.corpus.finds);
+        let discoveries = std::mem::take(&mut self.corpus.discoveries);
         let shared = self.shared;
-        let Some(others) = shared.exchange.swap(self.id, finds, || shared.is_stopped()) else {
+        let Some(others) =
+            shared.exchange.exchange_round(self.id, discoveries, || shared.is_stopped())
+        else {
             return false;
         };
-        for finds in others {
-            for entry in &finds.entries {
-                if self.machine.probe_mut().see(&entry.edges) {
+        for discoveries in others {
+            for entry in &discoveries.entries {
+                if self.machine.probe_mut().merge_edges(&entry.edges) {
                     self.corpus.pool.add(entry.clone());
                 }
             }
-            for &(test, site) in &finds.failures {
-                self.close(test, site);
+            for &(test, site) in &discoveries.failures {
+                self.close_test(test, site);
             }
         }
-        self.publish();
-        self.show_some();
+        self.publish_progress();
+        self.request_shown_call();
         self.progress.round += 1;
         self.begin_round();
         true
@@ -303,34 +310,34 @@ impl<'a> Worker<'a> {
 
     fn begin_round(&mut self) {
         let seed = self.settings.seed.unwrap_or_default();
-        self.inputs.rng = Rng::with_seed(mix(seed, self.id, self.progress.round));
-        for command in self.shared.commands.begin(self.id, self.progress.round) {
-            self.obey(&command);
+        self.inputs.rng = Rng::with_seed(mix_seed(seed, self.id, self.progress.round));
+        for command in self.shared.commands.begin_round(self.id, self.progress.round) {
+            self.apply_command(&command);
         }
     }
 
-    /// Shows the next call, if it is time to.
-    fn show_some(&mut self) {
-        if self.progress.shown.elapsed() >= SHOWN_EVERY {
-            self.progress.shown = Instant::now();
+    /// Requests that the next call is published, if the interval has elapsed.
+    fn request_shown_call(&mut self) {
+        if self.progress.last_shown.elapsed() >= SHOW_INTERVAL {
+            self.progress.last_shown = Instant::now();
             self.progress.shows_call = true;
         }
     }
 
-    /// Begins something that may take a while.
+    /// Begins a stretch of work that may take a while.
     pub(super) fn begin_stretch(&mut self) {
-        self.progress.stretch = self.progress.work;
+        self.progress.stretch_start = self.progress.work;
     }
 
-    /// True if what was begun last has cost enough for now.
+    /// Returns true if the current stretch has used up its work.
     pub(super) fn is_overdue(&self) -> bool {
-        self.progress.work.saturating_sub(self.progress.stretch) >= STRETCH_WORK
+        self.progress.work.saturating_sub(self.progress.stretch_start) >= STRETCH_WORK
     }
 
-    /// Tells those who watch how far it is.
-    fn publish(&mut self) {
+    /// Publishes counters, statistics and coverage for observers.
+    fn publish_progress(&mut self) {
         let probe = self.machine.probe();
-        self.shared.show(
+        self.shared.publish_progress(
             self.id,
             self.progress.calls,
             self.progress.total_gas,
@@ -339,8 +346,8 @@ impl<'a> Worker<'a> {
         );
     }
 
-    pub(super) fn generator(&mut self) -> Generator<'_> {
-        Generator {
+    pub(super) fn new_generator(&mut self) -> CallGenerator<'_> {
+        CallGenerator {
             rng: &mut self.inputs.rng,
             dictionary: &self.inputs.dictionary,
             settings: self.settings,
@@ -350,60 +357,60 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// A stretch of work after which other things can be looked at.
-    fn episode(&mut self) {
+    /// Runs one unit of work: examines a call, optimizes, extends a known sequence or starts a new one.
+    fn run_episode(&mut self) {
         self.begin_stretch();
         if let Some(entry) = self.corpus.unexamined.pop_front() {
             let last = entry.calls.len().saturating_sub(1);
-            return self.examine(&entry.calls, last);
+            return self.examine_call(&entry.calls, last);
         }
         if self.corpus.pool.has_best() && self.inputs.rng.u8(0..3) == 0 {
-            return self.climb();
+            return self.climb_best_sequence();
         }
         let fresh = self.corpus.pool.is_empty() || self.inputs.rng.u8(0..8) == 0;
         let entry = if fresh {
             None
         } else {
-            self.corpus.pool.pick(&mut self.inputs.rng, self.machine.probe())
+            self.corpus.pool.pick_entry(&mut self.inputs.rng, self.machine.probe())
         };
         match entry {
-            Some(entry) if self.inputs.rng.u8(0..6) < self.zeal() => {
+            Some(entry) if self.inputs.rng.u8(0..6) < self.examine_weight() => {
                 let at = self.inputs.rng.usize(0..entry.calls.len().max(1));
                 let mut calls = entry.calls.clone();
                 if self.inputs.rng.bool() && at < calls.len() {
-                    self.generator().mutate(&mut calls[at]);
+                    self.new_generator().mutate_call(&mut calls[at]);
                 }
-                if calls.get(at).is_some_and(|call| self.is_wanted(call)) {
-                    self.examine(&calls, at);
+                if calls.get(at).is_some_and(|call| self.should_vary_call(call)) {
+                    self.examine_call(&calls, at);
                 }
             }
-            Some(entry) if self.is_steered() => self.go_on_steered(&entry),
-            Some(entry) => self.go_on_from(&entry),
+            Some(entry) if self.has_priorities() => self.extend_entry_steered(&entry),
+            Some(entry) => self.extend_entry(&entry),
             None => {
-                self.restart();
-                self.wander(self.settings.sequence_length.get());
+                self.restart_sequence();
+                self.run_new_calls(self.settings.sequence_length.get());
             }
         }
     }
 
-    /// How many of six episodes look into a call: more when nothing new has come up for a while by chance.
-    fn zeal(&self) -> u8 {
+    /// Returns how many of six episodes examine a call: more when the worker is stuck.
+    fn examine_weight(&self) -> u8 {
         if self.is_stuck() { 4 } else { 1 }
     }
 
-    /// True if chance has shown nothing new for a while.
+    /// Returns true if there has been no progress for a while.
     pub(super) fn is_stuck(&self) -> bool {
         let patience = STAGNATION.min(self.progress.limit / STAGNATION_SHARE);
-        self.progress.calls.saturating_sub(self.progress.last_news) > patience
+        self.progress.calls.saturating_sub(self.progress.last_progress) > patience
     }
 
-    /// Makes new calls until the sequence is long enough.
-    fn wander(&mut self, length: usize) {
+    /// Runs generated calls until the sequence has this length.
+    fn run_new_calls(&mut self, length: usize) {
         let mut left = length.saturating_sub(self.sequence.calls.len());
         while left > 0 && !self.is_at_limit() {
             left -= 1;
-            let call = self.generator().call();
-            self.step(call);
+            let call = self.new_generator().generate_call();
+            self.run_call(call);
         }
     }
 
@@ -411,92 +418,92 @@ impl<'a> Worker<'a> {
         self.progress.calls >= self.progress.limit || self.shared.is_stopped() || self.is_overdue()
     }
 
-    /// Goes to a point of a known sequence, and from there several ways.
-    fn go_on_from(&mut self, entry: &Entry) {
-        // At its end, before its last call, or anywhere.
+    /// Replays a known sequence up to some point and tries several continuations.
+    fn extend_entry(&mut self, entry: &CorpusEntry) {
+        // Cut at the end, before the last call, or anywhere.
         let length = entry.calls.len();
         let cut = match self.inputs.rng.u8(0..4) {
             0 | 1 => length,
             2 => length.saturating_sub(1),
             _ => self.inputs.rng.usize(0..=length),
         };
-        self.restart();
-        self.replay(&entry.calls[..cut]);
+        self.restart_sequence();
+        self.replay_calls(&entry.calls[..cut]);
         self.begin_stretch();
-        let mark = self.machine.mark();
-        for _ in 0..TAILS {
+        let mark = self.machine.checkpoint();
+        for _ in 0..TAILS_PER_POINT {
             if self.is_at_limit() {
                 return;
             }
-            self.tail(entry, cut);
+            self.run_tail(entry, cut);
             self.machine.rewind(&mark);
-            self.truncate(cut);
+            self.truncate_sequence(cut);
         }
     }
 
-    /// One way to go on.
-    fn tail(&mut self, entry: &Entry, cut: usize) {
+    /// Runs one continuation.
+    fn run_tail(&mut self, entry: &CorpusEntry, cut: usize) {
         let max = self.settings.sequence_length.get();
         let rest = &entry.calls[cut..];
         match self.inputs.rng.u8(0..8) {
-            // The next call, changed, then the rest as it was.
+            // The next call mutated, then possibly the rest unchanged.
             0..=3 if !rest.is_empty() => {
                 let mut first = rest[0].clone();
-                self.generator().mutate(&mut first);
-                self.step(first);
+                self.new_generator().mutate_call(&mut first);
+                self.run_call(first);
                 if self.inputs.rng.bool() {
-                    self.run_known(&rest[1..], max);
+                    self.run_known_calls(&rest[1..], max);
                 }
             }
-            // A new call in between.
+            // A new call inserted before the rest.
             4 if !rest.is_empty() => {
-                let call = self.generator().call();
-                self.step(call);
-                self.run_known(rest, max);
+                let call = self.new_generator().generate_call();
+                self.run_call(call);
+                self.run_known_calls(rest, max);
             }
-            // What another sequence ended with.
+            // The tail of another sequence.
             5 => {
                 if let Some(other) =
-                    self.corpus.pool.pick(&mut self.inputs.rng, self.machine.probe())
+                    self.corpus.pool.pick_entry(&mut self.inputs.rng, self.machine.probe())
                 {
                     let from = self.inputs.rng.usize(0..=other.calls.len());
-                    self.run_known(&other.calls[from..], max);
+                    self.run_known_calls(&other.calls[from..], max);
                 }
             }
-            // The last call once more, changed, or several times as it is: what it adds up to may matter.
+            // The last call again, mutated once or repeated unchanged: effects may accumulate.
             6 if cut > 0 => {
                 let mut again = entry.calls[cut - 1].clone();
                 if self.inputs.rng.bool() {
-                    self.generator().mutate(&mut again);
-                    self.step(again);
+                    self.new_generator().mutate_call(&mut again);
+                    self.run_call(again);
                 } else {
                     let times = 1 + self.inputs.rng.usize(0..8);
-                    self.run_known(&vec![again; times], max);
+                    self.run_known_calls(&vec![again; times], max);
                 }
-                self.wander_a_little(max);
+                self.run_some_new_calls(max);
             }
-            _ => self.wander_a_little(max),
+            _ => self.run_some_new_calls(max),
         }
     }
 
-    pub(super) fn wander_a_little(&mut self, max: usize) {
-        let more = 1 + self.inputs.rng.usize(0..MAX_TAIL);
-        self.wander((self.sequence.calls.len() + more).min(max));
+    pub(super) fn run_some_new_calls(&mut self, max: usize) {
+        let more = 1 + self.inputs.rng.usize(0..MAX_TAIL_CALLS);
+        self.run_new_calls((self.sequence.calls.len() + more).min(max));
     }
 
-    fn run_known(&mut self, calls: &[Call], max: usize) {
+    fn run_known_calls(&mut self, calls: &[SequenceCall], max: usize) {
         for call in calls {
             if self.sequence.calls.len() >= max || self.is_at_limit() {
                 return;
             }
-            self.step(call.clone());
+            self.run_call(call.clone());
         }
     }
 }
 
-/// The beginning of a worker's random numbers in a round.
-fn mix(seed: u64, worker: usize, round: u64) -> u64 {
-    // The finaliser of MurmurHash3, so that neighbours have nothing in common.
+/// Returns the random seed of a worker for a round.
+fn mix_seed(seed: u64, worker: usize, round: u64) -> u64 {
+    // The finalizer of MurmurHash3, so that seeds of neighboring workers and rounds are unrelated.
     let mut mixed = seed ^ (worker as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     mixed ^= round.wrapping_mul(0xc2b2_ae3d_27d4_eb4f);
     for factor in [0xff51_afd7_ed55_8ccd_u64, 0xc4ce_b9fe_1a85_ec53] {

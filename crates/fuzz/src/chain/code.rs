@@ -1,35 +1,35 @@
-//! Which contract a piece of code belongs to, and where in it something is worth watching.
+//! Maps bytecode to compiled contracts and finds the comparisons worth observing.
 
 use std::collections::HashSet;
 use std::ops::Range;
 
-use solidity::{Arithmetic, offsets};
+use solidity::{ArithmeticInstruction, instruction_offsets};
 
-/// Deployed code or the code that deploys.
+/// Creation code or deployed code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Part {
+pub enum CodePart {
     Creation,
     Runtime,
 }
 
-/// Code of a contract that was compiled.
+/// Compiled code of a smart contract.
 #[derive(Clone, Debug)]
-pub struct Known {
-    /// The contract's place in the build.
+pub struct CompiledCode {
+    /// Index of the smart contract in the build.
     pub contract: usize,
-    pub part: Part,
-    /// Linked.
+    pub part: CodePart,
+    /// Linked bytecode.
     pub bytes: Vec<u8>,
-    /// Where deployed code differs from the compiler's.
+    /// Ranges where deployed code differs from the compiler's output, such as immutables.
     pub holes: Vec<Range<usize>>,
-    /// Arithmetic that wraps without a word, where that is to be told.
-    pub unchecked: Vec<Arithmetic>,
+    /// Unchecked arithmetic to observe for overflows.
+    pub unchecked: Vec<ArithmeticInstruction>,
 }
 
-/// All code of a build.
+/// All compiled code of a build.
 #[derive(Clone, Debug, Default)]
-pub struct Codes {
-    known: Vec<Known>,
+pub struct CompiledCodeIndex {
+    known: Vec<CompiledCode>,
     selectors: HashSet<[u8; 4]>,
 }
 
@@ -46,38 +46,38 @@ mod opcode {
     pub(super) const PUSH32: u8 = 0x7f;
 }
 
-impl Codes {
-    /// `selectors` are those of all functions: comparisons with them choose a function and need no solving.
-    pub fn new(known: Vec<Known>, selectors: HashSet<[u8; 4]>) -> Self {
+impl CompiledCodeIndex {
+    /// Creates an index. `selectors` are those of all functions: comparisons with them only dispatch and need no solving.
+    pub fn new(known: Vec<CompiledCode>, selectors: HashSet<[u8; 4]>) -> Self {
         Self { known, selectors }
     }
 
-    pub fn known(&self) -> &[Known] {
+    pub fn entries(&self) -> &[CompiledCode] {
         &self.known
     }
 
-    /// True if arithmetic is to be watched.
+    /// Returns true if any code has arithmetic to observe.
     pub(crate) fn has_unchecked(&self) -> bool {
         self.known.iter().any(|known| !known.unchecked.is_empty())
     }
 
-    /// Finds the contract that the code belongs to.
+    /// Returns the index of the compiled code that matches the bytes.
     ///
-    /// The code that deploys a contract is followed by the constructor's arguments, so it is known by its beginning.
-    pub fn find(&self, part: Part, code: &[u8]) -> Option<usize> {
+    /// Creation code is followed by constructor arguments, so it is matched by prefix.
+    pub fn find_code(&self, part: CodePart, code: &[u8]) -> Option<usize> {
         self.known.iter().position(|known| {
             known.part == part
                 && !known.bytes.is_empty()
                 && match part {
-                    Part::Creation => code.starts_with(&known.bytes),
-                    Part::Runtime => known.is(code),
+                    CodePart::Creation => code.starts_with(&known.bytes),
+                    CodePart::Runtime => known.matches_deployed(code),
                 }
         })
     }
 
-    /// Where the code compares what may decide a branch, and not just which function was called.
-    pub(super) fn comparisons(&self, code: &[u8]) -> Vec<usize> {
-        let starts: Vec<usize> = offsets(code).collect();
+    /// Returns the offsets of comparisons that may decide a branch, except function dispatch.
+    pub(super) fn comparison_offsets(&self, code: &[u8]) -> Vec<usize> {
+        let starts: Vec<usize> = instruction_offsets(code).collect();
         let is_compared = |(index, &offset): (usize, &usize)| {
             let decides = match code[offset] {
                 opcode::LT..=opcode::EQ => true,
@@ -90,13 +90,13 @@ impl Codes {
                 }
                 _ => false,
             };
-            (decides && !self.chooses_function(code, &starts[..index])).then_some(offset)
+            (decides && !self.is_selector_comparison(code, &starts[..index])).then_some(offset)
         };
         starts.iter().enumerate().filter_map(is_compared).collect()
     }
 
-    /// True if one of the two instructions before pushes a selector.
-    fn chooses_function(&self, code: &[u8], before: &[usize]) -> bool {
+    /// Returns true if one of the two preceding instructions pushes a selector.
+    fn is_selector_comparison(&self, code: &[u8], before: &[usize]) -> bool {
         before.iter().rev().take(2).any(|&offset| {
             code[offset] == opcode::PUSH4
                 && code
@@ -107,12 +107,12 @@ impl Codes {
     }
 }
 
-impl Known {
-    fn is(&self, code: &[u8]) -> bool {
+impl CompiledCode {
+    fn matches_deployed(&self, code: &[u8]) -> bool {
         if code.len() != self.bytes.len() {
             return false;
         }
-        // A library holds its own address, which is not known before it is deployed.
+        // A library contains its own address, which is unknown before deployment.
         let own = (self.bytes.first() == Some(&opcode::PUSH20)).then_some(1..21);
         let mut from = 0;
         for hole in own.iter().chain(&self.holes) {
@@ -128,7 +128,7 @@ impl Known {
     }
 }
 
-/// True if the next instructions jump on what is on the stack. The optimiser turns `a != b` into a difference.
+/// Returns true if the next instructions jump on the top of the stack. The optimizer turns `a != b` into a difference.
 fn decides_branch(code: &[u8], next: &[usize]) -> bool {
     let mut next = next.iter().map(|&offset| code[offset]).skip_while(|&op| op == opcode::ISZERO);
     let pushes = next.next().is_some_and(|op| (opcode::PUSH1..=opcode::PUSH32).contains(&op));

@@ -1,4 +1,4 @@
-//! The instructions that tell the probe what they see. Everything else runs as `revm` has it.
+//! Instructions that report to the probe. All other instructions are `revm`'s own.
 
 use alloy_primitives::{B256, Bytes, U256};
 use revm::bytecode::opcode;
@@ -11,21 +11,21 @@ use revm::interpreter::{
 };
 use revm::primitives::hardfork::SpecId;
 
-use super::machine::Context;
-use super::probe::Kind;
-use super::signs::Operation;
+use super::incidents::ArithmeticOperation;
+use super::machine::EvmContext;
+use super::probe::ComparisonKind;
 
-type Hook = fn(Hooked<'_>) -> InstructionExecResult;
+type Hook = fn(HookContext<'_>) -> InstructionExecResult;
 
-type Hooked<'a> = InstructionContext<'a, Context, EthInterpreter>;
+type HookContext<'a> = InstructionContext<'a, EvmContext, EthInterpreter>;
 
-pub(super) type Instructions = EthInstructions<EthInterpreter, Context>;
+pub(super) type Instructions = EthInstructions<EthInterpreter, EvmContext>;
 
-/// Words of one event that are worth trying as arguments.
+/// Maximum words of one event that are recorded as candidate arguments.
 const NOTED_WORDS: usize = 16;
 
-/// The instruction table with hooks.
-pub(super) fn instructions(spec: SpecId, watches_arithmetic: bool) -> Instructions {
+/// Builds the instruction table with hooks.
+pub(super) fn build_instruction_table(spec: SpecId, watches_arithmetic: bool) -> Instructions {
     let mut table = Instructions::new_mainnet_with_spec(spec);
     let hooks: [(u8, Hook); 25] = [
         (opcode::JUMPI, jumpi),
@@ -67,156 +67,174 @@ pub(super) fn instructions(spec: SpecId, watches_arithmetic: bool) -> Instructio
     table
 }
 
-/// The offset of the instruction that runs; the interpreter has already gone on by one.
+/// Returns the offset of the running instruction; the interpreter has already advanced by one.
 #[inline(always)]
 fn offset(interpreter: &Interpreter<EthInterpreter>) -> usize {
     interpreter.bytecode.pc() - 1
 }
 
-/// The `depth`th value from the top.
+/// Returns the stack value at `depth` from the top.
 #[inline(always)]
-fn peek(interpreter: &Interpreter<EthInterpreter>, depth: usize) -> Option<U256> {
+fn peek_stack(interpreter: &Interpreter<EthInterpreter>, depth: usize) -> Option<U256> {
     let stack = interpreter.stack.data();
     stack.len().checked_sub(depth + 1).map(|index| stack[index])
 }
 
-fn jumpi(context: Hooked<'_>) -> InstructionExecResult {
+fn jumpi(context: HookContext<'_>) -> InstructionExecResult {
     if let [.., condition, _] = context.interpreter.stack.data().as_slice() {
-        context.host.chain.probe.branch(offset(context.interpreter), !condition.is_zero());
+        context.host.chain.probe.record_branch(offset(context.interpreter), !condition.is_zero());
     }
     control::jumpi(context)
 }
 
-fn jumpdest(context: Hooked<'_>) -> InstructionExecResult {
-    if context.host.chain.probe.block(offset(context.interpreter)) {
+fn jumpdest(context: HookContext<'_>) -> InstructionExecResult {
+    if context.host.chain.probe.record_block(offset(context.interpreter)) {
         Ok(())
     } else {
-        // To the contract it looks as if it had used up its gas, which nothing can catch at the top.
+        // The target sees an exhausted gas limit, which cannot be caught at the top level.
         Err(InstructionResult::OutOfGas)
     }
 }
 
-macro_rules! comparison {
+macro_rules! comparison_hook {
     ($name:ident, $kind:expr, $run:path) => {
-        fn $name(context: Hooked<'_>) -> InstructionExecResult {
+        fn $name(context: HookContext<'_>) -> InstructionExecResult {
             if let [.., right, left] = context.interpreter.stack.data().as_slice() {
                 let offset = offset(context.interpreter);
-                context.host.chain.probe.compare(offset, $kind, left, right);
+                context.host.chain.probe.record_comparison(offset, $kind, left, right);
             }
             $run(context)
         }
     };
 }
 
-comparison!(lt, Kind::Less, bitwise::lt);
-comparison!(gt, Kind::Greater, bitwise::gt);
-comparison!(slt, Kind::SignedLess, bitwise::slt);
-comparison!(sgt, Kind::SignedGreater, bitwise::sgt);
-comparison!(eq, Kind::Equal, bitwise::eq);
-comparison!(sub, Kind::Equal, revm::interpreter::instructions::arithmetic::sub);
-comparison!(xor, Kind::Equal, bitwise::bitxor);
+comparison_hook!(lt, ComparisonKind::Less, bitwise::lt);
+comparison_hook!(gt, ComparisonKind::Greater, bitwise::gt);
+comparison_hook!(slt, ComparisonKind::SignedLess, bitwise::slt);
+comparison_hook!(sgt, ComparisonKind::SignedGreater, bitwise::sgt);
+comparison_hook!(eq, ComparisonKind::Equal, bitwise::eq);
+comparison_hook!(sub, ComparisonKind::Equal, revm::interpreter::instructions::arithmetic::sub);
+comparison_hook!(xor, ComparisonKind::Equal, bitwise::bitxor);
 
-macro_rules! arithmetic {
+macro_rules! arithmetic_hook {
     ($name:ident, $operation:expr, $run:path) => {
-        fn $name(context: Hooked<'_>) -> InstructionExecResult {
+        fn $name(context: HookContext<'_>) -> InstructionExecResult {
             if let [.., right, left] = *context.interpreter.stack.data().as_slice() {
                 let offset = offset(context.interpreter);
                 let depth = context.host.journaled_state.depth;
-                context.host.chain.probe.calculate(depth, offset, $operation, [left, right]);
+                context.host.chain.probe.record_arithmetic(
+                    depth,
+                    offset,
+                    $operation,
+                    [left, right],
+                );
             }
             $run(context)
         }
     };
 }
 
-arithmetic!(watched_add, Operation::Add, revm::interpreter::instructions::arithmetic::add);
-arithmetic!(watched_sub, Operation::Subtract, sub);
-arithmetic!(watched_mul, Operation::Multiply, revm::interpreter::instructions::arithmetic::mul);
+arithmetic_hook!(
+    watched_add,
+    ArithmeticOperation::Add,
+    revm::interpreter::instructions::arithmetic::add
+);
+arithmetic_hook!(watched_sub, ArithmeticOperation::Subtract, sub);
+arithmetic_hook!(
+    watched_mul,
+    ArithmeticOperation::Multiply,
+    revm::interpreter::instructions::arithmetic::mul
+);
 
-/// A number that is compared with zero; for what is true or false another instruction has compared already.
-fn iszero(context: Hooked<'_>) -> InstructionExecResult {
+/// Records a comparison with zero. The probe ignores operands that are already the result of a comparison.
+fn iszero(context: HookContext<'_>) -> InstructionExecResult {
     if let Some(number) = context.interpreter.stack.data().last() {
         let offset = offset(context.interpreter);
-        context.host.chain.probe.compare(offset, Kind::Equal, number, &U256::ZERO);
+        context.host.chain.probe.record_comparison(
+            offset,
+            ComparisonKind::Equal,
+            number,
+            &U256::ZERO,
+        );
     }
     bitwise::iszero(context)
 }
 
-/// Notes which slot is read or written, if somebody wants to know.
+/// Records the accessed storage slot if reads are being recorded.
 #[inline(always)]
-fn note_slot(context: &mut Hooked<'_>) {
+fn record_slot(context: &mut HookContext<'_>) {
     if let Some(reads) = &mut context.host.chain.probe.reads
-        && let Some(key) = peek(context.interpreter, 0)
+        && let Some(key) = peek_stack(context.interpreter, 0)
     {
-        reads.slot(context.interpreter.input.target_address(), key);
+        reads.record_slot(context.interpreter.input.target_address(), key);
     }
 }
 
-fn sload(mut context: Hooked<'_>) -> InstructionExecResult {
-    note_slot(&mut context);
+fn sload(mut context: HookContext<'_>) -> InstructionExecResult {
+    record_slot(&mut context);
     host::sload(context)
 }
 
-fn sstore(mut context: Hooked<'_>) -> InstructionExecResult {
-    note_slot(&mut context);
-    if let Some(value) = peek(context.interpreter, 1) {
-        context.host.chain.probe.value(value);
+fn sstore(mut context: HookContext<'_>) -> InstructionExecResult {
+    record_slot(&mut context);
+    if let Some(value) = peek_stack(context.interpreter, 1) {
+        context.host.chain.probe.record_value(value);
     }
     host::sstore(context)
 }
 
-macro_rules! of_block {
+macro_rules! block_hook {
     ($name:ident, $run:path) => {
-        fn $name(context: Hooked<'_>) -> InstructionExecResult {
+        fn $name(context: HookContext<'_>) -> InstructionExecResult {
             if let Some(reads) = &mut context.host.chain.probe.reads {
-                reads.block();
+                reads.record_block();
             }
             $run(context)
         }
     };
 }
 
-of_block!(timestamp, block_info::timestamp);
-of_block!(number, block_info::block_number);
-of_block!(blockhash, host::blockhash);
-of_block!(coinbase, block_info::coinbase);
-of_block!(difficulty, block_info::difficulty);
-of_block!(gaslimit, block_info::gaslimit);
-of_block!(basefee, block_info::basefee);
-of_block!(blob_basefee, block_info::blob_basefee);
+block_hook!(timestamp, block_info::timestamp);
+block_hook!(number, block_info::block_number);
+block_hook!(blockhash, host::blockhash);
+block_hook!(coinbase, block_info::coinbase);
+block_hook!(difficulty, block_info::difficulty);
+block_hook!(gaslimit, block_info::gaslimit);
+block_hook!(basefee, block_info::basefee);
+block_hook!(blob_basefee, block_info::blob_basefee);
 
-/// Since Cancun most contracts keep their code, so that this is the only moment to see it.
-fn selfdestruct(context: Hooked<'_>) -> InstructionExecResult {
+/// Records a self-destruct. Since Cancun most contracts keep their code, so it cannot be detected afterwards.
+fn selfdestruct(context: HookContext<'_>) -> InstructionExecResult {
     let InstructionContext { interpreter, host } = context;
     let address = interpreter.input.target_address();
     let result = host::selfdestruct(InstructionContext { interpreter, host });
     if result == Err(InstructionResult::SelfDestruct) {
         let depth = host.journaled_state.depth;
-        host.chain.probe.signs.destroy(depth, address);
+        host.chain.probe.signs.record_self_destruct(depth, address);
     }
     result
 }
 
-/// Events of calls that revert later are lost, so they are told where they are emitted.
-fn log<const TOPICS: usize>(context: Hooked<'_>) -> InstructionExecResult {
+/// Records events when they are emitted, because events of frames that revert later are lost.
+fn log<const TOPICS: usize>(context: HookContext<'_>) -> InstructionExecResult {
     let (start, length, topic) = (
-        peek(context.interpreter, 0),
-        peek(context.interpreter, 1),
-        peek(context.interpreter, 2).map(B256::from),
+        peek_stack(context.interpreter, 0),
+        peek_stack(context.interpreter, 1),
+        peek_stack(context.interpreter, 2).map(B256::from),
     );
     let offset = offset(context.interpreter);
     let address = context.interpreter.input.target_address();
-    let is_watched = topic.is_some_and(|topic| context.host.chain.probe.watches(&topic));
+    let is_watched = topic.is_some_and(|topic| context.host.chain.probe.watches_topic(&topic));
     if !is_watched && !context.host.chain.probe.notes {
-        return host::log::<TOPICS, Context>(context);
+        return host::log::<TOPICS, EvmContext>(context);
     }
-    // The instruction takes them off the stack.
+    // The instruction pops the topics off the stack.
     let topics = if is_watched { TOPICS } else { 0 };
-    let topics = (2..2 + topics).filter_map(|at| peek(context.interpreter, at));
+    let topics = (2..2 + topics).filter_map(|at| peek_stack(context.interpreter, at));
     let topics: Vec<_> = topics.map(B256::from).collect();
     let InstructionContext { interpreter, host } = context;
-    host::log::<TOPICS, Context>(InstructionContext { interpreter, host })?;
-    // The instruction has paid for its memory, so the range is there.
+    host::log::<TOPICS, EvmContext>(InstructionContext { interpreter, host })?;
+    // The instruction has paid for its memory, so the range exists.
     let data = match (start.map(usize::try_from), length.map(usize::try_from)) {
         (Some(Ok(start)), Some(Ok(length))) if length > 0 => {
             Bytes::copy_from_slice(&interpreter.memory.slice_len(start, length))
@@ -228,6 +246,6 @@ fn log<const TOPICS: usize>(context: Hooked<'_>) -> InstructionExecResult {
         let words = data.chunks_exact(32).take(NOTED_WORDS);
         probe.values.extend(words.map(U256::from_be_slice));
     }
-    probe.emit(offset, address, &topics, data);
+    probe.record_event(offset, address, &topics, data);
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Runs calls, remembers points to return to.
+//! Runs calls on `revm` and returns to checkpoints.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,49 +19,52 @@ use revm::interpreter::{
 use revm::primitives::hardfork::SpecId;
 use revm::state::Bytecode;
 
-use super::cheats::{CHEATS, Cheats, Labels, Precompiles, Verdict};
-use super::code::Codes;
+use super::cheatcodes::{
+    AccountLabels, CHEATCODE_ADDRESS, ChainPrecompiles, CheatcodeState, CheatcodeVerdict,
+};
+use super::code::CompiledCodeIndex;
 use super::hooks::{self, Instructions};
-use super::probe::Probe;
-use super::trace::Trace;
+use super::probe::ExecutionProbe;
+use super::trace::CallTraceRecorder;
 
-/// The rules that calls run under.
+/// Hard fork whose rules apply.
 const SPEC: SpecId = SpecId::OSAKA;
 
-/// What instructions reach beside the chain itself.
-pub(super) struct Watch {
-    pub probe: Probe,
-    pub(super) cheats: Cheats,
+/// State that instructions reach in addition to the chain itself.
+pub(super) struct HostExtensions {
+    pub probe: ExecutionProbe,
+    pub(super) cheats: CheatcodeState,
 }
 
-pub(super) type Context = revm::Context<BlockEnv, TxEnv, CfgEnv, EmptyDB, Journal<EmptyDB>, Watch>;
+pub(super) type EvmContext =
+    revm::Context<BlockEnv, TxEnv, CfgEnv, EmptyDB, Journal<EmptyDB>, HostExtensions>;
 
-type Engine = Evm<Context, (), Instructions, Precompiles, EthFrame<EthInterpreter>>;
+type EvmEngine = Evm<EvmContext, (), Instructions, ChainPrecompiles, EthFrame<EthInterpreter>>;
 
-/// How a chain begins.
+/// Initial settings of a chain.
 #[derive(Clone, Debug)]
-pub struct Setup {
+pub struct ChainSetup {
     pub timestamp: u64,
     pub block: u64,
-    /// The largest contract that may be deployed, in bytes.
+    /// Maximum size of a deployed contract, in bytes.
     pub code_size: usize,
-    /// Whether contracts may call the cheat codes of Foundry and HEVM.
+    /// Allows the cheat codes of Foundry and HEVM.
     pub cheats: bool,
-    /// Whether cheat codes may run programs.
+    /// Allows cheat codes to run programs.
     pub ffi: bool,
 }
 
-/// What a call may use.
+/// Resource limits of a call.
 #[derive(Clone, Copy, Debug)]
-pub struct Limits {
+pub struct CallLimits {
     pub gas: u64,
-    /// Gas bounds time, but not where the limit was set so high that it no longer does.
+    /// Wall-clock limit, needed where the gas limit is too high to bound time.
     pub time: Duration,
 }
 
-/// A call from outside.
+/// A top-level call.
 #[derive(Clone, Debug)]
-pub struct Transaction {
+pub struct EvmTransaction {
     pub from: Address,
     pub to: Address,
     pub value: U256,
@@ -69,45 +72,45 @@ pub struct Transaction {
     pub data: Bytes,
 }
 
-/// How a call ended.
+/// Outcome of a transaction.
 #[derive(Clone, Debug)]
-pub struct Outcome {
+pub struct TransactionOutcome {
     pub result: InstructionResult,
-    /// By the code that ran, without what each transaction costs.
+    /// Gas used by the code, without the intrinsic cost of the transaction.
     pub gas_used: u64,
-    /// What was returned, or the reason of the revert.
+    /// Return data or revert data.
     pub output: Bytes,
-    verdict: Verdict,
+    verdict: CheatcodeVerdict,
 }
 
-/// A point to return to.
+/// A point that [`EvmMachine::rewind`] returns to.
 #[derive(Clone, Debug)]
-pub struct Mark {
+pub struct ChainCheckpoint {
     pub(super) journal: JournalCheckpoint,
     pub(super) block: BlockEnv,
     pub(super) chain_id: u64,
-    labels: Labels,
+    labels: AccountLabels,
 }
 
-/// All accounts and the block, without the machine; this can go to another thread.
+/// All accounts and the block, without the machine; can be sent to another thread.
 #[derive(Clone, Debug)]
-pub struct State {
+pub struct ChainState {
     journal: JournalInner<JournalEntry>,
     block: BlockEnv,
     chain_id: u64,
-    cheats: Cheats,
+    cheats: CheatcodeState,
     code_size: usize,
 }
 
-/// See the module.
-pub struct Machine {
-    pub(super) engine: Engine,
-    limits: Limits,
-    /// Where frames are written down, while somebody wants them.
-    pub(super) trace: Option<Trace>,
+/// Runs transactions on in-memory state. Start with [`EvmMachine::new`] and [`EvmMachine::call`].
+pub struct EvmMachine {
+    pub(super) engine: EvmEngine,
+    limits: CallLimits,
+    /// Recorder of frames while a call is traced.
+    pub(super) trace: Option<CallTraceRecorder>,
 }
 
-impl Outcome {
+impl TransactionOutcome {
     pub fn is_success(&self) -> bool {
         self.result.is_ok()
     }
@@ -116,19 +119,19 @@ impl Outcome {
         self.result.is_revert()
     }
 
-    /// The contract did not want to be called like this (`vm.assume`): the call changed nothing and says nothing.
+    /// Returns true if the target rejected its arguments (`vm.assume`). The call changed nothing and proves nothing.
     pub(crate) fn is_discarded(&self) -> bool {
         self.verdict.is_discarded
     }
 
-    /// An assertion among the cheat codes (`vm.assertEq` and others) failed, or an expected revert did not come.
+    /// Returns true if a cheat code assertion (`vm.assertEq` and others) failed or an expected revert did not happen.
     pub fn breaks_assertion(&self) -> bool {
         self.verdict.breaks_assertion
     }
 }
 
-impl State {
-    pub fn new(setup: &Setup) -> Self {
+impl ChainState {
+    pub fn new(setup: &ChainSetup) -> Self {
         let mut journal = JournalInner::new();
         journal.set_spec_id(SPEC);
         let block = BlockEnv {
@@ -137,21 +140,27 @@ impl State {
             gas_limit: u64::MAX,
             ..BlockEnv::default()
         };
-        let cheats = Cheats::new(setup.cheats, setup.ffi);
+        let cheats = CheatcodeState::new(setup.cheats, setup.ffi);
         let chain_id = CfgEnv::<SpecId>::default().chain_id;
         Self { journal, block, chain_id, cheats, code_size: setup.code_size }
     }
 }
 
-impl Machine {
-    pub fn new(state: State, codes: Arc<Codes>, topics: Vec<B256>, limits: Limits) -> Self {
+impl EvmMachine {
+    pub fn new(
+        state: ChainState,
+        codes: Arc<CompiledCodeIndex>,
+        topics: Vec<B256>,
+        limits: CallLimits,
+    ) -> Self {
         let mut cfg = CfgEnv::new_with_spec(SPEC);
         cfg.chain_id = state.chain_id;
         cfg.limit_contract_code_size = Some(state.code_size);
         cfg.limit_contract_initcode_size = Some(usize::MAX);
-        let instructions = hooks::instructions(SPEC, codes.has_unchecked());
-        let watch = Watch { probe: Probe::new(codes, topics), cheats: state.cheats };
-        let mut context = Context {
+        let instructions = hooks::build_instruction_table(SPEC, codes.has_unchecked());
+        let watch =
+            HostExtensions { probe: ExecutionProbe::new(codes, topics), cheats: state.cheats };
+        let mut context = EvmContext {
             block: state.block,
             tx: TxEnv::default(),
             cfg,
@@ -160,25 +169,25 @@ impl Machine {
             local: LocalContext::default(),
             error: Ok(()),
         };
-        let precompiles = Precompiles::new(SPEC);
+        let precompiles = ChainPrecompiles::new(SPEC);
         let warm = precompiles.addresses();
         context.journaled_state.warm_precompiles(warm);
         let mut machine =
             Self { engine: Evm::new(context, instructions, precompiles), limits, trace: None };
         if machine.engine.ctx.chain.cheats.is_enabled() {
-            // Solidity asks for code before it calls.
-            machine.set_code(CHEATS, Bytes::from_static(&[0]));
+            // Solidity checks for code before it calls.
+            machine.set_code(CHEATCODE_ADDRESS, Bytes::from_static(&[0]));
         }
         machine
     }
 
-    /// A copy of everything but the probe.
-    pub fn state(&self) -> State {
+    /// Returns a copy of everything but the probe.
+    pub fn copy_state(&self) -> ChainState {
         let context = &self.engine.ctx;
         let mut journal = context.journaled_state.to_inner();
-        // Nobody returns to a point before the copy, and workers start alike.
+        // Rewinding to a point before the copy is impossible, and all workers start alike.
         journal.journal.clear();
-        State {
+        ChainState {
             journal,
             block: context.block.clone(),
             chain_id: context.cfg.chain_id,
@@ -187,33 +196,33 @@ impl Machine {
         }
     }
 
-    pub fn probe(&self) -> &Probe {
+    pub fn probe(&self) -> &ExecutionProbe {
         &self.engine.ctx.chain.probe
     }
 
-    pub(crate) fn probe_mut(&mut self) -> &mut Probe {
+    pub(crate) fn probe_mut(&mut self) -> &mut ExecutionProbe {
         &mut self.engine.ctx.chain.probe
     }
 
-    /// Seconds since 1970 on the chain, and the number of its block.
+    /// Returns the block's timestamp in Unix seconds, and its number.
     pub fn now(&self) -> (u64, u64) {
         let block = &self.engine.ctx.block;
         (block.timestamp.saturating_to(), block.number.saturating_to())
     }
 
-    /// Lets time and blocks go by.
-    pub fn wait(&mut self, seconds: u64, blocks: u64) {
+    /// Advances the block's timestamp and number.
+    pub fn advance_time(&mut self, seconds: u64, blocks: u64) {
         let block = &mut self.engine.ctx.block;
         block.timestamp = block.timestamp.saturating_add(U256::from(seconds));
         block.number = block.number.saturating_add(U256::from(blocks));
     }
 
-    pub fn mark(&mut self) -> Mark {
+    pub fn checkpoint(&mut self) -> ChainCheckpoint {
         let journal = &mut self.engine.ctx.journaled_state;
         let checkpoint = journal.checkpoint();
         journal.checkpoint_commit();
         let context = &self.engine.ctx;
-        Mark {
+        ChainCheckpoint {
             journal: checkpoint,
             block: context.block.clone(),
             chain_id: context.cfg.chain_id,
@@ -221,8 +230,8 @@ impl Machine {
         }
     }
 
-    /// Undoes everything since the mark.
-    pub fn rewind(&mut self, mark: &Mark) {
+    /// Undoes everything since the checkpoint.
+    pub fn rewind(&mut self, mark: &ChainCheckpoint) {
         let context = &mut self.engine.ctx;
         context.journaled_state.checkpoint_revert(mark.journal);
         context.block.clone_from(&mark.block);
@@ -247,20 +256,20 @@ impl Machine {
         journal.set_code(address, Bytecode::new_legacy(code));
     }
 
-    /// The code at the address.
+    /// Returns the code at the address.
     pub fn code(&mut self, address: Address) -> Bytes {
         let Ok(account) = self.engine.ctx.journaled_state.load_account_with_code(address);
         account.info.code.as_ref().map(Bytecode::original_bytes).unwrap_or_default()
     }
 
-    /// The size that contracts may have which are deployed from now on.
-    pub(crate) fn limit_code(&mut self, bytes: u64) {
+    /// Sets the maximum size of contracts deployed from now on.
+    pub(crate) fn set_code_size_limit(&mut self, bytes: u64) {
         let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
         self.engine.ctx.cfg.limit_contract_code_size = Some(bytes);
     }
 
-    /// Accounts that have code, in the order of their addresses.
-    pub fn contracts(&self) -> Vec<Address> {
+    /// Returns the addresses of accounts that have code, sorted.
+    pub fn contract_addresses(&self) -> Vec<Address> {
         let state = &self.engine.ctx.journaled_state.state;
         let mut addresses: Vec<Address> = state
             .iter()
@@ -271,21 +280,25 @@ impl Machine {
         addresses
     }
 
-    /// Runs a call and keeps what it did.
-    pub fn call(&mut self, transaction: &Transaction) -> Outcome {
+    /// Runs a call and keeps its changes.
+    pub fn call(&mut self, transaction: &EvmTransaction) -> TransactionOutcome {
         let limits = self.limits;
-        self.call_within(transaction, limits)
+        self.call_with_limits(transaction, limits)
     }
 
-    /// Runs a call within other limits than the usual ones.
-    pub(crate) fn call_within(&mut self, transaction: &Transaction, limits: Limits) -> Outcome {
+    /// Runs a call with limits other than the machine's own.
+    pub(crate) fn call_with_limits(
+        &mut self,
+        transaction: &EvmTransaction,
+        limits: CallLimits,
+    ) -> TransactionOutcome {
         let context = &mut self.engine.ctx;
         context.tx.caller = transaction.from;
         context.tx.gas_price = transaction.gas_price;
         let Some(gas_limit) = limits.gas.checked_sub(intrinsic_gas(&transaction.data)) else {
-            let (output, verdict) = (Bytes::new(), Verdict::default());
+            let (output, verdict) = (Bytes::new(), CheatcodeVerdict::default());
             let result = InstructionResult::OutOfGas;
-            return Outcome { result, gas_used: limits.gas, output, verdict };
+            return TransactionOutcome { result, gas_used: limits.gas, output, verdict };
         };
         let journal = &mut context.journaled_state;
         let Ok(_) = journal.load_account(transaction.from);
@@ -306,45 +319,55 @@ impl Machine {
             is_static: false,
             charged_new_account_state_gas: false,
         }));
-        let (result, verdict) = self.transact(input, limits);
-        outcome(&result, verdict, gas_limit)
+        let (result, verdict) = self.run_transaction(input, limits);
+        build_outcome(&result, verdict, gas_limit)
     }
 
-    /// Deploys code, at a given address or at that which the sender's nonce leads to.
-    pub fn deploy(
+    /// Deploys code, at the given address or at the one that follows from the sender's nonce.
+    pub fn deploy_code(
         &mut self,
         from: Address,
         at: Option<Address>,
         code: Bytes,
         value: U256,
-    ) -> (Outcome, Option<Address>) {
-        let limits = Limits { gas: u64::MAX / 2, ..self.limits };
+    ) -> (TransactionOutcome, Option<Address>) {
+        let limits = CallLimits { gas: u64::MAX / 2, ..self.limits };
         self.engine.ctx.tx.caller = from;
         let scheme = at.map_or(CreateScheme::Create, |address| CreateScheme::Custom { address });
         let input = CreateInputs::new(from, scheme, value, code, limits.gas, 0);
-        let (result, verdict) = self.transact(FrameInput::Create(Box::new(input)), limits);
+        let (result, verdict) = self.run_transaction(FrameInput::Create(Box::new(input)), limits);
         let address = match &result {
             FrameResult::Create(created) => created.address,
             FrameResult::Call(_) => None,
         };
-        (outcome(&result, verdict, limits.gas), address)
+        (build_outcome(&result, verdict, limits.gas), address)
     }
 
     /// Runs a call and undoes it.
-    pub fn peek(&mut self, transaction: &Transaction, limits: Limits) -> Outcome {
-        let mark = self.mark();
-        let outcome = self.call_within(transaction, limits);
+    pub fn simulate_call(
+        &mut self,
+        transaction: &EvmTransaction,
+        limits: CallLimits,
+    ) -> TransactionOutcome {
+        let mark = self.checkpoint();
+        let outcome = self.call_with_limits(transaction, limits);
         self.rewind(&mark);
         outcome
     }
 
-    /// Runs the first frame and all that it calls, then ends the transaction as far as later ones notice.
-    fn transact(&mut self, input: FrameInput, limits: Limits) -> (FrameResult, Verdict) {
-        self.engine.ctx.chain.probe.limit(limits.time);
-        let before = self.engine.ctx.chain.cheats.is_enabled().then(|| self.mark());
-        let result = self.run(input);
+    /// Runs the first frame and its subcalls, then ends the transaction as far as later ones can observe.
+    fn run_transaction(
+        &mut self,
+        input: FrameInput,
+        limits: CallLimits,
+    ) -> (FrameResult, CheatcodeVerdict) {
+        self.engine.ctx.chain.probe.set_time_limit(limits.time);
+        let before = self.engine.ctx.chain.cheats.is_enabled().then(|| self.checkpoint());
+        let result = self.run_to_completion(input);
         let is_success = result.instruction_result().is_ok();
-        let verdict = before.map_or_else(Verdict::default, |mark| self.settle(&mark, is_success));
+        let verdict = before.map_or_else(CheatcodeVerdict::default, |mark| {
+            self.finish_cheatcodes(&mark, is_success)
+        });
         let journal = &mut *self.engine.ctx.journaled_state;
         journal.transient_storage.clear();
         journal.logs.clear();
@@ -355,7 +378,7 @@ impl Machine {
     }
 }
 
-/// What a transaction costs before any code runs.
+/// Returns the gas that a transaction costs before any code runs.
 fn intrinsic_gas(data: &[u8]) -> u64 {
     const TRANSACTION: u64 = 21_000;
     const ZERO_BYTE: u64 = 4;
@@ -364,18 +387,22 @@ fn intrinsic_gas(data: &[u8]) -> u64 {
     TRANSACTION + zeros * ZERO_BYTE + (data.len() as u64 - zeros) * OTHER_BYTE
 }
 
-fn outcome(result: &FrameResult, verdict: Verdict, gas_limit: u64) -> Outcome {
+fn build_outcome(
+    result: &FrameResult,
+    verdict: CheatcodeVerdict,
+    gas_limit: u64,
+) -> TransactionOutcome {
     let InterpreterResult { result, output, gas } = result.interpreter_result();
     let gas_used = match result {
-        // Nobody counted what the frames had left that were given up.
+        // The remaining gas of aborted frames is unknown.
         _ if verdict.is_discarded => 0,
         _ if result.is_halt() => gas_limit,
-        _ => used(gas, gas_limit),
+        _ => compute_gas_used(gas, gas_limit),
     };
-    Outcome { result: *result, gas_used, output: output.clone(), verdict }
+    TransactionOutcome { result: *result, gas_used, output: output.clone(), verdict }
 }
 
-fn used(gas: &Gas, limit: u64) -> u64 {
+fn compute_gas_used(gas: &Gas, limit: u64) -> u64 {
     let spent = limit.saturating_sub(gas.remaining());
     let refund = u64::try_from(gas.refunded()).unwrap_or(0).min(spent / 5);
     spent - refund

@@ -1,7 +1,7 @@
-//! What running code shows: blocks and branches taken, comparisons, assertions.
+//! Records what running code does: blocks and branches taken, comparisons, assertion events.
 //!
-//! One [`Cell`] for each byte of each known code, so that a hook finds its own by index. Hooks only count and note what is
-//! new; what to make of it is for the campaign.
+//! There is one [`ByteCoverage`] for each byte of each known code, so that a hook finds its own by index. Hooks only
+//! count and record new coverage; the campaign interprets it.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -12,53 +12,53 @@ use alloy_primitives::map::B256Map;
 use alloy_primitives::{Address, B256, Bytes, U256};
 
 use revm::bytecode::opcode::JUMPDEST;
-use solidity::offsets;
+use solidity::instruction_offsets;
 
-use super::code::{Codes, Part};
-use super::reads::Reads;
-use super::signs::{Operation, Signs};
+use super::code::{CodePart, CompiledCodeIndex};
+use super::incidents::{ArithmeticOperation, IncidentLog};
+use super::read_set::ReadSet;
 
-/// Hashes of code that are remembered; contracts that make contracts may make no end of them.
+/// Maximum remembered code hashes; factories can create unlimited different contracts.
 const MAX_HASHES: usize = 4096;
 
-/// Comparisons that are noted in one call.
+/// Maximum comparisons recorded per call.
 const MAX_COMPARISONS: usize = 512;
 
-/// Blocks between two looks at the clock.
+/// Blocks between two clock checks.
 const TICKS: u32 = 1 << 16;
 
-/// What is known of one byte of code.
+/// Coverage of one byte of code.
 #[derive(Clone, Copy, Debug, Default)]
-struct Cell {
-    /// How often the block that begins here ran.
+struct ByteCoverage {
+    /// Executions of the block that begins here.
     hits: u32,
-    /// Outcomes of the branch here that were seen: not taken, taken.
+    /// Observed outcomes of the branch here: bit 0 not taken, bit 1 taken.
     edges: u8,
-    /// The outcomes that the comparison here still lacks; 0 where none is.
+    /// Outcomes that the comparison here still lacks; 0 if there is no comparison.
     lacks: u8,
-    /// How near it came to the outcome that it lacks, in bits of the difference.
+    /// Smallest distance to the lacking outcome, in bits of the difference.
     nearest: u8,
-    /// A jump may lead here; such a block counts itself.
+    /// A jump destination; such a block counts itself.
     is_destination: bool,
 }
 
 const LACKS_FALSE: u8 = 1;
 const LACKS_TRUE: u8 = 2;
-/// Lacks nothing any more, but may be told.
+/// Marks a comparison, even if it lacks no outcome.
 const IS_COMPARISON: u8 = 4;
 
-/// A branch with its outcome, in code that was compiled.
+/// A branch with its outcome, in compiled code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Edge {
-    /// The place in [`Codes::known`].
+pub struct BranchEdge {
+    /// Index into [`CompiledCodeIndex::entries`].
     pub code: u32,
     pub offset: u32,
     pub taken: bool,
 }
 
-/// How two values are compared.
+/// Operator of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ComparisonKind {
     Equal,
     Less,
     Greater,
@@ -66,35 +66,35 @@ pub enum Kind {
     SignedGreater,
 }
 
-impl Kind {
+impl ComparisonKind {
     #[inline]
     fn holds(self, left: &U256, right: &U256) -> bool {
         match self {
-            Kind::Equal => left == right,
-            Kind::Less => left < right,
-            Kind::Greater => left > right,
-            Kind::SignedLess => signed(*left) < signed(*right),
-            Kind::SignedGreater => signed(*left) > signed(*right),
+            ComparisonKind::Equal => left == right,
+            ComparisonKind::Less => left < right,
+            ComparisonKind::Greater => left > right,
+            ComparisonKind::SignedLess => to_signed(*left) < to_signed(*right),
+            ComparisonKind::SignedGreater => to_signed(*left) > to_signed(*right),
         }
     }
 }
 
-/// A comparison that ran.
+/// A comparison that was executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Comparison {
+pub struct ObservedComparison {
     pub code: u32,
     pub offset: u32,
-    pub kind: Kind,
+    pub kind: ComparisonKind,
     pub left: U256,
     pub right: U256,
     pub outcome: bool,
-    /// It has never had the other outcome.
+    /// The other outcome has never been observed.
     pub is_open: bool,
 }
 
-/// An event that somebody watches for, such as one that says that an assertion failed.
+/// An event with a watched topic, such as one that reports a failed assertion.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Emitted {
+pub struct WatchedEvent {
     pub code: u32,
     pub offset: u32,
     pub address: Address,
@@ -104,15 +104,15 @@ pub struct Emitted {
     pub data: Bytes,
 }
 
-/// What one or more calls showed for the first time.
+/// Coverage that one or more calls reached for the first time.
 #[derive(Clone, Debug, Default)]
-pub struct News {
-    pub edges: Vec<Edge>,
-    /// Comparisons that came nearer, by place.
+pub struct NewCoverage {
+    pub edges: Vec<BranchEdge>,
+    /// Comparisons that came closer to their lacking outcome, as (code, offset).
     pub nearer: Vec<(u32, u32)>,
 }
 
-impl News {
+impl NewCoverage {
     pub fn is_empty(&self) -> bool {
         self.edges.is_empty() && self.nearer.is_empty()
     }
@@ -123,58 +123,58 @@ impl News {
     }
 }
 
-/// Hooks write here; see the module.
+/// Collects the observations of the hooks.
 #[derive(Clone, Debug)]
-pub struct Probe {
-    codes: Arc<Codes>,
-    /// Of all codes, one after the other.
-    cells: Vec<Cell>,
-    /// Where the cells of each code are. The last is for code that nobody compiled: it has none, so nothing is counted.
+pub struct ExecutionProbe {
+    codes: Arc<CompiledCodeIndex>,
+    /// Cells of all codes, concatenated.
+    cells: Vec<ByteCoverage>,
+    /// Range of the cells of each code. The last range is empty and stands for unknown code, for which nothing is counted.
     places: Vec<Range<usize>>,
     by_hash: B256Map<Option<u32>>,
-    /// The code that runs, and where its cells are.
+    /// Index of the running code, and the range of its cells.
     current: usize,
     place: Range<usize>,
     /// Frames that ended in the middle of a block, by code and offset.
     halts: BTreeMap<(u32, u32), u32>,
-    pub news: News,
-    /// Note comparisons and values.
+    pub news: NewCoverage,
+    /// Record comparisons and values.
     pub notes: bool,
-    pub comparisons: Vec<Comparison>,
+    pub comparisons: Vec<ObservedComparison>,
     pub values: Vec<U256>,
-    pub emitted: Vec<Emitted>,
-    /// Where contracts were created.
+    pub emitted: Vec<WatchedEvent>,
+    /// Addresses of created contracts.
     pub created: Vec<Address>,
-    /// Where it is noted what is looked at, while somebody wants to know.
-    pub(super) reads: Option<Reads>,
-    pub signs: Signs,
+    /// Records state reads, while requested.
+    pub(super) reads: Option<ReadSet>,
+    pub signs: IncidentLog,
     watched_topics: Vec<B256>,
-    /// The branch that ran last.
+    /// The branch that ran last, as (code, offset).
     last_branch: (u32, u32),
     ticks: u32,
-    /// How long the call may take, and until when once the clock was looked at.
+    /// Time limit of the call; the deadline is set at the first clock check.
     time: Duration,
     deadline: Option<Instant>,
 }
 
-impl Probe {
-    pub fn new(codes: Arc<Codes>, watched_topics: Vec<B256>) -> Self {
+impl ExecutionProbe {
+    pub fn new(codes: Arc<CompiledCodeIndex>, watched_topics: Vec<B256>) -> Self {
         let mut cells = Vec::new();
         let mut places = Vec::new();
-        for known in codes.known() {
+        for known in codes.entries() {
             let begin = cells.len();
-            cells.resize(begin + known.bytes.len() + 1, Cell::default());
+            cells.resize(begin + known.bytes.len() + 1, ByteCoverage::default());
             places.push(begin..cells.len());
             let cells = &mut cells[begin..];
-            for offset in offsets(&known.bytes) {
+            for offset in instruction_offsets(&known.bytes) {
                 cells[offset].is_destination = known.bytes[offset] == JUMPDEST;
             }
-            for offset in codes.comparisons(&known.bytes) {
+            for offset in codes.comparison_offsets(&known.bytes) {
                 cells[offset].lacks = LACKS_FALSE | LACKS_TRUE | IS_COMPARISON;
                 cells[offset].nearest = u8::MAX;
             }
         }
-        let signs = Signs::new(&codes);
+        let signs = IncidentLog::new(&codes);
         places.push(0..0);
         Self {
             current: places.len() - 1,
@@ -184,7 +184,7 @@ impl Probe {
             places,
             by_hash: B256Map::default(),
             halts: BTreeMap::new(),
-            news: News::default(),
+            news: NewCoverage::default(),
             notes: false,
             comparisons: Vec::new(),
             values: Vec::new(),
@@ -200,79 +200,79 @@ impl Probe {
         }
     }
 
-    /// Gives the next call a time limit.
-    pub(super) fn limit(&mut self, time: Duration) {
+    /// Sets the time limit of the next call.
+    pub(super) fn set_time_limit(&mut self, time: Duration) {
         self.ticks = TICKS;
         self.time = time;
-        // Most calls are over long before they are worth a look at the clock.
+        // Most calls end long before the first clock check.
         self.deadline = None;
     }
 
-    /// The code that runs from here on; `is_new` where it is entered and not returned to.
+    /// Switches to the code that runs next; `is_new` if it is entered rather than returned to.
     #[inline]
-    pub(super) fn enter(&mut self, part: Part, hash: B256, code: &[u8], is_new: bool) {
+    pub(super) fn enter_code(&mut self, part: CodePart, hash: B256, code: &[u8], is_new: bool) {
         self.current = match self.by_hash.get(&hash) {
             Some(Some(index)) => *index as usize,
             Some(None) => self.places.len() - 1,
-            None => self.learn(part, hash, code),
+            None => self.identify_code(part, hash, code),
         };
         self.place = self.places[self.current].clone();
-        if is_new && let Some(cell) = self.cell(0) {
+        if is_new && let Some(cell) = self.current_cell(0) {
             cell.hits = cell.hits.saturating_add(1);
         }
     }
 
     #[cold]
-    fn learn(&mut self, part: Part, hash: B256, code: &[u8]) -> usize {
+    fn identify_code(&mut self, part: CodePart, hash: B256, code: &[u8]) -> usize {
         if self.by_hash.len() >= MAX_HASHES {
             self.by_hash.clear();
         }
-        let found = self.codes.find(part, code);
+        let found = self.codes.find_code(part, code);
         self.by_hash.insert(hash, found.map(|index| index as u32));
         found.unwrap_or(self.places.len() - 1)
     }
 
-    /// What is known of a byte of the code that runs.
+    /// Returns the cell of a byte of the running code.
     #[inline(always)]
-    fn cell(&mut self, offset: usize) -> Option<&mut Cell> {
+    fn current_cell(&mut self, offset: usize) -> Option<&mut ByteCoverage> {
         let index = self.place.start + offset;
         if index < self.place.end { self.cells.get_mut(index) } else { None }
     }
 
-    /// What is known of a piece of code.
-    fn cells(&self, code: usize) -> &[Cell] {
+    /// Returns the cells of a code.
+    fn code_cells(&self, code: usize) -> &[ByteCoverage] {
         &self.cells[self.places[code].clone()]
     }
 
-    /// A block begins. False if the time is up.
+    /// Records the start of a block. Returns false if the time limit is exceeded.
     #[inline]
-    pub(super) fn block(&mut self, offset: usize) -> bool {
-        if let Some(cell) = self.cell(offset) {
+    pub(super) fn record_block(&mut self, offset: usize) -> bool {
+        if let Some(cell) = self.current_cell(offset) {
             cell.hits = cell.hits.saturating_add(1);
         }
         self.ticks -= 1;
-        self.ticks != 0 || self.is_in_time()
+        self.ticks != 0 || self.is_within_deadline()
     }
 
     #[cold]
-    fn is_in_time(&mut self) -> bool {
+    fn is_within_deadline(&mut self) -> bool {
         self.ticks = TICKS;
         let now = Instant::now();
         now < *self.deadline.get_or_insert(now + self.time)
     }
 
-    /// The frame ends in the middle of a block, before this offset.
-    pub(super) fn halt(&mut self, offset: usize) {
-        // The gas ran out everywhere at some time; more than this tells nobody anything.
+    /// Records that the frame ended in the middle of a block, before this offset.
+    pub(super) fn record_halt(&mut self, offset: usize) {
+        // Calls can run out of gas anywhere; more entries than this carry no information.
         const MAX_HALTS: usize = 4096;
         if self.halts.len() < MAX_HALTS && self.current + 1 < self.places.len() {
             *self.halts.entry((self.current as u32, offset as u32)).or_default() += 1;
         }
     }
 
-    /// A branch was decided.
+    /// Records the outcome of a branch.
     #[inline]
-    pub(super) fn branch(&mut self, offset: usize, taken: bool) {
+    pub(super) fn record_branch(&mut self, offset: usize, taken: bool) {
         let code = self.current as u32;
         self.last_branch = (code, offset as u32);
         let index = self.place.start + offset;
@@ -286,15 +286,21 @@ impl Probe {
         let edge = 1 << u8::from(taken);
         if cell.edges & edge == 0 {
             cell.edges |= edge;
-            self.news.edges.push(Edge { code, offset: offset as u32, taken });
+            self.news.edges.push(BranchEdge { code, offset: offset as u32, taken });
         }
     }
 
-    /// Two values were compared.
+    /// Records a comparison of two values.
     #[inline]
-    pub(super) fn compare(&mut self, offset: usize, kind: Kind, left: &U256, right: &U256) {
+    pub(super) fn record_comparison(
+        &mut self,
+        offset: usize,
+        kind: ComparisonKind,
+        left: &U256,
+        right: &U256,
+    ) {
         let notes = self.notes;
-        if let Some(cell) = self.cell(offset)
+        if let Some(cell) = self.current_cell(offset)
             && (cell.lacks > IS_COMPARISON || notes && cell.lacks != 0)
         {
             let outcome = kind.holds(left, right);
@@ -317,89 +323,101 @@ impl Probe {
     fn note_comparison(
         &mut self,
         offset: usize,
-        kind: Kind,
+        kind: ComparisonKind,
         [left, right]: [U256; 2],
         (outcome, is_open): (bool, bool),
     ) {
         if self.comparisons.len() < MAX_COMPARISONS {
             let (code, offset) = (self.current as u32, offset as u32);
-            let comparison = Comparison { code, offset, kind, left, right, outcome, is_open };
+            let comparison =
+                ObservedComparison { code, offset, kind, left, right, outcome, is_open };
             self.comparisons.push(comparison);
         }
     }
 
-    /// A value that is worth trying as an argument.
+    /// Records a value as a candidate argument.
     #[inline]
-    pub(super) fn value(&mut self, value: U256) {
+    pub(super) fn record_value(&mut self, value: U256) {
         if self.notes && self.values.len() < MAX_COMPARISONS {
             self.values.push(value);
         }
     }
 
-    /// True if events with this topic are to be told.
+    /// Returns true if events with this topic are recorded.
     #[inline]
-    pub(super) fn watches(&self, topic: &B256) -> bool {
+    pub(super) fn watches_topic(&self, topic: &B256) -> bool {
         self.watched_topics.contains(topic)
     }
 
-    /// An event by its topics; there are none of one that nobody watches for.
-    pub(super) fn emit(&mut self, offset: usize, address: Address, topics: &[B256], data: Bytes) {
+    /// Records an event by its topics; `topics` is empty for events that are not watched.
+    pub(super) fn record_event(
+        &mut self,
+        offset: usize,
+        address: Address,
+        topics: &[B256],
+        data: Bytes,
+    ) {
         let Some((topic, indexed)) = topics.split_first() else { return };
         let (code, offset) = (self.current as u32, offset as u32);
         let (topic, indexed) = (*topic, indexed.to_vec());
-        self.emitted.push(Emitted { code, offset, address, topic, indexed, data });
+        self.emitted.push(WatchedEvent { code, offset, address, topic, indexed, data });
     }
 
-    /// The branch that ran last, in any code.
+    /// Returns the branch that ran last, in any code.
     pub(crate) fn last_branch(&self) -> (u32, u32) {
         self.last_branch
     }
 
-    /// Forgets what the call before told that its tests had to know.
-    pub(crate) fn forget_call(&mut self) {
+    /// Clears the events and incidents of the previous call.
+    pub(crate) fn clear_call(&mut self) {
         self.emitted.clear();
         self.signs.clear();
     }
 
-    /// An instruction makes a number of two.
-    pub(super) fn calculate(
+    /// Records the operands of an arithmetic instruction.
+    pub(super) fn record_arithmetic(
         &mut self,
         depth: usize,
         offset: usize,
-        made: Operation,
-        of: [U256; 2],
+        operation: ArithmeticOperation,
+        operands: [U256; 2],
     ) {
-        self.signs.calculate(depth, (self.current as u32, offset as u32), made, of);
+        self.signs.record_operation(
+            depth,
+            (self.current as u32, offset as u32),
+            operation,
+            operands,
+        );
     }
 
-    /// True if the last call did something that tests may be about.
-    pub(crate) fn has_signs(&self) -> bool {
+    /// Returns true if the last call produced an event or incident that a test may check.
+    pub(crate) fn has_incidents(&self) -> bool {
         !self.emitted.is_empty() || !self.signs.is_empty()
     }
 
-    /// How many pieces of code there are.
-    pub(super) fn codes(&self) -> usize {
-        self.codes.known().len()
+    /// Returns the number of compiled codes.
+    pub(super) fn code_count(&self) -> usize {
+        self.codes.entries().len()
     }
 
-    /// How often each block ran, by the offset that it begins at.
-    pub fn hits(&self, code: usize) -> impl Iterator<Item = (usize, u32)> + '_ {
-        self.cells(code)
+    /// Iterates over block counts by the offset of the block.
+    pub fn block_hits(&self, code: usize) -> impl Iterator<Item = (usize, u32)> + '_ {
+        self.code_cells(code)
             .iter()
             .enumerate()
             .filter_map(|(offset, cell)| (cell.hits > 0).then_some((offset, cell.hits)))
     }
 
-    /// Frames that ended in the middle of a block, by the offset where.
-    pub fn halts(&self, code: usize) -> impl Iterator<Item = (usize, u32)> + '_ {
+    /// Iterates over frames that ended in the middle of a block, by offset.
+    pub fn halt_counts(&self, code: usize) -> impl Iterator<Item = (usize, u32)> + '_ {
         let code = code as u32;
         let of_code = self.halts.range((code, 0)..=(code, u32::MAX));
         of_code.map(|(&(_, offset), &count)| (offset as usize, count))
     }
 
-    /// The outcomes of branches that were seen.
-    pub fn edges(&self, code: usize) -> impl Iterator<Item = (usize, bool)> + '_ {
-        self.cells(code).iter().enumerate().flat_map(|(offset, cell)| {
+    /// Iterates over the observed branch outcomes.
+    pub fn seen_edges(&self, code: usize) -> impl Iterator<Item = (usize, bool)> + '_ {
+        self.code_cells(code).iter().enumerate().flat_map(|(offset, cell)| {
             let seen = cell.edges;
             [(1, false), (2, true)]
                 .into_iter()
@@ -407,14 +425,14 @@ impl Probe {
         })
     }
 
-    /// True if the comparison at this place still lacks an outcome.
-    pub fn is_open(&self, (code, offset): (u32, u32)) -> bool {
-        let cell = self.cells(code as usize).get(offset as usize);
+    /// Returns true if the comparison at this location still lacks an outcome.
+    pub fn is_comparison_open(&self, (code, offset): (u32, u32)) -> bool {
+        let cell = self.code_cells(code as usize).get(offset as usize);
         cell.is_some_and(|cell| cell.lacks > IS_COMPARISON)
     }
 
-    /// Takes note of branches that another worker saw; true if one was new here.
-    pub fn see(&mut self, edges: &[Edge]) -> bool {
+    /// Adds branches that another worker covered. Returns true if any is new here.
+    pub fn merge_edges(&mut self, edges: &[BranchEdge]) -> bool {
         let mut is_new = false;
         for edge in edges {
             let place = self.places[edge.code as usize].clone();
@@ -428,6 +446,6 @@ impl Probe {
     }
 }
 
-fn signed(word: U256) -> alloy_primitives::I256 {
+fn to_signed(word: U256) -> alloy_primitives::I256 {
     alloy_primitives::I256::from_raw(word)
 }

@@ -1,4 +1,4 @@
-//! What called what: every frame of a call, for people to read.
+//! Records every frame of a call, for display.
 
 use alloy_primitives::{Address, Bytes, U256};
 use revm::context_interface::CreateScheme;
@@ -6,31 +6,31 @@ use revm::handler::FrameResult;
 use revm::interpreter::interpreter_action::FrameInit;
 use revm::interpreter::{CallScheme, FrameInput, InstructionResult};
 
-use super::machine::{Context, Machine, Outcome, Transaction};
+use super::machine::{EvmContext, EvmMachine, EvmTransaction, TransactionOutcome};
 
-/// Frames that are kept of one call.
+/// Maximum frames recorded per call.
 const MAX_FRAMES: usize = 10_000;
 
-/// One frame.
+/// One frame of a call trace.
 #[derive(Clone, Debug)]
-pub struct Frame {
-    /// 0 for the call from outside.
+pub struct CallFrame {
+    /// 0 for the top-level call.
     pub depth: usize,
     pub kind: FrameKind,
     pub from: Address,
-    /// The account that is called; for a creation where it ends up, if it does.
+    /// The called account; for a creation the new address, if it succeeded.
     pub to: Option<Address>,
-    /// Where the code comes from, if not from the account that is called.
+    /// Account that the code comes from, if it is not the called account.
     pub code: Option<Address>,
     pub value: U256,
     pub input: Bytes,
-    /// None if the call ended before the frame did.
+    /// None if the transaction was aborted before the frame ended.
     pub result: Option<InstructionResult>,
     pub output: Bytes,
     pub gas_used: u64,
 }
 
-/// How a frame was entered.
+/// Instruction that entered a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FrameKind {
     Call,
@@ -41,35 +41,38 @@ pub enum FrameKind {
     Create2,
 }
 
-/// The frames of a call that is watched.
+/// Records the frames of a traced call.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Trace {
-    frames: Vec<Frame>,
-    /// The places of those that have not ended.
+pub(super) struct CallTraceRecorder {
+    frames: Vec<CallFrame>,
+    /// Indices of the frames that have not ended.
     open: Vec<usize>,
 }
 
-impl Machine {
-    /// Runs a call, keeps what it did, and tells every frame of it in the order in which they began.
-    pub fn trace(&mut self, transaction: &Transaction) -> (Outcome, Vec<Frame>) {
-        self.trace = Some(Trace::default());
+impl EvmMachine {
+    /// Runs a call, keeps its changes, and returns its frames in the order in which they began.
+    pub fn trace_call(
+        &mut self,
+        transaction: &EvmTransaction,
+    ) -> (TransactionOutcome, Vec<CallFrame>) {
+        self.trace = Some(CallTraceRecorder::default());
         let outcome = self.call(transaction);
         let frames = self.trace.take().unwrap_or_default().frames;
         (outcome, frames)
     }
 }
 
-impl Trace {
-    pub(super) fn begin(&mut self, context: &Context, init: &FrameInit) {
+impl CallTraceRecorder {
+    pub(super) fn begin_frame(&mut self, context: &EvmContext, init: &FrameInit) {
         if self.frames.len() >= MAX_FRAMES {
             return;
         }
-        let Some(frame) = describe(context, init) else { return };
+        let Some(frame) = build_frame(context, init) else { return };
         self.open.push(self.frames.len());
         self.frames.push(frame);
     }
 
-    pub(super) fn end(&mut self, depth: usize, result: &FrameResult) {
+    pub(super) fn end_frame(&mut self, depth: usize, result: &FrameResult) {
         let Some(index) = self.open.pop_if(|index| self.frames[*index].depth == depth) else {
             return;
         };
@@ -84,9 +87,9 @@ impl Trace {
     }
 }
 
-fn describe(context: &Context, init: &FrameInit) -> Option<Frame> {
+fn build_frame(context: &EvmContext, init: &FrameInit) -> Option<CallFrame> {
     let frame = match &init.frame_input {
-        FrameInput::Call(call) => Frame {
+        FrameInput::Call(call) => CallFrame {
             depth: init.depth,
             kind: match call.scheme {
                 CallScheme::Call => FrameKind::Call,
@@ -103,7 +106,7 @@ fn describe(context: &Context, init: &FrameInit) -> Option<Frame> {
             output: Bytes::new(),
             gas_used: 0,
         },
-        FrameInput::Create(create) => Frame {
+        FrameInput::Create(create) => CallFrame {
             depth: init.depth,
             kind: match create.scheme() {
                 CreateScheme::Create2 { .. } => FrameKind::Create2,

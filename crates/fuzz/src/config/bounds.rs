@@ -1,6 +1,6 @@
 //! Bounds of settings that hold wherever a number comes from.
 
-use super::Settings;
+use super::CampaignSettings;
 use crate::corpus::format::MAX_CALLS;
 
 /// Maximum workers: each has a thread and a chain of its own, so more is a slip.
@@ -16,7 +16,7 @@ pub struct BoundError {
     pub most: usize,
 }
 
-impl Settings {
+impl CampaignSettings {
     /// Checks that each number is within its bound.
     pub fn check_bounds(&self) -> Result<(), BoundError> {
         let bounds = [

@@ -1,135 +1,152 @@
-//! Echidna's configuration file, with its names and defaults.
+//! Reads Echidna's configuration file, with its key names and defaults.
 //!
-//! A value of the wrong type is an error. A key that does nothing here is a warning: a file that was made for Echidna
-//! should run, and its owner should know what is left out.
+//! A value of the wrong type is an error. A key without effect is a warning: files written for Echidna should work, and
+//! their owners should know which settings are ignored.
 
 use std::fmt;
 use std::time::Duration;
 
-use super::field::Field;
+use super::field::ConfigField;
 use super::yaml::{self, Entry, Node, Yaml};
-use super::{ConstructorArgs, Format, Settings};
+use super::{CampaignSettings, ConstructorArgs, OutputFormat};
 
-/// A configuration takes a few kilobytes, and some more where bytecode stands in it.
+/// Maximum size of a configuration. A few kilobytes are typical, more if it contains bytecode.
 pub const MAX_BYTES: usize = 4 << 20;
 
-/// Why a configuration cannot be used.
+/// Reason for which a configuration is rejected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ConfigError {
+pub enum EchidnaConfigError {
     #[error("the configuration is larger than {MAX_BYTES} bytes")]
     TooLarge,
     #[error("line {line}: {problem}")]
     Syntax { line: usize, problem: String },
-    #[error("line {line}: a configuration is a map of keys and values")]
+    #[error("line {line}: expected a map of keys and values")]
     NotAMap { line: usize },
     #[error("line {line}: `{key}` must be {expected}, not {found}")]
-    Value { line: usize, key: String, expected: String, found: String },
+    InvalidValue { line: usize, key: String, expected: String, found: String },
     #[error("line {line}: `{key}` was already set on line {first}; remove one of them")]
-    Twice { line: usize, first: usize, key: String },
+    DuplicateKey { line: usize, first: usize, key: String },
 }
 
-/// A key that does not do what its owner may expect.
+/// A key that has no effect or is deprecated.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Warning {
+pub struct ConfigWarning {
     pub line: usize,
     pub key: String,
-    pub kind: WarningKind,
+    pub kind: ConfigWarningKind,
 }
 
+/// Kind of a [`ConfigWarning`].
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum WarningKind {
-    /// Nobody knows it; the known key that is most like it.
+pub enum ConfigWarningKind {
+    /// Unknown key, with the most similar known key.
     Unknown { nearest: Option<&'static str> },
-    /// Echidna has it, and there is nothing here that it could set.
-    Unsupported { why: &'static str },
-    /// It is read, and has a better name.
+    /// An Echidna key without a counterpart here.
+    Unsupported { reason: &'static str },
+    /// A deprecated name; the value is used.
     Renamed { to: &'static str },
 }
 
-type Set = fn(&mut Settings, Field<'_>) -> Result<(), ConfigError>;
+type SetField = fn(&mut CampaignSettings, ConfigField<'_>) -> Result<(), EchidnaConfigError>;
 
-/// Every key that sets something.
-const KEYS: &[(&str, Set)] = &[
-    ("allContracts", |it, field| put(&mut it.all_contracts, field.flag())),
-    ("allEvents", |it, field| put(&mut it.all_events, field.flag())),
-    ("balanceAddr", |it, field| put(&mut it.sender_balance, field.number())),
-    ("balanceContract", |it, field| put(&mut it.contract_balance, field.number())),
-    ("codeSize", |it, field| put(&mut it.code_size, field.count())),
-    ("constructorArgs", |it, field| put(&mut it.constructor_args, constructor_args(field))),
-    ("contractAddr", |it, field| put(&mut it.contract_address, field.place())),
-    ("corpusDir", |it, field| put(&mut it.corpus_dir, field.text().map(|it| Some(it.into())))),
-    ("coverage", |it, field| put(&mut it.coverage, field.flag())),
-    ("coverageDir", |it, field| put(&mut it.coverage_dir, field.text().map(|it| Some(it.into())))),
-    ("coverageExcludes", |it, field| put(&mut it.coverage_excludes, texts(field))),
+/// All keys that set something.
+const KEYS: &[(&str, SetField)] = &[
+    ("allContracts", |it, field| assign(&mut it.all_contracts, field.read_bool())),
+    ("allEvents", |it, field| assign(&mut it.all_events, field.read_bool())),
+    ("balanceAddr", |it, field| assign(&mut it.sender_balance, field.read_number())),
+    ("balanceContract", |it, field| assign(&mut it.contract_balance, field.read_number())),
+    ("codeSize", |it, field| assign(&mut it.code_size, field.read_count())),
+    ("constructorArgs", |it, field| assign(&mut it.constructor_args, read_constructor_args(field))),
+    ("contractAddr", |it, field| assign(&mut it.contract_address, field.read_deploy_address())),
+    ("corpusDir", |it, field| {
+        assign(&mut it.corpus_dir, field.read_string().map(|it| Some(it.into())))
+    }),
+    ("coverage", |it, field| assign(&mut it.coverage, field.read_bool())),
+    ("coverageDir", |it, field| {
+        assign(&mut it.coverage_dir, field.read_string().map(|it| Some(it.into())))
+    }),
+    ("coverageExcludes", |it, field| assign(&mut it.coverage_excludes, read_strings(field))),
     ("coverageFormats", |it, field| {
-        put(&mut it.coverage_formats, field.list("a list of formats", Field::choice))
+        assign(
+            &mut it.coverage_formats,
+            field.read_list("a list of formats", ConfigField::read_choice),
+        )
     }),
     ("deployBytecodes", |it, field| {
-        put(&mut it.deploy_bytecodes, deployments(field, Field::bytes))
+        assign(&mut it.deploy_bytecodes, read_deployments(field, ConfigField::read_bytes))
     }),
-    ("deployContracts", |it, field| put(&mut it.deploy_contracts, deployments(field, Field::text))),
-    ("deployer", |it, field| put(&mut it.deployer, field.address())),
-    ("dictFreq", |it, field| put(&mut it.dictionary_frequency, field.fraction())),
-    ("excludeViewPure", |it, field| put(&mut it.exclude_view_pure, field.flag())),
-    ("filterBlacklist", |it, field| put(&mut it.filter.excludes, field.flag())),
-    ("filterFunctions", |it, field| put(&mut it.filter.functions, texts(field))),
-    ("format", |it, field| put(&mut it.format, field.choice().map(Some))),
-    ("maxBlockDelay", |it, field| put(&mut it.max_block_delay, field.count())),
-    ("maxGasprice", |it, field| put(&mut it.max_gas_price, field.price())),
-    ("maxTimeDelay", |it, field| put(&mut it.max_time_delay, field.count())),
-    ("maxValue", |it, field| put(&mut it.max_value, field.number())),
-    ("prefix", |it, field| put(&mut it.prefix, field.text())),
-    ("projectName", |it, field| put(&mut it.project_name, field.text().map(Some))),
-    ("propMaxGas", |it, field| put(&mut it.property_gas, field.count())),
-    ("psender", |it, field| put(&mut it.property_sender, field.address())),
-    ("quiet", |it, field| put(&mut it.quiet, field.flag())),
-    ("seed", |it, field| put(&mut it.seed, field.count().map(Some))),
-    ("sender", |it, field| put(&mut it.senders, senders(field))),
-    ("seqLen", |it, field| put(&mut it.sequence_length, field.positive())),
-    ("shrinkLimit", |it, field| put(&mut it.shrink_limit, field.count())),
-    ("solcArgs", |it, field| put(&mut it.solc_args, field.text())),
-    ("solcLibs", |it, field| put(&mut it.libraries, texts(field))),
-    ("stopOnFail", |it, field| put(&mut it.stop_on_fail, field.flag())),
-    ("testDestruction", |it, field| put(&mut it.test_destruction, field.flag())),
-    ("testLimit", |it, field| put(&mut it.test_limit, field.count())),
-    ("testMaxGas", |it, field| put(&mut it.call_gas, field.count())),
-    ("testMode", |it, field| put(&mut it.test_mode, field.choice())),
+    ("deployContracts", |it, field| {
+        assign(&mut it.deploy_contracts, read_deployments(field, ConfigField::read_string))
+    }),
+    ("deployer", |it, field| assign(&mut it.deployer, field.read_address())),
+    ("dictFreq", |it, field| assign(&mut it.dictionary_frequency, field.read_fraction())),
+    ("excludeViewPure", |it, field| assign(&mut it.exclude_view_pure, field.read_bool())),
+    ("filterBlacklist", |it, field| assign(&mut it.filter.excludes, field.read_bool())),
+    ("filterFunctions", |it, field| assign(&mut it.filter.functions, read_strings(field))),
+    ("format", |it, field| assign(&mut it.format, field.read_choice().map(Some))),
+    ("maxBlockDelay", |it, field| assign(&mut it.max_block_delay, field.read_count())),
+    ("maxGasprice", |it, field| assign(&mut it.max_gas_price, field.read_gas_price())),
+    ("maxTimeDelay", |it, field| assign(&mut it.max_time_delay, field.read_count())),
+    ("maxValue", |it, field| assign(&mut it.max_value, field.read_number())),
+    ("prefix", |it, field| assign(&mut it.prefix, field.read_string())),
+    ("projectName", |it, field| assign(&mut it.project_name, field.read_string().map(Some))),
+    ("propMaxGas", |it, field| assign(&mut it.property_gas, field.read_count())),
+    ("psender", |it, field| assign(&mut it.property_sender, field.read_address())),
+    ("quiet", |it, field| assign(&mut it.quiet, field.read_bool())),
+    ("seed", |it, field| assign(&mut it.seed, field.read_count().map(Some))),
+    ("sender", |it, field| assign(&mut it.senders, read_senders(field))),
+    ("seqLen", |it, field| assign(&mut it.sequence_length, field.read_positive())),
+    ("shrinkLimit", |it, field| assign(&mut it.shrink_limit, field.read_count())),
+    ("solcArgs", |it, field| assign(&mut it.solc_args, field.read_string())),
+    ("solcLibs", |it, field| assign(&mut it.libraries, read_strings(field))),
+    ("stopOnFail", |it, field| assign(&mut it.stop_on_fail, field.read_bool())),
+    ("testDestruction", |it, field| assign(&mut it.test_destruction, field.read_bool())),
+    ("testLimit", |it, field| assign(&mut it.test_limit, field.read_count())),
+    ("testMaxGas", |it, field| assign(&mut it.call_gas, field.read_count())),
+    ("testMode", |it, field| assign(&mut it.test_mode, field.read_choice())),
     ("timeout", |it, field| {
-        put(&mut it.timeout, field.count().map(|seconds| Some(Duration::from_secs(seconds))))
+        assign(
+            &mut it.timeout,
+            field.read_count().map(|seconds| Some(Duration::from_secs(seconds))),
+        )
     }),
-    // None at all is what Echidna is told who wants its solver alone.
-    ("workers", |it, field| put(&mut it.workers, field.maybe_positive())),
+    // Echidna accepts 0 workers to run its solver alone.
+    ("workers", |it, field| assign(&mut it.workers, field.read_optional_count())),
 ];
 
-/// Names that keys once had.
-const RENAMED: &[(&str, &str, Set)] = &[
-    ("multi-abi", "allContracts", |it, field| put(&mut it.all_contracts, field.flag())),
+/// Former names of keys.
+const RENAMED: &[(&str, &str, SetField)] = &[
+    ("multi-abi", "allContracts", |it, field| assign(&mut it.all_contracts, field.read_bool())),
     ("dashboard", "format", |it, field| {
-        if !field.flag()? {
-            it.format = Some(Format::Text);
+        if !field.read_bool()? {
+            it.format = Some(OutputFormat::Text);
         }
         Ok(())
     }),
 ];
 
-const SYMBOLIC: &str = "there is no symbolic execution";
-const ON_CHAIN: &str = "nothing is fetched from a network";
+const SYMBOLIC: &str = "symbolic execution is not supported";
+const ON_CHAIN: &str = "network access is not supported";
 const NO_CRYTIC: &str = "crytic-compile is not used";
 
-/// Keys of Echidna that set nothing here, the value that asks for nothing, and why.
+/// Echidna keys without effect, the value that requests nothing, and the reason.
 const UNSUPPORTED: &[(&str, &str, &str)] = &[
-    ("allowFFI", "false", "a file cannot allow programs to be run; --allow-ffi can"),
+    ("allowFFI", "false", "a configuration file cannot allow programs; pass `--allow-ffi`"),
     ("checkAsserts", "false", "set `testMode: assertion` instead"),
     ("cryticArgs", "[]", NO_CRYTIC),
     ("disableOnchainSources", "false", ON_CHAIN),
     ("estimateGas", "false", "gas is always counted"),
     ("etherscanApiKey", "null", ON_CHAIN),
-    ("initialize", "null", "transactions of Etheno are not read; deploy in a constructor instead"),
-    ("mutConsts", "[1,1,1,1]", "mutations are weighed by what they find"),
-    ("outputRawTxs", "false", "the corpus holds the transactions"),
+    (
+        "initialize",
+        "null",
+        "Etheno transactions are not supported; deploy in a constructor instead",
+    ),
+    ("mutConsts", "[1,1,1,1]", "mutations are weighted by their results"),
+    ("outputRawTxs", "false", "the corpus contains the transactions"),
     ("rpcBlock", "null", ON_CHAIN),
     ("rpcUrl", "null", ON_CHAIN),
-    ("server", "null", "the campaign is watched through its tools"),
+    ("server", "null", "use the campaign tools instead"),
     ("symExec", "false", SYMBOLIC),
     ("symExecAskSMTIters", "1", SYMBOLIC),
     ("symExecConcolic", "true", SYMBOLIC),
@@ -141,42 +158,47 @@ const UNSUPPORTED: &[(&str, &str, &str)] = &[
     ("symExecTimeout", "30", SYMBOLIC),
 ];
 
-/// Keys that ask for what is always so: constants are found without Slither.
+/// Keys that request the built-in behavior: constants are found without Slither.
 const FULFILLED: &[&str] = &["disableSlither"];
 
-/// Reads a configuration. Keys that are missing or null keep Echidna's default.
-pub fn read(text: &str) -> Result<(Settings, Vec<Warning>), ConfigError> {
-    let mut settings = Settings::default();
-    let warnings = read_over(&mut settings, text)?;
+/// Parses a configuration. Missing and null keys keep Echidna's default.
+pub fn parse_config(
+    text: &str,
+) -> Result<(CampaignSettings, Vec<ConfigWarning>), EchidnaConfigError> {
+    let mut settings = CampaignSettings::default();
+    let warnings = apply_config(&mut settings, text)?;
     Ok((settings, warnings))
 }
 
-/// Reads a configuration over settings, which keep what it does not say.
-pub fn read_over(settings: &mut Settings, text: &str) -> Result<Vec<Warning>, ConfigError> {
+/// Applies a configuration to existing settings; keys that it does not contain stay unchanged.
+pub fn apply_config(
+    settings: &mut CampaignSettings,
+    text: &str,
+) -> Result<Vec<ConfigWarning>, EchidnaConfigError> {
     if text.len() > MAX_BYTES {
-        return Err(ConfigError::TooLarge);
+        return Err(EchidnaConfigError::TooLarge);
     }
     let mut warnings = Vec::new();
     let Some(root) = yaml::parse(text)? else { return Ok(warnings) };
     let Yaml::Map(entries) = &root.value else {
-        return Err(ConfigError::NotAMap { line: root.line });
+        return Err(EchidnaConfigError::NotAMap { line: root.line });
     };
-    refuse_repetition(entries)?;
+    reject_duplicates(entries)?;
     for entry in entries {
-        if let Some(kind) = apply(settings, entry, entries)? {
-            warnings.push(Warning { line: entry.line, key: entry.key.clone(), kind });
+        if let Some(kind) = apply_entry(settings, entry, entries)? {
+            warnings.push(ConfigWarning { line: entry.line, key: entry.key.clone(), kind });
         }
     }
     Ok(warnings)
 }
 
-fn apply(
-    settings: &mut Settings,
+fn apply_entry(
+    settings: &mut CampaignSettings,
     entry: &Entry,
     all: &[Entry],
-) -> Result<Option<WarningKind>, ConfigError> {
+) -> Result<Option<ConfigWarningKind>, EchidnaConfigError> {
     let key = entry.key.as_str();
-    let field = Field { key, node: &entry.value };
+    let field = ConfigField { key, node: &entry.value };
     let is_null = entry.value.is_null();
     if let Some((_, set)) = KEYS.iter().find(|(name, _)| *name == key) {
         if !is_null {
@@ -185,80 +207,85 @@ fn apply(
         return Ok(None);
     }
     if let Some((_, to, set)) = RENAMED.iter().find(|(name, ..)| *name == key) {
-        // What stands under the present name counts.
+        // The current name takes precedence.
         let is_set = all.iter().any(|other| other.key == *to && !other.value.is_null());
         if !is_null && !is_set {
             set(settings, field)?;
         }
-        return Ok(Some(WarningKind::Renamed { to }));
+        return Ok(Some(ConfigWarningKind::Renamed { to }));
     }
-    if let Some((_, idle, why)) = UNSUPPORTED.iter().find(|(name, ..)| *name == key) {
-        let asks = !is_null && flow(&entry.value) != *idle;
-        return Ok(asks.then_some(WarningKind::Unsupported { why }));
+    if let Some((_, neutral, reason)) = UNSUPPORTED.iter().find(|(name, ..)| *name == key) {
+        let has_request = !is_null && format_inline(&entry.value) != *neutral;
+        return Ok(has_request.then_some(ConfigWarningKind::Unsupported { reason }));
     }
     let is_fulfilled = FULFILLED.contains(&key);
-    Ok((!is_fulfilled).then(|| WarningKind::Unknown { nearest: nearest(key) }))
+    Ok((!is_fulfilled).then(|| ConfigWarningKind::Unknown { nearest: find_nearest_key(key) }))
 }
 
-fn put<T>(place: &mut T, value: Result<T, ConfigError>) -> Result<(), ConfigError> {
-    *place = value?;
+fn assign<T>(
+    target: &mut T,
+    value: Result<T, EchidnaConfigError>,
+) -> Result<(), EchidnaConfigError> {
+    *target = value?;
     Ok(())
 }
 
-fn texts(field: Field<'_>) -> Result<Vec<String>, ConfigError> {
-    field.list("a list of texts", Field::text)
+fn read_strings(field: ConfigField<'_>) -> Result<Vec<String>, EchidnaConfigError> {
+    field.read_list("a list of strings", ConfigField::read_string)
 }
 
-/// Addresses, each once, in the order in which they are written.
-fn senders(field: Field<'_>) -> Result<Vec<alloy_primitives::Address>, ConfigError> {
+/// Reads addresses, without duplicates, in their order.
+fn read_senders(
+    field: ConfigField<'_>,
+) -> Result<Vec<alloy_primitives::Address>, EchidnaConfigError> {
     let mut senders = Vec::new();
-    for sender in field.list("a list of addresses", Field::address)? {
+    for sender in field.read_list("a list of addresses", ConfigField::read_address)? {
         if !senders.contains(&sender) {
             senders.push(sender);
         }
     }
     if senders.is_empty() {
-        return Err(field.wrong("a list of at least one address"));
+        return Err(field.invalid_value("a list of at least one address"));
     }
     Ok(senders)
 }
 
-/// A list of pairs of an address and what lies there.
-fn deployments<'a, T>(
-    field: Field<'a>,
-    read: impl Fn(Field<'a>) -> Result<T, ConfigError>,
-) -> Result<Vec<(alloy_primitives::Address, T)>, ConfigError> {
+/// Reads a list of pairs of an address and a contract.
+fn read_deployments<'a, T>(
+    field: ConfigField<'a>,
+    read: impl Fn(ConfigField<'a>) -> Result<T, EchidnaConfigError>,
+) -> Result<Vec<(alloy_primitives::Address, T)>, EchidnaConfigError> {
     const EXPECTED: &str = "a list of pairs of an address and a contract";
-    field.list(EXPECTED, |pair| {
-        let [address, contract] = pair.pair(EXPECTED)?;
-        Ok((address.place()?, read(contract)?))
+    field.read_list(EXPECTED, |pair| {
+        let [address, contract] = pair.read_pair(EXPECTED)?;
+        Ok((address.read_deploy_address()?, read(contract)?))
     })
 }
 
-/// A list for the contract under test, or a map of lists for contracts by name.
-fn constructor_args(field: Field<'_>) -> Result<ConstructorArgs, ConfigError> {
-    let Some(entries) = field.entries() else {
-        return Ok(ConstructorArgs { main: arguments(field)?, ..ConstructorArgs::default() });
+/// Reads a list for the contract under test, or a map from contract names to lists.
+fn read_constructor_args(field: ConfigField<'_>) -> Result<ConstructorArgs, EchidnaConfigError> {
+    let Some(entries) = field.map_entries() else {
+        return Ok(ConstructorArgs { main: read_arguments(field)?, ..ConstructorArgs::default() });
     };
-    refuse_repetition(entries)?;
+    reject_duplicates(entries)?;
     let named = entries.iter().map(|entry| {
-        let args = arguments(Field { key: field.key, node: &entry.value })?;
+        let args = read_arguments(ConfigField { key: field.key, node: &entry.value })?;
         Ok((entry.key.clone(), args))
     });
     Ok(ConstructorArgs { main: Vec::new(), named: named.collect::<Result<_, _>>()? })
 }
 
-fn arguments(field: Field<'_>) -> Result<Vec<String>, ConfigError> {
-    field.list("a list of arguments, or a map of contracts to such lists", |argument| {
+fn read_arguments(field: ConfigField<'_>) -> Result<Vec<String>, EchidnaConfigError> {
+    field.read_list("a list of arguments, or a map of contracts to such lists", |argument| {
         let text = argument.node.text().map(str::to_owned);
-        text.ok_or_else(|| argument.wrong("written as text, such as \"[1, 2]\""))
+        text.ok_or_else(|| argument.invalid_value("written as text, such as \"[1, 2]\""))
     })
 }
 
-fn refuse_repetition(entries: &[Entry]) -> Result<(), ConfigError> {
+fn reject_duplicates(entries: &[Entry]) -> Result<(), EchidnaConfigError> {
     for (index, entry) in entries.iter().enumerate() {
         if let Some(first) = entries[..index].iter().find(|first| first.key == entry.key) {
-            return Err(ConfigError::Twice {
+            return Err(EchidnaConfigError::DuplicateKey {
                 line: entry.line,
                 first: first.line,
                 key: entry.key.clone(),
@@ -268,20 +295,20 @@ fn refuse_repetition(entries: &[Entry]) -> Result<(), ConfigError> {
     Ok(())
 }
 
-/// A value on one line, to be compared with what asks for nothing.
-fn flow(node: &Node) -> String {
+/// Formats a value on one line, to compare it with the neutral value.
+fn format_inline(node: &Node) -> String {
     match &node.value {
         Yaml::Plain(text) | Yaml::Text(text) => text.clone(),
         Yaml::List(items) => {
-            let items: Vec<String> = items.iter().map(flow).collect();
+            let items: Vec<String> = items.iter().map(format_inline).collect();
             format!("[{}]", items.join(","))
         }
         Yaml::Map(_) => "{}".to_owned(),
     }
 }
 
-/// The known key that a person may have meant.
-fn nearest(key: &str) -> Option<&'static str> {
+/// Returns the known key that was probably meant.
+fn find_nearest_key(key: &str) -> Option<&'static str> {
     let known = KEYS.iter().map(|(name, _)| *name);
     let known = known.chain(UNSUPPORTED.iter().map(|(name, ..)| *name));
     let distance = |name: &str| {
@@ -292,22 +319,22 @@ fn nearest(key: &str) -> Option<&'static str> {
     (distance <= most).then_some(name)
 }
 
-impl fmt::Display for Warning {
+impl fmt::Display for ConfigWarning {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { line, key, kind } = self;
         let key = key.escape_debug();
         match kind {
-            WarningKind::Unknown { nearest: Some(nearest) } => {
+            ConfigWarningKind::Unknown { nearest: Some(nearest) } => {
                 write!(out, "line {line}: unknown key `{key}`; did you mean `{nearest}`?")
             }
-            WarningKind::Unknown { nearest: None } => {
+            ConfigWarningKind::Unknown { nearest: None } => {
                 write!(out, "line {line}: unknown key `{key}`")
             }
-            WarningKind::Unsupported { why } => {
-                write!(out, "line {line}: `{key}` has no effect: {why}")
+            ConfigWarningKind::Unsupported { reason } => {
+                write!(out, "line {line}: `{key}` has no effect: {reason}")
             }
-            WarningKind::Renamed { to } => {
-                write!(out, "line {line}: `{key}` is now called `{to}`")
+            ConfigWarningKind::Renamed { to } => {
+                write!(out, "line {line}: `{key}` was renamed to `{to}`")
             }
         }
     }

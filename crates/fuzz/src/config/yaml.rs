@@ -7,7 +7,7 @@
 
 use granit_parser::{Event, Parser, ScalarStyle};
 
-use super::echidna_yaml::ConfigError;
+use super::echidna_yaml::EchidnaConfigError;
 
 const MAX_DEPTH: usize = 16;
 const MAX_NODES: usize = 100_000;
@@ -57,16 +57,17 @@ fn is_null(word: &str) -> bool {
 }
 
 /// The only document of a text; None where it is empty.
-pub(super) fn parse(text: &str) -> Result<Option<Node>, ConfigError> {
+pub(super) fn parse(text: &str) -> Result<Option<Node>, EchidnaConfigError> {
     let mut root = None;
     let mut open: Vec<Open> = Vec::new();
     for (count, event) in Parser::new_from_str(text).enumerate() {
-        let (event, span) = event.map_err(|error| ConfigError::Syntax {
+        let (event, span) = event.map_err(|error| EchidnaConfigError::Syntax {
             line: error.marker().line(),
             problem: format!("this is not YAML: {}", error.info()),
         })?;
         let line = span.start.line();
-        let syntax = |problem: &str| ConfigError::Syntax { line, problem: problem.to_owned() };
+        let syntax =
+            |problem: &str| EchidnaConfigError::Syntax { line, problem: problem.to_owned() };
         if count > MAX_NODES {
             return Err(syntax("the file has too many values"));
         }
@@ -105,7 +106,7 @@ pub(super) fn parse(text: &str) -> Result<Option<Node>, ConfigError> {
 }
 
 /// Puts a node where it belongs: into what is open, or at the root.
-fn place(open: &mut [Open], root: &mut Option<Node>, node: Node) -> Result<(), ConfigError> {
+fn place(open: &mut [Open], root: &mut Option<Node>, node: Node) -> Result<(), EchidnaConfigError> {
     match open.last_mut().map(|open| &mut open.inside) {
         None => *root = Some(node),
         Some(Inside::List(items)) => items.push(node),
@@ -113,7 +114,7 @@ fn place(open: &mut [Open], root: &mut Option<Node>, node: Node) -> Result<(), C
             Some((line, key)) => entries.push(Entry { line, key, value: node }),
             None => {
                 let name = node.text().map(str::to_owned);
-                let name = name.ok_or_else(|| ConfigError::Syntax {
+                let name = name.ok_or_else(|| EchidnaConfigError::Syntax {
                     line: node.line,
                     problem: "a key must be a word".to_owned(),
                 })?;

@@ -1,9 +1,9 @@
-//! The folder of a corpus: files that are whole or not there, used by one campaign at a time.
+//! The corpus folder: atomically written files, used by one campaign at a time.
 //!
-//! A file is written beside its place, synced and renamed, so that neither a kill nor a full disk leaves half of one or
-//! costs one that was there. It is named for its content, so that what is known is not written again.
+//! A file is written under a temporary name, synced and renamed, so that neither a kill nor a full disk leaves a partial
+//! file or destroys an existing one. Its name is a hash of its content, so that known sequences are not written again.
 //!
-//! What cannot be used never stops a campaign: it is named, and the rest is used.
+//! Unusable files never stop a campaign: they are reported, and the others are used.
 
 mod files;
 
@@ -14,101 +14,101 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use alloy_primitives::keccak256;
 
-use super::format::{self, FormatError};
-use crate::call::Call;
-use crate::target::Target;
+use super::format::{self, SequenceFormatError};
+use crate::call::SequenceCall;
+use crate::target::FuzzTarget;
 
 const LOCK: &str = ".vouch-lock";
 
-/// A sequence takes some kilobytes; even the longest with large arguments stays far below.
+/// Maximum size of a sequence file. Some kilobytes are typical, even with large arguments.
 pub const MAX_FILE_BYTES: u64 = 16 << 20;
 
-/// A folder that this process holds. It is free again when the value is dropped, or the process ends in any way.
+/// A folder locked by this process. The lock is released on drop or when the process ends.
 #[derive(Debug)]
-pub struct Folder {
+pub struct CorpusFolder {
     root: PathBuf,
-    /// Numbers the files that are being written, for several threads may write the same.
+    /// Numbers temporary files, because several threads may write the same file.
     writes: AtomicU64,
-    /// Locked as long as it is open.
+    /// Holds the lock while it is open.
     _lock: File,
 }
 
-/// Where a sequence belongs.
+/// Kind of a stored sequence; determines its subfolder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Kind {
+pub enum SequenceKind {
     Coverage,
     Reproducer,
     Unshrunk,
     Optimization,
 }
 
-/// What a folder holds.
+/// Content of a corpus folder.
 #[derive(Debug, Default)]
-pub struct Loaded {
-    /// Reproducers first, so that known failures are seen at once; in the order of their names.
-    pub sequences: Vec<(PathBuf, Vec<Call>)>,
-    /// Files that are damaged, where they are now: `<name>.corrupt`.
-    pub set_aside: Vec<Unused>,
-    /// Files that were left where they are because nothing says that they are damaged: those of another contract, those
-    /// that could not be opened, and those that are too large.
-    pub foreign: Vec<Unused>,
+pub struct LoadedCorpus {
+    /// Reproducers first, so that known failures are found at once; sorted by name.
+    pub sequences: Vec<(PathBuf, Vec<SequenceCall>)>,
+    /// Damaged files, by their new path `<name>.corrupt`.
+    pub set_aside: Vec<SkippedFile>,
+    /// Files that were left in place because they may be intact: those of another target, unreadable ones, and those that
+    /// are too large.
+    pub foreign: Vec<SkippedFile>,
 }
 
 /// A file that was not used.
 #[derive(Debug)]
-pub struct Unused {
+pub struct SkippedFile {
     pub path: PathBuf,
-    pub reason: Reason,
+    pub reason: SkipReason,
 }
 
-/// Why a file was not used.
+/// Reason for which a file was not used.
 #[derive(Debug, thiserror::Error)]
-pub enum Reason {
-    #[error("the file could not be read")]
+pub enum SkipReason {
+    #[error("failed to read the file")]
     Read(#[source] io::Error),
     #[error("the file is larger than {MAX_FILE_BYTES} bytes")]
     TooLarge,
-    #[error("the file is not text")]
+    #[error("the file is not valid UTF-8")]
     NotText,
     #[error(transparent)]
-    Format(#[from] FormatError),
-    #[error("the file is damaged and could not be set aside")]
+    Format(#[from] SequenceFormatError),
+    #[error("failed to set the damaged file aside")]
     Stuck(#[source] io::Error),
 }
 
-/// A sequence on disk.
+/// A file written to the corpus folder.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Saved {
+pub struct SavedFile {
     pub path: PathBuf,
-    /// False if it was there before.
+    /// False if it existed before.
     pub is_new: bool,
 }
 
-/// Why a folder cannot be used, or something not be kept in it.
+/// Error of opening, listing or writing a corpus folder.
 #[derive(Debug, thiserror::Error)]
-pub enum FolderError {
-    #[error("cannot make the folder {}", .path.display())]
-    Make { path: PathBuf, source: io::Error },
+pub enum CorpusFolderError {
+    #[error("failed to create folder {}", .path.display())]
+    Create { path: PathBuf, source: io::Error },
     #[error(
-        "another campaign uses the corpus folder {}: wait for it, or choose another folder",
+        "corpus folder {} is in use by another campaign; wait for it to end or choose another folder",
         .0.display()
     )]
     InUse(PathBuf),
-    #[error("cannot lock {}", .path.display())]
+    #[error("failed to lock {}", .path.display())]
     Lock { path: PathBuf, source: io::Error },
-    #[error("cannot list the folder {}", .path.display())]
+    #[error("failed to list folder {}", .path.display())]
     List { path: PathBuf, source: io::Error },
-    #[error("cannot write {}; nothing that was there is lost", .path.display())]
+    #[error("failed to write {}; existing files are unchanged", .path.display())]
     Write { path: PathBuf, source: io::Error },
-    #[error("`{0}` is no name of a file: it must not be empty or hidden, nor have a separator")]
+    #[error("invalid file name `{0}`: must not be empty, hidden or contain a separator")]
     Name(String),
 }
 
-impl Kind {
+impl SequenceKind {
     const ALL: [Self; 4] = [Self::Coverage, Self::Reproducer, Self::Unshrunk, Self::Optimization];
 
-    /// The name of its folder.
-    pub fn folder(self) -> &'static str {
+    /// Returns the name of its subfolder.
+    pub fn folder_name(self) -> &'static str {
         match self {
             Self::Coverage => "coverage",
             Self::Reproducer => "reproducers",
@@ -118,17 +118,19 @@ impl Kind {
     }
 }
 
-impl Folder {
+impl CorpusFolder {
     const FOUNDRY: &str = "foundry";
 
-    /// Takes the folder, and makes it where it is not there.
-    pub fn open(path: &Path) -> Result<Self, FolderError> {
-        make(path)?;
-        let lock = take_lock(path)?;
+    /// Creates the folder if needed and locks it. Fails if another campaign holds the lock.
+    pub fn open(path: &Path) -> Result<Self, CorpusFolderError> {
+        create_folder(path)?;
+        let lock = acquire_lock(path)?;
         let folder = Self { root: path.to_owned(), writes: AtomicU64::new(0), _lock: lock };
-        for name in Kind::ALL.map(Kind::folder).into_iter().chain([Self::FOUNDRY]) {
+        for name in
+            SequenceKind::ALL.map(SequenceKind::folder_name).into_iter().chain([Self::FOUNDRY])
+        {
             let path = path.join(name);
-            make(&path)?;
+            create_folder(&path)?;
             files::remove_unfinished(&path);
         }
         Ok(folder)
@@ -138,92 +140,108 @@ impl Folder {
         &self.root
     }
 
-    /// Reads all sequences. Those that were not shrunk are read, too: a campaign that was killed may have had no time
-    /// to shrink a failure, and nothing but its last sequence says which number was the largest.
-    pub fn load(&self, target: &Target) -> Result<Loaded, FolderError> {
-        let mut loaded = Loaded::default();
-        for kind in [Kind::Reproducer, Kind::Unshrunk, Kind::Optimization, Kind::Coverage] {
-            let folder = self.root.join(kind.folder());
-            let listed = files::list(&folder);
-            for path in listed.map_err(|source| FolderError::List { path: folder, source })? {
-                loaded.add(path, target);
+    /// Reads all sequences, including unshrunk ones: a killed campaign may not have shrunk a failure, and only the last
+    /// optimization sequence reproduces the maximum.
+    pub fn load(&self, target: &FuzzTarget) -> Result<LoadedCorpus, CorpusFolderError> {
+        let mut loaded = LoadedCorpus::default();
+        for kind in [
+            SequenceKind::Reproducer,
+            SequenceKind::Unshrunk,
+            SequenceKind::Optimization,
+            SequenceKind::Coverage,
+        ] {
+            let folder = self.root.join(kind.folder_name());
+            let listed = files::list_sequences(&folder);
+            for path in listed.map_err(|source| CorpusFolderError::List { path: folder, source })? {
+                loaded.add_file(path, target);
             }
         }
         Ok(loaded)
     }
 
-    /// Keeps a sequence. `gas` is what each of its calls may use.
-    pub fn save(
+    /// Saves a sequence. `gas` is the limit of each call, which the format records.
+    pub fn save_sequence(
         &self,
-        kind: Kind,
-        calls: &[Call],
-        target: &Target,
+        kind: SequenceKind,
+        calls: &[SequenceCall],
+        target: &FuzzTarget,
         gas: u64,
-    ) -> Result<Saved, FolderError> {
-        let text = format::write(calls, target, gas);
-        self.write(kind.folder(), &format!("{}.txt", number(&text)), &text)
+    ) -> Result<SavedFile, CorpusFolderError> {
+        let text = format::serialize_sequence(calls, target, gas);
+        self.write_file(kind.folder_name(), &format!("{}.txt", hash_to_number(&text)), &text)
     }
 
-    /// Keeps a reproducer as a Foundry test.
-    pub fn save_test(&self, name: &str, text: &str) -> Result<Saved, FolderError> {
+    /// Saves a reproducer as a Foundry test.
+    pub fn save_foundry_test(
+        &self,
+        name: &str,
+        text: &str,
+    ) -> Result<SavedFile, CorpusFolderError> {
         let is_plain = !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\\']);
         if !is_plain {
-            return Err(FolderError::Name(name.to_owned()));
+            return Err(CorpusFolderError::Name(name.to_owned()));
         }
-        self.write(Self::FOUNDRY, name, text)
+        self.write_file(Self::FOUNDRY, name, text)
     }
 
-    fn write(&self, folder: &str, name: &str, text: &str) -> Result<Saved, FolderError> {
+    fn write_file(
+        &self,
+        folder: &str,
+        name: &str,
+        text: &str,
+    ) -> Result<SavedFile, CorpusFolderError> {
         let path = self.root.join(folder).join(name);
-        if files::holds(&path, text) {
-            return Ok(Saved { path, is_new: false });
+        if files::has_content(&path, text) {
+            return Ok(SavedFile { path, is_new: false });
         }
         let number = self.writes.fetch_add(1, Ordering::Relaxed);
-        match files::replace(&path, number, |file| io::Write::write_all(file, text.as_bytes())) {
-            Ok(()) => Ok(Saved { path, is_new: true }),
-            Err(source) => Err(FolderError::Write { path, source }),
+        match files::replace_file(&path, number, |file| io::Write::write_all(file, text.as_bytes()))
+        {
+            Ok(()) => Ok(SavedFile { path, is_new: true }),
+            Err(source) => Err(CorpusFolderError::Write { path, source }),
         }
     }
 }
 
-impl Loaded {
-    fn add(&mut self, path: PathBuf, target: &Target) {
-        let reason = match read(&path, target) {
+impl LoadedCorpus {
+    fn add_file(&mut self, path: PathBuf, target: &FuzzTarget) {
+        let reason = match read_sequence_file(&path, target) {
             Ok(calls) => return self.sequences.push((path, calls)),
             Err(reason) => reason,
         };
         if !reason.is_damage() {
-            return self.foreign.push(Unused { path, reason });
+            return self.foreign.push(SkippedFile { path, reason });
         }
         self.set_aside.push(match files::set_aside(&path) {
-            Ok(path) => Unused { path, reason },
-            Err(error) => Unused { path, reason: Reason::Stuck(error) },
+            Ok(path) => SkippedFile { path, reason },
+            Err(error) => SkippedFile { path, reason: SkipReason::Stuck(error) },
         });
     }
 }
 
-impl Reason {
+impl SkipReason {
     fn is_damage(&self) -> bool {
         match self {
-            Reason::NotText => true,
-            Reason::Format(error) => !error.is_foreign(),
-            Reason::Read(_) | Reason::TooLarge | Reason::Stuck(_) => false,
+            SkipReason::NotText => true,
+            SkipReason::Format(error) => !error.is_foreign(),
+            SkipReason::Read(_) | SkipReason::TooLarge | SkipReason::Stuck(_) => false,
         }
     }
 }
 
-fn read(path: &Path, target: &Target) -> Result<Vec<Call>, Reason> {
-    let bytes = files::read(path, MAX_FILE_BYTES).map_err(Reason::Read)?;
-    let bytes = bytes.ok_or(Reason::TooLarge)?;
-    let text = String::from_utf8(bytes).map_err(|_| Reason::NotText)?;
-    Ok(format::read(&text, target)?)
+fn read_sequence_file(path: &Path, target: &FuzzTarget) -> Result<Vec<SequenceCall>, SkipReason> {
+    let bytes = files::read_bounded(path, MAX_FILE_BYTES).map_err(SkipReason::Read)?;
+    let bytes = bytes.ok_or(SkipReason::TooLarge)?;
+    let text = String::from_utf8(bytes).map_err(|_| SkipReason::NotText)?;
+    Ok(format::parse_sequence(&text, target)?)
 }
 
-fn make(path: &Path) -> Result<(), FolderError> {
-    fs::create_dir_all(path).map_err(|source| FolderError::Make { path: path.to_owned(), source })
+fn create_folder(path: &Path) -> Result<(), CorpusFolderError> {
+    fs::create_dir_all(path)
+        .map_err(|source| CorpusFolderError::Create { path: path.to_owned(), source })
 }
 
-fn take_lock(folder: &Path) -> Result<File, FolderError> {
+fn acquire_lock(folder: &Path) -> Result<File, CorpusFolderError> {
     let path = folder.join(LOCK);
     let opened = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
     let taken = opened.map_err(TryLockError::Error).and_then(|lock| {
@@ -231,13 +249,13 @@ fn take_lock(folder: &Path) -> Result<File, FolderError> {
         Ok(lock)
     });
     taken.map_err(|error| match error {
-        TryLockError::WouldBlock => FolderError::InUse(folder.to_owned()),
-        TryLockError::Error(source) => FolderError::Lock { path, source },
+        TryLockError::WouldBlock => CorpusFolderError::InUse(folder.to_owned()),
+        TryLockError::Error(source) => CorpusFolderError::Lock { path, source },
     })
 }
 
-/// A number for the text, as long as Echidna's names are.
-fn number(text: &str) -> u64 {
+/// Hashes a text to a number as long as those in Echidna's file names.
+fn hash_to_number(text: &str) -> u64 {
     let hash = keccak256(text);
     let mut bytes = [0; 8];
     bytes.copy_from_slice(&hash[..8]);

@@ -1,116 +1,128 @@
-//! One sequence as the text of a file, as Echidna reads and writes it.
+//! Text format of one call sequence, as Echidna reads and writes it.
 //!
 //! ```json
 //! [{"call":{"contents":["f",[{"contents":[256,"42"],"tag":"AbiUInt"}]],"tag":"SolCall"},
 //!   "delay":["0x…0","0x…2"],"dst":"0x…","gas":12500000,"gasprice":"0x…0","src":"0x…","value":"0x…0"}]
 //! ```
 //!
-//! Files of Echidna 2.0 and older name the fields `_call`, `_src`, `_gas'` and so on; they are read, not written. Gas is
-//! not kept: the limit belongs to the campaign, not to the sequence.
+//! Files of Echidna 2.0 and older name the fields `_call`, `_src`, `_gas'` and so on; they are read but not written. Gas
+//! is not read: the limit belongs to the campaign, not to the sequence.
 
 use alloy_primitives::{Address, U256};
 use serde_json::{Map, Value as Json, json};
 
-use super::value::{address, bytes, fields, list, read as read_value, tagged, unsigned, wrong};
-use crate::abi::Type;
-use crate::call::{Call, Delay, What};
-use crate::target::Target;
+use super::value::{
+    invalid_value, read_address, read_bytes, read_fields, read_list, read_tagged, read_unsigned,
+};
+use crate::abi::AbiType;
+use crate::call::{CallDelay, CallPayload, SequenceCall};
+use crate::target::FuzzTarget;
 
-/// Calls of one sequence; Echidna's default is a hundred, and more than this is no sequence that somebody fuzzed.
+/// Maximum calls of one sequence; Echidna's default is 100.
 pub const MAX_CALLS: usize = 100_000;
 
-/// A text that is no sequence for the target.
+/// Error of parsing a sequence.
 #[derive(Debug, thiserror::Error)]
-pub enum FormatError {
-    #[error("the text is not JSON")]
+pub enum SequenceFormatError {
+    #[error("invalid JSON")]
     Json(#[from] serde_json::Error),
-    #[error("the text is not a list of calls")]
+    #[error("expected a list of calls")]
     NotAList,
-    #[error("there are {0} calls, and no more than {MAX_CALLS} are read")]
+    #[error("sequence has {0} calls; the limit is {MAX_CALLS}")]
     TooLong(usize),
-    /// Numbers begin at 1.
+    /// A call that cannot be read; `number` counts from 1.
     #[error("call {number}: {problem}")]
-    Call { number: usize, problem: Problem },
+    Call { number: usize, problem: CallProblem },
 }
 
-/// What is wrong with a call.
+/// Reason for which a call cannot be read.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Problem {
+pub enum CallProblem {
     #[error("`{0}` is missing")]
     Missing(&'static str),
     #[error("`{what}` must be {expected}, not {found}")]
     Wrong { what: String, expected: String, found: String },
-    #[error("`{0}` is no tag that Echidna writes")]
+    #[error("unknown tag `{0}`")]
     UnknownTag(String),
-    #[error("`{0}` is no function of the contracts under test")]
+    #[error("the contracts under test have no function `{0}`")]
     UnknownFunction(String),
-    #[error("it creates a contract, which sequences cannot do here")]
+    #[error("contract creation is not supported in sequences")]
     Creation,
 }
 
-impl FormatError {
-    /// True if the text is a sequence, but none that this target can run.
+impl SequenceFormatError {
+    /// Returns true if the text is a valid sequence that this target cannot run.
     pub fn is_foreign(&self) -> bool {
         match self {
-            FormatError::Call { problem, .. } => {
-                matches!(problem, Problem::UnknownFunction(_) | Problem::Creation)
+            SequenceFormatError::Call { problem, .. } => {
+                matches!(problem, CallProblem::UnknownFunction(_) | CallProblem::Creation)
             }
             _ => false,
         }
     }
 }
 
-/// Reads a sequence.
+/// Parses a sequence.
 ///
-/// A function is first looked for at the address that the call names, then anywhere: a corpus stays of use when its
-/// contract is deployed elsewhere.
-pub fn read(text: &str, target: &Target) -> Result<Vec<Call>, FormatError> {
+/// A function is first looked up at the address of the call, then anywhere: a corpus stays usable when its contract is
+/// deployed at another address.
+pub fn parse_sequence(
+    text: &str,
+    target: &FuzzTarget,
+) -> Result<Vec<SequenceCall>, SequenceFormatError> {
     let json: Json = serde_json::from_str(text)?;
-    let calls = json.as_array().ok_or(FormatError::NotAList)?;
+    let calls = json.as_array().ok_or(SequenceFormatError::NotAList)?;
     if calls.len() > MAX_CALLS {
-        return Err(FormatError::TooLong(calls.len()));
+        return Err(SequenceFormatError::TooLong(calls.len()));
     }
     let calls = calls.iter().enumerate().map(|(index, json)| {
-        read_call(json, target).map_err(|problem| FormatError::Call { number: index + 1, problem })
+        read_call(json, target)
+            .map_err(|problem| SequenceFormatError::Call { number: index + 1, problem })
     });
     calls.collect()
 }
 
-/// Writes a sequence. `gas` is what each call may use; Echidna wants to be told.
-pub fn write(calls: &[Call], target: &Target, gas: u64) -> String {
+/// Serializes a sequence. `gas` is the limit of each call, which Echidna requires.
+pub fn serialize_sequence(calls: &[SequenceCall], target: &FuzzTarget, gas: u64) -> String {
     Json::Array(calls.iter().map(|call| write_call(call, target, gas)).collect()).to_string()
 }
 
-fn read_call(json: &Json, target: &Target) -> Result<Call, Problem> {
-    let object = json.as_object().ok_or_else(|| wrong("call", "an object", json))?;
-    let field = |name, legacy| field(object, name, legacy);
-    let [seconds, blocks] = fields("delay", field("delay", "_delay")?)?;
+fn read_call(json: &Json, target: &FuzzTarget) -> Result<SequenceCall, CallProblem> {
+    let object = json.as_object().ok_or_else(|| invalid_value("call", "an object", json))?;
+    let field = |name, legacy| get_field(object, name, legacy);
+    let [seconds, blocks] = read_fields("delay", field("delay", "_delay")?)?;
     let price = field("gasprice", "_gasprice'")?;
-    let mut call = Call {
-        what: What::Nothing,
-        from: address("src", field("src", "_src")?)?,
-        to: address("dst", field("dst", "_dst")?)?,
-        value: unsigned("value", field("value", "_value")?)?,
-        gas_price: u128::try_from(unsigned("gasprice", price)?)
-            .map_err(|_| wrong("gasprice", "of at most 128 bits", price))?,
-        delay: Delay { seconds: time(seconds)?, blocks: time(blocks)? },
+    let mut call = SequenceCall {
+        payload: CallPayload::WaitOnly,
+        from: read_address("src", field("src", "_src")?)?,
+        to: read_address("dst", field("dst", "_dst")?)?,
+        value: read_unsigned("value", field("value", "_value")?)?,
+        gas_price: u128::try_from(read_unsigned("gasprice", price)?)
+            .map_err(|_| invalid_value("gasprice", "a number of at most 128 bits", price))?,
+        delay: CallDelay { seconds: read_delay(seconds)?, blocks: read_delay(blocks)? },
     };
-    (call.what, call.to) = read_what(field("call", "_call")?, call.to, target)?;
+    (call.payload, call.to) = read_call_body(field("call", "_call")?, call.to, target)?;
     Ok(call)
 }
 
-fn read_what(json: &Json, to: Address, target: &Target) -> Result<(What, Address), Problem> {
-    let (tag, contents) = tagged(json)?;
+fn read_call_body(
+    json: &Json,
+    to: Address,
+    target: &FuzzTarget,
+) -> Result<(CallPayload, Address), CallProblem> {
+    let (tag, contents) = read_tagged(json)?;
     match tag {
         "SolCall" => {
-            let [name, args] = fields(tag, contents)?;
-            let name = name.as_str().ok_or_else(|| wrong(tag, "a name and arguments", contents))?;
-            read_function(name, list(tag, args)?, to, target)
+            let [name, args] = read_fields(tag, contents)?;
+            let name = name
+                .as_str()
+                .ok_or_else(|| invalid_value(tag, "a name and arguments", contents))?;
+            read_function(name, read_list(tag, args)?, to, target)
         }
-        "SolCalldata" => Ok((What::Data(bytes(tag, contents)?), to)),
-        "NoCall" => Ok((What::Nothing, to)),
-        "SolCreate" => Err(Problem::Creation),
-        _ => Err(Problem::UnknownTag(tag.to_owned())),
+        "SolCalldata" => Ok((CallPayload::Data(read_bytes(tag, contents)?), to)),
+        "NoCall" => Ok((CallPayload::WaitOnly, to)),
+        "SolCreate" => Err(CallProblem::Creation),
+        _ => Err(CallProblem::UnknownTag(tag.to_owned())),
     }
 }
 
@@ -118,61 +130,67 @@ fn read_function(
     name: &str,
     args: &[Json],
     to: Address,
-    target: &Target,
-) -> Result<(What, Address), Problem> {
+    target: &FuzzTarget,
+) -> Result<(CallPayload, Address), CallProblem> {
     if name.is_empty() && args.is_empty() {
-        // This is how Echidna calls `fallback` and `receive`.
-        return Ok((What::Data(Vec::new()), to));
+        // Echidna calls `fallback` and `receive` like this.
+        return Ok((CallPayload::Data(Vec::new()), to));
     }
-    let args = args.iter().map(read_value).collect::<Result<Vec<_>, _>>()?;
-    let (types, args): (Vec<Type>, Vec<_>) = args.into_iter().unzip();
-    let signature = format!("{name}{}", Type::Tuple(types));
-    let found = target.find(&signature, Some(to)).or_else(|| target.find(&signature, None));
-    let function = found.ok_or(Problem::UnknownFunction(signature))?;
-    Ok((What::Function { function, args }, target.function(function).address))
+    let args = args.iter().map(super::value::read_value).collect::<Result<Vec<_>, _>>()?;
+    let (types, args): (Vec<AbiType>, Vec<_>) = args.into_iter().unzip();
+    let signature = format!("{name}{}", AbiType::Tuple(types));
+    let found = target
+        .find_function(&signature, Some(to))
+        .or_else(|| target.find_function(&signature, None));
+    let function = found.ok_or(CallProblem::UnknownFunction(signature))?;
+    Ok((CallPayload::Function { function, args }, target.function(function).address))
 }
 
-fn write_call(call: &Call, target: &Target, gas: u64) -> Json {
+fn write_call(call: &SequenceCall, target: &FuzzTarget, gas: u64) -> Json {
     json!({
-        "call": write_what(&call.what, target),
-        "delay": [word(U256::from(call.delay.seconds)), word(U256::from(call.delay.blocks))],
+        "call": write_call_body(&call.payload, target),
+        "delay": [format_word(U256::from(call.delay.seconds)), format_word(U256::from(call.delay.blocks))],
         "dst": call.to.to_string(),
         "gas": gas,
-        "gasprice": word(U256::from(call.gas_price)),
+        "gasprice": format_word(U256::from(call.gas_price)),
         "src": call.from.to_string(),
-        "value": word(call.value),
+        "value": format_word(call.value),
     })
 }
 
-fn write_what(what: &What, target: &Target) -> Json {
+fn write_call_body(what: &CallPayload, target: &FuzzTarget) -> Json {
     match what {
-        What::Function { function, args } => {
+        CallPayload::Function { function, args } => {
             let function = target.function(*function);
             let args = function.inputs.iter().zip(args);
-            let args: Vec<Json> = args.map(|(ty, arg)| super::value::write(ty, arg)).collect();
+            let args: Vec<Json> =
+                args.map(|(ty, arg)| super::value::write_value(ty, arg)).collect();
             json!({"contents": [function.name, args], "tag": "SolCall"})
         }
-        What::Data(data) if data.is_empty() => json!({"contents": ["", []], "tag": "SolCall"}),
-        What::Data(data) => {
-            json!({"contents": super::haskell::show(data), "tag": "SolCalldata"})
+        CallPayload::Data(data) if data.is_empty() => {
+            json!({"contents": ["", []], "tag": "SolCall"})
         }
-        What::Nothing => json!({"tag": "NoCall"}),
+        CallPayload::Data(data) => {
+            json!({"contents": super::haskell::format_literal(data), "tag": "SolCalldata"})
+        }
+        CallPayload::WaitOnly => json!({"tag": "NoCall"}),
     }
 }
 
-/// A number as Echidna's EVM writes words.
-fn word(number: U256) -> String {
+/// Formats a number as Echidna's EVM writes words.
+fn format_word(number: U256) -> String {
     format!("{number:#066x}")
 }
 
-fn time(json: &Json) -> Result<u64, Problem> {
-    u64::try_from(unsigned("delay", json)?).map_err(|_| wrong("delay", "of at most 64 bits", json))
+fn read_delay(json: &Json) -> Result<u64, CallProblem> {
+    u64::try_from(read_unsigned("delay", json)?)
+        .map_err(|_| invalid_value("delay", "a number of at most 64 bits", json))
 }
 
-fn field<'a>(
+fn get_field<'a>(
     object: &'a Map<String, Json>,
     name: &'static str,
     legacy: &str,
-) -> Result<&'a Json, Problem> {
-    object.get(name).or_else(|| object.get(legacy)).ok_or(Problem::Missing(name))
+) -> Result<&'a Json, CallProblem> {
+    object.get(name).or_else(|| object.get(legacy)).ok_or(CallProblem::Missing(name))
 }

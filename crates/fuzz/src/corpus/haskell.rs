@@ -1,17 +1,17 @@
-//! Bytes as Haskell shows strings, because Echidna writes them so: `"caf\233\&1\NUL"`.
+//! Haskell string literals, which Echidna uses for bytes: `"caf\233\&1\NUL"`.
 
 use std::fmt::Write as _;
 use std::iter::Peekable;
 use std::str::Chars;
 
-/// What Haskell calls the characters below the space.
+/// Haskell's names of the characters below the space.
 const CONTROLS: [&str; 32] = [
     "NUL", "SOH", "STX", "ETX", "EOT", "ENQ", "ACK", "a", "b", "t", "n", "v", "f", "r", "SO", "SI",
     "DLE", "DC1", "DC2", "DC3", "DC4", "NAK", "SYN", "ETB", "CAN", "EM", "SUB", "ESC", "FS", "GS",
     "RS", "US",
 ];
 
-/// Names that are read but, for those with one letter above, never written.
+/// Alternative names that are parsed but never written, except those of one letter above.
 const OTHER_NAMES: [(&str, u8); 9] = [
     ("BEL", 7),
     ("BS", 8),
@@ -24,8 +24,8 @@ const OTHER_NAMES: [(&str, u8); 9] = [
     ("DEL", 127),
 ];
 
-/// The literal for the bytes, with its quotes.
-pub(super) fn show(bytes: &[u8]) -> String {
+/// Formats bytes as a literal, with quotes.
+pub(super) fn format_literal(bytes: &[u8]) -> String {
     let mut out = String::from("\"");
     for (index, &byte) in bytes.iter().enumerate() {
         let next = bytes.get(index + 1).copied();
@@ -56,14 +56,14 @@ pub(super) fn show(bytes: &[u8]) -> String {
     out
 }
 
-/// The bytes of a literal; None where it is none, or has characters that are no bytes.
-pub(super) fn read(literal: &str) -> Option<Vec<u8>> {
+/// Parses a literal. Returns None if it is invalid or has characters above 255.
+pub(super) fn parse_literal(literal: &str) -> Option<Vec<u8>> {
     let inner = literal.trim().strip_prefix('"')?.strip_suffix('"')?;
     let mut rest = inner.chars().peekable();
     let mut bytes = Vec::with_capacity(inner.len());
     while let Some(character) = rest.next() {
         match character {
-            '\\' => escape(&mut rest, &mut bytes)?,
+            '\\' => parse_escape(&mut rest, &mut bytes)?,
             '"' => return None,
             _ => bytes.push(u8::try_from(u32::from(character)).ok()?),
         }
@@ -71,12 +71,12 @@ pub(super) fn read(literal: &str) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// What follows a backslash: a byte, or nothing at all for `\&` and for gaps.
-fn escape(rest: &mut Peekable<Chars<'_>>, bytes: &mut Vec<u8>) -> Option<()> {
+/// Parses an escape after the backslash: one byte, or no byte for `\&` and gaps.
+fn parse_escape(rest: &mut Peekable<Chars<'_>>, bytes: &mut Vec<u8>) -> Option<()> {
     let first = *rest.peek()?;
     match first {
-        '0'..='9' => bytes.push(number(rest, 10)?),
-        'A'..='Z' if !matches!(first, 'O' | 'X') => bytes.push(name(rest)?),
+        '0'..='9' => bytes.push(parse_number(rest, 10)?),
+        'A'..='Z' if !matches!(first, 'O' | 'X') => bytes.push(parse_name(rest)?),
         _ => {
             rest.next();
             match first {
@@ -90,22 +90,22 @@ fn escape(rest: &mut Peekable<Chars<'_>>, bytes: &mut Vec<u8>) -> Option<()> {
                     let letter = rest.next().filter(|letter| ('@'..='_').contains(letter))?;
                     bytes.push(letter as u8 - b'@');
                 }
-                'o' | 'O' => bytes.push(number(rest, 8)?),
-                'x' | 'X' => bytes.push(number(rest, 16)?),
-                _ => bytes.push(letter(first)?),
+                'o' | 'O' => bytes.push(parse_number(rest, 8)?),
+                'x' | 'X' => bytes.push(parse_number(rest, 16)?),
+                _ => bytes.push(find_letter_escape(first)?),
             }
         }
     }
     Some(())
 }
 
-/// A control character that has a letter of its own.
-fn letter(letter: char) -> Option<u8> {
+/// Returns the control character of a one-letter escape.
+fn find_letter_escape(letter: char) -> Option<u8> {
     let mut named = CONTROLS.iter().zip(0..).filter(|(name, _)| name.len() == 1);
     named.find(|(name, _)| name.starts_with(letter)).map(|(_, byte)| byte)
 }
 
-fn number(rest: &mut Peekable<Chars<'_>>, radix: u32) -> Option<u8> {
+fn parse_number(rest: &mut Peekable<Chars<'_>>, radix: u32) -> Option<u8> {
     let mut value = rest.next()?.to_digit(radix)?;
     while let Some(digit) = rest.peek().and_then(|next| next.to_digit(radix)) {
         value = value.checked_mul(radix)?.checked_add(digit)?;
@@ -114,8 +114,8 @@ fn number(rest: &mut Peekable<Chars<'_>>, radix: u32) -> Option<u8> {
     u8::try_from(value).ok()
 }
 
-/// A control character by name; the longest name that fits, so that `\SOH` is one character.
-fn name(rest: &mut Peekable<Chars<'_>>) -> Option<u8> {
+/// Parses the name of a control character; takes the longest match, so that `\SOH` is one character.
+fn parse_name(rest: &mut Peekable<Chars<'_>>) -> Option<u8> {
     let ahead: String = rest.clone().take(3).collect();
     let controls = CONTROLS.iter().copied().zip(0..);
     let (name, byte) = controls
@@ -130,20 +130,22 @@ fn name(rest: &mut Peekable<Chars<'_>>) -> Option<u8> {
 mod tests {
     use proptest::prelude::*;
 
-    use super::{read, show};
+    use super::{format_literal, parse_literal};
 
     #[test]
-    fn shows_as_haskell_does() {
-        assert_eq!(show(b""), r#""""#);
-        assert_eq!(show(b"a\"b\\c"), r#""a\"b\\c""#);
-        assert_eq!(show(&[0, 1, 7, 10, 27, 31, 127]), r#""\NUL\SOH\a\n\ESC\US\DEL""#);
-        assert_eq!(show(&[200, b'1', 200, b'a']), r#""\200\&1\200a""#);
-        assert_eq!(show(&[14, b'H', 14, b'I']), r#""\SO\&H\SOI""#);
+    fn formats_like_haskell() {
+        assert_eq!(format_literal(b""), r#""""#);
+        assert_eq!(format_literal(b"a\"b\\c"), r#""a\"b\\c""#);
+        assert_eq!(format_literal(&[0, 1, 7, 10, 27, 31, 127]), r#""\NUL\SOH\a\n\ESC\US\DEL""#);
+        assert_eq!(format_literal(&[200, b'1', 200, b'a']), r#""\200\&1\200a""#);
+        assert_eq!(format_literal(&[14, b'H', 14, b'I']), r#""\SO\&H\SOI""#);
     }
 
     #[test]
-    fn reads_what_haskell_reads() {
-        let check = |literal: &str, bytes: &[u8]| assert_eq!(read(literal).as_deref(), Some(bytes));
+    fn parses_haskell_escapes() {
+        let check = |literal: &str, bytes: &[u8]| {
+            assert_eq!(parse_literal(literal).as_deref(), Some(bytes))
+        };
         check(r#""\SOH\SO\&H\SO\SP\BEL""#, &[1, 14, b'H', 14, 32, 7]);
         check(r#""\xfF\o17\255\&0\^A\^@\'""#, &[255, 15, 255, b'0', 1, 0, b'\'']);
         check("\"a\\   \n \\b\"", b"ab");
@@ -151,24 +153,24 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_is_no_literal() {
+    fn rejects_invalid_literals() {
         for text in
             ["", "\"", "abc", "\"a", r#""\256""#, r#""\q""#, r#""\""#, r#""a"b""#, "\"\u{20ac}\""]
         {
-            assert_eq!(read(text), None, "{text}");
+            assert_eq!(parse_literal(text), None, "{text}");
         }
     }
 
     proptest! {
         #[test]
-        fn shown_bytes_are_read_back(bytes: Vec<u8>) {
-            prop_assert_eq!(read(&show(&bytes)), Some(bytes));
+        fn formatted_bytes_round_trip(bytes: Vec<u8>) {
+            prop_assert_eq!(parse_literal(&format_literal(&bytes)), Some(bytes));
         }
 
         #[test]
-        fn any_text_is_read_or_refused(text: String) {
-            let _ = read(&text);
-            let _ = read(&format!("\"{text}\""));
+        fn parsing_arbitrary_text_never_panics(text: String) {
+            let _ = parse_literal(&text);
+            let _ = parse_literal(&format!("\"{text}\""));
         }
     }
 }

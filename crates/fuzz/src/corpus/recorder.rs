@@ -1,63 +1,75 @@
 //! Records the finds of a campaign in the folder of its corpus, at the moment they are made.
 
-use crate::call::Call;
-use crate::campaign::{Best, Failure, Recorder};
-use crate::corpus::{Folder, FolderError, Kind};
-use crate::reproducer::foundry::{self, Finding, Scene};
-use crate::target::Target;
+use crate::call::SequenceCall;
+use crate::campaign::{BestValue, CampaignRecorder, TestFailure};
+use crate::corpus::{CorpusFolder, CorpusFolderError, SequenceKind};
+use crate::reproducer::foundry::{self, ReproducedFinding, ReproducerScene};
+use crate::target::FuzzTarget;
 
 /// Writes entries, reproducers and Foundry tests to a folder.
 pub struct CorpusRecorder {
-    folder: Folder,
-    scene: Scene,
+    folder: CorpusFolder,
+    scene: ReproducerScene,
 }
 
 impl CorpusRecorder {
     /// Creates a recorder; `scene` is what Foundry tests have to make again.
-    pub fn new(folder: Folder, scene: Scene) -> Self {
+    pub fn new(folder: CorpusFolder, scene: ReproducerScene) -> Self {
         Self { folder, scene }
     }
 
-    fn save(&self, kind: Kind, target: &Target, calls: &[Call]) -> Result<(), String> {
-        let saved = self.folder.save(kind, calls, target, self.scene.call_gas);
+    fn save(
+        &self,
+        kind: SequenceKind,
+        target: &FuzzTarget,
+        calls: &[SequenceCall],
+    ) -> Result<(), String> {
+        let saved = self.folder.save_sequence(kind, calls, target, self.scene.call_gas);
         saved.map(drop).map_err(|error| not_written(&error))
     }
 
     /// The same for `forge test`.
-    fn save_test(&self, target: &Target, finding: &Finding<'_>) -> Result<(), String> {
+    fn save_test(
+        &self,
+        target: &FuzzTarget,
+        finding: &ReproducedFinding<'_>,
+    ) -> Result<(), String> {
         let name = &finding.test.name;
-        let file = foundry::write(&self.scene, target, finding)
+        let file = foundry::write_foundry_test(&self.scene, target, finding)
             .map_err(|error| format!("there is no Foundry test for {name}: {error}"))?;
-        let saved = self.folder.save_test(&file.file_name, &file.text);
+        let saved = self.folder.save_foundry_test(&file.file_name, &file.text);
         saved.map(drop).map_err(|error| not_written(&error))
     }
 }
 
-fn not_written(error: &FolderError) -> String {
+fn not_written(error: &CorpusFolderError) -> String {
     with_causes(error)
 }
 
-impl Recorder for CorpusRecorder {
-    fn keep_entry(&self, target: &Target, calls: &[Call]) -> Result<(), String> {
-        self.save(Kind::Coverage, target, calls)
+impl CampaignRecorder for CorpusRecorder {
+    fn record_entry(&self, target: &FuzzTarget, calls: &[SequenceCall]) -> Result<(), String> {
+        self.save(SequenceKind::Coverage, target, calls)
     }
 
-    fn keep_failure(&self, target: &Target, failure: &Failure) -> Result<(), String> {
+    fn record_failure(&self, target: &FuzzTarget, failure: &TestFailure) -> Result<(), String> {
         if !failure.is_shrunk {
-            return self.save(Kind::Unshrunk, target, &failure.found);
+            return self.save(SequenceKind::Unshrunk, target, &failure.found);
         }
-        self.save(Kind::Reproducer, target, &failure.calls)?;
+        self.save(SequenceKind::Reproducer, target, &failure.calls)?;
         let test = &target.tests[failure.test];
-        self.save_test(target, &Finding { test, calls: &failure.calls, best: None })
+        self.save_test(target, &ReproducedFinding { test, calls: &failure.calls, best: None })
     }
 
-    fn keep_best(&self, target: &Target, best: &Best) -> Result<(), String> {
-        self.save(Kind::Optimization, target, &best.calls)?;
+    fn record_best(&self, target: &FuzzTarget, best: &BestValue) -> Result<(), String> {
+        self.save(SequenceKind::Optimization, target, &best.calls)?;
         if !best.is_shrunk {
             return Ok(());
         }
         let test = &target.tests[best.test];
-        self.save_test(target, &Finding { test, calls: &best.calls, best: Some(best.value) })
+        self.save_test(
+            target,
+            &ReproducedFinding { test, calls: &best.calls, best: Some(best.value) },
+        )
     }
 }
 

@@ -1,246 +1,268 @@
-//! Arguments as Echidna's JSON spells them: `{"tag":"AbiUInt","contents":[256,"42"]}`.
+//! Arguments in Echidna's JSON encoding: `{"tag":"AbiUInt","contents":[256,"42"]}`.
 //!
-//! Each value carries its type, so a call is matched to its function by what its arguments are, not by their number.
+//! Each value carries its type, so a call is matched to its function by argument types, not by argument count.
 
 use alloy_primitives::{Address, I256, U256};
 use serde_json::{Value as Json, json};
 
-use super::format::Problem;
+use super::format::CallProblem;
 use super::haskell;
-use crate::abi::{Type, Value, clamp};
+use crate::abi::{AbiType, AbiValue, clamp_to_type};
 
-/// The value and the type that it says it has.
-pub(super) fn read(json: &Json) -> Result<(Type, Value), Problem> {
-    let (tag, contents) = tagged(json)?;
+/// Reads a value and its declared type.
+pub(super) fn read_value(json: &Json) -> Result<(AbiType, AbiValue), CallProblem> {
+    let (tag, contents) = read_tagged(json)?;
     match tag {
         "AbiUInt" => {
-            let [bits, number] = fields(tag, contents)?;
-            word(Type::Uint(bit_count(bits)?), unsigned(tag, number)?, number)
+            let [bits, number] = read_fields(tag, contents)?;
+            check_word(AbiType::Uint(read_bit_count(bits)?), read_unsigned(tag, number)?, number)
         }
         "AbiInt" => {
-            let [bits, number] = fields(tag, contents)?;
-            word(Type::Int(bit_count(bits)?), signed(number)?, number)
+            let [bits, number] = read_fields(tag, contents)?;
+            check_word(AbiType::Int(read_bit_count(bits)?), read_signed(number)?, number)
         }
-        "AbiAddress" => Ok((Type::Address, Value::address(address(tag, contents)?))),
+        "AbiAddress" => {
+            Ok((AbiType::Address, AbiValue::from_address(read_address(tag, contents)?)))
+        }
         "AbiBool" => {
-            let flag = contents.as_bool().ok_or_else(|| wrong(tag, "true or false", contents))?;
-            Ok((Type::Bool, Value::Word(U256::from(flag))))
+            let flag =
+                contents.as_bool().ok_or_else(|| invalid_value(tag, "true or false", contents))?;
+            Ok((AbiType::Bool, AbiValue::Word(U256::from(flag))))
         }
         "AbiBytes" => {
-            let [length, literal] = fields(tag, contents)?;
-            let length = count(tag, length)?;
+            let [length, literal] = read_fields(tag, contents)?;
+            let length = read_count(tag, length)?;
             let kind = u8::try_from(length).ok().filter(|length| (1..=32).contains(length));
-            let kind = kind.ok_or_else(|| wrong(tag, "of 1 to 32 bytes", contents))?;
-            left_aligned(tag, Type::FixedBytes(kind), length, literal)
+            let kind = kind.ok_or_else(|| invalid_value(tag, "of 1 to 32 bytes", contents))?;
+            read_left_aligned(tag, AbiType::FixedBytes(kind), length, literal)
         }
-        "AbiFunction" => left_aligned(tag, Type::Function, 24, contents),
-        "AbiBytesDynamic" => Ok((Type::Bytes, Value::Bytes(bytes(tag, contents)?))),
-        "AbiString" => Ok((Type::String, Value::Bytes(bytes(tag, contents)?))),
+        "AbiFunction" => read_left_aligned(tag, AbiType::Function, 24, contents),
+        "AbiBytesDynamic" => Ok((AbiType::Bytes, AbiValue::Bytes(read_bytes(tag, contents)?))),
+        "AbiString" => Ok((AbiType::String, AbiValue::Bytes(read_bytes(tag, contents)?))),
         "AbiArrayDynamic" => {
-            let [element, values] = fields(tag, contents)?;
+            let [element, values] = read_fields(tag, contents)?;
             let element = read_type(element)?;
-            let values = elements(tag, &element, values)?;
-            Ok((Type::Array(Box::new(element)), Value::List(values)))
+            let values = read_elements(tag, &element, values)?;
+            Ok((AbiType::Array(Box::new(element)), AbiValue::List(values)))
         }
         "AbiArray" => {
-            let [length, element, values] = fields(tag, contents)?;
-            let (length, element) = (count(tag, length)?, read_type(element)?);
-            let values = elements(tag, &element, values)?;
+            let [length, element, values] = read_fields(tag, contents)?;
+            let (length, element) = (read_count(tag, length)?, read_type(element)?);
+            let values = read_elements(tag, &element, values)?;
             if values.len() != length {
-                return Err(wrong(tag, "as long as it says", contents));
+                return Err(invalid_value(tag, "of its declared length", contents));
             }
-            Ok((Type::FixedArray(Box::new(element), length), Value::List(values)))
+            Ok((AbiType::FixedArray(Box::new(element), length), AbiValue::List(values)))
         }
         "AbiTuple" => {
-            let values = list(tag, contents)?.iter().map(read).collect::<Result<Vec<_>, _>>()?;
+            let values =
+                read_list(tag, contents)?.iter().map(read_value).collect::<Result<Vec<_>, _>>()?;
             let (types, values) = values.into_iter().unzip();
-            Ok((Type::Tuple(types), Value::List(values)))
+            Ok((AbiType::Tuple(types), AbiValue::List(values)))
         }
-        _ => Err(Problem::UnknownTag(tag.to_owned())),
+        _ => Err(CallProblem::UnknownTag(tag.to_owned())),
     }
 }
 
-/// The value, with its type.
-pub(super) fn write(ty: &Type, value: &Value) -> Json {
+/// Encodes a value with its type.
+pub(super) fn write_value(ty: &AbiType, value: &AbiValue) -> Json {
     match (ty, value) {
-        (Type::String, Value::Bytes(bytes)) => tag("AbiString", haskell::show(bytes)),
-        (_, Value::Bytes(bytes)) => tag("AbiBytesDynamic", haskell::show(bytes)),
-        (Type::Array(element), Value::List(values)) => {
-            let values: Vec<Json> = values.iter().map(|value| write(element, value)).collect();
-            tag("AbiArrayDynamic", json!([write_type(element), values]))
+        (AbiType::String, AbiValue::Bytes(bytes)) => {
+            make_tagged("AbiString", haskell::format_literal(bytes))
         }
-        (Type::FixedArray(element, length), Value::List(values)) => {
-            let values: Vec<Json> = values.iter().map(|value| write(element, value)).collect();
-            tag("AbiArray", json!([length, write_type(element), values]))
+        (_, AbiValue::Bytes(bytes)) => {
+            make_tagged("AbiBytesDynamic", haskell::format_literal(bytes))
         }
-        (Type::Tuple(types), Value::List(values)) => {
-            let fields: Vec<Json> = types.iter().zip(values).map(|(ty, v)| write(ty, v)).collect();
-            tag("AbiTuple", fields)
+        (AbiType::Array(element), AbiValue::List(values)) => {
+            let values: Vec<Json> =
+                values.iter().map(|value| write_value(element, value)).collect();
+            make_tagged("AbiArrayDynamic", json!([write_type(element), values]))
         }
-        (ty, Value::Word(word)) => write_word(ty, *word),
-        // A value has the shape of its type, so nothing else leads here.
-        (_, Value::List(_)) => Json::Null,
+        (AbiType::FixedArray(element, length), AbiValue::List(values)) => {
+            let values: Vec<Json> =
+                values.iter().map(|value| write_value(element, value)).collect();
+            make_tagged("AbiArray", json!([length, write_type(element), values]))
+        }
+        (AbiType::Tuple(types), AbiValue::List(values)) => {
+            let fields: Vec<Json> =
+                types.iter().zip(values).map(|(ty, v)| write_value(ty, v)).collect();
+            make_tagged("AbiTuple", fields)
+        }
+        (ty, AbiValue::Word(word)) => write_word(ty, *word),
+        // Unreachable: a value has the shape of its type.
+        (_, AbiValue::List(_)) => Json::Null,
     }
 }
 
-fn write_word(ty: &Type, word: U256) -> Json {
+fn write_word(ty: &AbiType, word: U256) -> Json {
     let bytes = word.to_be_bytes::<32>();
     match ty {
-        Type::Bool => tag("AbiBool", !word.is_zero()),
-        Type::Address => tag("AbiAddress", Address::from_slice(&bytes[12..]).to_string()),
-        Type::Int(bits) => tag("AbiInt", json!([bits, I256::from_raw(word).to_string()])),
-        Type::Uint(bits) => tag("AbiUInt", json!([bits, word.to_string()])),
-        Type::FixedBytes(length) => {
-            let bytes = &bytes[..usize::from(*length)];
-            tag("AbiBytes", json!([length, haskell::show(bytes)]))
+        AbiType::Bool => make_tagged("AbiBool", !word.is_zero()),
+        AbiType::Address => {
+            make_tagged("AbiAddress", Address::from_slice(&bytes[12..]).to_string())
         }
-        Type::Function => tag("AbiFunction", haskell::show(&bytes[..24])),
-        // No other type is one word.
+        AbiType::Int(bits) => {
+            make_tagged("AbiInt", json!([bits, I256::from_raw(word).to_string()]))
+        }
+        AbiType::Uint(bits) => make_tagged("AbiUInt", json!([bits, word.to_string()])),
+        AbiType::FixedBytes(length) => {
+            let bytes = &bytes[..usize::from(*length)];
+            make_tagged("AbiBytes", json!([length, haskell::format_literal(bytes)]))
+        }
+        AbiType::Function => make_tagged("AbiFunction", haskell::format_literal(&bytes[..24])),
+        // Unreachable: no other type is one word.
         _ => Json::Null,
     }
 }
 
-fn write_type(ty: &Type) -> Json {
+fn write_type(ty: &AbiType) -> Json {
     match ty {
-        Type::Bool => json!({"tag": "AbiBoolType"}),
-        Type::Address => json!({"tag": "AbiAddressType"}),
-        Type::Bytes => json!({"tag": "AbiBytesDynamicType"}),
-        Type::String => json!({"tag": "AbiStringType"}),
-        Type::Function => json!({"tag": "AbiFunctionType"}),
-        Type::Uint(bits) => tag("AbiUIntType", *bits),
-        Type::Int(bits) => tag("AbiIntType", *bits),
-        Type::FixedBytes(length) => tag("AbiBytesType", *length),
-        Type::Array(element) => tag("AbiArrayDynamicType", write_type(element)),
-        Type::FixedArray(element, length) => {
-            tag("AbiArrayType", json!([length, write_type(element)]))
+        AbiType::Bool => json!({"tag": "AbiBoolType"}),
+        AbiType::Address => json!({"tag": "AbiAddressType"}),
+        AbiType::Bytes => json!({"tag": "AbiBytesDynamicType"}),
+        AbiType::String => json!({"tag": "AbiStringType"}),
+        AbiType::Function => json!({"tag": "AbiFunctionType"}),
+        AbiType::Uint(bits) => make_tagged("AbiUIntType", *bits),
+        AbiType::Int(bits) => make_tagged("AbiIntType", *bits),
+        AbiType::FixedBytes(length) => make_tagged("AbiBytesType", *length),
+        AbiType::Array(element) => make_tagged("AbiArrayDynamicType", write_type(element)),
+        AbiType::FixedArray(element, length) => {
+            make_tagged("AbiArrayType", json!([length, write_type(element)]))
         }
-        Type::Tuple(fields) => {
-            tag("AbiTupleType", fields.iter().map(write_type).collect::<Vec<_>>())
+        AbiType::Tuple(fields) => {
+            make_tagged("AbiTupleType", fields.iter().map(write_type).collect::<Vec<_>>())
         }
     }
 }
 
-fn read_type(json: &Json) -> Result<Type, Problem> {
-    let (tag, contents) = tagged(json)?;
+fn read_type(json: &Json) -> Result<AbiType, CallProblem> {
+    let (tag, contents) = read_tagged(json)?;
     Ok(match tag {
-        "AbiBoolType" => Type::Bool,
-        "AbiAddressType" => Type::Address,
-        "AbiBytesDynamicType" => Type::Bytes,
-        "AbiStringType" => Type::String,
-        "AbiFunctionType" => Type::Function,
-        "AbiUIntType" => Type::Uint(bit_count(contents)?),
-        "AbiIntType" => Type::Int(bit_count(contents)?),
+        "AbiBoolType" => AbiType::Bool,
+        "AbiAddressType" => AbiType::Address,
+        "AbiBytesDynamicType" => AbiType::Bytes,
+        "AbiStringType" => AbiType::String,
+        "AbiFunctionType" => AbiType::Function,
+        "AbiUIntType" => AbiType::Uint(read_bit_count(contents)?),
+        "AbiIntType" => AbiType::Int(read_bit_count(contents)?),
         "AbiBytesType" => {
-            let length = u8::try_from(count(tag, contents)?).ok();
+            let length = u8::try_from(read_count(tag, contents)?).ok();
             let length = length.filter(|length| (1..=32).contains(length));
-            Type::FixedBytes(length.ok_or_else(|| wrong(tag, "1 to 32 bytes", contents))?)
+            AbiType::FixedBytes(
+                length.ok_or_else(|| invalid_value(tag, "1 to 32 bytes", contents))?,
+            )
         }
-        "AbiArrayDynamicType" => Type::Array(Box::new(read_type(contents)?)),
+        "AbiArrayDynamicType" => AbiType::Array(Box::new(read_type(contents)?)),
         "AbiArrayType" => {
-            let [length, element] = fields(tag, contents)?;
-            Type::FixedArray(Box::new(read_type(element)?), count(tag, length)?)
+            let [length, element] = read_fields(tag, contents)?;
+            AbiType::FixedArray(Box::new(read_type(element)?), read_count(tag, length)?)
         }
-        "AbiTupleType" => {
-            Type::Tuple(list(tag, contents)?.iter().map(read_type).collect::<Result<_, _>>()?)
-        }
-        _ => return Err(Problem::UnknownTag(tag.to_owned())),
+        "AbiTupleType" => AbiType::Tuple(
+            read_list(tag, contents)?.iter().map(read_type).collect::<Result<_, _>>()?,
+        ),
+        _ => return Err(CallProblem::UnknownTag(tag.to_owned())),
     })
 }
 
-/// An unsigned number: text in decimal or hex as Haskell reads it, or a JSON number.
-pub(super) fn unsigned(what: &str, json: &Json) -> Result<U256, Problem> {
+/// Reads an unsigned number: decimal or hex text as in Haskell, or a JSON number.
+pub(super) fn read_unsigned(what: &str, json: &Json) -> Result<U256, CallProblem> {
     let number = match json {
         Json::String(text) => parse_unsigned(text.trim()),
         Json::Number(number) => number.as_u64().map(U256::from),
         _ => None,
     };
-    number.ok_or_else(|| wrong(what, "a number of at most 256 bits", json))
+    number.ok_or_else(|| invalid_value(what, "a number of at most 256 bits", json))
 }
 
-/// An address, which Echidna reads as hex with or without `0x`.
-pub(super) fn address(what: &str, json: &Json) -> Result<Address, Problem> {
+/// Reads an address; like Echidna, hex with or without `0x`.
+pub(super) fn read_address(what: &str, json: &Json) -> Result<Address, CallProblem> {
     let digits = json.as_str().map(|text| text.strip_prefix("0x").unwrap_or(text));
     let number = digits.and_then(|digits| parse_unsigned(&format!("0x{digits}")));
     let number = number.filter(|number| number.bit_len() <= 160);
-    let number = number.ok_or_else(|| wrong(what, "an address such as \"0x10000\"", json))?;
+    let number =
+        number.ok_or_else(|| invalid_value(what, "an address such as \"0x10000\"", json))?;
     Ok(Address::from_slice(&number.to_be_bytes::<32>()[12..]))
 }
 
-/// Bytes, as Haskell shows them.
-pub(super) fn bytes(what: &str, json: &Json) -> Result<Vec<u8>, Problem> {
-    let bytes = json.as_str().and_then(haskell::read);
-    bytes.ok_or_else(|| wrong(what, "bytes as Haskell shows them", json))
+/// Reads bytes from a Haskell string literal.
+pub(super) fn read_bytes(what: &str, json: &Json) -> Result<Vec<u8>, CallProblem> {
+    let bytes = json.as_str().and_then(haskell::parse_literal);
+    bytes.ok_or_else(|| invalid_value(what, "a Haskell string literal", json))
 }
 
-/// The tag of a value, and what it holds (null where it holds nothing).
-pub(super) fn tagged(json: &Json) -> Result<(&str, &Json), Problem> {
+/// Returns the tag of a value and its contents (null if absent).
+pub(super) fn read_tagged(json: &Json) -> Result<(&str, &Json), CallProblem> {
     let tag = json.get("tag").and_then(Json::as_str);
-    let tag = tag.ok_or_else(|| wrong("tag", "in an object, and text", json))?;
+    let tag = tag.ok_or_else(|| invalid_value("tag", "a string in an object", json))?;
     Ok((tag, json.get("contents").unwrap_or(&Json::Null)))
 }
 
-/// The fields of something that has exactly so many.
-pub(super) fn fields<'a, const N: usize>(
+/// Reads a list of exactly `N` elements.
+pub(super) fn read_fields<'a, const N: usize>(
     what: &str,
     json: &'a Json,
-) -> Result<[&'a Json; N], Problem> {
-    let fields: Vec<&Json> = list(what, json)?.iter().collect();
-    fields.try_into().map_err(|_| wrong(what, &format!("a list of {N} parts"), json))
+) -> Result<[&'a Json; N], CallProblem> {
+    let fields: Vec<&Json> = read_list(what, json)?.iter().collect();
+    fields.try_into().map_err(|_| invalid_value(what, &format!("a list of {N} elements"), json))
 }
 
-pub(super) fn list<'a>(what: &str, json: &'a Json) -> Result<&'a [Json], Problem> {
-    json.as_array().map(Vec::as_slice).ok_or_else(|| wrong(what, "a list", json))
+pub(super) fn read_list<'a>(what: &str, json: &'a Json) -> Result<&'a [Json], CallProblem> {
+    json.as_array().map(Vec::as_slice).ok_or_else(|| invalid_value(what, "a list", json))
 }
 
-pub(super) fn wrong(what: &str, expected: &str, found: &Json) -> Problem {
+pub(super) fn invalid_value(what: &str, expected: &str, found: &Json) -> CallProblem {
     const SHOWN: usize = 60;
     let mut found = found.to_string();
     if let Some((end, _)) = found.char_indices().nth(SHOWN) {
         found.truncate(end);
         found.push('…');
     }
-    Problem::Wrong { what: what.to_owned(), expected: expected.to_owned(), found }
+    CallProblem::Wrong { what: what.to_owned(), expected: expected.to_owned(), found }
 }
 
-fn word(ty: Type, word: U256, json: &Json) -> Result<(Type, Value), Problem> {
-    if clamp(&ty, word) != word {
-        return Err(wrong(&ty.to_string(), "in the range of its type", json));
+fn check_word(ty: AbiType, word: U256, json: &Json) -> Result<(AbiType, AbiValue), CallProblem> {
+    if clamp_to_type(&ty, word) != word {
+        return Err(invalid_value(&ty.to_string(), "in the range of its type", json));
     }
-    Ok((ty, Value::Word(word)))
+    Ok((ty, AbiValue::Word(word)))
 }
 
-fn left_aligned(
+fn read_left_aligned(
     tag: &str,
-    ty: Type,
+    ty: AbiType,
     length: usize,
     literal: &Json,
-) -> Result<(Type, Value), Problem> {
-    let bytes = bytes(tag, literal)?;
+) -> Result<(AbiType, AbiValue), CallProblem> {
+    let bytes = read_bytes(tag, literal)?;
     if bytes.len() != length {
-        return Err(wrong(tag, "as long as it says", literal));
+        return Err(invalid_value(tag, "of its declared length", literal));
     }
     let mut word = [0; 32];
     word[..length].copy_from_slice(&bytes);
-    Ok((ty, Value::Word(U256::from_be_bytes(word))))
+    Ok((ty, AbiValue::Word(U256::from_be_bytes(word))))
 }
 
-fn elements(tag: &str, element: &Type, json: &Json) -> Result<Vec<Value>, Problem> {
-    let values = list(tag, json)?.iter().map(|json| {
-        let (ty, value) = read(json)?;
-        if ty == *element { Ok(value) } else { Err(wrong(tag, "of elements of its type", json)) }
+fn read_elements(tag: &str, element: &AbiType, json: &Json) -> Result<Vec<AbiValue>, CallProblem> {
+    let values = read_list(tag, json)?.iter().map(|json| {
+        let (ty, value) = read_value(json)?;
+        if ty == *element {
+            Ok(value)
+        } else {
+            Err(invalid_value(tag, "of its declared element type", json))
+        }
     });
     values.collect()
 }
 
-fn count(what: &str, json: &Json) -> Result<usize, Problem> {
+fn read_count(what: &str, json: &Json) -> Result<usize, CallProblem> {
     let count = json.as_u64().and_then(|count| usize::try_from(count).ok());
-    count.ok_or_else(|| wrong(what, "a length", json))
+    count.ok_or_else(|| invalid_value(what, "a length", json))
 }
 
-fn bit_count(json: &Json) -> Result<u16, Problem> {
+fn read_bit_count(json: &Json) -> Result<u16, CallProblem> {
     let bits = json.as_u64().filter(|bits| (8..=256).contains(bits) && bits % 8 == 0);
     let bits = bits.and_then(|bits| u16::try_from(bits).ok());
-    bits.ok_or_else(|| wrong("bits", "a multiple of 8 up to 256", json))
+    bits.ok_or_else(|| invalid_value("bits", "a multiple of 8 up to 256", json))
 }
 
 fn parse_unsigned(text: &str) -> Option<U256> {
@@ -248,13 +270,13 @@ fn parse_unsigned(text: &str) -> Option<U256> {
         Some(digits) => (digits, 16),
         None => (text, 10),
     };
-    // The library skips underscores and takes an empty text for zero; Haskell does neither.
+    // `from_str_radix` skips underscores and parses an empty text as zero; Haskell does neither.
     let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
     is_number.then(|| U256::from_str_radix(digits, radix).ok()).flatten()
 }
 
-/// A signed number, as the word that encodes it.
-fn signed(json: &Json) -> Result<U256, Problem> {
+/// Reads a signed number as its two's complement word.
+fn read_signed(json: &Json) -> Result<U256, CallProblem> {
     let number = match json {
         Json::String(text) => parse_signed(text.trim()),
         Json::Number(number) => number
@@ -263,11 +285,13 @@ fn signed(json: &Json) -> Result<U256, Problem> {
             .or_else(|| number.as_u64().and_then(|number| I256::try_from(number).ok())),
         _ => None,
     };
-    number.map(I256::into_raw).ok_or_else(|| wrong("AbiInt", "a number of at most 256 bits", json))
+    number
+        .map(I256::into_raw)
+        .ok_or_else(|| invalid_value("AbiInt", "a number of at most 256 bits", json))
 }
 
 fn parse_signed(text: &str) -> Option<I256> {
-    // Haskell puts brackets around what is below zero where it stands inside of something.
+    // Haskell puts nested negative numbers in parentheses.
     let text = text.strip_prefix('(').and_then(|t| t.strip_suffix(')')).unwrap_or(text);
     match text.strip_prefix('-') {
         Some(digits) => {
@@ -280,6 +304,6 @@ fn parse_signed(text: &str) -> Option<I256> {
     }
 }
 
-fn tag(tag: &'static str, contents: impl Into<Json>) -> Json {
+fn make_tagged(tag: &'static str, contents: impl Into<Json>) -> Json {
     json!({"contents": contents.into(), "tag": tag})
 }

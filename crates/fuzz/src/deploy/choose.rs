@@ -3,9 +3,9 @@
 use std::ffi::OsStr;
 use std::path::Path;
 
-use solidity::{Build, Contract};
+use solidity::{SolidityBuild, SolidityContract};
 
-use crate::config::{Settings, TestMode};
+use crate::config::{CampaignSettings, TestMode};
 
 /// The reason why no contract could be chosen.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -25,8 +25,9 @@ pub enum ChooseError {
 }
 
 /// Returns the index of the contract of this name, which may include its file: `src/Token.sol:Token`.
-pub fn find_contract(build: &Build, name: &str) -> Result<usize, ChooseError> {
-    let is_meant = |contract: &Contract| contract.name == name || contract.qualified_name() == name;
+pub fn find_contract(build: &SolidityBuild, name: &str) -> Result<usize, ChooseError> {
+    let is_meant =
+        |contract: &SolidityContract| contract.name == name || contract.qualified_name() == name;
     let found: Vec<_> = indices(build, is_meant).collect();
     match found[..] {
         [only] => Ok(only),
@@ -46,12 +47,12 @@ pub fn find_contract(build: &Build, name: &str) -> Result<usize, ChooseError> {
 /// That is the only contract with tests, else the one named as its file, else the only one. `path` is what was compiled;
 /// of a Solidity file only its own contracts count, not those that it imports.
 pub fn choose_contract(
-    build: &Build,
+    build: &SolidityBuild,
     path: Option<&Path>,
-    settings: &Settings,
+    settings: &CampaignSettings,
 ) -> Result<usize, ChooseError> {
     let file = path.filter(|path| path.extension() == Some(OsStr::new("sol")));
-    let is_own = |contract: &Contract| {
+    let is_own = |contract: &SolidityContract| {
         let name = |path: &Path| path.file_name().map(OsStr::to_owned);
         contract.is_deployable()
             && file.is_none_or(|file| name(file) == name(Path::new(&contract.source)))
@@ -73,18 +74,18 @@ pub fn choose_contract(
 }
 
 fn indices<'a>(
-    build: &'a Build,
-    is_meant: impl Fn(&Contract) -> bool + 'a,
+    build: &'a SolidityBuild,
+    is_meant: impl Fn(&SolidityContract) -> bool + 'a,
 ) -> impl Iterator<Item = usize> + 'a {
     (0..build.contracts.len()).filter(move |index| is_meant(&build.contracts[*index]))
 }
 
-fn qualified_names(build: &Build, indices: &[usize]) -> Vec<String> {
+fn qualified_names(build: &SolidityBuild, indices: &[usize]) -> Vec<String> {
     indices.iter().map(|index| build.contracts[*index].qualified_name()).collect()
 }
 
 /// Returns true if the name of a function marks it as a test. Assertions can be anywhere, so names say nothing of them.
-fn has_tests(contract: &Contract, settings: &Settings) -> bool {
+fn has_tests(contract: &SolidityContract, settings: &CampaignSettings) -> bool {
     let prefixes: &[&str] = match settings.test_mode {
         TestMode::Property => &[&settings.prefix, "invariant"],
         TestMode::Foundry => &[&settings.prefix, "invariant", "test"],

@@ -1,23 +1,23 @@
-//! Values that the code knows: its constants and literals, and what it wrote, returned and compared.
+//! Values taken from the target: constants and literals of its code, and values observed during execution.
 
 use std::collections::{BTreeSet, HashSet};
 
 use alloy_primitives::{Address, U256};
 use fastrand::Rng;
 
-use crate::config::Settings;
-use crate::target::Target;
+use crate::config::CampaignSettings;
+use crate::target::FuzzTarget;
 
-/// Values that were learned from execution; the oldest go first.
+/// Maximum values learned from execution; the oldest are replaced first.
 const MAX_LEARNED: usize = 2048;
 
-/// Of contracts that create others without end, the first ones are enough.
+/// Maximum addresses. Bounds the growth when contracts keep creating others.
 const MAX_ADDRESSES: usize = 256;
 
-/// See the module.
+/// Words, strings and addresses to generate values from.
 #[derive(Clone, Debug, Default)]
-pub struct Dictionary {
-    /// From code and source; these stay.
+pub struct ValueDictionary {
+    /// Constants of code and source; never replaced.
     words: Vec<U256>,
     learned: Vec<U256>,
     next: usize,
@@ -26,20 +26,20 @@ pub struct Dictionary {
     pub addresses: Vec<Address>,
 }
 
-impl Dictionary {
-    /// What the code and the source of the target say.
-    pub fn of(target: &Target, settings: &Settings) -> Self {
+impl ValueDictionary {
+    /// Returns the dictionary of the constants and literals in the target's code and source.
+    pub fn from_target(target: &FuzzTarget, settings: &CampaignSettings) -> Self {
         let mut dictionary = Self::default();
         let used: BTreeSet<usize> = target.contracts.iter().map(|it| it.contract).collect();
         for contract in used {
             let code = &target.build.contracts[contract].runtime.bytes;
-            for word in solidity::push_operands(code) {
-                dictionary.add(word);
+            for word in solidity::collect_push_operands(code) {
+                dictionary.add_constant(word);
             }
         }
-        let literals = solidity::literals(&target.build);
+        let literals = solidity::collect_literals(&target.build);
         for number in literals.numbers {
-            dictionary.add(number);
+            dictionary.add_constant(number);
         }
         dictionary.strings.extend(literals.strings);
         let deployed = target.contracts.iter().map(|it| it.address);
@@ -54,20 +54,20 @@ impl Dictionary {
     }
 
     /// Adds a constant.
-    pub fn add(&mut self, word: U256) {
+    pub fn add_constant(&mut self, word: U256) {
         if self.known.insert(word) {
             self.words.push(word);
         }
     }
 
-    /// Adds an address, as long as there are not too many.
+    /// Adds an address; no-op once [`MAX_ADDRESSES`] are stored.
     pub(crate) fn add_address(&mut self, address: Address) {
         if self.addresses.len() < MAX_ADDRESSES && !self.addresses.contains(&address) {
             self.addresses.push(address);
         }
     }
 
-    /// Adds a value that was seen.
+    /// Adds a value observed during execution.
     pub fn learn(&mut self, word: U256) {
         if !self.known.insert(word) {
             return;
@@ -81,18 +81,18 @@ impl Dictionary {
         }
     }
 
-    /// Any value; constants as often as all that was learned.
-    pub fn word(&self, rng: &mut Rng) -> Option<U256> {
+    /// Returns a random word: a learned one in a third of cases, otherwise a constant.
+    pub fn pick_word(&self, rng: &mut Rng) -> Option<U256> {
         let learned = !self.learned.is_empty() && (self.words.is_empty() || rng.u8(0..3) == 0);
         let from = if learned { &self.learned } else { &self.words };
         (!from.is_empty()).then(|| from[rng.usize(0..from.len())])
     }
 
-    pub fn string(&self, rng: &mut Rng) -> Option<&[u8]> {
+    pub fn pick_string(&self, rng: &mut Rng) -> Option<&[u8]> {
         (!self.strings.is_empty()).then(|| &*self.strings[rng.usize(0..self.strings.len())])
     }
 
-    pub fn address(&self, rng: &mut Rng) -> Option<Address> {
+    pub fn pick_address(&self, rng: &mut Rng) -> Option<Address> {
         (!self.addresses.is_empty()).then(|| self.addresses[rng.usize(0..self.addresses.len())])
     }
 }

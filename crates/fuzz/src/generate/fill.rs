@@ -1,46 +1,47 @@
-//! Calls that somebody wrote, with values in place of their holes.
+//! Fills the holes of user-written calls with generated values.
 
 use alloy_primitives::{Address, U256};
 
-use super::Generator;
-use crate::abi::{Type, Value};
-use crate::call::{Call, Delay, What};
-use crate::script::{Pattern, Step};
+use super::CallGenerator;
+use crate::abi::{AbiType, AbiValue};
+use crate::call::{CallDelay, CallPayload, SequenceCall};
+use crate::script::{ArgumentPattern, ScriptStep};
 
-impl Generator<'_> {
-    /// The call. Wei go with functions that take some; others would only revert.
-    pub fn fill(&mut self, step: &Step, sender: Address, value: U256) -> Call {
+impl CallGenerator<'_> {
+    /// Returns the call of a script step. The value is sent to payable functions only; others would revert.
+    pub fn fill_step(&mut self, step: &ScriptStep, sender: Address, value: U256) -> SequenceCall {
         let function = self.target.function(step.function);
-        let mut args: Vec<Value> = Vec::with_capacity(step.args.len());
+        let mut args: Vec<AbiValue> = Vec::with_capacity(step.args.len());
         for (ty, pattern) in function.inputs.iter().zip(&step.args) {
             let arg = match pattern {
-                Pattern::Any => self.argument(ty, &args),
-                _ => self.fill_value(ty, pattern),
+                ArgumentPattern::Any => self.generate_argument(ty, &args),
+                _ => self.fill_pattern(ty, pattern),
             };
             args.push(arg);
         }
-        Call {
-            what: What::Function { function: step.function, args },
+        SequenceCall {
+            payload: CallPayload::Function { function: step.function, args },
             from: sender,
             to: function.address,
             value: if function.is_payable { value } else { U256::ZERO },
             gas_price: 0,
-            delay: Delay::default(),
+            delay: CallDelay::default(),
         }
     }
 
-    fn fill_value(&mut self, ty: &Type, pattern: &Pattern) -> Value {
+    fn fill_pattern(&mut self, ty: &AbiType, pattern: &ArgumentPattern) -> AbiValue {
         match (ty, pattern) {
-            (_, Pattern::Value(value)) => value.clone(),
-            (Type::Array(element) | Type::FixedArray(element, _), Pattern::Array(inner)) => {
-                Value::List(inner.iter().map(|it| self.fill_value(element, it)).collect())
-            }
-            (Type::Tuple(fields), Pattern::Tuple(inner)) => {
+            (_, ArgumentPattern::Value(value)) => value.clone(),
+            (
+                AbiType::Array(element) | AbiType::FixedArray(element, _),
+                ArgumentPattern::Array(inner),
+            ) => AbiValue::List(inner.iter().map(|it| self.fill_pattern(element, it)).collect()),
+            (AbiType::Tuple(fields), ArgumentPattern::Tuple(inner)) => {
                 let fields = fields.iter().zip(inner);
-                Value::List(fields.map(|(ty, it)| self.fill_value(ty, it)).collect())
+                AbiValue::List(fields.map(|(ty, it)| self.fill_pattern(ty, it)).collect())
             }
-            // What does not fit its type was never read, so only holes are left.
-            _ => self.value(ty),
+            // The script parser rejects patterns that do not fit their type, so only holes are left.
+            _ => self.generate_value(ty),
         }
     }
 }

@@ -1,17 +1,17 @@
-//! Calls made from others by small changes.
+//! Mutates calls by small changes.
 
 use alloy_primitives::U256;
 
-use super::Generator;
-use crate::abi::{Type, Value, clamp};
-use crate::call::{Call, What};
+use super::CallGenerator;
+use crate::abi::{AbiType, AbiValue, clamp_to_type};
+use crate::call::{CallPayload, SequenceCall};
 
-/// Longest arrays and strings that mutation makes.
+/// Maximum length of arrays and strings grown by mutation.
 const MAX_LENGTH: usize = 256;
 
-impl Generator<'_> {
-    /// Changes one or a few things of the call.
-    pub fn mutate(&mut self, call: &mut Call) {
+impl CallGenerator<'_> {
+    /// Applies one or a few mutations to the call.
+    pub fn mutate_call(&mut self, call: &mut SequenceCall) {
         loop {
             self.mutate_once(call);
             if self.rng.u8(0..3) != 0 {
@@ -20,42 +20,47 @@ impl Generator<'_> {
         }
     }
 
-    fn mutate_once(&mut self, call: &mut Call) {
-        let payable = match &call.what {
-            What::Function { function, .. } => self.target.function(*function).is_payable,
-            What::Data(_) => true,
-            What::Nothing => false,
+    fn mutate_once(&mut self, call: &mut SequenceCall) {
+        let payable = match &call.payload {
+            CallPayload::Function { function, .. } => self.target.function(*function).is_payable,
+            CallPayload::Data(_) => true,
+            CallPayload::WaitOnly => false,
         };
         match self.rng.u8(0..16) {
-            0 => call.from = self.sender(),
-            1 => call.delay = self.delay(),
-            2 | 3 if payable => call.value = self.wei(),
+            0 => call.from = self.pick_sender(),
+            1 => call.delay = self.generate_delay(),
+            2 | 3 if payable => call.value = self.generate_wei(),
             _ => self.mutate_input(call),
         }
     }
 
-    fn mutate_input(&mut self, call: &mut Call) {
-        match &mut call.what {
-            What::Function { function, args } if !args.is_empty() => {
+    fn mutate_input(&mut self, call: &mut SequenceCall) {
+        match &mut call.payload {
+            CallPayload::Function { function, args } if !args.is_empty() => {
                 let types = &self.target.function(*function).inputs;
                 let index = self.rng.usize(0..args.len());
-                if let Some(word) = self.sibling(args, index, &types[index]) {
-                    args[index] = Value::Word(word);
+                if let Some(word) = self.derive_from_sibling(args, index, &types[index]) {
+                    args[index] = AbiValue::Word(word);
                 } else {
                     self.mutate_value(&types[index], &mut args[index]);
                 }
             }
-            What::Data(data) => self.mutate_bytes(data),
-            What::Function { .. } | What::Nothing => call.from = self.sender(),
+            CallPayload::Data(data) => self.mutate_bytes(data),
+            CallPayload::Function { .. } | CallPayload::WaitOnly => call.from = self.pick_sender(),
         }
     }
 
-    /// Now and then what another argument of the call is, or the sum or difference of two.
-    fn sibling(&mut self, args: &[Value], index: usize, ty: &Type) -> Option<U256> {
+    /// Occasionally returns the word of another argument, or its sum or difference with this one.
+    fn derive_from_sibling(
+        &mut self,
+        args: &[AbiValue],
+        index: usize,
+        ty: &AbiType,
+    ) -> Option<U256> {
         if !ty.is_word() || args.len() < 2 || self.rng.u8(0..6) != 0 {
             return None;
         }
-        let (Value::Word(own), Value::Word(other)) =
+        let (AbiValue::Word(own), AbiValue::Word(other)) =
             (&args[index], &args[self.rng.usize(0..args.len())])
         else {
             return None;
@@ -65,35 +70,35 @@ impl Generator<'_> {
             1 => own.wrapping_sub(*other),
             _ => *other,
         };
-        Some(clamp(ty, word))
+        Some(clamp_to_type(ty, word))
     }
 
-    /// Changes a value, or makes a new one.
-    pub(crate) fn mutate_value(&mut self, ty: &Type, value: &mut Value) {
+    /// Mutates a value, or replaces it by a new one.
+    pub(crate) fn mutate_value(&mut self, ty: &AbiType, value: &mut AbiValue) {
         if self.rng.u8(0..5) == 0 {
-            *value = self.value(ty);
+            *value = self.generate_value(ty);
             return;
         }
         match (ty, value) {
-            (_, Value::Word(word)) => *word = clamp(ty, self.mutate_word(ty, *word)),
-            (_, Value::Bytes(bytes)) => self.mutate_bytes(bytes),
-            (Type::Array(element), Value::List(values)) => self.mutate_array(element, values),
-            (Type::FixedArray(element, _), Value::List(values)) if !values.is_empty() => {
+            (_, AbiValue::Word(word)) => *word = clamp_to_type(ty, self.mutate_word(ty, *word)),
+            (_, AbiValue::Bytes(bytes)) => self.mutate_bytes(bytes),
+            (AbiType::Array(element), AbiValue::List(values)) => self.mutate_array(element, values),
+            (AbiType::FixedArray(element, _), AbiValue::List(values)) if !values.is_empty() => {
                 let index = self.rng.usize(0..values.len());
                 self.mutate_value(element, &mut values[index]);
             }
-            (Type::Tuple(fields), Value::List(values)) if !values.is_empty() => {
+            (AbiType::Tuple(fields), AbiValue::List(values)) if !values.is_empty() => {
                 let index = self.rng.usize(0..values.len());
                 self.mutate_value(&fields[index], &mut values[index]);
             }
-            (_, Value::List(_)) => {}
+            (_, AbiValue::List(_)) => {}
         }
     }
 
-    fn mutate_word(&mut self, ty: &Type, word: U256) -> U256 {
+    fn mutate_word(&mut self, ty: &AbiType, word: U256) -> U256 {
         match ty {
-            Type::Bool => return word ^ U256::ONE,
-            Type::Address => return self.word(ty),
+            AbiType::Bool => return word ^ U256::ONE,
+            AbiType::Address => return self.generate_word(ty),
             _ => {}
         }
         let little = U256::from(self.rng.u8(1..=16));
@@ -105,14 +110,14 @@ impl Generator<'_> {
             6 => word << 1_usize,
             7 => word >> 1_usize,
             8 => word ^ (U256::ONE << usize::from(self.rng.u8(..))),
-            _ => self.word(ty),
+            _ => self.generate_word(ty),
         }
     }
 
-    fn mutate_array(&mut self, element: &Type, values: &mut Vec<Value>) {
+    fn mutate_array(&mut self, element: &AbiType, values: &mut Vec<AbiValue>) {
         match self.rng.u8(0..6) {
             0 if values.len() < MAX_LENGTH => {
-                let value = self.value(element);
+                let value = self.generate_value(element);
                 values.insert(self.rng.usize(0..=values.len()), value);
             }
             1 if !values.is_empty() && values.len() < MAX_LENGTH => {
@@ -131,7 +136,7 @@ impl Generator<'_> {
                 self.mutate_value(element, &mut values[index]);
             }
             _ => {
-                let value = self.value(element);
+                let value = self.generate_value(element);
                 values.push(value);
             }
         }
@@ -153,7 +158,7 @@ impl Generator<'_> {
                 bytes.truncate(index);
             }
             3 if bytes.len() < MAX_LENGTH => {
-                if let Some(text) = self.dictionary.string(self.rng) {
+                if let Some(text) = self.dictionary.pick_string(self.rng) {
                     bytes.extend_from_slice(&text[..text.len().min(MAX_LENGTH)]);
                 }
             }
@@ -161,7 +166,7 @@ impl Generator<'_> {
                 let index = at(self.rng, bytes);
                 bytes[index] = self.rng.u8(..);
             }
-            _ => *bytes = self.bytes(),
+            _ => *bytes = self.generate_bytes(),
         }
     }
 }

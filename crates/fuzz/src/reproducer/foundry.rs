@@ -1,110 +1,110 @@
-//! A failure as a Foundry test: it fails under `forge test` as long as the bug is there, and needs no library.
+//! Writes a failure as a Foundry test without dependencies that fails under `forge test` until the bug is fixed.
 //!
-//! Steps are low-level calls with encoded arguments, for two reasons. A step that reverts must not end the test, as it
-//! did not end the sequence; and any argument can be written so, even text that is no text. What a step means stands
-//! above it in a comment.
+//! Steps are low-level calls with encoded arguments, for two reasons. A reverting step must not end the test, as it did
+//! not end the sequence; and any argument can be encoded, even invalid UTF-8. A comment above each step shows the decoded
+//! call.
 //!
-//! Contracts are put where the fuzzer had them, by running their constructors there: arguments that name a contract, and
-//! contracts that made others, mean the same as before.
+//! Contracts are placed at the fuzzer's addresses by running their constructors there. So arguments that contain an
+//! address stay valid, and contracts that create others behave as before.
 
 mod check;
-mod frame;
 mod names;
 mod scene;
+mod template;
 
 use std::fmt::Write as _;
 
 use alloy_primitives::{Address, I256, U256, hex, keccak256};
 
 use super::solidity;
-use crate::call::{Call, What};
-use crate::target::{Target, Test, TestKind, assertion_topics};
-use check::Check;
-use names::Names;
+use crate::call::{CallPayload, SequenceCall};
+use crate::target::{FuzzTarget, TargetTest, TestKind, assertion_topics};
+use check::ReplayCheck;
+use names::ImportNames;
 pub use scene::SceneSource;
 
-/// What a comment shows of a call; arguments can be of any length, and the step below has all of them.
+/// Maximum characters of a call in a comment; the step below it is complete.
 const SHOWN: usize = 160;
 
-/// What was on the chain before the sequence.
+/// The chain before the sequence.
 #[derive(Clone, Debug)]
-pub struct Scene {
-    /// In the order in which they were made; the contract under test is the last.
-    pub deployments: Vec<Deployment>,
+pub struct ReproducerScene {
+    /// In deployment order; the contract under test is the last.
+    pub deployments: Vec<SceneDeployment>,
     pub deployer: Address,
-    /// Accounts that were given [`Self::sender_balance`].
+    /// Accounts with an initial balance of [`Self::sender_balance`].
     pub senders: Vec<Address>,
     pub sender_balance: U256,
-    /// Who calls properties.
+    /// Sender of property calls.
     pub property_sender: Address,
     pub call_gas: u64,
     pub property_gas: u64,
     pub timestamp: u64,
     pub block: u64,
     pub chain_id: u64,
-    /// The contract whose `setUp()` was called.
+    /// The contract to call `setUp()` on.
     pub set_up: Option<Address>,
 }
 
-/// A contract that was deployed.
+/// A deployed contract.
 #[derive(Clone, Debug)]
-pub struct Deployment {
-    pub code: Code,
+pub struct SceneDeployment {
+    pub code: DeploymentCode,
     pub address: Address,
-    /// The constructor's, encoded.
+    /// Encoded constructor arguments.
     pub arguments: Vec<u8>,
-    /// Wei that the constructor was sent.
+    /// Wei sent to the constructor.
     pub value: U256,
 }
 
-/// Where a contract's code comes from.
+/// Source of a contract's code.
 #[derive(Clone, Debug)]
-pub enum Code {
-    /// A contract of a source file; the path is as the test's `import` has to say it.
+pub enum DeploymentCode {
+    /// A contract of a source file; `import` is the path to use in the test's import statement.
     Source { import: String, name: String },
-    /// The code that deploys it.
+    /// Creation code.
     Bytes(Vec<u8>),
 }
 
-/// A test that fails after a sequence.
+/// A test and the sequence after which it fails.
 #[derive(Clone, Copy, Debug)]
-pub struct Finding<'a> {
-    pub test: &'a Test,
-    pub calls: &'a [Call],
-    /// What the sequence reaches, where the test asks for the largest number.
+pub struct ReproducedFinding<'a> {
+    pub test: &'a TargetTest,
+    pub calls: &'a [SequenceCall],
+    /// The value that the sequence reaches, for a test that maximizes a number.
     pub best: Option<I256>,
 }
 
-/// A file for the folder of Foundry's tests.
+/// A Foundry test file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TestFile {
+pub struct FoundryTestFile {
     pub file_name: String,
-    /// The contract in it, whose name no other finding's has.
+    /// Name of the contract in it, unique among findings.
     pub contract: String,
     pub text: String,
 }
 
-/// Why there is no test for a finding.
+/// Reason for which a finding cannot be written as a Foundry test.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NoTest {
-    #[error("`{0}` is no name of a contract in Solidity")]
-    Name(String),
-    #[error("the last step breaks `{0}`, and there is no step")]
+pub enum FoundryTestError {
+    #[error("invalid Solidity contract name `{0}`")]
+    InvalidName(String),
+    #[error("the sequence that breaks `{0}` has no last call")]
     NoStep(String),
-    #[error("what `{0}` reaches is not known")]
-    NoNumber(String),
-    #[error("what overflows in `{0}` wraps without a word, which no other contract sees")]
-    Silent(String),
+    #[error("the maximum that `{0}` reached is unknown")]
+    UnknownMaximum(String),
+    #[error("the overflow in `{0}` is unchecked, so a test contract cannot observe it")]
+    UncheckedOverflow(String),
 }
 
-impl Scene {
-    /// The contract under test.
+impl ReproducerScene {
+    /// Returns the address of the contract under test.
     fn target(&self) -> Option<Address> {
         self.deployments.last().map(|deployment| deployment.address)
     }
 
-    /// An address as the file says it.
-    fn name(&self, address: Address) -> String {
+    /// Returns the Solidity expression for an address.
+    fn address_expression(&self, address: Address) -> String {
         match address {
             _ if Some(address) == self.target() => "TARGET".to_owned(),
             _ if address == self.deployer => "DEPLOYER".to_owned(),
@@ -113,15 +113,19 @@ impl Scene {
     }
 }
 
-/// Writes the test.
-pub fn write(scene: &Scene, target: &Target, finding: &Finding<'_>) -> Result<TestFile, NoTest> {
-    let names = Names::new(&scene.deployments)?;
-    let set_up = set_up(scene, &names);
-    let replay = replay(scene, target, finding)?;
-    let contract = names::test_contract(finding.test, &digest(&[&set_up, &replay]));
-    let text = frame::File {
+/// Writes a finding as a Foundry test.
+pub fn write_foundry_test(
+    scene: &ReproducerScene,
+    target: &FuzzTarget,
+    finding: &ReproducedFinding<'_>,
+) -> Result<FoundryTestFile, FoundryTestError> {
+    let names = ImportNames::new(&scene.deployments)?;
+    let set_up = write_set_up(scene, &names);
+    let replay = write_replay(scene, target, finding)?;
+    let contract = names::test_contract_name(finding.test, &compute_digest(&[&set_up, &replay]));
+    let text = template::FoundryTestTemplate {
         finding: finding.test,
-        imports: &names.imports(),
+        imports: &names.import_statements(),
         contract: &contract,
         set_up: &set_up,
         replay: &replay,
@@ -131,11 +135,11 @@ pub fn write(scene: &Scene, target: &Target, finding: &Finding<'_>) -> Result<Te
         topics: &assertion_topics(&target.build),
     }
     .to_string();
-    Ok(TestFile { file_name: format!("{contract}.t.sol"), contract, text })
+    Ok(FoundryTestFile { file_name: format!("{contract}.t.sol"), contract, text })
 }
 
-/// The statements that bring the chain to where the sequence began.
-fn set_up(scene: &Scene, names: &Names) -> String {
+/// Writes the statements that restore the chain before the sequence.
+fn write_set_up(scene: &ReproducerScene, names: &ImportNames) -> String {
     let mut out = String::new();
     let mut line = |line: String| {
         let _ = writeln!(out, "        {line}");
@@ -153,75 +157,89 @@ fn set_up(scene: &Scene, names: &Names) -> String {
     line(format!("vm.deal(DEPLOYER, {});", scene.sender_balance.saturating_add(sent)));
     for (index, deployment) in scene.deployments.iter().enumerate() {
         let creation = match &deployment.code {
-            Code::Source { .. } => format!("type({}).creationCode", names.local(index)),
-            Code::Bytes(bytes) => literal(bytes),
+            DeploymentCode::Source { .. } => {
+                format!("type({}).creationCode", names.imported_name(index))
+            }
+            DeploymentCode::Bytes(bytes) => format_hex_literal(bytes),
         };
         let creation = match deployment.arguments.as_slice() {
             [] => creation,
-            arguments => format!("abi.encodePacked({creation}, {})", literal(arguments)),
+            arguments => format!("abi.encodePacked({creation}, {})", format_hex_literal(arguments)),
         };
-        let address = scene.name(deployment.address);
+        let address = scene.address_expression(deployment.address);
         line(format!("deploy({address}, {}, {creation});", deployment.value));
     }
     if let Some(address) = scene.set_up {
         let selector = &keccak256("setUp()")[..4];
         line("vm.prank(DEPLOYER, DEPLOYER);".to_owned());
-        let address = scene.name(address);
-        line(format!("(bool isSetUp,) = {address}.call({});", literal(selector)));
+        let address = scene.address_expression(address);
+        line(format!("(bool isSetUp,) = {address}.call({});", format_hex_literal(selector)));
         line("require(isSetUp, \"setUp() reverted\");".to_owned());
     }
     out
 }
 
-/// The statements that run the sequence and then check the test.
-fn replay(scene: &Scene, target: &Target, finding: &Finding<'_>) -> Result<String, NoTest> {
+/// Writes the statements that run the sequence and then check the test.
+fn write_replay(
+    scene: &ReproducerScene,
+    target: &FuzzTarget,
+    finding: &ReproducedFinding<'_>,
+) -> Result<String, FoundryTestError> {
     if matches!(finding.test.kind, TestKind::Overflow { .. }) && target.codes.has_unchecked() {
-        return Err(NoTest::Silent(finding.test.name.clone()));
+        return Err(FoundryTestError::UncheckedOverflow(finding.test.name.clone()));
     }
-    let check = Check::of(finding, scene)?;
+    let check = ReplayCheck::from_finding(finding, scene)?;
     let mut out = String::new();
     let mut calls = finding.calls;
     let mut last = None;
-    if check.asks.is_none() {
-        let split = calls.split_last().filter(|(last, _)| last.what != What::Nothing);
-        let (judged, before) = split.ok_or_else(|| NoTest::NoStep(finding.test.name.clone()))?;
+    if check.function.is_none() {
+        let split = calls.split_last().filter(|(last, _)| last.payload != CallPayload::WaitOnly);
+        let (judged, before) =
+            split.ok_or_else(|| FoundryTestError::NoStep(finding.test.name.clone()))?;
         (calls, last) = (before, Some(judged));
     }
     for call in calls {
-        step(&mut out, call, scene, target, "");
+        write_step(&mut out, call, scene, target, "");
     }
     if let Some(last) = last {
         out.push_str(&check.before);
-        step(&mut out, last, scene, target, check.keeps);
+        write_step(&mut out, last, scene, target, check.binding);
     }
-    check.write(&mut out, scene, target);
+    check.write_statements(&mut out, scene, target);
     Ok(out)
 }
 
-fn step(out: &mut String, call: &Call, scene: &Scene, target: &Target, results: &str) {
-    if !call.delay.is_none() {
+fn write_step(
+    out: &mut String,
+    call: &SequenceCall,
+    scene: &ReproducerScene,
+    target: &FuzzTarget,
+    results: &str,
+) {
+    if !call.delay.is_zero() {
         let _ = writeln!(out, "        elapse({}, {});", call.delay.seconds, call.delay.blocks);
     }
     let mut data = Vec::new();
-    let Some(transaction) = call.transaction(target, &mut data) else { return };
+    let Some(transaction) = call.to_transaction(target, &mut data) else { return };
     if call.gas_price != 0 {
         let _ = writeln!(out, "        vm.txGasPrice({});", call.gas_price);
     }
-    let _ = writeln!(out, "        // {}", comment(&solidity::call(call, target)));
-    let (from, to) = (scene.name(transaction.from), scene.name(transaction.to));
-    let (value, data) = (transaction.value, literal(&transaction.data));
+    let _ = writeln!(out, "        // {}", sanitize_comment(&solidity::format_call(call, target)));
+    let (from, to) =
+        (scene.address_expression(transaction.from), scene.address_expression(transaction.to));
+    let (value, data) = (transaction.value, format_hex_literal(&transaction.data));
     let _ = writeln!(out, "        {results}step({from}, {to}, {value}, {data});");
     if call.gas_price != 0 {
         let _ = writeln!(out, "        vm.txGasPrice(0);");
     }
 }
 
-fn literal(bytes: &[u8]) -> String {
+fn format_hex_literal(bytes: &[u8]) -> String {
     format!("hex\"{}\"", hex::encode(bytes))
 }
 
-/// Text that stays on its line, whatever it is: names come from files that anybody may have written.
-fn comment(text: &str) -> String {
+/// Makes text safe for a one-line comment: names come from untrusted source files.
+fn sanitize_comment(text: &str) -> String {
     let plain = |character: char| match character {
         ' '..='~' => character,
         _ => '?',
@@ -230,7 +248,7 @@ fn comment(text: &str) -> String {
     text.chars().take(SHOWN).map(plain).collect::<String>() + more
 }
 
-/// A few digits that tell findings of one test apart.
-fn digest(parts: &[&str]) -> String {
+/// Returns a short hash that distinguishes the findings of one test.
+fn compute_digest(parts: &[&str]) -> String {
     hex::encode(&keccak256(parts.concat())[..4])
 }

@@ -1,22 +1,22 @@
-//! A sequence as lines: `transfer(0x…, 100)  from: 0x… value: 1 wait: 10 s, 2 blocks`.
+//! Formats a sequence as lines: `transfer(0x…, 100)  from: 0x… value: 1 wait: 10 s, 2 blocks`.
 //!
-//! Each line is of printable characters only, whatever the arguments are.
+//! Lines contain only printable characters, regardless of the arguments.
 
 use std::fmt::Write as _;
 
 use crate::abi::text;
-use crate::call::{Call, What};
-use crate::target::Target;
+use crate::call::{CallPayload, SequenceCall};
+use crate::target::FuzzTarget;
 
-/// The sequence, a line for each call.
-pub fn lines(calls: &[Call], target: &Target) -> Vec<String> {
-    calls.iter().map(|call| line(call, target)).collect()
+/// Formats a sequence, one line per call.
+pub fn format_sequence(calls: &[SequenceCall], target: &FuzzTarget) -> Vec<String> {
+    calls.iter().map(|call| format_line(call, target)).collect()
 }
 
-/// A call with who makes it, what goes with it, and what goes by before it.
-pub fn line(call: &Call, target: &Target) -> String {
-    let mut out = self::call(call, target);
-    if call.what != What::Nothing {
+/// Formats a call with its sender, value, gas price and delay.
+pub fn format_line(call: &SequenceCall, target: &FuzzTarget) -> String {
+    let mut out = self::format_call(call, target);
+    if call.payload != CallPayload::WaitOnly {
         let _ = write!(out, "  from: {}", call.from);
         if !call.value.is_zero() {
             let _ = write!(out, " value: {}", call.value);
@@ -25,26 +25,26 @@ pub fn line(call: &Call, target: &Target) -> String {
             let _ = write!(out, " gas price: {}", call.gas_price);
         }
     }
-    if !call.delay.is_none() {
-        let gap = if call.what == What::Nothing { " " } else { "" };
+    if !call.delay.is_zero() {
+        let gap = if call.payload == CallPayload::WaitOnly { " " } else { "" };
         let blocks = if call.delay.blocks == 1 { "block" } else { "blocks" };
         let _ = write!(out, "{gap} wait: {} s, {} {blocks}", call.delay.seconds, call.delay.blocks);
     }
     out
 }
 
-/// The call alone, with its contract unless there is only one.
-pub fn call(call: &Call, target: &Target) -> String {
-    let bare = match &call.what {
-        What::Function { function, args } => {
+/// Formats the call alone; its contract is named unless there is only one.
+pub fn format_call(call: &SequenceCall, target: &FuzzTarget) -> String {
+    let bare = match &call.payload {
+        CallPayload::Function { function, args } => {
             let function = target.function(*function);
-            text::call(&function.name, &function.inputs, args)
+            text::format_call(&function.name, &function.inputs, args)
         }
-        What::Data(data) if data.is_empty() => "*fallback*()".to_owned(),
-        What::Data(data) => {
+        CallPayload::Data(data) if data.is_empty() => "*fallback*()".to_owned(),
+        CallPayload::Data(data) => {
             format!("*fallback*({})", alloy_primitives::hex::encode_prefixed(data))
         }
-        What::Nothing => return "*wait*".to_owned(),
+        CallPayload::WaitOnly => return "*wait*".to_owned(),
     };
     match target.contracts.as_slice() {
         [only] if only.address == call.to => bare,

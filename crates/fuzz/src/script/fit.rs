@@ -1,4 +1,4 @@
-//! Values for types: what somebody wrote becomes a value of the type that stands in its place, or is refused.
+//! Converts parsed terms to values of ABI types.
 //!
 //! Booleans, bytes, functions and whole addresses are read by `DynSolType::coerce_str` of `alloy-dyn-abi`. The rest is
 //! ours, because that grammar is another one. It has no units of time, underscores, `type(T).max`, casts, escapes in
@@ -8,75 +8,81 @@
 use alloy_dyn_abi::{DynSolType, DynSolValue};
 use alloy_primitives::U256;
 
-use super::Pattern;
-use super::integer::{self, Integer};
-use super::term::{Kind, Term};
-use crate::abi::{Type, Value};
+use super::ArgumentPattern;
+use super::integer::{self, SignedInteger};
+use super::term::{ScriptTerm, TermKind};
+use crate::abi::{AbiType, AbiValue};
 use crate::config::number;
 
-/// Characters of a text, and of a type, that an error shows.
+/// Maximum characters of a text, and of a type, in an error.
 const MAX_FOUND: usize = 60;
 const MAX_TYPE: usize = 120;
 
-/// Who wrote it.
+/// Origin of an argument; determines how strictly it is parsed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Manner {
-    /// Somebody who wants a call: exact, and with holes.
+pub(super) enum ArgumentSource {
+    /// A call: strict, and holes are allowed.
     Call,
-    /// Somebody who configures: addresses may be short, `0x` and the quotes of a string may be missing.
+    /// A configuration: addresses may be short, `0x` and the quotes of a string are optional.
     Configuration,
 }
 
-/// Why a value is none of its type.
+/// Reason for which a term does not match its type.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Misfit {
-    /// Where inside the argument, counted from 1.
+pub(super) struct TypeMismatch {
+    /// Path inside the argument, counted from 1.
     pub(super) path: Vec<usize>,
     pub(super) expected: String,
     pub(super) found: String,
 }
 
-/// Makes a value of the type.
-pub(super) fn fit(term: &Term<'_>, ty: &Type, manner: Manner) -> Result<Pattern, Misfit> {
-    let none = || misfit(ty, quoted(term.text));
+/// Converts a term to a value of the type.
+pub(super) fn fit_term(
+    term: &ScriptTerm<'_>,
+    ty: &AbiType,
+    manner: ArgumentSource,
+) -> Result<ArgumentPattern, TypeMismatch> {
+    let none = || type_mismatch(ty, quote_text(term.text));
     match (&term.kind, ty) {
-        (Kind::Hole, _) if manner == Manner::Call => Ok(Pattern::Any),
-        (Kind::Plain | Kind::Typed(..) | Kind::Hole, Type::String)
-            if manner == Manner::Configuration =>
+        (TermKind::Hole, _) if manner == ArgumentSource::Call => Ok(ArgumentPattern::Any),
+        (TermKind::Plain | TermKind::Typed(..) | TermKind::Hole, AbiType::String)
+            if manner == ArgumentSource::Configuration =>
         {
-            Ok(Pattern::Value(Value::Bytes(term.text.trim_end().into())))
+            Ok(ArgumentPattern::Value(AbiValue::Bytes(term.text.trim_end().into())))
         }
-        (Kind::Typed(name, value), _) if names(name, ty) => fit_typed(value, ty, manner),
-        (Kind::Square(terms), Type::Array(element)) => {
+        (TermKind::Typed(name, value), _) if names_type(name, ty) => fit_typed(value, ty, manner),
+        (TermKind::Square(terms), AbiType::Array(element)) => {
             let types = std::iter::repeat_n(&**element, terms.len());
-            Ok(list(fit_all(terms, types, manner)?, Pattern::Array))
+            Ok(list_pattern(fit_terms(terms, types, manner)?, ArgumentPattern::Array))
         }
-        (Kind::Square(terms), Type::FixedArray(element, length)) => {
+        (TermKind::Square(terms), AbiType::FixedArray(element, length)) => {
             check_count(terms, *length, ty)?;
             let types = std::iter::repeat_n(&**element, *length);
-            Ok(list(fit_all(terms, types, manner)?, Pattern::Array))
+            Ok(list_pattern(fit_terms(terms, types, manner)?, ArgumentPattern::Array))
         }
-        (Kind::Square(terms) | Kind::Round(terms), Type::Tuple(fields)) => {
+        (TermKind::Square(terms) | TermKind::Round(terms), AbiType::Tuple(fields)) => {
             check_count(terms, fields.len(), ty)?;
-            Ok(list(fit_all(terms, fields.iter(), manner)?, Pattern::Tuple))
+            Ok(list_pattern(fit_terms(terms, fields.iter(), manner)?, ArgumentPattern::Tuple))
         }
-        (Kind::Text(bytes), Type::String) | (Kind::Hex(bytes), Type::Bytes) => {
-            Ok(Pattern::Value(Value::Bytes(bytes.clone())))
+        (TermKind::Text(bytes), AbiType::String) | (TermKind::Hex(bytes), AbiType::Bytes) => {
+            Ok(ArgumentPattern::Value(AbiValue::Bytes(bytes.clone())))
         }
-        (Kind::Hex(bytes), _) => upper(bytes, ty).map(word).ok_or_else(none),
-        (Kind::Plain, _) => plain(term.text, ty, manner).map(Pattern::Value).ok_or_else(none),
+        (TermKind::Hex(bytes), _) => left_align(bytes, ty).map(word_pattern).ok_or_else(none),
+        (TermKind::Plain, _) => {
+            parse_plain(term.text, ty, manner).map(ArgumentPattern::Value).ok_or_else(none)
+        }
         _ => Err(none()),
     }
 }
 
-/// Makes values of the types; the path of an error begins with the number of the value.
-pub(super) fn fit_all<'a>(
-    terms: &[Term<'_>],
-    types: impl Iterator<Item = &'a Type>,
-    manner: Manner,
-) -> Result<Vec<Pattern>, Misfit> {
+/// Converts terms to values of the types; the path of an error begins with the number of the value.
+pub(super) fn fit_terms<'a>(
+    terms: &[ScriptTerm<'_>],
+    types: impl Iterator<Item = &'a AbiType>,
+    manner: ArgumentSource,
+) -> Result<Vec<ArgumentPattern>, TypeMismatch> {
     let fit_one = |(index, (term, ty))| {
-        fit(term, ty, manner).map_err(|mut misfit| {
+        fit_term(term, ty, manner).map_err(|mut misfit| {
             misfit.path.insert(0, index + 1);
             misfit
         })
@@ -84,54 +90,62 @@ pub(super) fn fit_all<'a>(
     terms.iter().zip(types).enumerate().map(fit_one).collect()
 }
 
-/// True for what Solidity takes for an address and nothing else: `0x` and 40 digits.
-pub(super) fn is_address(term: &Term<'_>) -> bool {
-    matches!(term.kind, Kind::Plain) && is_whole_address(term.text)
+/// Returns true for a full address: `0x` and 40 digits.
+pub(super) fn is_address(term: &ScriptTerm<'_>) -> bool {
+    matches!(term.kind, TermKind::Plain) && is_whole_address(term.text)
 }
 
-/// What is written with its type: `uint8 1`, or `uint8(1)` as in a cast.
-fn fit_typed(term: &Term<'_>, ty: &Type, manner: Manner) -> Result<Pattern, Misfit> {
+/// Converts a value with an explicit type: `uint8 1`, or `uint8(1)` as in a cast.
+fn fit_typed(
+    term: &ScriptTerm<'_>,
+    ty: &AbiType,
+    manner: ArgumentSource,
+) -> Result<ArgumentPattern, TypeMismatch> {
     match (&term.kind, ty) {
-        (Kind::Round(terms), _) if terms.len() == 1 && !matches!(ty, Type::Tuple(_)) => {
+        (TermKind::Round(terms), _) if terms.len() == 1 && !matches!(ty, AbiType::Tuple(_)) => {
             fit_typed(&terms[0], ty, manner)
         }
-        (Kind::Plain, Type::Address) if term.text == "0" => Ok(word(U256::ZERO)),
-        _ => fit(term, ty, manner),
+        (TermKind::Plain, AbiType::Address) if term.text == "0" => Ok(word_pattern(U256::ZERO)),
+        _ => fit_term(term, ty, manner),
     }
 }
 
-fn names(name: &str, ty: &Type) -> bool {
+fn names_type(name: &str, ty: &AbiType) -> bool {
     match (name, ty) {
-        ("uint", Type::Uint(256)) | ("int", Type::Int(256)) | ("payable", Type::Address) => true,
+        ("uint", AbiType::Uint(256))
+        | ("int", AbiType::Int(256))
+        | ("payable", AbiType::Address) => true,
         _ => ty.to_string() == name,
     }
 }
 
-/// What has neither quotes nor brackets.
-fn plain(text: &str, ty: &Type, manner: Manner) -> Option<Value> {
-    let is_exact = manner == Manner::Call;
+/// Parses a value without quotes and brackets.
+fn parse_plain(text: &str, ty: &AbiType, manner: ArgumentSource) -> Option<AbiValue> {
+    let is_exact = manner == ArgumentSource::Call;
     let has_prefix = text.starts_with("0x");
     match ty {
-        Type::Bool => coerce(text, &DynSolType::Bool),
-        Type::Address if is_whole_address(text) || !is_exact && has_prefix => {
-            number::parse_address(text).map(Value::address)
+        AbiType::Bool => coerce(text, &DynSolType::Bool),
+        AbiType::Address if is_whole_address(text) || !is_exact && has_prefix => {
+            number::parse_address(text).map(AbiValue::from_address)
         }
-        Type::Uint(_) | Type::Int(_) => Some(Value::Word(Integer::read(text).ok()?.word(ty)?)),
+        AbiType::Uint(_) | AbiType::Int(_) => {
+            Some(AbiValue::Word(SignedInteger::parse_integer(text).ok()?.to_word(ty)?))
+        }
         // The library takes hex digits without `0x`, which may be a number in a call.
         _ if is_exact && !has_prefix => None,
-        Type::Address => coerce(text, &DynSolType::Address),
-        Type::FixedBytes(length) => coerce(text, &DynSolType::FixedBytes(usize::from(*length))),
-        Type::Function => coerce(text, &DynSolType::Function),
-        Type::Bytes => coerce(text, &DynSolType::Bytes),
+        AbiType::Address => coerce(text, &DynSolType::Address),
+        AbiType::FixedBytes(length) => coerce(text, &DynSolType::FixedBytes(usize::from(*length))),
+        AbiType::Function => coerce(text, &DynSolType::Function),
+        AbiType::Bytes => coerce(text, &DynSolType::Bytes),
         _ => None,
     }
 }
 
 /// Reads a value that `alloy-dyn-abi` and we write alike.
-fn coerce(text: &str, ty: &DynSolType) -> Option<Value> {
+fn coerce(text: &str, ty: &DynSolType) -> Option<AbiValue> {
     match ty.coerce_str(text).ok()? {
-        DynSolValue::Bytes(bytes) => Some(Value::Bytes(bytes)),
-        value => Some(Value::Word(value.as_word()?.into())),
+        DynSolValue::Bytes(bytes) => Some(AbiValue::Bytes(bytes)),
+        value => Some(AbiValue::Word(value.as_word()?.into())),
     }
 }
 
@@ -139,11 +153,11 @@ fn is_whole_address(text: &str) -> bool {
     text.len() == 42 && number::parse_address(text).is_some()
 }
 
-/// Bytes at the upper end of a word, if they are as many as the type has.
-fn upper(bytes: &[u8], ty: &Type) -> Option<U256> {
+/// Left-aligns bytes in a word, if their number matches the type.
+fn left_align(bytes: &[u8], ty: &AbiType) -> Option<U256> {
     let length = match ty {
-        Type::FixedBytes(length) => usize::from(*length),
-        Type::Function => 24,
+        AbiType::FixedBytes(length) => usize::from(*length),
+        AbiType::Function => 24,
         _ => return None,
     };
     let mut word = [0; 32];
@@ -153,71 +167,77 @@ fn upper(bytes: &[u8], ty: &Type) -> Option<U256> {
     })
 }
 
-fn word(word: U256) -> Pattern {
-    Pattern::Value(Value::Word(word))
+fn word_pattern(word: U256) -> ArgumentPattern {
+    ArgumentPattern::Value(AbiValue::Word(word))
 }
 
-/// A list that has no holes is a value.
-fn list(patterns: Vec<Pattern>, with_holes: fn(Vec<Pattern>) -> Pattern) -> Pattern {
-    let values: Option<Vec<Value>> = patterns
+/// Builds a list pattern; one without holes becomes a value.
+fn list_pattern(
+    patterns: Vec<ArgumentPattern>,
+    with_holes: fn(Vec<ArgumentPattern>) -> ArgumentPattern,
+) -> ArgumentPattern {
+    let values: Option<Vec<AbiValue>> = patterns
         .iter()
         .map(|pattern| match pattern {
-            Pattern::Value(value) => Some(value.clone()),
+            ArgumentPattern::Value(value) => Some(value.clone()),
             _ => None,
         })
         .collect();
-    values.map_or_else(|| with_holes(patterns), |values| Pattern::Value(Value::List(values)))
+    values.map_or_else(
+        || with_holes(patterns),
+        |values| ArgumentPattern::Value(AbiValue::List(values)),
+    )
 }
 
-fn check_count(terms: &[Term<'_>], wanted: usize, ty: &Type) -> Result<(), Misfit> {
+fn check_count(terms: &[ScriptTerm<'_>], wanted: usize, ty: &AbiType) -> Result<(), TypeMismatch> {
     match terms.len() {
         count if count == wanted => Ok(()),
-        count => Err(misfit(ty, in_words(count))),
+        count => Err(type_mismatch(ty, format_value_count(count))),
     }
 }
 
-fn misfit(ty: &Type, found: String) -> Misfit {
-    Misfit { path: Vec::new(), expected: expected(ty), found }
+fn type_mismatch(ty: &AbiType, found: String) -> TypeMismatch {
+    TypeMismatch { path: Vec::new(), expected: describe_expected(ty), found }
 }
 
-/// A type, and how its values are written.
-fn expected(ty: &Type) -> String {
-    let name = clip(&ty.to_string(), MAX_TYPE);
+/// Describes a type and the syntax of its values.
+fn describe_expected(ty: &AbiType) -> String {
+    let name = truncate_text(&ty.to_string(), MAX_TYPE);
     match ty {
-        Type::Bool => format!("{name}, true or false"),
-        Type::Address => format!("{name}, 0x and 40 hex digits"),
-        Type::Uint(_) | Type::Int(_) => {
-            let range = integer::range(ty).unwrap_or_default();
+        AbiType::Bool => format!("{name}, true or false"),
+        AbiType::Address => format!("{name}, 0x and 40 hex digits"),
+        AbiType::Uint(_) | AbiType::Int(_) => {
+            let range = integer::describe_range(ty).unwrap_or_default();
             format!("{name}, a whole number from {range}")
         }
-        Type::FixedBytes(length) => format!("{name}, 0x and {} hex digits", 2 * length),
-        Type::Function => format!("{name}, 0x and 48 hex digits"),
-        Type::Bytes => format!("{name}, 0x and an even number of hex digits"),
-        Type::String => format!("{name}, a text in quotes"),
-        Type::Array(_) => format!("{name}, values in [ ]"),
-        Type::FixedArray(_, length) => format!("{name}, {} in [ ]", in_words(*length)),
-        Type::Tuple(fields) => format!("{name}, {} in {{ }}", in_words(fields.len())),
+        AbiType::FixedBytes(length) => format!("{name}, 0x and {} hex digits", 2 * length),
+        AbiType::Function => format!("{name}, 0x and 48 hex digits"),
+        AbiType::Bytes => format!("{name}, 0x and an even number of hex digits"),
+        AbiType::String => format!("{name}, a quoted string"),
+        AbiType::Array(_) => format!("{name}, values in [ ]"),
+        AbiType::FixedArray(_, length) => format!("{name}, {} in [ ]", format_value_count(*length)),
+        AbiType::Tuple(fields) => format!("{name}, {} in {{ }}", format_value_count(fields.len())),
     }
 }
 
-fn in_words(count: usize) -> String {
+fn format_value_count(count: usize) -> String {
     if count == 1 { "1 value".to_owned() } else { format!("{count} values") }
 }
 
-/// A text, short enough for an error and of printable characters.
-pub(super) fn quoted(text: &str) -> String {
-    format!("`{}`", clip(text, MAX_FOUND))
+/// Quotes a text for an error, truncated and with control characters escaped.
+pub(super) fn quote_text(text: &str) -> String {
+    format!("`{}`", truncate_text(text, MAX_FOUND))
 }
 
-fn clip(text: &str, most: usize) -> String {
+fn truncate_text(text: &str, most: usize) -> String {
     let mut characters = text.chars();
     let short: String = characters.by_ref().take(most).collect();
     let more = if characters.next().is_some() { "…" } else { "" };
-    // Only what would disturb a line is escaped: quotes are part of what was written.
-    let told = short
+    // Only control characters are escaped: quotes are part of the input.
+    let escaped = short
         .chars()
         .map(|it| if it.is_control() { it.escape_debug().to_string() } else { it.into() });
-    format!("{}{more}", told.collect::<String>())
+    format!("{}{more}", escaped.collect::<String>())
 }
 
 #[cfg(test)]
@@ -225,9 +245,9 @@ mod tests {
     use super::super::term;
     use super::*;
 
-    fn is_read(text: &str, ty: &str, manner: Manner) -> bool {
-        let ty = Type::parse(ty).unwrap();
-        term::value(text).is_ok_and(|term| fit(&term, &ty, manner).is_ok())
+    fn is_read(text: &str, ty: &str, manner: ArgumentSource) -> bool {
+        let ty = AbiType::parse(ty).unwrap();
+        term::parse_value(text).is_ok_and(|term| fit_term(&term, &ty, manner).is_ok())
     }
 
     fn is_coerced(text: &str, ty: &str) -> bool {
@@ -245,9 +265,9 @@ mod tests {
             ("a b", "string"),
         ] {
             assert!(is_coerced(text, ty), "{text}");
-            assert!(!is_read(text, ty, Manner::Call), "{text}");
+            assert!(!is_read(text, ty, ArgumentSource::Call), "{text}");
         }
-        assert!(is_read("deadbeef", "bytes4", Manner::Configuration));
+        assert!(is_read("deadbeef", "bytes4", ArgumentSource::Configuration));
     }
 
     #[test]
@@ -263,15 +283,15 @@ mod tests {
             ("?", "uint8"),
         ] {
             assert!(!is_coerced(text, ty), "{text}");
-            assert!(is_read(text, ty, Manner::Call), "{text}");
+            assert!(is_read(text, ty, ArgumentSource::Call), "{text}");
         }
     }
 
     #[test]
     fn prefix_of_hex_stands_once() {
         for ty in ["bytes", "bytes1"] {
-            assert!(is_read("0xab", ty, Manner::Call));
-            assert!(!is_read("0x0xab", ty, Manner::Call));
+            assert!(is_read("0xab", ty, ArgumentSource::Call));
+            assert!(!is_read("0x0xab", ty, ArgumentSource::Call));
         }
     }
 }

@@ -1,32 +1,32 @@
-//! Which function a written call means.
+//! Finds the function that a written call refers to.
 
 use std::cmp::Reverse;
 
-use super::error::{ScriptError, Wrong};
-use super::fit::{self, Manner, quoted};
-use super::term::{Term, Written};
-use super::{Step, nearest};
-use crate::abi::Type;
+use super::error::{ArgumentMismatch, ScriptError};
+use super::fit::{self, ArgumentSource, quote_text};
+use super::term::{CallSyntax, ScriptTerm};
+use super::{ScriptStep, find_nearest_signatures};
+use crate::abi::AbiType;
 use crate::config::number;
-use crate::target::{Deployed, FunctionId, Target};
+use crate::target::{DeployedContract, FunctionId, FuzzTarget};
 
-/// Names and signatures that an error lists.
+/// Maximum names and signatures listed in an error.
 const MAX_LISTED: usize = 8;
 
-/// Finds the function and reads the arguments as its types want them.
-pub(super) fn resolve(
+/// Finds the function and converts the arguments to its types.
+pub(super) fn resolve_call(
     text: &str,
-    written: &Written<'_>,
-    target: &Target,
-) -> Result<Step, ScriptError> {
+    written: &CallSyntax<'_>,
+    target: &FuzzTarget,
+) -> Result<ScriptStep, ScriptError> {
     let mut first = None;
-    let contracts = contracts(text, written, target)?;
+    let contracts = find_contracts(text, written, target)?;
     for contract in contracts {
-        let overloads = overloads(contract, written.name, target);
+        let overloads = find_overloads(contract, written.name, target);
         if overloads.is_empty() {
             continue;
         }
-        match choose(text, &written.args, &overloads, target) {
+        match choose_overload(text, &written.args, &overloads, target) {
             Err(
                 error @ (ScriptError::Argument { .. }
                 | ScriptError::NoOverload { .. }
@@ -38,62 +38,64 @@ pub(super) fn resolve(
         }
     }
     Err(first.unwrap_or_else(|| ScriptError::UnknownFunction {
-        call: quoted(text),
-        name: quoted(written.name),
-        nearest: nearest(written.name, target),
+        call: quote_text(text),
+        name: quote_text(written.name),
+        nearest: find_nearest_signatures(written.name, target),
     }))
 }
 
-/// The contracts that may be meant, the one under test first.
-fn contracts(
+/// Returns the candidate contracts, the one under test first.
+fn find_contracts(
     text: &str,
-    written: &Written<'_>,
-    target: &Target,
+    written: &CallSyntax<'_>,
+    target: &FuzzTarget,
 ) -> Result<Vec<usize>, ScriptError> {
     let all = target.contracts.iter().enumerate();
     let Some(name) = written.contract else { return Ok(all.map(|(index, _)| index).collect()) };
     let address = number::parse_address(name).filter(|_| name.len() == 42);
-    let is_meant = |it: &Deployed| it.name == name || Some(it.address) == address;
+    let is_meant = |it: &DeployedContract| it.name == name || Some(it.address) == address;
     let found: Vec<usize> = all.filter(|(_, it)| is_meant(it)).map(|(index, _)| index).collect();
     if found.is_empty() {
         let mut known: Vec<_> = target.contracts.iter().map(|it| it.name.clone()).collect();
         known.dedup();
         known.truncate(MAX_LISTED);
         return Err(ScriptError::UnknownContract {
-            call: quoted(text),
-            contract: quoted(name),
+            call: quote_text(text),
+            contract: quote_text(name),
             known,
         });
     }
     Ok(found)
 }
 
-fn overloads(contract: usize, name: &str, target: &Target) -> Vec<FunctionId> {
+fn find_overloads(contract: usize, name: &str, target: &FuzzTarget) -> Vec<FunctionId> {
     let functions = target.functions.iter().zip(0..);
     let named = functions.filter(|(it, _)| it.contract == contract && it.name == name);
     named.map(|(_, index)| FunctionId(index)).collect()
 }
 
-/// Chooses among functions of one name: by the number of arguments, then by their types.
-fn choose(
+/// Chooses among functions of one name: by argument count, then by argument types.
+fn choose_overload(
     text: &str,
-    args: &[Term<'_>],
+    args: &[ScriptTerm<'_>],
     overloads: &[FunctionId],
-    target: &Target,
-) -> Result<Step, ScriptError> {
+    target: &FuzzTarget,
+) -> Result<ScriptStep, ScriptError> {
     let inputs = |id: FunctionId| &*target.function(id).inputs;
     let signature = |id: FunctionId| target.function(id).signature.clone();
-    let call = || quoted(text);
+    let call = || quote_text(text);
     let (mut fitting, mut wrong) = (Vec::new(), Vec::new());
     for &function in overloads.iter().filter(|id| inputs(**id).len() == args.len()) {
-        match fit::fit_all(args, inputs(function).iter(), Manner::Call) {
-            Ok(args) => fitting.push(Step { function, args }),
-            Err(misfit) => wrong.push((signature(function), Wrong::of(misfit))),
+        match fit::fit_terms(args, inputs(function).iter(), ArgumentSource::Call) {
+            Ok(args) => fitting.push(ScriptStep { function, args }),
+            Err(misfit) => {
+                wrong.push((signature(function), ArgumentMismatch::from_type_mismatch(misfit)))
+            }
         }
     }
     if fitting.len() > 1 {
-        // Of two that fit, the one that takes what looks like an address for one.
-        let addresses = |step: &Step| addresses(args, inputs(step.function));
+        // Prefer the overload that takes address literals as addresses.
+        let addresses = |step: &ScriptStep| count_addresses(args, inputs(step.function));
         fitting.sort_by_key(|step| Reverse(addresses(step)));
         let most = addresses(&fitting[0]);
         fitting.retain(|step| addresses(step) == most);
@@ -116,8 +118,8 @@ fn choose(
     }
 }
 
-/// How many arguments that look like addresses are taken for such.
-fn addresses(args: &[Term<'_>], types: &[Type]) -> usize {
+/// Counts the address literals that are passed as addresses.
+fn count_addresses(args: &[ScriptTerm<'_>], types: &[AbiType]) -> usize {
     let pairs = args.iter().zip(types);
-    pairs.filter(|(term, ty)| fit::is_address(term) && **ty == Type::Address).count()
+    pairs.filter(|(term, ty)| fit::is_address(term) && **ty == AbiType::Address).count()
 }

@@ -1,98 +1,98 @@
-//! The shape of a call that somebody wrote, before anybody knows its types.
+//! Syntax of a written call, before types are known.
 //!
 //! ```text
 //! call := [ contract '.' ] name '(' [ term { ',' term } ] ')'
 //! term := '?' | string | hex string | '[' terms ']' | '{' terms '}' | '(' terms ')' | plain | type term
 //! ```
 //!
-//! What is plain (a number with or without a unit, an address, a truth) is read by whoever knows which type it must have.
+//! A plain term (a number with or without a unit, an address, a boolean) is parsed later, when its type is known.
 
-/// How deep values may lie in each other. No type that a compiler makes is that deep.
+/// Maximum nesting depth of values. No compiler-generated type is that deep.
 const MAX_DEPTH: usize = 32;
 
 /// A call.
 #[derive(Clone, Debug)]
-pub(super) struct Written<'a> {
-    /// The name or the address of its contract.
+pub(super) struct CallSyntax<'a> {
+    /// Name or address of the contract.
     pub(super) contract: Option<&'a str>,
     pub(super) name: &'a str,
-    pub(super) args: Vec<Term<'a>>,
+    pub(super) args: Vec<ScriptTerm<'a>>,
 }
 
-/// A value, and how it was written.
+/// A value with its source text.
 #[derive(Clone, Debug)]
-pub(super) struct Term<'a> {
+pub(super) struct ScriptTerm<'a> {
     pub(super) text: &'a str,
-    pub(super) kind: Kind<'a>,
+    pub(super) kind: TermKind<'a>,
 }
 
 #[derive(Clone, Debug)]
-pub(super) enum Kind<'a> {
+pub(super) enum TermKind<'a> {
     Hole,
     Plain,
-    /// In quotes.
+    /// A quoted string.
     Text(Vec<u8>),
     /// `hex"…"`
     Hex(Vec<u8>),
     /// `[…]`
-    Square(Vec<Term<'a>>),
+    Square(Vec<ScriptTerm<'a>>),
     /// `{…}` or `(…)`
-    Round(Vec<Term<'a>>),
-    /// With its type in front, as in `uint8 1`.
-    Typed(&'a str, Box<Term<'a>>),
+    Round(Vec<ScriptTerm<'a>>),
+    /// A value with an explicit type, as in `uint8 1`.
+    Typed(&'a str, Box<ScriptTerm<'a>>),
 }
 
-/// Where a text cannot be read, and what could have stood there.
+/// Position of a syntax error, and the expected input.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Misread {
-    /// In bytes.
+pub(super) struct ScriptSyntaxError {
+    /// Offset in bytes.
     pub(super) at: usize,
     pub(super) expected: &'static str,
 }
 
-type Read<T> = Result<T, Misread>;
+type ParseResult<T> = Result<T, ScriptSyntaxError>;
 
-/// Reads a whole call.
-pub(super) fn call(text: &str) -> Read<Written<'_>> {
-    let mut reader = Reader { text, at: 0, depth: 0 };
+/// Parses a whole call.
+pub(super) fn parse_call_syntax(text: &str) -> ParseResult<CallSyntax<'_>> {
+    let mut reader = TermReader { text, at: 0, depth: 0 };
     reader.skip_space();
-    let mut name = reader.name();
+    let mut name = reader.read_name();
     let mut contract = None;
     reader.skip_space();
-    if !name.is_empty() && reader.eat('.') {
+    if !name.is_empty() && reader.eat_char('.') {
         reader.skip_space();
-        contract = Some(std::mem::replace(&mut name, reader.name()));
+        contract = Some(std::mem::replace(&mut name, reader.read_name()));
         reader.skip_space();
     }
     if name.is_empty() || name.starts_with(|first: char| first.is_ascii_digit()) {
         reader.at -= name.len();
         return reader.fail("the name of a function");
     }
-    if !reader.eat('(') {
+    if !reader.eat_char('(') {
         return reader.fail("`(`");
     }
-    let args = reader.terms(')', "`,` or `)`")?;
-    reader.end()?;
-    Ok(Written { contract, name, args })
+    let args = reader.read_terms(')', "`,` or `)`")?;
+    reader.expect_end()?;
+    Ok(CallSyntax { contract, name, args })
 }
 
-/// Reads a single value.
-pub(super) fn value(text: &str) -> Read<Term<'_>> {
-    let mut reader = Reader { text, at: 0, depth: 0 };
-    let term = reader.term()?;
-    reader.end()?;
+/// Parses a single value.
+pub(super) fn parse_value(text: &str) -> ParseResult<ScriptTerm<'_>> {
+    let mut reader = TermReader { text, at: 0, depth: 0 };
+    let term = reader.read_term()?;
+    reader.expect_end()?;
     Ok(term)
 }
 
-struct Reader<'a> {
+struct TermReader<'a> {
     text: &'a str,
     at: usize,
     depth: usize,
 }
 
-impl<'a> Reader<'a> {
-    fn fail<T>(&self, expected: &'static str) -> Read<T> {
-        Err(Misread { at: self.at, expected })
+impl<'a> TermReader<'a> {
+    fn fail<T>(&self, expected: &'static str) -> ParseResult<T> {
+        Err(ScriptSyntaxError { at: self.at, expected })
     }
 
     fn rest(&self) -> &'a str {
@@ -103,7 +103,7 @@ impl<'a> Reader<'a> {
         self.rest().chars().next()
     }
 
-    fn eat(&mut self, wanted: char) -> bool {
+    fn eat_char(&mut self, wanted: char) -> bool {
         let is_there = self.peek() == Some(wanted);
         if is_there {
             self.at += wanted.len_utf8();
@@ -122,121 +122,125 @@ impl<'a> Reader<'a> {
         self.take_while(char::is_whitespace);
     }
 
-    fn name(&mut self) -> &'a str {
+    fn read_name(&mut self) -> &'a str {
         self.take_while(|it| it.is_ascii_alphanumeric() || it == '_' || it == '$')
     }
 
-    fn end(&mut self) -> Read<()> {
+    fn expect_end(&mut self) -> ParseResult<()> {
         self.skip_space();
         if self.rest().is_empty() { Ok(()) } else { self.fail("the end") }
     }
 
-    /// Values up to the closing bracket.
-    fn terms(&mut self, close: char, expected: &'static str) -> Read<Vec<Term<'a>>> {
+    /// Reads values up to the closing bracket.
+    fn read_terms(
+        &mut self,
+        close: char,
+        expected: &'static str,
+    ) -> ParseResult<Vec<ScriptTerm<'a>>> {
         let mut terms = Vec::new();
         self.skip_space();
-        if self.eat(close) {
+        if self.eat_char(close) {
             return Ok(terms);
         }
         loop {
-            terms.push(self.term()?);
+            terms.push(self.read_term()?);
             self.skip_space();
-            if self.eat(close) {
+            if self.eat_char(close) {
                 return Ok(terms);
             }
-            if !self.eat(',') {
+            if !self.eat_char(',') {
                 return self.fail(expected);
             }
         }
     }
 
-    fn term(&mut self) -> Read<Term<'a>> {
+    fn read_term(&mut self) -> ParseResult<ScriptTerm<'a>> {
         if self.depth == MAX_DEPTH {
-            return self.fail("a value that is not so deep inside others");
+            return self.fail("a less deeply nested value");
         }
         self.depth += 1;
         self.skip_space();
         let start = self.at;
-        let kind = self.kind()?;
+        let kind = self.read_kind()?;
         self.depth -= 1;
-        Ok(Term { text: &self.text[start..self.at], kind })
+        Ok(ScriptTerm { text: &self.text[start..self.at], kind })
     }
 
-    fn kind(&mut self) -> Read<Kind<'a>> {
+    fn read_kind(&mut self) -> ParseResult<TermKind<'a>> {
         let Some(first) = self.peek() else { return self.fail("a value") };
         match first {
-            '"' | '\'' => self.string().map(Kind::Text),
+            '"' | '\'' => self.read_string().map(TermKind::Text),
             '?' => {
                 self.at += 1;
-                Ok(Kind::Hole)
+                Ok(TermKind::Hole)
             }
             '[' => {
                 self.at += 1;
-                self.terms(']', "`,` or `]`").map(Kind::Square)
+                self.read_terms(']', "`,` or `]`").map(TermKind::Square)
             }
             '{' => {
                 self.at += 1;
-                self.terms('}', "`,` or `}`").map(Kind::Round)
+                self.read_terms('}', "`,` or `}`").map(TermKind::Round)
             }
             '(' => {
                 self.at += 1;
-                self.terms(')', "`,` or `)`").map(Kind::Round)
+                self.read_terms(')', "`,` or `)`").map(TermKind::Round)
             }
-            _ => self.word(),
+            _ => self.read_word(),
         }
     }
 
-    /// What begins with neither a bracket nor a quote.
-    fn word(&mut self) -> Read<Kind<'a>> {
+    /// Reads a term that begins with neither a bracket nor a quote.
+    fn read_word(&mut self) -> ParseResult<TermKind<'a>> {
         let word = self.take_while(is_plain);
         match word {
             "" => return self.fail("a value"),
-            "hex" if self.is_quote() => return self.hex().map(Kind::Hex),
-            "unicode" if self.is_quote() => return self.string().map(Kind::Text),
+            "hex" if self.is_quote() => return self.read_hex().map(TermKind::Hex),
+            "unicode" if self.is_quote() => return self.read_string().map(TermKind::Text),
             "type" if self.peek() == Some('(') => {
                 self.take_while(|it| it != ')');
-                self.eat(')');
+                self.eat_char(')');
                 self.take_while(is_plain);
-                return Ok(Kind::Plain);
+                return Ok(TermKind::Plain);
             }
             _ => {}
         }
         if word.starts_with(|first: char| first.is_ascii_alphabetic()) {
-            self.typed(word)
+            self.read_typed(word)
         } else {
-            self.unit();
-            Ok(Kind::Plain)
+            self.skip_unit();
+            Ok(TermKind::Plain)
         }
     }
 
-    /// A word that is all, or the type of what follows it.
-    fn typed(&mut self, word: &'a str) -> Read<Kind<'a>> {
+    /// Reads a plain word, or a type with the value that follows it.
+    fn read_typed(&mut self, word: &'a str) -> ParseResult<TermKind<'a>> {
         let start = self.at - word.len();
-        while self.dimension() {}
+        while self.skip_dimension() {}
         let end = self.at;
         self.skip_space();
         if self.peek().is_none_or(|next| matches!(next, ',' | ')' | ']' | '}')) {
             self.at = end;
-            return Ok(Kind::Plain);
+            return Ok(TermKind::Plain);
         }
-        let value = self.term()?;
-        Ok(Kind::Typed(&self.text[start..end], Box::new(value)))
+        let value = self.read_term()?;
+        Ok(TermKind::Typed(&self.text[start..end], Box::new(value)))
     }
 
-    /// `[]` or `[3]`, as in the type of an array.
-    fn dimension(&mut self) -> bool {
+    /// Reads `[]` or `[3]`, as in an array type. Returns true if it was present.
+    fn skip_dimension(&mut self) -> bool {
         let start = self.at;
-        let is_open = self.eat('[');
+        let is_open = self.eat_char('[');
         self.take_while(|it| it.is_ascii_digit());
-        if is_open && self.eat(']') {
+        if is_open && self.eat_char(']') {
             return true;
         }
         self.at = start;
         false
     }
 
-    /// The unit after a number.
-    fn unit(&mut self) {
+    /// Skips the unit after a number.
+    fn skip_unit(&mut self) {
         let end = self.at;
         self.skip_space();
         let unit = self.take_while(|it| it.is_ascii_alphabetic());
@@ -249,8 +253,8 @@ impl<'a> Reader<'a> {
         matches!(self.peek(), Some('"' | '\''))
     }
 
-    /// A string in quotes of either kind, with the escapes of Solidity.
-    fn string(&mut self) -> Read<Vec<u8>> {
+    /// Reads a string in single or double quotes, with Solidity's escapes.
+    fn read_string(&mut self) -> ParseResult<Vec<u8>> {
         let quote = self.peek();
         self.at += 1;
         let mut bytes = Vec::new();
@@ -258,14 +262,14 @@ impl<'a> Reader<'a> {
             let Some(next) = self.peek() else { return self.fail("a closing quote") };
             self.at += next.len_utf8();
             match next {
-                '\\' => self.escape(&mut bytes)?,
+                '\\' => self.read_escape(&mut bytes)?,
                 _ if Some(next) == quote => return Ok(bytes),
                 _ => bytes.extend_from_slice(next.encode_utf8(&mut [0; 4]).as_bytes()),
             }
         }
     }
 
-    fn escape(&mut self, bytes: &mut Vec<u8>) -> Read<()> {
+    fn read_escape(&mut self, bytes: &mut Vec<u8>) -> ParseResult<()> {
         const EXPECTED: &str = r#"an escape: \n, \r, \t, \\, \", \', \xNN or \uNNNN"#;
         let Some(next) = self.peek() else { return self.fail(EXPECTED) };
         let start = self.at;
@@ -278,31 +282,31 @@ impl<'a> Reader<'a> {
             '"' => b'"',
             '\'' => b'\'',
             'x' => {
-                let byte = self.digits(2).and_then(|number| u8::try_from(number).ok());
-                byte.ok_or(Misread { at: start, expected: r"two hex digits after \x" })?
+                let byte = self.read_hex_digits(2).and_then(|number| u8::try_from(number).ok());
+                byte.ok_or(ScriptSyntaxError { at: start, expected: r"two hex digits after \x" })?
             }
             'u' => {
-                let character = self.digits(4).and_then(char::from_u32);
+                let character = self.read_hex_digits(4).and_then(char::from_u32);
                 let expected = r"four hex digits of a character after \u";
-                let character = character.ok_or(Misread { at: start, expected })?;
+                let character = character.ok_or(ScriptSyntaxError { at: start, expected })?;
                 bytes.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
                 return Ok(());
             }
-            _ => return Err(Misread { at: start, expected: EXPECTED }),
+            _ => return Err(ScriptSyntaxError { at: start, expected: EXPECTED }),
         });
         Ok(())
     }
 
-    /// So many hex digits.
-    fn digits(&mut self, count: usize) -> Option<u32> {
+    /// Reads exactly `count` hex digits.
+    fn read_hex_digits(&mut self, count: usize) -> Option<u32> {
         let digits = self.rest().get(..count)?;
         let is_hex = digits.bytes().all(|digit| digit.is_ascii_hexdigit());
         self.at += count;
         is_hex.then(|| u32::from_str_radix(digits, 16).ok()).flatten()
     }
 
-    /// The bytes of `hex"…"`.
-    fn hex(&mut self) -> Read<Vec<u8>> {
+    /// Reads the bytes of `hex"…"`.
+    fn read_hex(&mut self) -> ParseResult<Vec<u8>> {
         const EXPECTED: &str = "an even number of hex digits and a closing quote";
         let quote = self.peek();
         self.at += 1;
@@ -311,7 +315,7 @@ impl<'a> Reader<'a> {
         let is_closed = self.peek() == quote;
         let bytes = alloy_primitives::hex::decode(digits).ok().filter(|_| is_closed);
         self.at += usize::from(is_closed);
-        bytes.ok_or(Misread { at: start, expected: EXPECTED })
+        bytes.ok_or(ScriptSyntaxError { at: start, expected: EXPECTED })
     }
 }
 

@@ -1,28 +1,28 @@
-//! Steps as texts that are read back as the same steps.
+//! Formats steps so that they parse to equal steps.
 //!
-//! Nothing but the end of the argument list is written with `)`: some who send calls look for the first one.
+//! The character `)` ends the argument list and appears nowhere else: some clients look for the first one.
 
 use std::fmt::Write as _;
 
-use super::{Pattern, Step, read};
-use crate::abi::{Type, Value, text};
-use crate::target::Target;
+use super::{ArgumentPattern, ScriptStep, parse_call};
+use crate::abi::{AbiType, AbiValue, text};
+use crate::target::FuzzTarget;
 
-/// The shortest of the ways to write the step that means this step and no other.
-pub(super) fn step(step: &Step, target: &Target) -> String {
+/// Returns the shortest form that is parsed as this step and no other.
+pub(super) fn format_step(step: &ScriptStep, target: &FuzzTarget) -> String {
     let function = target.function(step.function);
     let contract = &target.contracts[function.contract].name;
     let prefixes = [String::new(), format!("{contract}."), format!("{:#x}.", function.address)];
-    // A name that no other function has means it for certain; to read the text takes longer than to write it.
+    // A unique name is unambiguous; checking by parsing costs more than formatting.
     let is_only = target.functions.iter().filter(|it| it.name == function.name).count() == 1;
     let mut written = String::new();
     for prefix in prefixes {
         for is_typed in [false, true] {
             written = format!("{prefix}{}(", function.name);
-            let mut writer = Writer { out: &mut written, is_typed };
-            writer.list(function.inputs.iter(), step.args.iter().map(Part::Pattern));
+            let mut writer = StepWriter { out: &mut written, is_typed };
+            writer.write_list(function.inputs.iter(), step.args.iter().map(StepPart::Pattern));
             written.push(')');
-            if is_only || read(&written, target).as_ref() == Ok(step) {
+            if is_only || parse_call(&written, target).as_ref() == Ok(step) {
                 return written;
             }
         }
@@ -30,79 +30,79 @@ pub(super) fn step(step: &Step, target: &Target) -> String {
     written
 }
 
-struct Writer<'a> {
+struct StepWriter<'a> {
     out: &'a mut String,
-    /// Each value has its type in front.
+    /// Prefixes each value with its type.
     is_typed: bool,
 }
 
 #[derive(Clone, Copy)]
-enum Part<'a> {
-    Pattern(&'a Pattern),
-    Value(&'a Value),
+enum StepPart<'a> {
+    Pattern(&'a ArgumentPattern),
+    Value(&'a AbiValue),
 }
 
-impl Writer<'_> {
-    fn list<'t, 'p>(
+impl StepWriter<'_> {
+    fn write_list<'t, 'p>(
         &mut self,
-        types: impl Iterator<Item = &'t Type>,
-        parts: impl Iterator<Item = Part<'p>>,
+        types: impl Iterator<Item = &'t AbiType>,
+        parts: impl Iterator<Item = StepPart<'p>>,
     ) {
         for (index, (ty, part)) in types.zip(parts).enumerate() {
             if index > 0 {
                 self.out.push_str(", ");
             }
-            self.part(ty, part);
+            self.write_part(ty, part);
         }
     }
 
-    fn part(&mut self, ty: &Type, part: Part<'_>) {
+    fn write_part(&mut self, ty: &AbiType, part: StepPart<'_>) {
         if self.is_typed && has_name(ty) {
             let _ = write!(self.out, "{ty} ");
         }
         match part {
-            Part::Pattern(Pattern::Value(value)) => self.value(ty, value),
-            Part::Pattern(Pattern::Any) => self.out.push('?'),
-            Part::Pattern(Pattern::Array(inner) | Pattern::Tuple(inner)) => {
-                self.inner(ty, inner.iter().map(Part::Pattern));
+            StepPart::Pattern(ArgumentPattern::Value(value)) => self.write_value(ty, value),
+            StepPart::Pattern(ArgumentPattern::Any) => self.out.push('?'),
+            StepPart::Pattern(ArgumentPattern::Array(inner) | ArgumentPattern::Tuple(inner)) => {
+                self.write_inner(ty, inner.iter().map(StepPart::Pattern));
             }
-            Part::Value(value) => self.value(ty, value),
+            StepPart::Value(value) => self.write_value(ty, value),
         }
     }
 
-    fn value(&mut self, ty: &Type, value: &Value) {
+    fn write_value(&mut self, ty: &AbiType, value: &AbiValue) {
         match (ty, value) {
-            (_, Value::List(values)) => self.inner(ty, values.iter().map(Part::Value)),
-            (Type::String, Value::Bytes(_)) => {
-                self.out.push_str(&text::value(ty, value).replace(')', r"\x29"));
+            (_, AbiValue::List(values)) => self.write_inner(ty, values.iter().map(StepPart::Value)),
+            (AbiType::String, AbiValue::Bytes(_)) => {
+                self.out.push_str(&text::format_value(ty, value).replace(')', r"\x29"));
             }
-            _ => self.out.push_str(&text::value(ty, value)),
+            _ => self.out.push_str(&text::format_value(ty, value)),
         }
     }
 
-    fn inner<'a>(&mut self, ty: &Type, parts: impl Iterator<Item = Part<'a>>) {
+    fn write_inner<'a>(&mut self, ty: &AbiType, parts: impl Iterator<Item = StepPart<'a>>) {
         match ty {
-            Type::Array(element) | Type::FixedArray(element, _) => {
+            AbiType::Array(element) | AbiType::FixedArray(element, _) => {
                 self.out.push('[');
-                self.list(std::iter::repeat(&**element), parts);
+                self.write_list(std::iter::repeat(&**element), parts);
                 self.out.push(']');
             }
-            Type::Tuple(fields) => {
+            AbiType::Tuple(fields) => {
                 self.out.push('{');
-                self.list(fields.iter(), parts);
+                self.write_list(fields.iter(), parts);
                 self.out.push('}');
             }
-            // Only these have values inside.
+            // Only these types contain values.
             _ => {}
         }
     }
 }
 
-/// Types of tuples have brackets and no name; the values in them have.
-fn has_name(ty: &Type) -> bool {
+/// Returns true if the type can prefix a value. Tuple types have no name; their fields are prefixed instead.
+fn has_name(ty: &AbiType) -> bool {
     match ty {
-        Type::Array(element) | Type::FixedArray(element, _) => has_name(element),
-        Type::Tuple(_) => false,
+        AbiType::Array(element) | AbiType::FixedArray(element, _) => has_name(element),
+        AbiType::Tuple(_) => false,
         _ => true,
     }
 }

@@ -1,79 +1,89 @@
-//! What one call did, decoded: the calls within it, what came back, and the events.
+//! Decodes one call: its subcalls, return values and events.
 
 use alloy_primitives::{Address, B256, Bytes, U256, hex};
 
-use super::names::Names;
-use crate::abi::{self, Type, Value, text};
-use crate::chain::{CHEAT_ERROR, Emitted, Frame, FrameKind, InstructionResult};
+use super::names::NameResolver;
+use crate::abi::{self, AbiType, AbiValue, text};
+use crate::chain::{
+    CHEATCODE_ERROR_SELECTOR, CallFrame, FrameKind, InstructionResult, WatchedEvent,
+};
 
-/// Frames that are told of one call; a contract can make thousands.
+/// Maximum decoded frames per call; a contract can make thousands.
 const MAX_FRAMES: usize = 1000;
-/// Events that are told of one call.
+/// Maximum decoded events per call.
 const MAX_EVENTS: usize = 200;
-/// Bytes that are shown of what has no type.
+/// Maximum bytes shown of data without a known type.
 const MAX_BYTES: usize = 68;
 
 const ERROR: [u8; 4] = [0x08, 0xc3, 0x79, 0xa0];
 const PANIC: [u8; 4] = [0x4e, 0x48, 0x7b, 0x71];
 
-/// What one call did.
+/// Decoded trace of one call.
 #[derive(Clone, Debug)]
-pub struct Trace {
+pub struct CallTrace {
     /// In the order in which they began; the first is the call itself.
-    pub frames: Vec<Told>,
-    pub events: Vec<Event>,
-    /// Frames and events that are not told.
+    pub frames: Vec<TracedFrame>,
+    pub events: Vec<TracedEvent>,
+    /// Numbers of omitted frames and events.
     pub frames_left_out: usize,
     pub events_left_out: usize,
 }
 
-/// A frame.
+/// A decoded frame.
 #[derive(Clone, Debug)]
-pub struct Told {
+pub struct TracedFrame {
     pub depth: usize,
     pub kind: &'static str,
     pub from: Address,
     pub to: Option<Address>,
-    /// Where the code comes from, if not from the account that is called.
+    /// Account that the code comes from, if it is not the called account.
     pub code: Option<Address>,
     pub contract: Option<String>,
     pub function: Option<String>,
-    /// None where the types are not known.
+    /// None if the types are unknown.
     pub arguments: Option<Vec<String>>,
     pub value: U256,
     pub input: Bytes,
     pub output: Bytes,
-    pub end: End,
+    pub end: FrameEnd,
     pub gas: u64,
 }
 
-/// How a frame ended.
+/// Outcome of a frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum End {
-    /// With the values, where their types are known.
+pub enum FrameEnd {
+    /// With the decoded values, if their types are known.
     Returned(Option<Vec<String>>),
     Failed(String),
-    /// The whole call ended before it.
+    /// The transaction was aborted before the frame ended.
     Unknown,
 }
 
-/// An event.
+/// A decoded event.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Event {
+pub struct TracedEvent {
     pub contract: Option<String>,
     pub address: Address,
     pub name: String,
-    /// None where the bytes are not of the type. Of an indexed value that takes more than a word only the hash is there.
+    /// None if the data does not match the type. An indexed value of more than a word is shown as its hash.
     pub values: Vec<Option<String>>,
 }
 
-impl Trace {
-    pub(super) fn new(names: &mut Names<'_>, frames: &[Frame], emitted: &[Emitted]) -> Self {
-        names.learn(frames);
+impl CallTrace {
+    pub(super) fn new(
+        names: &mut NameResolver<'_>,
+        frames: &[CallFrame],
+        emitted: &[WatchedEvent],
+    ) -> Self {
+        names.record_created(frames);
         let names = &*names;
-        let events = emitted.iter().take(MAX_EVENTS).filter_map(|it| event(names, it));
+        let events = emitted.iter().take(MAX_EVENTS).filter_map(|it| decode_event(names, it));
         Self {
-            frames: frames.iter().take(MAX_FRAMES).map(|frame| told(names, frame)).collect(),
+            frames: frames
+                .iter()
+                .take(MAX_FRAMES)
+                .map(|frame| decode_frame(names, frame))
+                .collect(),
             events: events.collect(),
             frames_left_out: frames.len().saturating_sub(MAX_FRAMES),
             events_left_out: emitted.len().saturating_sub(MAX_EVENTS),
@@ -81,26 +91,27 @@ impl Trace {
     }
 }
 
-fn told(names: &Names<'_>, frame: &Frame) -> Told {
-    let function = names.function(frame);
-    let arguments = function
-        .and_then(|function| values(&function.inputs, frame.input.get(4..).unwrap_or_default()));
+fn decode_frame(names: &NameResolver<'_>, frame: &CallFrame) -> TracedFrame {
+    let function = names.find_function(frame);
+    let arguments = function.and_then(|function| {
+        decode_values(&function.inputs, frame.input.get(4..).unwrap_or_default())
+    });
     let end = match frame.result {
-        None => End::Unknown,
+        None => FrameEnd::Unknown,
         Some(result) if result.is_ok() => {
             let outputs = function.filter(|it| !it.outputs.is_empty()).map(|it| &it.outputs[..]);
-            End::Returned(outputs.and_then(|outputs| values(outputs, &frame.output)))
+            FrameEnd::Returned(outputs.and_then(|outputs| decode_values(outputs, &frame.output)))
         }
-        Some(result) => End::Failed(reason(names, frame, result)),
+        Some(result) => FrameEnd::Failed(describe_failure(names, frame, result)),
     };
-    Told {
+    TracedFrame {
         depth: frame.depth,
-        kind: kind(frame.kind),
+        kind: frame_kind_name(frame.kind),
         from: frame.from,
         to: frame.to,
         code: frame.code,
-        contract: names.contract(frame),
-        // A name without arguments would be a guess.
+        contract: names.contract_name(frame),
+        // Without arguments the selector match may be wrong.
         function: function.filter(|_| arguments.is_some()).map(|function| function.name.clone()),
         arguments,
         value: frame.value,
@@ -111,7 +122,7 @@ fn told(names: &Names<'_>, frame: &Frame) -> Told {
     }
 }
 
-fn kind(kind: FrameKind) -> &'static str {
+fn frame_kind_name(kind: FrameKind) -> &'static str {
     match kind {
         FrameKind::Call => "call",
         FrameKind::CallCode => "callcode",
@@ -122,98 +133,104 @@ fn kind(kind: FrameKind) -> &'static str {
     }
 }
 
-fn values(types: &[Type], data: &[u8]) -> Option<Vec<String>> {
-    let values = abi::decode(types, data)?;
-    Some(types.iter().zip(&values).map(|(ty, value)| text::value(ty, value)).collect())
+fn decode_values(types: &[AbiType], data: &[u8]) -> Option<Vec<String>> {
+    let values = abi::decode_values(types, data)?;
+    Some(types.iter().zip(&values).map(|(ty, value)| text::format_value(ty, value)).collect())
 }
 
-fn event(names: &Names<'_>, emitted: &Emitted) -> Option<Event> {
-    let event = names.event(emitted)?;
+fn decode_event(names: &NameResolver<'_>, emitted: &WatchedEvent) -> Option<TracedEvent> {
+    let event = names.find_event(emitted)?;
     let in_data = event.inputs.iter().filter(|(_, is_indexed)| !is_indexed);
     let types: Vec<_> = in_data.map(|(ty, _)| ty.clone()).collect();
-    let mut decoded = values(&types, &emitted.data).unwrap_or_default().into_iter();
+    let mut decoded = decode_values(&types, &emitted.data).unwrap_or_default().into_iter();
     let mut topics = emitted.indexed.iter();
-    let value = |(ty, is_indexed): &(Type, bool)| match is_indexed {
-        true => topics.next().and_then(|topic| indexed(ty, topic)),
+    let value = |(ty, is_indexed): &(AbiType, bool)| match is_indexed {
+        true => topics.next().and_then(|topic| decode_indexed(ty, topic)),
         false => decoded.next(),
     };
-    Some(Event {
-        contract: names.at(emitted.address),
+    Some(TracedEvent {
+        contract: names.name_at(emitted.address),
         address: emitted.address,
         name: event.name.clone(),
         values: event.inputs.iter().map(value).collect(),
     })
 }
 
-/// A topic holds a word as it is, and of all else the hash.
-fn indexed(ty: &Type, topic: &B256) -> Option<String> {
+/// Decodes a topic: a word is stored as is, any other type as its hash.
+fn decode_indexed(ty: &AbiType, topic: &B256) -> Option<String> {
     match ty.is_word() {
-        true => values(std::slice::from_ref(ty), topic.as_slice())?.pop(),
+        true => decode_values(std::slice::from_ref(ty), topic.as_slice())?.pop(),
         false => Some(format!("hash {topic:#x}")),
     }
 }
 
-/// Why a frame failed, as far as it says.
-fn reason(names: &Names<'_>, frame: &Frame, result: InstructionResult) -> String {
+/// Describes the failure of a frame.
+fn describe_failure(
+    names: &NameResolver<'_>,
+    frame: &CallFrame,
+    result: InstructionResult,
+) -> String {
     match result {
-        InstructionResult::Revert => said(names, frame),
+        InstructionResult::Revert => describe_revert(names, frame),
         InstructionResult::OutOfGas
         | InstructionResult::MemoryOOG
         | InstructionResult::MemoryLimitOOG
         | InstructionResult::PrecompileOOG
         | InstructionResult::InvalidOperandOOG => "ran out of gas".to_owned(),
-        InstructionResult::InvalidFEOpcode => "ran the invalid instruction".to_owned(),
-        InstructionResult::OutOfFunds => "failed: the sender has too little".to_owned(),
-        InstructionResult::CallTooDeep => "failed: too many calls within calls".to_owned(),
+        InstructionResult::InvalidFEOpcode => "executed the invalid opcode".to_owned(),
+        InstructionResult::OutOfFunds => "failed: insufficient balance".to_owned(),
+        InstructionResult::CallTooDeep => "failed: call depth limit reached".to_owned(),
         other => format!("failed: {other:?}"),
     }
 }
 
-fn said(names: &Names<'_>, frame: &Frame) -> String {
+fn describe_revert(names: &NameResolver<'_>, frame: &CallFrame) -> String {
     let output = &frame.output;
     let Some((selector, data)) = output.split_first_chunk::<4>() else {
         return match output.is_empty() {
             true => "reverted without a reason".to_owned(),
-            false => format!("reverted with {}", short(output)),
+            false => format!("reverted with {}", format_short(output)),
         };
     };
-    let message = [ERROR, CHEAT_ERROR].contains(selector).then(|| values(&[Type::String], data));
+    let message = [ERROR, CHEATCODE_ERROR_SELECTOR]
+        .contains(selector)
+        .then(|| decode_values(&[AbiType::String], data));
     if let Some([message]) = message.flatten().as_deref() {
         return format!("reverted: {message}");
     }
-    if let (PANIC, Some([Value::Word(code)])) =
-        (*selector, abi::decode(&[Type::Uint(256)], data).as_deref())
+    if let (PANIC, Some([AbiValue::Word(code)])) =
+        (*selector, abi::decode_values(&[AbiType::Uint(256)], data).as_deref())
     {
-        return format!("panicked: {} (0x{code:02x})", panic(*code));
+        return format!("panicked: {} (0x{code:02x})", describe_panic(*code));
     }
-    let custom = names.error(frame).and_then(|error| {
-        let values = abi::decode(&error.inputs, data)?;
-        Some(text::call(&error.name, &error.inputs, &values))
+    let custom = names.find_error(frame).and_then(|error| {
+        let values = abi::decode_values(&error.inputs, data)?;
+        Some(text::format_call(&error.name, &error.inputs, &values))
     });
     match custom {
         Some(custom) => format!("reverted: {custom}"),
-        None => format!("reverted with {}", short(output)),
+        None => format!("reverted with {}", format_short(output)),
     }
 }
 
-/// What Solidity means by a code.
-fn panic(code: U256) -> &'static str {
+/// Describes a Solidity panic code.
+fn describe_panic(code: U256) -> &'static str {
     match code.saturating_to::<u64>() {
         0x01 => "an assertion failed",
         0x11 => "arithmetic overflowed",
         0x12 => "division by zero",
-        0x21 => "no such value of the enum",
-        0x22 => "storage is damaged",
+        0x21 => "invalid enum value",
+        0x22 => "corrupt storage",
         0x31 => "pop of an empty array",
         0x32 => "index out of bounds",
-        0x41 => "too much memory",
-        0x51 => "call of an internal function that is not set",
-        _ => "an unknown code",
+        0x41 => "too much memory allocated",
+        0x51 => "call of an uninitialized internal function",
+        _ => "unknown panic code",
     }
 }
 
-/// The beginning of some bytes, and how many they are.
-pub(super) fn short(bytes: &[u8]) -> String {
+/// Formats bytes in hex, truncated with their length.
+pub(super) fn format_short(bytes: &[u8]) -> String {
     let shown = hex::encode_prefixed(&bytes[..bytes.len().min(MAX_BYTES)]);
     if bytes.len() > MAX_BYTES { format!("{shown}… ({} bytes)", bytes.len()) } else { shown }
 }
@@ -223,16 +240,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_indexed_value_is_told_or_else_its_hash() {
+    fn indexed_value_is_decoded_or_shown_as_hash() {
         let number = |number: u64| B256::from(U256::from(number));
-        let told = |ty: &str, topic| indexed(&Type::parse(ty).unwrap(), &topic);
-        assert_eq!(told("uint256", number(7)).as_deref(), Some("7"));
-        assert_eq!(told("bool", number(1)).as_deref(), Some("true"));
+        let decoded = |ty: &str, topic| decode_indexed(&AbiType::parse(ty).unwrap(), &topic);
+        assert_eq!(decoded("uint256", number(7)).as_deref(), Some("7"));
+        assert_eq!(decoded("bool", number(1)).as_deref(), Some("true"));
         let address = "0x0000000000000000000000000000000000010000";
-        assert_eq!(told("address", number(0x10000)).as_deref(), Some(address));
+        assert_eq!(decoded("address", number(0x10000)).as_deref(), Some(address));
         let hash = format!("hash 0x{}1", "0".repeat(63));
         for ty in ["string", "bytes", "uint256[]", "uint8[2]", "(uint256,bool)"] {
-            assert_eq!(told(ty, number(1)).as_deref(), Some(&*hash), "{ty}");
+            assert_eq!(decoded(ty, number(1)).as_deref(), Some(&*hash), "{ty}");
         }
     }
 }

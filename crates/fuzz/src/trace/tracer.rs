@@ -1,79 +1,79 @@
-//! Makes calls on a chain of its own and writes down what they do.
+//! Runs calls on its own chain and records their traces.
 
 use std::time::Duration;
 
 use alloy_primitives::{Bytes, U256};
 
-use super::decode::Trace;
-use super::lines::{self, Line};
-use super::names::Names;
-use crate::call::Call;
-use crate::chain::{Limits, Machine, Outcome, Transaction};
-use crate::config::Settings;
+use super::decode::CallTrace;
+use super::lines::{self, TraceLine};
+use super::names::NameResolver;
+use crate::call::SequenceCall;
+use crate::chain::{CallLimits, EvmMachine, EvmTransaction, TransactionOutcome};
+use crate::config::CampaignSettings;
 use crate::reproducer::solidity;
-use crate::target::{Target, TestKind};
+use crate::target::{FuzzTarget, TestKind};
 
-/// Gas bounds a call; this is for a limit of gas that does not.
+/// Default time limit of a call, needed if its gas limit is too high to bound time.
 pub const CALL_TIME: Duration = Duration::from_secs(60);
 
-/// A call that was made.
+/// A call with its trace.
 #[derive(Clone, Debug)]
-pub struct Traced {
-    /// The call itself, as in a reproducer.
+pub struct TracedCall {
+    /// The call as formatted in a reproducer.
     pub line: String,
-    /// None where only time went by.
-    pub done: Option<Done>,
+    /// None if the call only advanced time.
+    pub done: Option<CallExecution>,
 }
 
-/// What a call did.
+/// Outcome and trace of a call.
 #[derive(Clone, Debug)]
-pub struct Done {
-    pub outcome: Outcome,
-    pub trace: Trace,
+pub struct CallExecution {
+    pub outcome: TransactionOutcome,
+    pub trace: CallTrace,
 }
 
-impl Done {
+impl CallExecution {
     pub fn is_success(&self) -> bool {
         self.outcome.is_success()
     }
 
-    /// The calls within it as a tree, the events, and how it ended.
-    pub fn lines(&self) -> Vec<Line> {
-        lines::of(self)
+    /// Returns the call tree, the events and the outcome as lines.
+    pub fn lines(&self) -> Vec<TraceLine> {
+        lines::format_trace(self)
     }
 }
 
-/// See the module. Each call finds what those before it left.
+/// Runs calls in order; each sees the state left by the previous ones.
 pub struct Tracer<'a> {
-    target: &'a Target,
-    settings: &'a Settings,
-    /// For each call.
+    target: &'a FuzzTarget,
+    settings: &'a CampaignSettings,
+    /// Time limit of each call.
     time: Duration,
-    names: Names<'a>,
-    machine: Machine,
+    names: NameResolver<'a>,
+    machine: EvmMachine,
     buffer: Vec<u8>,
 }
 
 impl<'a> Tracer<'a> {
-    /// A call that takes longer than `time` runs out of gas.
-    pub fn new(target: &'a Target, settings: &'a Settings, time: Duration) -> Self {
-        let limits = Limits { gas: settings.call_gas, time };
-        let names = Names::new(target);
+    /// Creates a tracer. A call that exceeds `time` runs out of gas.
+    pub fn new(target: &'a FuzzTarget, settings: &'a CampaignSettings, time: Duration) -> Self {
+        let limits = CallLimits { gas: settings.call_gas, time };
+        let names = NameResolver::new(target);
         let (state, codes) = (target.state.clone(), target.codes.clone());
-        let machine = Machine::new(state, codes, names.topics(), limits);
+        let machine = EvmMachine::new(state, codes, names.topics(), limits);
         Self { target, settings, time, names, machine, buffer: Vec::new() }
     }
 
-    pub fn call(&mut self, call: &Call) -> Traced {
-        self.machine.wait(call.delay.seconds, call.delay.blocks);
-        let transaction = call.transaction(self.target, &mut self.buffer);
-        let done =
-            transaction.map(|transaction| traced(&mut self.machine, &mut self.names, &transaction));
-        Traced { line: solidity::line(call, self.target), done }
+    pub fn trace_call(&mut self, call: &SequenceCall) -> TracedCall {
+        self.machine.advance_time(call.delay.seconds, call.delay.blocks);
+        let transaction = call.to_transaction(self.target, &mut self.buffer);
+        let done = transaction
+            .map(|transaction| execute_traced(&mut self.machine, &mut self.names, &transaction));
+        TracedCall { line: solidity::format_line(call, self.target), done }
     }
 
-    /// What a test says now, if it is a call of its own. Nothing of it stays.
-    pub fn ask(&mut self, test: usize) -> Option<Done> {
+    /// Runs a test that is a call of its own on a copy of the state. Returns None for other kinds of tests.
+    pub fn check_test(&mut self, test: usize) -> Option<CallExecution> {
         let (TestKind::Property { function }
         | TestKind::MustRevert { function }
         | TestKind::Invariant { function }) = &self.target.tests.get(test)?.kind
@@ -81,22 +81,26 @@ impl<'a> Tracer<'a> {
             return None;
         };
         let function = self.target.function(*function);
-        let limits = Limits { gas: self.settings.property_gas, time: self.time };
-        let (state, codes) = (self.machine.state(), self.target.codes.clone());
-        let mut machine = Machine::new(state, codes, self.names.topics(), limits);
-        let transaction = Transaction {
+        let limits = CallLimits { gas: self.settings.property_gas, time: self.time };
+        let (state, codes) = (self.machine.copy_state(), self.target.codes.clone());
+        let mut machine = EvmMachine::new(state, codes, self.names.topics(), limits);
+        let transaction = EvmTransaction {
             from: self.settings.property_sender,
             to: function.address,
             value: U256::ZERO,
             gas_price: 0,
             data: Bytes::copy_from_slice(&function.selector),
         };
-        Some(traced(&mut machine, &mut self.names, &transaction))
+        Some(execute_traced(&mut machine, &mut self.names, &transaction))
     }
 }
 
-fn traced(machine: &mut Machine, names: &mut Names<'_>, transaction: &Transaction) -> Done {
-    let (outcome, frames) = machine.trace(transaction);
+fn execute_traced(
+    machine: &mut EvmMachine,
+    names: &mut NameResolver<'_>,
+    transaction: &EvmTransaction,
+) -> CallExecution {
+    let (outcome, frames) = machine.trace_call(transaction);
     let emitted = std::mem::take(&mut machine.probe_mut().emitted);
-    Done { outcome, trace: Trace::new(names, &frames, &emitted) }
+    CallExecution { outcome, trace: CallTrace::new(names, &frames, &emitted) }
 }

@@ -1,31 +1,31 @@
-//! Campaigns on targets of which it is known what fails: every fault is found and made as small as it can be, nothing
-//! else is reported, and a run can be repeated.
+//! Campaigns on targets with known faults: every fault is found and fully shrunk, nothing else is reported, and a run is
+//! reproducible.
 
 use std::collections::BTreeMap;
 
 use alloy_primitives::{Bytes, U256};
-use fuzz::call::Call;
-use fuzz::campaign::{Ended, Failure};
-use fuzz::chain::{Limits, Machine, Transaction};
-use fuzz::config::Settings;
+use fuzz::call::SequenceCall;
+use fuzz::campaign::{TestFailure, WorkerEndReason};
+use fuzz::chain::{CallLimits, EvmMachine, EvmTransaction};
+use fuzz::config::CampaignSettings;
 use fuzz::reproducer;
-use fuzz::target::{Target, TestKind};
+use fuzz::target::{FuzzTarget, TestKind};
 
-use crate::suite::expectation::{Expectation, Minimum, described};
-use crate::suite::{Ran, Subject, subject, subjects};
+use crate::suite::expectation::{Expectation, MinimalSequence, describe_calls};
+use crate::suite::{FinishedRun, TargetSubject, subject, subjects};
 
-/// What a run did otherwise than expected, a line each.
-fn differences(subject: &Subject, seed: u64) -> Vec<String> {
+/// Returns the differences of a run from its expectations, one per line.
+fn differences(subject: &TargetSubject, seed: u64) -> Vec<String> {
     let ran = subject.run(seed, 1);
-    let mut found: BTreeMap<&str, Vec<Found<'_>>> = BTreeMap::new();
+    let mut found: BTreeMap<&str, Vec<FoundSequence<'_>>> = BTreeMap::new();
     for failure in &ran.summary.failures {
         let name = ran.target.tests[failure.test].name.split('(').next().unwrap_or_default();
-        found.entry(name).or_default().push(Found::of(failure));
+        found.entry(name).or_default().push(FoundSequence::of(failure));
     }
     for best in &ran.summary.best {
         let name = ran.target.tests[best.test].name.as_str();
         let is_shrunk = best.is_shrunk;
-        found.entry(name).or_default().push(Found { calls: &best.calls, is_shrunk });
+        found.entry(name).or_default().push(FoundSequence { calls: &best.calls, is_shrunk });
     }
     let mut lines = Vec::new();
     for expectation in &subject.expectations {
@@ -33,31 +33,31 @@ fn differences(subject: &Subject, seed: u64) -> Vec<String> {
         compare(subject, &ran, expectation, &found, &mut lines);
     }
     for (name, found) in found {
-        lines.push(format!("{name}: nobody expects {} failures of it", found.len()));
+        lines.push(format!("{name}: {} unexpected failures", found.len()));
     }
-    if ran.summary.ended.contains(&Ended::Crashed) {
+    if ran.summary.ended.contains(&WorkerEndReason::Crashed) {
         lines.push("a worker crashed".to_owned());
     }
     lines.into_iter().map(|line| format!("{}, seed {seed}: {line}", subject.name)).collect()
 }
 
 /// A sequence that a campaign ended with.
-struct Found<'a> {
-    calls: &'a [Call],
+struct FoundSequence<'a> {
+    calls: &'a [SequenceCall],
     is_shrunk: bool,
 }
 
-impl<'a> Found<'a> {
-    fn of(failure: &'a Failure) -> Self {
+impl<'a> FoundSequence<'a> {
+    fn of(failure: &'a TestFailure) -> Self {
         Self { calls: &failure.calls, is_shrunk: failure.is_shrunk }
     }
 }
 
 fn compare(
-    subject: &Subject,
-    ran: &Ran,
+    subject: &TargetSubject,
+    ran: &FinishedRun,
     expectation: &Expectation,
-    found: &[Found<'_>],
+    found: &[FoundSequence<'_>],
     lines: &mut Vec<String>,
 ) {
     let Expectation { function, failures, reaches } = expectation;
@@ -76,13 +76,13 @@ fn compare(
             return;
         }
     }
-    // Several failures of one function are compared by their lengths, the shortest first.
-    let mut found: Vec<&Found<'_>> = found.iter().collect();
+    // Several failures of one function are compared by their lengths, shortest first.
+    let mut found: Vec<&FoundSequence<'_>> = found.iter().collect();
     found.sort_by_key(|found| found.calls.len());
-    for (found, Minimum { calls, text }) in found.iter().zip(failures) {
-        let described = described(found.calls, &ran.target, &subject.settings);
+    for (found, MinimalSequence { calls, text }) in found.iter().zip(failures) {
+        let described = describe_calls(found.calls, &ran.target, &subject.settings);
         if !found.is_shrunk {
-            lines.push(format!("{function}: not shrunk to the end: {described}"));
+            lines.push(format!("{function}: not fully shrunk: {described}"));
         } else if found.calls.len() != *calls {
             let length = found.calls.len();
             lines.push(format!("{function}: {length} calls, not {calls}: {described}"));
@@ -100,22 +100,22 @@ fn check(seed: u64) {
 }
 
 #[test]
-fn every_fault_is_found_and_nothing_else_with_seed_1() {
+fn finds_every_fault_and_nothing_else_with_seed_1() {
     check(1);
 }
 
 #[test]
-fn every_fault_is_found_and_nothing_else_with_seed_2() {
+fn finds_every_fault_and_nothing_else_with_seed_2() {
     check(2);
 }
 
 #[test]
-fn every_fault_is_found_and_nothing_else_with_seed_3() {
+fn finds_every_fault_and_nothing_else_with_seed_3() {
     check(3);
 }
 
 #[test]
-fn there_are_enough_targets() {
+fn suite_has_enough_targets() {
     let subjects = subjects();
     let expectations = || subjects.iter().flat_map(|subject| &subject.expectations);
     let holding = expectations().filter(|expectation| expectation.failures.is_empty()).count();
@@ -123,9 +123,9 @@ fn there_are_enough_targets() {
     assert!(holding >= 8, "{holding}");
 }
 
-/// Everything that a run may tell, in an order that does not depend on who was first.
-fn told(ran: &Ran, settings: &Settings) -> Vec<String> {
-    let describe = |calls: &[Call]| described(calls, &ran.target, settings);
+/// Summarizes a run independently of the order of workers.
+fn summarize_run(ran: &FinishedRun, settings: &CampaignSettings) -> Vec<String> {
+    let describe = |calls: &[SequenceCall]| describe_calls(calls, &ran.target, settings);
     let failures = ran.summary.failures.iter().map(|failure| {
         let test = &ran.target.tests[failure.test].name;
         let (found, calls) = (describe(&failure.found), describe(&failure.calls));
@@ -134,26 +134,26 @@ fn told(ran: &Ran, settings: &Settings) -> Vec<String> {
     let corpus = ran.corpus.iter().map(|entry| {
         format!("{} with {:?} shows {:?}", describe(&entry.calls), entry.gas, entry.edges)
     });
-    let mut told: Vec<String> = failures.chain(corpus).collect();
-    told.sort();
-    told.push(format!("{} calls, {:?}", ran.summary.calls, ran.summary.ended));
-    told
+    let mut lines: Vec<String> = failures.chain(corpus).collect();
+    lines.sort();
+    lines.push(format!("{} calls, {:?}", ran.summary.calls, ran.summary.ended));
+    lines
 }
 
 /// Targets with states, senders, time and several faults, some of which two workers find at the same time.
 const VARIED: [&str; 6] = ["Preimage", "SaysSo", "Shares", "Structs", "TwoAsserts", "Waiting"];
 
-/// How often a run is repeated: threads do not come in another order each time.
+/// Repetitions of a run; thread scheduling differs only in some of them.
 const REPEATS: usize = 3;
 
 #[test]
-fn a_seed_gives_the_same_run_whatever_the_threads_do() {
+fn same_seed_gives_same_run_regardless_of_threads() {
     for name in VARIED {
         let subject = subject(name);
-        let told = |seed| told(&subject.run(seed, 2), &subject.settings);
-        let first = told(5);
+        let summary = |seed| summarize_run(&subject.run(seed, 2), &subject.settings);
+        let first = summary(5);
         for _ in 0..REPEATS {
-            let again = told(5);
+            let again = summary(5);
             let differs = first.iter().zip(&again).find(|(first, again)| first != again);
             assert!(first.len() == again.len() && differs.is_none(), "{name}: {differs:#?}");
         }
@@ -161,29 +161,35 @@ fn a_seed_gives_the_same_run_whatever_the_threads_do() {
 }
 
 #[test]
-fn another_seed_gives_other_sequences() {
+fn different_seeds_give_different_sequences() {
     for name in VARIED {
         let subject = subject(name);
-        let told = |seed| told(&subject.run(seed, 1), &subject.settings);
-        assert_ne!(told(1), told(2), "{name}");
+        let summary = |seed| summarize_run(&subject.run(seed, 1), &subject.settings);
+        assert_ne!(summary(1), summary(2), "{name}");
     }
 }
 
-/// Runs the calls and asks the property, with nothing of the campaign but the machine.
-fn breaks(target: &Target, test: usize, calls: &[Call], settings: &Settings) -> bool {
-    let limits = Limits { gas: settings.call_gas, time: std::time::Duration::from_secs(60) };
-    let mut machine = Machine::new(target.state.clone(), target.codes.clone(), Vec::new(), limits);
+/// Runs the calls and checks the property, using only the machine.
+fn breaks_property(
+    target: &FuzzTarget,
+    test: usize,
+    calls: &[SequenceCall],
+    settings: &CampaignSettings,
+) -> bool {
+    let limits = CallLimits { gas: settings.call_gas, time: std::time::Duration::from_secs(60) };
+    let mut machine =
+        EvmMachine::new(target.state.clone(), target.codes.clone(), Vec::new(), limits);
     for call in calls {
-        machine.wait(call.delay.seconds, call.delay.blocks);
-        if let Some(transaction) = call.transaction(target, &mut Vec::new()) {
+        machine.advance_time(call.delay.seconds, call.delay.blocks);
+        if let Some(transaction) = call.to_transaction(target, &mut Vec::new()) {
             machine.call(&transaction);
         }
     }
     let TestKind::Property { function } = target.tests[test].kind else {
-        panic!("{} is no property", target.tests[test].name)
+        panic!("{} is not a property", target.tests[test].name)
     };
     let function = target.function(function);
-    let outcome = machine.call(&Transaction {
+    let outcome = machine.call(&EvmTransaction {
         from: settings.property_sender,
         to: function.address,
         value: U256::ZERO,
@@ -194,7 +200,7 @@ fn breaks(target: &Target, test: usize, calls: &[Call], settings: &Settings) -> 
 }
 
 #[test]
-fn what_was_found_and_what_it_was_shrunk_to_fail_alike() {
+fn found_and_shrunk_sequences_both_fail() {
     let names = ["Combination", "Waiting", "Reentrancy", "Shares", "Deposits", "Receiver"];
     for subject in names.map(subject) {
         let ran = subject.run(1, 1);
@@ -202,8 +208,8 @@ fn what_was_found_and_what_it_was_shrunk_to_fail_alike() {
         for failure in &ran.summary.failures {
             let name = &ran.target.tests[failure.test].name;
             for calls in [&failure.found, &failure.calls] {
-                let described = described(calls, &ran.target, &subject.settings);
-                let breaks = breaks(&ran.target, failure.test, calls, &subject.settings);
+                let described = describe_calls(calls, &ran.target, &subject.settings);
+                let breaks = breaks_property(&ran.target, failure.test, calls, &subject.settings);
                 assert!(breaks, "{}: {name} holds after {described}", subject.name);
             }
             assert!(failure.calls.len() <= failure.found.len(), "{}: {name}", subject.name);
@@ -212,42 +218,42 @@ fn what_was_found_and_what_it_was_shrunk_to_fail_alike() {
 }
 
 #[test]
-fn a_failure_of_an_earlier_campaign_is_told_without_new_calls() {
+fn reports_failures_of_an_earlier_campaign_without_new_calls() {
     let mut subject = subject("Combination");
     let earlier = subject.run(1, 1);
-    let corpus: Vec<Vec<Call>> =
+    let corpus: Vec<Vec<SequenceCall>> =
         earlier.summary.failures.iter().map(|failure| failure.found.clone()).collect();
     assert_eq!(corpus.len(), 2);
     subject.settings.test_limit = 1;
-    let told = |ran: &Ran| -> Vec<String> {
+    let shrunk = |ran: &FinishedRun| -> Vec<String> {
         let calls = ran.summary.failures.iter().map(|failure| &failure.calls);
-        calls.map(|calls| described(calls, &ran.target, &subject.settings)).collect()
+        calls.map(|calls| describe_calls(calls, &ran.target, &subject.settings)).collect()
     };
-    assert_eq!(told(&subject.run_from(corpus, 2, 1)), told(&earlier));
-    assert!(told(&subject.run(2, 1)).is_empty());
+    assert_eq!(shrunk(&subject.run_from(corpus, 2, 1)), shrunk(&earlier));
+    assert!(shrunk(&subject.run(2, 1)).is_empty());
 }
 
 #[test]
-fn the_first_failure_ends_the_campaign_where_that_is_wanted() {
+fn stop_on_fail_ends_the_campaign_at_the_first_failure() {
     let mut subject = subject("Combination");
     subject.settings.stop_on_fail = true;
     let ran = subject.run(1, 1);
     let [failure] = &*ran.summary.failures else { panic!("{:?}", ran.summary.failures) };
     assert!(failure.is_shrunk);
-    assert_eq!(ran.summary.ended, [Ended::Stopped]);
+    assert_eq!(ran.summary.ended, [WorkerEndReason::Stopped]);
     assert!(ran.summary.calls < subject.settings.test_limit);
 }
 
 #[test]
-fn a_contract_that_destroys_itself_is_a_failure_where_that_is_wanted() {
+fn test_destruction_reports_self_destruct() {
     let mut subject = subject("Destroyed");
     assert!(subject.run(1, 1).summary.failures.is_empty());
     subject.settings.test_destruction = true;
-    let Ran { target, summary, .. } = subject.run(1, 1);
+    let FinishedRun { target, summary, .. } = subject.run(1, 1);
     let [failure] = &summary.failures[..] else { panic!("{:?}", summary.failures) };
     let test = &target.tests[failure.test].name;
     let calls: Vec<_> =
-        failure.calls.iter().map(|call| reproducer::solidity::call(call, &target)).collect();
+        failure.calls.iter().map(|call| reproducer::solidity::format_call(call, &target)).collect();
     assert_eq!(
         (test.as_str(), calls.join("; ")),
         ("Destroyed is not self-destructed", "arm(); fire()".into())
@@ -255,7 +261,7 @@ fn a_contract_that_destroys_itself_is_a_failure_where_that_is_wanted() {
 }
 
 #[test]
-fn without_coverage_nothing_is_kept() {
+fn keeps_no_sequences_without_coverage() {
     let mut subject = subject("Magic");
     subject.settings.coverage = false;
     subject.settings.test_limit = 2_000;

@@ -3,38 +3,38 @@
 use std::path::Path;
 
 use alloy_json_abi::JsonAbi;
-use fuzz::config::{BoundError, MAX_WORKERS, Settings, TestMode};
+use fuzz::config::{BoundError, CampaignSettings, MAX_WORKERS, TestMode};
 use fuzz::corpus::format::MAX_CALLS;
 use fuzz::deploy::{ChooseError, choose_contract, find_contract};
-use solidity::{Build, Code, Contract};
+use solidity::{ContractBytecode, SolidityBuild, SolidityContract};
 
 /// A contract with these functions; an abstract one has no code.
-fn contract(source: &str, name: &str, functions: &[&str], is_abstract: bool) -> Contract {
+fn contract(source: &str, name: &str, functions: &[&str], is_abstract: bool) -> SolidityContract {
     let bytes = if is_abstract { Vec::new() } else { vec![0] };
-    Contract {
+    SolidityContract {
         name: name.to_owned(),
         source: source.to_owned(),
         abi: JsonAbi::parse(functions.iter().copied()).unwrap(),
-        creation: Code { bytes, ..Code::default() },
-        runtime: Code::default(),
+        creation: ContractBytecode { bytes, ..ContractBytecode::default() },
+        runtime: ContractBytecode::default(),
         immutables: Vec::new(),
     }
 }
 
-fn plain(source: &str, name: &str) -> Contract {
+fn plain(source: &str, name: &str) -> SolidityContract {
     contract(source, name, &["function f()"], false)
 }
 
-fn tested(source: &str, name: &str) -> Contract {
+fn tested(source: &str, name: &str) -> SolidityContract {
     contract(source, name, &["function echidna_x() returns (bool)"], false)
 }
 
-fn build(contracts: Vec<Contract>) -> Build {
-    Build { compiler: None, sources: Vec::new(), contracts }
+fn build(contracts: Vec<SolidityContract>) -> SolidityBuild {
+    SolidityBuild { compiler: None, sources: Vec::new(), contracts }
 }
 
-fn choose(path: &str, contracts: Vec<Contract>) -> Result<usize, ChooseError> {
-    choose_contract(&build(contracts), Some(Path::new(path)), &Settings::default())
+fn choose(path: &str, contracts: Vec<SolidityContract>) -> Result<usize, ChooseError> {
+    choose_contract(&build(contracts), Some(Path::new(path)), &CampaignSettings::default())
 }
 
 #[test]
@@ -76,7 +76,7 @@ fn test_names_depend_on_the_mode() {
     let contracts =
         || vec![plain("A.sol", "B"), contract("A.sol", "C", &["function test_unit()"], false)];
     let choose = |test_mode| {
-        let settings = Settings { test_mode, ..Settings::default() };
+        let settings = CampaignSettings { test_mode, ..CampaignSettings::default() };
         choose_contract(&build(contracts()), None, &settings)
     };
     assert_eq!(choose(TestMode::Foundry), Ok(1));
@@ -103,7 +103,7 @@ fn finds_a_contract_by_name_or_file_and_name() {
 
 #[test]
 fn rejects_numbers_above_their_bounds() {
-    let mut settings = Settings::default();
+    let mut settings = CampaignSettings::default();
     assert_eq!(settings.check_bounds(), Ok(()));
     settings.workers = std::num::NonZeroUsize::new(MAX_WORKERS + 1);
     let (value, most) = (MAX_WORKERS + 1, MAX_WORKERS);
@@ -115,7 +115,7 @@ fn rejects_numbers_above_their_bounds() {
 
 #[test]
 fn names_settings_without_effect() {
-    let settings = Settings { all_events: true, ..Settings::default() };
+    let settings = CampaignSettings { all_events: true, ..CampaignSettings::default() };
     assert_eq!(settings.ineffective().len(), 1);
-    assert!(Settings::default().ineffective().is_empty());
+    assert!(CampaignSettings::default().ineffective().is_empty());
 }

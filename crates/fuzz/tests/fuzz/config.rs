@@ -1,14 +1,14 @@
-//! Echidna's configuration file.
+//! Tests of Echidna's configuration file.
 
 use alloy_primitives::{Address, U256, address};
-use fuzz::config::echidna_yaml::read;
-use fuzz::config::{CoverageFormat, Format, Settings, TestMode};
+use fuzz::config::echidna_yaml::parse_config;
+use fuzz::config::{CampaignSettings, CoverageFormat, OutputFormat, TestMode};
 use proptest::prelude::*;
 
-/// The settings that are read and the warnings, or the error, as people see them.
+/// Returns the warnings or the error as displayed.
 #[track_caller]
-fn said(text: &str) -> String {
-    match read(text) {
+fn report(text: &str) -> String {
+    match parse_config(text) {
         Ok((_, warnings)) => {
             warnings.iter().map(|warning| format!("{warning}\n")).collect::<String>()
         }
@@ -18,99 +18,106 @@ fn said(text: &str) -> String {
 
 /// Reads without a warning.
 #[track_caller]
-fn settings(text: &str) -> Settings {
-    let (settings, warnings) = read(text).unwrap();
+fn parse_without_warnings(text: &str) -> CampaignSettings {
+    let (settings, warnings) = parse_config(text).unwrap();
     assert_eq!(warnings, []);
     settings
 }
 
 #[test]
-fn nothing_said_leaves_the_defaults_of_echidna() {
-    let defaults = Settings::default();
+fn empty_config_keeps_echidna_defaults() {
+    let defaults = CampaignSettings::default();
     insta::assert_debug_snapshot!(defaults);
     for text in ["", "# nothing\n", "---\n", "null", "testLimit:\nsender: null\nprefix: ~"] {
-        assert_eq!(settings(text), defaults, "{text}");
+        assert_eq!(parse_without_warnings(text), defaults, "{text}");
     }
 }
 
 #[test]
-fn every_key_is_read() {
+fn reads_every_key() {
     let text = include_str!("config/every_key.yaml");
-    let read = settings(text);
+    let read = parse_without_warnings(text);
     insta::assert_debug_snapshot!(read);
 }
 
 #[test]
-fn keys_that_ask_for_what_is_so_anyway_do_not_warn() {
+fn neutral_values_of_unsupported_keys_do_not_warn() {
     let text = include_str!("config/idle.yaml");
-    assert_eq!(settings(text), Settings::default());
+    assert_eq!(parse_without_warnings(text), CampaignSettings::default());
 }
 
 #[test]
-fn numbers_are_read_as_people_write_them() {
-    let read = settings("maxValue: 1e18\nbalanceAddr: \"0xff\"\ntestLimit: 1_000_000\nseed: '7'");
+fn parses_separators_hex_and_exponents() {
+    let read = parse_without_warnings(
+        "maxValue: 1e18\nbalanceAddr: \"0xff\"\ntestLimit: 1_000_000\nseed: '7'",
+    );
     assert_eq!(read.max_value, U256::from(1_000_000_000_000_000_000_u64));
     assert_eq!(read.sender_balance, U256::from(255));
     assert_eq!((read.test_limit, read.seed), (1_000_000, Some(7)));
 }
 
 #[test]
-fn addresses_may_be_short_and_senders_come_once() {
-    let read = settings("sender: [\"0x42\", 0x1, \"0x042\", \"42\"]\ncontractAddr: 0x12342");
+fn pads_short_addresses_and_removes_duplicate_senders() {
+    let read =
+        parse_without_warnings("sender: [\"0x42\", 0x1, \"0x042\", \"42\"]\ncontractAddr: 0x12342");
     let (first, second) = (Address::with_last_byte(0x42), Address::with_last_byte(1));
     assert_eq!(read.senders, [first, second]);
     assert_eq!(read.contract_address, address!("0x0000000000000000000000000000000000012342"));
 }
 
 #[test]
-fn old_names_are_read_unless_the_new_one_is_there() {
-    let (read_old, warnings) = read("multi-abi: true\ndashboard: false").unwrap();
+fn old_key_names_apply_unless_the_new_one_is_set() {
+    let (read_old, warnings) = parse_config("multi-abi: true\ndashboard: false").unwrap();
     assert!(read_old.all_contracts);
-    assert_eq!(read_old.format, Some(Format::Text));
+    assert_eq!(read_old.format, Some(OutputFormat::Text));
     assert_eq!(warnings.len(), 2);
     let (read_both, _) =
-        read("allContracts: false\nmulti-abi: true\nformat: json\ndashboard: false").unwrap();
+        parse_config("allContracts: false\nmulti-abi: true\nformat: json\ndashboard: false")
+            .unwrap();
     assert!(!read_both.all_contracts);
-    assert_eq!(read_both.format, Some(Format::Json));
-    assert_eq!(settings("testMode: dapptest").test_mode, TestMode::Foundry);
-    assert_eq!(settings("coverageFormats: [Txt]").coverage_formats, [CoverageFormat::Text]);
+    assert_eq!(read_both.format, Some(OutputFormat::Json));
+    assert_eq!(parse_without_warnings("testMode: dapptest").test_mode, TestMode::Foundry);
+    assert_eq!(
+        parse_without_warnings("coverageFormats: [Txt]").coverage_formats,
+        [CoverageFormat::Text]
+    );
 }
 
 #[test]
-fn no_workers_are_as_many_as_usual() {
-    assert_eq!(settings("workers: 0").workers, None);
+fn zero_workers_means_default() {
+    assert_eq!(parse_without_warnings("workers: 0").workers, None);
 }
 
 #[test]
-fn constructors_get_arguments_by_place_or_by_name() {
-    let read = settings("constructorArgs: [100, \"0x1\", \"[1, 2]\"]");
+fn reads_constructor_arguments_as_list_or_by_name() {
+    let read = parse_without_warnings("constructorArgs: [100, \"0x1\", \"[1, 2]\"]");
     assert_eq!(read.constructor_args.main, ["100", "0x1", "[1, 2]"]);
-    let read = settings("constructorArgs:\n  Token: [1]\n  Vault: []");
+    let read = parse_without_warnings("constructorArgs:\n  Token: [1]\n  Vault: []");
     assert_eq!(read.constructor_args.named["Token"], ["1"]);
     assert!(read.constructor_args.named["Vault"].is_empty());
 }
 
 #[test]
-fn keys_without_effect_are_named() {
-    insta::assert_snapshot!(said(
+fn warns_about_keys_without_effect() {
+    insta::assert_snapshot!(report(
         "testlimit: 5\nseqlength: 3\nfrobnicate: 1\nsymExec: true\nrpcUrl: http://x\ncryticArgs: [--foo]\n\
          mutConsts: [1, 1, 1, 2]\nallowFFI: true\ncheckAsserts: true\nmulti-abi: false"
     ), @r"
     line 1: unknown key `testlimit`; did you mean `testLimit`?
     line 2: unknown key `seqlength`; did you mean `seqLen`?
     line 3: unknown key `frobnicate`
-    line 4: `symExec` has no effect: there is no symbolic execution
-    line 5: `rpcUrl` has no effect: nothing is fetched from a network
+    line 4: `symExec` has no effect: symbolic execution is not supported
+    line 5: `rpcUrl` has no effect: network access is not supported
     line 6: `cryticArgs` has no effect: crytic-compile is not used
-    line 7: `mutConsts` has no effect: mutations are weighed by what they find
-    line 8: `allowFFI` has no effect: a file cannot allow programs to be run; --allow-ffi can
+    line 7: `mutConsts` has no effect: mutations are weighted by their results
+    line 8: `allowFFI` has no effect: a configuration file cannot allow programs; pass `--allow-ffi`
     line 9: `checkAsserts` has no effect: set `testMode: assertion` instead
-    line 10: `multi-abi` is now called `allContracts`
+    line 10: `multi-abi` was renamed to `allContracts`
     ");
 }
 
 #[test]
-fn wrong_values_are_named_with_line_and_rule() {
+fn reports_invalid_values_with_line_and_rule() {
     let cases = [
         "testLimit: many",
         "seqLen: 10\ntestLimit: -1",
@@ -142,28 +149,28 @@ fn wrong_values_are_named_with_line_and_rule() {
         "a: &x 1\nb: *x",
         "a: 1\n---\nb: 2",
     ];
-    let said: String = cases.iter().map(|case| said(case)).collect();
+    let said: String = cases.iter().map(|case| report(case)).collect();
     insta::assert_snapshot!(said);
 }
 
 #[test]
-fn hostile_files_are_refused() {
+fn rejects_hostile_files() {
     let deep = format!("a: {}", "[".repeat(10_000));
-    assert!(said(&deep).starts_with("error: "));
+    assert!(report(&deep).starts_with("error: "));
     let long = format!("sender: [{}]", "1,".repeat(200_000));
-    assert!(said(&long).starts_with("error: "));
-    assert!(said(&" ".repeat(5 << 20)).contains("larger than"));
+    assert!(report(&long).starts_with("error: "));
+    assert!(report(&" ".repeat(5 << 20)).contains("larger than"));
 }
 
 proptest! {
     #[test]
-    fn any_text_is_read_or_refused(text: String) {
-        let _ = read(&text);
+    fn parsing_arbitrary_text_never_panics(text: String) {
+        let _ = parse_config(&text);
     }
 
     #[test]
-    fn any_value_is_read_or_refused(key in 0..KEYS.len(), value in r#"[-\[\]{}"'0-9a-fx, :_.]{0,12}"#) {
-        let _ = read(&format!("{}: {value}", KEYS[key]));
+    fn parsing_arbitrary_values_never_panics(key in 0..KEYS.len(), value in r#"[-\[\]{}"'0-9a-fx, :_.]{0,12}"#) {
+        let _ = parse_config(&format!("{}: {value}", KEYS[key]));
     }
 }
 

@@ -1,29 +1,33 @@
-//! Targets that cannot be fuzzed: each says why.
+//! Tests of deployment errors and warnings.
 
 use alloy_primitives::address;
-use fuzz::chain::Part;
-use fuzz::config::{Settings, TestMode};
-use solidity::Build;
+use fuzz::chain::CodePart;
+use fuzz::config::{CampaignSettings, TestMode};
+use solidity::SolidityBuild;
 
-use crate::suite::{BAD, build, deployed, subject};
+use crate::suite::{BAD, build, deploy_contract, subject};
 
-/// The message for a contract of `targets/Bad.sol`, or for what `spoil` makes of it.
-fn message(contract: &str, settings: &Settings, spoil: impl FnOnce(&mut Build)) -> String {
+/// Returns the deployment message for a contract of `targets/Bad.sol`, modified by `spoil`.
+fn deployment_message(
+    contract: &str,
+    settings: &CampaignSettings,
+    spoil: impl FnOnce(&mut SolidityBuild),
+) -> String {
     let mut build = build(BAD);
     spoil(&mut build);
     message_of(build, contract, settings)
 }
 
-fn message_of(build: Build, contract: &str, settings: &Settings) -> String {
-    match deployed(build, contract, settings) {
+fn message_of(build: SolidityBuild, contract: &str, settings: &CampaignSettings) -> String {
+    match deploy_contract(build, contract, settings) {
         Ok(_) => format!("{contract}: deployed"),
         Err(error) => format!("{contract}: {error}"),
     }
 }
 
 #[test]
-fn a_contract_that_cannot_be_fuzzed_says_why() {
-    let settings = Settings::default();
+fn reports_why_a_contract_cannot_be_fuzzed() {
+    let settings = CampaignSettings::default();
     let names = [
         "Refuses",
         "Panics",
@@ -35,32 +39,33 @@ fn a_contract_that_cannot_be_fuzzed_says_why() {
         "Unfinished",
         "Promise",
     ];
-    let messages = names.map(|name| message(name, &settings, |_| {}));
+    let messages = names.map(|name| deployment_message(name, &settings, |_| {}));
     insta::assert_snapshot!(messages.join("\n"), @r"
     Refuses: the constructor of `Refuses` failed: reverted: not today
     Panics: the constructor of `Panics` failed: panicked with code 0x32
     TakesArguments: the constructor of `TakesArguments` takes 2 arguments, not 0; set them with constructorArgs
     RefusesSetUp: setUp() of `RefusesSetUp` failed: reverted: no set-up
-    Untested: `Untested` has no test: write a function echidna_*() returns (bool), or choose another test mode
-    TestTakesArguments: `TestTakesArguments`: `echidna_of(uint256)` cannot be a test: it takes arguments, which nobody could choose
+    Untested: `Untested` has no tests: add a function echidna_*() returns (bool), or choose another test mode
+    TestTakesArguments: `TestTakesArguments`: `echidna_of(uint256)` cannot be a test: it must take no arguments
     TestSaysNothing: `TestSaysNothing`: `echidna_silent()` cannot be a test: it must return (bool)
-    Unfinished: `Unfinished` cannot be deployed: it is an interface, or abstract
-    Promise: `Promise` cannot be deployed: it is an interface, or abstract
+    Unfinished: `Unfinished` cannot be deployed: it is abstract or an interface
+    Promise: `Promise` cannot be deployed: it is abstract or an interface
     ");
 }
 
 #[test]
-fn a_contract_of_tests_alone_is_run() {
-    let message = message("Untouchable", &Settings::default(), |_| {});
+fn deploys_a_contract_with_only_tests() {
+    let message = deployment_message("Untouchable", &CampaignSettings::default(), |_| {});
     assert_eq!(message, "Untouchable: deployed");
 }
 
 #[test]
-fn of_two_contracts_with_the_same_code_the_one_that_was_meant_is_there() {
+fn resolves_identical_code_to_the_selected_contract() {
     for name in ["Twin", "OtherTwin"] {
-        let target = deployed(build(BAD), name, &Settings::default()).unwrap();
+        let target = deploy_contract(build(BAD), name, &CampaignSettings::default()).unwrap();
         assert_eq!(target.contracts[0].name, name);
-        let code = &target.codes.known()[target.codes.find(Part::Runtime, &runtime(name)).unwrap()];
+        let code = &target.codes.entries()
+            [target.codes.find_code(CodePart::Runtime, &runtime(name)).unwrap()];
         assert_eq!(target.build.contracts[code.contract].name, name);
     }
 }
@@ -72,65 +77,67 @@ fn runtime(name: &str) -> Vec<u8> {
 }
 
 #[test]
-fn a_contract_over_the_limit_says_both_sizes() {
+fn oversized_contract_error_names_both_sizes() {
     let address = address!("0x00000000000000000000000000000000000f0000");
-    let settings = Settings {
+    let settings = CampaignSettings {
         code_size: 10,
         deploy_contracts: vec![(address, "Untouchable".to_owned())],
-        ..Settings::default()
+        ..CampaignSettings::default()
     };
     let message = message_of(build(BAD), "Twin", &settings);
     insta::assert_snapshot!(message, @"Twin: `Untouchable` has 75 bytes of code; the limit is 10");
 }
 
 #[test]
-fn a_test_over_the_limit_is_run_and_its_owner_told() {
-    let settings = Settings { code_size: 100, ..Settings::default() };
-    let target = deployed(build("Underflow"), "Underflow", &settings).unwrap();
+fn oversized_target_deploys_with_a_warning() {
+    let settings = CampaignSettings { code_size: 100, ..CampaignSettings::default() };
+    let target = deploy_contract(build("Underflow"), "Underflow", &settings).unwrap();
     insta::assert_snapshot!(target.warnings.join("\n"), @"`Underflow` has 335 bytes of code; the limit is 100, which is not applied to the contract under test");
 }
 
 #[test]
-fn what_a_test_deploys_is_limited_all_the_same() {
-    let settings = Settings { code_size: 10, ..subject("FoundryStyle").settings };
+fn code_size_limit_applies_to_contracts_deployed_by_a_test() {
+    let settings = CampaignSettings { code_size: 10, ..subject("FoundryStyle").settings };
     let message = message_of(build("FoundryStyle"), "FoundryStyle", &settings);
     insta::assert_snapshot!(message, @"FoundryStyle: setUp() of `FoundryStyle` failed: reverted without a reason");
 }
 
 #[test]
-fn constructors_are_counted() {
+fn coverage_includes_constructors() {
     let name = "FoundryStyle";
-    let target = deployed(build(name), name, &subject(name).settings).unwrap();
-    let ran = target.codes.known().iter().zip(&target.hits.blocks);
-    let created = ran.filter(|(known, blocks)| known.part == Part::Creation && !blocks.is_empty());
+    let target = deploy_contract(build(name), name, &subject(name).settings).unwrap();
+    let ran = target.codes.entries().iter().zip(&target.hits.blocks);
+    let created =
+        ran.filter(|(known, blocks)| known.part == CodePart::Creation && !blocks.is_empty());
     let created: Vec<_> =
         created.map(|(known, _)| &target.build.contracts[known.contract].name).collect();
     assert_eq!(created, ["FoundryStyle", "Vault"]);
 }
 
 #[test]
-fn a_library_that_is_missing_is_named() {
-    let without = |build: &mut Build| build.contracts.retain(|contract| contract.name != "Far");
-    let message = message("NeedsLibrary", &Settings::default(), without);
+fn reports_a_missing_library() {
+    let without =
+        |build: &mut SolidityBuild| build.contracts.retain(|contract| contract.name != "Far");
+    let message = deployment_message("NeedsLibrary", &CampaignSettings::default(), without);
     insta::assert_snapshot!(message, @"NeedsLibrary: `NeedsLibrary` needs a library that is not part of the build: Bad.sol:Far");
 }
 
 #[test]
-fn an_abi_of_another_contract_is_noticed() {
-    let swap = |build: &mut Build| {
+fn detects_an_abi_of_another_contract() {
+    let swap = |build: &mut SolidityBuild| {
         let find = |name| build.contracts.iter().position(|contract| contract.name == name);
         let (to, from) = (find("Untested").unwrap(), find("NeedsLibrary").unwrap());
         build.contracts[to].abi = build.contracts[from].abi.clone();
     };
-    let message = message("Untested", &Settings::default(), swap);
-    insta::assert_snapshot!(message, @"Untested: `Untested`: the ABI names 2 functions that are not in its code, `echidna_even()` for one; ABI and code are of different builds");
+    let message = deployment_message("Untested", &CampaignSettings::default(), swap);
+    insta::assert_snapshot!(message, @"Untested: `Untested`: the ABI lists 2 functions that are missing from the bytecode, such as `echidna_even()`; the ABI and the bytecode come from different builds");
 }
 
 #[test]
-fn what_is_no_test_in_one_mode_is_one_in_another() {
+fn test_mode_determines_which_functions_are_tests() {
     let in_mode = |test_mode| {
-        let settings = Settings { test_mode, ..Settings::default() };
-        format!("{test_mode}: {}", message("Untested", &settings, |_| {}))
+        let settings = CampaignSettings { test_mode, ..CampaignSettings::default() };
+        format!("{test_mode}: {}", deployment_message("Untested", &settings, |_| {}))
     };
     let modes = [
         TestMode::Property,
@@ -141,22 +148,25 @@ fn what_is_no_test_in_one_mode_is_one_in_another() {
         TestMode::Exploration,
     ];
     insta::assert_snapshot!(modes.map(in_mode).join("\n"), @r"
-    property: Untested: `Untested` has no test: write a function echidna_*() returns (bool), or choose another test mode
+    property: Untested: `Untested` has no tests: add a function echidna_*() returns (bool), or choose another test mode
     assertion: Untested: deployed
     overflow: Untested: deployed
-    optimization: Untested: `Untested` has no test: write a function echidna_opt_*() returns (int256), or choose another test mode
-    foundry: Untested: `Untested` has no test: write a function echidna_*() returns (bool), or choose another test mode
+    optimization: Untested: `Untested` has no tests: add a function echidna_opt_*() returns (int256), or choose another test mode
+    foundry: Untested: `Untested` has no tests: add a function echidna_*() returns (bool), or choose another test mode
     exploration: Untested: deployed
     ");
 }
 
 #[test]
-fn a_library_that_the_contract_does_not_need_does_not_matter() {
-    let settings =
-        Settings { code_size: 24_576, test_mode: TestMode::Assertion, ..Settings::default() };
-    let grow = |build: &mut Build| {
+fn ignores_an_oversized_library_that_is_not_linked() {
+    let settings = CampaignSettings {
+        code_size: 24_576,
+        test_mode: TestMode::Assertion,
+        ..CampaignSettings::default()
+    };
+    let grow = |build: &mut SolidityBuild| {
         let far = build.contracts.iter_mut().find(|contract| contract.name == "Far").unwrap();
         far.runtime.bytes.resize(24_577, 0);
     };
-    assert_eq!(message("Untested", &settings, grow), "Untested: deployed");
+    assert_eq!(deployment_message("Untested", &settings, grow), "Untested: deployed");
 }

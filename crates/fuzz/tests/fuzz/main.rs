@@ -1,4 +1,4 @@
-//! The fuzzer as its users see it.
+//! Integration tests of the fuzzer's public API.
 
 #![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 

@@ -1,22 +1,24 @@
-//! Sequences for people.
+//! Tests of sequences formatted for people.
 //!
-//! That the snapshots of Foundry's tests compile and fail is for Foundry to say; `reproducer/Samples.sol` is the contract
-//! that they import.
+//! Foundry has to confirm that the test snapshots compile and fail; they import `reproducer/Samples.sol`.
 
 use alloy_primitives::{Address, I256, U256, address, hex};
-use fuzz::abi::{Type, Value};
-use fuzz::call::{Call, Delay, What};
-use fuzz::reproducer::foundry::{self, Code, Deployment, Finding, NoTest, Scene, TestFile};
+use fuzz::abi::{AbiType, AbiValue};
+use fuzz::call::{CallDelay, CallPayload, SequenceCall};
+use fuzz::reproducer::foundry::{
+    self, DeploymentCode, FoundryTestError, FoundryTestFile, ReproducedFinding, ReproducerScene,
+    SceneDeployment,
+};
 use fuzz::reproducer::solidity;
-use fuzz::target::{Function, FunctionId, Target, Test, TestKind};
+use fuzz::target::{FunctionId, FuzzTarget, TargetFunction, TargetTest, TestKind};
 
 use crate::targets::{self, MAIN, SENDER};
 
 const DEPLOYER: Address = address!("0x0000000000000000000000000000000000030000");
 const CHILD: Address = address!("0x00000000000000000000000000000000000000aa");
 
-/// The functions of `reproducer/Samples.sol`, which tells whether a replay is faithful.
-fn samples() -> Target {
+/// Returns the functions of `reproducer/Samples.sol`, which checks that a replay is faithful.
+fn samples() -> FuzzTarget {
     targets::target(&[
         "function put(uint256)",
         "function pay() payable",
@@ -33,11 +35,12 @@ fn samples() -> Target {
     ])
 }
 
-fn scene() -> Scene {
-    let code = Code::Source { import: "../src/Samples.sol".into(), name: "Samples".into() };
+fn sample_scene() -> ReproducerScene {
+    let code =
+        DeploymentCode::Source { import: "../src/Samples.sol".into(), name: "Samples".into() };
     let arguments = [[0; 32], U256::from_be_slice(DEPLOYER.as_slice()).to_be_bytes()].concat();
-    Scene {
-        deployments: vec![Deployment { code, address: MAIN, arguments, value: U256::from(5) }],
+    ReproducerScene {
+        deployments: vec![SceneDeployment { code, address: MAIN, arguments, value: U256::from(5) }],
         deployer: DEPLOYER,
         senders: vec![SENDER, DEPLOYER],
         sender_balance: U256::from(0xffff_ffff_u64),
@@ -51,84 +54,100 @@ fn scene() -> Scene {
     }
 }
 
-fn id(target: &Target, name: &str) -> FunctionId {
+fn id(target: &FuzzTarget, name: &str) -> FunctionId {
     let index = target.functions.iter().position(|function| function.name == name).unwrap();
     FunctionId(index as u32)
 }
 
-fn call(target: &Target, name: &str, args: Vec<Value>) -> Call {
-    call_by(What::Function { function: id(target, name), args })
+fn call(target: &FuzzTarget, name: &str, args: Vec<AbiValue>) -> SequenceCall {
+    call_by(CallPayload::Function { function: id(target, name), args })
 }
 
-fn call_by(what: What) -> Call {
-    Call { what, from: SENDER, to: MAIN, value: U256::ZERO, gas_price: 0, delay: Delay::default() }
+fn call_by(what: CallPayload) -> SequenceCall {
+    SequenceCall {
+        payload: what,
+        from: SENDER,
+        to: MAIN,
+        value: U256::ZERO,
+        gas_price: 0,
+        delay: CallDelay::default(),
+    }
 }
 
-fn number(number: u64) -> Vec<Value> {
-    vec![Value::Word(U256::from(number))]
+fn number(number: u64) -> Vec<AbiValue> {
+    vec![AbiValue::Word(U256::from(number))]
 }
 
-/// Calls of all kinds; some of them revert.
-fn steps(target: &Target) -> Vec<Call> {
-    let pair = Value::List(vec![Value::Word(U256::from(7)), Value::Bytes(vec![0xde, 0xad])]);
-    let text = Value::Bytes(b"a\0\"\n*/ \xff".to_vec());
-    let minus = Value::Word(U256::MAX);
+/// Returns calls of all kinds; some of them revert.
+fn steps(target: &FuzzTarget) -> Vec<SequenceCall> {
+    let pair =
+        AbiValue::List(vec![AbiValue::Word(U256::from(7)), AbiValue::Bytes(vec![0xde, 0xad])]);
+    let text = AbiValue::Bytes(b"a\0\"\n*/ \xff".to_vec());
+    let minus = AbiValue::Word(U256::MAX);
     vec![
         call(target, "put", number(3)),
-        Call { value: U256::from(9), gas_price: 3, ..call(target, "pay", vec![]) },
-        Call {
-            delay: Delay { seconds: 604_800, blocks: 1 },
-            ..call(target, "note", vec![text, Value::List(vec![pair]), minus])
+        SequenceCall { value: U256::from(9), gas_price: 3, ..call(target, "pay", vec![]) },
+        SequenceCall {
+            delay: CallDelay { seconds: 604_800, blocks: 1 },
+            ..call(target, "note", vec![text, AbiValue::List(vec![pair]), minus])
         },
-        Call { delay: Delay { seconds: 10, blocks: 2 }, ..call_by(What::Nothing) },
-        Call { from: DEPLOYER, value: U256::ONE, ..call_by(What::Data(Vec::new())) },
-        call_by(What::Data(hex!("deadbeef").to_vec())),
+        SequenceCall {
+            delay: CallDelay { seconds: 10, blocks: 2 },
+            ..call_by(CallPayload::WaitOnly)
+        },
+        SequenceCall { from: DEPLOYER, value: U256::ONE, ..call_by(CallPayload::Data(Vec::new())) },
+        call_by(CallPayload::Data(hex!("deadbeef").to_vec())),
     ]
 }
 
 #[test]
-fn a_sequence_is_lines_of_calls() {
+fn formats_a_sequence_as_lines() {
     let target = samples();
-    insta::assert_snapshot!(solidity::lines(&steps(&target), &target).join("\n"));
+    insta::assert_snapshot!(solidity::format_sequence(&steps(&target), &target).join("\n"));
 }
 
 #[test]
-fn calls_name_their_contract_where_there_are_several() {
+fn names_the_contract_if_there_are_several() {
     let mut target = samples();
-    let other = Function { contract: 1, address: CHILD, ..target.functions[0].clone() };
+    let other = TargetFunction { contract: 1, address: CHILD, ..target.functions[0].clone() };
     target.functions.push(other);
-    let target = targets::deployed(vec![("Samples", MAIN), ("Child", CHILD)], target.functions);
+    let target = targets::build_target(vec![("Samples", MAIN), ("Child", CHILD)], target.functions);
     let last = FunctionId(target.functions.len() as u32 - 1);
-    let what = What::Function { function: last, args: number(1) };
+    let what = CallPayload::Function { function: last, args: number(1) };
     let calls = [
-        Call { to: CHILD, ..call_by(what) },
-        call_by(What::Data(vec![1])),
-        Call { to: SENDER, ..call_by(What::Data(vec![])) },
+        SequenceCall { to: CHILD, ..call_by(what) },
+        call_by(CallPayload::Data(vec![1])),
+        SequenceCall { to: SENDER, ..call_by(CallPayload::Data(vec![])) },
     ];
-    insta::assert_snapshot!(solidity::lines(&calls, &target).join("\n"), @r"
+    insta::assert_snapshot!(solidity::format_sequence(&calls, &target).join("\n"), @r"
     Child.add(1)  from: 0x0000000000000000000000000000000000010000
     Samples.*fallback*(0x01)  from: 0x0000000000000000000000000000000000010000
     0x0000000000000000000000000000000000010000.*fallback*()  from: 0x0000000000000000000000000000000000010000
     ");
 }
 
-/// The test for a failure after the steps and these calls.
-fn replay(target: &Target, name: &str, kind: TestKind, calls: Vec<Call>) -> TestFile {
-    let test = Test { name: name.to_owned(), contract: "Samples".to_owned(), kind };
-    let calls: Vec<Call> = steps(target).into_iter().chain(calls).collect();
+/// Returns the Foundry test for a failure after the steps and these calls.
+fn replay(
+    target: &FuzzTarget,
+    name: &str,
+    kind: TestKind,
+    calls: Vec<SequenceCall>,
+) -> FoundryTestFile {
+    let test = TargetTest { name: name.to_owned(), contract: "Samples".to_owned(), kind };
+    let calls: Vec<SequenceCall> = steps(target).into_iter().chain(calls).collect();
     let best = Some(I256::try_from(12).unwrap());
-    let finding = Finding { test: &test, calls: &calls, best };
-    foundry::write(&scene(), target, &finding).unwrap()
+    let finding = ReproducedFinding { test: &test, calls: &calls, best };
+    foundry::write_foundry_test(&sample_scene(), target, &finding).unwrap()
 }
 
-/// A snapshot of the test for each way in which a test fails.
+/// Defines a snapshot test for each kind of failure.
 macro_rules! replays {
     ($($case:ident: $name:literal, $function:literal, $kind:expr, $last:expr;)*) => {$(
         #[test]
         fn $case() {
             let target = samples();
             let kind: fn(FunctionId) -> TestKind = $kind;
-            let last: &[(&str, Vec<Value>)] = &$last;
+            let last: &[(&str, Vec<AbiValue>)] = &$last;
             let last = last.iter().map(|(name, args)| call(&target, name, args.clone())).collect();
             let file = replay(&target, $name, kind(id(&target, $function)), last);
             assert_eq!(file.file_name, format!("{}.t.sol", file.contract));
@@ -138,38 +157,38 @@ macro_rules! replays {
 }
 
 replays! {
-    a_property_that_does_not_hold:
+    replays_violated_property:
         "echidna_small", "echidna_small",
         |function| TestKind::Property { function }, [("put", number(12))];
-    a_call_that_does_not_revert:
+    replays_missing_revert:
         "echidna_revert_small", "echidna_revert_small",
         |function| TestKind::MustRevert { function }, [("put", number(12))];
-    an_invariant_that_reverts:
+    replays_reverting_invariant:
         "invariant_small", "invariant_small",
         |function| TestKind::Invariant { function }, [("put", number(12))];
-    a_number_that_is_reached:
+    replays_reached_maximum:
         "echidna_opt_x", "echidna_opt_x",
         |function| TestKind::Maximum { function }, [("put", number(12))];
-    an_assertion_that_fails:
+    replays_failed_assertion:
         "check(uint256)", "check",
         |function| TestKind::Assertion { function }, [("put", number(12)), ("check", number(12))];
-    an_event_that_says_so:
+    replays_assertion_event:
         "AssertionFailed", "log",
-        |_| TestKind::Event, [("log", number(12))];
-    arithmetic_that_overflows:
+        |_| TestKind::AssertionEvent, [("log", number(12))];
+    replays_arithmetic_overflow:
         "add(uint256)", "add",
-        |function| TestKind::Overflow { function }, [("add", vec![Value::Word(U256::MAX)])];
-    a_unit_test_that_reverts:
+        |function| TestKind::Overflow { function }, [("add", vec![AbiValue::Word(U256::MAX)])];
+    replays_reverting_unit_test:
         "test_unit(uint256)", "test_unit",
         |function| TestKind::Unit { function }, [("test_unit", number(12))];
-    a_contract_that_is_destroyed:
+    replays_self_destruct:
         "destruction", "kill",
         |_| TestKind::Destruction { address: MAIN }, [("kill", vec![])];
 }
 
-fn property(target: &Target) -> Test {
+fn property(target: &FuzzTarget) -> TargetTest {
     let function = id(target, "echidna_small");
-    Test {
+    TargetTest {
         name: "echidna_small".into(),
         contract: "Samples".into(),
         kind: TestKind::Property { function },
@@ -177,16 +196,17 @@ fn property(target: &Target) -> Test {
 }
 
 #[test]
-fn all_contracts_are_deployed_and_names_do_not_clash() {
+fn deploys_all_contracts_under_unique_names() {
     let target = samples();
-    let deployment = |import: &str, name: &str, last: u8| Deployment {
-        code: Code::Source { import: import.into(), name: name.into() },
+    let deployment = |import: &str, name: &str, last: u8| SceneDeployment {
+        code: DeploymentCode::Source { import: import.into(), name: name.into() },
         address: Address::with_last_byte(last),
         arguments: Vec::new(),
         value: U256::ZERO,
     };
-    let raw = Deployment { code: Code::Bytes(vec![0x60, 1]), ..deployment("", "", 0x44) };
-    let scene = Scene {
+    let raw =
+        SceneDeployment { code: DeploymentCode::Bytes(vec![0x60, 1]), ..deployment("", "", 0x44) };
+    let scene = ReproducerScene {
         deployments: vec![
             deployment("src/A.sol", "Token", 0x41),
             deployment("src/\"B\u{e9}\n.sol", "Token", 0x42),
@@ -195,56 +215,71 @@ fn all_contracts_are_deployed_and_names_do_not_clash() {
             deployment("src/A.sol", "vm", 0x45),
         ],
         set_up: Some(MAIN),
-        ..scene()
+        ..sample_scene()
     };
-    let finding = Finding { test: &property(&target), calls: &[], best: None };
-    insta::assert_snapshot!(foundry::write(&scene, &target, &finding).unwrap().text);
+    let finding = ReproducedFinding { test: &property(&target), calls: &[], best: None };
+    insta::assert_snapshot!(foundry::write_foundry_test(&scene, &target, &finding).unwrap().text);
 }
 
 #[test]
-fn each_finding_has_a_contract_of_its_own() {
+fn each_finding_has_its_own_contract_name() {
     let target = samples();
     let test = property(&target);
     let name = |argument| {
         let calls = [call(&target, "put", number(argument))];
-        let finding = Finding { test: &test, calls: &calls, best: None };
-        foundry::write(&scene(), &target, &finding).unwrap().contract
+        let finding = ReproducedFinding { test: &test, calls: &calls, best: None };
+        foundry::write_foundry_test(&sample_scene(), &target, &finding).unwrap().contract
     };
     assert_ne!(name(1), name(2));
     assert_eq!(name(1), name(1));
 }
 
 #[test]
-fn what_cannot_be_a_test_is_refused() {
+fn rejects_findings_that_cannot_be_a_test() {
     let target = samples();
-    let refused = |scene: &Scene, kind: TestKind, calls: &[Call]| {
-        let test = Test { kind, ..property(&target) };
-        foundry::write(scene, &target, &Finding { test: &test, calls, best: None }).unwrap_err()
+    let refused = |scene: &ReproducerScene, kind: TestKind, calls: &[SequenceCall]| {
+        let test = TargetTest { kind, ..property(&target) };
+        foundry::write_foundry_test(
+            scene,
+            &target,
+            &ReproducedFinding { test: &test, calls, best: None },
+        )
+        .unwrap_err()
     };
     let function = id(&target, "check");
     let name = "echidna_small".to_owned();
-    let wait = call_by(What::Nothing);
+    let wait = call_by(CallPayload::WaitOnly);
     let assertion = TestKind::Assertion { function };
-    assert_eq!(refused(&scene(), assertion.clone(), &[]), NoTest::NoStep(name.clone()));
-    assert_eq!(refused(&scene(), assertion.clone(), &[wait]), NoTest::NoStep(name.clone()));
-    assert_eq!(refused(&scene(), TestKind::Maximum { function }, &[]), NoTest::NoNumber(name));
-    let mut hostile = scene();
+    assert_eq!(
+        refused(&sample_scene(), assertion.clone(), &[]),
+        FoundryTestError::NoStep(name.clone())
+    );
+    assert_eq!(
+        refused(&sample_scene(), assertion.clone(), &[wait]),
+        FoundryTestError::NoStep(name.clone())
+    );
+    assert_eq!(
+        refused(&sample_scene(), TestKind::Maximum { function }, &[]),
+        FoundryTestError::UnknownMaximum(name)
+    );
+    let mut hostile = sample_scene();
     let bad = "A {} contract B";
-    hostile.deployments[0].code = Code::Source { import: "a.sol".into(), name: bad.into() };
-    assert_eq!(refused(&hostile, assertion, &[]), NoTest::Name(bad.to_owned()));
+    hostile.deployments[0].code =
+        DeploymentCode::Source { import: "a.sol".into(), name: bad.into() };
+    assert_eq!(refused(&hostile, assertion, &[]), FoundryTestError::InvalidName(bad.to_owned()));
 }
 
 #[test]
-fn no_name_can_write_code() {
+fn hostile_names_cannot_inject_code() {
     let mut target = samples();
     let function = id(&target, "echidna_small");
     let name = "f()\n    selfdestruct(msg.sender); // \u{202e}\"".to_owned();
     target.functions[function.0 as usize].signature = name.clone();
     target.functions[function.0 as usize].name = name.clone();
-    let test = Test { name, contract: "A\r\n".into(), kind: TestKind::Property { function } };
-    let calls = [call_by(What::Function { function, args: Vec::new() })];
-    let finding = Finding { test: &test, calls: &calls, best: None };
-    let text = foundry::write(&scene(), &target, &finding).unwrap().text;
+    let test = TargetTest { name, contract: "A\r\n".into(), kind: TestKind::Property { function } };
+    let calls = [call_by(CallPayload::Function { function, args: Vec::new() })];
+    let finding = ReproducedFinding { test: &test, calls: &calls, best: None };
+    let text = foundry::write_foundry_test(&sample_scene(), &target, &finding).unwrap().text;
     let is_hidden = |line: &str| {
         let code = line.trim_start();
         !code.contains("selfdestruct")
@@ -257,16 +292,19 @@ fn no_name_can_write_code() {
 }
 
 #[test]
-fn long_arguments_do_not_make_long_comments() {
-    let target = targets::target_of(&[vec![Type::Bytes]]);
-    let what = What::Function { function: FunctionId(0), args: vec![Value::Bytes(vec![7; 5000])] };
-    let test = Test {
+fn truncates_long_arguments_in_comments() {
+    let target = targets::target_of(&[vec![AbiType::Bytes]]);
+    let what = CallPayload::Function {
+        function: FunctionId(0),
+        args: vec![AbiValue::Bytes(vec![7; 5000])],
+    };
+    let test = TargetTest {
         name: "f0(bytes)".into(),
         contract: "Main".into(),
         kind: TestKind::Unit { function: FunctionId(0) },
     };
-    let finding = Finding { test: &test, calls: &[call_by(what)], best: None };
-    let file = foundry::write(&scene(), &target, &finding).unwrap();
+    let finding = ReproducedFinding { test: &test, calls: &[call_by(what)], best: None };
+    let file = foundry::write_foundry_test(&sample_scene(), &target, &finding).unwrap();
     let comment = file.text.lines().find(|line| line.contains("// f0(0x0707")).unwrap();
     assert!(comment.len() < 200 && comment.ends_with(" ..."), "{comment}");
 }

@@ -3,30 +3,32 @@
 use std::fs;
 use std::path::Path;
 
-use fuzz::campaign::{Failure, Recorder};
-use fuzz::config::{Settings, TestMode};
-use fuzz::corpus::{CorpusRecorder, Folder};
-use fuzz::reproducer::foundry::{Code, Scene, SceneSource};
-use fuzz::target::Target;
+use fuzz::campaign::{CampaignRecorder, TestFailure};
+use fuzz::config::{CampaignSettings, TestMode};
+use fuzz::corpus::{CorpusFolder, CorpusRecorder};
+use fuzz::reproducer::foundry::{DeploymentCode, ReproducerScene, SceneSource};
+use fuzz::target::FuzzTarget;
 
-use crate::suite::{build, deployed};
+use crate::suite::{build, deploy_contract};
 
-fn foundry_style() -> (Target, usize, Settings) {
-    let settings = Settings { test_mode: TestMode::Foundry, ..Settings::default() };
+fn foundry_style() -> (FuzzTarget, usize, CampaignSettings) {
+    let settings = CampaignSettings { test_mode: TestMode::Foundry, ..CampaignSettings::default() };
     let build = build("FoundryStyle");
     let name = "FoundryStyle";
     let index = build.contracts.iter().position(|contract| contract.name == name).unwrap();
-    (deployed(build, name, &settings).unwrap(), index, settings)
+    (deploy_contract(build, name, &settings).unwrap(), index, settings)
 }
 
 #[test]
 fn scene_imports_the_source_of_a_contract_on_disk() {
     let (target, contract, settings) = foundry_style();
     let source = SceneSource { target: &target, contract, is_bundled: false };
-    let scene = Scene::from_source(source, &settings);
+    let scene = ReproducerScene::from_source(source, &settings);
     let last = scene.deployments.last().unwrap();
     assert_eq!(last.address, settings.contract_address);
-    let Code::Source { import, name } = &last.code else { panic!("the source must be imported") };
+    let DeploymentCode::Source { import, name } = &last.code else {
+        panic!("the source must be imported")
+    };
     assert_eq!((import.as_str(), name.as_str()), ("FoundryStyle.sol", "FoundryStyle"));
     assert_eq!(scene.set_up, Some(settings.contract_address), "it has setUp()");
 }
@@ -35,8 +37,8 @@ fn scene_imports_the_source_of_a_contract_on_disk() {
 fn scene_carries_the_code_of_a_bundled_contract() {
     let (target, contract, settings) = foundry_style();
     let source = SceneSource { target: &target, contract, is_bundled: true };
-    let scene = Scene::from_source(source, &settings);
-    let Code::Bytes(bytes) = &scene.deployments.last().unwrap().code else {
+    let scene = ReproducerScene::from_source(source, &settings);
+    let DeploymentCode::Bytes(bytes) = &scene.deployments.last().unwrap().code else {
         panic!("the code must be carried")
     };
     assert!(!bytes.is_empty());
@@ -46,11 +48,11 @@ fn scene_carries_the_code_of_a_bundled_contract() {
 fn recorder_keeps_a_failure_before_and_after_it_is_shrunk() {
     let (target, contract, settings) = foundry_style();
     let source = SceneSource { target: &target, contract, is_bundled: false };
-    let scene = Scene::from_source(source, &settings);
+    let scene = ReproducerScene::from_source(source, &settings);
     let folder = tempfile::tempdir().unwrap();
-    let recorder = CorpusRecorder::new(Folder::open(folder.path()).unwrap(), scene);
+    let recorder = CorpusRecorder::new(CorpusFolder::open(folder.path()).unwrap(), scene);
     let count = |name: &str| fs::read_dir(Path::new(folder.path()).join(name)).unwrap().count();
-    let mut failure = Failure {
+    let mut failure = TestFailure {
         test: 0,
         site: (0, 0),
         worker: 0,
@@ -58,9 +60,9 @@ fn recorder_keeps_a_failure_before_and_after_it_is_shrunk() {
         calls: Vec::new(),
         is_shrunk: false,
     };
-    recorder.keep_failure(&target, &failure).unwrap();
+    recorder.record_failure(&target, &failure).unwrap();
     assert_eq!((count("reproducers-unshrunk"), count("reproducers")), (1, 0));
     failure.is_shrunk = true;
-    recorder.keep_failure(&target, &failure).unwrap();
+    recorder.record_failure(&target, &failure).unwrap();
     assert_eq!((count("reproducers"), count("foundry")), (1, 1));
 }

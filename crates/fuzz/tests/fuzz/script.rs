@@ -1,13 +1,13 @@
-//! Calls that people write: all that is meant is read, the rest is refused in words, and what is written is read back.
+//! Tests of written calls: every syntax parses, invalid calls are rejected with a reason, and formatted calls round-trip.
 
 use alloy_json_abi::JsonAbi;
 use alloy_primitives::{Address, U256, address};
-use fuzz::abi::{Type, Value};
-use fuzz::call::{Call, Delay, What};
+use fuzz::abi::{AbiType, AbiValue};
+use fuzz::call::{CallDelay, CallPayload, SequenceCall};
 use fuzz::deploy;
 use fuzz::reproducer::solidity;
-use fuzz::script::{self, MAX_TEXT, Pattern, ScriptError, Step};
-use fuzz::target::{Function, FunctionId, Target};
+use fuzz::script::{self, ArgumentPattern, MAX_TEXT, ScriptError, ScriptStep};
+use fuzz::target::{FunctionId, FuzzTarget, TargetFunction};
 use proptest::prelude::*;
 
 use crate::any::{any_type, value_of};
@@ -17,10 +17,11 @@ use crate::targets::{self, MAIN, SENDER};
 const OTHER: Address = address!("0x00000000000000000000000000000000000000aa");
 const TWIN: Address = address!("0x00000000000000000000000000000000000000bb");
 
-/// A function of each kind of type, overloads, and three contracts of which two have the same name.
-fn target() -> Target {
+/// Returns a target with a function for each kind of type, overloads, and three contracts, two of them with equal names.
+fn target() -> FuzzTarget {
     let functions = |contract, address, abi: &[&str]| {
-        Function::all(contract, address, &JsonAbi::parse(abi.iter().copied()).unwrap()).unwrap()
+        TargetFunction::from_abi(contract, address, &JsonAbi::parse(abi.iter().copied()).unwrap())
+            .unwrap()
     };
     let main = functions(
         0,
@@ -54,31 +55,31 @@ fn target() -> Target {
     let other = functions(1, OTHER, &["function shared(uint256)", "function only(string)"]);
     let twin = functions(2, TWIN, &["function shared(uint256)", "function only(string)"]);
     let contracts = vec![("Main", MAIN), ("Other", OTHER), ("Other", TWIN)];
-    targets::deployed(contracts, [main, other, twin].concat())
+    targets::build_target(contracts, [main, other, twin].concat())
 }
 
-/// What a text is read as: contract, signature, and the step as it would be written.
+/// Returns the contract, signature and formatted step that a text parses to, or the error.
 fn read(text: &str) -> String {
     let target = target();
-    match script::read(text, &target) {
+    match script::parse_call(text, &target) {
         Ok(step) => {
-            let Function { address, signature, .. } = target.function(step.function);
+            let TargetFunction { address, signature, .. } = target.function(step.function);
             let at = target.contracts.iter().position(|it| it.address == *address).unwrap();
-            format!("{at} {signature}: {}", step.text(&target))
+            format!("{at} {signature}: {}", step.to_text(&target))
         }
         Err(error) => format!("error: {error}"),
     }
 }
 
 fn all(texts: &[&str]) -> String {
-    let told =
+    let results =
         texts.iter().map(|text| format!("{}\n  {}", text.replace('\u{1b}', "ESC"), read(text)));
-    told.collect::<Vec<_>>().join("\n")
+    results.collect::<Vec<_>>().join("\n")
 }
 
 #[test]
-fn all_ways_to_write_a_call_are_read() {
-    let told = all(&[
+fn parses_all_call_syntaxes() {
+    let results = all(&[
         "noise()",
         " noise ( ) ",
         "transfer(0x1234567890AbcdEF1234567890aBcdef12345678, 100)",
@@ -135,11 +136,11 @@ fn all_ways_to_write_a_call_are_read() {
         "0x00000000000000000000000000000000000000BB.shared(1)",
         "only('there')",
     ]);
-    insta::assert_snapshot!(told);
+    insta::assert_snapshot!(results);
 }
 
-/// What people and agents write, and what nobody means.
-const NO_CALLS: &[&str] = &[
+/// Plausible mistakes and nonsense.
+const INVALID_CALLS: &[&str] = &[
     "",
     "   ",
     "noise",
@@ -231,22 +232,23 @@ const NO_CALLS: &[&str] = &[
 ];
 
 #[test]
-fn what_is_no_call_is_refused_in_words() {
+fn rejects_invalid_calls_with_reason() {
     let deep = format!("list({}1{})", "[".repeat(40), "]".repeat(40));
     let long = format!("say(\"{}\")", "a".repeat(MAX_TEXT));
     let shown = format!("set({})", "9".repeat(200));
-    let told = all(&[NO_CALLS, &[&shown, &deep]].concat());
-    insta::assert_snapshot!(told);
-    let ScriptError::TooLong { length, limit } = script::read(&long, &target()).unwrap_err() else {
-        panic!("it is too long");
+    let results = all(&[INVALID_CALLS, &[&shown, &deep]].concat());
+    insta::assert_snapshot!(results);
+    let ScriptError::TooLong { length, limit } = script::parse_call(&long, &target()).unwrap_err()
+    else {
+        panic!("expected TooLong");
     };
     assert_eq!((length, limit), ("say(\"\")".len() + MAX_TEXT, MAX_TEXT));
 }
 
 #[test]
-fn the_nearest_signatures_are_named_best_first() {
+fn suggests_nearest_signatures_best_first() {
     let target = target();
-    let nearest = |text: &str| script::nearest(text, &target);
+    let nearest = |text: &str| script::find_nearest_signatures(text, &target);
     assert_eq!(nearest("tranfer(address,uint256)")[0], "transfer(address,uint256)");
     assert_eq!(nearest("aprove(address,uint)")[0], "approve(address,uint256)");
     assert_eq!(nearest("over(bytes32)").len(), 3);
@@ -256,17 +258,17 @@ fn the_nearest_signatures_are_named_best_first() {
         "transfer(address,uint256)"
     );
     assert!(nearest("x()").is_empty());
-    assert!(script::nearest("f()", &targets::target_of(&[])).is_empty());
+    assert!(script::find_nearest_signatures("f()", &targets::target_of(&[])).is_empty());
 }
 
 #[test]
-fn arguments_of_constructors_are_read_by_the_same_reader() {
+fn parses_constructor_arguments() {
     let abi = "constructor(uint256,address,address,string,string,bytes,bool[2],(int8,string)[])";
     let mut contract = build(BAD).contracts[0].clone();
     contract.abi = JsonAbi::parse([abi]).unwrap();
     let encode = |written: &[&str]| {
         let written: Vec<String> = written.iter().map(|&it| it.to_owned()).collect();
-        deploy::arguments(&contract, &written).map_err(|error| error.to_string())
+        deploy::encode_constructor_arguments(&contract, &written).map_err(|error| error.to_string())
     };
     let lax =
         ["1.5 ether", "0x1", "00000000000000000000000000000000000000aa", "a, (b)", "'c'", "ff"];
@@ -293,96 +295,105 @@ fn arguments_of_constructors_are_read_by_the_same_reader() {
     insta::assert_snapshot!(wrong.join("\n"));
 }
 
-fn call_of(function: u32, args: Vec<Value>) -> Call {
-    Call {
-        what: What::Function { function: FunctionId(function), args },
+fn call_of(function: u32, args: Vec<AbiValue>) -> SequenceCall {
+    SequenceCall {
+        payload: CallPayload::Function { function: FunctionId(function), args },
         from: SENDER,
         to: MAIN,
         value: U256::ZERO,
         gas_price: 0,
-        delay: Delay::default(),
+        delay: CallDelay::default(),
     }
 }
 
-/// Types of arguments and values of them.
-fn arguments() -> impl Strategy<Value = (Vec<Type>, Vec<Value>)> {
+/// Generates argument types and values of them.
+fn arguments() -> impl Strategy<Value = (Vec<AbiType>, Vec<AbiValue>)> {
     prop::collection::vec(any_type(), 0..4).prop_flat_map(|types| {
         let values: Vec<_> = types.iter().map(value_of).collect();
         (Just(types), values)
     })
 }
 
-/// A value with some of its parts left out; what says which.
-fn with_holes(ty: &Type, value: &Value, what: &mut impl Iterator<Item = bool>) -> Pattern {
-    if what.next().unwrap_or_default() {
-        return Pattern::Any;
+/// Replaces parts of a value by holes, as `holes` decides.
+fn with_holes(
+    ty: &AbiType,
+    value: &AbiValue,
+    holes: &mut impl Iterator<Item = bool>,
+) -> ArgumentPattern {
+    if holes.next().unwrap_or_default() {
+        return ArgumentPattern::Any;
     }
-    let (Value::List(values), Type::Array(_) | Type::FixedArray(..) | Type::Tuple(_)) = (value, ty)
+    let (AbiValue::List(values), AbiType::Array(_) | AbiType::FixedArray(..) | AbiType::Tuple(_)) =
+        (value, ty)
     else {
-        return Pattern::Value(value.clone());
+        return ArgumentPattern::Value(value.clone());
     };
     let inner = |index: usize| match ty {
-        Type::Array(element) | Type::FixedArray(element, _) => &**element,
-        Type::Tuple(fields) => &fields[index],
+        AbiType::Array(element) | AbiType::FixedArray(element, _) => &**element,
+        AbiType::Tuple(fields) => &fields[index],
         other => other,
     };
     let parts = values.iter().enumerate();
-    let parts: Vec<_> = parts.map(|(index, it)| with_holes(inner(index), it, what)).collect();
-    if parts.iter().all(|part| matches!(part, Pattern::Value(_))) {
-        return Pattern::Value(value.clone());
+    let parts: Vec<_> = parts.map(|(index, it)| with_holes(inner(index), it, holes)).collect();
+    if parts.iter().all(|part| matches!(part, ArgumentPattern::Value(_))) {
+        return ArgumentPattern::Value(value.clone());
     }
-    if matches!(ty, Type::Tuple(_)) { Pattern::Tuple(parts) } else { Pattern::Array(parts) }
+    if matches!(ty, AbiType::Tuple(_)) {
+        ArgumentPattern::Tuple(parts)
+    } else {
+        ArgumentPattern::Array(parts)
+    }
 }
 
 proptest! {
     #[test]
-    fn a_written_call_is_read_back((types, values) in arguments()) {
+    fn formatted_calls_round_trip((types, values) in arguments()) {
         let target = targets::target_of(&[types]);
         let call = call_of(0, values);
-        let text = solidity::call(&call, &target);
-        prop_assert_eq!(script::read(&text, &target), Ok(Step::of(&call).unwrap()), "{}", text);
+        let text = solidity::format_call(&call, &target);
+        prop_assert_eq!(script::parse_call(&text, &target), Ok(ScriptStep::from_call(&call).unwrap()), "{}", text);
     }
 
     #[test]
-    fn a_written_step_is_read_back_and_has_one_bracket(
+    fn formatted_steps_round_trip_with_one_closing_parenthesis(
         (types, values) in arguments(),
         holes in prop::collection::vec(prop::bool::weighted(0.2), 0..40),
     ) {
         let mut holes = holes.into_iter();
         let args = types.iter().zip(&values).map(|(ty, it)| with_holes(ty, it, &mut holes));
-        let step = Step { function: FunctionId(0), args: args.collect() };
+        let step = ScriptStep { function: FunctionId(0), args: args.collect() };
         let target = targets::target_of(&[types]);
-        let text = step.text(&target);
+        let text = step.to_text(&target);
         prop_assert_eq!(text.find(')'), Some(text.len() - 1), "{}", text);
-        prop_assert_eq!(script::read(&text, &target), Ok(step), "{}", text);
+        prop_assert_eq!(script::parse_call(&text, &target), Ok(step), "{}", text);
     }
 
-    /// Whatever else has the same name.
+    /// Overloads and equal names in other contracts do not matter.
     #[test]
-    fn a_step_of_an_overload_is_read_back(number: u8, which in 0_usize..3, contract in 0_usize..3) {
+    fn steps_of_overloads_round_trip(number: u8, which in 0_usize..3, contract in 0_usize..3) {
         let target = target();
         let wanted = [
             ("shared(uint256)", [MAIN, OTHER, TWIN][contract]),
             ("width(uint8)", MAIN),
             ("width(uint16)", MAIN),
         ][which];
-        let function = target.find(wanted.0, Some(wanted.1)).unwrap();
-        let args = vec![Pattern::Value(Value::Word(U256::from(number)))];
-        let step = Step { function, args };
-        let text = step.text(&target);
-        prop_assert_eq!(script::read(&text, &target), Ok(step), "{}", text);
+        let function = target.find_function(wanted.0, Some(wanted.1)).unwrap();
+        let args = vec![ArgumentPattern::Value(AbiValue::Word(U256::from(number)))];
+        let step = ScriptStep { function, args };
+        let text = step.to_text(&target);
+        prop_assert_eq!(script::parse_call(&text, &target), Ok(step), "{}", text);
     }
 
     #[test]
-    fn any_text_is_read_or_refused_in_one_line(text: String) {
-        if let Err(error) = script::read(&text, &target()) {
+    fn errors_for_arbitrary_text_are_one_line(text: String) {
+        if let Err(error) = script::parse_call(&text, &target()) {
             prop_assert!(!error.to_string().contains('\n'));
         }
     }
 
-    /// Texts that are calls but for a place or two.
+    /// Valid calls with a few changed characters.
     #[test]
-    fn a_damaged_call_is_read_or_refused_in_one_line(
+    fn errors_for_damaged_calls_are_one_line(
         which in 0_usize..4,
         at in 0_usize..60,
         with in r#"[\[\]{}(),?"'\\a-z0-9 .\-_\u{fc}\u{0}-\u{10}]{0,3}"#,
@@ -395,7 +406,7 @@ proptest! {
         ][which];
         let at = at.min(text.len());
         let damaged = format!("{}{with}{}", &text[..at], text.get(at + 1..).unwrap_or_default());
-        if let Err(error) = script::read(&damaged, &target()) {
+        if let Err(error) = script::parse_call(&damaged, &target()) {
             prop_assert!(!error.to_string().contains('\n'));
         }
     }

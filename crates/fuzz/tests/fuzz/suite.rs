@@ -1,8 +1,8 @@
-//! The targets under `tests/targets`: what was compiled from them, and what is expected of their tests.
+//! The targets under `tests/targets`: their compiled build and the expectations of their tests.
 //!
-//! `targets.json` is what `compile.mjs` makes of the sources, so that the tests need no compiler. Each target is a source
-//! file with a contract of the same name. Lines at its top such as `// mode: assertion` are settings; expectations stand
-//! above the functions that they concern (see [`expectation`]).
+//! `compile.mjs` compiles the sources to `targets.json`, so that the tests need no compiler. Each target is a source file
+//! with a contract of the same name. Lines at its top such as `// mode: assertion` are settings; expectations are stated
+//! above the functions (see [`expectation`]).
 
 pub(crate) mod expectation;
 
@@ -12,64 +12,66 @@ use std::path::PathBuf;
 use std::sync::{Arc, LazyLock};
 
 use alloy_primitives::{U256, keccak256};
-use fuzz::call::Call;
-use fuzz::campaign::{Campaign, Command, Entry, Shared, Start, Summary};
-use fuzz::config::{Settings, TestMode};
-use fuzz::deploy::{DeployError, deploy};
-use fuzz::generate::Dictionary;
-use fuzz::target::Target;
-use solidity::{Build, Toolchain};
+use fuzz::call::SequenceCall;
+use fuzz::campaign::{
+    Campaign, CampaignCommand, CampaignOptions, CampaignState, CampaignSummary, CorpusEntry,
+};
+use fuzz::config::{CampaignSettings, TestMode};
+use fuzz::deploy::{DeployError, deploy_target};
+use fuzz::generate::ValueDictionary;
+use fuzz::target::FuzzTarget;
+use solidity::{SolidityBuild, Toolchain};
 
 use expectation::Expectation;
 
-/// Contracts that cannot be fuzzed; see the tests of deploying.
+/// Contracts that cannot be fuzzed; see the deployment tests.
 pub(crate) const BAD: &str = "Bad";
 
-/// Enough for everything that is expected to fail, in each of the seeds.
+/// Enough to find all expected failures with each seed.
 const CALLS: u64 = 200_000;
 
-/// Folders of targets, each compiled by another compiler.
+/// Folders of targets, each compiled by a different compiler version.
 const FOLDERS: [&str; 2] = ["targets", "targets-0.7"];
 
-static BUILDS: LazyLock<[Build; FOLDERS.len()]> = LazyLock::new(|| {
+static BUILDS: LazyLock<[SolidityBuild; FOLDERS.len()]> = LazyLock::new(|| {
     FOLDERS.map(|name| {
         let file = folder().join(format!("{name}.json"));
-        solidity::load(&file, &Toolchain::default()).unwrap()
+        solidity::load_build(&file, &Toolchain::default()).unwrap()
     })
 });
 
-/// A source file with what is known of it.
-pub(crate) struct Subject {
+/// A target with its settings and expectations.
+pub(crate) struct TargetSubject {
     pub(crate) name: String,
-    pub(crate) settings: Settings,
+    pub(crate) settings: CampaignSettings,
     pub(crate) expectations: Vec<Expectation>,
 }
 
 /// A campaign that has ended.
-pub(crate) struct Ran {
-    pub(crate) target: Arc<Target>,
-    pub(crate) summary: Summary,
-    pub(crate) corpus: Vec<Arc<Entry>>,
-    pub(crate) shared: Arc<Shared>,
+pub(crate) struct FinishedRun {
+    pub(crate) target: Arc<FuzzTarget>,
+    pub(crate) summary: CampaignSummary,
+    pub(crate) corpus: Vec<Arc<CorpusEntry>>,
+    pub(crate) shared: Arc<CampaignState>,
 }
 
 fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests")
 }
 
-fn text(name: &str) -> String {
-    let folder = folder().join(FOLDERS[place(name)]);
+fn read_source(name: &str) -> String {
+    let folder = folder().join(FOLDERS[folder_index(name)]);
     fs::read_to_string(folder.join(format!("{name}.sol"))).unwrap()
 }
 
-/// Which folder the target is in.
-fn place(name: &str) -> usize {
+/// Returns the index of the folder that contains the target.
+fn folder_index(name: &str) -> usize {
     let holds = |at: &str| folder().join(at).join(format!("{name}.sol")).is_file();
     FOLDERS.iter().position(|at| holds(at)).unwrap()
 }
 
-/// All targets, by name.
-pub(crate) fn subjects() -> Vec<Subject> {
+/// Returns all targets, sorted by name.
+pub(crate) fn subjects() -> Vec<TargetSubject> {
     let names: BTreeSet<String> = FOLDERS.iter().flat_map(|at| names(at)).collect();
     names.iter().filter(|name| *name != BAD).map(|name| subject(name)).collect()
 }
@@ -80,9 +82,9 @@ fn names(at: &str) -> BTreeSet<String> {
     files.map(|file| name(file.unwrap().path())).collect()
 }
 
-pub(crate) fn subject(name: &str) -> Subject {
-    let text = text(name);
-    let mut settings = Settings { test_limit: CALLS, ..Settings::default() };
+pub(crate) fn subject(name: &str) -> TargetSubject {
+    let text = read_source(name);
+    let mut settings = CampaignSettings { test_limit: CALLS, ..CampaignSettings::default() };
     for line in text.lines() {
         let Some((key, value)) = line.strip_prefix("// ").and_then(|line| line.split_once(": "))
         else {
@@ -93,64 +95,73 @@ pub(crate) fn subject(name: &str) -> Subject {
             "balance" => settings.contract_balance = value.parse().unwrap(),
             "calls" => settings.test_limit = value.parse().unwrap(),
             "SPDX-License-Identifier" => {}
-            _ => panic!("{name}.sol: `{key}` is no setting of a target"),
+            _ => panic!("{name}.sol: `{key}` is not a target setting"),
         }
     }
-    Subject { name: name.to_owned(), settings, expectations: expectation::read(name, &text) }
+    TargetSubject {
+        name: name.to_owned(),
+        settings,
+        expectations: expectation::read_expectations(name, &text),
+    }
 }
 
-/// What was compiled from one source, without the others: their constants are not its own.
-pub(crate) fn build(name: &str) -> Build {
+/// Returns the build of one source, without the others: their constants would pollute its dictionary.
+pub(crate) fn build(name: &str) -> SolidityBuild {
     let path = format!("{name}.sol");
-    let mut build = BUILDS[place(name)].clone();
+    let mut build = BUILDS[folder_index(name)].clone();
     build.contracts.retain(|contract| contract.source == path);
     build.sources.retain(|source| source.path == path);
     build
 }
 
 /// Deploys one contract of the build.
-pub(crate) fn deployed(
-    build: Build,
+pub(crate) fn deploy_contract(
+    build: SolidityBuild,
     contract: &str,
-    settings: &Settings,
-) -> Result<Target, DeployError> {
+    settings: &CampaignSettings,
+) -> Result<FuzzTarget, DeployError> {
     let index = build.contracts.iter().position(|other| other.name == contract).unwrap();
-    deploy(Arc::new(build), index, settings)
+    deploy_target(Arc::new(build), index, settings)
 }
 
-impl Subject {
-    /// Runs a campaign to its end.
-    pub(crate) fn run(&self, seed: u64, workers: usize) -> Ran {
+impl TargetSubject {
+    /// Runs a campaign to completion.
+    pub(crate) fn run(&self, seed: u64, workers: usize) -> FinishedRun {
         self.run_from(Vec::new(), seed, workers)
     }
 
-    /// The same, beginning with sequences of an earlier campaign.
-    pub(crate) fn run_from(&self, corpus: Vec<Vec<Call>>, seed: u64, workers: usize) -> Ran {
-        ended(self.start(corpus, |_| Vec::new(), seed, workers))
-    }
-
-    /// Runs a campaign that is told something, to its end.
-    pub(crate) fn run_steered(
+    /// Runs a campaign that starts with sequences of an earlier one.
+    pub(crate) fn run_from(
         &self,
-        commands: impl FnOnce(&Target) -> Vec<(u64, Command)>,
+        corpus: Vec<Vec<SequenceCall>>,
         seed: u64,
         workers: usize,
-    ) -> Ran {
-        ended(self.start(Vec::new(), commands, seed, workers))
+    ) -> FinishedRun {
+        wait_for_end(self.start(corpus, |_| Vec::new(), seed, workers))
+    }
+
+    /// Runs a campaign with commands to completion.
+    pub(crate) fn run_steered(
+        &self,
+        commands: impl FnOnce(&FuzzTarget) -> Vec<(u64, CampaignCommand)>,
+        seed: u64,
+        workers: usize,
+    ) -> FinishedRun {
+        wait_for_end(self.start(Vec::new(), commands, seed, workers))
     }
 
     pub(crate) fn start(
         &self,
-        corpus: Vec<Vec<Call>>,
-        commands: impl FnOnce(&Target) -> Vec<(u64, Command)>,
+        corpus: Vec<Vec<SequenceCall>>,
+        commands: impl FnOnce(&FuzzTarget) -> Vec<(u64, CampaignCommand)>,
         seed: u64,
         workers: usize,
     ) -> Campaign {
-        let settings = Settings { seed: Some(seed), ..self.settings.clone() };
-        let target = deployed(build(&self.name), &self.name, &settings)
+        let settings = CampaignSettings { seed: Some(seed), ..self.settings.clone() };
+        let target = deploy_contract(build(&self.name), &self.name, &settings)
             .unwrap_or_else(|error| panic!("{}: {error}", self.name));
-        let campaign = Campaign::start(Start {
-            dictionary: Dictionary::of(&target, &settings),
+        let campaign = Campaign::start(CampaignOptions {
+            dictionary: ValueDictionary::from_target(&target, &settings),
             commands: commands(&target),
             target: Arc::new(target),
             settings: Arc::new(settings),
@@ -162,14 +173,14 @@ impl Subject {
     }
 }
 
-fn ended(campaign: Campaign) -> Ran {
+fn wait_for_end(campaign: Campaign) -> FinishedRun {
     let shared = campaign.shared().clone();
     let summary = campaign.wait();
-    Ran { target: shared.target.clone(), summary, corpus: shared.corpus(), shared }
+    FinishedRun { target: shared.target.clone(), summary, corpus: shared.corpus(), shared }
 }
 
 #[test]
-fn what_was_compiled_is_what_is_there() {
+fn compiled_builds_match_the_sources() {
     FOLDERS.iter().for_each(|at| check_compiled(at));
 }
 
@@ -182,7 +193,7 @@ fn check_compiled(at: &str) {
     let command = "run `node crates/fuzz/tests/compile.mjs PATH_OF_SOLC`";
     assert_eq!(compiled, names(at), "{command}");
     for name in names(at) {
-        let hash = U256::from_be_bytes(keccak256(text(&name)).0);
+        let hash = U256::from_be_bytes(keccak256(read_source(&name)).0);
         let compiled = sources[&format!("{name}.sol")]["keccak256"].as_str().unwrap();
         let compiled = U256::from_str_radix(compiled, 16).unwrap();
         assert!(hash == compiled, "{name}.sol has changed: {command}");

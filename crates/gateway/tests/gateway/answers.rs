@@ -1,21 +1,21 @@
-//! What each answer of a server becomes for the caller, over every kind of upstream.
+//! Tests the caller's view of each answer of a server, over every kind of upstream.
 
 use std::fmt::Write;
 
-use contract::Code;
+use contract::ErrorCode;
 use insta::assert_snapshot;
-use runtime::Reply;
+use runtime::ToolReply;
 use serde_json::{Value, json};
 
-use crate::client::Client;
-use crate::rig::{KINDS, Kind, Rig, Setup, show};
+use crate::client::TestClient;
+use crate::harness::{GatewaySetup, KINDS, TestGateway, UpstreamKind, format_reply};
 
-/// Texts of answers that break their contract; none may ever be in a reply.
-pub(crate) const MARKERS: [&str; 5] =
+/// Texts of answers that violate their contract. None may ever appear in a reply.
+pub(crate) const WITHHELD_TEXTS: [&str; 5] =
     ["seven", "ignore the schema", "just words", "meant for another call", "the second answer"];
 
-/// In this order: what breaks the connection would show in what follows.
-fn calls() -> Vec<(&'static str, Value)> {
+/// The order matters: a call that breaks the connection would show in the following ones.
+fn planned_calls() -> Vec<(&'static str, Value)> {
     vec![
         ("good", json!({"text": "a \"b\" \u{e9} \u{1f600} \u{0} \n"})),
         ("good", json!({})),
@@ -44,7 +44,7 @@ fn calls() -> Vec<(&'static str, Value)> {
         ("huge", json!({})),
         ("numbers", json!({})),
         ("numbers_beyond", json!({})),
-        // What was refused is not there, and neither is what never was.
+        // Refused tools and unknown tools are not offered.
         ("vacuous", json!({})),
         ("no_output_schema", json!({"text": "a"})),
         ("poisoned", json!({"text": "a"})),
@@ -53,65 +53,65 @@ fn calls() -> Vec<(&'static str, Value)> {
     ]
 }
 
-async fn outcomes(rig: &Rig) -> String {
+async fn call_all(rig: &TestGateway) -> String {
     let mut table = String::new();
-    for (tool, arguments) in calls() {
+    for (tool, arguments) in planned_calls() {
         let reply = rig.call(&format!("up__{tool}"), arguments.clone()).await;
-        for marker in MARKERS {
+        for marker in WITHHELD_TEXTS {
             let whole = format!("{reply:?}");
-            let is_own = matches!(&reply, Reply::Done(_)) && tool == "violates";
+            let is_own = matches!(&reply, ToolReply::Done(_)) && tool == "violates";
             assert!(is_own || !whole.contains(marker), "{tool} {arguments}: {whole}");
         }
-        let told = match &reply {
-            // How much had come by then differs from wire to wire.
-            Reply::Failed(error) if error.code == Code::TooLarge => {
+        let line = match &reply {
+            // The number of bytes received differs between transports.
+            ToolReply::Failed(error) if error.code == ErrorCode::TooLarge => {
                 format!("{} over {}", error.code, error.details["limit"])
             }
-            reply => show(reply),
+            reply => format_reply(reply),
         };
-        writeln!(table, "{tool} {arguments}\n  {told}").unwrap();
+        writeln!(table, "{tool} {arguments}\n  {line}").unwrap();
     }
     table
 }
 
-async fn over(kind: Kind) -> (Rig, String) {
-    let rig = Setup::new().of(kind, "up", &[]).await.start().await;
-    let table = outcomes(&rig).await;
+async fn call_all_over(kind: UpstreamKind) -> (TestGateway, String) {
+    let rig = GatewaySetup::new().with_kind(kind, "up", &[]).await.start().await;
+    let table = call_all(&rig).await;
     (rig, table)
 }
 
 #[tokio::test]
-async fn no_broken_answer_is_data_over_any_kind_of_upstream() {
+async fn withholds_invalid_answers_over_every_kind_of_upstream() {
     let mut tables = Vec::new();
     for kind in KINDS {
-        let (rig, table) = over(kind).await;
+        let (rig, table) = call_all_over(kind).await;
         for tool in ["vacuous", "no_output_schema", "poisoned", "hidden_text", "no_description"] {
-            assert_eq!(rig.site.ran("up", tool), 0, "{kind}: {tool} ran");
+            assert_eq!(rig.site.count_calls("up", tool), 0, "{kind}: {tool} ran");
         }
-        // The two of them that broke the input schema never left.
-        assert_eq!(rig.site.ran("up", "good"), 2, "{kind}");
+        // The calls with invalid arguments never reached the server.
+        assert_eq!(rig.site.count_calls("up", "good"), 2, "{kind}");
         tables.push((kind, table));
         rig.close().await;
     }
     let first = tables[0].1.clone();
     assert_snapshot!(first);
     for (kind, table) in &tables[1..] {
-        similar(&first, table, *kind);
+        assert_tables_equal(&first, table, *kind);
     }
 }
 
-/// Line by line, so that a difference is readable.
-fn similar(first: &str, table: &str, kind: Kind) {
+/// Compares line by line, so that a difference is readable.
+fn assert_tables_equal(first: &str, table: &str, kind: UpstreamKind) {
     for (one, other) in first.lines().zip(table.lines()) {
         assert_eq!(one, other, "{kind}");
     }
     assert_eq!(first.lines().count(), table.lines().count());
 }
 
-/// What people are for: the raw answer is kept for them, under the id that the caller is told.
+/// The raw answer is kept for people, under the call id in the error.
 #[tokio::test]
-async fn a_broken_answer_is_kept_for_people_and_not_told() {
-    let rig = Setup::new().child("up", &[]).start().await;
+async fn keeps_withheld_answers_for_people() {
+    let rig = GatewaySetup::new().with_child("up", &[]).start().await;
     let mut kept = String::new();
     for (tool, arguments) in [
         ("violates", json!({"how": "extra"})),
@@ -121,12 +121,12 @@ async fn a_broken_answer_is_kept_for_people_and_not_told() {
         ("numbers_beyond", json!({})),
     ] {
         let reply = rig.call(&format!("up__{tool}"), arguments.clone()).await;
-        let Reply::Failed(error) = &reply else { panic!("{reply:?}") };
+        let ToolReply::Failed(error) = &reply else { panic!("{reply:?}") };
         let id = error.details["callId"].as_str().unwrap_or_else(|| panic!("{error:?}"));
         assert!(
-            error.details["hint"].as_str().unwrap().ends_with(&format!("vouch calls show {id}"))
+            error.details["hint"].as_str().unwrap().ends_with(&format!("`vouch calls show {id}`"))
         );
-        let answer = rig.store.kept_answer(id).await.unwrap();
+        let answer = rig.store.find_withheld_answer(id).await.unwrap();
         assert_eq!(answer.answer.principal, "tester");
         writeln!(kept, "{tool} {arguments}: {}\n  {}", answer.answer.violation, answer.raw)
             .unwrap();
@@ -135,19 +135,19 @@ async fn a_broken_answer_is_kept_for_people_and_not_told() {
     rig.close().await;
 }
 
-/// The same at a real door: the whole message is searched.
+/// Searches the whole message at a real transport.
 #[tokio::test]
-async fn a_model_never_reads_a_broken_answer() {
-    let rig = Setup::new().child("up", &[]).start().await;
+async fn client_never_receives_withheld_answer() {
+    let rig = GatewaySetup::new().with_child("up", &[]).start().await;
     for era in ["handshake", "stateless"] {
-        let mut client = Client::connect(&rig, era).await;
-        for (tool, arguments) in calls().into_iter().filter(|(tool, _)| *tool != "huge") {
+        let mut client = TestClient::connect(&rig, era).await;
+        for (tool, arguments) in planned_calls().into_iter().filter(|(tool, _)| *tool != "huge") {
             let params = json!({"name": format!("up__{tool}"), "arguments": arguments});
-            let id = client.ask("tools/call", params).await;
-            let (answer, before) = client.answer(id).await;
+            let id = client.send_request("tools/call", params).await;
+            let (answer, before) = client.read_response(id).await;
             assert_eq!(before, Vec::<Value>::new(), "{era}: {tool}");
             let text = answer.to_string();
-            for marker in MARKERS {
+            for marker in WITHHELD_TEXTS {
                 assert!(!text.contains(marker), "{era}: {tool} {arguments}: {text}");
             }
         }
@@ -155,25 +155,26 @@ async fn a_model_never_reads_a_broken_answer() {
     rig.close().await;
 }
 
-/// To the last byte: blanks, digits of numbers, escapes, the order of keys. Only the kind of the result may be added.
+/// Valid answers are identical to the last byte: blanks, digits, escapes, key order. Only `resultType` may be added.
 #[tokio::test]
-async fn a_good_answer_is_passed_on_as_it_is() {
+async fn forwards_valid_answers_unchanged() {
     let call = json!({"name": "up__numbers", "arguments": {}});
-    let mut told = Vec::new();
+    let mut results = Vec::new();
     for kind in KINDS {
-        let rig = Setup::new().of(kind, "up", &["--only", "numbers"]).await.start().await;
+        let rig =
+            GatewaySetup::new().with_kind(kind, "up", &["--only", "numbers"]).await.start().await;
         for era in ["handshake", "stateless"] {
-            let mut client = Client::connect(&rig, era).await;
-            client.ask("tools/call", call.clone()).await;
-            let line = client.line().await;
+            let mut client = TestClient::connect(&rig, era).await;
+            client.send_request("tools/call", call.clone()).await;
+            let line = client.read_line().await;
             let (_, result) = line.split_once(r#""result":{"#).unwrap();
             let typed = result.strip_prefix(r#""resultType":"complete","#);
-            // Who speaks the stateless protocol is told the kind, by its server or by us.
+            // A stateless client gets a `resultType`, either from its server or from the gateway.
             assert!(typed.is_some() || (era, kind.era) == ("handshake", "handshake"), "{line}");
-            told.push(typed.unwrap_or(result).to_owned());
+            results.push(typed.unwrap_or(result).to_owned());
         }
         rig.close().await;
     }
-    assert_snapshot!(told[0]);
-    assert!(told.iter().all(|other| *other == told[0]), "{told:#?}");
+    assert_snapshot!(results[0]);
+    assert!(results.iter().all(|other| *other == results[0]), "{results:#?}");
 }

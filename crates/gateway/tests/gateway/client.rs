@@ -1,16 +1,16 @@
-//! A client of either era at the MCP door, over streams in memory: it says what it is told and checks nothing.
+//! An MCP client of either era over in-memory streams. It sends any message and checks nothing.
 
 use contract::Caller;
-use runtime::doors::mcp::{Face, McpDoor};
-use runtime::doors::stdio::serve_over;
+use runtime::transports::mcp::{McpService, ServerIdentity};
+use runtime::transports::stdio::serve_streams;
 use serde_json::{Value, json};
-use testkit::raw::{hello, stateless};
+use testkit::raw::{initialize_params, with_stateless_meta};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use crate::rig::{LIMIT, Rig};
+use crate::harness::{LIMIT, TestGateway};
 
-pub(crate) struct Client {
+pub(crate) struct TestClient {
     is_stateless: bool,
     input: DuplexStream,
     output: Lines<BufReader<DuplexStream>>,
@@ -18,14 +18,15 @@ pub(crate) struct Client {
     _stop: DropGuard,
 }
 
-impl Client {
-    pub(crate) async fn connect(rig: &Rig, era: &str) -> Self {
+impl TestClient {
+    pub(crate) async fn connect(rig: &TestGateway, era: &str) -> Self {
         let (input, server_input) = tokio::io::duplex(64 * 1024);
         let (output, server_output) = tokio::io::duplex(64 * 1024);
-        let face = Face { name: "gateway".into(), version: "0".into(), instructions: None };
-        let door = McpDoor::new(rig.pipeline.clone(), face, Caller::new("stdio"));
+        let face =
+            ServerIdentity { name: "gateway".into(), version: "0".into(), instructions: None };
+        let door = McpService::new(rig.pipeline.clone(), face, Caller::new("stdio"));
         let stop = CancellationToken::new();
-        tokio::spawn(serve_over(door, server_input, server_output, stop.clone()));
+        tokio::spawn(serve_streams(door, server_input, server_output, stop.clone()));
         let mut client = Self {
             is_stateless: era == "stateless",
             input,
@@ -36,7 +37,7 @@ impl Client {
         if client.is_stateless {
             client.request("server/discover", json!({})).await;
         } else {
-            client.request("initialize", hello()).await;
+            client.request("initialize", initialize_params()).await;
             client.notify("notifications/initialized", json!({})).await;
         }
         client
@@ -50,30 +51,30 @@ impl Client {
         self.send(&json!({"jsonrpc": "2.0", "method": method, "params": params})).await;
     }
 
-    /// Sends a request and gives its id, without waiting.
-    pub(crate) async fn ask(&mut self, method: &str, params: Value) -> u64 {
+    /// Sends a request and returns its id without waiting.
+    pub(crate) async fn send_request(&mut self, method: &str, params: Value) -> u64 {
         self.ids += 1;
         let id = self.ids;
-        let params = if self.is_stateless { stateless(params) } else { params };
+        let params = if self.is_stateless { with_stateless_meta(params) } else { params };
         self.send(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})).await;
         id
     }
 
-    /// A message as it is written.
-    pub(crate) async fn line(&mut self) -> String {
+    /// Returns the next message as text.
+    pub(crate) async fn read_line(&mut self) -> String {
         let line = tokio::time::timeout(LIMIT, self.output.next_line()).await;
-        line.expect("the door says something in time").unwrap().expect("the door is open")
+        line.expect("a message arrives in time").unwrap().expect("the connection is open")
     }
 
-    pub(crate) async fn message(&mut self) -> Value {
-        serde_json::from_str(&self.line().await).unwrap()
+    pub(crate) async fn read_message(&mut self) -> Value {
+        serde_json::from_str(&self.read_line().await).unwrap()
     }
 
-    /// The answer to a request, and what came before it.
-    pub(crate) async fn answer(&mut self, id: u64) -> (Value, Vec<Value>) {
+    /// Returns the response to a request and the messages before it.
+    pub(crate) async fn read_response(&mut self, id: u64) -> (Value, Vec<Value>) {
         let mut before = Vec::new();
         loop {
-            let message = self.message().await;
+            let message = self.read_message().await;
             if message["id"] == id && message.get("method").is_none() {
                 return (message, before);
             }
@@ -82,22 +83,25 @@ impl Client {
     }
 
     pub(crate) async fn request(&mut self, method: &str, params: Value) -> Value {
-        let id = self.ask(method, params).await;
-        self.answer(id).await.0
+        let id = self.send_request(method, params).await;
+        self.read_response(id).await.0
     }
 
-    pub(crate) async fn listed(&mut self) -> Vec<String> {
+    pub(crate) async fn list_tools(&mut self) -> Vec<String> {
         let answer = self.request("tools/list", json!({})).await;
         let tools = answer["result"]["tools"].as_array().unwrap_or_else(|| panic!("{answer}"));
         tools.iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect()
     }
 
-    /// From now on it is told of changes; in the handshake era it is told anyway.
-    pub(crate) async fn listen(&mut self) {
+    /// Subscribes to list changes. In the handshake era, they are sent without a subscription.
+    pub(crate) async fn subscribe(&mut self) {
         if self.is_stateless {
-            self.ask("subscriptions/listen", json!({"notifications": {"toolsListChanged": true}}))
-                .await;
-            let accepted = self.message().await;
+            self.send_request(
+                "subscriptions/listen",
+                json!({"notifications": {"toolsListChanged": true}}),
+            )
+            .await;
+            let accepted = self.read_message().await;
             assert_eq!(
                 accepted["method"], "notifications/subscriptions/acknowledged",
                 "{accepted}"
@@ -105,13 +109,14 @@ impl Client {
         }
     }
 
-    /// Calls `elicit` and answers each of its questions with this, whichever way the era has for it.
-    pub(crate) async fn elicited(&mut self, rounds: u64, answer: &Value) -> (Value, Vec<Value>) {
+    /// Calls `elicit` and answers each of its elicitations, in the way of the era. Returns the result and the
+    /// elicitations.
+    pub(crate) async fn call_elicit(&mut self, rounds: u64, answer: &Value) -> (Value, Vec<Value>) {
         let mut params = json!({"name": "up__elicit", "arguments": {"rounds": rounds}});
         let mut asked = Vec::new();
-        let mut id = self.ask("tools/call", params.clone()).await;
+        let mut id = self.send_request("tools/call", params.clone()).await;
         loop {
-            let message = self.message().await;
+            let message = self.read_message().await;
             if message["method"] == "elicitation/create" {
                 asked.push(message["params"].clone());
                 self.send(&json!({"jsonrpc": "2.0", "id": message["id"], "result": answer})).await;
@@ -124,11 +129,11 @@ impl Client {
                     params["inputResponses"] = json!({key: answer});
                 }
                 params["requestState"] = message["result"]["requestState"].clone();
-                id = self.ask("tools/call", params.clone()).await;
+                id = self.send_request("tools/call", params.clone()).await;
             } else if message["id"] == id {
                 return (message["result"]["structuredContent"].clone(), asked);
             } else {
-                panic!("nobody expects {message}");
+                panic!("unexpected message {message}");
             }
         }
     }

@@ -1,65 +1,63 @@
-//! Ten thousand calls: each ends as it should, and nothing is left of any.
+//! Tests ten thousand calls: each ends as expected, and none leaks resources.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 
-use contract::Code;
+use contract::ErrorCode;
 use futures::StreamExt;
-use gateway::Adjust;
-use runtime::Reply;
+use gateway::ConstraintAdjuster;
+use runtime::ToolReply;
 use serde_json::{Value, json};
 
-use crate::answers::MARKERS;
-use crate::rig::{Rig, Setup, Site, until};
+use crate::answers::WITHHELD_TEXTS;
+use crate::harness::{GatewaySetup, ProjectFolder, TestGateway, wait_until};
 
 const CALLS: usize = 10_000;
-/// From here on nothing may grow: caches are filled, threads are started.
-const WARM: usize = 2_000;
-const AT_ONCE: usize = 8;
+/// Number of warm-up calls, after which caches are filled and threads started. Resources may not grow from then on.
+const WARM_UP_CALLS: usize = 2_000;
+const CONCURRENT_CALLS: usize = 8;
 const MAX_GROWTH_KIB: u64 = 16 * 1024;
-/// Connections and threads come and go with the calls that are under way.
-const SLACK: usize = 2 * AT_ONCE;
+/// Tolerance for connections and threads of calls in progress.
+const SLACK: usize = 2 * CONCURRENT_CALLS;
 
-/// What a call must become.
+/// Expected outcome of a call.
 #[derive(Clone, Debug, PartialEq)]
-enum Wanted {
+enum ExpectedOutcome {
     Data(Value),
-    /// Data of a shape that is known well enough by being data.
-    Some,
-    Code(Code),
+    /// Any data.
+    AnyData,
+    Code(ErrorCode),
 }
 
-/// In a process of its own: here nobody else opens files or starts threads.
+/// Runs in its own process, where no other test opens files or starts threads.
 #[test]
-fn ten_thousand_calls_leave_nothing_behind() {
-    let alone = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "endurance::alone", "--ignored", "--nocapture"])
-        // Or glibc may keep a buffer of many megabytes for later, which looks like a leak.
+fn ten_thousand_calls_leak_no_resources() {
+    let child = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "endurance::run_ten_thousand_calls", "--ignored", "--nocapture"])
+        // Otherwise glibc may cache a buffer of many megabytes, which looks like a leak.
         .env("MALLOC_MMAP_THRESHOLD_", "1048576")
         .output()
         .unwrap();
-    let said = String::from_utf8_lossy(&alone.stdout);
-    assert!(alone.status.success(), "{said}\n{}", String::from_utf8_lossy(&alone.stderr));
-    assert!(said.contains("1 passed"), "{said}");
+    let stdout = String::from_utf8_lossy(&child.stdout);
+    assert!(child.status.success(), "{stdout}\n{}", String::from_utf8_lossy(&child.stderr));
+    assert!(stdout.contains("1 passed"), "{stdout}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "run by `ten_thousand_calls_leave_nothing_behind` in a process of its own"]
-async fn alone() {
-    let site = Site::new();
-    // A first request of everything that stays for the life of a process.
-    site.serve("first", &[]).await.stop().await;
-    let before = Resources::now();
-    let rig = start(&site).await;
+#[ignore = "run by `ten_thousand_calls_leak_no_resources` in its own process"]
+async fn run_ten_thousand_calls() {
+    let site = ProjectFolder::new();
+    // Initialize everything that stays allocated for the life of the process.
+    site.serve_adversary("first", &[]).await.stop().await;
+    let before = ProcessResources::measure();
+    let rig = start_gateway(&site).await;
     let mut outcomes = BTreeMap::new();
-    run(&rig, 0..WARM, &mut outcomes).await;
-    let warm = Resources::now();
-    run(&rig, WARM..CALLS, &mut outcomes).await;
-    let end = Resources::now();
-    let told: Vec<String> =
-        outcomes.iter().map(|(what, count)| format!("{what}: {count}")).collect();
-    assert_eq!(outcomes.values().sum::<usize>(), CALLS, "{told:?}");
+    run_calls(&rig, 0..WARM_UP_CALLS, &mut outcomes).await;
+    let warm = ProcessResources::measure();
+    run_calls(&rig, WARM_UP_CALLS..CALLS, &mut outcomes).await;
+    let end = ProcessResources::measure();
+    assert_eq!(outcomes.values().sum::<usize>(), CALLS, "{outcomes:?}");
     check_counts(&rig, &outcomes);
     assert_eq!(end.children, warm.children, "children");
     assert!(end.threads <= warm.threads + SLACK, "threads: {warm:?} to {end:?}");
@@ -67,86 +65,94 @@ async fn alone() {
     assert!(end.kib <= warm.kib + MAX_GROWTH_KIB, "memory: {warm:?} to {end:?}");
     rig.close().await;
     drop(site);
-    until("all children and files to be gone", || {
-        let now = Resources::now();
+    wait_until("all children to end and all files to be closed", || {
+        let now = ProcessResources::measure();
         now.children == 0 && now.files <= before.files
     })
     .await;
 }
 
-async fn start(site: &std::sync::Arc<Site>) -> Rig {
-    site.overlay("child", "slow", &json!({"constraints": {"timeoutMs": 20}}));
-    site.overlay("web", "slow", &json!({"constraints": {"timeoutMs": 20}}));
-    let mut setup = Setup::on(site).child("child", &[]).child("mortal", &["--only", "dies,good"]);
-    let web = site.serve("web", &[]).await;
+async fn start_gateway(site: &std::sync::Arc<ProjectFolder>) -> TestGateway {
+    site.write_overlay("child", "slow", &json!({"constraints": {"timeoutMs": 20}}));
+    site.write_overlay("web", "slow", &json!({"constraints": {"timeoutMs": 20}}));
+    let mut setup = GatewaySetup::in_project(site)
+        .with_child("child", &[])
+        .with_child("mortal", &["--only", "dies,good"]);
+    let web = site.serve_adversary("web", &[]).await;
     let url = web.url.clone();
     setup.served.push(web);
-    setup = setup.at("web", &url);
-    setup.adjust = Some(Adjust::new(|_, constraints| {
+    setup = setup.with_url("web", &url);
+    setup.adjust = Some(ConstraintAdjuster::new(|_, constraints| {
         constraints.rate_per_minute = 1_000_000;
         true
     }));
     setup.start().await
 }
 
-async fn run(rig: &Rig, calls: std::ops::Range<usize>, outcomes: &mut BTreeMap<String, usize>) {
+async fn run_calls(
+    rig: &TestGateway,
+    calls: std::ops::Range<usize>,
+    outcomes: &mut BTreeMap<String, usize>,
+) {
     let mut ended = futures::stream::iter(calls)
         .map(|number| async move {
-            let (tool, arguments, wanted) = planned(number);
+            let (tool, arguments, wanted) = plan_call(number);
             let reply = rig.call(&tool, arguments).await;
-            check(&tool, &reply, &wanted);
-            let what = match reply.code() {
+            check_reply(&tool, &reply, &wanted);
+            let outcome = match reply.code() {
                 None => "data".to_owned(),
                 Some(code) => code.to_string(),
             };
-            (what, tool)
+            (outcome, tool)
         })
-        .buffer_unordered(AT_ONCE);
-    while let Some((what, tool)) = ended.next().await {
-        *outcomes.entry(format!("{tool} {what}")).or_default() += 1;
+        .buffer_unordered(CONCURRENT_CALLS);
+    while let Some((outcome, tool)) = ended.next().await {
+        *outcomes.entry(format!("{tool} {outcome}")).or_default() += 1;
     }
 }
 
-fn check(tool: &str, reply: &Reply, wanted: &Wanted) {
+fn check_reply(tool: &str, reply: &ToolReply, wanted: &ExpectedOutcome) {
     match (reply, wanted) {
-        (Reply::Done(output), Wanted::Data(data)) if !output.is_error => {
+        (ToolReply::Done(output), ExpectedOutcome::Data(data)) if !output.is_error => {
             assert_eq!(output.structured.as_ref(), Some(data), "{tool}");
         }
-        (Reply::Done(output), Wanted::Some) if !output.is_error => {}
-        (reply, Wanted::Code(code)) if reply.code() == Some(*code) => {}
+        (ToolReply::Done(output), ExpectedOutcome::AnyData) if !output.is_error => {}
+        (reply, ExpectedOutcome::Code(code)) if reply.code() == Some(*code) => {}
         _ => panic!("{tool}: wanted {wanted:?}, got {reply:?}"),
     }
-    if matches!(wanted, Wanted::Code(_)) {
+    if matches!(wanted, ExpectedOutcome::Code(_)) {
         let whole = format!("{reply:?}");
-        for marker in MARKERS {
+        for marker in WITHHELD_TEXTS {
             assert!(!whole.contains(marker), "{tool}: {whole}");
         }
     }
 }
 
-/// The plan of one call. What is slow to make or to keep is rare.
-fn planned(number: usize) -> (String, Value, Wanted) {
-    use Code::{
+/// Returns tool, arguments and expected outcome of one call. Expensive calls are rare.
+fn plan_call(number: usize) -> (String, Value, ExpectedOutcome) {
+    use ErrorCode::{
         ContractViolation, ExecutionTimeout, InvalidInput, TooLarge, ToolFailed, ToolNotFound,
         UpstreamUnavailable,
     };
     let upstream = if number.is_multiple_of(2) { "child" } else { "web" };
-    let call = |tool: &str, arguments: Value, wanted: Wanted| {
+    let call = |tool: &str, arguments: Value, wanted: ExpectedOutcome| {
         (format!("{upstream}__{tool}"), arguments, wanted)
     };
-    let broken =
-        |tool: &str, arguments: Value| call(tool, arguments, Wanted::Code(ContractViolation));
-    let refused = |tool: &str| call(tool, json!({"text": "a"}), Wanted::Code(ToolNotFound));
-    // Both upstreams get every plan: the turn changes with every other call.
+    let broken = |tool: &str, arguments: Value| {
+        call(tool, arguments, ExpectedOutcome::Code(ContractViolation))
+    };
+    let refused =
+        |tool: &str| call(tool, json!({"text": "a"}), ExpectedOutcome::Code(ToolNotFound));
+    // The turn changes with every other call, so both upstreams get every plan.
     let turn = (number / 2) % 100;
     if number % 2_500 < 2 {
-        return call("huge", json!({}), Wanted::Code(TooLarge));
+        return call("huge", json!({}), ExpectedOutcome::Code(TooLarge));
     }
     if number % 2_500 == 100 {
-        return ("mortal__dies".into(), json!({}), Wanted::Code(UpstreamUnavailable));
+        return ("mortal__dies".into(), json!({}), ExpectedOutcome::Code(UpstreamUnavailable));
     }
     match turn {
-        0 => call("slow", json!({}), Wanted::Code(ExecutionTimeout)),
+        0 => call("slow", json!({}), ExpectedOutcome::Code(ExecutionTimeout)),
         1 => broken("violates", json!({"how": "wrong_type"})),
         2 => broken("violates", json!({"how": "missing"})),
         3 => broken("violates", json!({"how": "extra"})),
@@ -154,40 +160,52 @@ fn planned(number: usize) -> (String, Value, Wanted) {
         5 => broken("text_only", json!({})),
         6 => broken("deep", json!({"levels": 100})),
         7 => broken("numbers_beyond", json!({})),
-        8 => call("error", json!({}), Wanted::Code(ToolFailed)),
-        9 => call("rpc_error", json!({}), Wanted::Code(ToolFailed)),
-        10 => call("twice", json!({}), Wanted::Data(json!({"text": "the first answer"}))),
-        11 => call("garbage", json!({}), Wanted::Data(json!({"text": "after the garbage"}))),
-        12 => call("floods", json!({"bytes": 10_000}), Wanted::Data(json!({"bytes": 10_000}))),
-        13 => call("good_many", json!({"count": 100}), Wanted::Some),
-        14 => call("numbers", json!({}), Wanted::Some),
-        15 => call("good", json!({"text": 1}), Wanted::Code(InvalidInput)),
+        8 => call("error", json!({}), ExpectedOutcome::Code(ToolFailed)),
+        9 => call("rpc_error", json!({}), ExpectedOutcome::Code(ToolFailed)),
+        10 => call("twice", json!({}), ExpectedOutcome::Data(json!({"text": "the first answer"}))),
+        11 => {
+            call("garbage", json!({}), ExpectedOutcome::Data(json!({"text": "after the garbage"})))
+        }
+        12 => call(
+            "floods",
+            json!({"bytes": 10_000}),
+            ExpectedOutcome::Data(json!({"bytes": 10_000})),
+        ),
+        13 => call("good_many", json!({"count": 100}), ExpectedOutcome::AnyData),
+        14 => call("numbers", json!({}), ExpectedOutcome::AnyData),
+        15 => call("good", json!({"text": 1}), ExpectedOutcome::Code(InvalidInput)),
         16 => refused("vacuous"),
         17 => refused("poisoned"),
         18 => refused("no_description"),
         19 => refused("twin"),
         20 => refused("unheard_of"),
-        21 => call("progress", json!({}), Wanted::Data(json!({"steps": 3}))),
-        22 => call("deep", json!({"levels": 10}), Wanted::Some),
-        // Over one pipe the foreign answer would be for another call that waits, and could fit it.
-        23 if upstream == "web" => {
-            call("foreign", json!({}), Wanted::Data(json!({"text": "meant for this call"})))
-        }
-        24 => call("huge", json!({"bytes": 100_000}), Wanted::Data(json!({"bytes": 100_000}))),
+        21 => call("progress", json!({}), ExpectedOutcome::Data(json!({"steps": 3}))),
+        22 => call("deep", json!({"levels": 10}), ExpectedOutcome::AnyData),
+        // Over a shared pipe, the foreign answer could match another pending call.
+        23 if upstream == "web" => call(
+            "foreign",
+            json!({}),
+            ExpectedOutcome::Data(json!({"text": "meant for this call"})),
+        ),
+        24 => call(
+            "huge",
+            json!({"bytes": 100_000}),
+            ExpectedOutcome::Data(json!({"bytes": 100_000})),
+        ),
         _ => {
             let text = format!("call {number}");
-            call("good", json!({"text": text}), Wanted::Data(json!({"text": text})))
+            call("good", json!({"text": text}), ExpectedOutcome::Data(json!({"text": text})))
         }
     }
 }
 
-/// What the servers saw is what was let through, once each.
-fn check_counts(rig: &Rig, outcomes: &BTreeMap<String, usize>) {
+/// Checks that the servers received every forwarded call exactly once.
+fn check_counts(rig: &TestGateway, outcomes: &BTreeMap<String, usize>) {
     for upstream in ["child", "web", "mortal"] {
-        let counted = rig.site.counted(upstream);
+        let counted = rig.site.read_counts(upstream);
         let mut made: BTreeMap<&str, usize> = BTreeMap::new();
-        for (what, count) in outcomes {
-            let (name, outcome) = what.split_once(' ').expect("tool and outcome");
+        for (entry, count) in outcomes {
+            let (name, outcome) = entry.split_once(' ').expect("tool and outcome");
             let Some(tool) = name.strip_prefix(upstream).and_then(|tool| tool.strip_prefix("__"))
             else {
                 continue;
@@ -204,8 +222,8 @@ fn check_counts(rig: &Rig, outcomes: &BTreeMap<String, usize>) {
             })
             .collect();
         for tool in ran.keys().chain(made.keys()) {
-            let count = |of: &BTreeMap<&str, usize>| of.get(tool).copied().unwrap_or(0);
-            // A call whose time was up before it left is not missed by anybody.
+            let count = |counts: &BTreeMap<&str, usize>| counts.get(tool).copied().unwrap_or(0);
+            // A call may time out before it is sent.
             let is_fine = if *tool == "slow" { usize::le } else { usize::eq };
             assert!(
                 is_fine(&count(&ran), &count(&made)),
@@ -215,40 +233,40 @@ fn check_counts(rig: &Rig, outcomes: &BTreeMap<String, usize>) {
     }
 }
 
-/// What this process holds, as the system sees it.
+/// Resources of this process, as reported by the system.
 #[derive(Debug)]
-struct Resources {
+struct ProcessResources {
     children: usize,
     threads: usize,
     files: usize,
     kib: u64,
 }
 
-impl Resources {
-    fn now() -> Self {
+impl ProcessResources {
+    fn measure() -> Self {
         let status = std::fs::read_to_string("/proc/self/status").unwrap();
         let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
         Self {
-            children: descendants(),
-            threads: entries("/proc/self/task"),
-            files: entries("/proc/self/fd"),
+            children: count_descendants(),
+            threads: count_entries("/proc/self/task"),
+            files: count_entries("/proc/self/fd"),
             kib: resident.trim().trim_end_matches(" kB").parse().unwrap(),
         }
     }
 }
 
-fn entries(folder: &str) -> usize {
+fn count_entries(folder: &str) -> usize {
     std::fs::read_dir(folder).unwrap().count()
 }
 
-/// Processes below this one, at any depth, that are no zombies.
-fn descendants() -> usize {
+/// Returns the number of descendant processes that are not zombies.
+fn count_descendants() -> usize {
     let mut parents = BTreeMap::new();
     for entry in std::fs::read_dir("/proc").unwrap().flatten() {
         let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else {
             continue;
         };
-        // It may have ended meanwhile.
+        // The process may have ended meanwhile.
         let Ok(stat) =
             std::fs::read_to_string(Path::new("/proc").join(pid.to_string()).join("stat"))
         else {

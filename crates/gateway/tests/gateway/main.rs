@@ -1,18 +1,19 @@
-//! The gateway between a pipeline and servers that break their word.
+//! Tests the gateway between a pipeline and servers that violate their contracts.
 //!
-//! Everything is real but the wire to the client: children with their keeper, HTTP servers, the store, the audit log.
-//! What reached a server is read from the server's own counts, so that "it did not run" is seen and not concluded.
+//! Everything is real except the transport to the client: child processes with their supervisor, HTTP servers, the
+//! store and the audit log. The adversary servers count the calls they receive, so tests observe directly that a call
+//! did not run.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod admission;
 mod answers;
+mod child_processes;
 mod client;
 mod endurance;
-mod life;
+mod failures;
+mod harness;
 mod limits;
 mod pins;
 mod relay;
-mod rig;
 mod rules;
-mod trouble;

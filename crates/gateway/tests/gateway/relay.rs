@@ -1,22 +1,25 @@
-//! Questions, progress, cancellation and changed lists between clients and upstreams of different eras.
+//! Tests elicitation, progress, cancellation and list changes between clients and upstreams of different eras.
 
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 
-use crate::client::Client;
-use crate::rig::{KINDS, Kind, Rig, Setup, Site, until};
+use crate::client::TestClient;
+use crate::harness::{GatewaySetup, KINDS, ProjectFolder, TestGateway, UpstreamKind, wait_until};
 
 const TOOLS: &str = "good,elicit,progress,slow,mutate,restore";
 
-/// Every pair: a client of each era before an upstream of each kind.
-async fn each_pair(mut check: impl AsyncFnMut(&str, Kind, &Rig, &mut Client)) {
+/// Runs the check for a client of each era with an upstream of each kind.
+async fn check_each_pair(
+    mut check: impl AsyncFnMut(&str, UpstreamKind, &TestGateway, &mut TestClient),
+) {
     for kind in KINDS {
         for era in ["handshake", "stateless"] {
-            let site = Site::new();
+            let site = ProjectFolder::new();
             let record = site.path("record").to_str().expect("text").to_owned();
             let args = ["--only", TOOLS, "--record", &record];
-            let rig = Setup::on(&site).of(kind, "up", &args).await.start().await;
-            let mut client = Client::connect(&rig, era).await;
+            let rig =
+                GatewaySetup::in_project(&site).with_kind(kind, "up", &args).await.start().await;
+            let mut client = TestClient::connect(&rig, era).await;
             check(&format!("{era} client, {kind} upstream"), kind, &rig, &mut client).await;
             drop(client);
             rig.close().await;
@@ -25,9 +28,9 @@ async fn each_pair(mut check: impl AsyncFnMut(&str, Kind, &Rig, &mut Client)) {
 }
 
 #[tokio::test]
-async fn questions_reach_the_person_and_answers_the_server() {
-    each_pair(async |pair, _, rig, client| {
-        for (rounds, answer, told) in [
+async fn relays_elicitations_and_answers() {
+    check_each_pair(async |pair, _, rig, client| {
+        for (rounds, answer, expected) in [
             (
                 1,
                 json!({"action": "accept", "content": {"name": "Ada"}}),
@@ -41,8 +44,8 @@ async fn questions_reach_the_person_and_answers_the_server() {
             (1, json!({"action": "decline"}), json!({"action": "decline", "names": []})),
             (1, json!({"action": "cancel"}), json!({"action": "cancel", "names": []})),
         ] {
-            let (heard, asked) = client.elicited(rounds, &answer).await;
-            assert_eq!(heard, told, "{pair}: {answer}");
+            let (result, asked) = client.call_elicit(rounds, &answer).await;
+            assert_eq!(result, expected, "{pair}: {answer}");
             let messages: Vec<&str> =
                 asked.iter().filter_map(|params| params["message"].as_str()).collect();
             let wanted: Vec<String> =
@@ -53,23 +56,25 @@ async fn questions_reach_the_person_and_answers_the_server() {
                 "{pair}"
             );
         }
-        // No round of a call is another call to a server that asks in the middle of it.
-        let rounds = if rig.gateway.upstreams()[0].link().era() == Some(link::Era::Stateless) {
+        // For a server that sends requests during its call, all rounds are one call.
+        let rounds = if rig.gateway.upstreams()[0].connection().era()
+            == Some(link::ProtocolEra::Stateless)
+        {
             9
         } else {
             4
         };
-        assert_eq!(rig.site.ran("up", "elicit"), rounds, "{pair}");
+        assert_eq!(rig.site.count_calls("up", "elicit"), rounds, "{pair}");
     })
     .await;
 }
 
 #[tokio::test]
-async fn progress_is_told_to_who_gave_a_token() {
-    each_pair(async |pair, _, _, client| {
+async fn sends_progress_only_with_token() {
+    check_each_pair(async |pair, _, _, client| {
         let params = json!({"name": "up__progress", "arguments": {}, "_meta": {"progressToken": "mine"}});
-        let id = client.ask("tools/call", params).await;
-        let (answer, before) = client.answer(id).await;
+        let id = client.send_request("tools/call", params).await;
+        let (answer, before) = client.read_response(id).await;
         assert_eq!(answer["result"]["structuredContent"], json!({"steps": 3}), "{pair}: {answer}");
         let steps: Vec<Value> = before
             .iter()
@@ -80,32 +85,36 @@ async fn progress_is_told_to_who_gave_a_token() {
             json!({"progressToken": "mine", "progress": number as f64, "total": 3.0, "message": format!("step {number}")})
         };
         assert_eq!(steps, [step(1), step(2), step(3)], "{pair}");
-        // And nothing to who gave none.
-        let id = client.ask("tools/call", json!({"name": "up__progress", "arguments": {}})).await;
-        assert_eq!(client.answer(id).await.1, Vec::<Value>::new(), "{pair}");
+        // No progress without a token.
+        let id = client.send_request("tools/call", json!({"name": "up__progress", "arguments": {}})).await;
+        assert_eq!(client.read_response(id).await.1, Vec::<Value>::new(), "{pair}");
     })
     .await;
 }
 
 #[tokio::test]
-async fn a_call_that_is_cancelled_is_cancelled_at_the_server() {
-    each_pair(async |pair, kind, rig, client| {
-        let id = client.ask("tools/call", json!({"name": "up__slow", "arguments": {}})).await;
-        until("the call to arrive", || rig.site.ran("up", "slow") == 1).await;
+async fn relays_cancellation_to_the_server() {
+    check_each_pair(async |pair, kind, rig, client| {
+        let id =
+            client.send_request("tools/call", json!({"name": "up__slow", "arguments": {}})).await;
+        wait_until("the call to arrive", || rig.site.count_calls("up", "slow") == 1).await;
         client
             .notify("notifications/cancelled", json!({"requestId": id, "reason": "enough"}))
             .await;
-        until("the server to be told", || rig.site.counted("up")["cancelled"] != json!([])).await;
-        assert_eq!(rig.site.counted("up")["cancelled"][0]["tool"], "slow", "{pair}");
-        // Where a closed request says nothing, it is said.
-        if kind != (Kind { http: true, era: "stateless" }) {
-            until("the notification", || {
+        wait_until("the server to receive the cancellation", || {
+            rig.site.read_counts("up")["cancelled"] != json!([])
+        })
+        .await;
+        assert_eq!(rig.site.read_counts("up")["cancelled"][0]["tool"], "slow", "{pair}");
+        // Except over stateless HTTP, where closing the request suffices, a notification is sent.
+        if kind != (UpstreamKind { http: true, era: "stateless" }) {
+            wait_until("the notification", || {
                 let record = std::fs::read_to_string(rig.site.path("record")).unwrap();
                 record.contains("notifications/cancelled")
             })
             .await;
         }
-        // The connection is as good as before.
+        // The connection still works.
         let answer = client
             .request("tools/call", json!({"name": "up__good", "arguments": {"text": "on"}}))
             .await;
@@ -115,42 +124,46 @@ async fn a_call_that_is_cancelled_is_cancelled_at_the_server() {
 }
 
 #[tokio::test]
-async fn a_question_that_nobody_answers_ends_with_its_call() {
-    each_pair(async |pair, kind, rig, client| {
+async fn unanswered_elicitation_ends_with_its_call() {
+    check_each_pair(async |pair, kind, rig, client| {
         if kind.era == "stateless" {
-            // Its call is over when it asks.
+            // The call of a stateless server ends with its request.
             return;
         }
-        let id = client.ask("tools/call", json!({"name": "up__elicit", "arguments": {}})).await;
-        let asked = client.message().await;
+        let id =
+            client.send_request("tools/call", json!({"name": "up__elicit", "arguments": {}})).await;
+        let asked = client.read_message().await;
         if asked["method"] == "elicitation/create" {
             client.notify("notifications/cancelled", json!({"requestId": id})).await;
-            until("the server to be told", || rig.site.counted("up")["cancelled"] != json!([]))
-                .await;
+            wait_until("the server to receive the cancellation", || {
+                rig.site.read_counts("up")["cancelled"] != json!([])
+            })
+            .await;
         } else {
             assert_eq!(asked["result"]["resultType"], "input_required", "{pair}");
         }
-        // What waits for an answer that never comes keeps nobody from closing.
+        // A parked call that is never answered does not prevent closing.
     })
     .await;
 }
 
 #[tokio::test]
-async fn a_changed_list_is_told_and_true() {
-    each_pair(async |pair, _, _, client| {
-        client.listen().await;
-        assert!(client.listed().await.contains(&"up__good".to_owned()), "{pair}");
+async fn notifies_client_of_changed_list() {
+    check_each_pair(async |pair, _, _, client| {
+        client.subscribe().await;
+        assert!(client.list_tools().await.contains(&"up__good".to_owned()), "{pair}");
         for (tool, is_there) in [("up__mutate", false), ("up__restore", true)] {
-            let id = client.ask("tools/call", json!({"name": tool, "arguments": {}})).await;
-            let (_, mut before) = client.answer(id).await;
+            let id =
+                client.send_request("tools/call", json!({"name": tool, "arguments": {}})).await;
+            let (_, mut before) = client.read_response(id).await;
             while !before
                 .iter()
                 .any(|message| message["method"] == "notifications/tools/list_changed")
             {
-                before.push(client.message().await);
+                before.push(client.read_message().await);
             }
             assert_eq!(
-                client.listed().await.contains(&"up__good".to_owned()),
+                client.list_tools().await.contains(&"up__good".to_owned()),
                 is_there,
                 "{pair}: {tool}"
             );
@@ -160,26 +173,27 @@ async fn a_changed_list_is_told_and_true() {
 }
 
 #[tokio::test]
-async fn without_anybody_to_ask_a_question_is_declined_or_refused() {
-    let mut told = String::new();
+async fn elicitation_fails_without_client_support() {
+    let mut replies = String::new();
     for kind in KINDS {
-        let rig = Setup::new().of(kind, "up", &["--only", TOOLS]).await.start().await;
-        told += &format!("{kind}: {}\n", rig.tell("up__elicit", json!({})).await);
+        let rig = GatewaySetup::new().with_kind(kind, "up", &["--only", TOOLS]).await.start().await;
+        replies += &format!("{kind}: {}\n", rig.call_to_text("up__elicit", json!({})).await);
         rig.close().await;
     }
-    assert_snapshot!(told);
+    assert_snapshot!(replies);
 }
 
-/// What a client carries to its next round may outlive the gateway that parked its call, and opens no other one.
+/// The state that a client carries may outlive the gateway that parked its call, and must not resume another call.
 #[tokio::test]
-async fn a_parked_call_is_of_its_gateway_alone() {
-    let site = Site::new();
+async fn parked_call_cannot_be_resumed_at_another_gateway() {
+    let site = ProjectFolder::new();
     let call = json!({"name": "up__elicit", "arguments": {"rounds": 1}});
     let mut states = Vec::new();
     for _ in 0..2 {
-        let setup = Setup::on(&site).child("up", &["--only", "elicit", "--era", "handshake"]);
+        let setup = GatewaySetup::in_project(&site)
+            .with_child("up", &["--only", "elicit", "--era", "handshake"]);
         let rig = setup.start().await;
-        let mut client = Client::connect(&rig, "stateless").await;
+        let mut client = TestClient::connect(&rig, "stateless").await;
         let asked = client.request("tools/call", call.clone()).await;
         let result = &asked["result"];
         assert_eq!(result["resultType"], "input_required", "{asked}");

@@ -1,14 +1,14 @@
-//! Gate 3: the tool is in the effective allowlist. Only what passes here can be called.
+//! Gate 3: the tool is in the effective allowlist. Only a call that passes this gate can be made.
 
-use crate::gate::resolve::Resolved;
-use crate::gate::vetted::Vetted;
-use crate::json::{short, shortened};
-use crate::offer::{Offer, Standing};
+use crate::gate::resolve::ResolvedCall;
+use crate::gate::vetted_call::VettedCall;
+use crate::json::{shorten_name, shorten_text};
+use crate::offer::{ToolOffer, ToolStanding};
 
-/// Reasons come with the definitions of strangers.
+/// Maximum characters of a reason; reasons may quote untrusted definitions.
 const MAX_REASON: usize = 400;
 
-/// Why a tool that exists may not be called.
+/// The reason why an existing tool may not be called.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AllowError {
     #[error("`{tool}` was refused: {reason}")]
@@ -17,36 +17,36 @@ pub enum AllowError {
     Quarantined { tool: String, reason: String },
     #[error("`{tool}` is not allowed: {reason}")]
     NotAllowed { tool: String, reason: String },
-    #[error("`{tool}` has no output schema, so no answer of it could be checked")]
+    #[error("`{tool}` has no output schema, so its answers cannot be checked")]
     NoOutputSchema { tool: String },
 }
 
-/// Lets an allowed tool through.
-pub fn allow(resolved: Resolved<'_>) -> Result<Vetted, AllowError> {
-    let Resolved { listed, call } = resolved;
-    let tool = || short(&format!("{}/{}", listed.server, listed.tool));
-    let said = |reason: &str| shortened(reason, MAX_REASON);
+/// Returns the call if its tool is allowed.
+pub fn check_allowed(resolved: ResolvedCall<'_>) -> Result<VettedCall, AllowError> {
+    let ResolvedCall { listed, call } = resolved;
+    let tool = || shorten_name(&format!("{}/{}", listed.server, listed.tool));
+    let bounded = |reason: &str| shorten_text(reason, MAX_REASON);
     match &listed.standing {
-        Standing::Allowed(contract) if contract.output.is_none() => {
+        ToolStanding::Allowed(contract) if contract.output.is_none() => {
             Err(AllowError::NoOutputSchema { tool: tool() })
         }
-        Standing::Allowed(contract) => {
-            let offer = Offer {
+        ToolStanding::Allowed(contract) => {
+            let offer = ToolOffer {
                 server: listed.server.clone(),
                 tool: listed.tool.clone(),
                 name: listed.name.clone(),
                 contract: std::sync::Arc::clone(contract),
             };
-            Ok(Vetted::new(offer, call.arguments))
+            Ok(VettedCall::new(offer, call.arguments))
         }
-        Standing::Refused(reason) => {
-            Err(AllowError::Refused { tool: tool(), reason: said(reason) })
+        ToolStanding::Refused(reason) => {
+            Err(AllowError::Refused { tool: tool(), reason: bounded(reason) })
         }
-        Standing::Quarantined(reason) => {
-            Err(AllowError::Quarantined { tool: tool(), reason: said(reason) })
+        ToolStanding::Quarantined(reason) => {
+            Err(AllowError::Quarantined { tool: tool(), reason: bounded(reason) })
         }
-        Standing::NotAllowed(reason) => {
-            Err(AllowError::NotAllowed { tool: tool(), reason: said(reason) })
+        ToolStanding::NotAllowed(reason) => {
+            Err(AllowError::NotAllowed { tool: tool(), reason: bounded(reason) })
         }
     }
 }
@@ -57,46 +57,46 @@ mod tests {
 
     use super::*;
     use crate::gate::plan::PlannedCall;
-    use crate::gate::resolve::resolve;
-    use crate::offer::{Allowlist, Listed};
-    use contract::{Contract, Definition};
+    use crate::gate::resolve::resolve_call;
+    use crate::offer::{EffectiveAllowlist, ListedTool};
+    use contract::{Contract, ToolDefinition};
     use serde_json::{Map, json};
 
     #[test]
-    fn what_could_not_be_checked_does_not_run() {
-        let definition = Definition {
+    fn rejects_tool_without_output_schema() {
+        let definition = ToolDefinition {
             name: "s__t".into(),
             input_schema: Some(json!({"type": "object"})),
-            ..Definition::default()
+            ..ToolDefinition::default()
         };
         let contract = Arc::new(Contract::new(definition, &[]).unwrap());
         assert_eq!(
-            check(Standing::Allowed(contract)),
-            "`s/t` has no output schema, so no answer of it could be checked"
+            check(ToolStanding::Allowed(contract)),
+            "`s/t` has no output schema, so its answers cannot be checked"
         );
     }
 
-    fn check(standing: Standing) -> String {
+    fn check(standing: ToolStanding) -> String {
         let (server, tool, name) = ("s".to_owned(), "t".to_owned(), "s__t".to_owned());
-        let listed = Listed { server: server.clone(), tool: tool.clone(), name, standing };
-        let allowlist = Allowlist::new(vec![listed]);
+        let listed = ListedTool { server: server.clone(), tool: tool.clone(), name, standing };
+        let allowlist = EffectiveAllowlist::new(vec![listed]);
         let call = PlannedCall { server, tool, arguments: Map::new() };
-        let resolved = resolve(&allowlist, call).unwrap();
-        allow(resolved).unwrap_err().to_string()
+        let resolved = resolve_call(&allowlist, call).unwrap();
+        check_allowed(resolved).unwrap_err().to_string()
     }
 
     #[test]
-    fn what_exists_but_is_not_allowed_says_why() {
+    fn rejects_tool_that_is_not_allowed_with_its_reason() {
         assert_eq!(
-            check(Standing::Refused("no output schema\u{1b}[2J".into())),
+            check(ToolStanding::Refused("no output schema\u{1b}[2J".into())),
             "`s/t` was refused: no output schema\\u{1b}[2J"
         );
         assert_eq!(
-            check(Standing::Quarantined("the description changed".into())),
+            check(ToolStanding::Quarantined("the description changed".into())),
             "`s/t` is quarantined: the description changed"
         );
         assert_eq!(
-            check(Standing::NotAllowed("not in `tools` of `s`".into())),
+            check(ToolStanding::NotAllowed("not in `tools` of `s`".into())),
             "`s/t` is not allowed: not in `tools` of `s`"
         );
     }

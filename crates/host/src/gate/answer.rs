@@ -1,99 +1,107 @@
-//! Gate 4: the answer carries structured content, is no error, and satisfies the output schema and the typed parser.
+//! Gate 4: the answer has structured content, is not an error, and satisfies the output schema and the typed parser.
 //!
-//! What passes is [`Validated`], the only form in which a model ever sees an answer. What does not is for the person:
-//! raw, as it came.
+//! An answer that passes becomes a [`ValidatedOutput`], the only form in which a model sees it. Any other answer is
+//! shown to the person only, unchanged.
 
-use contract::{Code, Output, ToolError};
-use runtime::Reply;
+use contract::{ErrorCode, ToolError, ToolOutput};
+use runtime::ToolReply;
 use serde_json::Value;
 
-use crate::json::shortened;
-use crate::offer::Offer;
-use crate::typed::{Parsed, Parsers, TypedError, Validated};
+use crate::json::shorten_text;
+use crate::offer::ToolOffer;
+use crate::typed::{OutputParsers, ParsedOutput, TypedError, ValidatedOutput};
 
-/// An answer that nobody may reason over.
+/// A withheld answer, which no model may see.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Raw {
-    /// As the tool gave it.
-    Output(Output),
-    /// The pipeline has withheld it already; what it says of that, often with the number under which people find it.
-    Kept(ToolError),
+pub enum RawAnswer {
+    /// The answer as the tool returned it.
+    Output(ToolOutput),
+    /// The pipeline withheld the answer. Holds its error, often with the call id under which the answer is stored.
+    WithheldByPipeline(ToolError),
 }
 
-/// What became of a call.
+/// The result of checking an answer.
 #[derive(Debug)]
-pub(crate) enum Judged {
-    Kept {
-        output: Output,
-        value: Validated,
-        parsed: Parsed,
+pub(crate) enum AnswerVerdict {
+    Accepted {
+        output: ToolOutput,
+        value: ValidatedOutput,
+        parsed: ParsedOutput,
     },
     Withheld {
-        raw: Raw,
+        raw: RawAnswer,
         violation: AnswerError,
     },
-    /// Nothing came back that could be judged.
+    /// The call failed, so there is no answer to check.
     Failed(ToolError),
 }
 
-/// Why an answer is withheld.
+/// The reason why an answer is withheld.
 #[derive(Debug, thiserror::Error)]
 pub enum AnswerError {
     #[error("the answer has no structured content")]
-    NoStructure,
-    #[error("the pipeline withheld the answer as {code}{}", rule(.violation.as_deref()))]
+    NoStructuredContent,
+    #[error("the pipeline withheld the answer as {code}{}", format_violation(.violation.as_deref()))]
     Pipeline {
-        code: Code,
-        /// `<keyword> at <path>`, in words of the contract alone.
+        code: ErrorCode,
+        /// `<keyword> at <path>`, without values of the answer.
         violation: Option<String>,
     },
     #[error(transparent)]
     Typed(#[from] TypedError),
 }
 
-fn rule(violation: Option<&str>) -> String {
+fn format_violation(violation: Option<&str>) -> String {
     violation.map_or_else(String::new, |violation| format!(" ({violation})"))
 }
 
-pub(crate) fn judge(offer: &Offer, reply: Reply, parsers: &Parsers) -> Judged {
+/// Checks the reply of a call against the contract and the registered type.
+pub(crate) fn check_answer(
+    offer: &ToolOffer,
+    reply: ToolReply,
+    parsers: &OutputParsers,
+) -> AnswerVerdict {
     let output = match reply {
-        // Who says that it failed has no result.
-        Reply::Done(output) => match output.failure() {
-            Some(error) => return Judged::Failed(error),
+        // A reply that reports an error has no result.
+        ToolReply::Done(output) => match output.to_tool_error() {
+            Some(error) => return AnswerVerdict::Failed(error),
             None => output,
         },
-        Reply::Failed(error) if is_withheld(&error) => {
+        ToolReply::Failed(error) if is_withheld(&error) => {
             let violation = error.details.get("violation").and_then(Value::as_str);
-            let violation = violation.map(|violation| shortened(violation, 200));
+            let violation = violation.map(|violation| shorten_text(violation, 200));
             let violation = AnswerError::Pipeline { code: error.code, violation };
-            return Judged::Withheld { raw: Raw::Kept(error), violation };
+            return AnswerVerdict::Withheld {
+                raw: RawAnswer::WithheldByPipeline(error),
+                violation,
+            };
         }
-        Reply::Failed(error) => return Judged::Failed(error),
-        Reply::InputRequired { .. } | Reply::Refused(_) => {
-            return Judged::Failed(ToolError::new(
-                Code::ApprovalRequired,
-                "the tool has a question for a person, and none can be reached",
+        ToolReply::Failed(error) => return AnswerVerdict::Failed(error),
+        ToolReply::InputRequired { .. } | ToolReply::Refused(_) => {
+            return AnswerVerdict::Failed(ToolError::new(
+                ErrorCode::ApprovalRequired,
+                "the tool needs input from a person, and none is available",
             ));
         }
     };
-    match read(offer, &output, parsers) {
-        Ok((value, parsed)) => Judged::Kept { output, value, parsed },
-        Err(violation) => Judged::Withheld { raw: Raw::Output(output), violation },
+    match parse_output(offer, &output, parsers) {
+        Ok((value, parsed)) => AnswerVerdict::Accepted { output, value, parsed },
+        Err(violation) => AnswerVerdict::Withheld { raw: RawAnswer::Output(output), violation },
     }
 }
 
-/// There was an answer, and the pipeline keeps it for people: it broke its contract, or a rule of the operator's.
+/// Returns true if the pipeline withheld the answer because it broke its contract or a rule of the operator.
 fn is_withheld(error: &ToolError) -> bool {
-    error.code == Code::ContractViolation || error.details.contains_key("callId")
+    error.code == ErrorCode::ContractViolation || error.details.contains_key("callId")
 }
 
-fn read(
-    offer: &Offer,
-    output: &Output,
-    parsers: &Parsers,
-) -> Result<(Validated, Parsed), AnswerError> {
-    let Some(structured) = &output.structured else { return Err(AnswerError::NoStructure) };
-    let value = Validated::new(&offer.contract, structured.clone())?;
+fn parse_output(
+    offer: &ToolOffer,
+    output: &ToolOutput,
+    parsers: &OutputParsers,
+) -> Result<(ValidatedOutput, ParsedOutput), AnswerError> {
+    let Some(structured) = &output.structured else { return Err(AnswerError::NoStructuredContent) };
+    let value = ValidatedOutput::new(&offer.contract, structured.clone())?;
     let parsed = parsers.parse(offer, &value)?;
     Ok((value, parsed))
 }

@@ -1,23 +1,23 @@
-//! Gate 1: the plan is exactly one JSON object of a known form, with one call in it at most.
+//! Gate 1: the plan is exactly one JSON object of a known form, with at most one call.
 
 use serde_json::{Map, Value};
 
-use crate::json::{JsonError, hidden_in, one_object, short};
+use crate::json::{JsonError, find_hidden_character, parse_single_object, shorten_name};
 
-/// From the MCP specification; servers are shorter.
+/// Maximum characters of a tool name in the MCP specification; server names are shorter.
 const MAX_NAME: usize = 128;
-/// What a planner may say to the person.
+/// Maximum characters of a question or reason for the person.
 const MAX_SENTENCE: usize = 2_000;
 
-/// What a planner wants.
+/// A parsed plan.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Plan {
+pub enum QueryPlan {
     Call(PlannedCall),
     NeedsMoreInfo { question: String },
     NoTool { reason: String },
 }
 
-/// A call that a planner wants. Nothing in it has been looked up yet.
+/// A call that a planner requests; its server, tool and arguments are unchecked.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PlannedCall {
     pub server: String,
@@ -25,30 +25,30 @@ pub struct PlannedCall {
     pub arguments: Map<String, Value>,
 }
 
-/// Why a text is no plan.
+/// The reason why a text is not a valid plan.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum PlanFault {
+pub enum PlanParseError {
     #[error(transparent)]
     Json(#[from] JsonError),
-    #[error("the plan holds the invisible character U+{:04X}", u32::from(*.0))]
-    Hidden(char),
+    #[error("the plan contains the invisible character U+{:04X}", u32::from(*.0))]
+    HiddenCharacter(char),
     #[error("`{0}` is missing")]
-    Missing(&'static str),
+    MissingKey(&'static str),
     #[error("`{key}` must be {rule}")]
-    Wrong { key: &'static str, rule: &'static str },
+    InvalidValue { key: &'static str, rule: &'static str },
     #[error("`type` must be `call`, `needs_more_info` or `no_tool`")]
     UnknownType,
-    #[error("`{0}` has no place in a plan")]
+    #[error("unknown key `{0}` in the plan")]
     UnknownKey(String),
-    #[error("a further call is hidden at `{0}` of the arguments, and a query has one")]
+    #[error("the arguments contain another call at `{0}`; a query makes at most one")]
     SecondCall(String),
 }
 
-/// Reads a plan.
-pub fn read(text: &str) -> Result<Plan, PlanFault> {
-    let mut object = Value::Object(one_object(text)?);
-    if let Some(hidden) = hidden_in(&object) {
-        return Err(PlanFault::Hidden(hidden));
+/// Parses a plan.
+pub fn parse_plan(text: &str) -> Result<QueryPlan, PlanParseError> {
+    let mut object = Value::Object(parse_single_object(text)?);
+    if let Some(hidden) = find_hidden_character(&object) {
+        return Err(PlanParseError::HiddenCharacter(hidden));
     }
     let map = object.as_object_mut().expect("made from an object");
     let kind = take_text(map, "type", MAX_NAME)?;
@@ -58,58 +58,67 @@ pub fn read(text: &str) -> Result<Plan, PlanFault> {
             let tool = take_text(map, "tool", MAX_NAME)?;
             let arguments = match map.shift_remove("arguments") {
                 Some(Value::Object(arguments)) => arguments,
-                Some(_) => return Err(PlanFault::Wrong { key: "arguments", rule: "an object" }),
-                None => return Err(PlanFault::Missing("arguments")),
+                Some(_) => {
+                    return Err(PlanParseError::InvalidValue {
+                        key: "arguments",
+                        rule: "an object",
+                    });
+                }
+                None => return Err(PlanParseError::MissingKey("arguments")),
             };
-            Plan::Call(PlannedCall { server, tool, arguments })
+            QueryPlan::Call(PlannedCall { server, tool, arguments })
         }
         "needs_more_info" => {
-            Plan::NeedsMoreInfo { question: take_text(map, "question", MAX_SENTENCE)? }
+            QueryPlan::NeedsMoreInfo { question: take_text(map, "question", MAX_SENTENCE)? }
         }
-        "no_tool" => Plan::NoTool { reason: take_text(map, "reason", MAX_SENTENCE)? },
-        _ => return Err(PlanFault::UnknownType),
+        "no_tool" => QueryPlan::NoTool { reason: take_text(map, "reason", MAX_SENTENCE)? },
+        _ => return Err(PlanParseError::UnknownType),
     };
     if let Some(key) = map.keys().next() {
-        return Err(PlanFault::UnknownKey(short(key)));
+        return Err(PlanParseError::UnknownKey(shorten_name(key)));
     }
-    if let Plan::Call(call) = &plan
-        && let Some(place) = call.arguments.iter().find_map(|(key, value)| hidden_call(key, value))
+    if let QueryPlan::Call(call) = &plan
+        && let Some(key) =
+            call.arguments.iter().find_map(|(key, value)| find_nested_call(key, value))
     {
-        return Err(PlanFault::SecondCall(place));
+        return Err(PlanParseError::SecondCall(key));
     }
     Ok(plan)
 }
 
+/// Removes a key that must hold a non-empty string of at most `limit` characters.
 fn take_text(
     map: &mut Map<String, Value>,
     key: &'static str,
     limit: usize,
-) -> Result<String, PlanFault> {
+) -> Result<String, PlanParseError> {
     match map.shift_remove(key) {
-        None => Err(PlanFault::Missing(key)),
+        None => Err(PlanParseError::MissingKey(key)),
         Some(Value::String(text)) if text.trim().is_empty() => {
-            Err(PlanFault::Wrong { key, rule: "a text that is not empty" })
+            Err(PlanParseError::InvalidValue { key, rule: "a non-empty string" })
         }
         Some(Value::String(text)) if text.chars().count() > limit => {
-            Err(PlanFault::Wrong { key, rule: "shorter" })
+            Err(PlanParseError::InvalidValue { key, rule: "shorter" })
         }
         Some(Value::String(text)) => Ok(text),
-        Some(_) => Err(PlanFault::Wrong { key, rule: "a text" }),
+        Some(_) => Err(PlanParseError::InvalidValue { key, rule: "a string" }),
     }
 }
 
-/// An object inside the arguments that is itself a plan. A text that spells one is data, and is never read as more.
-fn hidden_call(key: &str, value: &Value) -> Option<String> {
+/// Returns the key of an object inside the arguments that is itself a call.
+///
+/// A string that contains a plan is data and is never parsed.
+fn find_nested_call(key: &str, value: &Value) -> Option<String> {
     match value {
         Value::Object(map) => {
             let is_call = map.contains_key("tool")
                 && (map.contains_key("arguments") || map.get("type") == Some(&"call".into()));
             if is_call {
-                return Some(short(key));
+                return Some(shorten_name(key));
             }
-            map.iter().find_map(|(key, value)| hidden_call(key, value))
+            map.iter().find_map(|(key, value)| find_nested_call(key, value))
         }
-        Value::Array(items) => items.iter().find_map(|item| hidden_call(key, item)),
+        Value::Array(items) => items.iter().find_map(|item| find_nested_call(key, item)),
         _ => None,
     }
 }
@@ -120,24 +129,26 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn the_three_forms_are_read() {
+    fn parses_the_three_forms() {
         let call =
             json!({"type": "call", "server": "files", "tool": "read", "arguments": {"path": "a"}});
-        let Plan::Call(read_call) = read(&call.to_string()).unwrap() else { panic!("a call") };
+        let QueryPlan::Call(read_call) = parse_plan(&call.to_string()).unwrap() else {
+            panic!("a call")
+        };
         assert_eq!((&*read_call.server, &*read_call.tool), ("files", "read"));
         assert_eq!(Value::Object(read_call.arguments), json!({"path": "a"}));
         assert_eq!(
-            read(r#"{"type":"needs_more_info","question":"Which file?"}"#).unwrap(),
-            Plan::NeedsMoreInfo { question: "Which file?".into() }
+            parse_plan(r#"{"type":"needs_more_info","question":"Which file?"}"#).unwrap(),
+            QueryPlan::NeedsMoreInfo { question: "Which file?".into() }
         );
         assert_eq!(
-            read(r#"{"type":"no_tool","reason":"None fits."}"#).unwrap(),
-            Plan::NoTool { reason: "None fits.".into() }
+            parse_plan(r#"{"type":"no_tool","reason":"None fits."}"#).unwrap(),
+            QueryPlan::NoTool { reason: "None fits.".into() }
         );
     }
 
     #[test]
-    fn everything_else_is_refused_with_its_reason() {
+    fn rejects_everything_else_with_a_reason() {
         let with = |change: &dyn Fn(&mut Value)| {
             let mut plan =
                 json!({"type": "call", "server": "s", "tool": "t", "arguments": {"a": {"b": 1}}});
@@ -170,7 +181,7 @@ mod tests {
             "I would call t.".into(),
         ];
         let reasons: Vec<String> =
-            texts.iter().map(|text| read(text).unwrap_err().to_string()).collect();
+            texts.iter().map(|text| parse_plan(text).unwrap_err().to_string()).collect();
         insta::assert_snapshot!(reasons.join("\n"));
     }
 }

@@ -1,49 +1,49 @@
 //! Gate 2: server and tool exist in the live catalog, and the arguments satisfy the input schema.
 //!
-//! Names are compared byte for byte. Arguments that the schema does not describe are refused, even where it leaves the
-//! object open: there are no undocumented parameters.
+//! Names are compared byte for byte. Arguments that the schema does not describe are rejected, even if it allows
+//! additional properties.
 
-use contract::{Contract, Violation};
+use contract::{Contract, SchemaViolation};
 use serde_json::{Map, Value};
 
-use crate::described::{field, undescribed};
 use crate::gate::plan::PlannedCall;
-use crate::json::short;
-use crate::offer::{Allowlist, Listed, Standing};
+use crate::json::shorten_name;
+use crate::offer::{EffectiveAllowlist, ListedTool, ToolStanding};
+use crate::schema_view::{find_undescribed, format_field_path};
 
-/// Why a planned call is not of this catalog.
+/// The reason why a planned call does not match the catalog.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ResolveError {
-    #[error("there is no server `{server}`{}", hint(*.foreign))]
+    #[error("unknown server `{server}`{}", format_foreign_hint(*.foreign))]
     NoServer { server: String, foreign: Option<char> },
-    #[error("the server `{server}` has no tool `{tool}`{}", hint(*.foreign))]
+    #[error("server `{server}` has no tool `{tool}`{}", format_foreign_hint(*.foreign))]
     NoTool { server: String, tool: String, foreign: Option<char> },
-    #[error("`{tool}` of `{server}` is listed more than once, so no call can mean it")]
+    #[error("tool `{tool}` of `{server}` is ambiguous, it is listed more than once")]
     Ambiguous { server: String, tool: String },
-    #[error("`{0}` is not a parameter that the contract documents")]
+    #[error("`{0}` is not a documented parameter")]
     Undocumented(String),
     #[error(transparent)]
-    Arguments(#[from] Violation),
+    Arguments(#[from] SchemaViolation),
 }
 
-fn hint(foreign: Option<char>) -> String {
+fn format_foreign_hint(foreign: Option<char>) -> String {
     foreign.map_or_else(String::new, |character| {
-        format!("; the name holds U+{:04X}, which no name may", u32::from(character))
+        format!("; U+{:04X} is not allowed in a name", u32::from(character))
     })
 }
 
-/// A call whose tool was found. Whether it may run is the next gate's question.
+/// A call whose tool exists. Gate 3 decides if it may run.
 #[derive(Debug)]
-pub struct Resolved<'a> {
-    pub(super) listed: &'a Listed,
+pub struct ResolvedCall<'a> {
+    pub(super) listed: &'a ListedTool,
     pub(super) call: PlannedCall,
 }
 
-impl Resolved<'_> {
-    /// The contract that the arguments satisfy, if the tool is one that may run.
+impl ResolvedCall<'_> {
+    /// Returns the contract that the arguments satisfy, or `None` if the tool is not allowed.
     pub fn contract(&self) -> Option<&Contract> {
         match &self.listed.standing {
-            Standing::Allowed(contract) => Some(contract),
+            ToolStanding::Allowed(contract) => Some(contract),
             _ => None,
         }
     }
@@ -53,35 +53,45 @@ impl Resolved<'_> {
     }
 }
 
-/// Finds the tool of a planned call and checks its arguments. A tool that may not run anyway has none checked.
-pub fn resolve(allowlist: &Allowlist, call: PlannedCall) -> Result<Resolved<'_>, ResolveError> {
+/// Finds the tool of a planned call and checks its arguments, unless the tool is not allowed anyway.
+pub fn resolve_call(
+    allowlist: &EffectiveAllowlist,
+    call: PlannedCall,
+) -> Result<ResolvedCall<'_>, ResolveError> {
     let of_server =
-        || allowlist.listed().iter().filter(|listed| listed.server == call.server.as_str());
+        || allowlist.listed_tools().iter().filter(|listed| listed.server == call.server.as_str());
     if of_server().next().is_none() {
-        let server = short(&call.server);
-        return Err(ResolveError::NoServer { server, foreign: foreign(&call.server) });
+        let server = shorten_name(&call.server);
+        return Err(ResolveError::NoServer {
+            server,
+            foreign: find_foreign_character(&call.server),
+        });
     }
     let mut found = of_server().filter(|listed| listed.tool == call.tool);
-    let (server, tool) = (short(&call.server), short(&call.tool));
+    let (server, tool) = (shorten_name(&call.server), shorten_name(&call.tool));
     let Some(listed) = found.next() else {
-        return Err(ResolveError::NoTool { server, tool, foreign: foreign(&call.tool) });
+        return Err(ResolveError::NoTool {
+            server,
+            tool,
+            foreign: find_foreign_character(&call.tool),
+        });
     };
     if found.next().is_some() {
         return Err(ResolveError::Ambiguous { server, tool });
     }
-    if let Standing::Allowed(contract) = &listed.standing {
+    if let ToolStanding::Allowed(contract) = &listed.standing {
         let mut arguments = Value::Object(call.arguments.clone());
-        if let Some(pointer) = undescribed(contract.input.as_value(), &arguments) {
-            return Err(ResolveError::Undocumented(field(&pointer)));
+        if let Some(pointer) = find_undescribed(contract.input.as_value(), &arguments) {
+            return Err(ResolveError::Undocumented(format_field_path(&pointer)));
         }
         contract.input.fill_defaults(&mut arguments);
         contract.input.validate(&arguments)?;
     }
-    Ok(Resolved { listed, call })
+    Ok(ResolvedCall { listed, call })
 }
 
-/// A character that no name of a server or tool has: most look-alikes are such.
-fn foreign(name: &str) -> Option<char> {
+/// Returns the first character that is not allowed in names; most look-alike characters are among these.
+fn find_foreign_character(name: &str) -> Option<char> {
     name.chars().find(|c| !(c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.')))
 }
 
@@ -90,16 +100,16 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use contract::Definition;
+    use contract::ToolDefinition;
     use serde_json::json;
 
-    fn listed(server: &str, tool: &str, standing: Standing) -> Listed {
+    fn listed(server: &str, tool: &str, standing: ToolStanding) -> ListedTool {
         let name = format!("{server}__{tool}");
-        Listed { server: server.into(), tool: tool.into(), name, standing }
+        ListedTool { server: server.into(), tool: tool.into(), name, standing }
     }
 
-    fn allowlist() -> Allowlist {
-        let definition = Definition {
+    fn allowlist() -> EffectiveAllowlist {
+        let definition = ToolDefinition {
             name: "files__read".into(),
             input_schema: Some(json!({
                 "type": "object",
@@ -110,31 +120,31 @@ mod tests {
                 },
                 "required": ["path", "limit"],
             })),
-            ..Definition::default()
+            ..ToolDefinition::default()
         };
         let contract = Arc::new(Contract::new(definition, &[]).unwrap());
-        Allowlist::new(vec![
-            listed("files", "read", Standing::Allowed(contract)),
-            listed("files", "wipe", Standing::NotAllowed("not in `tools`".into())),
-            listed("twice", "t", Standing::Refused("bad".into())),
-            listed("twice", "t", Standing::Refused("bad".into())),
+        EffectiveAllowlist::new(vec![
+            listed("files", "read", ToolStanding::Allowed(contract)),
+            listed("files", "wipe", ToolStanding::NotAllowed("not in `tools`".into())),
+            listed("twice", "t", ToolStanding::Refused("bad".into())),
+            listed("twice", "t", ToolStanding::Refused("bad".into())),
         ])
     }
 
     fn check(server: &str, tool: &str, arguments: Value) -> Result<(), String> {
         let Value::Object(arguments) = arguments else { panic!("an object") };
         let call = PlannedCall { server: server.into(), tool: tool.into(), arguments };
-        resolve(&allowlist(), call).map(drop).map_err(|error| error.to_string())
+        resolve_call(&allowlist(), call).map(drop).map_err(|error| error.to_string())
     }
 
     #[test]
-    fn what_exists_and_fits_passes() {
+    fn accepts_existing_tools_with_valid_arguments() {
         check("files", "read", json!({"path": "a", "options": {"raw": true}})).unwrap();
         check("files", "wipe", json!({"anything": 1})).unwrap();
     }
 
     #[test]
-    fn what_does_not_is_refused_with_its_reason() {
+    fn rejects_unknown_tools_and_invalid_arguments_with_a_reason() {
         let reasons: Vec<String> = [
             ("file", "read", json!({})),
             ("Files", "read", json!({})),

@@ -4,32 +4,33 @@ use async_trait::async_trait;
 use reqwest::header::HeaderName;
 use serde_json::{Value, json};
 
-use super::request::Requests;
-use super::roles::Chat;
-use super::{Endpoint, ModelError};
+use super::request::EndpointClient;
+use super::roles::ChatModel;
+use super::{ModelEndpoint, ModelError};
 
-/// The revision of the API that is spoken.
+/// The version of the API.
 const VERSION: &str = "2023-06-01";
-/// The API wants a bound; a plan has hundreds, a summary some thousands.
+/// Maximum tokens of a response, which the API requires. A plan has hundreds, a summary a few thousand.
 const MAX_TOKENS: u32 = 4_096;
 
 /// A model behind the Messages API.
-pub struct Anthropic {
+pub struct AnthropicModel {
     model: String,
-    requests: Requests,
+    requests: EndpointClient,
 }
 
-impl Anthropic {
-    pub fn new(endpoint: &Endpoint) -> Result<Self, ModelError> {
+impl AnthropicModel {
+    /// Creates a client; errors if the endpoint is invalid.
+    pub fn new(endpoint: &ModelEndpoint) -> Result<Self, ModelError> {
         let header = HeaderName::from_static("x-api-key");
-        let requests = Requests::new(endpoint, "/v1/messages", (header, ""))?
+        let requests = EndpointClient::new(endpoint, "/v1/messages", (header, ""))?
             .with_header("anthropic-version", VERSION);
         Ok(Self { model: endpoint.model.clone(), requests })
     }
 }
 
 #[async_trait]
-impl Chat for Anthropic {
+impl ChatModel for AnthropicModel {
     async fn complete(&self, system: &str, user: &str) -> Result<String, ModelError> {
         let body = json!({
             "model": self.model,
@@ -39,13 +40,17 @@ impl Chat for Anthropic {
         });
         let answer = self.requests.post(&body).await?;
         let blocks = answer.get("content").and_then(Value::as_array);
-        let blocks = blocks.ok_or(ModelError::Garbage("no message"))?;
+        let blocks = blocks.ok_or(ModelError::InvalidResponse("no message"))?;
         let texts: Vec<&str> = blocks
             .iter()
             .filter(|block| block["type"] == "text")
             .filter_map(|block| block["text"].as_str())
             .collect();
-        // Two texts are put together as they are: if that is no single object, gate 1 says so.
-        if texts.is_empty() { Err(ModelError::Garbage("no text")) } else { Ok(texts.concat()) }
+        // Texts are concatenated unchanged; gate 1 rejects the result if it is not a single object.
+        if texts.is_empty() {
+            Err(ModelError::InvalidResponse("no text"))
+        } else {
+            Ok(texts.concat())
+        }
     }
 }

@@ -1,28 +1,30 @@
-//! Chat completions as OpenAI has them: OpenAI itself, Ollama, vLLM, llama.cpp and others.
+//! The OpenAI chat completions API, also served by Ollama, vLLM, llama.cpp and others.
 
 use async_trait::async_trait;
 use reqwest::header::AUTHORIZATION;
 use serde_json::{Value, json};
 
-use super::request::Requests;
-use super::roles::Chat;
-use super::{Endpoint, ModelError};
+use super::request::EndpointClient;
+use super::roles::ChatModel;
+use super::{ModelEndpoint, ModelError};
 
 /// A model behind an OpenAI-compatible endpoint.
-pub struct OpenAi {
+pub struct OpenAiModel {
     model: String,
-    requests: Requests,
+    requests: EndpointClient,
 }
 
-impl OpenAi {
-    pub fn new(endpoint: &Endpoint) -> Result<Self, ModelError> {
-        let requests = Requests::new(endpoint, "/chat/completions", (AUTHORIZATION, "Bearer "))?;
+impl OpenAiModel {
+    /// Creates a client; errors if the endpoint is invalid.
+    pub fn new(endpoint: &ModelEndpoint) -> Result<Self, ModelError> {
+        let requests =
+            EndpointClient::new(endpoint, "/chat/completions", (AUTHORIZATION, "Bearer "))?;
         Ok(Self { model: endpoint.model.clone(), requests })
     }
 }
 
 #[async_trait]
-impl Chat for OpenAi {
+impl ChatModel for OpenAiModel {
     async fn complete(&self, system: &str, user: &str) -> Result<String, ModelError> {
         let mut body = json!({
             "model": self.model,
@@ -33,7 +35,7 @@ impl Chat for OpenAi {
             "response_format": {"type": "json_object"},
         });
         let answer = match self.requests.post(&body).await {
-            // Not every server knows the format; the gates want the object either way.
+            // Not every server supports `response_format`; retry without it, since gate 1 checks the object anyway.
             Err(ModelError::Refused { status: 400 | 422, .. }) => {
                 let map = body.as_object_mut().expect("the literal above is an object");
                 map.shift_remove("response_format");
@@ -42,6 +44,6 @@ impl Chat for OpenAi {
             answer => answer?,
         };
         let text = answer.pointer("/choices/0/message/content").and_then(Value::as_str);
-        text.map(str::to_owned).ok_or(ModelError::Garbage("no message"))
+        text.map(str::to_owned).ok_or(ModelError::InvalidResponse("no message"))
     }
 }

@@ -1,4 +1,4 @@
-//! One request to an endpoint and its answer, bounded in time and size.
+//! HTTP requests to a model endpoint, bounded in time and size.
 
 use std::time::Duration;
 
@@ -8,17 +8,18 @@ use reqwest::{Client, Response, Url};
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
 
-use super::{Endpoint, ModelError};
-use crate::json::shortened;
+use super::{ModelEndpoint, ModelError};
+use crate::json::shorten_text;
 
-/// A plan has kilobytes; an answer with its wrapping this much at most.
-const LARGEST_ANSWER: usize = 1 << 20;
-/// Of an answer that says no, this much is read.
-const LARGEST_REFUSAL: usize = 16 << 10;
-/// And this much is repeated.
-const MAX_SAID: usize = 200;
+/// Maximum bytes of a successful response. A plan has a few kilobytes.
+const MAX_RESPONSE_BYTES: usize = 1 << 20;
+/// Maximum bytes that are read of an error response.
+const MAX_ERROR_BYTES: usize = 16 << 10;
+/// Maximum characters of an error response that are quoted.
+const MAX_MESSAGE_CHARS: usize = 200;
 
-pub(super) struct Requests {
+/// HTTP client of one endpoint.
+pub(super) struct EndpointClient {
     url: Url,
     http: Client,
     headers: HeaderMap,
@@ -26,29 +27,31 @@ pub(super) struct Requests {
     timeout: Duration,
 }
 
-impl Requests {
-    /// Requests to `path` below the base address, with the key in the header that `authorize` names.
+impl EndpointClient {
+    /// Creates a client for `path` below the base URL; `authorize` is the header of the key and the prefix of its value.
     pub(super) fn new(
-        endpoint: &Endpoint,
+        endpoint: &ModelEndpoint,
         path: &str,
         authorize: (HeaderName, &str),
     ) -> Result<Self, ModelError> {
-        let url = address(&endpoint.base_url, path)?;
+        let url = parse_base_url(&endpoint.base_url, path)?;
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         if let Some(key) = &endpoint.api_key {
             let (name, scheme) = authorize;
             let mut value = HeaderValue::try_from(format!("{scheme}{}", key.expose_secret()))
                 .map_err(|_| {
-                    ModelError::Config("the API key holds a character that no header may".into())
+                    ModelError::Config(
+                        "the API key contains a character that is not allowed in a header".into(),
+                    )
                 })?;
-            // So that no log of the HTTP library shows the key.
+            // Keeps the key out of the logs of the HTTP library.
             value.set_sensitive(true);
             headers.insert(name, value);
         }
         runtime::client::install_tls();
         let mut http = Client::builder()
-            // The key and the query go to the address that was configured, and nowhere else.
+            // The key and the query are sent only to the configured address.
             .redirect(Policy::none())
             .connect_timeout(Duration::from_secs(10))
             .user_agent(concat!("vouch/", env!("CARGO_PKG_VERSION")));
@@ -57,7 +60,7 @@ impl Requests {
         }
         let http = http
             .build()
-            .map_err(|_| ModelError::Config("no HTTP client could be made".to_owned()))?;
+            .map_err(|_| ModelError::Config("failed to create the HTTP client".to_owned()))?;
         let (key, timeout) = (endpoint.api_key.clone(), endpoint.timeout);
         Ok(Self { url, http, headers, key, timeout })
     }
@@ -68,48 +71,49 @@ impl Requests {
         self
     }
 
-    /// Sends a body and gives the JSON of a successful answer.
+    /// Sends a body and returns the JSON of a successful response.
     pub(super) async fn post(&self, body: &Value) -> Result<Value, ModelError> {
-        match tokio::time::timeout(self.timeout, self.exchange(body)).await {
+        match tokio::time::timeout(self.timeout, self.send_request(body)).await {
             Ok(answer) => answer,
             Err(_) => Err(ModelError::Timeout(self.timeout)),
         }
     }
 
-    async fn exchange(&self, body: &Value) -> Result<Value, ModelError> {
+    async fn send_request(&self, body: &Value) -> Result<Value, ModelError> {
         let request =
             self.http.post(self.url.clone()).headers(self.headers.clone()).body(body.to_string());
         let answer = request.send().await.map_err(|error| {
-            let what = if error.is_connect() {
-                "cannot be reached"
+            let problem = if error.is_connect() {
+                "is unreachable"
             } else {
-                "closed the connection without an answer"
+                "closed the connection without a response"
             };
-            self.unavailable(what)
+            self.unavailable_error(problem)
         })?;
         let status = answer.status();
         if status.is_success() {
-            let body = self.body(answer, LARGEST_ANSWER).await?;
+            let body = self.read_body(answer, MAX_RESPONSE_BYTES).await?;
             return serde_json::from_slice(&body)
-                .map_err(|_| ModelError::Garbage("what is not JSON"));
+                .map_err(|_| ModelError::InvalidResponse("not JSON"));
         }
         Err(match status.as_u16() {
-            // Servers like to quote the key here.
+            // The message is not read, because servers often quote the key in it.
             code @ (401 | 403) => ModelError::Unauthenticated(code),
             429 => ModelError::RateLimited,
-            code @ (408 | 500..) => self.unavailable(&format!("answers with status {code}")),
+            code @ (408 | 500..) => self.unavailable_error(&format!("returned status {code}")),
             code if status.is_redirection() => ModelError::Refused {
                 status: code,
-                message: "it points elsewhere, set the base address to the right one".to_owned(),
+                message: "redirects are not followed, set the base URL to the final address"
+                    .to_owned(),
             },
             code => {
-                let body = self.body(answer, LARGEST_REFUSAL).await.unwrap_or_default();
-                ModelError::Refused { status: code, message: self.said(&body) }
+                let body = self.read_body(answer, MAX_ERROR_BYTES).await.unwrap_or_default();
+                ModelError::Refused { status: code, message: self.extract_error_message(&body) }
             }
         })
     }
 
-    async fn body(&self, mut answer: Response, limit: usize) -> Result<Vec<u8>, ModelError> {
+    async fn read_body(&self, mut answer: Response, limit: usize) -> Result<Vec<u8>, ModelError> {
         let mut body = Vec::new();
         loop {
             match answer.chunk().await {
@@ -118,46 +122,49 @@ impl Requests {
                     return Err(ModelError::TooLarge(limit));
                 }
                 Ok(Some(part)) => body.extend_from_slice(&part),
-                Err(_) => return Err(self.unavailable("closed the connection in the middle")),
+                Err(_) => {
+                    return Err(self.unavailable_error("closed the connection during the response"));
+                }
             }
         }
     }
 
-    /// What a refusal says, in both protocols `error.message`.
-    fn said(&self, body: &[u8]) -> String {
+    /// Returns the message of an error response, which is `error.message` in both protocols.
+    fn extract_error_message(&self, body: &[u8]) -> String {
         let Ok(body) = serde_json::from_slice::<Value>(body) else { return String::new() };
-        let said = body.pointer("/error/message").or_else(|| body.get("message"));
-        let said = said.and_then(Value::as_str).unwrap_or_default();
-        let said = match &self.key {
+        let message = body.pointer("/error/message").or_else(|| body.get("message"));
+        let message = message.and_then(Value::as_str).unwrap_or_default();
+        let message = match &self.key {
             Some(key) if !key.expose_secret().is_empty() => {
-                said.replace(key.expose_secret(), "(secret)")
+                message.replace(key.expose_secret(), "(secret)")
             }
-            _ => said.to_owned(),
+            _ => message.to_owned(),
         };
-        shortened(&said, MAX_SAID)
+        shorten_text(&message, MAX_MESSAGE_CHARS)
     }
 
-    fn unavailable(&self, what: &str) -> ModelError {
+    fn unavailable_error(&self, problem: &str) -> ModelError {
         let authority = self.url.authority().to_owned();
-        ModelError::Unavailable { authority, what: what.to_owned() }
+        ModelError::Unavailable { authority, problem: problem.to_owned() }
     }
 }
 
-fn address(base_url: &str, path: &str) -> Result<Url, ModelError> {
-    let wrong = |rule: &str| ModelError::Config(format!("the base address {rule}"));
-    // The address is not quoted: it may hold a password.
+/// Returns the URL of a request; errors if the base URL is invalid.
+fn parse_base_url(base_url: &str, path: &str) -> Result<Url, ModelError> {
+    let wrong = |reason: &str| ModelError::Config(format!("invalid base URL: {reason}"));
+    // The URL is not quoted, because it may contain a password.
     let mut url = Url::parse(base_url.trim())
-        .map_err(|_| wrong("is none, write it like https://api.openai.com/v1"))?;
+        .map_err(|_| wrong("expected a URL such as https://api.openai.com/v1"))?;
     if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
-        return Err(wrong("must begin with http:// or https://"));
+        return Err(wrong("it must begin with http:// or https://"));
     }
     if !url.username().is_empty() || url.password().is_some() {
-        return Err(wrong("must not hold a user or a password, give the key as the API key"));
+        return Err(wrong("it must not contain a user or password, pass the key as the API key"));
     }
     if url.query().is_some() || url.fragment().is_some() {
-        return Err(wrong("must not hold ? or #"));
+        return Err(wrong("it must not contain `?` or `#`"));
     }
-    // Some write the revision as a part of the address, some do not.
+    // The base URL may or may not contain the version `/v1`.
     let base = url.path().trim_end_matches('/');
     let base =
         if path.starts_with("/v1/") { base.strip_suffix("/v1").unwrap_or(base) } else { base };

@@ -1,43 +1,60 @@
-//! What a model is asked to be: a planner, or a summariser.
+//! The planner and summarizer roles of models.
 
 use async_trait::async_trait;
 
-use super::{Anthropic, ModelError, OpenAi, prompt};
-use crate::offer::Offer;
-use crate::planner::{PlanError, Planner};
+use super::{AnthropicModel, ModelError, OpenAiModel, prompt};
+use crate::offer::ToolOffer;
+use crate::planner::{Planner, PlannerError};
 use crate::summary::{SummarizeError, Summarizer};
-use crate::typed::Validated;
+use crate::typed::ValidatedOutput;
 
-/// One question to a model, one text back.
+/// A model that answers one prompt with one text.
 #[async_trait]
-pub(super) trait Chat: Send + Sync {
+pub(super) trait ChatModel: Send + Sync {
+    /// Sends the prompts and returns the text of the response.
     async fn complete(&self, system: &str, user: &str) -> Result<String, ModelError>;
 }
 
 #[async_trait]
-impl Planner for OpenAi {
-    async fn plan(&self, query: &str, offers: &[Offer]) -> Result<String, PlanError> {
-        Ok(self.complete(prompt::PLAN, &prompt::plan(query, offers)).await?)
+impl Planner for OpenAiModel {
+    async fn plan(&self, query: &str, offers: &[ToolOffer]) -> Result<String, PlannerError> {
+        Ok(self
+            .complete(prompt::PLAN_INSTRUCTIONS, &prompt::build_plan_prompt(query, offers))
+            .await?)
     }
 }
 
 #[async_trait]
-impl Planner for Anthropic {
-    async fn plan(&self, query: &str, offers: &[Offer]) -> Result<String, PlanError> {
-        Ok(self.complete(prompt::PLAN, &prompt::plan(query, offers)).await?)
+impl Planner for AnthropicModel {
+    async fn plan(&self, query: &str, offers: &[ToolOffer]) -> Result<String, PlannerError> {
+        Ok(self
+            .complete(prompt::PLAN_INSTRUCTIONS, &prompt::build_plan_prompt(query, offers))
+            .await?)
     }
 }
 
 #[async_trait]
-impl Summarizer for OpenAi {
-    async fn summarize(&self, query: &str, output: &Validated) -> Result<String, SummarizeError> {
-        Ok(self.complete(prompt::SUMMARY, &prompt::summary(query, output)).await?)
+impl Summarizer for OpenAiModel {
+    async fn summarize(
+        &self,
+        query: &str,
+        output: &ValidatedOutput,
+    ) -> Result<String, SummarizeError> {
+        Ok(self
+            .complete(prompt::SUMMARY_INSTRUCTIONS, &prompt::build_summary_prompt(query, output))
+            .await?)
     }
 }
 
 #[async_trait]
-impl Summarizer for Anthropic {
-    async fn summarize(&self, query: &str, output: &Validated) -> Result<String, SummarizeError> {
-        Ok(self.complete(prompt::SUMMARY, &prompt::summary(query, output)).await?)
+impl Summarizer for AnthropicModel {
+    async fn summarize(
+        &self,
+        query: &str,
+        output: &ValidatedOutput,
+    ) -> Result<String, SummarizeError> {
+        Ok(self
+            .complete(prompt::SUMMARY_INSTRUCTIONS, &prompt::build_summary_prompt(query, output))
+            .await?)
     }
 }

@@ -1,33 +1,38 @@
-//! A summary without a model: the most telling sentences and figures of an output, quoted.
+//! Summaries without a model: the most relevant sentences and values of an output, quoted.
 //!
-//! Sentences that share words with the query come first, then those near the top of the output. A claim only says what
-//! is quoted and from where, so nothing can be wrong about it.
+//! Sentences that share words with the query rank first, then those near the top of the output. A claim states only the
+//! origin of its quote, so it cannot be wrong.
 
 use std::collections::{BTreeSet, HashSet};
 
 use async_trait::async_trait;
-use rank::Query;
+use rank::SearchQuery;
 use serde_json::{Value, json};
 
-use super::ground::{MAX_QUOTE, MIN_QUOTE, locate};
+use super::ground::{MAX_QUOTE, MIN_QUOTE, locate_evidence};
 use super::{SummarizeError, Summarizer};
-use crate::json::shortened;
-use crate::typed::Validated;
+use crate::json::shorten_text;
+use crate::typed::ValidatedOutput;
 
-const BULLETS: usize = 5;
-/// Candidates that are looked at; an output of megabytes has its beginning summarised.
+/// Maximum bullets of a summary.
+const MAX_EXTRACTED_BULLETS: usize = 5;
+/// Maximum candidates; only the beginning of a very large output is summarized.
 const MAX_CANDIDATES: usize = 2_000;
-/// A longer sentence is quoted up to a word's end before this.
-const QUOTE: usize = 240;
+/// Maximum characters of a quote; a longer sentence is cut at the end of a word.
+const MAX_QUOTE_CHARS: usize = 240;
 
-/// The extractive summariser.
+/// A summarizer that only quotes, and needs no model.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Extractive;
+pub struct ExtractiveSummarizer;
 
 #[async_trait]
-impl Summarizer for Extractive {
-    async fn summarize(&self, query: &str, output: &Validated) -> Result<String, SummarizeError> {
-        let bullets = bullets(query, output.value());
+impl Summarizer for ExtractiveSummarizer {
+    async fn summarize(
+        &self,
+        query: &str,
+        output: &ValidatedOutput,
+    ) -> Result<String, SummarizeError> {
+        let bullets = extract_bullets(query, output.value());
         if bullets.is_empty() {
             return Err(SummarizeError::NothingToQuote);
         }
@@ -35,44 +40,53 @@ impl Summarizer for Extractive {
     }
 }
 
-struct Candidate<'a> {
+/// A possible quote.
+struct QuoteCandidate<'a> {
+    /// Property names on the path to the value.
     steps: Vec<&'a str>,
+    /// Number of the sentence in its string.
     index: usize,
     quote: String,
-    part: Part,
+    part: QuoteKind,
 }
 
-enum Part {
+/// The part of a value that a candidate quotes.
+enum QuoteKind {
     Scalar,
     WholeText,
     Sentence,
 }
 
-fn bullets(query: &str, output: &Value) -> Vec<Value> {
+fn extract_bullets(query: &str, output: &Value) -> Vec<Value> {
     let mut candidates = Vec::new();
-    collect(output, &mut Vec::new(), &mut candidates);
-    let asked: HashSet<u32> = Query::new(query).terms().iter().map(|term| term.hash).collect();
+    collect_candidates(output, &mut Vec::new(), &mut candidates);
+    let asked: HashSet<u32> =
+        SearchQuery::new(query).terms().iter().map(|term| term.hash).collect();
     let mut scored: Vec<(usize, usize)> = candidates
         .iter()
         .enumerate()
-        .map(|(index, candidate)| (score(candidate, &asked), index))
+        .map(|(index, candidate)| (score_candidate(candidate, &asked), index))
         .collect();
     scored.sort_by_key(|(score, index)| (std::cmp::Reverse(*score), *index));
     let mut quoted: HashSet<&str> = HashSet::new();
     let mut chosen: BTreeSet<usize> = BTreeSet::new();
     for (_, index) in scored {
         let candidate = &candidates[index];
-        if chosen.len() < BULLETS
-            && locate(&candidate.quote, output).is_ok()
+        if chosen.len() < MAX_EXTRACTED_BULLETS
+            && locate_evidence(&candidate.quote, output).is_ok()
             && quoted.insert(&candidate.quote)
         {
             chosen.insert(index);
         }
     }
-    chosen.into_iter().map(|index| bullet(&candidates[index])).collect()
+    chosen.into_iter().map(|index| format_bullet(&candidates[index])).collect()
 }
 
-fn collect<'a>(value: &'a Value, steps: &mut Vec<&'a str>, found: &mut Vec<Candidate<'a>>) {
+fn collect_candidates<'a>(
+    value: &'a Value,
+    steps: &mut Vec<&'a str>,
+    found: &mut Vec<QuoteCandidate<'a>>,
+) {
     if found.len() >= MAX_CANDIDATES {
         return;
     }
@@ -80,34 +94,34 @@ fn collect<'a>(value: &'a Value, steps: &mut Vec<&'a str>, found: &mut Vec<Candi
         Value::Object(map) => {
             for (name, value) in map {
                 steps.push(name);
-                collect(value, steps, found);
+                collect_candidates(value, steps, found);
                 steps.pop();
             }
         }
-        Value::Array(items) => items.iter().for_each(|item| collect(item, steps, found)),
+        Value::Array(items) => items.iter().for_each(|item| collect_candidates(item, steps, found)),
         Value::String(text) => {
-            for (index, sentence) in sentences(text).enumerate().take(MAX_CANDIDATES) {
-                let quote = cut(sentence).to_owned();
-                let part = if quote == *text { Part::WholeText } else { Part::Sentence };
-                found.push(Candidate { steps: steps.clone(), index, quote, part });
+            for (index, sentence) in split_sentences(text).enumerate().take(MAX_CANDIDATES) {
+                let quote = truncate_quote(sentence).to_owned();
+                let part = if quote == *text { QuoteKind::WholeText } else { QuoteKind::Sentence };
+                found.push(QuoteCandidate { steps: steps.clone(), index, quote, part });
             }
         }
         Value::Bool(_) | Value::Number(_) => {
             let quote = value.to_string();
-            let part = Part::Scalar;
-            found.push(Candidate { steps: steps.clone(), index: 0, quote, part });
+            let part = QuoteKind::Scalar;
+            found.push(QuoteCandidate { steps: steps.clone(), index: 0, quote, part });
         }
         Value::Null => {}
     }
 }
 
-/// The sentences and lines of a text that have something to say.
-fn sentences(text: &str) -> impl Iterator<Item = &str> {
+/// Returns the sentences and lines of a text that are long enough to quote.
+fn split_sentences(text: &str) -> impl Iterator<Item = &str> {
     text.split('\n')
         .flat_map(|line| {
             let mut rest = line;
             std::iter::from_fn(move || {
-                let (sentence, later) = rest.split_at(sentence_end(rest)?);
+                let (sentence, later) = rest.split_at(find_sentence_end(rest)?);
                 rest = later;
                 Some(sentence)
             })
@@ -116,8 +130,8 @@ fn sentences(text: &str) -> impl Iterator<Item = &str> {
         .filter(|part| part.chars().filter(|c| c.is_alphanumeric()).count() >= MIN_QUOTE)
 }
 
-/// Where the first sentence ends: behind its point, if that is no part of a name or number.
-fn sentence_end(text: &str) -> Option<usize> {
+/// Returns the end of the first sentence: after a period that is not part of a name or number.
+fn find_sentence_end(text: &str) -> Option<usize> {
     if text.is_empty() {
         return None;
     }
@@ -131,18 +145,20 @@ fn sentence_end(text: &str) -> Option<usize> {
     Some(text.len())
 }
 
-/// At most [`QUOTE`] characters, up to the end of a word if there is one.
-fn cut(sentence: &str) -> &str {
-    let Some((end, _)) = sentence.char_indices().nth(QUOTE.min(MAX_QUOTE)) else { return sentence };
+/// Cuts a sentence to at most [`MAX_QUOTE_CHARS`] characters, at the end of a word if possible.
+fn truncate_quote(sentence: &str) -> &str {
+    let Some((end, _)) = sentence.char_indices().nth(MAX_QUOTE_CHARS.min(MAX_QUOTE)) else {
+        return sentence;
+    };
     let head = &sentence[..end];
     head.rfind(char::is_whitespace).map_or(head, |end| head[..end].trim_end())
 }
 
-/// Words of the query count most, then sentences over figures and names, then what stands near the top.
-fn score(candidate: &Candidate<'_>, asked: &HashSet<u32>) -> usize {
+/// Scores a candidate: words of the query count most, then length (sentences over numbers and names), then depth.
+fn score_candidate(candidate: &QuoteCandidate<'_>, asked: &HashSet<u32>) -> usize {
     let mut words: HashSet<u32> = HashSet::new();
     for text in candidate.steps.iter().copied().chain([candidate.quote.as_str()]) {
-        rank::terms::each(text, |term| {
+        rank::terms::for_each_term(text, |term| {
             words.insert(term.hash);
         });
     }
@@ -153,22 +169,22 @@ fn score(candidate: &Candidate<'_>, asked: &HashSet<u32>) -> usize {
     shared * 10 + first + flat + long
 }
 
-fn bullet(candidate: &Candidate<'_>) -> Value {
+fn format_bullet(candidate: &QuoteCandidate<'_>) -> Value {
     let label = match candidate.steps.as_slice() {
         [] => "The answer".to_owned(),
-        [name] => format!("`{}`", plain(name)),
-        [.., parent, name] => format!("`{}` of `{}`", plain(name), plain(parent)),
+        [name] => format!("`{}`", format_name(name)),
+        [.., parent, name] => format!("`{}` of `{}`", format_name(name), format_name(parent)),
     };
     let claim = match (&candidate.part, candidate.index) {
-        (Part::Scalar, _) => format!("{label} is {}", candidate.quote),
-        (Part::WholeText, _) => format!("{label} is as quoted"),
-        (Part::Sentence, 0) => format!("{label} begins as quoted"),
-        (Part::Sentence, _) => format!("{label} goes on to say what is quoted"),
+        (QuoteKind::Scalar, _) => format!("{label} is {}", candidate.quote),
+        (QuoteKind::WholeText, _) => format!("{label} is the quoted text"),
+        (QuoteKind::Sentence, 0) => format!("{label} begins with the quoted text"),
+        (QuoteKind::Sentence, _) => format!("{label} contains the quoted text"),
     };
     json!({"claim": claim, "evidence": candidate.quote})
 }
 
-/// A name of the output inside a claim: what cannot be seen is shown.
-fn plain(name: &str) -> String {
-    shortened(name, 20)
+/// Formats a property name for a claim: bounded, with hidden characters escaped.
+fn format_name(name: &str) -> String {
+    shorten_text(name, 20)
 }

@@ -1,33 +1,38 @@
-//! Who writes a summary. Whatever it writes is checked by [`super::check`].
+//! The summarizer trait. [`super::check_summary`] checks every summary.
 
 use async_trait::async_trait;
 
 use super::SummaryError;
 use crate::model::ModelError;
-use crate::typed::Validated;
+use crate::typed::ValidatedOutput;
 
-/// Why no summary was written.
+/// The reason why a summarizer returned no summary.
 #[derive(Debug, thiserror::Error)]
 pub enum SummarizeError {
     #[error(transparent)]
     Model(#[from] ModelError),
-    #[error("the answer holds nothing that could be quoted")]
+    #[error("the answer contains nothing to quote")]
     NothingToQuote,
     #[error("{0}")]
     Other(String),
 }
 
-/// Why an answer has no summary, though one was wanted.
+/// The reason why an answer has no summary although one was requested.
 #[derive(Debug, thiserror::Error)]
-pub enum NoSummary {
+pub enum SummaryFailure {
     #[error(transparent)]
     Written(#[from] SummarizeError),
     #[error(transparent)]
     Checked(#[from] SummaryError),
 }
 
-/// Writes a summary as the text of one JSON object. It is given validated output only: no other can be had.
+/// Summarizes a validated output.
 #[async_trait]
 pub trait Summarizer: Send + Sync {
-    async fn summarize(&self, query: &str, output: &Validated) -> Result<String, SummarizeError>;
+    /// Returns the summary as the text of one JSON object.
+    async fn summarize(
+        &self,
+        query: &str,
+        output: &ValidatedOutput,
+    ) -> Result<String, SummarizeError>;
 }

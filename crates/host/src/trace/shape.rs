@@ -2,23 +2,24 @@
 
 use serde_json::{Map, Value};
 
-/// How deep and how wide a shape goes; the digest covers the rest.
+/// Maximum depth and width of a shape; the digest covers the rest.
 const DEPTH: usize = 3;
 const WIDTH: usize = 32;
 
-pub(super) fn of(arguments: &Map<String, Value>) -> Value {
-    object(arguments, DEPTH)
+/// Returns the shape of the arguments.
+pub(super) fn describe_arguments(arguments: &Map<String, Value>) -> Value {
+    describe_object(arguments, DEPTH)
 }
 
-fn object(map: &Map<String, Value>, depth: usize) -> Value {
+fn describe_object(map: &Map<String, Value>, depth: usize) -> Value {
     map.iter()
         .take(WIDTH)
-        .map(|(name, value)| (crate::json::short(name), shape(value, depth - 1)))
+        .map(|(name, value)| (crate::json::shorten_name(name), describe_value(value, depth - 1)))
         .collect::<Map<_, _>>()
         .into()
 }
 
-fn shape(value: &Value, depth: usize) -> Value {
+fn describe_value(value: &Value, depth: usize) -> Value {
     match value {
         Value::Null => "null".into(),
         Value::Bool(_) => "boolean".into(),
@@ -27,6 +28,6 @@ fn shape(value: &Value, depth: usize) -> Value {
         Value::String(text) => format!("string({})", text.len()).into(),
         Value::Array(items) => format!("array({})", items.len()).into(),
         Value::Object(map) if depth == 0 => format!("object({})", map.len()).into(),
-        Value::Object(map) => object(map, depth),
+        Value::Object(map) => describe_object(map, depth),
     }
 }

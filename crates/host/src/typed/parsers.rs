@@ -1,4 +1,4 @@
-//! Which type the answers of a tool are read as.
+//! The registry of types for the answers of tools.
 
 use std::any::Any;
 use std::collections::HashMap;
@@ -8,88 +8,102 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::{Shape, TypedError, Validated, partly_typed, typed};
-use crate::offer::Offer;
+use super::{SchemaValue, TypedError, ValidatedOutput, parse_typed, parse_typed_partially};
+use crate::offer::ToolOffer;
 
-type Boxed = Box<dyn Any + Send + Sync>;
-type Read = Box<dyn Fn(&Value) -> Result<Boxed, TypedError> + Send + Sync>;
+type BoxedOutput = Box<dyn Any + Send + Sync>;
+type ParseFunction = Box<dyn Fn(&Value) -> Result<BoxedOutput, TypedError> + Send + Sync>;
 
 /// The registered types, by server and tool.
 #[derive(Default)]
-pub struct Parsers {
-    by_tool: HashMap<(String, String), Registered>,
+pub struct OutputParsers {
+    by_tool: HashMap<(String, String), RegisteredParser>,
 }
 
-struct Registered {
+/// The parser of one tool.
+struct RegisteredParser {
     type_name: &'static str,
-    read: Read,
+    read: ParseFunction,
 }
 
-impl Parsers {
-    /// Reads the answers of a tool as `T`, which must take in all of them.
+impl OutputParsers {
+    /// Parses the answers of a tool as `T`, which must keep every field.
     pub fn register<T>(&mut self, server: &str, tool: &str)
     where
         T: DeserializeOwned + Serialize + Send + Sync + 'static,
     {
-        self.put::<T>(server, tool, Box::new(|value| Ok(Box::new(typed::<T>(value)?))));
+        self.insert_parser::<T>(
+            server,
+            tool,
+            Box::new(|value| Ok(Box::new(parse_typed::<T>(value)?))),
+        );
     }
 
-    /// Reads the answers of a tool as `T`, which may leave parts out.
+    /// Parses the answers of a tool as `T`, which may drop fields.
     pub fn register_partial<T>(&mut self, server: &str, tool: &str)
     where
         T: DeserializeOwned + Send + Sync + 'static,
     {
-        self.put::<T>(server, tool, Box::new(|value| Ok(Box::new(partly_typed::<T>(value)?))));
+        self.insert_parser::<T>(
+            server,
+            tool,
+            Box::new(|value| Ok(Box::new(parse_typed_partially::<T>(value)?))),
+        );
     }
 
-    fn put<T>(&mut self, server: &str, tool: &str, read: Read) {
-        let registered = Registered { type_name: std::any::type_name::<T>(), read };
+    fn insert_parser<T>(&mut self, server: &str, tool: &str, read: ParseFunction) {
+        let registered = RegisteredParser { type_name: std::any::type_name::<T>(), read };
         self.by_tool.insert((server.to_owned(), tool.to_owned()), registered);
     }
 
-    /// Reads a validated answer as the type of its tool, or as the shape that the schema describes.
-    pub fn parse(&self, offer: &Offer, value: &Validated) -> Result<Parsed, TypedError> {
+    /// Parses a validated answer as the registered type of its tool, or as a tree that the schema describes.
+    pub fn parse(
+        &self,
+        offer: &ToolOffer,
+        value: &ValidatedOutput,
+    ) -> Result<ParsedOutput, TypedError> {
         let key = (offer.server.clone(), offer.tool.clone());
-        let Some(Registered { type_name, read }) = self.by_tool.get(&key) else {
+        let Some(RegisteredParser { type_name, read }) = self.by_tool.get(&key) else {
             let Some(schema) = &offer.contract.output else {
-                return Err(TypedError::NoSchema(crate::json::short(&offer.name)));
+                return Err(TypedError::NoSchema(crate::json::shorten_name(&offer.name)));
             };
-            return Shape::read(schema.as_value(), value.value()).map(Parsed::Shape);
+            return SchemaValue::parse(schema.as_value(), value.value()).map(ParsedOutput::Schema);
         };
-        Ok(Parsed::Typed { type_name, value: read(value.value())? })
+        Ok(ParsedOutput::Registered { type_name, value: read(value.value())? })
     }
 }
 
-/// An answer as a program works with it.
-pub enum Parsed {
-    /// Of the registered type.
-    Typed { type_name: &'static str, value: Boxed },
-    /// Of the schema's own shape.
-    Shape(Shape),
+/// A parsed answer.
+pub enum ParsedOutput {
+    /// A value of the registered type.
+    Registered { type_name: &'static str, value: BoxedOutput },
+    /// A tree that the schema describes.
+    Schema(SchemaValue),
 }
 
-impl Parsed {
-    /// The registered type, if it is `T`.
+impl ParsedOutput {
+    /// Returns the value if its registered type is `T`.
     pub fn get<T: 'static>(&self) -> Option<&T> {
         match self {
-            Self::Typed { value, .. } => value.downcast_ref(),
-            Self::Shape(_) => None,
+            Self::Registered { value, .. } => value.downcast_ref(),
+            Self::Schema(_) => None,
         }
     }
 
-    pub fn shape(&self) -> Option<&Shape> {
+    /// Returns the tree if no type is registered.
+    pub fn schema_value(&self) -> Option<&SchemaValue> {
         match self {
-            Self::Typed { .. } => None,
-            Self::Shape(shape) => Some(shape),
+            Self::Registered { .. } => None,
+            Self::Schema(shape) => Some(shape),
         }
     }
 }
 
-impl fmt::Debug for Parsed {
+impl fmt::Debug for ParsedOutput {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Typed { type_name, .. } => write!(out, "Typed({type_name})"),
-            Self::Shape(shape) => shape.fmt(out),
+            Self::Registered { type_name, .. } => write!(out, "Typed({type_name})"),
+            Self::Schema(shape) => shape.fmt(out),
         }
     }
 }

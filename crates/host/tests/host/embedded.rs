@@ -1,34 +1,34 @@
-//! The planner without a model: it fills in what a query says, and asks for what it does not.
+//! The embedded planner: it fills in values of the query and asks for missing ones.
 
 use std::sync::{Arc, LazyLock};
 
-use contract::{Contract, Definition};
-use host::gate::allow::allow;
-use host::gate::plan::{Plan, read};
-use host::gate::resolve::resolve;
-use host::{Allowlist, Embedded, Listed, Offer, Standing};
+use contract::{Contract, ToolDefinition};
+use host::gate::allow::check_allowed;
+use host::gate::plan::{QueryPlan, parse_plan};
+use host::gate::resolve::resolve_call;
+use host::{EffectiveAllowlist, EmbeddedPlanner, ListedTool, ToolOffer, ToolStanding};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::world::offers;
+use crate::fixtures::offers;
 
-fn offer(server: &str, tool: &str, description: &str, input: Value) -> Offer {
-    let definition = Definition {
+fn offer(server: &str, tool: &str, description: &str, input: Value) -> ToolOffer {
+    let definition = ToolDefinition {
         name: format!("{server}__{tool}"),
         description: Some(description.into()),
         input_schema: Some(input),
         output_schema: Some(json!({"type": "object"})),
-        ..Definition::default()
+        ..ToolDefinition::default()
     };
     let contract = Arc::new(Contract::new(definition, &[]).unwrap());
     let name = contract.name.clone();
-    Offer { server: server.into(), tool: tool.into(), name, contract }
+    ToolOffer { server: server.into(), tool: tool.into(), name, contract }
 }
 
-/// Compiled once: properties are tried hundreds of times.
-static MANY: LazyLock<Vec<Offer>> = LazyLock::new(many);
+/// Compiled once, because property tests run hundreds of cases.
+static MANY: LazyLock<Vec<ToolOffer>> = LazyLock::new(many);
 
-fn many() -> Vec<Offer> {
+fn many() -> Vec<ToolOffer> {
     let mut all = offers();
     all.push(offer("files", "list_directory", "Lists the files of a directory.", json!({
         "type": "object",
@@ -37,7 +37,7 @@ fn many() -> Vec<Offer> {
     all.push(offer(
         "files",
         "move_file",
-        "Moves a file to another place.",
+        "Moves a file to another location.",
         json!({
             "type": "object",
             "properties": {"source": {"type": "string"}, "destination": {"type": "string"}},
@@ -84,7 +84,7 @@ fn many() -> Vec<Offer> {
 }
 
 #[test]
-fn queries_become_calls_or_questions() {
+fn plans_calls_or_questions() {
     let offers = &*MANY;
     let lines: Vec<String> = [
         "read the file src/lib.rs",
@@ -119,7 +119,7 @@ fn queries_become_calls_or_questions() {
         "send recipient=bob body=\"do not come\"",
         "read note id=1 note=\"please send a message\"",
         "read note id=1 force=yes",
-        "please message bob that somebody is waiting",
+        "please message recipient bob that alice is waiting",
         "what time is it now?",
         "notes",
         "read",
@@ -129,7 +129,7 @@ fn queries_become_calls_or_questions() {
     ]
     .iter()
     .map(|query| {
-        let plan: Value = serde_json::from_str(&Embedded::plan_now(query, offers)).unwrap();
+        let plan: Value = serde_json::from_str(&EmbeddedPlanner::plan_now(query, offers)).unwrap();
         let shown = match plan["type"].as_str().unwrap() {
             "call" => format!(
                 "{}/{} {}",
@@ -145,23 +145,23 @@ fn queries_become_calls_or_questions() {
     insta::assert_snapshot!(lines.join("\n"));
 }
 
-/// Whatever the plan is, it passes gates 1 to 3 or asks.
-fn passes_or_asks(query: &str, offers: &[Offer]) -> Result<(), TestCaseError> {
-    let text = Embedded::plan_now(query, offers);
-    let listed = offers.iter().map(|offer| Listed {
+/// Errors unless the plan passes gates 1 to 3 or is a question.
+fn passes_or_asks(query: &str, offers: &[ToolOffer]) -> Result<(), TestCaseError> {
+    let text = EmbeddedPlanner::plan_now(query, offers);
+    let listed = offers.iter().map(|offer| ListedTool {
         server: offer.server.clone(),
         tool: offer.tool.clone(),
         name: offer.name.clone(),
-        standing: Standing::Allowed(Arc::clone(&offer.contract)),
+        standing: ToolStanding::Allowed(Arc::clone(&offer.contract)),
     });
-    let allowlist = Allowlist::new(listed.collect());
-    match read(&text) {
-        Ok(Plan::Call(call)) => {
-            let resolved = resolve(&allowlist, call);
+    let allowlist = EffectiveAllowlist::new(listed.collect());
+    match parse_plan(&text) {
+        Ok(QueryPlan::Call(call)) => {
+            let resolved = resolve_call(&allowlist, call);
             prop_assert!(resolved.is_ok(), "{query:?} {text} {:?}", resolved.err());
-            prop_assert!(allow(resolved.unwrap()).is_ok());
+            prop_assert!(check_allowed(resolved.unwrap()).is_ok());
         }
-        Ok(Plan::NeedsMoreInfo { .. }) => {}
+        Ok(QueryPlan::NeedsMoreInfo { .. }) => {}
         other => prop_assert!(false, "{query:?} {text} {other:?}"),
     }
     Ok(())
@@ -240,8 +240,8 @@ fn any_query() -> impl Strategy<Value = String> {
     prop_oneof![prop::collection::vec(word, 0..9).prop_map(|words| words.join(" ")), ".{0,60}",]
 }
 
-/// A tool with some parameters of all kinds.
-fn any_offer() -> impl Strategy<Value = Offer> {
+/// A tool with some parameters of various types.
+fn any_offer() -> impl Strategy<Value = ToolOffer> {
     let schema = prop::sample::select(vec![
         json!({"type": "string"}),
         json!({"type": "string", "minLength": 3, "maxLength": 5}),
@@ -296,12 +296,12 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
-    fn a_plan_passes_the_gates_or_asks(query in any_query()) {
+    fn plan_passes_gates_or_asks(query in any_query()) {
         passes_or_asks(&query, &MANY)?;
     }
 
     #[test]
-    fn whatever_the_tools_are(query in any_query(), mut offers in prop::collection::vec(any_offer(), 1..4), twice in any::<bool>()) {
+    fn plan_passes_gates_or_asks_for_any_tools(query in any_query(), mut offers in prop::collection::vec(any_offer(), 1..4), twice in any::<bool>()) {
         if !twice {
             for (index, offer) in offers.iter_mut().enumerate() {
                 offer.server = format!("files{index}");
@@ -312,10 +312,10 @@ proptest! {
 }
 
 #[test]
-fn a_plan_is_the_same_each_time() {
+fn plans_are_deterministic() {
     let offers = &*MANY;
     for query in ["read the file src/lib.rs", "notes", "search notes \"x\""] {
-        let first = Embedded::plan_now(query, offers);
-        assert!((0..20).all(|_| Embedded::plan_now(query, offers) == first), "{query}");
+        let first = EmbeddedPlanner::plan_now(query, offers);
+        assert!((0..20).all(|_| EmbeddedPlanner::plan_now(query, offers) == first), "{query}");
     }
 }

@@ -1,14 +1,14 @@
-//! The host from outside: real pipeline, real store, scripted tools, planners and endpoints.
+//! Integration tests with a real pipeline and store, and scripted tools, planners and endpoints.
 
 #![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 mod ask;
 mod embedded;
+mod fixtures;
 mod models;
-mod once;
-mod reasons;
+mod outcomes;
+mod single_call;
 mod summary;
 mod trace;
 mod typed;
-mod world;
 mod worst_case;

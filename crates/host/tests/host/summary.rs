@@ -1,29 +1,29 @@
-//! Grounded summaries: what counts as a quote, where it stands, and that the extractive one only quotes.
+//! Grounded summaries: valid quotes, their locations, and the extractive summarizer.
 
-use contract::{Contract, Definition};
-use host::summary::{Summary, SummaryError, check};
-use host::{Extractive, Summarizer, Validated};
+use contract::{Contract, ToolDefinition};
+use host::summary::{GroundedSummary, SummaryError, check_summary};
+use host::{ExtractiveSummarizer, Summarizer, ValidatedOutput};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use crate::typed::any_json;
 
-/// Any value at all, as if its schema had allowed it.
-pub(crate) fn validated(value: Value) -> Validated {
-    let definition = Definition {
+/// Returns any value as validated output, under a schema that accepts everything.
+pub(crate) fn validated(value: Value) -> ValidatedOutput {
+    let definition = ToolDefinition {
         name: "any".into(),
         input_schema: Some(json!({"type": "object"})),
         output_schema: Some(json!({})),
-        ..Definition::default()
+        ..ToolDefinition::default()
     };
-    Validated::new(&Contract::new(definition, &[]).unwrap(), value).unwrap()
+    ValidatedOutput::new(&Contract::new(definition, &[]).unwrap(), value).unwrap()
 }
 
-fn output() -> Validated {
+fn output() -> ValidatedOutput {
     validated(json!({
         "title": "Release plan",
         "body": "The release is on Friday. It is legal, not illegal.\nTwo  blanks stand here.",
-        "notes": [{"text": "Nobody was told."}, {"text": "日本語の文章です"}],
+        "notes": [{"text": "It is final."}, {"text": "日本語の文章です"}],
         "total": 1200,
         "ratio": 0.25,
         "done": true,
@@ -32,18 +32,18 @@ fn output() -> Validated {
     }))
 }
 
-fn one(evidence: &str) -> Result<Summary, SummaryError> {
+fn check_evidence(evidence: &str) -> Result<GroundedSummary, SummaryError> {
     let bullet = json!({"claim": "A claim.", "evidence": evidence});
-    check(&json!({"type": "summary", "bullets": [bullet]}).to_string(), &output())
+    check_summary(&json!({"type": "summary", "bullets": [bullet]}).to_string(), &output())
 }
 
 #[test]
-fn a_verbatim_piece_is_located() {
+fn locates_verbatim_quotes() {
     let places: Vec<String> = [
         "The release is on Friday.",
         "release is on Fri",
         "legal",
-        "Nobody was told.",
+        "It is final.",
         "本語の文",
         "1200",
         "0.25",
@@ -55,7 +55,7 @@ fn a_verbatim_piece_is_located() {
         "here",
     ]
     .iter()
-    .map(|evidence| match one(evidence) {
+    .map(|evidence| match check_evidence(evidence) {
         Ok(summary) => {
             let place = &summary.bullets[0].place;
             format!("{evidence:<28} {} {}..{}", place.pointer, place.start, place.end)
@@ -67,7 +67,7 @@ fn a_verbatim_piece_is_located() {
 }
 
 #[test]
-fn what_is_not_verbatim_is_rejected_with_its_reason() {
+fn rejects_quotes_that_are_not_verbatim() {
     let long = "x".repeat(3_000);
     let reasons: Vec<String> = [
         ("altered", "The release is on Monday."),
@@ -87,14 +87,14 @@ fn what_is_not_verbatim_is_rejected_with_its_reason() {
         ("too long", &long),
     ]
     .iter()
-    .map(|(kind, evidence)| format!("{kind:<18} {}", one(evidence).unwrap_err()))
+    .map(|(kind, evidence)| format!("{kind:<18} {}", check_evidence(evidence).unwrap_err()))
     .collect();
     insta::assert_snapshot!(reasons.join("\n"));
 }
 
 #[test]
-fn what_is_no_summary_is_refused_as_a_whole() {
-    let bullet = json!({"claim": "c", "evidence": "Nobody was told."});
+fn rejects_invalid_summaries() {
+    let bullet = json!({"claim": "c", "evidence": "It is final."});
     let texts = [
         "The release is on Friday.".to_owned(),
         json!({"type": "call", "server": "s", "tool": "t", "arguments": {}}).to_string(),
@@ -113,7 +113,7 @@ fn what_is_no_summary_is_refused_as_a_whole() {
     ];
     let reasons: Vec<String> = texts
         .iter()
-        .map(|text| match check(text, &output()).unwrap_err() {
+        .map(|text| match check_summary(text, &output()).unwrap_err() {
             SummaryError::NothingGrounded(rejected) => rejected
                 .iter()
                 .map(|rejected| format!("  {} {}", rejected.number, rejected.reason))
@@ -126,15 +126,18 @@ fn what_is_no_summary_is_refused_as_a_whole() {
 }
 
 #[tokio::test]
-async fn without_a_model_the_most_telling_pieces_are_quoted() {
+async fn extractive_summary_quotes_relevant_sentences() {
     let output = validated(json!({
         "path": "docs/release.md",
         "content": "# Release 2.0\n\nVersion 2.0.1 goes out on Friday. The team was told. See src/lib.rs for it.\nUnrelated words stand here.",
         "total": 3,
         "items": [{"name": "first", "status": "open"}],
     }));
-    let text = Extractive.summarize("when is the release and its status?", &output).await.unwrap();
-    let summary = check(&text, &output).unwrap();
+    let text = ExtractiveSummarizer
+        .summarize("when is the release and its status?", &output)
+        .await
+        .unwrap();
+    let summary = check_summary(&text, &output).unwrap();
     assert!(summary.rejected.is_empty());
     let lines: Vec<String> = summary
         .bullets
@@ -142,27 +145,28 @@ async fn without_a_model_the_most_telling_pieces_are_quoted() {
         .map(|bullet| format!("{} | {} | {}", bullet.claim, bullet.evidence, bullet.place.pointer))
         .collect();
     insta::assert_snapshot!(lines.join("\n"));
-    let nothing = Extractive.summarize("x", &validated(json!({"a": null, "b": [""]}))).await;
-    assert_eq!(nothing.unwrap_err().to_string(), "the answer holds nothing that could be quoted");
+    let nothing =
+        ExtractiveSummarizer.summarize("x", &validated(json!({"a": null, "b": [""]}))).await;
+    assert_eq!(nothing.unwrap_err().to_string(), "the answer contains nothing to quote");
 }
 
 proptest! {
     #[test]
-    fn an_extractive_summary_of_anything_is_grounded(value in any_json(), query in ".{0,30}") {
+    fn extractive_summary_of_any_value_is_grounded(value in any_json(), query in ".{0,30}") {
         let output = validated(value);
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        if let Ok(text) = runtime.block_on(Extractive.summarize(&query, &output)) {
-            let summary = check(&text, &output).unwrap();
+        if let Ok(text) = runtime.block_on(ExtractiveSummarizer.summarize(&query, &output)) {
+            let summary = check_summary(&text, &output).unwrap();
             prop_assert!(summary.rejected.is_empty(), "{:?}", summary.rejected);
         }
     }
 
     #[test]
-    fn a_place_holds_the_evidence_letter_for_letter(value in any_json(), evidence in "[a-zé中 ]{1,6}") {
+    fn location_contains_the_evidence_verbatim(value in any_json(), evidence in "[a-zé中 ]{1,6}") {
         let output = validated(value);
         let bullet = json!({"claim": "c", "evidence": evidence});
         let text = json!({"type": "summary", "bullets": [bullet]}).to_string();
-        if let Ok(summary) = check(&text, &output) {
+        if let Ok(summary) = check_summary(&text, &output) {
             let place = &summary.bullets[0].place;
             let found = output.value().pointer(&place.pointer).unwrap();
             let found = found.as_str().map_or_else(|| found.to_string(), str::to_owned);

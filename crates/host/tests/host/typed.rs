@@ -1,7 +1,7 @@
-//! Typed parsing from outside: registered types, the schema's own shape, and what both reject.
+//! Typed parsing: registered types, trees typed by the schema, and the values that both reject.
 
-use contract::{Contract, Definition};
-use host::{Offer, Parsers, Shape, TypedError, Validated, typed};
+use contract::{Contract, ToolDefinition};
+use host::{OutputParsers, SchemaValue, ToolOffer, TypedError, ValidatedOutput, parse_typed};
 use proptest::prelude::*;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -23,15 +23,15 @@ struct Part {
     weight: f64,
 }
 
-fn offer(output: Option<Value>) -> Offer {
-    let definition = Definition {
+fn offer(output: Option<Value>) -> ToolOffer {
+    let definition = ToolDefinition {
         name: "docs__fetch".into(),
         input_schema: Some(json!({"type": "object"})),
         output_schema: output,
-        ..Definition::default()
+        ..ToolDefinition::default()
     };
     let contract = std::sync::Arc::new(Contract::new(definition, &[]).unwrap());
-    Offer { server: "docs".into(), tool: "fetch".into(), name: "docs__fetch".into(), contract }
+    ToolOffer { server: "docs".into(), tool: "fetch".into(), name: "docs__fetch".into(), contract }
 }
 
 fn open_schema() -> Value {
@@ -43,12 +43,12 @@ fn open_schema() -> Value {
 }
 
 #[test]
-fn a_type_takes_in_all_of_an_answer_or_says_where_it_stumbled() {
+fn type_keeps_the_whole_answer_or_locates_the_mismatch() {
     let good =
         json!({"doc_id": "7", "content": "x", "size": 7.0, "parts": [{"page": 1, "weight": 2}]});
-    let doc: Doc = typed(&good).unwrap();
+    let doc: Doc = parse_typed(&good).unwrap();
     assert_eq!((doc.size, doc.parts[0].page), (Some(7), 1));
-    typed::<Doc>(&json!({"doc_id": "7", "content": "x", "size": null})).unwrap();
+    parse_typed::<Doc>(&json!({"doc_id": "7", "content": "x", "size": null})).unwrap();
     let bad = [
         json!({"doc_id": "7"}),
         json!({"doc_id": 7, "content": "x"}),
@@ -62,22 +62,23 @@ fn a_type_takes_in_all_of_an_answer_or_says_where_it_stumbled() {
         json!({"doc_id": "7", "content": "x", "size": 1.5}),
     ];
     let reasons: Vec<String> =
-        bad.iter().map(|value| typed::<Doc>(value).unwrap_err().to_string()).collect();
+        bad.iter().map(|value| parse_typed::<Doc>(value).unwrap_err().to_string()).collect();
     insta::assert_snapshot!(reasons.join("\n"));
 }
 
 #[test]
-fn a_registered_type_is_what_a_program_gets() {
+fn registered_type_is_returned() {
     let offer = offer(Some(open_schema()));
-    let mut parsers = Parsers::default();
+    let mut parsers = OutputParsers::default();
     parsers.register::<Doc>("docs", "fetch");
-    let value = Validated::new(&offer.contract, json!({"doc_id": "7", "content": "x"})).unwrap();
+    let value =
+        ValidatedOutput::new(&offer.contract, json!({"doc_id": "7", "content": "x"})).unwrap();
     let parsed = parsers.parse(&offer, &value).unwrap();
     assert_eq!(parsed.get::<Doc>().unwrap().doc_id, "7");
-    assert!(parsed.get::<Part>().is_none() && parsed.shape().is_none());
+    assert!(parsed.get::<Part>().is_none() && parsed.schema_value().is_none());
 
     let more = json!({"doc_id": "7", "content": "x", "author": "me"});
-    let more = Validated::new(&offer.contract, more).unwrap();
+    let more = ValidatedOutput::new(&offer.contract, more).unwrap();
     let error = parsers.parse(&offer, &more).unwrap_err();
     assert!(matches!(&error, TypedError::Dropped { path, .. } if path == "/author"), "{error}");
     parsers.register_partial::<Doc>("docs", "fetch");
@@ -85,9 +86,9 @@ fn a_registered_type_is_what_a_program_gets() {
 }
 
 #[test]
-fn the_schema_stands_before_every_parser() {
+fn schema_is_validated_before_parsing() {
     let reject = |output: Option<Value>, value: Value| {
-        Validated::new(&offer(output).contract, value).unwrap_err().to_string()
+        ValidatedOutput::new(&offer(output).contract, value).unwrap_err().to_string()
     };
     assert_eq!(
         reject(Some(open_schema()), json!({"doc_id": "7"})),
@@ -97,7 +98,7 @@ fn the_schema_stands_before_every_parser() {
 }
 
 #[test]
-fn a_tool_without_a_type_parses_into_the_shape_of_its_schema() {
+fn tool_without_registered_type_is_typed_by_its_schema() {
     let schema = json!({
         "type": "object",
         "properties": {
@@ -108,7 +109,7 @@ fn a_tool_without_a_type_parses_into_the_shape_of_its_schema() {
             "free": {"type": "object"},
         },
     });
-    let read = |value: Value| Shape::read(&schema, &value);
+    let read = |value: Value| SchemaValue::parse(&schema, &value);
     let shape = read(json!({
         "name": "a", "count": 7.0, "share": 2, "done": true, "none": null, "tags": ["x"],
         "sizes": {"a": 1, "b": u64::MAX},
@@ -121,7 +122,7 @@ fn a_tool_without_a_type_parses_into_the_shape_of_its_schema() {
     }
 }
 
-/// A schema that describes a value and nothing else.
+/// Returns a schema that describes exactly this value.
 fn describing(value: &Value) -> Value {
     match value {
         Value::Null => json!({"type": "null"}),
@@ -169,27 +170,28 @@ fn numbers_as_floats(value: &Value) -> Value {
 
 proptest! {
     #[test]
-    fn a_shape_holds_all_that_is_described_and_refuses_the_rest(value in any_json()) {
-        let shape = Shape::read(&describing(&value), &value).unwrap();
+    fn schema_value_keeps_described_fields_and_rejects_others(value in any_json()) {
+        let shape = SchemaValue::parse(&describing(&value), &value).unwrap();
         prop_assert_eq!(numbers_as_floats(&shape.to_value()), numbers_as_floats(&value));
         let wrapped = json!({"known": value.clone(), "unknown": value});
         let schema = json!({"properties": {"known": describing(&wrapped["known"])}});
-        let refused = Shape::read(&schema, &wrapped);
+        let refused = SchemaValue::parse(&schema, &wrapped);
         prop_assert_eq!(refused, Err(TypedError::Undescribed { path: "/unknown".into() }));
     }
 
     #[test]
-    fn no_value_makes_typed_reading_panic(value in any_json()) {
-        if let Ok(doc) = typed::<Doc>(&value) {
+    fn typed_parsing_of_any_value_does_not_panic(value in any_json()) {
+        if let Ok(doc) = parse_typed::<Doc>(&value) {
             prop_assert!(value["doc_id"] == doc.doc_id.as_str());
         }
     }
 }
 
-/// An answer may have one name of a megabyte above a hundred thousand elements, and names without end below a pattern. What is
-/// done for each of them must not cost what the whole does: this test would not end.
+/// The cost per element must not depend on the size of the whole answer; this test would not finish otherwise.
+///
+/// It uses a name of one megabyte above 100,000 elements, and many names that match a pattern.
 #[test]
-fn long_names_and_many_elements() {
+fn long_names_and_many_elements_parse_in_linear_time() {
     let name = "k".repeat(1 << 20);
     let many = |last: u32| {
         let mut items = vec![json!(0); 100_000];
@@ -200,10 +202,10 @@ fn long_names_and_many_elements() {
         "type": "object",
         "additionalProperties": {"type": "array", "items": {"type": "integer"}},
     });
-    let shape = Shape::read(&schema, &many(7)).unwrap();
-    assert!(matches!(shape.field(&name), Some(Shape::List(items)) if items.len() == 100_001));
+    let shape = SchemaValue::parse(&schema, &many(7)).unwrap();
+    assert!(matches!(shape.field(&name), Some(SchemaValue::List(items)) if items.len() == 100_001));
     type Bytes = std::collections::BTreeMap<String, Vec<u8>>;
-    let error = typed::<Bytes>(&many(256)).unwrap_err();
+    let error = parse_typed::<Bytes>(&many(256)).unwrap_err();
     let TypedError::Mismatch { path, reason, .. } = error else { panic!("{error}") };
     assert!(path.ends_with("k/100000"), "{}", path.len());
     assert_eq!(reason, "expected u8");
@@ -212,5 +214,5 @@ fn long_names_and_many_elements() {
     let rows = json!({"rows": (0..20_000).map(row).collect::<Vec<_>>()});
     let pattern = json!({"patternProperties": {"^\\w{1,9}$": {"type": "integer"}}});
     let schema = json!({"properties": {"rows": {"type": "array", "items": pattern}}});
-    assert_eq!(Shape::read(&schema, &rows).unwrap().to_value(), rows);
+    assert_eq!(SchemaValue::parse(&schema, &rows).unwrap().to_value(), rows);
 }

@@ -1,4 +1,4 @@
-//! Children end with us: when a link is closed or dropped, and when the process that holds it is killed.
+//! Child processes end with their connection: when it is closed or dropped, and when its process is killed.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -6,133 +6,136 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use link::{Call, Link, Options, ProgressSink};
+use link::{Connection, Options, ProgressSink, UpstreamCall};
 use secrecy::ExposeSecret;
 use serde_json::{Map, Value, json};
 
-use crate::support::{call, child, options, program, until};
+use crate::support::{call, child, options, program, wait_until};
 
-fn lives(pid: &Value) -> bool {
+fn is_running(pid: &Value) -> bool {
     let pid = pid.as_u64().unwrap();
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     let state = stat.rsplit_once(')').map(|(_, rest)| rest.trim_start().starts_with('Z'));
     state == Some(false)
 }
 
-/// The server, its keeper, a grandchild in a session of its own, and an orphan.
-async fn family(link: &Link) -> Vec<Value> {
-    let spawned = call(link, "spawn", json!({})).await.unwrap().structured.unwrap();
+/// Returns the ids of the server, its supervisor, a grandchild in its own session, and an orphan.
+async fn spawn_process_family(connection: &Connection) -> Vec<Value> {
+    let spawned = call(connection, "spawn", json!({})).await.unwrap().structured.unwrap();
     let pids = spawned["pids"].as_array().unwrap().clone();
-    assert!(pids.len() == 4 && pids.iter().all(lives), "{pids:?}");
+    assert!(pids.len() == 4 && pids.iter().all(is_running), "{pids:?}");
     pids
 }
 
-async fn check_gone(pids: &[Value]) {
-    until("all processes are gone", async || !pids.iter().any(lives)).await;
+async fn wait_until_gone(pids: &[Value]) {
+    wait_until("all processes have exited", async || !pids.iter().any(is_running)).await;
 }
 
 #[tokio::test]
-async fn after_close() {
-    let link = child("handshake");
-    let pids = family(&link).await;
-    link.close().await;
-    assert!(!pids.iter().any(lives));
+async fn close_ends_all_processes() {
+    let connection = child("handshake");
+    let pids = spawn_process_family(&connection).await;
+    connection.close().await;
+    assert!(!pids.iter().any(is_running));
     let zombies = fs::read_to_string(format!("/proc/{}/stat", pids[1])).unwrap_or_default();
     assert_eq!(zombies, "");
 }
 
-/// A keeper that had to be killed, because its lifeline stayed open, would leave grandchildren.
+/// If the lifeline stayed open, the supervisor would have to be killed and would leave grandchildren.
 #[tokio::test]
-async fn after_close_with_a_reply_unread() {
-    let link = child("handshake");
-    let pids = family(&link).await;
+async fn close_ends_all_processes_with_an_unread_response() {
+    let connection = child("handshake");
+    let pids = spawn_process_family(&connection).await;
     let clogged = Arc::new(AtomicBool::new(false));
     let clog = tokio::spawn({
-        let (link, clogged) = (link.clone(), clogged.clone());
+        let (connection, clogged) = (connection.clone(), clogged.clone());
         async move {
             let none = Map::new();
             let progress: ProgressSink = Arc::new(move |_| clogged.store(true, Ordering::SeqCst));
-            link.call(Call { progress: Some(progress), ..Call::new("clog", &none) }).await.map(drop)
+            connection
+                .call(UpstreamCall { progress: Some(progress), ..UpstreamCall::new("clog", &none) })
+                .await
+                .map(drop)
         }
     });
-    until("it is asked", async || clogged.load(Ordering::SeqCst)).await;
-    link.close().await;
+    wait_until("the server sent its request", async || clogged.load(Ordering::SeqCst)).await;
+    connection.close().await;
     clog.await.unwrap().unwrap_err();
-    check_gone(&pids).await;
+    wait_until_gone(&pids).await;
 }
 
 #[tokio::test]
-async fn after_drop() {
-    let link = child("stateless");
-    let pids = family(&link).await;
-    drop(link);
-    check_gone(&pids).await;
+async fn drop_ends_all_processes() {
+    let connection = child("stateless");
+    let pids = spawn_process_family(&connection).await;
+    drop(connection);
+    wait_until_gone(&pids).await;
 }
 
 #[tokio::test]
-async fn after_the_server_died() {
-    let link = child("handshake");
-    let pids = family(&link).await;
-    call(&link, "die", json!({})).await.unwrap_err();
-    check_gone(&pids).await;
+async fn server_exit_ends_its_descendants() {
+    let connection = child("handshake");
+    let pids = spawn_process_family(&connection).await;
+    call(&connection, "die", json!({})).await.unwrap_err();
+    wait_until_gone(&pids).await;
 }
 
 #[tokio::test]
-async fn after_the_keeper_was_killed() {
-    let link = child("handshake");
-    let pids = family(&link).await;
+async fn killed_supervisor_takes_the_server_with_it() {
+    let connection = child("handshake");
+    let pids = spawn_process_family(&connection).await;
     let killed = Command::new("kill").args(["-9", &pids[1].to_string()]).status().unwrap();
     assert!(killed.success());
-    check_gone(&pids[..1]).await;
+    wait_until_gone(&pids[..1]).await;
     for pid in &pids[2..] {
         let _ = Command::new("kill").args(["-9", &pid.to_string()]).status();
     }
 }
 
 #[tokio::test]
-async fn after_an_attempt_that_took_too_long() {
+async fn connect_timeout_ends_the_child() {
     let mut stubborn = program("handshake");
     stubborn.command = "sh".to_owned();
     stubborn.args =
         vec!["-c".into(), "trap '' TERM; echo $$ >&2; while :; do sleep 1; done".into()];
     let connect_timeout = std::time::Duration::from_millis(400);
-    let link = Link::new(Options { connect_timeout, ..options(stubborn) });
-    link.connect().await.unwrap_err();
-    let pid: Value = link.stderr().trim().parse::<u64>().unwrap().into();
-    drop(link);
-    check_gone(&[pid]).await;
+    let connection = Connection::new(Options { connect_timeout, ..options(stubborn) });
+    connection.connect().await.unwrap_err();
+    let pid: Value = connection.stderr_tail().trim().parse::<u64>().unwrap().into();
+    drop(connection);
+    wait_until_gone(&[pid]).await;
 }
 
-/// It asks something whose answer no pipe holds, reads nothing, and answers nothing.
+/// The server sends a request whose response exceeds the pipe buffer, reads nothing, and sends nothing else.
 #[tokio::test]
-async fn after_an_attempt_that_left_a_reply_unread() {
+async fn connect_timeout_ends_the_child_with_an_unread_response() {
     let mut deaf = program("handshake");
     deaf.command = "sh".to_owned();
     let ping = r#"printf '{"jsonrpc":"2.0","id":"%0100000d","method":"ping"}\n' 0"#;
     deaf.args = vec!["-c".into(), format!("echo $$ >&2; {ping}; exec sleep 1000 < /dev/null")];
     let connect_timeout = std::time::Duration::from_millis(400);
-    let link = Link::new(Options { connect_timeout, ..options(deaf) });
-    link.connect().await.unwrap_err();
-    let pid: Value = link.stderr().trim().parse::<u64>().unwrap().into();
-    drop(link);
-    check_gone(&[pid]).await;
+    let connection = Connection::new(Options { connect_timeout, ..options(deaf) });
+    connection.connect().await.unwrap_err();
+    let pid: Value = connection.stderr_tail().trim().parse::<u64>().unwrap().into();
+    drop(connection);
+    wait_until_gone(&[pid]).await;
 }
 
-/// Not a test of its own: the process that the next test kills.
+/// Not a test itself: the process that the next test kills.
 #[tokio::test]
-#[ignore = "run by after_the_owner_was_killed"]
+#[ignore = "run by killed_owner_ends_all_processes"]
 async fn owner() {
     if std::env::var_os("LINK_TEST_OWNER").is_none() {
         return;
     }
-    let link = child("handshake");
-    let pids = family(&link).await;
+    let connection = child("handshake");
+    let pids = spawn_process_family(&connection).await;
     println!("\npids {}", Value::from(pids));
     std::future::pending::<()>().await;
 }
 
 #[tokio::test]
-async fn after_the_owner_was_killed() {
+async fn killed_owner_ends_all_processes() {
     let mut owner = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "children::owner", "--ignored", "--nocapture"])
         .env("LINK_TEST_OWNER", "1")
@@ -143,14 +146,14 @@ async fn after_the_owner_was_killed() {
     let pids =
         lines.map_while(Result::ok).find_map(|line| line.strip_prefix("pids ").map(str::to_owned));
     let pids: Vec<Value> = serde_json::from_str(&pids.unwrap()).unwrap();
-    // SIGKILL: nothing of ours runs any more.
+    // SIGKILL: the owner runs no cleanup.
     owner.kill().unwrap();
     owner.wait().unwrap();
-    check_gone(&pids).await;
+    wait_until_gone(&pids).await;
 }
 
 #[tokio::test]
-async fn the_environment_is_what_was_named_and_shows_nowhere() {
+async fn child_gets_only_configured_environment_and_secrets_stay_hidden() {
     let mut program = program("handshake");
     program.env.insert("API_KEY".to_owned(), "s3cret-value".into());
     program.args.push("an argument with spaces".to_owned());
@@ -158,10 +161,10 @@ async fn the_environment_is_what_was_named_and_shows_nowhere() {
     program.folder = folder.path().canonicalize().unwrap();
     let shown = format!("{:?}", options(program.clone()));
     assert!(!shown.contains("s3cret-value") && shown.contains("API_KEY"), "{shown}");
-    let link = Link::new(options(program.clone()));
-    let told = call(&link, "environ", json!({})).await.unwrap().structured.unwrap();
-    let mut environ = told["environ"].as_object().unwrap().clone();
-    // Python sets it for itself.
+    let connection = Connection::new(options(program.clone()));
+    let reported = call(&connection, "environ", json!({})).await.unwrap().structured.unwrap();
+    let mut environ = reported["environ"].as_object().unwrap().clone();
+    // Set by Python itself.
     environ.remove("LC_CTYPE");
     let expected: serde_json::Map<String, Value> = program
         .env
@@ -169,9 +172,9 @@ async fn the_environment_is_what_was_named_and_shows_nowhere() {
         .map(|(name, value)| (name.clone(), value.expose_secret().into()))
         .collect();
     assert_eq!(Value::Object(environ), Value::Object(expected));
-    assert_eq!(told["argv"], json!(["an argument with spaces"]));
-    assert_eq!(told["cwd"], program.folder.to_string_lossy().as_ref());
-    let pids = family(&link).await;
+    assert_eq!(reported["argv"], json!(["an argument with spaces"]));
+    assert_eq!(reported["cwd"], program.folder.to_string_lossy().as_ref());
+    let pids = spawn_process_family(&connection).await;
     for pid in &pids {
         let line = fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap();
         assert!(!line.contains("s3cret-value"), "{line}");

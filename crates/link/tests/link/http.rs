@@ -1,81 +1,94 @@
-//! Streamable HTTP in both eras.
+//! The streamable HTTP transport in both eras.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use link::{Bounds, Call, Endpoint, Era, Link, LinkError, Options, Reach, Resume, Status, Turn};
+use link::{
+    CallContinuation, CallOutcome, Connection, ConnectionError, ConnectionStatus, HttpEndpoint,
+    MessageBounds, Options, ProtocolEra, UpstreamCall, UpstreamEndpoint,
+};
 use serde_json::{Map, json};
 
-use crate::support::{Thinker, answer, askable, call, object, turn, until, words};
-use crate::web::{END, Kind, SOON, Script, Web};
+use crate::support::{
+    PendingResponder, answer, call, call_once, call_text, elicitable_call, object, wait_until,
+};
+use crate::web_server::{DROP_DELAY, END_OF_STREAM, ServerKind, ServerScript, WebServer};
 
 const LIST_CHANGED: &str =
     "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\"}\n\n";
 
 #[tokio::test]
-async fn both_eras() {
+async fn connects_in_both_eras() {
     for (kind, era, protocol) in [
-        (Kind::Stateless, Era::Stateless, "2026-07-28"),
-        (Kind::Handshake, Era::Handshake, "2025-06-18"),
-        (Kind::HandshakeFailing, Era::Handshake, "2025-06-18"),
+        (ServerKind::Stateless, ProtocolEra::Stateless, "2026-07-28"),
+        (ServerKind::Handshake, ProtocolEra::Handshake, "2025-06-18"),
+        (ServerKind::HandshakeFailing, ProtocolEra::Handshake, "2025-06-18"),
     ] {
-        let web = Web::start(&Script::new(kind));
-        let link = web.link();
-        let mut changed = link.list_changed();
-        let server = link.connect().await.unwrap();
+        let web = WebServer::start(&ServerScript::new(kind));
+        let connection = web.connection();
+        let mut changed = connection.subscribe_list_changed();
+        let server = connection.connect().await.unwrap();
         assert_eq!((server.era, server.protocol.as_str()), (era, protocol));
-        assert_eq!(link.tools().await.unwrap(), [json!({ "name": "echo" })]);
-        let echoed = call(&link, "echo", json!({ "z": 1, "a": 2 })).await.unwrap();
+        assert_eq!(connection.list_tools().await.unwrap(), [json!({ "name": "echo" })]);
+        let echoed = call(&connection, "echo", json!({ "z": 1, "a": 2 })).await.unwrap();
         assert_eq!(echoed.structured, Some(json!({ "z": 1, "a": 2 })));
-        until("it listens", async || web.script.stream.receiver_count() == 1).await;
+        wait_until("it listens", async || web.script.stream.receiver_count() == 1).await;
         web.script.stream.send(LIST_CHANGED.to_owned()).unwrap();
         changed.changed().await.unwrap();
-        link.close().await;
-        assert_eq!(web.script.count("DELETE"), usize::from(era == Era::Handshake));
+        connection.close().await;
+        assert_eq!(web.script.count("DELETE"), usize::from(era == ProtocolEra::Handshake));
         assert_eq!(
             web.script.count("notifications/initialized"),
-            usize::from(era == Era::Handshake)
+            usize::from(era == ProtocolEra::Handshake)
         );
     }
 }
 
 #[tokio::test]
-async fn what_may_have_changed_between_two_streams_counts_as_changed() {
-    for (kind, opens) in [(Kind::Stateless, "subscriptions/listen"), (Kind::Handshake, "GET")] {
-        let web = Web::start(&Script::new(kind));
-        let link = web.link();
-        let changed = link.list_changed();
-        link.connect().await.unwrap();
-        until("it listens", async || web.script.stream.receiver_count() == 1).await;
+async fn reopened_stream_counts_as_list_change() {
+    for (kind, opens) in
+        [(ServerKind::Stateless, "subscriptions/listen"), (ServerKind::Handshake, "GET")]
+    {
+        let web = WebServer::start(&ServerScript::new(kind));
+        let connection = web.connection();
+        let changed = connection.subscribe_list_changed();
+        connection.connect().await.unwrap();
+        wait_until("it listens", async || web.script.stream.receiver_count() == 1).await;
         assert!(!changed.has_changed().unwrap());
-        web.script.stream.send(END.to_owned()).unwrap();
-        until("it listens again", async || changed.has_changed().unwrap()).await;
+        web.script.stream.send(END_OF_STREAM.to_owned()).unwrap();
+        wait_until("it listens again", async || changed.has_changed().unwrap()).await;
         assert_eq!(web.script.count(opens), 2);
     }
 }
 
 #[tokio::test]
-async fn a_stateless_server_that_is_slow_to_start_is_asked_again() {
-    for kind in [Kind::StatelessSlow, Kind::StatelessReluctant] {
-        let web = Web::start(&Script::new(kind));
-        let link =
-            Link::new(Options { connect_timeout: Duration::from_millis(3000), ..web.options() });
-        assert_eq!(link.connect().await.unwrap().era, Era::Stateless);
+async fn probes_slow_stateless_server_again() {
+    for kind in [ServerKind::StatelessSlow, ServerKind::StatelessReluctant] {
+        let web = WebServer::start(&ServerScript::new(kind));
+        let connection = Connection::new(Options {
+            connect_timeout: Duration::from_millis(3000),
+            ..web.options()
+        });
+        assert_eq!(connection.connect().await.unwrap().era, ProtocolEra::Stateless);
         assert_eq!(web.script.count("server/discover"), 2);
     }
 }
 
 #[tokio::test]
-async fn headers_repeat_what_the_body_says() {
-    let web = Web::start(&Script::new(Kind::Stateless));
-    let link = web.link();
+async fn stateless_requests_carry_routing_headers() {
+    let web = WebServer::start(&ServerScript::new(ServerKind::Stateless));
+    let connection = web.connection();
     let arguments = object(json!({ "region": "eu west", "note": "é", "plain": 1 }));
     let schema = json!({ "properties": {
         "region": { "type": "string", "x-mcp-header": "Region" },
         "note": { "type": "string", "x-mcp-header": "Note" },
     } });
-    link.call(Call { input_schema: Some(&schema), ..Call::new("echo ü", &arguments) })
+    connection
+        .call(UpstreamCall {
+            input_schema: Some(&schema),
+            ..UpstreamCall::new("echo ü", &arguments)
+        })
         .await
         .unwrap();
     let (headers, body) = web.script.last("tools/call");
@@ -99,17 +112,19 @@ async fn headers_repeat_what_the_body_says() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn a_forgotten_session_heals_within_the_call() {
-    for kind in [Kind::Handshake, Kind::HandshakeBadRequest] {
-        let web = Web::start(&Script::new(kind));
-        let link = web.link();
-        assert_eq!(words(&link, "echo", json!({})).await, "ok");
+async fn lost_session_is_reopened_within_the_call() {
+    for kind in [ServerKind::Handshake, ServerKind::HandshakeBadRequest] {
+        let web = WebServer::start(&ServerScript::new(kind));
+        let connection = web.connection();
+        assert_eq!(call_text(&connection, "echo", json!({})).await, "ok");
         let probes = web.script.count("server/discover");
         web.script.forget_sessions();
         let calls: Vec<_> = (0..20)
             .map(|number| {
-                let link = link.clone();
-                tokio::spawn(async move { call(&link, "echo", json!({ "number": number })).await })
+                let connection = connection.clone();
+                tokio::spawn(
+                    async move { call(&connection, "echo", json!({ "number": number })).await },
+                )
             })
             .collect();
         for (number, called) in calls.into_iter().enumerate() {
@@ -118,178 +133,211 @@ async fn a_forgotten_session_heals_within_the_call() {
                 Some(json!({ "number": number }))
             );
         }
-        // One new session for all of them, without asking again which era it is.
+        // One new session for all calls, without probing the era again.
         assert_eq!(web.script.count("initialize"), 2);
         assert_eq!(web.script.count("server/discover"), probes);
     }
 }
 
 #[tokio::test]
-async fn not_every_word_of_sessions_is_about_ours() {
+async fn does_not_mistake_other_errors_for_a_lost_session() {
     for (kind, tool, expected) in [
         (
-            Kind::Handshake,
+            ServerKind::Handshake,
             "payment",
-            "the server refused with error -32000: no valid payment session",
+            "the server returned error -32000: no valid payment session",
         ),
-        (Kind::Stateless, "session", "the server breaks the protocol: it answers with HTTP 400"),
+        (
+            ServerKind::Stateless,
+            "session",
+            "protocol violation: the server responded with HTTP 400",
+        ),
     ] {
-        let web = Web::start(&Script::new(kind));
-        let link = web.link();
-        assert_eq!(call(&link, tool, json!({})).await.unwrap_err().to_string(), expected);
-        assert_eq!(web.script.count("tools/call"), 1, "it is not repeated");
-        assert!(matches!(link.status(), Status::Connected(_)));
+        let web = WebServer::start(&ServerScript::new(kind));
+        let connection = web.connection();
+        assert_eq!(call(&connection, tool, json!({})).await.unwrap_err().to_string(), expected);
+        assert_eq!(web.script.count("tools/call"), 1, "it is not retried");
+        assert!(matches!(connection.status(), ConnectionStatus::Connected(_)));
     }
 }
 
 #[tokio::test]
-async fn a_restart_heals_and_until_then_fails_fast() {
-    for kind in [Kind::Stateless, Kind::Handshake] {
-        let web = Web::start(&Script::new(kind));
+async fn fails_fast_while_server_is_down_and_reconnects_after_restart() {
+    for kind in [ServerKind::Stateless, ServerKind::Handshake] {
+        let web = WebServer::start(&ServerScript::new(kind));
         let address = web.address;
-        let link = web.link();
-        assert_eq!(words(&link, "echo", json!({})).await, "ok");
-        let under_way = {
-            let link = link.clone();
-            tokio::spawn(async move { call(&link, "hang", json!({})).await })
+        let connection = web.connection();
+        assert_eq!(call_text(&connection, "echo", json!({})).await, "ok");
+        let pending_call = {
+            let connection = connection.clone();
+            tokio::spawn(async move { call(&connection, "hang", json!({})).await })
         };
-        until("it is under way", async || web.script.hanging.load(Ordering::SeqCst) == 1).await;
+        wait_until("the call is pending", async || web.script.hanging.load(Ordering::SeqCst) == 1)
+            .await;
         drop(web);
-        let error = under_way.await.unwrap().unwrap_err();
-        assert!(matches!(error, LinkError::Unavailable { may_have_run: true, .. }), "{error}");
-        let error = call(&link, "echo", json!({})).await.unwrap_err();
+        let error = pending_call.await.unwrap().unwrap_err();
+        assert!(
+            matches!(error, ConnectionError::Unavailable { may_have_run: true, .. }),
+            "{error}"
+        );
+        let error = call(&connection, "echo", json!({})).await.unwrap_err();
         assert_eq!(
             error.to_string(),
             "the server is unavailable: cannot connect (Connection refused (os error 111))"
         );
-        assert!(matches!(error, LinkError::Unavailable { may_have_run: false, .. }));
-        assert_eq!(call(&link, "echo", json!({})).await.unwrap_err(), error);
-        assert!(matches!(link.status(), Status::Lost { .. }));
-        let script = Script::new(kind);
-        let _web = Web::start_at(&script, address);
-        assert_eq!(words(&link, "echo", json!({})).await, "ok", "the next call heals");
+        assert!(matches!(error, ConnectionError::Unavailable { may_have_run: false, .. }));
+        assert_eq!(call(&connection, "echo", json!({})).await.unwrap_err(), error);
+        assert!(matches!(connection.status(), ConnectionStatus::Lost { .. }));
+        let script = ServerScript::new(kind);
+        let _web = WebServer::start_at(&script, address);
+        assert_eq!(
+            call_text(&connection, "echo", json!({})).await,
+            "ok",
+            "the next call reconnects"
+        );
     }
 }
 
 #[tokio::test]
-async fn a_restart_that_nobody_saw_costs_at_most_the_call_on_the_dead_connection() {
-    for kind in [Kind::Stateless, Kind::Handshake] {
-        let web = Web::start(&Script::new(kind));
+async fn unnoticed_restart_fails_at_most_one_call() {
+    for kind in [ServerKind::Stateless, ServerKind::Handshake] {
+        let web = WebServer::start(&ServerScript::new(kind));
         let address = web.address;
-        let link = web.link();
-        assert_eq!(words(&link, "echo", json!({})).await, "ok");
+        let connection = web.connection();
+        assert_eq!(call_text(&connection, "echo", json!({})).await, "ok");
         drop(web);
-        let script = Script::new(kind);
-        let _web = Web::start_at(&script, address);
-        // A request that was written to a connection that then turned out dead may have run, as far as we can know.
-        if let Err(error) = call(&link, "echo", json!({})).await {
-            assert!(matches!(error, LinkError::Unavailable { may_have_run: true, .. }), "{error}");
+        let script = ServerScript::new(kind);
+        let _web = WebServer::start_at(&script, address);
+        // A request written to a connection that turns out to be dead may have run.
+        if let Err(error) = call(&connection, "echo", json!({})).await {
+            assert!(
+                matches!(error, ConnectionError::Unavailable { may_have_run: true, .. }),
+                "{error}"
+            );
         }
-        assert_eq!(words(&link, "echo", json!({})).await, "ok");
+        assert_eq!(call_text(&connection, "echo", json!({})).await, "ok");
     }
 }
 
 #[tokio::test]
-async fn answers_as_streams() {
-    let web = Web::start(&Script::new(Kind::Handshake));
-    let link = web.link();
+async fn reads_streamed_responses() {
+    let web = WebServer::start(&ServerScript::new(ServerKind::Handshake));
+    let connection = web.connection();
     let steps = Arc::new(Mutex::new(Vec::new()));
     let (none, sink) = (Map::new(), steps.clone());
-    let streamed = Call {
+    let streamed = UpstreamCall {
         progress: Some(Arc::new(move |step| sink.lock().unwrap().push(step.done))),
-        ..Call::new("stream", &none)
+        ..UpstreamCall::new("stream", &none)
     };
-    let streamed = answer(link.call(streamed).await.unwrap());
+    let streamed = answer(connection.call(streamed).await.unwrap());
     assert_eq!(streamed.content.unwrap()[0]["text"], "streamed");
     assert_eq!(*steps.lock().unwrap(), [1.0]);
-    let oddities = link.oddities();
-    assert_eq!((oddities.stray_answers, oddities.garbage), (1, 1));
-    // Broken off after an event with an id: taken up where it broke.
-    assert_eq!(words(&link, "broken", json!({})).await, "resumed");
-    let error = call(&link, "cut", json!({})).await.unwrap_err();
+    let deviations = connection.deviations();
+    assert_eq!((deviations.stray_responses, deviations.garbage), (1, 1));
+    // A stream that breaks after an event with an id is resumed.
+    assert_eq!(call_text(&connection, "broken", json!({})).await, "resumed");
+    let error = call(&connection, "cut", json!({})).await.unwrap_err();
     assert_eq!(
         error,
-        LinkError::Unavailable {
-            reason: "the stream ended before the answer".to_owned(),
+        ConnectionError::Unavailable {
+            reason: "the stream ended before the response".to_owned(),
             may_have_run: true,
         }
     );
 }
 
 #[tokio::test]
-async fn connections_are_kept() {
-    for kind in [Kind::Stateless, Kind::Handshake] {
-        let web = Web::start(&Script::new(kind));
-        let link = web.link();
+async fn reuses_http_connections() {
+    for kind in [ServerKind::Stateless, ServerKind::Handshake] {
+        let web = WebServer::start(&ServerScript::new(kind));
+        let connection = web.connection();
         for tool in ["echo", "stream"].repeat(20) {
-            call(&link, tool, json!({})).await.unwrap();
+            call(&connection, tool, json!({})).await.unwrap();
         }
-        // One to listen; two to talk, as a stream may still be ending while the next call begins.
+        // One to listen and two for calls, because a stream may still be ending when the next call starts.
         let peers = web.script.peers.lock().unwrap().len();
         assert!(peers <= 4, "{peers} connections for 40 calls");
     }
 }
 
 #[tokio::test]
-async fn questions() {
-    let web = Web::start(&Script::new(Kind::Handshake));
-    let link = web.link();
+async fn relays_elicitation_in_both_eras() {
+    let web = WebServer::start(&ServerScript::new(ServerKind::Handshake));
+    let connection = web.connection();
     let none = Map::new();
-    // On its own stream a question finds its call however many are under way.
-    let asked =
-        async || answer(link.call(askable("elicit", &none)).await.unwrap()).structured.unwrap();
-    let other = askable("hang", &none);
+    // A request on a call's own stream belongs to it, regardless of other pending calls.
+    let asked = async || {
+        answer(connection.call(elicitable_call("elicit", &none)).await.unwrap()).structured.unwrap()
+    };
+    let other = elicitable_call("hang", &none);
     let reply = tokio::select! {
-        _ = link.call(other) => panic!("it hangs"),
+        _ = connection.call(other) => panic!("the call should hang"),
         reply = asked() => reply,
     };
     assert_eq!(reply["answer"]["result"]["content"]["message"], "sure?");
-    let reply = answer(link.call(Call::new("elicit", &none)).await.unwrap()).structured.unwrap();
+    let reply = answer(connection.call(UpstreamCall::new("elicit", &none)).await.unwrap())
+        .structured
+        .unwrap();
     assert_eq!(reply["answer"]["error"]["code"], -32601);
 
-    let web = Web::start(&Script::new(Kind::Stateless));
-    let link = web.link();
-    let Turn::Ask { requests, state } = link.call(askable("ask", &none)).await.unwrap() else {
-        panic!("it should ask");
+    let web = WebServer::start(&ServerScript::new(ServerKind::Stateless));
+    let connection = web.connection();
+    let CallOutcome::InputRequired { requests, state } =
+        connection.call(elicitable_call("ask", &none)).await.unwrap()
+    else {
+        panic!("the server should require input");
     };
     assert!(requests.contains_key("q"));
     let answers = object(json!({ "q": { "action": "decline" } }));
-    let resumed = Call { resume: Some(Resume { state, answers }), ..askable("ask", &none) };
-    let reply = answer(link.call(resumed).await.unwrap());
+    let resumed = UpstreamCall {
+        resume: Some(CallContinuation { state, answers }),
+        ..elicitable_call("ask", &none)
+    };
+    let reply = answer(connection.call(resumed).await.unwrap());
     assert_eq!(reply.structured, Some(json!({ "q": { "action": "decline" } })));
 }
 
 #[tokio::test]
-async fn a_question_on_a_calls_own_stream_can_be_withdrawn() {
-    let web = Web::start(&Script::new(Kind::Handshake));
-    let link = web.link();
-    let asker = Arc::new(Thinker::default());
-    let under_way = tokio::spawn({
+async fn server_can_cancel_an_elicitation() {
+    let web = WebServer::start(&ServerScript::new(ServerKind::Handshake));
+    let connection = web.connection();
+    let asker = Arc::new(PendingResponder::default());
+    let pending_call = tokio::spawn({
         let asker = asker.clone();
         async move {
             let none = Map::new();
-            link.call(Call { asker: Some(asker), ..askable("withdraw", &none) }).await
+            connection
+                .call(UpstreamCall { responder: Some(asker), ..elicitable_call("withdraw", &none) })
+                .await
         }
     });
-    until("somebody is asked", async || asker.open.load(Ordering::SeqCst) == 1).await;
+    wait_until("the elicitation is open", async || asker.open.load(Ordering::SeqCst) == 1).await;
     web.script.answers.send(json!("withdraw")).unwrap();
-    until("the question is withdrawn", async || asker.open.load(Ordering::SeqCst) == 0).await;
+    wait_until("the elicitation is cancelled", async || asker.open.load(Ordering::SeqCst) == 0)
+        .await;
     web.script.answers.send(json!("end")).unwrap();
-    let ended = answer(under_way.await.unwrap().unwrap());
+    let ended = answer(pending_call.await.unwrap().unwrap());
     assert_eq!(ended.content.unwrap()[0]["text"], "ok");
 }
 
 #[tokio::test]
-async fn a_dropped_call_closes_the_request_or_says_so() {
-    for kind in [Kind::Stateless, Kind::Handshake] {
-        let web = Web::start(&Script::new(kind));
-        let link = web.link();
-        link.connect().await.unwrap();
-        let dropped = tokio::time::timeout(SOON, turn(&link, "hang", json!({}))).await;
+async fn dropping_a_call_closes_the_request_or_sends_a_cancellation() {
+    for kind in [ServerKind::Stateless, ServerKind::Handshake] {
+        let web = WebServer::start(&ServerScript::new(kind));
+        let connection = web.connection();
+        connection.connect().await.unwrap();
+        let dropped =
+            tokio::time::timeout(DROP_DELAY, call_once(&connection, "hang", json!({}))).await;
         assert!(dropped.is_err());
-        until("the server lets go", async || web.script.hanging.load(Ordering::SeqCst) == 0).await;
-        if kind == Kind::Handshake {
-            until("it is told", async || web.script.count("notifications/cancelled") == 1).await;
+        wait_until("the request is closed", async || {
+            web.script.hanging.load(Ordering::SeqCst) == 0
+        })
+        .await;
+        if kind == ServerKind::Handshake {
+            wait_until("the cancellation arrives", async || {
+                web.script.count("notifications/cancelled") == 1
+            })
+            .await;
             let (_, note) = web.script.last("notifications/cancelled");
             assert_eq!(note["params"]["requestId"], web.script.last("tools/call").1["id"]);
         }
@@ -297,71 +345,72 @@ async fn a_dropped_call_closes_the_request_or_says_so() {
 }
 
 #[tokio::test]
-async fn a_server_that_does_not_take_what_nobody_waits_for_is_left_alone() {
-    for kind in [Kind::Handshake, Kind::Sse] {
-        let web = Web::start(&Script::new(kind));
-        web.script.is_deaf.store(true, Ordering::SeqCst);
+async fn background_messages_are_abandoned_after_time_limit() {
+    for kind in [ServerKind::Handshake, ServerKind::Sse] {
+        let web = WebServer::start(&ServerScript::new(kind));
+        web.script.ignores_background_messages.store(true, Ordering::SeqCst);
         let hanging = async || web.script.hanging.load(Ordering::SeqCst);
         let check_given_up = async |what: &str| {
-            until(what, async || web.script.count(what) == 1 && hanging().await == 1).await;
+            wait_until(what, async || web.script.count(what) == 1 && hanging().await == 1).await;
             tokio::time::pause();
             tokio::time::advance(Duration::from_secs(5)).await;
             tokio::time::resume();
-            until("it is given up", async || hanging().await == 0).await;
+            wait_until("the message is abandoned", async || hanging().await == 0).await;
         };
-        let link = web.link();
-        link.connect().await.unwrap();
-        let dropped = tokio::time::timeout(SOON, turn(&link, "hang", json!({}))).await;
+        let connection = web.connection();
+        connection.connect().await.unwrap();
+        let dropped =
+            tokio::time::timeout(DROP_DELAY, call_once(&connection, "hang", json!({}))).await;
         assert!(dropped.is_err());
         check_given_up("notifications/cancelled").await;
-        drop(link);
-        if kind == Kind::Handshake {
+        drop(connection);
+        if kind == ServerKind::Handshake {
             check_given_up("DELETE").await;
         }
     }
 }
 
 #[tokio::test]
-async fn bad_answers() {
-    let web = Web::start(&Script::new(Kind::Stateless));
-    let bounds = Bounds { max_message_bytes: 2_000_000, ..Bounds::default() };
-    let link = Link::new(Options { bounds, ..web.options() });
+async fn rejects_invalid_responses() {
+    let web = WebServer::start(&ServerScript::new(ServerKind::Stateless));
+    let bounds = MessageBounds { max_message_bytes: 2_000_000, ..MessageBounds::default() };
+    let connection = Connection::new(Options { bounds, ..web.options() });
     for tool in ["big", "big chunks", "big event"] {
-        let error = call(&link, tool, json!({})).await.unwrap_err();
-        assert!(matches!(error, LinkError::TooLarge { limit: 2_000_000, .. }), "{error}");
+        let error = call(&connection, tool, json!({})).await.unwrap_err();
+        assert!(matches!(error, ConnectionError::TooLarge { limit: 2_000_000, .. }), "{error}");
     }
     let mut errors = Vec::new();
     for tool in ["foreign", "nothing", "teapot", "busy", "refuse"] {
-        errors.push(call(&link, tool, json!({})).await.unwrap_err().to_string());
+        errors.push(call(&connection, tool, json!({})).await.unwrap_err().to_string());
     }
     insta::assert_snapshot!(errors.join("\n"), @r"
-    the server breaks the protocol: it answers another request than it was sent
-    the server breaks the protocol: its answer is no JSON-RPC response
-    the server breaks the protocol: it answers with HTTP 418
-    the server is unavailable: it answers with HTTP 503
-    the server refused with error -32020: header [secret]
+    protocol violation: the response has the id of another request
+    protocol violation: the response is not JSON-RPC
+    protocol violation: the server responded with HTTP 418
+    the server is unavailable: it responded with HTTP 503
+    the server returned error -32020: header [secret]
     ");
-    assert_eq!(link.oddities().oversized, 3);
-    assert_eq!(words(&link, "echo", json!({})).await, "ok");
+    assert_eq!(connection.deviations().oversized, 3);
+    assert_eq!(call_text(&connection, "echo", json!({})).await, "ok");
 }
 
 #[tokio::test]
-async fn our_headers_go_nowhere_else() {
-    let other = Web::start(&Script::new(Kind::Stateless));
-    let web = Web::start(&Script::new(Kind::Stateless));
-    let link = web.link();
-    *web.script.elsewhere.lock().unwrap() = Some(other.endpoint().url);
-    call(&link, "redirect", json!({})).await.unwrap_err();
+async fn does_not_follow_redirects_to_another_origin() {
+    let other = WebServer::start(&ServerScript::new(ServerKind::Stateless));
+    let web = WebServer::start(&ServerScript::new(ServerKind::Stateless));
+    let connection = web.connection();
+    *web.script.other_url.lock().unwrap() = Some(other.endpoint().url);
+    call(&connection, "redirect", json!({})).await.unwrap_err();
     assert_eq!(other.script.seen.lock().unwrap().len(), 0);
 }
 
 #[tokio::test]
-async fn what_cannot_work_says_why() {
-    let web = Web::start(&Script::new(Kind::Stateless));
+async fn reports_invalid_configuration() {
+    let web = WebServer::start(&ServerScript::new(ServerKind::Stateless));
     let connect = async |url: &str, header: (&str, &str)| {
         let headers = [(header.0.to_owned(), header.1.into())].into();
-        let endpoint = Endpoint { url: url.to_owned(), headers };
-        Link::new(Options::new("wrong", Reach::Http(endpoint)))
+        let endpoint = HttpEndpoint { url: url.to_owned(), headers };
+        Connection::new(Options::new("wrong", UpstreamEndpoint::Http(endpoint)))
             .connect()
             .await
             .unwrap_err()
@@ -377,10 +426,10 @@ async fn what_cannot_work_says_why() {
         connect(&url, good).await,
     ];
     insta::assert_snapshot!(errors.join("\n"), @r#"
-    the upstream is configured wrongly: the url cannot be read
-    the upstream is configured wrongly: the url must begin with http:// or https://
-    the upstream is configured wrongly: "bad name" cannot be the name of a header
-    the upstream is configured wrongly: the value of the header x-key cannot be sent
-    the server wants other credentials (HTTP 401)
+    invalid upstream configuration: the URL is malformed
+    invalid upstream configuration: the URL must start with http:// or https://
+    invalid upstream configuration: "bad name" is not a valid header name
+    invalid upstream configuration: the value of header x-key contains invalid characters
+    the server rejected the credentials (HTTP 401)
     "#);
 }

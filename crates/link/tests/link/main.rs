@@ -1,4 +1,4 @@
-//! The link against scripted servers: as children, over streamable HTTP and over legacy SSE, in both eras.
+//! Connections to scripted servers: as child processes, over streamable HTTP and over legacy SSE, in both eras.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -9,4 +9,4 @@ mod sandbox;
 mod sse;
 mod stdio;
 mod support;
-mod web;
+mod web_server;

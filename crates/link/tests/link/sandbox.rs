@@ -1,36 +1,40 @@
-//! What a sandboxed child can and cannot do, and that it does not start without its sandbox.
+//! Access of a sandboxed child, and failures to start without its sandbox.
 
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 
-use link::{Link, LinkError, Sandbox};
+use link::{Connection, ConnectionError, SandboxPolicy};
 use serde_json::json;
 use tempfile::TempDir;
 
-use crate::support::{options, program, script, words};
+use crate::support::{call_text, options, program, script};
 
-fn fenced(read: Vec<PathBuf>, write: Vec<PathBuf>, network: bool) -> std::sync::Arc<Link> {
-    around(vec![], read, write, network)
+fn sandboxed_child(
+    read: Vec<PathBuf>,
+    write: Vec<PathBuf>,
+    network: bool,
+) -> std::sync::Arc<Connection> {
+    sandboxed_child_hiding(vec![], read, write, network)
 }
 
-fn around(
+fn sandboxed_child_hiding(
     hidden: Vec<PathBuf>,
     mut read: Vec<PathBuf>,
     write: Vec<PathBuf>,
     network: bool,
-) -> std::sync::Arc<Link> {
+) -> std::sync::Arc<Connection> {
     let mut program = program("handshake");
     read.push(script());
     program.folder = "/".into();
-    program.sandbox = Sandbox::Landlock { read, write, hidden, network };
-    Link::new(options(program))
+    program.sandbox = SandboxPolicy::Landlock { read, write, hidden, network };
+    Connection::new(options(program))
 }
 
-struct Folders {
+struct TestFolders {
     root: TempDir,
 }
 
-impl Folders {
+impl TestFolders {
     fn new() -> Self {
         let root = tempfile::tempdir().unwrap();
         for name in ["open", "closed", "out"] {
@@ -47,10 +51,10 @@ impl Folders {
 }
 
 #[tokio::test]
-async fn only_what_is_granted() {
-    let folders = Folders::new();
-    let link = fenced(vec![folders.path("link")], vec![folders.path("out")], false);
-    let mut seen = Vec::new();
+async fn grants_only_listed_paths() {
+    let folders = TestFolders::new();
+    let connection = sandboxed_child(vec![folders.path("link")], vec![folders.path("out")], false);
+    let mut outcomes = Vec::new();
     for (tool, name) in [
         ("read", "open/file"),
         ("read", "link/file"),
@@ -62,28 +66,31 @@ async fn only_what_is_granted() {
         ("write", "out/file"),
         ("write", "out/new"),
     ] {
-        let did = words(&link, tool, json!({ "path": folders.path(name) })).await;
-        seen.push(format!("{tool} {name}: {did}"));
+        let did = call_text(&connection, tool, json!({ "path": folders.path(name) })).await;
+        outcomes.push(format!("{tool} {name}: {did}"));
     }
-    let home =
-        words(&link, "read", json!({ "path": concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml") }))
-            .await;
-    seen.push(format!("read elsewhere: {home}"));
-    let hosts = words(&link, "read", json!({ "path": "/etc/passwd" })).await;
-    seen.push(format!("read the system's: {}", &hosts[..4]));
+    let home = call_text(
+        &connection,
+        "read",
+        json!({ "path": concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml") }),
+    )
+    .await;
+    outcomes.push(format!("read other folder: {home}"));
+    let hosts = call_text(&connection, "read", json!({ "path": "/etc/passwd" })).await;
+    outcomes.push(format!("read system file: {}", &hosts[..4]));
     let own = format!("/proc/{}/cmdline", std::process::id());
-    seen.push(format!(
-        "read our command line: {}",
-        words(&link, "read", json!({ "path": own })).await
+    outcomes.push(format!(
+        "read command line of owner: {}",
+        call_text(&connection, "read", json!({ "path": own })).await
     ));
-    let signal = words(&link, "kill", json!({ "pid": std::process::id() })).await;
-    seen.push(format!("signal us: {signal}"));
-    insta::assert_snapshot!(seen.join("\n"));
+    let signal = call_text(&connection, "kill", json!({ "pid": std::process::id() })).await;
+    outcomes.push(format!("signal owner: {signal}"));
+    insta::assert_snapshot!(outcomes.join("\n"));
 }
 
 #[tokio::test]
-async fn what_is_hidden_is_in_no_grant() {
-    let folders = Folders::new();
+async fn excludes_hidden_paths_from_grants() {
+    let folders = TestFolders::new();
     std::fs::write(folders.path("open/.keep"), "1").unwrap();
     std::fs::create_dir(folders.path("open/sub")).unwrap();
     std::fs::write(folders.path("open/sub/file"), "1").unwrap();
@@ -92,10 +99,11 @@ async fn what_is_hidden_is_in_no_grant() {
     std::fs::create_dir_all(state.join("samples")).unwrap();
     std::fs::write(state.join("tokens"), "secret").unwrap();
     let read = || vec![folders.path("link")];
-    // By whatever name, and beside one that is not there.
+    // Named through a link, and together with a path that does not exist.
     let hidden = vec![folders.path("link/state"), folders.path("none")];
-    let link = around(hidden.clone(), read(), vec![folders.path("out")], false);
-    let mut seen = Vec::new();
+    let connection =
+        sandboxed_child_hiding(hidden.clone(), read(), vec![folders.path("out")], false);
+    let mut outcomes = Vec::new();
     for (tool, name) in [
         ("list", "open"),
         ("read", "open/file"),
@@ -106,56 +114,62 @@ async fn what_is_hidden_is_in_no_grant() {
         ("write", "open/state/tokens"),
         ("write", "out/new"),
     ] {
-        let did = words(&link, tool, json!({ "path": folders.path(name) })).await;
-        seen.push(format!("{tool} {name}: {did}"));
+        let did = call_text(&connection, tool, json!({ "path": folders.path(name) })).await;
+        outcomes.push(format!("{tool} {name}: {did}"));
     }
     for write in ["open", "open/state", "open/state/samples"] {
-        let link = around(hidden.clone(), read(), vec![folders.path(write)], false);
-        let error = link.connect().await.unwrap_err().to_string();
-        seen.push(error.replace(&*folders.root.path().to_string_lossy(), "ROOT"));
+        let connection =
+            sandboxed_child_hiding(hidden.clone(), read(), vec![folders.path(write)], false);
+        let error = connection.connect().await.unwrap_err().to_string();
+        outcomes.push(error.replace(&*folders.root.path().to_string_lossy(), "ROOT"));
     }
     for name in 0..2_000 {
         std::fs::write(folders.path("open").join(format!("{name}")), "").unwrap();
     }
-    let error = around(hidden, read(), vec![], false).connect().await.unwrap_err().to_string();
-    seen.push(error.replace(&*folders.root.path().to_string_lossy(), "ROOT"));
-    insta::assert_snapshot!(seen.join("\n"));
+    let error = sandboxed_child_hiding(hidden, read(), vec![], false)
+        .connect()
+        .await
+        .unwrap_err()
+        .to_string();
+    outcomes.push(error.replace(&*folders.root.path().to_string_lossy(), "ROOT"));
+    insta::assert_snapshot!(outcomes.join("\n"));
 }
 
 #[tokio::test]
-async fn the_network_is_granted_or_not() {
+async fn network_access_follows_the_grant() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
-    let fenced_in = fenced(vec![], vec![], false);
+    let isolated = sandboxed_child(vec![], vec![], false);
     assert_eq!(
-        words(&fenced_in, "connect", json!({ "port": port })).await,
+        call_text(&isolated, "connect", json!({ "port": port })).await,
         "refused: PermissionError"
     );
-    let let_out = fenced(vec![], vec![], true);
-    assert_eq!(words(&let_out, "connect", json!({ "port": port })).await, "done: connected");
-    let off = Link::new(options(program("handshake")));
-    assert_eq!(words(&off, "connect", json!({ "port": port })).await, "done: connected");
+    let connected = sandboxed_child(vec![], vec![], true);
+    assert_eq!(call_text(&connected, "connect", json!({ "port": port })).await, "done: connected");
+    let off = Connection::new(options(program("handshake")));
+    assert_eq!(call_text(&off, "connect", json!({ "port": port })).await, "done: connected");
 }
 
 #[tokio::test]
-async fn a_grant_of_nothing_stops_the_start() {
-    let folders = Folders::new();
-    let error = fenced(vec![], vec![folders.path("missing")], false).connect().await.unwrap_err();
-    assert!(matches!(error, LinkError::SandboxUnavailable { .. }));
+async fn missing_granted_path_prevents_the_start() {
+    let folders = TestFolders::new();
+    let error =
+        sandboxed_child(vec![], vec![folders.path("missing")], false).connect().await.unwrap_err();
+    assert!(matches!(error, ConnectionError::SandboxUnavailable { .. }));
     let text = error.to_string().replace(&*folders.root.path().to_string_lossy(), "ROOT");
     assert_eq!(
         text,
-        "the sandbox is not to be had: ROOT/missing does not exist: create it, or take it out of the sandbox's `write`"
+        "sandbox unavailable: ROOT/missing does not exist: create it, or remove it from the sandbox's `write`"
     );
 }
 
 #[tokio::test]
-async fn grandchildren_are_fenced_too_and_end() {
-    let link = fenced(vec![], vec![], false);
+async fn sandboxed_grandchildren_end_with_the_connection() {
+    let connection = sandboxed_child(vec![], vec![], false);
     let spawned =
-        crate::support::call(&link, "spawn", json!({})).await.unwrap().structured.unwrap();
+        crate::support::call(&connection, "spawn", json!({})).await.unwrap().structured.unwrap();
     let pids = spawned["pids"].as_array().unwrap().clone();
-    link.close().await;
+    connection.close().await;
     for pid in pids {
         assert!(!std::path::Path::new(&format!("/proc/{pid}")).exists());
     }

@@ -1,4 +1,4 @@
-"""A scripted MCP server on standard input and output. MODE chooses the era, the tool's name what goes wrong."""
+"""A scripted MCP server on standard input and output. MODE selects the era; the tool name selects the behavior."""
 import json, os, socket, subprocess, sys, time
 
 mode = os.environ.get("MODE", "handshake")

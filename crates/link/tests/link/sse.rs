@@ -1,27 +1,32 @@
-//! The legacy transport with its two addresses.
+//! The legacy HTTP+SSE transport.
 
-use link::{Bounds, Era, Link, LinkError, Options};
+use link::{Connection, ConnectionError, MessageBounds, Options, ProtocolEra};
 use serde_json::{Map, json};
 
-use crate::support::{answer, askable, call, turn, until, words};
-use crate::web::{Kind, SOON, Script, Web};
+use crate::support::{answer, call, call_once, call_text, elicitable_call, wait_until};
+use crate::web_server::{DROP_DELAY, ServerKind, ServerScript, WebServer};
 
 #[tokio::test]
-async fn calls_questions_and_cancelling() {
-    let web = Web::start(&Script::new(Kind::Sse));
-    let link = web.link();
-    assert_eq!(link.connect().await.unwrap().era, Era::Handshake);
-    assert_eq!(link.tools().await.unwrap(), [json!({ "name": "echo" })]);
-    assert_eq!(words(&link, "echo", json!({})).await, "ok");
-    assert_eq!(link.oddities().garbage, 0, "what came before the address was dropped");
+async fn calls_elicits_and_cancels() {
+    let web = WebServer::start(&ServerScript::new(ServerKind::Sse));
+    let connection = web.connection();
+    assert_eq!(connection.connect().await.unwrap().era, ProtocolEra::Handshake);
+    assert_eq!(connection.list_tools().await.unwrap(), [json!({ "name": "echo" })]);
+    assert_eq!(call_text(&connection, "echo", json!({})).await, "ok");
+    assert_eq!(connection.deviations().garbage, 0, "events before the endpoint are ignored");
     let none = Map::new();
-    let asked = answer(link.call(askable("elicit", &none)).await.unwrap()).structured.unwrap();
+    let asked = answer(connection.call(elicitable_call("elicit", &none)).await.unwrap())
+        .structured
+        .unwrap();
     assert_eq!(asked["answer"]["content"]["method"], "elicitation/create");
-    let dropped = tokio::time::timeout(SOON, turn(&link, "hang", json!({}))).await;
+    let dropped = tokio::time::timeout(DROP_DELAY, call_once(&connection, "hang", json!({}))).await;
     assert!(dropped.is_err());
-    until("it is told", async || web.script.count("notifications/cancelled") == 1).await;
-    link.close().await;
-    until("the stream is closed", async || {
+    wait_until("the cancellation arrives", async || {
+        web.script.count("notifications/cancelled") == 1
+    })
+    .await;
+    connection.close().await;
+    wait_until("the stream is closed", async || {
         let _ = web.script.stream.send(": still there?\n\n".to_owned());
         web.script.stream.receiver_count() == 0
     })
@@ -29,51 +34,51 @@ async fn calls_questions_and_cancelling() {
 }
 
 #[tokio::test]
-async fn a_restart_heals() {
-    let web = Web::start(&Script::new(Kind::Sse));
+async fn reconnects_after_server_restart() {
+    let web = WebServer::start(&ServerScript::new(ServerKind::Sse));
     let address = web.address;
-    let link = web.link();
-    assert_eq!(words(&link, "echo", json!({})).await, "ok");
+    let connection = web.connection();
+    assert_eq!(call_text(&connection, "echo", json!({})).await, "ok");
     drop(web);
-    let script = Script::new(Kind::Sse);
-    let _web = Web::start_at(&script, address);
-    until("it heals", async || call(&link, "echo", json!({})).await.is_ok()).await;
+    let script = ServerScript::new(ServerKind::Sse);
+    let _web = WebServer::start_at(&script, address);
+    wait_until("it reconnects", async || call(&connection, "echo", json!({})).await.is_ok()).await;
 }
 
 #[tokio::test]
-async fn a_call_under_way_may_have_run_when_another_finds_the_session_gone() {
-    let web = Web::start(&Script::new(Kind::Sse));
-    let link = web.link();
-    let under_way = tokio::spawn({
-        let link = link.clone();
-        async move { call(&link, "hang", json!({})).await }
+async fn pending_call_may_have_run_when_session_is_lost() {
+    let web = WebServer::start(&ServerScript::new(ServerKind::Sse));
+    let connection = web.connection();
+    let pending_call = tokio::spawn({
+        let connection = connection.clone();
+        async move { call(&connection, "hang", json!({})).await }
     });
-    until("it is under way", async || web.script.count("tools/call") == 1).await;
-    let error = call(&link, "forgotten", json!({})).await.unwrap_err();
-    assert!(matches!(error, LinkError::Unavailable { may_have_run: false, .. }), "{error}");
-    let error = under_way.await.unwrap().unwrap_err();
-    assert!(matches!(error, LinkError::Unavailable { may_have_run: true, .. }), "{error}");
+    wait_until("the call is pending", async || web.script.count("tools/call") == 1).await;
+    let error = call(&connection, "forgotten", json!({})).await.unwrap_err();
+    assert!(matches!(error, ConnectionError::Unavailable { may_have_run: false, .. }), "{error}");
+    let error = pending_call.await.unwrap().unwrap_err();
+    assert!(matches!(error, ConnectionError::Unavailable { may_have_run: true, .. }), "{error}");
 }
 
 #[tokio::test]
-async fn messages_go_to_the_same_origin_only() {
-    let other = Web::start(&Script::new(Kind::Sse));
-    let web = Web::start(&Script::new(Kind::Sse));
-    *web.script.elsewhere.lock().unwrap() = Some(format!("http://{}/messages", other.address));
-    let error = web.link().connect().await.unwrap_err();
+async fn rejects_message_endpoint_of_another_origin() {
+    let other = WebServer::start(&ServerScript::new(ServerKind::Sse));
+    let web = WebServer::start(&ServerScript::new(ServerKind::Sse));
+    *web.script.other_url.lock().unwrap() = Some(format!("http://{}/messages", other.address));
+    let error = web.connection().connect().await.unwrap_err();
     assert_eq!(
         error.to_string(),
-        "the server breaks the protocol: it wants its messages sent to another origin"
+        "protocol violation: the SSE message endpoint is on another origin"
     );
     assert_eq!(other.script.seen.lock().unwrap().len(), 0);
 }
 
 #[tokio::test]
-async fn an_event_over_the_limit_ends_the_stream() {
-    let web = Web::start(&Script::new(Kind::Sse));
-    let bounds = Bounds { max_message_bytes: 1000, ..Bounds::default() };
-    let link = Link::new(Options { bounds, ..web.options() });
-    let error = call(&link, "big", json!({})).await.unwrap_err();
-    assert!(matches!(error, LinkError::TooLarge { limit: 1000, .. }), "{error}");
-    assert_eq!(words(&link, "echo", json!({})).await, "ok");
+async fn event_over_the_size_limit_ends_the_stream() {
+    let web = WebServer::start(&ServerScript::new(ServerKind::Sse));
+    let bounds = MessageBounds { max_message_bytes: 1000, ..MessageBounds::default() };
+    let connection = Connection::new(Options { bounds, ..web.options() });
+    let error = call(&connection, "big", json!({})).await.unwrap_err();
+    assert!(matches!(error, ConnectionError::TooLarge { limit: 1000, .. }), "{error}");
+    assert_eq!(call_text(&connection, "echo", json!({})).await, "ok");
 }

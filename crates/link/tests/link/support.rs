@@ -1,4 +1,4 @@
-//! What all tests share: links to the scripted server, calls, and waiting for conditions.
+//! Shared test helpers: connections to the scripted server, calls, responders, and waiting for conditions.
 
 use std::future::Future;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use link::{
-    Abilities, Answer, Asker, Call, Link, LinkError, Options, Program, Reach, Sandbox, Turn,
+    CallOutcome, CallerCapabilities, Connection, ConnectionError, ElicitationResponder, Options,
+    SandboxPolicy, StdioProgram, UpstreamCall, UpstreamEndpoint, UpstreamResponse,
 };
 use serde_json::{Map, Value, json};
 use tokio::sync::Notify;
@@ -19,88 +20,99 @@ pub(crate) fn script() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/link/server.py")
 }
 
-pub(crate) fn program(mode: &str) -> Program {
-    Program {
+pub(crate) fn program(mode: &str) -> StdioProgram {
+    StdioProgram {
         command: "python3".to_owned(),
         args: vec![script().to_string_lossy().into_owned()],
         env: [("MODE".to_owned(), mode.into()), ("TOKEN".to_owned(), "hunter2-token".into())]
             .into(),
         folder: std::env::temp_dir(),
-        sandbox: Sandbox::Off,
-        keeper: vec![env!("CARGO_BIN_EXE_keeper").into()],
+        sandbox: SandboxPolicy::Off,
+        supervisor: vec![env!("CARGO_BIN_EXE_supervisor").into()],
     }
 }
 
-pub(crate) fn options(program: Program) -> Options {
-    Options::new("scripted", Reach::Stdio(program))
+pub(crate) fn options(program: StdioProgram) -> Options {
+    Options::new("scripted", UpstreamEndpoint::Stdio(program))
 }
 
-pub(crate) fn child(mode: &str) -> Arc<Link> {
-    Link::new(options(program(mode)))
+pub(crate) fn child(mode: &str) -> Arc<Connection> {
+    Connection::new(options(program(mode)))
 }
 
 pub(crate) fn object(value: Value) -> Map<String, Value> {
     match value {
         Value::Object(map) => map,
-        other => panic!("{other} is no object"),
+        other => panic!("{other} is not an object"),
     }
 }
 
-pub(crate) async fn turn(link: &Link, tool: &str, arguments: Value) -> Result<Turn, LinkError> {
+pub(crate) async fn call_once(
+    connection: &Connection,
+    tool: &str,
+    arguments: Value,
+) -> Result<CallOutcome, ConnectionError> {
     let arguments = object(arguments);
-    let call = link.call(Call::new(tool, &arguments));
-    tokio::time::timeout(LIMIT, call).await.expect("an answer in time")
+    let call = connection.call(UpstreamCall::new(tool, &arguments));
+    tokio::time::timeout(LIMIT, call).await.expect("a response within the time limit")
 }
 
-pub(crate) async fn call(link: &Link, tool: &str, arguments: Value) -> Result<Answer, LinkError> {
-    turn(link, tool, arguments).await.map(answer)
+pub(crate) async fn call(
+    connection: &Connection,
+    tool: &str,
+    arguments: Value,
+) -> Result<UpstreamResponse, ConnectionError> {
+    call_once(connection, tool, arguments).await.map(answer)
 }
 
-pub(crate) fn answer(turn: Turn) -> Answer {
+pub(crate) fn answer(turn: CallOutcome) -> UpstreamResponse {
     match turn {
-        Turn::Answer(answer) => answer,
-        Turn::Ask { .. } => panic!("the server asks instead of answering"),
+        CallOutcome::Complete(answer) => answer,
+        CallOutcome::InputRequired { .. } => panic!("the server requires input"),
     }
 }
 
-pub(crate) async fn words(link: &Link, tool: &str, arguments: Value) -> String {
-    let answer = call(link, tool, arguments).await.unwrap();
+pub(crate) async fn call_text(connection: &Connection, tool: &str, arguments: Value) -> String {
+    let answer = call(connection, tool, arguments).await.unwrap();
     answer.content.as_ref().unwrap()[0]["text"].as_str().unwrap().to_owned()
 }
 
-/// Waits until the condition holds, or fails naming it.
-pub(crate) async fn until<F: Future<Output = bool>>(what: &str, mut condition: impl FnMut() -> F) {
+/// Waits until the condition holds, or panics with its description.
+pub(crate) async fn wait_until<F: Future<Output = bool>>(
+    description: &str,
+    mut condition: impl FnMut() -> F,
+) {
     let ends = tokio::time::Instant::now() + LIMIT;
     while !condition().await {
-        assert!(tokio::time::Instant::now() < ends, "waited in vain for: {what}");
+        assert!(tokio::time::Instant::now() < ends, "timed out waiting until {description}");
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }
 
-/// Answers every question with its own method.
-pub(crate) struct Echo;
+/// Accepts every request and responds with its method and message.
+pub(crate) struct EchoResponder;
 
 #[async_trait]
-impl Asker for Echo {
-    async fn ask(&self, method: &str, params: Value) -> Result<Value, String> {
+impl ElicitationResponder for EchoResponder {
+    async fn respond(&self, method: &str, params: Value) -> Result<Value, String> {
         Ok(
             json!({ "action": "accept", "content": { "method": method, "message": params["message"] } }),
         )
     }
 }
 
-/// Somebody who thinks until told to answer, or for ever.
+/// Responds only when notified.
 #[derive(Default)]
-pub(crate) struct Thinker {
+pub(crate) struct PendingResponder {
     pub(crate) asked: AtomicUsize,
-    /// Questions that are neither answered nor withdrawn.
+    /// Requests that are neither answered nor cancelled.
     pub(crate) open: AtomicUsize,
     pub(crate) answer: Notify,
 }
 
 #[async_trait]
-impl Asker for Thinker {
-    async fn ask(&self, method: &str, params: Value) -> Result<Value, String> {
+impl ElicitationResponder for PendingResponder {
+    async fn respond(&self, method: &str, params: Value) -> Result<Value, String> {
         struct Open<'a>(&'a AtomicUsize);
         impl Drop for Open<'_> {
             fn drop(&mut self) {
@@ -111,14 +123,17 @@ impl Asker for Thinker {
         self.open.fetch_add(1, Ordering::SeqCst);
         let _open = Open(&self.open);
         self.answer.notified().await;
-        Echo.ask(method, params).await
+        EchoResponder.respond(method, params).await
     }
 }
 
-pub(crate) fn askable<'a>(tool: &'a str, arguments: &'a Map<String, Value>) -> Call<'a> {
-    Call {
-        asker: Some(Arc::new(Echo)),
-        abilities: Abilities { elicitation: true, ..Abilities::default() },
-        ..Call::new(tool, arguments)
+pub(crate) fn elicitable_call<'a>(
+    tool: &'a str,
+    arguments: &'a Map<String, Value>,
+) -> UpstreamCall<'a> {
+    UpstreamCall {
+        responder: Some(Arc::new(EchoResponder)),
+        capabilities: CallerCapabilities { elicitation: true, ..CallerCapabilities::default() },
+        ..UpstreamCall::new(tool, arguments)
     }
 }

@@ -1,19 +1,19 @@
-//! Strings and numbers that meet their constraints, found by trying candidates.
+//! Finds strings and numbers that satisfy constraints, by trying candidates.
 
 use contract::Schema;
 use serde_json::{Map, Value, json};
 
-/// The keywords that constrain a string; the first names the kind in the cache.
+/// Keywords that constrain a string; the first one identifies the type in the cache.
 pub(super) const STRING: &[&str] = &["minLength", "maxLength", "pattern", "format"];
 pub(super) const NUMBER: &[&str] =
     &["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "type"];
 
-/// Distinct sets of constraints worth compiling; beyond that the plainest candidate must do.
+/// Maximum distinct sets of constraints that are compiled; further ones get the simplest candidate.
 const MAX_COMPILED: usize = 300;
-/// A string longer than this is not made.
+/// Maximum length of a generated string.
 const MAX_LENGTH: usize = 10_000;
 
-/// Shapes that patterns and formats of real schemas ask for.
+/// Candidates for the patterns and formats of real schemas.
 const TEXTS: &[&str] = &[
     "text",
     "a",
@@ -88,8 +88,8 @@ const TEXTS: &[&str] = &[
 
 const HEX: &str = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
 
-/// A candidate that meets all constraints. `effort` is how many sets were searched before.
-pub(super) fn find(
+/// Returns a candidate that satisfies all constraints. `effort` is the number of sets searched before.
+pub(super) fn find_candidate(
     keywords: &[&str],
     constraints: &[(&str, &Value)],
     effort: usize,
@@ -98,7 +98,8 @@ pub(super) fn find(
     if constraints.is_empty() || effort > MAX_COMPILED {
         return Some(if is_string { json!("text") } else { json!(1) });
     }
-    let candidates = if is_string { texts(constraints) } else { numbers(constraints) };
+    let candidates =
+        if is_string { text_candidates(constraints) } else { number_candidates(constraints) };
     let all: Vec<Value> = constraints
         .iter()
         .map(|(keyword, value)| {
@@ -109,7 +110,7 @@ pub(super) fn find(
     candidates.into_iter().find(|candidate| schema.is_valid(candidate))
 }
 
-fn texts(constraints: &[(&str, &Value)]) -> Vec<Value> {
+fn text_candidates(constraints: &[(&str, &Value)]) -> Vec<Value> {
     let bound = |keyword: &'static str| {
         constraints
             .iter()
@@ -135,7 +136,7 @@ fn texts(constraints: &[(&str, &Value)]) -> Vec<Value> {
         .collect()
 }
 
-fn numbers(constraints: &[(&str, &Value)]) -> Vec<Value> {
+fn number_candidates(constraints: &[(&str, &Value)]) -> Vec<Value> {
     let mut candidates = vec![json!(1), json!(0), json!(-1), json!(10), json!(0.5)];
     let step = constraints
         .iter()
@@ -154,40 +155,40 @@ fn numbers(constraints: &[(&str, &Value)]) -> Vec<Value> {
                 bound + 1e-3,
                 bound - 1e-3,
             ];
-            candidates.extend(near.map(whole));
+            candidates.extend(near.map(to_number));
             if let Some(step) = step {
                 let multiple = (bound / step).ceil() * step;
-                candidates.extend([multiple, multiple + step, multiple - step].map(whole));
+                candidates.extend([multiple, multiple + step, multiple - step].map(to_number));
             }
         }
     }
-    // The middle of a narrow range.
+    // The midpoint of a narrow range.
     let bounds: Vec<f64> = constraints
         .iter()
         .filter(|(keyword, _)| *keyword != "multipleOf")
         .filter_map(|(_, value)| value.as_f64())
         .collect();
     if let [a, b, ..] = bounds[..] {
-        candidates.push(whole(f64::midpoint(a, b)));
+        candidates.push(to_number(f64::midpoint(a, b)));
     }
     candidates
 }
 
-/// A number as JSON writes it: an integer where it is one.
-fn whole(number: f64) -> Value {
+/// Returns a number as JSON: as an integer if it is integral.
+fn to_number(number: f64) -> Value {
     const EXACT: f64 = 9_007_199_254_740_992.0;
     if number.fract() == 0.0 && number.abs() <= EXACT {
         #[expect(
             clippy::cast_possible_truncation,
-            reason = "whole and within the exact range, tested above"
+            reason = "integral and within the exact range, tested above"
         )]
         return json!(number as i64);
     }
     json!(number)
 }
 
-/// Makes an item of a unique list different from those before it, if its kind allows that.
-pub(super) fn told_apart(item: Value, before: &[Value]) -> Value {
+/// Returns an item that differs from those before it in a unique list, if its type allows that.
+pub(super) fn make_unique(item: Value, before: &[Value]) -> Value {
     if !before.contains(&item) {
         return item;
     }

@@ -1,29 +1,29 @@
-//! Every rule is explained, and its explanation is true: the bad example breaks it, the good one does not.
+//! Every rule has an explanation whose bad example violates the rule and whose good example does not.
 
-use contract::Definition;
-use lint::{lint_all, rule, rules};
+use contract::ToolDefinition;
+use lint::{find_rule, lint_all, list_rules};
 
 #[test]
-fn ids_have_no_gaps_and_names_are_unique() {
-    let ids: Vec<_> = rules().iter().map(|rule| rule.id.to_owned()).collect();
-    let expected: Vec<_> = (1..=rules().len()).map(|number| format!("C{number:03}")).collect();
+fn rule_ids_have_no_gaps_and_names_are_unique() {
+    let ids: Vec<_> = list_rules().iter().map(|rule| rule.id.to_owned()).collect();
+    let expected: Vec<_> = (1..=list_rules().len()).map(|number| format!("C{number:03}")).collect();
     assert_eq!(ids, expected);
-    let mut names: Vec<_> = rules().iter().map(|rule| rule.name).collect();
+    let mut names: Vec<_> = list_rules().iter().map(|rule| rule.name).collect();
     names.sort_unstable();
     names.dedup();
-    assert_eq!(names.len(), rules().len());
+    assert_eq!(names.len(), list_rules().len());
 }
 
 #[test]
-fn rules_are_found_by_id_and_name_in_any_case() {
-    assert_eq!(rule("c012").unwrap().name, "undescribed-property");
-    assert_eq!(rule("Undescribed-Property").unwrap().id, "C012");
-    assert!(rule("C000").is_none());
+fn finds_rules_by_id_or_name_ignoring_case() {
+    assert_eq!(find_rule("c012").unwrap().name, "undescribed-property");
+    assert_eq!(find_rule("Undescribed-Property").unwrap().id, "C012");
+    assert!(find_rule("C000").is_none());
 }
 
 #[test]
-fn every_explanation_shows_a_bad_and_a_good_example_that_are_what_they_say() {
-    for rule in rules() {
+fn bad_examples_violate_their_rule_and_good_ones_do_not() {
+    for rule in list_rules() {
         for (mark, expected) in [("bad", true), ("good", false)] {
             let definitions = example(rule.explanation, mark);
             let findings = lint_all(&definitions);
@@ -36,8 +36,8 @@ fn every_explanation_shows_a_bad_and_a_good_example_that_are_what_they_say() {
 }
 
 #[test]
-fn the_table_of_rules() {
-    let table: String = rules()
+fn lists_all_rules() {
+    let table: String = list_rules()
         .iter()
         .map(|rule| {
             format!(
@@ -52,8 +52,8 @@ fn the_table_of_rules() {
     insta::assert_snapshot!(table);
 }
 
-/// The fenced example with that mark: one definition, or a list of them.
-fn example(explanation: &str, mark: &str) -> Vec<Definition> {
+/// Returns the fenced example with this mark: one definition, or a list of them.
+fn example(explanation: &str, mark: &str) -> Vec<ToolDefinition> {
     let fence = format!("```json {mark}\n");
     let (_, rest) = explanation
         .split_once(&fence)

@@ -1,22 +1,22 @@
-//! The linter at its boundary: definitions in, findings out.
+//! Tests of the linter through its public interface: definitions in, findings out.
 
 mod adversarial;
 mod explanations;
 mod instructions;
 mod output;
-mod robust;
+mod robustness;
 mod schemas;
 
-use contract::Definition;
-use lint::{Finding, lint};
+use contract::ToolDefinition;
+use lint::{LintFinding, lint_definition};
 use serde_json::{Value, json};
 
-/// A definition from its JSON form.
-fn definition(value: Value) -> Definition {
+/// Parses a definition.
+fn definition(value: Value) -> ToolDefinition {
     serde_json::from_value(value).expect("the test's JSON is a definition")
 }
 
-/// A definition that no rule objects to; tests spoil one thing in it.
+/// Returns a definition without findings; tests change one part of it.
 fn clean() -> Value {
     json!({
         "name": "read_file",
@@ -45,33 +45,33 @@ fn clean() -> Value {
     })
 }
 
-/// The clean definition with the value at a JSON pointer replaced (or added to its object).
-fn with(pointer: &str, value: Value) -> Definition {
+/// Returns the clean definition with the value at a JSON pointer replaced or added.
+fn with(pointer: &str, value: Value) -> ToolDefinition {
     let mut whole = clean();
     let (parent, key) = pointer.rsplit_once('/').expect("a pointer starts with a slash");
     whole.pointer_mut(parent).expect("the parent is there")[key] = value;
     definition(whole)
 }
 
-/// `rule path` of each finding.
-fn brief(findings: &[Finding]) -> Vec<String> {
+/// Returns `rule path` of each finding.
+fn brief(findings: &[LintFinding]) -> Vec<String> {
     findings.iter().map(|finding| format!("{} {}", finding.rule.id, finding.path)).collect()
 }
 
 #[track_caller]
-fn check(definition: &Definition, expected: &[&str]) {
-    let findings = lint(definition);
+fn check(definition: &ToolDefinition, expected: &[&str]) {
+    let findings = lint_definition(definition);
     assert_eq!(brief(&findings), expected, "{findings:#?}");
 }
 
 #[test]
-fn a_complete_definition_has_no_findings() {
+fn complete_definition_has_no_findings() {
     check(&definition(clean()), &[]);
 }
 
 #[test]
-fn a_finding_is_flat_json_and_safe_text() {
-    let finding = lint(&with("/name", json!("bad\u{202e}name"))).swap_remove(0);
+fn finding_serializes_flat_and_displays_safe_text() {
+    let finding = lint_definition(&with("/name", json!("bad\u{202e}name"))).swap_remove(0);
     assert_eq!(
         serde_json::to_value(&finding).unwrap(),
         json!({

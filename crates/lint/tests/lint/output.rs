@@ -1,7 +1,7 @@
-//! Samples are valid, and corrupting them tells strong schemas from empty ones.
+//! Generated samples are valid, and corrupting them measures the strength of a schema.
 
 use contract::Schema;
-use lint::{sample, samples, strength};
+use lint::{collect_samples, generate_sample, measure_strength};
 use serde_json::{Value, json};
 
 fn compiled(schema: &Value) -> Schema {
@@ -9,7 +9,7 @@ fn compiled(schema: &Value) -> Schema {
 }
 
 #[test]
-fn samples_of_what_schemas_can_say() {
+fn generates_valid_samples() {
     let schemas = [
         json!({"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "integer", "minimum": 5}}}),
         json!({"type": "string", "format": "date-time"}),
@@ -51,9 +51,9 @@ fn samples_of_what_schemas_can_say() {
         .iter()
         .map(|schema| {
             let schema = compiled(schema);
-            let value =
-                sample(&schema).unwrap_or_else(|| panic!("no sample of {}", schema.as_value()));
-            assert!(schema.is_valid(&value), "{value} is no {}", schema.as_value());
+            let value = generate_sample(&schema)
+                .unwrap_or_else(|| panic!("no sample of {}", schema.as_value()));
+            assert!(schema.is_valid(&value), "{value} does not satisfy {}", schema.as_value());
             format!("{value}\n    {}\n", schema.as_value())
         })
         .collect();
@@ -61,7 +61,7 @@ fn samples_of_what_schemas_can_say() {
 }
 
 #[test]
-fn no_sample_of_what_cannot_be() {
+fn generates_no_sample_for_unsatisfiable_schemas() {
     for schema in [
         json!(false),
         json!({"type": "object", "properties": {"a": false}, "required": ["a"]}),
@@ -71,22 +71,22 @@ fn no_sample_of_what_cannot_be() {
         json!({"enum": []}),
     ] {
         if let Ok(schema) = Schema::compile(schema) {
-            assert_eq!(sample(&schema), None, "{}", schema.as_value());
+            assert_eq!(generate_sample(&schema), None, "{}", schema.as_value());
         }
     }
 }
 
 #[test]
-fn examples_come_first_and_only_if_valid() {
+fn valid_examples_come_before_generated_samples() {
     let schema = compiled(
         &json!({"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}),
     );
     let examples = [json!({"n": "wrong"}), json!({"n": 42})];
-    assert_eq!(samples(&schema, &examples), [json!({"n": 42}), json!({"n": 1})]);
+    assert_eq!(collect_samples(&schema, &examples), [json!({"n": 42}), json!({"n": 1})]);
 }
 
 #[test]
-fn strength_of_schemas() {
+fn measures_schema_strength() {
     let field = json!({"type": "object", "properties": {"a": {"type": "string"}}});
     let schemas = [
         json!(true),
@@ -111,7 +111,7 @@ fn strength_of_schemas() {
         .iter()
         .map(|schema| {
             let compiled = compiled(schema);
-            let strength = strength(&compiled, &samples(&compiled, &[]));
+            let strength = measure_strength(&compiled, &collect_samples(&compiled, &[]));
             let accepted: Vec<_> = strength.accepted.iter().map(ToString::to_string).collect();
             let verdict = if strength.is_vacuous() { "vacuous" } else { "" };
             format!(

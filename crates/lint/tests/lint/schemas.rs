@@ -1,4 +1,4 @@
-//! What counts as a mistake in a schema, and what only looks like one.
+//! Mistakes in schemas that are reported, and similar schemas that are accepted.
 
 use lint::lint_all;
 use serde_json::json;
@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::{brief, check, clean, definition, with};
 
 #[test]
-fn required_is_known_wherever_the_instance_is_described() {
+fn accepts_required_property_declared_in_any_subschema() {
     for schema in [
         json!({"type": "object", "additionalProperties": false, "properties": {"a": {"const": 1, "description": "A"},
                "b": {"const": 2, "description": "B"}}, "anyOf": [{"required": ["a"]}, {"required": ["b"]}]}),
@@ -34,7 +34,7 @@ fn required_is_known_wherever_the_instance_is_described() {
 }
 
 #[test]
-fn a_description_may_stand_at_the_reference() {
+fn accepts_description_at_reference_target() {
     let mut whole = clean();
     whole["inputSchema"]["properties"]["path"] = json!({"$ref": "#/$defs/path"});
     whole["inputSchema"]["$defs"] = json!({"path": {"type": "string", "description": "Where"}});
@@ -49,7 +49,7 @@ fn a_description_may_stand_at_the_reference() {
 }
 
 #[test]
-fn nested_and_listed_properties_are_judged_too() {
+fn checks_nested_and_array_item_properties() {
     check(
         &with(
             "/inputSchema/properties/edits",
@@ -66,7 +66,7 @@ fn nested_and_listed_properties_are_judged_too() {
 }
 
 #[test]
-fn an_optional_parameter_may_say_that_it_has_no_default() {
+fn accepts_optional_parameter_that_describes_its_absence() {
     for (text, expected) in [
         ("Start here", &["C014 /inputSchema/properties/after"][..]),
         ("Start here. No default.", &[]),
@@ -81,7 +81,7 @@ fn an_optional_parameter_may_say_that_it_has_no_default() {
 }
 
 #[test]
-fn references_inside_the_document() {
+fn reports_unresolved_and_remote_references() {
     check(
         &with("/inputSchema/properties/path/$ref", json!("#/$defs/nowhere")),
         &["C008 /inputSchema/properties/path/$ref"],
@@ -94,7 +94,7 @@ fn references_inside_the_document() {
         &with("/inputSchema/properties/path/$ref", json!("#/$defs/a%2Fb")),
         &["C008 /inputSchema/properties/path/$ref"],
     );
-    // Data is not a schema.
+    // Instance data is not checked as a schema.
     check(
         &with(
             "/inputSchema/properties/encoding",
@@ -107,7 +107,7 @@ fn references_inside_the_document() {
 }
 
 #[test]
-fn headers_follow_the_specification() {
+fn reports_headers_that_violate_the_specification() {
     let header = |value| with("/inputSchema/properties/path/x-mcp-header", value);
     let path = "C027 /inputSchema/properties/path/x-mcp-header";
     check(&header(json!("Path")), &[]);
@@ -142,7 +142,7 @@ fn headers_follow_the_specification() {
 }
 
 #[test]
-fn annotations_agree_with_each_other_and_with_the_constraints() {
+fn reports_contradictory_annotations() {
     check(
         &with("/annotations/destructiveHint", json!(true)),
         &["C025 /annotations/destructiveHint"],
@@ -169,7 +169,7 @@ fn annotations_agree_with_each_other_and_with_the_constraints() {
 }
 
 #[test]
-fn examples_and_defaults_keep_their_schemas() {
+fn reports_examples_and_defaults_that_violate_schemas() {
     check(
         &with(
             "/examples",
@@ -188,7 +188,7 @@ fn examples_and_defaults_keep_their_schemas() {
 }
 
 #[test]
-fn names_of_one_list_are_told_apart() {
+fn reports_duplicate_and_look_alike_names() {
     let named = |name: &str| {
         let mut whole = clean();
         whole["name"] = json!(name);

@@ -1,56 +1,61 @@
-//! `clear_priorities`: has the fuzzer call all functions alike again.
+//! `clear_priorities`: makes the fuzzer call all functions equally often again.
 
-use contract::{CallContext, Output, SideEffects, ToolError, to_output};
-use fuzz::campaign::Command;
+use contract::{CallContext, SideEffects, ToolError, ToolOutput, to_output};
+use fuzz::campaign::CampaignCommand;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::prioritize::prioritized;
-use super::{Spec, example, steering};
-use crate::running::Running;
-use crate::schema::Schemas;
+use super::prioritize::list_prioritized;
+use super::{CampaignToolSpec, build_example, steering_constraints};
+use crate::schema::ToolSchemas;
+use crate::view::CampaignView;
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Cleared {
+struct ClearPrioritiesOutput {
     success: bool,
     message: String,
     cleared_count: usize,
 }
 
-pub(super) fn spec() -> Spec {
-    let mut constraints = steering(SideEffects::Write);
+pub(super) fn build_spec() -> CampaignToolSpec {
+    let mut constraints = steering_constraints(SideEffects::Write);
     constraints.rules = vec![
-        "The command is in mcp-commands.jsonl of the corpus folder before it takes effect.".into(),
+        "The command is written to mcp-commands.jsonl in the corpus folder before it takes effect."
+            .into(),
     ];
-    Spec {
+    CampaignToolSpec {
         title: "Clear priorities",
-        description: "Empties the set of prioritised functions, so that the fuzzer calls all functions alike again. \
-                      With an empty set it does nothing.",
+        description: "Empties the set of prioritized functions, so that the fuzzer calls all functions equally often \
+                      again. Does nothing if the set is empty.",
         constraints,
         steers: true,
-        examples: vec![example(
-            "back to normal",
+        examples: vec![build_example(
+            "clear all priorities",
             json!({}),
             json!({"success": true, "message": "Cleared 2 prioritized functions", "clearedCount": 2}),
         )],
-        ..Spec::new(
+        ..CampaignToolSpec::new(
             "clear_priorities",
-            Schemas::agreed(include_str!("../schemas/clear_priorities.json")),
-            run,
+            ToolSchemas::from_contract_json(include_str!("../schemas/clear_priorities.json")),
+            clear_priorities,
         )
     }
 }
 
-fn run(running: &Running, _: Value, ctx: &CallContext) -> Result<Output, ToolError> {
+fn clear_priorities(
+    campaign: &CampaignView,
+    _: Value,
+    ctx: &CallContext,
+) -> Result<ToolOutput, ToolError> {
     ctx.check_cancelled()?;
-    let cleared_count = prioritized(running).len();
+    let cleared_count = list_prioritized(campaign).len();
     if cleared_count > 0 {
-        running.give(Command::ClearPriorities)?;
+        campaign.give_command(CampaignCommand::ClearPriorities)?;
     }
     let message = match cleared_count {
         1 => "Cleared 1 prioritized function".to_owned(),
         count => format!("Cleared {count} prioritized functions"),
     };
-    to_output(&Cleared { success: true, message, cleared_count })
+    to_output(&ClearPrioritiesOutput { success: true, message, cleared_count })
 }

@@ -1,76 +1,94 @@
-//! `dump_lcov`: coverage in the format that editors and services read.
+//! `dump_lcov`: exports coverage in the LCOV format, which editors and coverage services read.
 
 use std::borrow::Cow;
 
-use contract::{CallContext, Code, Content, Output, SideEffects, ToolError, parse};
-use coverage::Report;
+use contract::{
+    CallContext, ContentBlock, ErrorCode, SideEffects, ToolError, ToolOutput, parse_arguments,
+};
+use coverage::CoverageReport;
 use globset::{Glob, GlobSetBuilder};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{Spec, example, reads};
-use crate::output;
-use crate::running::Running;
-use crate::schema::Schemas;
+use super::{CampaignToolSpec, build_example, read_constraints};
+use crate::output_files;
+use crate::schema::ToolSchemas;
+use crate::view::CampaignView;
 
-/// Both forms of the text count; a large project has some megabytes of it.
+/// Maximum output size. The text appears in the output twice, and large projects produce several megabytes of it.
 const MAX_OUTPUT_BYTES: usize = 64 << 20;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Input {
+struct DumpLcovInput {
     output_path: Option<String>,
 }
 
-pub(super) fn spec() -> Spec {
-    let mut constraints = reads();
+pub(super) fn build_spec() -> CampaignToolSpec {
+    let mut constraints = read_constraints();
     constraints.max_output_bytes = MAX_OUTPUT_BYTES;
     constraints.side_effects = SideEffects::Write;
     constraints.access =
-        "the campaign of this server, which it does not disturb; the file named by `outputPath`"
+        "read-only access to the campaign of this server; writes the file named by `outputPath`"
             .into();
     constraints.rules = vec![
-        "Without `outputPath` nothing is written.".into(),
+        "Without `outputPath` no file is written.".into(),
         "`outputPath` is relative to the campaign's corpus folder (--corpus-dir) and cannot leave it.".into(),
-        "The file is replaced whole or not at all; names of the campaign's own files are refused.".into(),
-        "Files that `coverageExcludes` names are left out.".into(),
+        "The file is replaced atomically; names of the campaign's own files are refused.".into(),
+        "Files that match `coverageExcludes` are omitted.".into(),
     ];
-    Spec {
+    CampaignToolSpec {
         title: "Dump coverage as LCOV",
-        description: "All coverage as an LCOV tracefile with lines, branches and functions. The text of the answer is \
-                      the tracefile itself; the structured answer holds it as `lcov`. With `outputPath` it is \
-                      written to a file of the campaign's corpus folder as well.",
+        description: "Exports all coverage as an LCOV tracefile with lines, branches and functions. The text content \
+                      is the tracefile itself; the structured content has it as `lcov`. With `outputPath` it is also \
+                      written to a file in the campaign's corpus folder.",
         constraints,
-        errors: &[Code::AccessDenied, Code::TooLarge],
-        examples: vec![example(
-            "the text alone",
+        errors: &[ErrorCode::AccessDenied, ErrorCode::TooLarge],
+        examples: vec![build_example(
+            "return the tracefile without writing a file",
             json!({}),
             json!({"lcov": "TN:\nSF:Vault.sol\nDA:18,120\nLF:1\nLH:1\nend_of_record\n"}),
         )],
-        check: |running, arguments| {
-            let Input { output_path } = parse(arguments.clone())?;
-            output_path.map_or(Ok(()), |path| output::check(running.output.as_deref(), &path))
+        check: |campaign, arguments| {
+            let DumpLcovInput { output_path } = parse_arguments(arguments.clone())?;
+            output_path.map_or(Ok(()), |path| {
+                output_files::check_output_path(campaign.output.as_deref(), &path)
+            })
         },
-        ..Spec::new("dump_lcov", Schemas::agreed(include_str!("../schemas/dump_lcov.json")), run)
+        ..CampaignToolSpec::new(
+            "dump_lcov",
+            ToolSchemas::from_contract_json(include_str!("../schemas/dump_lcov.json")),
+            dump_lcov,
+        )
     }
 }
 
-fn run(running: &Running, arguments: Value, _: &CallContext) -> Result<Output, ToolError> {
-    let Input { output_path } = parse(arguments)?;
-    let covered = running.cover.now();
-    let text = coverage::lcov(&wanted(&covered.report, &running.shared.settings.coverage_excludes));
+fn dump_lcov(
+    campaign: &CampaignView,
+    arguments: Value,
+    _: &CallContext,
+) -> Result<ToolOutput, ToolError> {
+    let DumpLcovInput { output_path } = parse_arguments(arguments)?;
+    let covered = campaign.coverage.current_snapshot();
+    let text = coverage::render_lcov(&without_excluded_files(
+        &covered.report,
+        &campaign.shared.settings.coverage_excludes,
+    ));
     if let Some(path) = output_path {
-        output::check(running.output.as_deref(), &path)?;
-        if let Some(folder) = &running.output {
-            output::write(folder, &path, &text)?;
+        output_files::check_output_path(campaign.output.as_deref(), &path)?;
+        if let Some(folder) = &campaign.output {
+            output_files::write_output_file(folder, &path, &text)?;
         }
     }
     let structured = Some(json!({"lcov": text}));
-    Ok(Output { structured, content: vec![Content::Text(text)], ..Output::default() })
+    Ok(ToolOutput { structured, content: vec![ContentBlock::Text(text)], ..ToolOutput::default() })
 }
 
-/// Without the files that somebody does not want to see. Patterns that are none were refused when the campaign began.
-fn wanted<'a>(report: &'a Report, excludes: &[String]) -> Cow<'a, Report> {
+/// Returns the report without excluded files. Invalid patterns were rejected when the campaign was configured.
+fn without_excluded_files<'a>(
+    report: &'a CoverageReport,
+    excludes: &[String],
+) -> Cow<'a, CoverageReport> {
     if excludes.is_empty() {
         return Cow::Borrowed(report);
     }

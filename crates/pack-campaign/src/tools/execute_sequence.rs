@@ -1,103 +1,106 @@
-//! `execute_sequence`: what a sequence would do, without the campaign noticing.
+//! `execute_sequence`: shows what a sequence would do, without affecting the campaign.
 
 use std::time::{Duration, Instant};
 
 use alloy_primitives::U256;
-use contract::{CallContext, Output, ToolError, parse, to_output};
-use fuzz::call::{Call, Delay, What};
-use fuzz::script::{Pattern, Step};
-use fuzz::target::{Target, TestKind};
-use fuzz::trace::{Done, Tracer};
+use contract::{CallContext, ToolError, ToolOutput, parse_arguments, to_output};
+use fuzz::call::{CallDelay, CallPayload, SequenceCall};
+use fuzz::script::{ArgumentPattern, ScriptStep};
+use fuzz::target::{FuzzTarget, TestKind};
+use fuzz::trace::{CallExecution, Tracer};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::sequence::{self, Sequence};
-use super::{LONG_TIME, Spec, example, invalid, reads};
-use crate::running::Running;
-use crate::schema::Schemas;
+use super::sequence::{self, CallSequence};
+use super::{
+    CampaignToolSpec, LONG_CALL_TIMEOUT, build_example, invalid_argument, read_constraints,
+};
+use crate::schema::ToolSchemas;
 use crate::text;
+use crate::view::CampaignView;
 
-/// For all calls together: what is left of the time limit is for the answer.
-const BUDGET: Duration = Duration::from_millis(1500);
-/// For one call, whatever gas it has.
+/// Time for all calls together; the rest of the time limit is for building the output.
+const SEQUENCE_TIME: Duration = Duration::from_millis(1500);
+/// Time limit of one call, regardless of its gas.
 const CALL_TIME: Duration = Duration::from_millis(500);
-/// Tests that are asked afterwards.
+/// Maximum number of tests evaluated after the sequence.
 const MAX_TESTS: usize = 200;
 
 #[derive(Deserialize, JsonSchema)]
 #[expect(
     dead_code,
-    reason = "only its schema is used; the arguments are those of `sequence::Input`"
+    reason = "only its schema is used; the arguments are parsed as `SequenceInput`"
 )]
-struct Input {
-    /// Calls in order, such as "transfer(0x1234567890abcdef1234567890abcdef12345678, 1 ether)"; values only, no `?`
+struct ExecuteSequenceInput {
+    /// Calls in order, such as "transfer(0x1234567890abcdef1234567890abcdef12345678, 1 ether)"; concrete values
+    /// only, no `?`
     #[schemars(length(min = 1, max = 100))]
     sequence: Vec<String>,
-    /// Who makes the calls
-    #[serde(default = "sender")]
+    /// Sender of the calls
+    #[serde(default = "default_sender")]
     #[schemars(regex(pattern = "^0x[0-9a-fA-F]{40}$"))]
     sender: String,
-    /// Wei that go with payable calls, as decimal digits
-    #[serde(default = "value")]
+    /// Wei sent with each payable call, as decimal digits
+    #[serde(default = "default_value")]
     #[schemars(regex(pattern = "^[0-9]+$"))]
     value: String,
 }
 
-fn sender() -> String {
+fn default_sender() -> String {
     "0x0000000000000000000000000000000000010000".to_owned()
 }
 
-fn value() -> String {
+fn default_value() -> String {
     "0".to_owned()
 }
 
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct Answer {
-    /// What each call did, in order
-    calls: Vec<Executed>,
-    /// What the tests that are calls of their own say afterwards
-    tests: Vec<Tested>,
-    /// True if time ran out before the last call
+struct ExecuteSequenceOutput {
+    /// Result of each call, in order
+    calls: Vec<ExecutedCallOutput>,
+    /// Results of the tests that can be evaluated after the sequence
+    tests: Vec<TestResultOutput>,
+    /// True if the time ran out before the last call
     cut_short: bool,
 }
 
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct Executed {
+struct ExecutedCallOutput {
     call: String,
     success: bool,
     gas_used: u64,
-    /// The calls within it as an indented tree, then events, then what came back or why it failed
+    /// Nested calls as an indented tree, then events, then the return value or the reason of the failure
     trace: Vec<String>,
 }
 
 #[derive(Serialize, JsonSchema)]
-struct Tested {
+struct TestResultOutput {
     name: String,
-    /// Whether it holds after the sequence
+    /// True if the test holds after the sequence
     holds: bool,
 }
 
-pub(super) fn spec() -> Spec {
-    let mut constraints = reads();
-    constraints.timeout = LONG_TIME;
+pub(super) fn build_spec() -> CampaignToolSpec {
+    let mut constraints = read_constraints();
+    constraints.timeout = LONG_CALL_TIMEOUT;
     constraints.max_input_bytes = 8 << 20;
     constraints.rules = vec![
-        "Runs on a copy of the state after deployment; the campaign and its corpus do not change.".into(),
-        "Values only: `?` is refused.".into(),
-        "All calls together have 1.5 seconds; what was not reached is left out, and `cutShort` says so.".into(),
+        "Runs on a copy of the state after deployment; the campaign and its corpus are unaffected.".into(),
+        "Arguments must be concrete values: `?` is refused.".into(),
+        "All calls together have 1.5 seconds; calls not reached in time are omitted and `cutShort` is true.".into(),
     ];
-    Spec {
+    CampaignToolSpec {
         title: "Execute a sequence",
-        description: "Runs one concrete sequence of calls on a copy of the state after deployment, and tells what each \
-                      call did: the calls within it with decoded arguments, events, what it returned or why it \
-                      reverted, and which properties hold afterwards. Use it to find out why a call reverts before you \
-                      inject a sequence.",
+        description: "Runs one concrete sequence of calls on a copy of the state after deployment. Returns for each \
+                      call the nested calls with decoded arguments, the events, and the return value or revert reason, \
+                      and which properties hold afterwards. Use it to find out why a call reverts before you inject a \
+                      sequence.",
         constraints,
-        examples: vec![example(
-            "why does it revert?",
+        examples: vec![build_example(
+            "find out why a call reverts",
             json!({"sequence": ["withdraw(1)"]}),
             json!({
                 "calls": [{
@@ -107,83 +110,99 @@ pub(super) fn spec() -> Spec {
                 "cutShort": false,
             }),
         )],
-        check: |running, arguments| read(running, arguments.clone()).map(drop),
-        ..Spec::new("execute_sequence", Schemas::of::<Input, Answer>(), run)
+        check: |campaign, arguments| parse_calls(campaign, arguments.clone()).map(drop),
+        ..CampaignToolSpec::new(
+            "execute_sequence",
+            ToolSchemas::from_types::<ExecuteSequenceInput, ExecuteSequenceOutput>(),
+            execute_sequence,
+        )
     }
 }
 
-fn read(running: &Running, arguments: Value) -> Result<Vec<Call>, ToolError> {
-    let sequence = parse::<sequence::Input>(arguments)?.read(running.target())?;
-    let call = |(index, step)| concrete(index, step, &sequence, running.target());
+fn parse_calls(campaign: &CampaignView, arguments: Value) -> Result<Vec<SequenceCall>, ToolError> {
+    let sequence =
+        parse_arguments::<sequence::SequenceInput>(arguments)?.parse_sequence(campaign.target())?;
+    let call = |(index, step)| build_call(index, step, &sequence, campaign.target());
     sequence.steps.iter().enumerate().map(call).collect()
 }
 
-fn concrete(
+fn build_call(
     index: usize,
-    step: &Step,
-    sequence: &Sequence,
-    target: &Target,
-) -> Result<Call, ToolError> {
-    let value = |pattern: &Pattern| match pattern {
-        Pattern::Value(value) => Some(value.clone()),
-        Pattern::Any | Pattern::Array(_) | Pattern::Tuple(_) => None,
+    step: &ScriptStep,
+    sequence: &CallSequence,
+    target: &FuzzTarget,
+) -> Result<SequenceCall, ToolError> {
+    let value = |pattern: &ArgumentPattern| match pattern {
+        ArgumentPattern::Value(value) => Some(value.clone()),
+        ArgumentPattern::Any | ArgumentPattern::Array(_) | ArgumentPattern::Tuple(_) => None,
     };
     let args: Option<Vec<_>> = step.args.iter().map(value).collect();
     let args = args.ok_or_else(|| {
         let message = format!(
-            "call {}: `?` leaves a value to the fuzzer, and here is none; write the value, or use inject_transaction",
+            "call {}: `?` is not supported here; write a concrete value, or use inject_transaction",
             index + 1
         );
-        invalid(&format!("sequence.{index}"), message).with("call", index + 1)
+        invalid_argument(&format!("sequence.{index}"), message).with_detail("call", index + 1)
     })?;
     let function = target.function(step.function);
-    Ok(Call {
-        what: What::Function { function: step.function, args },
+    Ok(SequenceCall {
+        payload: CallPayload::Function { function: step.function, args },
         from: sequence.sender,
         to: function.address,
         value: if function.is_payable { sequence.value } else { U256::ZERO },
         gas_price: 0,
-        delay: Delay::default(),
+        delay: CallDelay::default(),
     })
 }
 
-fn run(running: &Running, arguments: Value, ctx: &CallContext) -> Result<Output, ToolError> {
+fn execute_sequence(
+    campaign: &CampaignView,
+    arguments: Value,
+    ctx: &CallContext,
+) -> Result<ToolOutput, ToolError> {
     let begun = Instant::now();
-    let calls = read(running, arguments)?;
-    let target = running.target();
-    let mut tracer = Tracer::new(target, &running.shared.settings, CALL_TIME);
+    let calls = parse_calls(campaign, arguments)?;
+    let target = campaign.target();
+    let mut tracer = Tracer::new(target, &campaign.shared.settings, CALL_TIME);
     let mut executed = Vec::new();
     for call in &calls {
         ctx.check_cancelled()?;
-        if begun.elapsed() > BUDGET {
+        if begun.elapsed() > SEQUENCE_TIME {
             break;
         }
-        executed.extend(tracer.call(call).done.map(|done| told(call, &done, target)));
+        executed
+            .extend(tracer.trace_call(call).done.map(|done| to_call_output(call, &done, target)));
     }
     let cut_short = executed.len() < calls.len();
     let mut tests = Vec::new();
     for (index, test) in target.tests.iter().enumerate().take(MAX_TESTS) {
-        if cut_short || begun.elapsed() > BUDGET {
+        if cut_short || begun.elapsed() > SEQUENCE_TIME {
             break;
         }
         ctx.check_cancelled()?;
-        let holds = tracer.ask(index).map(|done| holds(&test.kind, &done));
-        tests.extend(holds.map(|holds| Tested { name: text::bounded(&test.name), holds }));
+        let holds = tracer.check_test(index).map(|done| test_holds(&test.kind, &done));
+        tests.extend(
+            holds.map(|holds| TestResultOutput { name: text::truncate_text(&test.name), holds }),
+        );
     }
-    to_output(&Answer { calls: executed, tests, cut_short })
+    to_output(&ExecuteSequenceOutput { calls: executed, tests, cut_short })
 }
 
-fn told(call: &Call, done: &Done, target: &Target) -> Executed {
-    Executed {
-        call: text::call(call, target),
+fn to_call_output(
+    call: &SequenceCall,
+    done: &CallExecution,
+    target: &FuzzTarget,
+) -> ExecutedCallOutput {
+    ExecutedCallOutput {
+        call: text::format_call(call, target),
         success: done.is_success(),
         gas_used: done.outcome.gas_used,
-        trace: done.lines().iter().map(|line| text::bounded(&line.to_string())).collect(),
+        trace: done.lines().iter().map(|line| text::truncate_text(&line.to_string())).collect(),
     }
 }
 
-/// Whether a test that is a call of its own holds, by what it did.
-fn holds(kind: &TestKind, done: &Done) -> bool {
+/// Returns whether a test holds, judged by the outcome of its call.
+fn test_holds(kind: &TestKind, done: &CallExecution) -> bool {
     let outcome = &done.outcome;
     let succeeds = outcome.is_success() && !outcome.breaks_assertion();
     match kind {

@@ -1,97 +1,103 @@
-//! `find_transaction_in_corpus`: the transactions of the corpus that somebody looks for.
+//! `find_transaction_in_corpus`: searches the corpus for transactions.
 
 use alloy_primitives::{Address, U256};
-use contract::{CallContext, Output, ToolError, parse, to_output};
-use fuzz::call::Call;
-use fuzz::target::{FunctionId, Target};
+use contract::{CallContext, ToolError, ToolOutput, parse_arguments, to_output};
+use fuzz::call::SequenceCall;
+use fuzz::target::{FunctionId, FuzzTarget};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::transaction::Transaction;
-use super::{Spec, example, invalid, reads, sequence, signature};
-use crate::running::Running;
-use crate::schema::Schemas;
+use super::transaction::TransactionOutput;
+use super::{
+    CampaignToolSpec, build_example, invalid_argument, read_constraints, sequence, signature,
+};
+use crate::schema::ToolSchemas;
+use crate::view::CampaignView;
 
-/// Matches that are told. A page is for reading; `count` says how many there are.
+/// Maximum number of returned matches. `count` is the number of all matches.
 const MAX_MATCHES: usize = 1000;
-/// Bytes of their texts, since arguments can be of any length.
-const MAX_BYTES: usize = 1 << 20;
+/// Maximum bytes of all returned calls, because arguments can have any length.
+const MAX_MATCH_BYTES: usize = 1 << 20;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Input {
+struct FindTransactionInput {
     function_signature: Option<String>,
     sender: Option<Address>,
     min_value: Option<String>,
 }
 
 #[derive(Serialize)]
-struct Found {
-    matches: Vec<Transaction>,
+struct FindTransactionOutput {
+    matches: Vec<TransactionOutput>,
     count: usize,
 }
 
-/// What a transaction has to be; without a criterion all are.
-struct Wanted {
+/// Criteria for transactions; an absent criterion matches everything.
+struct TransactionFilter {
     functions: Option<Vec<FunctionId>>,
     sender: Option<Address>,
     min_value: Option<U256>,
 }
 
-pub(super) fn spec() -> Spec {
-    let mut constraints = reads();
+pub(super) fn build_spec() -> CampaignToolSpec {
+    let mut constraints = read_constraints();
     constraints.rules = vec![
-        "At least one criterion is given; several must all hold.".into(),
-        "`minValue` is a decimal number of wei; letters of `sender` may be of any case.".into(),
-        "The first 1,000 matches are told; `count` is the number of all.".into(),
+        "At least one criterion is required; with several, all must match.".into(),
+        "`minValue` is a decimal number of wei; `sender` is case-insensitive.".into(),
+        "The first 1,000 matches are returned; `count` is the number of all matches.".into(),
     ];
-    Spec {
+    CampaignToolSpec {
         title: "Search the corpus",
-        description: "Transactions of the corpus that call a function, come from a sender, or carry at least so much \
-                      wei. Criteria combine. Use it to see whether and how the fuzzer uses a function already, and \
-                      take what it found as a start for inject_transaction.",
+        description: "Finds transactions of the corpus by function, by sender, or by a minimum value in wei. Criteria \
+                      combine. Use it to see whether and how the fuzzer already calls a function, and use the results \
+                      as a starting point for inject_transaction.",
         constraints,
         examples: vec![
-            example(
+            build_example(
                 "calls of one function",
                 json!({"functionSignature": "deposit(uint256)"}),
                 json!({"matches": [], "count": 0}),
             ),
-            example(
-                "calls of one sender that carry value",
+            build_example(
+                "calls of one sender that send value",
                 json!({"sender": "0x0000000000000000000000000000000000010000", "minValue": "1"}),
                 json!({"matches": [], "count": 0}),
             ),
         ],
         reword: |violation| {
             (violation.keyword == "anyOf").then(|| {
-                invalid(
+                invalid_argument(
                     "",
                     "at least one of `functionSignature`, `sender` and `minValue` is required",
                 )
             })
         },
-        check: |running, arguments| {
-            Wanted::of(parse(arguments.clone())?, running.target()).map(drop)
+        check: |campaign, arguments| {
+            TransactionFilter::from_input(parse_arguments(arguments.clone())?, campaign.target())
+                .map(drop)
         },
-        ..Spec::new(
+        ..CampaignToolSpec::new(
             "find_transaction_in_corpus",
-            Schemas::agreed(include_str!("../schemas/find_transaction_in_corpus.json")),
-            run,
+            ToolSchemas::from_contract_json(include_str!(
+                "../schemas/find_transaction_in_corpus.json"
+            )),
+            find_transactions,
         )
     }
 }
 
-impl Wanted {
-    fn of(input: Input, target: &Target) -> Result<Self, ToolError> {
-        let Input { function_signature, sender, min_value } = input;
-        let functions =
-            function_signature.map(|wanted| signature::all(&wanted, target)).transpose()?;
-        let min_value = min_value.map(|text| sequence::wei("minValue", &text)).transpose()?;
+impl TransactionFilter {
+    fn from_input(input: FindTransactionInput, target: &FuzzTarget) -> Result<Self, ToolError> {
+        let FindTransactionInput { function_signature, sender, min_value } = input;
+        let functions = function_signature
+            .map(|wanted| signature::find_functions(&wanted, target))
+            .transpose()?;
+        let min_value = min_value.map(|text| sequence::parse_wei("minValue", &text)).transpose()?;
         Ok(Self { functions, sender, min_value })
     }
 
-    fn is_met(&self, call: &Call) -> bool {
+    fn matches_call(&self, call: &SequenceCall) -> bool {
         self.sender.is_none_or(|sender| call.from == sender)
             && self.min_value.is_none_or(|min| call.value >= min)
             && self.functions.as_ref().is_none_or(|functions| {
@@ -100,23 +106,27 @@ impl Wanted {
     }
 }
 
-fn run(running: &Running, arguments: Value, ctx: &CallContext) -> Result<Output, ToolError> {
-    let wanted = Wanted::of(parse(arguments)?, running.target())?;
-    let corpus = running.corpus.now(&running.shared);
+fn find_transactions(
+    campaign: &CampaignView,
+    arguments: Value,
+    ctx: &CallContext,
+) -> Result<ToolOutput, ToolError> {
+    let wanted = TransactionFilter::from_input(parse_arguments(arguments)?, campaign.target())?;
+    let corpus = campaign.corpus.current_snapshot(&campaign.shared);
     let (mut matches, mut count, mut bytes) = (Vec::new(), 0, 0);
-    for transaction in corpus.from(0) {
+    for transaction in corpus.iter_from(0) {
         if transaction.index.is_multiple_of(100_000) {
             ctx.check_cancelled()?;
         }
-        if !wanted.is_met(transaction.call) {
+        if !wanted.matches_call(transaction.call) {
             continue;
         }
         count += 1;
-        if matches.len() < MAX_MATCHES && bytes < MAX_BYTES {
-            let told = Transaction::of(&transaction, running.target());
-            bytes += told.call.len();
-            matches.push(told);
+        if matches.len() < MAX_MATCHES && bytes < MAX_MATCH_BYTES {
+            let found = TransactionOutput::from_corpus(&transaction, campaign.target());
+            bytes += found.call.len();
+            matches.push(found);
         }
     }
-    to_output(&Found { matches, count })
+    to_output(&FindTransactionOutput { matches, count })
 }

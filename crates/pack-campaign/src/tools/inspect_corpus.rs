@@ -1,66 +1,70 @@
-//! `get_corpus_size` and `inspect_corpus_transactions`: the corpus, by pages.
+//! `get_corpus_size` and `inspect_corpus_transactions`: the corpus, page by page.
 
-use contract::{CallContext, Output, ToolError, parse, to_output};
+use contract::{CallContext, ToolError, ToolOutput, parse_arguments, to_output};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::transaction::Transaction;
-use super::whole::Whole;
-use super::{Spec, example, reads};
-use crate::running::Running;
-use crate::schema::Schemas;
+use super::transaction::TransactionOutput;
+use super::whole_number::WholeNumber;
+use super::{CampaignToolSpec, build_example, read_constraints};
+use crate::schema::ToolSchemas;
+use crate::view::CampaignView;
 
 #[derive(Deserialize)]
-struct Input {
-    offset: Whole,
+struct InspectCorpusInput {
+    offset: WholeNumber,
     limit: usize,
 }
 
 #[derive(Serialize)]
-struct Page {
-    transactions: Vec<Transaction>,
+struct CorpusPageOutput {
+    transactions: Vec<TransactionOutput>,
     total: usize,
 }
 
 #[derive(Serialize)]
-struct Size {
+struct CorpusSizeOutput {
     size: usize,
 }
 
-const COUNTED: &str = "Counts the transactions of all sequences of the corpus, not the sequences.";
+const COUNTING_RULE: &str =
+    "Counts the transactions of all sequences in the corpus, not the sequences.";
 
-pub(super) fn size_spec() -> Spec {
-    let mut constraints = reads();
-    constraints.rules = vec![COUNTED.into()];
-    Spec {
+pub(super) fn build_size_spec() -> CampaignToolSpec {
+    let mut constraints = read_constraints();
+    constraints.rules = vec![COUNTING_RULE.into()];
+    CampaignToolSpec {
         title: "Count the corpus",
-        description: "How many transactions the corpus has: all calls of all sequences that showed something new. It \
-                      only ever grows; when it stops growing, the campaign needs help.",
+        description: "Returns the number of transactions in the corpus: all calls of all sequences that reached new \
+                      coverage. The corpus never shrinks; if it stops growing, steer the campaign.",
         constraints,
-        examples: vec![example("how much was found so far", json!({}), json!({"size": 42}))],
-        ..Spec::new(
+        examples: vec![build_example("current corpus size", json!({}), json!({"size": 42}))],
+        ..CampaignToolSpec::new(
             "get_corpus_size",
-            Schemas::agreed(include_str!("../schemas/get_corpus_size.json")),
-            |running, _, _| to_output(&Size { size: running.corpus.now(&running.shared).len() }),
+            ToolSchemas::from_contract_json(include_str!("../schemas/get_corpus_size.json")),
+            |campaign, _, _| {
+                to_output(&CorpusSizeOutput {
+                    size: campaign.corpus.current_snapshot(&campaign.shared).len(),
+                })
+            },
         )
     }
 }
 
-pub(super) fn spec() -> Spec {
-    let mut constraints = reads();
+pub(super) fn build_spec() -> CampaignToolSpec {
+    let mut constraints = read_constraints();
     constraints.rules = vec![
-        COUNTED.into(),
-        "An index never changes: sequences are listed in the order in which they were found."
-            .into(),
-        "An offset at or past the end answers an empty page.".into(),
+        COUNTING_RULE.into(),
+        "An index never changes: sequences are listed in discovery order.".into(),
+        "An offset at or past the end returns an empty page.".into(),
     ];
-    Spec {
-        title: "Look through the corpus",
-        description: "Transactions of the corpus in the order of their index, a page at a time. A `call` can be given \
-                      to inject_transaction as it is; `*fallback*(…)` is bytes that no function takes, `*wait*` is \
-                      time that goes by.",
+    CampaignToolSpec {
+        title: "Inspect the corpus",
+        description: "Returns one page of the corpus transactions, ordered by index. A `call` can be passed to \
+                      inject_transaction verbatim, except `*fallback*(…)`, calldata that matches no function, and \
+                      `*wait*`, a delay without a call.",
         constraints,
-        examples: vec![example(
+        examples: vec![build_example(
             "the first page",
             json!({"offset": 0, "limit": 20}),
             json!({
@@ -74,20 +78,28 @@ pub(super) fn spec() -> Spec {
                 "total": 1,
             }),
         )],
-        ..Spec::new(
+        ..CampaignToolSpec::new(
             "inspect_corpus_transactions",
-            Schemas::agreed(include_str!("../schemas/inspect_corpus_transactions.json")),
-            run,
+            ToolSchemas::from_contract_json(include_str!(
+                "../schemas/inspect_corpus_transactions.json"
+            )),
+            inspect_corpus,
         )
     }
 }
 
-fn run(running: &Running, arguments: Value, _: &CallContext) -> Result<Output, ToolError> {
-    let Input { offset, limit } = parse(arguments)?;
-    let corpus = running.corpus.now(&running.shared);
-    let page = corpus.from(offset.as_index()).take(limit);
-    to_output(&Page {
-        transactions: page.map(|it| Transaction::of(&it, running.target())).collect(),
+fn inspect_corpus(
+    campaign: &CampaignView,
+    arguments: Value,
+    _: &CallContext,
+) -> Result<ToolOutput, ToolError> {
+    let InspectCorpusInput { offset, limit } = parse_arguments(arguments)?;
+    let corpus = campaign.corpus.current_snapshot(&campaign.shared);
+    let page = corpus.iter_from(offset.as_index()).take(limit);
+    to_output(&CorpusPageOutput {
+        transactions: page
+            .map(|it| TransactionOutput::from_corpus(&it, campaign.target()))
+            .collect(),
         total: corpus.len(),
     })
 }

@@ -1,68 +1,80 @@
 //! `pause_campaign` and `resume_campaign`.
 
-use contract::{Output, SideEffects, ToolError, to_output};
+use contract::{SideEffects, ToolError, ToolOutput, to_output};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::status::{self, State};
-use super::{Spec, example, steering};
-use crate::running::Running;
-use crate::schema::Schemas;
+use super::status::{self, CampaignRunState};
+use super::{CampaignToolSpec, build_example, steering_constraints};
+use crate::schema::ToolSchemas;
+use crate::view::CampaignView;
 
 #[derive(Deserialize, JsonSchema)]
-struct Input {}
+struct PauseResumeInput {}
 
 #[derive(Serialize, JsonSchema)]
-struct Answer {
-    /// True: the workers have been told
+struct PauseResumeOutput {
+    /// Always true: the request was passed to the workers
     success: bool,
-    /// What the campaign does now
-    state: State,
-    /// The same in words
+    /// State of the campaign after the call
+    state: CampaignRunState,
+    /// Human-readable result
     message: String,
 }
 
-pub(super) fn pause_spec() -> Spec {
-    Spec {
+pub(super) fn build_pause_spec() -> CampaignToolSpec {
+    CampaignToolSpec {
         title: "Pause the campaign",
-        description: "Has all workers wait after the sequence that they are in, so that the machine is free and nothing \
-                      changes while you think. Reading and steering go on; what is injected meanwhile runs after \
-                      resume_campaign. A time limit of the campaign goes on, too.",
-        constraints: steering(SideEffects::Write),
+        description: "Pauses all workers after their current sequence, so that the machine is free and nothing changes \
+                      while you think. The campaign can still be read and steered; sequences injected meanwhile run \
+                      after resume_campaign. The campaign's time limit keeps running.",
+        constraints: steering_constraints(SideEffects::Write),
         steers: true,
-        examples: vec![example(
-            "wait",
+        examples: vec![build_example(
+            "pause",
             json!({}),
             json!({"success": true, "state": "paused", "message": "The campaign is paused"}),
         )],
-        ..Spec::new("pause_campaign", Schemas::of::<Input, Answer>(), |running, _, ctx| {
-            ctx.check_cancelled()?;
-            running.shared.pause();
-            answer(running, "The campaign is paused")
-        })
+        ..CampaignToolSpec::new(
+            "pause_campaign",
+            ToolSchemas::from_types::<PauseResumeInput, PauseResumeOutput>(),
+            |campaign, _, ctx| {
+                ctx.check_cancelled()?;
+                campaign.shared.pause();
+                build_output(campaign, "The campaign is paused")
+            },
+        )
     }
 }
 
-pub(super) fn resume_spec() -> Spec {
-    Spec {
+pub(super) fn build_resume_spec() -> CampaignToolSpec {
+    CampaignToolSpec {
         title: "Resume the campaign",
-        description: "Has the workers of a paused campaign go on. For one that runs it does nothing.",
-        constraints: steering(SideEffects::Write),
+        description: "Resumes the workers of a paused campaign. Does nothing if the campaign is running.",
+        constraints: steering_constraints(SideEffects::Write),
         steers: true,
-        examples: vec![example(
-            "go on",
+        examples: vec![build_example(
+            "resume",
             json!({}),
-            json!({"success": true, "state": "running", "message": "The campaign runs"}),
+            json!({"success": true, "state": "running", "message": "The campaign is running"}),
         )],
-        ..Spec::new("resume_campaign", Schemas::of::<Input, Answer>(), |running, _, ctx| {
-            ctx.check_cancelled()?;
-            running.shared.resume();
-            answer(running, "The campaign runs")
-        })
+        ..CampaignToolSpec::new(
+            "resume_campaign",
+            ToolSchemas::from_types::<PauseResumeInput, PauseResumeOutput>(),
+            |campaign, _, ctx| {
+                ctx.check_cancelled()?;
+                campaign.shared.resume();
+                build_output(campaign, "The campaign is running")
+            },
+        )
     }
 }
 
-fn answer(running: &Running, message: &str) -> Result<Output, ToolError> {
-    to_output(&Answer { success: true, state: status::state(running), message: message.to_owned() })
+fn build_output(campaign: &CampaignView, message: &str) -> Result<ToolOutput, ToolError> {
+    to_output(&PauseResumeOutput {
+        success: true,
+        state: status::run_state(campaign),
+        message: message.to_owned(),
+    })
 }

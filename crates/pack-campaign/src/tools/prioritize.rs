@@ -1,44 +1,46 @@
-//! `prioritize_function`: has the fuzzer call some functions most of the time.
+//! `prioritize_function`: makes the fuzzer call some functions most of the time.
 
-use contract::{CallContext, Output, SideEffects, ToolError, Violation, parse, to_output};
-use fuzz::campaign::Command;
+use contract::{
+    CallContext, SchemaViolation, SideEffects, ToolError, ToolOutput, parse_arguments, to_output,
+};
+use fuzz::campaign::CampaignCommand;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{Spec, example, invalid, signature, steering};
-use crate::running::Running;
-use crate::schema::Schemas;
+use super::{CampaignToolSpec, build_example, invalid_argument, signature, steering_constraints};
+use crate::schema::ToolSchemas;
+use crate::view::CampaignView;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Input {
+struct PrioritizeFunctionInput {
     function_signature: String,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Prioritized {
+struct PrioritizeFunctionOutput {
     success: bool,
     message: String,
     prioritized_functions: Vec<String>,
 }
 
-pub(super) fn spec() -> Spec {
-    let mut constraints = steering(SideEffects::Append);
+pub(super) fn build_spec() -> CampaignToolSpec {
+    let mut constraints = steering_constraints(SideEffects::Append);
     constraints.rules = vec![
-        "While the set is not empty, 90 % of the calls that workers make are of its functions and 10 % of any.".into(),
-        "Where several contracts have the function, it is that of all of them.".into(),
-        "A tuple in a signature is written {…}, since a signature holds one `)` only.".into(),
-        "The command is in mcp-commands.jsonl of the corpus folder before it takes effect.".into(),
+        "While the set is not empty, 90% of the workers' calls go to its functions and 10% to any function.".into(),
+        "If several smart contracts have the function, it is prioritized in all of them.".into(),
+        "Write a tuple in a signature as {…}, because a signature may contain only one `)`.".into(),
+        "The command is written to mcp-commands.jsonl in the corpus folder before it takes effect.".into(),
     ];
-    Spec {
-        title: "Prioritise a function",
-        description: "Adds a function to the set that the fuzzer calls most of the time (90 %), until clear_priorities. \
-                      Give the canonical signature, such as transfer(address,uint256); campaign_target lists them. \
-                      Use it for functions that show_source_coverage shows as hardly reached.",
+    CampaignToolSpec {
+        title: "Prioritize a function",
+        description: "Adds a function to the set that receives 90% of the fuzzer's calls until clear_priorities. Pass \
+                      the canonical signature, such as transfer(address,uint256); campaign_target lists all \
+                      signatures. Use it for functions that show_source_coverage shows as rarely reached.",
         constraints,
         steers: true,
-        examples: vec![example(
+        examples: vec![build_example(
             "one function",
             json!({"functionSignature": "deposit(uint256)"}),
             json!({
@@ -47,52 +49,57 @@ pub(super) fn spec() -> Spec {
                 "prioritizedFunctions": ["deposit(uint256)"],
             }),
         )],
-        check: |running, arguments| {
-            let Input { function_signature } = parse(arguments.clone())?;
-            signature::callable(&function_signature, running.target()).map(drop)
+        check: |campaign, arguments| {
+            let PrioritizeFunctionInput { function_signature } =
+                parse_arguments(arguments.clone())?;
+            signature::find_callable(&function_signature, campaign.target()).map(drop)
         },
-        reword,
-        ..Spec::new(
+        reword: reword_signature_pattern,
+        ..CampaignToolSpec::new(
             "prioritize_function",
-            Schemas::agreed(include_str!("../schemas/prioritize_function.json")),
-            run,
+            ToolSchemas::from_contract_json(include_str!("../schemas/prioritize_function.json")),
+            prioritize_function,
         )
     }
 }
 
-fn reword(violation: &Violation) -> Option<ToolError> {
+fn reword_signature_pattern(violation: &SchemaViolation) -> Option<ToolError> {
     (violation.keyword == "pattern").then(|| {
         let message = format!(
-            "{}: give the canonical signature without spaces, such as transfer(address,uint256), and write tuples in it \
-             as {{…}}",
+            "{}: pass the canonical signature without spaces, such as transfer(address,uint256), and write tuples in \
+             it as {{…}}",
             violation.message
         );
-        invalid("functionSignature", message)
+        invalid_argument("functionSignature", message)
     })
 }
 
-fn run(running: &Running, arguments: Value, ctx: &CallContext) -> Result<Output, ToolError> {
-    let Input { function_signature } = parse(arguments)?;
-    let functions = signature::callable(&function_signature, running.target())?;
+fn prioritize_function(
+    campaign: &CampaignView,
+    arguments: Value,
+    ctx: &CallContext,
+) -> Result<ToolOutput, ToolError> {
+    let PrioritizeFunctionInput { function_signature } = parse_arguments(arguments)?;
+    let functions = signature::find_callable(&function_signature, campaign.target())?;
     ctx.check_cancelled()?;
-    let name = running.target().function(functions[0]).signature.clone();
-    let known = running.shared.priorities();
-    // What is in the set already needs no command.
+    let name = campaign.target().function(functions[0]).signature.clone();
+    let known = campaign.shared.priorities();
+    // Functions already in the set need no command.
     for function in functions.into_iter().filter(|function| !known.contains(function)) {
-        running.give(Command::Prioritize(function))?;
+        campaign.give_command(CampaignCommand::Prioritize(function))?;
     }
-    to_output(&Prioritized {
+    to_output(&PrioritizeFunctionOutput {
         success: true,
         message: format!("Prioritized function '{name}'"),
-        prioritized_functions: prioritized(running),
+        prioritized_functions: list_prioritized(campaign),
     })
 }
 
-/// The set by signatures, each once.
-pub(super) fn prioritized(running: &Running) -> Vec<String> {
+/// Returns the signatures of the prioritized functions, without duplicates.
+pub(super) fn list_prioritized(campaign: &CampaignView) -> Vec<String> {
     let mut names = Vec::new();
-    for function in running.shared.priorities() {
-        let name = &running.target().function(function).signature;
+    for function in campaign.shared.priorities() {
+        let name = &campaign.target().function(function).signature;
         if !names.contains(name) {
             names.push(name.clone());
         }

@@ -1,40 +1,40 @@
-//! `read_logs`: what happened last.
+//! `read_logs`: returns the most recent events.
 
-use contract::{CallContext, Output, ToolError, parse, to_output};
-use fuzz::campaign::{CAPACITY, Event};
+use contract::{CallContext, ToolError, ToolOutput, parse_arguments, to_output};
+use fuzz::campaign::{CampaignEvent, EVENT_CAPACITY};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::whole::Whole;
-use super::{Spec, example, invalid};
-use crate::events::{self, Teller};
-use crate::running::Running;
-use crate::schema::Schemas;
+use super::whole_number::WholeNumber;
+use super::{CampaignToolSpec, build_example, invalid_argument};
+use crate::events::{self, EventRenderer};
+use crate::schema::ToolSchemas;
+use crate::view::CampaignView;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Input {
+struct ReadLogsInput {
     count: usize,
     event_type: Option<String>,
-    worker_id: Option<Whole>,
+    worker_id: Option<WholeNumber>,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Told {
+pub(crate) struct ReadLogsOutput {
     events: Vec<Value>,
     total_count: usize,
 }
 
-pub(super) fn spec() -> Spec {
-    Spec {
+pub(super) fn build_spec() -> CampaignToolSpec {
+    CampaignToolSpec {
         title: "Read the campaign's events",
-        description: "The last events of the campaign, newest first: failed properties with their counterexample, \
-                      transactions of injected sequences, new coverage with the lines it led to, workers that started \
-                      or stopped. Filters combine. The campaign keeps its last 2,500 events; `totalCount` says how \
-                      many there are.",
+        description: "Returns the last events of the campaign, newest first: failed properties with their \
+                      counterexample, transactions of injected sequences, new coverage with the lines it reached, and \
+                      workers that started or stopped. Filters combine. The campaign keeps its last 2,500 events; \
+                      `totalCount` is the number of kept events.",
         examples: vec![
-            example(
+            build_example(
                 "failed properties",
                 json!({"count": 50, "eventType": "PropertyFalsified"}),
                 json!({
@@ -53,51 +53,67 @@ pub(super) fn spec() -> Spec {
                     "totalCount": 1523,
                 }),
             ),
-            example(
-                "what worker 0 did",
+            build_example(
+                "events of worker 0",
                 json!({"count": 10, "workerId": 0}),
                 json!({"events": [], "totalCount": 0}),
             ),
         ],
-        check: |running, arguments| {
-            let Input { worker_id, .. } = parse(arguments.clone())?;
-            check_worker(running, worker_id)
+        check: |campaign, arguments| {
+            let ReadLogsInput { worker_id, .. } = parse_arguments(arguments.clone())?;
+            check_worker(campaign, worker_id)
         },
-        ..Spec::new("read_logs", Schemas::agreed(include_str!("../schemas/read_logs.json")), run)
+        ..CampaignToolSpec::new(
+            "read_logs",
+            ToolSchemas::from_contract_json(include_str!("../schemas/read_logs.json")),
+            read_logs,
+        )
     }
 }
 
-fn check_worker(running: &Running, worker: Option<Whole>) -> Result<(), ToolError> {
-    let workers = running.shared.workers() as u64;
+fn check_worker(campaign: &CampaignView, worker: Option<WholeNumber>) -> Result<(), ToolError> {
+    let workers = campaign.shared.worker_count() as u64;
     match worker {
-        Some(Whole(worker)) if worker >= workers => {
+        Some(WholeNumber(worker)) if worker >= workers => {
             let known: Vec<String> = (0..workers.min(64)).map(|id| id.to_string()).collect();
             let message = format!(
-                "`workerId` {worker} is no worker of this campaign; its workers are {}",
+                "unknown `workerId` {worker}; the workers of this campaign are {}",
                 known.join(", ")
             );
-            Err(invalid("workerId", message).with("workers", workers))
+            Err(invalid_argument("workerId", message).with_detail("workers", workers))
         }
         _ => Ok(()),
     }
 }
 
-fn run(running: &Running, arguments: Value, _: &CallContext) -> Result<Output, ToolError> {
-    let Input { count, event_type, worker_id } = parse(arguments)?;
-    let is_wanted = |event: &Event| {
-        worker_id.is_none_or(|Whole(id)| event.worker as u64 == id)
-            && event_type.as_deref().is_none_or(|kind| events::kind(&event.what) == kind)
+fn read_logs(
+    campaign: &CampaignView,
+    arguments: Value,
+    _: &CallContext,
+) -> Result<ToolOutput, ToolError> {
+    let ReadLogsInput { count, event_type, worker_id } = parse_arguments(arguments)?;
+    let is_wanted = |event: &CampaignEvent| {
+        worker_id.is_none_or(|WholeNumber(id)| event.worker as u64 == id)
+            && event_type.as_deref().is_none_or(|kind| events::event_type(&event.kind) == kind)
     };
-    to_output(&told(running, count, is_wanted))
+    to_output(&read_events(campaign, count, is_wanted))
 }
 
-/// The newest first, of those that are wanted.
-pub(crate) fn told(running: &Running, count: usize, is_wanted: impl Fn(&Event) -> bool) -> Told {
-    let mut last = running.shared.events.last(CAPACITY);
+/// Returns the newest `count` events that match, newest first.
+pub(crate) fn read_events(
+    campaign: &CampaignView,
+    count: usize,
+    is_wanted: impl Fn(&CampaignEvent) -> bool,
+) -> ReadLogsOutput {
+    let mut last = campaign.shared.events.last_events(EVENT_CAPACITY);
     let total_count = last.len();
     last.retain(is_wanted);
     last.truncate(count);
-    let (covered, corpus) = (running.cover.any(), running.corpus.now(&running.shared));
-    let teller = Teller { running, report: &covered.report, corpus: &corpus };
-    Told { events: last.iter().map(|event| teller.tell(event)).collect(), total_count }
+    let (covered, corpus) =
+        (campaign.coverage.any_snapshot(), campaign.corpus.current_snapshot(&campaign.shared));
+    let teller = EventRenderer { campaign, report: &covered.report, corpus: &corpus };
+    ReadLogsOutput {
+        events: last.iter().map(|event| teller.render_event(event)).collect(),
+        total_count,
+    }
 }

@@ -1,83 +1,83 @@
-//! `get_reproducer`: how a test is made to fail.
+//! `get_reproducer`: returns the calls that make a test fail.
 
-use contract::{CallContext, Code, Output, ToolError, parse, to_output};
-use fuzz::call::Call;
-use fuzz::reproducer::foundry::{self, Finding};
-use fuzz::target::{Target, Test};
+use contract::{CallContext, ErrorCode, ToolError, ToolOutput, parse_arguments, to_output};
+use fuzz::call::SequenceCall;
+use fuzz::reproducer::foundry::{self, ReproducedFinding};
+use fuzz::target::{FuzzTarget, TargetTest};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{Spec, example};
-use crate::running::Running;
-use crate::schema::Schemas;
+use super::{CampaignToolSpec, build_example};
+use crate::schema::ToolSchemas;
 use crate::text;
+use crate::view::CampaignView;
 
-/// Ways to fail of one test that are told; assertions can fail in several places.
-const MAX_TOLD: usize = 10;
+/// Maximum number of reproducers of one test; assertions can fail in several locations.
+const MAX_REPRODUCERS: usize = 10;
 
 #[derive(Deserialize, JsonSchema)]
-struct Input {
-    /// Name of the test as campaign_status has it, alone or as `Contract.name`
+struct GetReproducerInput {
+    /// Name of the test as listed by campaign_status, alone or as `Contract.name`
     property: String,
 }
 
 #[derive(Serialize, JsonSchema)]
-struct Answer {
+struct GetReproducerOutput {
     property: String,
     contract: String,
-    /// The ways in which it fails, or the largest number of a test that looks for one
-    reproducers: Vec<Reproducer>,
+    /// Reproducers of the distinct failures, or of the largest value of an optimization test
+    reproducers: Vec<ReproducerOutput>,
 }
 
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct Reproducer {
-    /// The calls in order, each from the state that those before it left
-    calls: Vec<Step>,
-    /// False while it is still being made shorter
+struct ReproducerOutput {
+    /// Calls in order, each on the state left by those before it
+    calls: Vec<ReproducerCallOutput>,
+    /// False while the sequence is still being shrunk
     shrunk: bool,
-    /// The number that is reached, of a test that looks for a large one
+    /// Value that is reached, for an optimization test
     #[serde(skip_serializing_if = "Option::is_none")]
     value: Option<String>,
-    /// A test for `forge test` that fails as long as the bug is there
+    /// Test for `forge test` that fails as long as the bug exists
     #[serde(skip_serializing_if = "Option::is_none")]
-    foundry_test: Option<FoundryTest>,
-    /// Why there is no Foundry test
+    foundry_test: Option<FoundryTestOutput>,
+    /// Reason that no Foundry test is available
     #[serde(skip_serializing_if = "Option::is_none")]
     no_foundry_test: Option<String>,
 }
 
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct FoundryTest {
-    /// A name for the file
+struct FoundryTestOutput {
+    /// Suggested file name
     file_name: String,
-    /// What to write into it
+    /// Contents of the file
     text: String,
 }
 
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct Step {
+struct ReproducerCallOutput {
     call: String,
     sender: String,
-    /// Wei that go with it
+    /// Wei sent with the call
     value: String,
-    /// Seconds that go by before it
+    /// Seconds that pass before the call
     delay_seconds: u64,
-    /// Blocks that go by before it
+    /// Blocks that pass before the call
     delay_blocks: u64,
 }
 
-pub(super) fn spec() -> Spec {
-    Spec {
+pub(super) fn build_spec() -> CampaignToolSpec {
+    CampaignToolSpec {
         title: "Get the reproducer of a failure",
-        description: "The calls that make a test fail, with sender, value and delay of each, as short as they could be \
-                      made so far; and a Foundry test that fails as long as the bug is there, to be saved under test/ \
-                      and run with `forge test`.",
-        errors: &[Code::NotFound],
-        examples: vec![example(
+        description: "Returns the calls that make a test fail, with sender, value and delay of each, shrunk as far as \
+                      possible so far. Also returns a Foundry test that fails as long as the bug exists; save it under \
+                      test/ and run it with `forge test`.",
+        errors: &[ErrorCode::NotFound],
+        examples: vec![build_example(
             "a failed property",
             json!({"property": "echidna_nobody_owns_more_than_there_is"}),
             json!({
@@ -89,65 +89,81 @@ pub(super) fn spec() -> Spec {
                         "delaySeconds": 0, "delayBlocks": 0,
                     }],
                     "shrunk": true,
-                    "noFoundryTest": "this campaign keeps no record of how its contracts were deployed",
+                    "noFoundryTest": "this campaign has no record of how its smart contracts were deployed",
                 }],
             }),
         )],
-        ..Spec::new("get_reproducer", Schemas::of::<Input, Answer>(), run)
+        ..CampaignToolSpec::new(
+            "get_reproducer",
+            ToolSchemas::from_types::<GetReproducerInput, GetReproducerOutput>(),
+            get_reproducer,
+        )
     }
 }
 
-fn run(running: &Running, arguments: Value, _: &CallContext) -> Result<Output, ToolError> {
-    let Input { property } = parse(arguments)?;
-    let target = running.target();
-    let is_meant = |test: &Test| {
+fn get_reproducer(
+    campaign: &CampaignView,
+    arguments: Value,
+    _: &CallContext,
+) -> Result<ToolOutput, ToolError> {
+    let GetReproducerInput { property } = parse_arguments(arguments)?;
+    let target = campaign.target();
+    let is_meant = |test: &TargetTest| {
         test.name == property || format!("{}.{}", test.contract, test.name) == property
     };
     let index = target.tests.iter().position(is_meant);
-    let index = index.ok_or_else(|| unknown(&property, target))?;
+    let index = index.ok_or_else(|| unknown_property_error(&property, target))?;
     let test = &target.tests[index];
-    let reproducers = reproducers(running, index);
+    let reproducers = build_reproducers(campaign, index);
     if reproducers.is_empty() {
-        let name = guard::shown(&test.name);
-        let message = format!("`{name}` has not failed so far, so there is nothing to reproduce");
-        return Err(ToolError::new(Code::NotFound, message).with("property", name));
+        let name = guard::display_path(&test.name);
+        let message = format!("`{name}` has not failed so far; there is nothing to reproduce");
+        return Err(ToolError::new(ErrorCode::NotFound, message).with_detail("property", name));
     }
-    to_output(&Answer {
-        property: text::bounded(&test.name),
-        contract: text::bounded(&test.contract),
+    to_output(&GetReproducerOutput {
+        property: text::truncate_text(&test.name),
+        contract: text::truncate_text(&test.contract),
         reproducers,
     })
 }
 
-fn reproducers(running: &Running, index: usize) -> Vec<Reproducer> {
-    let test = &running.target().tests[index];
-    let mut failures = running.shared.failures();
+fn build_reproducers(campaign: &CampaignView, index: usize) -> Vec<ReproducerOutput> {
+    let test = &campaign.target().tests[index];
+    let mut failures = campaign.shared.failures();
     failures.retain(|failure| failure.test == index);
     failures.sort_by_key(|failure| (!failure.is_shrunk, failure.calls.len()));
     let failed = failures.iter().map(|failure| {
-        let finding = Finding { test, calls: &failure.calls, best: None };
-        reproducer(running, &finding, failure.is_shrunk)
+        let finding = ReproducedFinding { test, calls: &failure.calls, best: None };
+        build_reproducer(campaign, &finding, failure.is_shrunk)
     });
-    let mut told: Vec<Reproducer> = failed.take(MAX_TOLD).collect();
-    if let Some(best) = running.shared.best().iter().find(|best| best.test == index) {
-        let finding = Finding { test, calls: &best.calls, best: Some(best.value) };
-        told.push(reproducer(running, &finding, best.is_shrunk));
+    let mut reproducers: Vec<ReproducerOutput> = failed.take(MAX_REPRODUCERS).collect();
+    if let Some(best) = campaign.shared.best().iter().find(|best| best.test == index) {
+        let finding = ReproducedFinding { test, calls: &best.calls, best: Some(best.value) };
+        reproducers.push(build_reproducer(campaign, &finding, best.is_shrunk));
     }
-    told
+    reproducers
 }
 
-fn reproducer(running: &Running, finding: &Finding<'_>, shrunk: bool) -> Reproducer {
-    let target = running.target();
-    let written = match &running.scene {
-        None => Err("this campaign keeps no record of how its contracts were deployed".to_owned()),
-        Some(scene) => foundry::write(scene, target, finding).map_err(|error| error.to_string()),
+fn build_reproducer(
+    campaign: &CampaignView,
+    finding: &ReproducedFinding<'_>,
+    shrunk: bool,
+) -> ReproducerOutput {
+    let target = campaign.target();
+    let written = match &campaign.scene {
+        None => {
+            Err("this campaign has no record of how its smart contracts were deployed".to_owned())
+        }
+        Some(scene) => {
+            foundry::write_foundry_test(scene, target, finding).map_err(|error| error.to_string())
+        }
     };
     let (foundry_test, no_foundry_test) = match written {
-        Ok(file) => (Some(FoundryTest { file_name: file.file_name, text: file.text }), None),
-        Err(reason) => (None, Some(text::bounded(&reason))),
+        Ok(file) => (Some(FoundryTestOutput { file_name: file.file_name, text: file.text }), None),
+        Err(reason) => (None, Some(text::truncate_text(&reason))),
     };
-    Reproducer {
-        calls: finding.calls.iter().map(|call| step(call, target)).collect(),
+    ReproducerOutput {
+        calls: finding.calls.iter().map(|call| to_call_output(call, target)).collect(),
         shrunk,
         value: finding.best.map(|best| best.to_string()),
         foundry_test,
@@ -155,19 +171,19 @@ fn reproducer(running: &Running, finding: &Finding<'_>, shrunk: bool) -> Reprodu
     }
 }
 
-fn step(call: &Call, target: &Target) -> Step {
-    Step {
-        call: text::call(call, target),
-        sender: text::address(call.from),
+fn to_call_output(call: &SequenceCall, target: &FuzzTarget) -> ReproducerCallOutput {
+    ReproducerCallOutput {
+        call: text::format_call(call, target),
+        sender: text::format_address(call.from),
         value: call.value.to_string(),
         delay_seconds: call.delay.seconds,
         delay_blocks: call.delay.blocks,
     }
 }
 
-fn unknown(property: &str, target: &Target) -> ToolError {
-    let shown = guard::shown(property);
-    let known = text::names(target.tests.iter().map(|test| test.name.as_str()));
-    let message = format!("there is no property `{shown}`; the known ones are {known}");
-    ToolError::new(Code::NotFound, message).with("property", shown)
+fn unknown_property_error(property: &str, target: &FuzzTarget) -> ToolError {
+    let shown = guard::display_path(property);
+    let known = text::list_names(target.tests.iter().map(|test| test.name.as_str()));
+    let message = format!("unknown property `{shown}`; known properties: {known}");
+    ToolError::new(ErrorCode::NotFound, message).with_detail("property", shown)
 }

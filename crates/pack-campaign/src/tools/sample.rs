@@ -1,90 +1,93 @@
-//! `sample_function`: what a function does in the fuzzer's next calls of it.
+//! `sample_function`: observes the fuzzer's next calls of a function.
 
 use std::time::Duration;
 
-use contract::{CallContext, Output, ToolError, parse, to_output};
+use contract::{CallContext, ToolError, ToolOutput, parse_arguments, to_output};
 use fuzz::abi;
-use fuzz::campaign::{self, Sampled};
+use fuzz::campaign::{self, SampleSummary};
 use fuzz::target::FunctionId;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{LONG_TIME, Spec, example, invalid, reads, signature};
-use crate::running::Running;
-use crate::schema::Schemas;
+use super::{
+    CampaignToolSpec, LONG_CALL_TIMEOUT, build_example, invalid_argument, read_constraints,
+    signature,
+};
+use crate::schema::ToolSchemas;
 use crate::text;
+use crate::view::CampaignView;
 
-/// How long calls are waited for; what is left of the time limit is for the answer.
-const PATIENCE: Duration = Duration::from_millis(1500);
-/// How often somebody who waits looks whether anybody still wants to know.
-const LOOK: Duration = Duration::from_millis(100);
+/// Maximum wait for calls; the rest of the time limit is for building the output.
+const MAX_WAIT: Duration = Duration::from_millis(1500);
+/// Interval at which a waiting call checks for cancellation.
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct Input {
+struct SampleFunctionInput {
     /// Canonical signature of a function that the fuzzer calls, such as balanceOf(address)
     function_signature: String,
-    /// How many of its next calls are looked at
-    #[serde(default = "calls")]
+    /// Number of next calls to observe
+    #[serde(default = "default_calls")]
     #[schemars(range(min = 1, max = 1_000_000))]
     calls: u64,
 }
 
-fn calls() -> u64 {
+fn default_calls() -> u64 {
     1000
 }
 
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct Answer {
+struct SampleFunctionOutput {
     /// Canonical signature
     function: String,
     contract: String,
-    /// Calls that were seen; fewer than were asked for if time ran out
+    /// Number of observed calls; fewer than requested if the time ran out
     calls: u64,
     reverts: u64,
-    /// Part of the calls that reverted, in percent; missing if there was no call
+    /// Percentage of calls that reverted; missing if there was no call
     #[serde(skip_serializing_if = "Option::is_none")]
     revert_share: Option<f64>,
-    /// The least gas of a call
+    /// Lowest gas used by a call
     #[serde(skip_serializing_if = "Option::is_none")]
     min_gas: Option<u64>,
-    /// The most gas of a call
+    /// Highest gas used by a call
     #[serde(skip_serializing_if = "Option::is_none")]
     max_gas: Option<u64>,
-    /// For each value that it returns
-    returns: Vec<Returned>,
-    /// Whether all calls that were asked for were seen
+    /// Range of each return value
+    returns: Vec<ReturnRangeOutput>,
+    /// True if all requested calls were observed
     complete: bool,
 }
 
 #[derive(Serialize, JsonSchema)]
-struct Returned {
+struct ReturnRangeOutput {
     #[serde(rename = "type")]
     kind: String,
-    /// The least that was returned; missing if nothing was, or it has no order
+    /// Smallest returned value; missing if nothing was returned or the type has no order
     #[serde(skip_serializing_if = "Option::is_none")]
     min: Option<String>,
-    /// The largest that was returned
+    /// Largest returned value
     #[serde(skip_serializing_if = "Option::is_none")]
     max: Option<String>,
 }
 
-pub(super) fn spec() -> Spec {
-    let mut constraints = reads();
-    constraints.timeout = LONG_TIME;
+pub(super) fn build_spec() -> CampaignToolSpec {
+    let mut constraints = read_constraints();
+    constraints.timeout = LONG_CALL_TIMEOUT;
     constraints.rules = vec![
-        "Waits for at most 1.5 seconds; what was seen until then is told, and `complete` says whether it is all.".into(),
-        "Where several contracts have the function, the first one is looked at.".into(),
+        "Waits at most 1.5 seconds and returns the calls observed until then; `complete` is true if these are all.".into(),
+        "If several smart contracts have the function, the first one is observed.".into(),
     ];
-    Spec {
+    CampaignToolSpec {
         title: "Sample a function",
-        description: "Watches the fuzzer's next calls of a function, and tells how many reverted and between which \
-                      numbers its return values lie. Use it to find out whether a function is only ever refused, or to \
-                      see the range of a number without a property for it.",
+        description: "Observes the fuzzer's next calls of a function and returns how many reverted and the range of \
+                      its return values. Use it to find out whether a function always reverts, or to see the range of \
+                      a value without writing a property for it.",
         constraints,
-        examples: vec![example(
+        examples: vec![build_example(
             "a thousand calls",
             json!({"functionSignature": "deposit(uint256)", "calls": 1000}),
             json!({
@@ -92,58 +95,72 @@ pub(super) fn spec() -> Spec {
                 "minGas": 400, "maxGas": 45000, "returns": [], "complete": true,
             }),
         )],
-        check: |running, arguments| {
-            let Input { function_signature, .. } = parse(arguments.clone())?;
-            signature::callable(&function_signature, running.target()).map(drop)
+        check: |campaign, arguments| {
+            let SampleFunctionInput { function_signature, .. } =
+                parse_arguments(arguments.clone())?;
+            signature::find_callable(&function_signature, campaign.target()).map(drop)
         },
-        ..Spec::new("sample_function", Schemas::of::<Input, Answer>(), run)
+        ..CampaignToolSpec::new(
+            "sample_function",
+            ToolSchemas::from_types::<SampleFunctionInput, SampleFunctionOutput>(),
+            sample_function,
+        )
     }
 }
 
-fn run(running: &Running, arguments: Value, ctx: &CallContext) -> Result<Output, ToolError> {
-    let Input { function_signature, calls } = parse(arguments)?;
-    let function = signature::callable(&function_signature, running.target())?[0];
-    if let Some(reason) = running.ended() {
+fn sample_function(
+    campaign: &CampaignView,
+    arguments: Value,
+    ctx: &CallContext,
+) -> Result<ToolOutput, ToolError> {
+    let SampleFunctionInput { function_signature, calls } = parse_arguments(arguments)?;
+    let function = signature::find_callable(&function_signature, campaign.target())?[0];
+    if let Some(reason) = campaign.end_reason() {
         let message =
-            format!("the campaign has ended ({reason}), so there are no calls to look at");
-        return Err(invalid("functionSignature", message).with("state", "ended"));
+            format!("the campaign has ended ({reason}); there are no more calls to observe");
+        return Err(invalid_argument("functionSignature", message).with_detail("state", "ended"));
     }
-    let sample = running.shared.sample(function, calls);
-    let looks = PATIENCE.as_millis() / LOOK.as_millis();
+    let sample = campaign.shared.start_sample(function, calls);
+    let looks = MAX_WAIT.as_millis() / POLL_INTERVAL.as_millis();
     let mut seen = sample.wait(Duration::ZERO);
     for _ in 0..looks {
         ctx.check_cancelled()?;
-        if seen.calls >= calls || running.shared.has_ended() {
+        if seen.calls >= calls || campaign.shared.has_ended() {
             break;
         }
-        seen = sample.wait(LOOK);
+        seen = sample.wait(POLL_INTERVAL);
     }
-    to_output(&told(running, function, calls, &seen))
+    to_output(&build_output(campaign, function, calls, &seen))
 }
 
-fn told(running: &Running, id: FunctionId, wanted: u64, seen: &Sampled) -> Answer {
-    let target = running.target();
+fn build_output(
+    campaign: &CampaignView,
+    id: FunctionId,
+    wanted: u64,
+    seen: &SampleSummary,
+) -> SampleFunctionOutput {
+    let target = campaign.target();
     let function = target.function(id);
     #[expect(clippy::cast_precision_loss, reason = "a share to one decimal")]
     let share = |part: u64| (part as f64 * 1000.0 / seen.calls as f64).round() / 10.0;
-    Answer {
-        function: text::bounded(&function.signature),
-        contract: text::bounded(&target.contracts[function.contract].name),
+    SampleFunctionOutput {
+        function: text::truncate_text(&function.signature),
+        contract: text::truncate_text(&target.contracts[function.contract].name),
         calls: seen.calls,
         reverts: seen.reverts,
         revert_share: (seen.calls > 0).then(|| share(seen.reverts)),
         min_gas: seen.gas.map(|(least, _)| least),
         max_gas: seen.gas.map(|(_, most)| most),
-        returns: seen.outputs.iter().map(returned).collect(),
+        returns: seen.outputs.iter().map(to_return_range).collect(),
         complete: seen.calls >= wanted,
     }
 }
 
-fn returned(output: &campaign::Output) -> Returned {
-    let value = |value| abi::text::value(&output.ty, value);
+fn to_return_range(output: &campaign::SampledOutput) -> ReturnRangeOutput {
+    let value = |value| abi::text::format_value(&output.ty, value);
     let (min, max) = match &output.range {
         Some((min, max)) => (Some(value(min)), Some(value(max))),
         None => (None, None),
     };
-    Returned { kind: text::bounded(&output.ty.to_string()), min, max }
+    ReturnRangeOutput { kind: text::truncate_text(&output.ty.to_string()), min, max }
 }

@@ -1,51 +1,51 @@
-//! `show_coverage`: how much of each contract ran.
+//! `show_coverage`: returns line and branch coverage per smart contract.
 
-use contract::{CallContext, Code, Output, ToolError, parse, to_output};
-use coverage::{ContractReport, Ratio, Report};
+use contract::{CallContext, ErrorCode, ToolError, ToolOutput, parse_arguments, to_output};
+use coverage::{ContractReport, CoverageRatio, CoverageReport};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{Spec, example, reads};
-use crate::running::Running;
-use crate::schema::Schemas;
+use super::{CampaignToolSpec, build_example, read_constraints};
+use crate::schema::ToolSchemas;
 use crate::text;
+use crate::view::CampaignView;
 
 #[derive(Deserialize)]
-struct Input {
+struct ShowCoverageInput {
     contract: Option<String>,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Shown {
-    contracts: Vec<Contract>,
+pub(crate) struct ShowCoverageOutput {
+    contracts: Vec<ContractCoverageOutput>,
     overall_coverage: f64,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Contract {
+struct ContractCoverageOutput {
     name: String,
     line_coverage: f64,
     branch_coverage: f64,
 }
 
-pub(super) fn spec() -> Spec {
-    let mut constraints = reads();
+pub(super) fn build_spec() -> CampaignToolSpec {
+    let mut constraints = read_constraints();
     constraints.rules = vec![
-        "Percentages have one decimal, and are 100 only if nothing is missing; of nothing, all is covered.".into(),
-        "`overallCoverage` is that of the lines of all contracts, whatever the filter is.".into(),
-        "While the campaign runs, the numbers may be some moments old, ten seconds at most; after its end they are exact.".into(),
+        "Percentages have one decimal and are 100 only if coverage is complete; no lines or branches count as 100.".into(),
+        "`overallCoverage` covers the lines of all smart contracts, regardless of the filter.".into(),
+        "While the campaign runs, the numbers may be up to ten seconds old; after its end they are exact.".into(),
     ];
-    Spec {
+    CampaignToolSpec {
         title: "Show coverage",
-        description: "Line and branch coverage of each contract in percent, and of all lines together. Contracts are \
-                      those on the chain and those whose code ran. A contract that shares its name with another is \
-                      called `path:Name`. Ask show_source_coverage which lines are missing.",
+        description: "Returns line and branch coverage of each smart contract in percent, and the coverage of all \
+                      lines. It lists contracts that are deployed or whose code ran. A contract that shares its name \
+                      with another is named `path:Name`. Use show_source_coverage to see which lines are missing.",
         constraints,
-        errors: &[Code::NotFound],
+        errors: &[ErrorCode::NotFound],
         examples: vec![
-            example(
+            build_example(
                 "all contracts",
                 json!({}),
                 json!({
@@ -53,7 +53,7 @@ pub(super) fn spec() -> Spec {
                     "overallCoverage": 94.1,
                 }),
             ),
-            example(
+            build_example(
                 "one contract",
                 json!({"contract": "Vault"}),
                 json!({
@@ -62,83 +62,93 @@ pub(super) fn spec() -> Spec {
                 }),
             ),
         ],
-        ..Spec::new(
+        ..CampaignToolSpec::new(
             "show_coverage",
-            Schemas::agreed(include_str!("../schemas/show_coverage.json")),
-            run,
+            ToolSchemas::from_contract_json(include_str!("../schemas/show_coverage.json")),
+            show_coverage,
         )
     }
 }
 
-fn run(running: &Running, arguments: Value, _: &CallContext) -> Result<Output, ToolError> {
-    let Input { contract } = parse(arguments)?;
-    let covered = running.cover.now();
-    let mut shown = shown(&covered.report);
+fn show_coverage(
+    campaign: &CampaignView,
+    arguments: Value,
+    _: &CallContext,
+) -> Result<ToolOutput, ToolError> {
+    let ShowCoverageInput { contract } = parse_arguments(arguments)?;
+    let covered = campaign.coverage.current_snapshot();
+    let mut shown = summarize_coverage(&covered.report);
     if let Some(wanted) = contract {
         let names: Vec<String> = shown.contracts.iter().map(|it| it.name.clone()).collect();
         shown.contracts.retain(|it| it.name == wanted);
         if shown.contracts.is_empty() {
-            return Err(unknown(&wanted, &names));
+            return Err(unknown_contract_error(&wanted, &names));
         }
     }
     to_output(&shown)
 }
 
-pub(crate) fn shown(report: &Report) -> Shown {
+pub(crate) fn summarize_coverage(report: &CoverageReport) -> ShowCoverageOutput {
     let contracts = &report.contracts;
-    let lines = contracts.iter().fold(Ratio::default(), |sum, it| Ratio {
+    let lines = contracts.iter().fold(CoverageRatio::default(), |sum, it| CoverageRatio {
         found: sum.found + it.lines.found,
         hit: sum.hit + it.lines.hit,
     });
-    let contract = |it: &ContractReport| Contract {
-        name: name(it, contracts),
-        line_coverage: percent(it.lines),
-        branch_coverage: percent(it.branches),
+    let contract = |it: &ContractReport| ContractCoverageOutput {
+        name: display_name(it, contracts),
+        line_coverage: coverage_percent(it.lines),
+        branch_coverage: coverage_percent(it.branches),
     };
-    Shown { contracts: contracts.iter().map(contract).collect(), overall_coverage: percent(lines) }
-}
-
-/// With its path where the name alone would not do.
-pub(super) fn name(contract: &ContractReport, all: &[ContractReport]) -> String {
-    match all.iter().filter(|other| other.name == contract.name).count() {
-        1 => text::bounded(&contract.name),
-        _ => text::bounded(&format!("{}:{}", contract.source, contract.name)),
+    ShowCoverageOutput {
+        contracts: contracts.iter().map(contract).collect(),
+        overall_coverage: coverage_percent(lines),
     }
 }
 
-/// Of nothing, all is covered.
-fn percent(ratio: Ratio) -> f64 {
+/// Returns the name of a smart contract, prefixed with its path if the name is ambiguous.
+pub(super) fn display_name(contract: &ContractReport, all: &[ContractReport]) -> String {
+    match all.iter().filter(|other| other.name == contract.name).count() {
+        1 => text::truncate_text(&contract.name),
+        _ => text::truncate_text(&format!("{}:{}", contract.source, contract.name)),
+    }
+}
+
+/// Returns the percentage; an empty ratio counts as fully covered.
+fn coverage_percent(ratio: CoverageRatio) -> f64 {
     ratio.percent().unwrap_or(100.0)
 }
 
-pub(super) fn unknown(wanted: &str, known: &[String]) -> ToolError {
-    let wanted = guard::shown(wanted);
-    let told = match known {
-        [] => "nothing has run yet".to_owned(),
-        names => format!("the known ones are {}", text::names(names.iter().map(String::as_str))),
+pub(super) fn unknown_contract_error(wanted: &str, known: &[String]) -> ToolError {
+    let wanted = guard::display_path(wanted);
+    let hint = match known {
+        [] => "no contract has run yet".to_owned(),
+        names => format!("known contracts: {}", text::list_names(names.iter().map(String::as_str))),
     };
-    ToolError::new(Code::NotFound, format!("there is no contract `{wanted}`; {told}"))
-        .with("contract", wanted)
-        .with("known", known.iter().take(50).cloned().collect::<Vec<_>>())
+    ToolError::new(ErrorCode::NotFound, format!("unknown contract `{wanted}`; {hint}"))
+        .with_detail("contract", wanted)
+        .with_detail("known", known.iter().take(50).cloned().collect::<Vec<_>>())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn contract(name: &str, source: &str, lines: (usize, usize)) -> ContractReport {
-        let ratio = |(hit, found)| Ratio { found, hit };
+    fn contract_report(name: &str, source: &str, lines: (usize, usize)) -> ContractReport {
+        let ratio = |(hit, found)| CoverageRatio { found, hit };
         let (name, source) = (name.to_owned(), source.to_owned());
         ContractReport { name, source, lines: ratio(lines), branches: ratio((0, 0)) }
     }
 
-    fn of(contracts: Vec<ContractReport>) -> Value {
-        json!(shown(&Report { files: Vec::new(), contracts }))
+    fn summarize_contracts(contracts: Vec<ContractReport>) -> Value {
+        json!(summarize_coverage(&CoverageReport { files: Vec::new(), contracts }))
     }
 
     #[test]
-    fn show_coverage_overall_is_weighted_by_lines() {
-        let both = of(vec![contract("A", "a.sol", (45, 90)), contract("B", "b.sol", (10, 10))]);
+    fn overall_coverage_is_weighted_by_lines() {
+        let both = summarize_contracts(vec![
+            contract_report("A", "a.sol", (45, 90)),
+            contract_report("B", "b.sol", (10, 10)),
+        ]);
         assert_eq!(both["contracts"][0]["lineCoverage"], 50.0);
         assert_eq!(both["contracts"][1]["lineCoverage"], 100.0);
         assert_eq!(both["overallCoverage"], 55.0);
@@ -146,16 +156,21 @@ mod tests {
 
     #[test]
     fn percentages_are_rounded_but_never_up_to_100() {
-        let all =
-            of(vec![contract("A", "a.sol", (1, 3)), contract("B", "a.sol", (99_999, 100_000))]);
+        let all = summarize_contracts(vec![
+            contract_report("A", "a.sol", (1, 3)),
+            contract_report("B", "a.sol", (99_999, 100_000)),
+        ]);
         assert_eq!(all["contracts"][0]["lineCoverage"], 33.3);
         assert_eq!(all["contracts"][1]["lineCoverage"], 99.9);
-        assert_eq!(all["contracts"][0]["branchCoverage"], 100.0, "of nothing, all is covered");
+        assert_eq!(all["contracts"][0]["branchCoverage"], 100.0, "no branches count as covered");
     }
 
     #[test]
-    fn contracts_of_one_name_are_told_apart() {
-        let all = of(vec![contract("A", "a.sol", (1, 1)), contract("A", "b.sol", (1, 1))]);
+    fn contracts_with_equal_names_are_prefixed_with_their_path() {
+        let all = summarize_contracts(vec![
+            contract_report("A", "a.sol", (1, 1)),
+            contract_report("A", "b.sol", (1, 1)),
+        ]);
         assert_eq!(all["contracts"][0]["name"], "a.sol:A");
         assert_eq!(all["contracts"][1]["name"], "b.sol:A");
     }

@@ -1,60 +1,68 @@
-//! Functions by their signature.
+//! Looks up functions by their signature.
 
 use fuzz::script;
-use fuzz::target::{FunctionId, Target};
+use fuzz::target::{FunctionId, FuzzTarget};
 
-use super::invalid;
+use super::invalid_argument;
 use crate::text;
 use contract::ToolError;
 
-/// All functions of this signature; several contracts may have one. None where no contract does.
+/// Returns all functions with this signature; several smart contracts may have one. Returns an empty list if none
+/// has.
 ///
-/// The contract's pattern lets no `)` stand inside a signature, so a tuple may be written `{…}`.
-pub(super) fn all(signature: &str, target: &Target) -> Result<Vec<FunctionId>, ToolError> {
+/// The agreed pattern allows no `)` inside a signature, so a tuple may be written as `{…}`.
+pub(super) fn find_functions(
+    signature: &str,
+    target: &FuzzTarget,
+) -> Result<Vec<FunctionId>, ToolError> {
     if signature.contains(char::is_whitespace) {
         let message = format!(
-            "`functionSignature` must be canonical, without spaces: write `{}`",
-            guard::shown(&signature.split_whitespace().collect::<String>())
+            "`functionSignature` must be canonical and contain no spaces: write `{}`",
+            guard::display_path(&signature.split_whitespace().collect::<String>())
         );
-        return Err(invalid("functionSignature", message));
+        return Err(invalid_argument("functionSignature", message));
     }
-    let canonical = canonical(signature);
+    let canonical = to_canonical(signature);
     let functions = (0..).map(FunctionId).zip(&target.functions);
     let same = functions.filter(|(_, function)| function.signature == canonical);
     Ok(same.map(|(id, _)| id).collect())
 }
 
-fn canonical(signature: &str) -> String {
+fn to_canonical(signature: &str) -> String {
     signature.replace('{', "(").replace('}', ")")
 }
 
-/// Those that the fuzzer calls. A signature that names none is refused, with what may have been meant.
-pub(super) fn callable(signature: &str, target: &Target) -> Result<Vec<FunctionId>, ToolError> {
-    let known = all(signature, target)?;
+/// Returns the functions with this signature that the fuzzer calls. Returns an error with suggestions if there are
+/// none.
+pub(super) fn find_callable(
+    signature: &str,
+    target: &FuzzTarget,
+) -> Result<Vec<FunctionId>, ToolError> {
+    let known = find_functions(signature, target)?;
     if known.is_empty() {
-        return Err(unknown(signature, target));
+        return Err(unknown_function_error(signature, target));
     }
     let callable: Vec<FunctionId> =
         known.into_iter().filter(|id| target.callable.contains(id)).collect();
     if callable.is_empty() {
         let message = format!(
-            "`{}` is not called by the fuzzer: it is a test, or a filter leaves it out; campaign_target lists what is \
-             called",
-            guard::shown(signature)
+            "`{}` is not called by the fuzzer: it is a test, or a filter excludes it; campaign_target lists the called \
+             functions",
+            guard::display_path(signature)
         );
-        return Err(invalid("functionSignature", message));
+        return Err(invalid_argument("functionSignature", message));
     }
     Ok(callable)
 }
 
-fn unknown(signature: &str, target: &Target) -> ToolError {
-    let nearest = script::nearest(&canonical(signature), target);
-    let told = match nearest.as_slice() {
-        [] => "campaign_target lists those that it has".to_owned(),
-        names => format!("did you mean {}?", text::names(names.iter().map(String::as_str))),
+fn unknown_function_error(signature: &str, target: &FuzzTarget) -> ToolError {
+    let nearest = script::find_nearest_signatures(&to_canonical(signature), target);
+    let hint = match nearest.as_slice() {
+        [] => "campaign_target lists all functions".to_owned(),
+        names => format!("did you mean {}?", text::list_names(names.iter().map(String::as_str))),
     };
-    let shown = guard::shown(signature);
-    invalid("functionSignature", format!("the target has no function `{shown}`; {told}"))
-        .with("functionSignature", shown)
-        .with("nearest", nearest)
+    let shown = guard::display_path(signature);
+    invalid_argument("functionSignature", format!("unknown function `{shown}`; {hint}"))
+        .with_detail("functionSignature", shown)
+        .with_detail("nearest", nearest)
 }

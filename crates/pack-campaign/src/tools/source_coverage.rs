@@ -1,57 +1,57 @@
-//! `show_source_coverage`: the source with what ran of it, line by line.
+//! `show_source_coverage`: returns source lines with their coverage.
 
-use contract::{CallContext, Code, Output, ToolError, parse, to_output};
-use coverage::{FileReport, Report};
+use contract::{CallContext, ErrorCode, ToolError, ToolOutput, parse_arguments, to_output};
+use coverage::{CoverageReport, FileReport};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::show_coverage::{name, unknown};
-use super::{Spec, example, invalid, reads};
-use crate::running::Running;
-use crate::schema::Schemas;
+use super::show_coverage::{display_name, unknown_contract_error};
+use super::{CampaignToolSpec, build_example, invalid_argument, read_constraints};
+use crate::schema::ToolSchemas;
 use crate::text;
+use crate::view::CampaignView;
 
-/// Lines of one answer.
+/// Maximum lines of one response.
 const MAX_LINES: u32 = 400;
-/// Letters of a line; more is generated code that nobody reads.
-const MAX_LETTERS: usize = 400;
+/// Maximum bytes of a line; longer lines are generated code.
+const MAX_LINE_BYTES: usize = 400;
 
 #[derive(Deserialize, JsonSchema)]
-struct Input {
-    /// Name of a contract; without `from` the answer begins where it does. Give this or `file`
+struct ShowSourceCoverageInput {
+    /// Name of a smart contract; without `from` the response starts at its first line. Pass this or `file`
     contract: Option<String>,
-    /// Path of a source file, as campaign_target and LCOV have it. Give this or `contract`
+    /// Path of a source file, as listed by campaign_target and LCOV. Pass this or `contract`
     file: Option<String>,
-    /// First line, counted from 1; without it the contract's or the file's first
+    /// First line, counted from 1; defaults to the first line of the contract or file
     #[schemars(range(min = 1, max = 1_000_000_000))]
     from: Option<u32>,
-    /// Last line; without it, or if it is further, 400 lines are told
+    /// Last line; at most 400 lines are returned
     #[schemars(range(min = 1, max = 1_000_000_000))]
     to: Option<u32>,
 }
 
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct Source {
+struct ShowSourceCoverageOutput {
     file: String,
-    /// Contracts of this file that ran or are on the chain
+    /// Smart contracts of this file that ran or are deployed
     contracts: Vec<String>,
-    /// The first line of the answer
+    /// First returned line
     from: u32,
-    /// Its last line
+    /// Last returned line
     to: u32,
-    /// Lines of the file
+    /// Number of lines in the file
     total_lines: u32,
-    /// The lines in order
-    lines: Vec<Line>,
+    /// Returned lines, in order
+    lines: Vec<SourceLineOutput>,
 }
 
 #[derive(Serialize, JsonSchema)]
-struct Line {
+struct SourceLineOutput {
     line: u32,
-    mark: Mark,
-    /// How often control came to the line; missing where nothing can run or be told
+    mark: LineMark,
+    /// Number of times the line was executed; missing if it is not executable or unknown
     #[serde(skip_serializing_if = "Option::is_none")]
     hits: Option<u64>,
     text: String,
@@ -59,32 +59,32 @@ struct Line {
 
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-enum Mark {
-    /// It ran
+enum LineMark {
+    /// Executed
     Hit,
-    /// It ran, but a decision on it always went the same way
+    /// Executed, but a condition on the line always went the same way
     Partial,
-    /// It never ran
+    /// Never executed
     Missed,
-    /// Nothing on it can run, or nothing can be told of it
+    /// Not executable, or unknown
     None,
 }
 
-pub(super) fn spec() -> Spec {
-    let mut constraints = reads();
+pub(super) fn build_spec() -> CampaignToolSpec {
+    let mut constraints = read_constraints();
     constraints.rules = vec![
-        "One of `contract` and `file` is given.".into(),
-        "At most 400 lines are told; ask again with `from` for more.".into(),
-        "While the campaign runs, counts may be some moments old, ten seconds at most.".into(),
+        "Exactly one of `contract` and `file` is required.".into(),
+        "At most 400 lines are returned; call again with `from` for more.".into(),
+        "While the campaign runs, counts may be up to ten seconds old.".into(),
     ];
-    Spec {
+    CampaignToolSpec {
         title: "Show source with coverage",
-        description: "The source of a contract or file, each line with how often it ran and a mark: hit, partial (a \
-                      condition on it only ever went one way), missed, or none. Look for missed and partial lines: the \
-                      condition in front of them is what an injected sequence has to satisfy.",
+        description: "Returns the source of a smart contract or file, each line with its execution count and a mark: \
+                      hit, partial (a condition on it always went the same way), missed, or none. Look for missed and \
+                      partial lines: an injected sequence has to satisfy the condition in front of them.",
         constraints,
-        errors: &[Code::NotFound],
-        examples: vec![example(
+        errors: &[ErrorCode::NotFound],
+        examples: vec![build_example(
             "the beginning of a contract",
             json!({"contract": "Vault", "to": 20}),
             json!({
@@ -96,64 +96,79 @@ pub(super) fn spec() -> Spec {
             }),
         )],
         check: |_, arguments| {
-            let input: Input = parse(arguments.clone())?;
-            input.check()
+            let input: ShowSourceCoverageInput = parse_arguments(arguments.clone())?;
+            input.check_arguments()
         },
-        ..Spec::new("show_source_coverage", Schemas::of::<Input, Source>(), run)
+        ..CampaignToolSpec::new(
+            "show_source_coverage",
+            ToolSchemas::from_types::<ShowSourceCoverageInput, ShowSourceCoverageOutput>(),
+            show_source_coverage,
+        )
     }
 }
 
-impl Input {
-    fn check(&self) -> Result<(), ToolError> {
+impl ShowSourceCoverageInput {
+    fn check_arguments(&self) -> Result<(), ToolError> {
         if self.contract.is_some() == self.file.is_some() {
-            return Err(invalid("contract", "give one of `contract` and `file`, and not both"));
+            return Err(invalid_argument(
+                "contract",
+                "exactly one of `contract` and `file` is required",
+            ));
         }
         match (self.from, self.to) {
             (Some(from), Some(to)) if from > to => {
-                Err(invalid("to", format!("`to` is {to}, which is before `from`, {from}")))
+                Err(invalid_argument("to", format!("`to` ({to}) is before `from` ({from})")))
             }
             _ => Ok(()),
         }
     }
 }
 
-fn run(running: &Running, arguments: Value, _: &CallContext) -> Result<Output, ToolError> {
-    let input: Input = parse(arguments)?;
-    input.check()?;
-    let covered = running.cover.now();
+fn show_source_coverage(
+    campaign: &CampaignView,
+    arguments: Value,
+    _: &CallContext,
+) -> Result<ToolOutput, ToolError> {
+    let input: ShowSourceCoverageInput = parse_arguments(arguments)?;
+    input.check_arguments()?;
+    let covered = campaign.coverage.current_snapshot();
     let report = &covered.report;
-    let (path, begins) = find(&input, report)?;
-    let sources = &running.target().build.sources;
+    let (path, begins) = find_source(&input, report)?;
+    let sources = &campaign.target().build.sources;
     let source = sources.iter().find(|source| source.path == path).map_or("", |it| &it.text);
     let file = report.files.iter().find(|file| file.path == path);
     let total = u32::try_from(source.lines().count()).unwrap_or(u32::MAX);
     let begins = begins.map_or(1, |name| first_line(source, name));
     let from = input.from.unwrap_or(begins);
     if from > total {
-        let message = format!("`from` is {from}, but `{}` has {total} lines", guard::shown(&path));
-        return Err(invalid("from", message).with("totalLines", total));
+        let message =
+            format!("`from` is {from}, but `{}` has {total} lines", guard::display_path(&path));
+        return Err(invalid_argument("from", message).with_detail("totalLines", total));
     }
     let to = input.to.unwrap_or(u32::MAX).min(total).min(from.saturating_add(MAX_LINES - 1));
     let numbered = (1..).zip(source.lines()).skip(from as usize - 1);
     let lines = numbered.take_while(|(number, _)| *number <= to);
     let here = report.contracts.iter().filter(|contract| contract.source == path);
-    to_output(&Source {
-        contracts: here.map(|contract| name(contract, &report.contracts)).collect(),
-        file: text::bounded(&path),
+    to_output(&ShowSourceCoverageOutput {
+        contracts: here.map(|contract| display_name(contract, &report.contracts)).collect(),
+        file: text::truncate_text(&path),
         from,
         to,
         total_lines: total,
-        lines: lines.map(|(number, text)| line(number, text, file)).collect(),
+        lines: lines.map(|(number, text)| build_line(number, text, file)).collect(),
     })
 }
 
-/// The path of the file, and the contract that it is shown for.
-fn find<'a>(input: &'a Input, report: &Report) -> Result<(String, Option<&'a str>), ToolError> {
+/// Returns the path of the file and, if it was selected by smart contract, the name of that contract.
+fn find_source<'a>(
+    input: &'a ShowSourceCoverageInput,
+    report: &CoverageReport,
+) -> Result<(String, Option<&'a str>), ToolError> {
     if let Some(wanted) = &input.contract {
         let all = &report.contracts;
-        let found = all.iter().find(|contract| name(contract, all) == *wanted);
-        let names = || all.iter().map(|it| name(it, all)).collect::<Vec<_>>();
-        let found = found.ok_or_else(|| unknown(wanted, &names()))?;
+        let found = all.iter().find(|contract| display_name(contract, all) == *wanted);
+        let names = || all.iter().map(|it| display_name(it, all)).collect::<Vec<_>>();
+        let found = found.ok_or_else(|| unknown_contract_error(wanted, &names()))?;
         let own = wanted.rsplit(':').next().unwrap_or(wanted);
         return Ok((found.source.clone(), Some(own)));
     }
@@ -162,12 +177,13 @@ fn find<'a>(input: &'a Input, report: &Report) -> Result<(String, Option<&'a str
     if paths.contains(&wanted) {
         return Ok((wanted.to_owned(), None));
     }
-    let shown = guard::shown(wanted);
-    let message = format!("there is no file `{shown}`; the known ones are {}", text::names(paths));
-    Err(ToolError::new(Code::NotFound, message).with("file", shown))
+    let shown = guard::display_path(wanted);
+    let message =
+        format!("unknown source file `{shown}`; known files: {}", text::list_names(paths));
+    Err(ToolError::new(ErrorCode::NotFound, message).with_detail("file", shown))
 }
 
-/// Where a contract begins, as far as its text says.
+/// Returns the line that declares a smart contract, found by its text, or 1.
 fn first_line(source: &str, name: &str) -> u32 {
     let declares = |line: &str| {
         let mut words = line.split(|letter: char| letter.is_whitespace() || letter == '{');
@@ -178,15 +194,15 @@ fn first_line(source: &str, name: &str) -> u32 {
     (1..).zip(source.lines()).find(|(_, line)| declares(line)).map_or(1, |(number, _)| number)
 }
 
-fn line(number: u32, source: &str, file: Option<&FileReport>) -> Line {
+fn build_line(number: u32, source: &str, file: Option<&FileReport>) -> SourceLineOutput {
     let hits = file.and_then(|file| file.lines.get(&number)).copied();
     let is_half = file.is_some_and(|file| file.branches_on(number).any(|it| it.is_half_taken()));
     let mark = match hits {
-        None => Mark::None,
-        Some(0) => Mark::Missed,
-        Some(_) if is_half => Mark::Partial,
-        Some(_) => Mark::Hit,
+        None => LineMark::None,
+        Some(0) => LineMark::Missed,
+        Some(_) if is_half => LineMark::Partial,
+        Some(_) => LineMark::Hit,
     };
-    let cut = &source[..source.floor_char_boundary(MAX_LETTERS)];
-    Line { line: number, mark, hits, text: contract::text::visible(cut) }
+    let cut = &source[..source.floor_char_boundary(MAX_LINE_BYTES)];
+    SourceLineOutput { line: number, mark, hits, text: contract::text::escape_hidden(cut) }
 }

@@ -1,29 +1,29 @@
-//! `campaign_status`: how the campaign does, at one glance.
+//! `campaign_status`: summarizes the state of the campaign.
 
 use std::time::SystemTime;
 
-use contract::{CallContext, Output, ToolError, to_output};
-use fuzz::campaign::{Best, Failure};
-use fuzz::target::{FunctionId, Test, TestKind};
+use contract::{CallContext, ToolError, ToolOutput, to_output};
+use fuzz::campaign::{BestValue, TestFailure};
+use fuzz::target::{FunctionId, TargetTest, TestKind};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::prioritize::prioritized;
-use super::{Spec, example};
-use crate::running::Running;
-use crate::schema::Schemas;
+use super::prioritize::list_prioritized;
+use super::{CampaignToolSpec, build_example};
+use crate::schema::ToolSchemas;
 use crate::text;
+use crate::view::CampaignView;
 
-/// Functions and tests that are told, those of most interest first.
-const MAX_TOLD: usize = 200;
+/// Maximum number of listed functions and tests; the most relevant come first.
+const MAX_LISTED: usize = 200;
 
 #[derive(Deserialize, JsonSchema)]
-struct Input {}
+struct CampaignStatusInput {}
 
 #[derive(Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum State {
+pub(super) enum CampaignRunState {
     Running,
     Paused,
     Ended,
@@ -31,87 +31,87 @@ pub(super) enum State {
 
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct Status {
-    /// What the campaign does now; before it begins, every tool answers UPSTREAM_UNAVAILABLE
-    state: State,
-    /// Why it ended, once it has
+struct CampaignStatusOutput {
+    /// State of the campaign; before it starts, every tool returns UPSTREAM_UNAVAILABLE
+    state: CampaignRunState,
+    /// Reason that it ended; missing while it runs
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
-    /// Calls that all workers have made
+    /// Number of calls made by all workers
     calls: u64,
-    /// Calls a second, over the last ten seconds or since the last look
+    /// Calls per second over the last ten seconds, or since the last request
     calls_per_second: u64,
-    /// Calls after which it ends
+    /// Number of calls after which the campaign ends
     call_limit: u64,
-    /// Gas that all calls used
+    /// Gas used by all calls
     gas: u64,
     workers: u64,
-    /// With it, the number of workers and the log of commands the campaign can be repeated
+    /// Seed; with it, the number of workers and the command log the campaign can be replayed
     seed: u64,
-    /// Transactions of the corpus, as get_corpus_size counts them
+    /// Number of transactions in the corpus, as counted by get_corpus_size
     corpus_size: u64,
-    /// Seconds since something new was covered; missing if nothing was so far
+    /// Seconds since coverage last grew; missing if it has not grown yet
     #[serde(skip_serializing_if = "Option::is_none")]
     seconds_since_new_coverage: Option<f64>,
-    /// What must hold, failed tests first
-    tests: Vec<Tested>,
-    /// Functions that the fuzzer calls, those first that found most
-    functions: Vec<Called>,
-    /// Functions that are called most of the time, as prioritize_function has set them
+    /// Tests, failed ones first
+    tests: Vec<TestStatusOutput>,
+    /// Functions that the fuzzer calls, most productive first
+    functions: Vec<FunctionStatsOutput>,
+    /// Functions in the prioritized set
     prioritized_functions: Vec<String>,
-    /// What could not be kept in the corpus folder
+    /// Problem of the campaign, such as a corpus folder that cannot be written
     #[serde(skip_serializing_if = "Option::is_none")]
     trouble: Option<String>,
 }
 
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct Tested {
-    /// The test, which get_reproducer takes
+struct TestStatusOutput {
+    /// Name of the test, accepted by get_reproducer
     name: String,
     contract: String,
-    state: Verdict,
-    /// The shortest sequence of calls so far that makes it fail, or reaches its largest number
+    state: TestVerdict,
+    /// Shortest known sequence of calls that makes it fail, or reaches its largest value
     #[serde(skip_serializing_if = "Option::is_none")]
     counterexample: Option<Vec<String>>,
-    /// The largest number so far, of a test that looks for one
+    /// Largest value so far, for an optimization test
     #[serde(skip_serializing_if = "Option::is_none")]
     best: Option<String>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-enum Verdict {
-    /// It failed, and the sequence cannot be made shorter
+enum TestVerdict {
+    /// Failed, and the sequence is fully shrunk
     Failed,
-    /// It failed, and its sequence is being made shorter
+    /// Failed, and the sequence is still being shrunk
     Shrinking,
-    /// It looks for a large number
+    /// Optimization test, which searches for a large value
     Maximizing,
-    /// It has not failed so far
+    /// Not failed so far
     Holds,
 }
 
 #[derive(Serialize, JsonSchema)]
-struct Called {
+struct FunctionStatsOutput {
     /// Canonical signature
     function: String,
     contract: String,
-    /// Sequences that showed something new and ended with this function
+    /// Number of sequences that reached new coverage and ended with this function
     found: u64,
     calls: u64,
     reverts: u64,
 }
 
-pub(super) fn spec() -> Spec {
-    Spec {
-        title: "How the campaign does",
-        description: "State of the campaign at one glance: which tests failed and by which calls, how fast it is, how \
-                      long ago it found something new, and which functions found it or only revert. Ask this first and \
-                      between steps. If nothing new was found for a while, look at show_source_coverage and steer with \
+pub(super) fn build_spec() -> CampaignToolSpec {
+    CampaignToolSpec {
+        title: "Campaign status",
+        description: "Summarizes the campaign: which tests failed and by which calls, how fast it runs, when coverage \
+                      last grew, and which functions are productive or only revert. Call this first and between steps. \
+                      If coverage has not grown for a while, check show_source_coverage and steer with \
                       inject_transaction or prioritize_function.",
-        examples: vec![example(
-            "at one glance",
+        examples: vec![build_example(
+            "current state",
             json!({}),
             json!({
                 "state": "running", "calls": 120_000, "callsPerSecond": 61_000, "callLimit": 1_000_000,
@@ -125,95 +125,107 @@ pub(super) fn spec() -> Spec {
                 "prioritizedFunctions": [],
             }),
         )],
-        ..Spec::new("campaign_status", Schemas::of::<Input, Status>(), run)
+        ..CampaignToolSpec::new(
+            "campaign_status",
+            ToolSchemas::from_types::<CampaignStatusInput, CampaignStatusOutput>(),
+            campaign_status,
+        )
     }
 }
 
-pub(super) fn state(running: &Running) -> State {
-    match (running.shared.has_ended(), running.shared.is_paused()) {
-        (true, _) => State::Ended,
-        (false, true) => State::Paused,
-        (false, false) => State::Running,
+pub(super) fn run_state(campaign: &CampaignView) -> CampaignRunState {
+    match (campaign.shared.has_ended(), campaign.shared.is_paused()) {
+        (true, _) => CampaignRunState::Ended,
+        (false, true) => CampaignRunState::Paused,
+        (false, false) => CampaignRunState::Running,
     }
 }
 
-fn run(running: &Running, _: Value, _: &CallContext) -> Result<Output, ToolError> {
-    let shared = &running.shared;
+fn campaign_status(
+    campaign: &CampaignView,
+    _: Value,
+    _: &CallContext,
+) -> Result<ToolOutput, ToolError> {
+    let shared = &campaign.shared;
     let calls = shared.calls();
-    let since = shared.last_news().and_then(|then| SystemTime::now().duration_since(then).ok());
-    to_output(&Status {
-        state: state(running),
-        reason: running.ended(),
+    let since =
+        shared.last_coverage_time().and_then(|then| SystemTime::now().duration_since(then).ok());
+    to_output(&CampaignStatusOutput {
+        state: run_state(campaign),
+        reason: campaign.end_reason(),
         calls,
-        calls_per_second: running.pace.per_second(calls),
+        calls_per_second: campaign.call_rate.calls_per_second(calls),
         call_limit: shared.settings.test_limit,
         gas: shared.gas(),
-        workers: shared.workers() as u64,
+        workers: shared.worker_count() as u64,
         seed: shared.settings.seed.unwrap_or(0),
-        corpus_size: running.corpus.now(shared).len() as u64,
+        corpus_size: campaign.corpus.current_snapshot(shared).len() as u64,
         seconds_since_new_coverage: since.map(|time| (time.as_secs_f64() * 10.0).round() / 10.0),
-        tests: tests(running),
-        functions: functions(running),
-        prioritized_functions: prioritized(running),
-        trouble: shared.trouble().or_else(|| shared.unsupported()).map(|text| text::bounded(&text)),
+        tests: list_tests(campaign),
+        functions: list_functions(campaign),
+        prioritized_functions: list_prioritized(campaign),
+        trouble: shared
+            .recorder_error()
+            .or_else(|| shared.unsupported_cheat())
+            .map(|text| text::truncate_text(&text)),
     })
 }
 
-fn tests(running: &Running) -> Vec<Tested> {
-    let (failures, best) = (running.shared.failures(), running.shared.best());
-    let all = running.target().tests.iter().enumerate();
-    let mut tests: Vec<(Verdict, Tested)> = all
+fn list_tests(campaign: &CampaignView) -> Vec<TestStatusOutput> {
+    let (failures, best) = (campaign.shared.failures(), campaign.shared.best());
+    let all = campaign.target().tests.iter().enumerate();
+    let mut tests: Vec<(TestVerdict, TestStatusOutput)> = all
         .map(|(index, test)| {
             let failures = failures.iter().filter(|failure| failure.test == index);
             let shortest = failures.min_by_key(|it| (!it.is_shrunk, it.calls.len()));
-            tested(running, test, shortest, best.iter().find(|best| best.test == index))
+            build_test_status(campaign, test, shortest, best.iter().find(|best| best.test == index))
         })
         .map(|tested| (tested.state, tested))
         .collect();
     tests.sort_by_key(|(verdict, _)| *verdict);
-    tests.into_iter().take(MAX_TOLD).map(|(_, tested)| tested).collect()
+    tests.into_iter().take(MAX_LISTED).map(|(_, tested)| tested).collect()
 }
 
-fn tested(
-    running: &Running,
-    test: &Test,
-    failure: Option<&Failure>,
-    best: Option<&Best>,
-) -> Tested {
+fn build_test_status(
+    campaign: &CampaignView,
+    test: &TargetTest,
+    failure: Option<&TestFailure>,
+    best: Option<&BestValue>,
+) -> TestStatusOutput {
     let state = match (failure, &test.kind) {
-        (Some(failure), _) if failure.is_shrunk => Verdict::Failed,
-        (Some(_), _) => Verdict::Shrinking,
-        (None, TestKind::Maximum { .. }) => Verdict::Maximizing,
-        (None, _) => Verdict::Holds,
+        (Some(failure), _) if failure.is_shrunk => TestVerdict::Failed,
+        (Some(_), _) => TestVerdict::Shrinking,
+        (None, TestKind::Maximum { .. }) => TestVerdict::Maximizing,
+        (None, _) => TestVerdict::Holds,
     };
     let calls = failure.map(|it| &it.calls).or(best.map(|it| &it.calls));
-    Tested {
-        name: text::bounded(&test.name),
-        contract: text::bounded(&test.contract),
+    TestStatusOutput {
+        name: text::truncate_text(&test.name),
+        contract: text::truncate_text(&test.contract),
         state,
-        counterexample: calls.map(|calls| text::calls(calls, running.target())),
+        counterexample: calls.map(|calls| text::format_calls(calls, campaign.target())),
         best: best.map(|best| best.value.to_string()),
     }
 }
 
-fn functions(running: &Running) -> Vec<Called> {
-    let target = running.target();
-    let statistics = running.shared.statistics();
-    let mut called: Vec<(FunctionId, fuzz::campaign::Statistics)> = target
+fn list_functions(campaign: &CampaignView) -> Vec<FunctionStatsOutput> {
+    let target = campaign.target();
+    let statistics = campaign.shared.statistics();
+    let mut called: Vec<(FunctionId, fuzz::campaign::FunctionStatistics)> = target
         .callable
         .iter()
         .map(|id| (*id, statistics.get(id.0 as usize).copied().unwrap_or_default()))
         .collect();
     called.sort_by_key(|(_, it)| (std::cmp::Reverse(it.news), std::cmp::Reverse(it.calls)));
-    let told = called.into_iter().take(MAX_TOLD).map(|(id, it)| {
+    let listed = called.into_iter().take(MAX_LISTED).map(|(id, it)| {
         let function = target.function(id);
-        Called {
-            function: text::bounded(&function.signature),
-            contract: text::bounded(&target.contracts[function.contract].name),
+        FunctionStatsOutput {
+            function: text::truncate_text(&function.signature),
+            contract: text::truncate_text(&target.contracts[function.contract].name),
             found: it.news,
             calls: it.calls,
             reverts: it.reverts,
         }
     });
-    told.collect()
+    listed.collect()
 }

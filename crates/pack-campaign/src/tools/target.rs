@@ -1,94 +1,94 @@
-//! `campaign_target`: what is fuzzed.
+//! `campaign_target`: describes the target of the campaign.
 
-use contract::{CallContext, Output, ToolError, to_output};
+use contract::{CallContext, ToolError, ToolOutput, to_output};
 use fuzz::target::{FunctionId, TestKind};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{Spec, example};
-use crate::running::Running;
-use crate::schema::Schemas;
+use super::{CampaignToolSpec, build_example};
+use crate::schema::ToolSchemas;
 use crate::text;
+use crate::view::CampaignView;
 
-/// The version of what these tools take and answer. The first number changes when something is taken away.
+/// Version of the inputs and outputs of these tools. The major number changes when something is removed.
 pub const PROTOCOL_VERSION: &str = "1.0";
 
-/// Of each list; a target with more is not read by anybody.
-const MAX_TOLD: usize = 2000;
+/// Maximum length of each list; larger targets are truncated.
+const MAX_LISTED: usize = 2000;
 
 #[derive(Deserialize, JsonSchema)]
-struct Input {}
+struct CampaignTargetInput {}
 
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct Answer {
-    /// Version of the tools of this pack: `major.minor`, and a new major number takes something away
+struct CampaignTargetOutput {
+    /// Version of these tools as `major.minor`; a new major version removes something
     protocol_version: String,
-    /// property, assertion, foundry, optimization, overflow or exploration
+    /// Test mode: property, assertion, foundry, optimization, overflow or exploration
     test_mode: String,
-    /// Contracts on the chain, the one under test first
-    contracts: Vec<Deployed>,
-    /// All functions of these contracts
-    functions: Vec<Function>,
-    /// What must hold
-    properties: Vec<Property>,
-    /// Who makes calls
+    /// Deployed smart contracts, the one under test first
+    contracts: Vec<DeployedContractOutput>,
+    /// All functions of these smart contracts
+    functions: Vec<TargetFunctionOutput>,
+    /// Properties and other tests that are checked
+    properties: Vec<TargetPropertyOutput>,
+    /// Addresses that calls are sent from
     senders: Vec<String>,
-    /// Wei that each sender has at first
+    /// Initial balance of each sender in wei
     sender_balance: String,
-    /// The most wei that the fuzzer sends with a call
+    /// Maximum wei that the fuzzer sends with a call
     max_value: String,
-    /// Calls of one sequence
+    /// Number of calls in a sequence
     sequence_length: u64,
 }
 
 #[derive(Serialize, JsonSchema)]
-struct Deployed {
+struct DeployedContractOutput {
     name: String,
     address: String,
-    /// Path of its source, which show_source_coverage takes
+    /// Path of its source file, accepted by show_source_coverage
     source: String,
 }
 
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct Function {
+struct TargetFunctionOutput {
     contract: String,
-    /// Canonical signature, which prioritize_function takes
+    /// Canonical signature, accepted by prioritize_function
     signature: String,
-    mutability: Mutability,
-    /// Types of what it returns
+    mutability: FunctionMutability,
+    /// Types of its return values
     returns: Vec<String>,
-    /// Whether the fuzzer calls it; tests and what a filter leaves out it does not
+    /// True if the fuzzer calls it; tests and filtered functions are not called
     called: bool,
 }
 
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-enum Mutability {
-    /// It promises to change nothing
+enum FunctionMutability {
+    /// View or pure function
     View,
     Payable,
     Nonpayable,
 }
 
 #[derive(Serialize, JsonSchema)]
-struct Property {
-    /// The test, which get_reproducer takes
+struct TargetPropertyOutput {
+    /// Name of the test, accepted by get_reproducer
     name: String,
     contract: String,
-    /// How it fails
+    /// Condition under which it fails
     kind: String,
 }
 
-pub(super) fn spec() -> Spec {
-    Spec {
-        title: "What is fuzzed",
-        description: "The target of the campaign: contracts with their addresses, canonical signatures of their \
-                      functions, the properties that must hold, who makes calls, and the version of these tools. It \
-                      does not change while the campaign runs; ask it once, before you write calls.",
-        examples: vec![example(
+pub(super) fn build_spec() -> CampaignToolSpec {
+    CampaignToolSpec {
+        title: "Campaign target",
+        description: "Describes the target of the campaign: deployed smart contracts with their addresses, canonical \
+                      signatures of their functions, the properties that must hold, the senders, and the version of \
+                      these tools. It does not change while the campaign runs; call this once before you write calls.",
+        examples: vec![build_example(
             "the target",
             json!({}),
             json!({
@@ -108,62 +108,71 @@ pub(super) fn spec() -> Spec {
                 "senderBalance": "4294967295", "maxValue": "100000000000000000000", "sequenceLength": 100,
             }),
         )],
-        ..Spec::new("campaign_target", Schemas::of::<Input, Answer>(), run)
+        ..CampaignToolSpec::new(
+            "campaign_target",
+            ToolSchemas::from_types::<CampaignTargetInput, CampaignTargetOutput>(),
+            describe_target,
+        )
     }
 }
 
-fn run(running: &Running, _: Value, _: &CallContext) -> Result<Output, ToolError> {
-    let (target, settings) = (running.target(), &running.shared.settings);
-    let contracts = target.contracts.iter().map(|it| Deployed {
-        name: text::bounded(&it.name),
-        address: text::address(it.address),
-        source: text::bounded(&target.build.contracts[it.contract].source),
+fn describe_target(
+    campaign: &CampaignView,
+    _: Value,
+    _: &CallContext,
+) -> Result<ToolOutput, ToolError> {
+    let (target, settings) = (campaign.target(), &campaign.shared.settings);
+    let contracts = target.contracts.iter().map(|it| DeployedContractOutput {
+        name: text::truncate_text(&it.name),
+        address: text::format_address(it.address),
+        source: text::truncate_text(&target.build.contracts[it.contract].source),
     });
-    let properties = target.tests.iter().map(|test| Property {
-        name: text::bounded(&test.name),
-        contract: text::bounded(&test.contract),
-        kind: kind(&test.kind).to_owned(),
+    let properties = target.tests.iter().map(|test| TargetPropertyOutput {
+        name: text::truncate_text(&test.name),
+        contract: text::truncate_text(&test.contract),
+        kind: describe_failure(&test.kind).to_owned(),
     });
-    to_output(&Answer {
+    to_output(&CampaignTargetOutput {
         protocol_version: PROTOCOL_VERSION.to_owned(),
         test_mode: settings.test_mode.to_string(),
-        contracts: contracts.take(MAX_TOLD).collect(),
-        functions: functions(running),
-        properties: properties.take(MAX_TOLD).collect(),
-        senders: settings.senders.iter().copied().map(text::address).collect(),
+        contracts: contracts.take(MAX_LISTED).collect(),
+        functions: list_functions(campaign),
+        properties: properties.take(MAX_LISTED).collect(),
+        senders: settings.senders.iter().copied().map(text::format_address).collect(),
         sender_balance: settings.sender_balance.to_string(),
         max_value: settings.max_value.to_string(),
         sequence_length: settings.sequence_length.get() as u64,
     })
 }
 
-fn functions(running: &Running) -> Vec<Function> {
-    let target = running.target();
-    let told = (0..).map(FunctionId).zip(&target.functions).map(|(id, it)| Function {
-        contract: text::bounded(&target.contracts[it.contract].name),
-        signature: text::bounded(&it.signature),
-        mutability: match (it.is_view, it.is_payable) {
-            (true, _) => Mutability::View,
-            (_, true) => Mutability::Payable,
-            _ => Mutability::Nonpayable,
-        },
-        returns: it.outputs.iter().map(|ty| text::bounded(&ty.to_string())).collect(),
-        called: target.callable.contains(&id),
-    });
-    told.take(MAX_TOLD).collect()
+fn list_functions(campaign: &CampaignView) -> Vec<TargetFunctionOutput> {
+    let target = campaign.target();
+    let listed =
+        (0..).map(FunctionId).zip(&target.functions).map(|(id, it)| TargetFunctionOutput {
+            contract: text::truncate_text(&target.contracts[it.contract].name),
+            signature: text::truncate_text(&it.signature),
+            mutability: match (it.is_view, it.is_payable) {
+                (true, _) => FunctionMutability::View,
+                (_, true) => FunctionMutability::Payable,
+                _ => FunctionMutability::Nonpayable,
+            },
+            returns: it.outputs.iter().map(|ty| text::truncate_text(&ty.to_string())).collect(),
+            called: target.callable.contains(&id),
+        });
+    listed.take(MAX_LISTED).collect()
 }
 
-/// How a test fails.
-fn kind(kind: &TestKind) -> &'static str {
+/// Returns the condition under which a test fails.
+fn describe_failure(kind: &TestKind) -> &'static str {
     match kind {
         TestKind::Property { .. } => "returns false or reverts",
         TestKind::MustRevert { .. } => "does not revert",
         TestKind::Invariant { .. } => "reverts",
-        TestKind::Assertion { .. } => "breaks an assertion when it is called",
-        TestKind::Unit { .. } => "reverts when it is called on the first state",
-        TestKind::Event => "an event says that an assertion failed",
-        TestKind::Maximum { .. } => "returns a number that is to be as large as possible",
-        TestKind::Overflow { .. } => "overflows when it is called",
-        TestKind::Destruction { .. } => "the contract destroys itself",
+        TestKind::Assertion { .. } => "violates an assertion when called",
+        TestKind::Unit { .. } => "reverts when called on the initial state",
+        TestKind::AssertionEvent => "an event reports a failed assertion",
+        TestKind::Maximum { .. } => "returns a value to maximize",
+        TestKind::Overflow { .. } => "overflows when called",
+        TestKind::Destruction { .. } => "the smart contract self-destructs",
     }
 }

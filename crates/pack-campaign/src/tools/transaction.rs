@@ -1,14 +1,14 @@
-//! A transaction of the corpus as it is told.
+//! A corpus transaction in tool output.
 
 use serde::Serialize;
 
 use crate::corpus;
 use crate::text;
-use fuzz::target::Target;
+use fuzz::target::FuzzTarget;
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Transaction {
+pub(super) struct TransactionOutput {
     pub(super) index: usize,
     pub(super) call: String,
     sender: String,
@@ -17,13 +17,16 @@ pub(super) struct Transaction {
     gas_used: Option<u64>,
 }
 
-impl Transaction {
-    pub(super) fn of(transaction: &corpus::Transaction<'_>, target: &Target) -> Self {
-        let corpus::Transaction { index, call, gas } = transaction;
+impl TransactionOutput {
+    pub(super) fn from_corpus(
+        transaction: &corpus::CorpusTransaction<'_>,
+        target: &FuzzTarget,
+    ) -> Self {
+        let corpus::CorpusTransaction { index, call, gas } = transaction;
         Self {
             index: *index,
-            call: text::call(call, target),
-            sender: text::address(call.from),
+            call: text::format_call(call, target),
+            sender: text::format_address(call.from),
             value: call.value.to_string(),
             gas_used: *gas,
         }

@@ -1,12 +1,12 @@
-//! What is refused, how, and that the campaign does not notice.
+//! Rejected calls: their messages, and that they do not affect the campaign.
 
 use serde_json::{Value, json};
 
-use crate::support::{Scene, Setting};
+use crate::support::{CampaignSetup, TestCampaign};
 
 #[test]
-fn arguments_that_no_schema_lets_through() {
-    let scene = Scene::paused();
+fn rejects_invalid_arguments() {
+    let scene = TestCampaign::paused();
     let table = [
         ("read_logs", json!({"count": 0})),
         ("read_logs", json!({"count": 2501})),
@@ -42,12 +42,12 @@ fn arguments_that_no_schema_lets_through() {
         ("execute_sequence", json!({"sequence": ["deposit(?)"]})),
         ("clear_priorities", json!({"all": true})),
     ];
-    insta::assert_snapshot!(refusals(&scene, &table));
+    insta::assert_snapshot!(list_errors(&scene, &table));
 }
 
 #[test]
-fn calls_that_cannot_be_injected() {
-    let scene = Scene::paused();
+fn rejects_calls_that_cannot_be_injected() {
+    let scene = TestCampaign::paused();
     let one = |call: &str| ("inject_transaction", json!({"sequence": [call]}));
     let too_many = vec!["deposit(1)"; 101];
     let table = [
@@ -73,13 +73,13 @@ fn calls_that_cannot_be_injected() {
         ("inject_transaction", json!({"sequence": ["deposit(1)"], "value": "1"})),
         ("inject_transaction", json!({"sequence": ["deposit(1)"], "value": "9".repeat(79)})),
     ];
-    insta::assert_snapshot!(refusals(&scene, &table));
-    assert!(scene.log().is_empty(), "what is refused is no command");
+    insta::assert_snapshot!(list_errors(&scene, &table));
+    assert!(scene.command_log_lines().is_empty(), "rejected calls are not logged");
 }
 
 #[test]
-fn functions_that_cannot_be_prioritized() {
-    let scene = Scene::paused();
+fn rejects_functions_that_cannot_be_prioritized() {
+    let scene = TestCampaign::paused();
     let one = |signature: &str| ("prioritize_function", json!({"functionSignature": signature}));
     let table = [
         ("prioritize_function", json!({})),
@@ -90,27 +90,30 @@ fn functions_that_cannot_be_prioritized() {
         one("echidna_fee_stays_within_its_limit()"),
         one("move(address, uint256)"),
     ];
-    insta::assert_snapshot!(refusals(&scene, &table));
-    assert!(scene.log().is_empty(), "what is refused is no command");
+    insta::assert_snapshot!(list_errors(&scene, &table));
+    assert!(scene.command_log_lines().is_empty(), "rejected calls are not logged");
 }
 
-/// Tuples hold a `)` in a signature and in a call, which the contract's patterns do not let through.
+/// Tuples contain a `)` in signatures and calls, which the agreed patterns do not allow.
 #[test]
 fn tuples_are_written_with_braces() {
-    // All its tests fail within a second, which would end it.
-    let scene = Scene::running(Setting { is_paused: true, ..Setting::of("Structs") });
+    // All its tests fail within a second, which would end the campaign.
+    let scene = TestCampaign::running(CampaignSetup {
+        is_paused: true,
+        ..CampaignSetup::for_contract("Structs")
+    });
     let round = "process((1, [(0x00000000, 2)]))";
-    let refusal = scene.refusal("inject_transaction", json!({"sequence": [round]}));
+    let refusal = scene.call_err("inject_transaction", json!({"sequence": [round]}));
     assert!(refusal.contains("write a tuple as {1, 2}"), "{refusal}");
     let curly = "process({1, [{0x00000000, 2}]})";
-    scene.ask("inject_transaction", json!({"sequence": [curly]}));
-    assert_eq!(scene.log()[0]["arguments"]["sequence"], json!([curly]));
+    scene.call_ok("inject_transaction", json!({"sequence": [curly]}));
+    assert_eq!(scene.command_log_lines()[0]["arguments"]["sequence"], json!([curly]));
     let curly = json!({"functionSignature": "process({uint64,{bytes4,uint256}[]})"});
-    let answer = scene.ask("prioritize_function", curly);
+    let answer = scene.call_ok("prioritize_function", curly);
     assert_eq!(answer["prioritizedFunctions"], json!(["process((uint64,(bytes4,uint256)[]))"]));
 }
 
-fn refusals(scene: &Scene, table: &[(&str, Value)]) -> String {
+fn list_errors(scene: &TestCampaign, table: &[(&str, Value)]) -> String {
     let before = (scene.shared.calls_by_worker(), scene.shared.priorities());
     let lines = table.iter().map(|(tool, arguments)| {
         let mut given = arguments.to_string();
@@ -118,7 +121,7 @@ fn refusals(scene: &Scene, table: &[(&str, Value)]) -> String {
             given.truncate(given.floor_char_boundary(90));
             given.push('…');
         }
-        format!("{tool} {given}\n    {}", scene.refusal(tool, arguments.clone()))
+        format!("{tool} {given}\n    {}", scene.call_err(tool, arguments.clone()))
     });
     let lines: Vec<String> = lines.collect();
     assert_eq!(before, (scene.shared.calls_by_worker(), scene.shared.priorities()));

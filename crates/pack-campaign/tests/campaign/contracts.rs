@@ -1,11 +1,11 @@
-//! What is published: the schemas that were agreed on, examples that hold, limits.
+//! Published contracts: the agreed schemas, examples that work, and limits.
 
 use std::fs;
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use crate::support::{Scene, call};
+use crate::support::{TestCampaign, call_tool};
 
 const AGREED: [&str; 9] = [
     "read_logs",
@@ -19,20 +19,20 @@ const AGREED: [&str; 9] = [
     "clear_priorities",
 ];
 
-/// The schemas of the contract's document, in whose order the files have their keys.
-fn golden(name: &str) -> Value {
+/// Returns the schemas of the contract document, with keys in the order of its files.
+fn read_golden(name: &str) -> Value {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("tests/golden/{name}.json"));
     serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
 }
 
 #[test]
-fn published_schemas_are_the_golden_ones() {
-    let scene = Scene::ended();
+fn published_schemas_match_golden_files() {
+    let scene = TestCampaign::ended();
     for name in AGREED {
         let contract = scene.tool(name).contract();
-        let mut golden = golden(name);
+        let mut golden = read_golden(name);
         if name == "dump_lcov" {
-            // The string stands in an object: structured answers of MCP are objects.
+            // The string is wrapped in an object, because structured content in MCP is an object.
             let mut string = golden["output"].take();
             let draft = string.as_object_mut().unwrap().shift_remove("$schema").unwrap();
             golden["output"] = json!({
@@ -48,8 +48,8 @@ fn published_schemas_are_the_golden_ones() {
 }
 
 #[test]
-fn the_nine_come_first_and_all_are_known_by_their_names() {
-    let scene = Scene::ended();
+fn tools_of_the_contract_come_first() {
+    let scene = TestCampaign::ended();
     let names: Vec<&str> = scene.tools.iter().map(|tool| &*tool.contract().name).collect();
     assert_eq!(names[..9], AGREED);
     assert_eq!(
@@ -67,13 +67,13 @@ fn the_nine_come_first_and_all_are_known_by_their_names() {
     );
 }
 
-/// Each example is called, and what it says of the answer has the answer's form.
+/// Calls each example, and checks that its documented output matches the output schema.
 #[test]
-fn examples_hold() {
-    let scene = Scene::running(crate::support::Setting::default());
+fn examples_are_valid_and_callable() {
+    let scene = TestCampaign::running(crate::support::CampaignSetup::default());
     let broken = json!({"eventType": "PropertyFalsified"});
-    crate::support::until("a property fails", || {
-        !scene.ask("read_logs", broken.clone())["events"].as_array().unwrap().is_empty()
+    crate::support::wait_until("a property fails", || {
+        !scene.call_ok("read_logs", broken.clone())["events"].as_array().unwrap().is_empty()
     });
     for tool in &scene.tools {
         let contract = tool.contract();
@@ -84,16 +84,17 @@ fn examples_hold() {
             if let Err(violation) = contract.output.as_ref().unwrap().validate(expected) {
                 panic!("{name}, {title:?}: {violation}");
             }
-            let output = call(&**tool, example.input.clone());
+            let output = call_tool(&**tool, example.input.clone());
             assert!(output.is_ok(), "{name}, {title:?}: {output:?}");
         }
     }
 }
 
 #[test]
-fn the_linter_finds_no_error() {
-    let scene = Scene::ended();
-    let definitions: Vec<_> = scene.tools.iter().map(|tool| tool.contract().definition()).collect();
+fn contracts_have_no_lint_errors() {
+    let scene = TestCampaign::ended();
+    let definitions: Vec<_> =
+        scene.tools.iter().map(|tool| tool.contract().to_definition()).collect();
     let findings = lint::lint_all(&definitions);
     let errors: Vec<String> = findings
         .iter()
@@ -104,8 +105,8 @@ fn the_linter_finds_no_error() {
 }
 
 #[test]
-fn constraints_are_those_of_the_design() {
-    let scene = Scene::ended();
+fn constraints_match_the_design() {
+    let scene = TestCampaign::ended();
     let lines: Vec<String> = scene
         .tools
         .iter()

@@ -1,18 +1,18 @@
-//! The pack through its tools, on campaigns that really run.
+//! Tests the pack through its tools, on campaigns that actually run.
 
 #![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 mod bad_input;
-mod beyond;
+mod command_log;
+mod concurrent_clients;
 mod contracts;
-mod crowd;
-mod documents;
 mod error_codes;
-mod files;
-mod guarantees;
-mod life;
-mod log;
-mod rules;
-mod several;
+mod extra_tools;
+mod lcov_files;
+mod lifecycle;
+mod multiple_campaigns;
+mod output_guarantees;
+mod resources;
 mod steering;
 mod support;
+mod validation_rules;

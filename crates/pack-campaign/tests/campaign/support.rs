@@ -1,54 +1,58 @@
-//! Campaigns that tests look at and steer, and calls of tools as the pipeline makes them.
+//! Test campaigns, and tool calls as the pipeline makes them.
 
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use contract::{CallContext, Caller, Code, Content, Output, Tool, ToolError};
-use fuzz::campaign::{Campaign, Command, Shared, Start};
-use fuzz::config::Settings;
-use fuzz::deploy::deploy;
-use fuzz::generate::Dictionary;
-use fuzz::target::Target;
-use pack_campaign::{CampaignPack, CommandLog, Live, Seat};
+use contract::{CallContext, Caller, ContentBlock, ErrorCode, Tool, ToolError, ToolOutput};
+use fuzz::campaign::{Campaign, CampaignCommand, CampaignOptions, CampaignState};
+use fuzz::config::CampaignSettings;
+use fuzz::deploy::deploy_target;
+use fuzz::generate::ValueDictionary;
+use fuzz::target::FuzzTarget;
+use pack_campaign::{CampaignPack, CampaignSlot, CommandLog, LiveCampaign};
 use serde_json::Value;
-use solidity::{Build, Toolchain};
+use solidity::{SolidityBuild, Toolchain};
 use tempfile::TempDir;
 
-/// No test makes so many calls.
-const NEVER: u64 = u64::MAX / 2;
-/// Enough for all that the vault can show.
-pub(crate) const SOON: u64 = 20_000;
-/// A wait that takes longer has gone wrong.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Call limit that no test reaches.
+const UNREACHABLE_CALL_LIMIT: u64 = u64::MAX / 2;
+/// Call limit that suffices to find everything in the vault.
+pub(crate) const SHORT_CALL_LIMIT: u64 = 20_000;
+/// Maximum wait before a test fails.
+const MAX_WAIT: Duration = Duration::from_secs(60);
 
-/// One campaign with the tools that see it.
-pub(crate) struct Scene {
+/// A campaign and the tools connected to it.
+pub(crate) struct TestCampaign {
     pub(crate) tools: Vec<Arc<dyn Tool>>,
     pub(crate) pack: CampaignPack,
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) shared: Arc<CampaignState>,
     pub(crate) folder: TempDir,
     campaign: Option<Campaign>,
 }
 
-/// What differs from a campaign on the vault that two workers go on with until they are stopped.
-pub(crate) struct Setting {
-    pub(crate) build: Build,
+/// Setup of a test campaign. The default runs two workers on the vault until they are stopped.
+pub(crate) struct CampaignSetup {
+    pub(crate) build: SolidityBuild,
     pub(crate) contract: &'static str,
-    pub(crate) settings: Settings,
+    pub(crate) settings: CampaignSettings,
     pub(crate) workers: usize,
-    pub(crate) commands: Vec<(u64, Command)>,
-    /// Its workers wait from the first call on, so that it cannot end before it is steered.
+    pub(crate) commands: Vec<(u64, CampaignCommand)>,
+    /// Starts paused, so that the campaign cannot end before it is steered.
     pub(crate) is_paused: bool,
 }
 
-impl Default for Setting {
+impl Default for CampaignSetup {
     fn default() -> Self {
         Self {
-            build: vault(),
+            build: build_vault(),
             contract: "Vault",
-            settings: Settings { test_limit: NEVER, seed: Some(7), ..Settings::default() },
+            settings: CampaignSettings {
+                test_limit: UNREACHABLE_CALL_LIMIT,
+                seed: Some(7),
+                ..CampaignSettings::default()
+            },
             workers: 2,
             commands: Vec::new(),
             is_paused: false,
@@ -56,27 +60,27 @@ impl Default for Setting {
     }
 }
 
-impl Setting {
-    /// A contract of the fuzzer's own targets.
-    pub(crate) fn of(contract: &'static str) -> Self {
+impl CampaignSetup {
+    /// Returns a setup for one of the fuzzer's own test contracts.
+    pub(crate) fn for_contract(contract: &'static str) -> Self {
         let targets = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fuzz/tests/targets.json");
-        let mut build = load(&targets);
+        let mut build = load_build(&targets);
         let path = format!("{contract}.sol");
         build.contracts.retain(|it| it.source == path);
         build.sources.retain(|it| it.path == path);
         Self { build, contract, ..Self::default() }
     }
 
-    pub(crate) fn target(&self) -> Arc<Target> {
+    pub(crate) fn target(&self) -> Arc<FuzzTarget> {
         let index = self.build.contracts.iter().position(|it| it.name == self.contract).unwrap();
-        Arc::new(deploy(Arc::new(self.build.clone()), index, &self.settings).unwrap())
+        Arc::new(deploy_target(Arc::new(self.build.clone()), index, &self.settings).unwrap())
     }
 
     pub(crate) fn start(self) -> Campaign {
         let target = self.target();
         let start = if self.is_paused { Campaign::start_paused } else { Campaign::start };
-        start(Start {
-            dictionary: Dictionary::of(&target, &self.settings),
+        start(CampaignOptions {
+            dictionary: ValueDictionary::from_target(&target, &self.settings),
             target,
             settings: Arc::new(self.settings),
             workers: self.workers,
@@ -88,9 +92,9 @@ impl Setting {
     }
 }
 
-/// What `vouch fuzz --demo` fuzzes.
-fn vault() -> Build {
-    // Unpacked in this order, because a source that is newer than its build would be refused.
+/// Returns the build that `vouch fuzz --demo` fuzzes.
+fn build_vault() -> SolidityBuild {
+    // Written in this order, because a source newer than its build would be rejected.
     let folder = tempfile::tempdir().unwrap();
     let compiled = folder.path().join("Vault.json");
     fs::write(
@@ -99,96 +103,96 @@ fn vault() -> Build {
     )
     .unwrap();
     fs::write(&compiled, include_str!("../../../app/src/campaign/demo/Vault.json")).unwrap();
-    load(&compiled)
+    load_build(&compiled)
 }
 
-fn load(path: &Path) -> Build {
-    solidity::load(path, &Toolchain::default()).unwrap()
+fn load_build(path: &Path) -> SolidityBuild {
+    solidity::load_build(path, &Toolchain::default()).unwrap()
 }
 
-impl Scene {
-    /// A campaign that goes on until the test ends.
-    pub(crate) fn running(setting: Setting) -> Self {
+impl TestCampaign {
+    /// Starts a campaign that runs until the test ends.
+    pub(crate) fn running(setting: CampaignSetup) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let campaign = setting.start();
         let shared = Arc::clone(campaign.shared());
-        let seat = Arc::new(Seat::new("vault"));
-        seat.begin(Live {
+        let slot = Arc::new(CampaignSlot::new("vault"));
+        slot.set_live(LiveCampaign {
             shared: Arc::clone(&shared),
             output: Some(folder.path().to_owned()),
             scene: None,
             log: CommandLog::open(folder.path()).unwrap(),
         });
-        Self::of(seat, shared, folder, campaign)
+        Self::from_slot(slot, shared, folder, campaign)
     }
 
-    pub(crate) fn of(
-        seat: Arc<Seat>,
-        shared: Arc<Shared>,
+    pub(crate) fn from_slot(
+        slot: Arc<CampaignSlot>,
+        shared: Arc<CampaignState>,
         folder: TempDir,
         campaign: Campaign,
     ) -> Self {
-        let pack = CampaignPack::new(vec![seat]);
+        let pack = CampaignPack::new(vec![slot]);
         let tools = pack.tools().unwrap();
         Self { tools, pack, shared, folder, campaign: Some(campaign) }
     }
 
-    /// The vault's, after it has found something; its workers wait, so that nothing changes.
+    /// Returns a vault campaign that has found something and is paused, so that nothing changes.
     pub(crate) fn paused() -> Self {
-        let scene = Self::running(Setting::default());
-        until("something is found", || scene.shared.corpus_size() > 3);
+        let scene = Self::running(CampaignSetup::default());
+        wait_until("the corpus grows", || scene.shared.corpus_size() > 3);
         scene.shared.pause();
         let counts = || {
             (scene.shared.calls_by_worker(), scene.shared.corpus_size(), scene.shared.events.len())
         };
         let mut before = counts();
-        until("the workers wait", || {
+        wait_until("the workers pause", || {
             std::thread::sleep(Duration::from_millis(150));
             std::mem::replace(&mut before, counts()) == before
         });
         scene
     }
 
-    /// The vault's, after its end.
+    /// Returns a vault campaign that has ended.
     pub(crate) fn ended() -> Self {
-        let mut setting = Setting::default();
-        setting.settings.test_limit = SOON;
+        let mut setting = CampaignSetup::default();
+        setting.settings.test_limit = SHORT_CALL_LIMIT;
         let scene = Self::running(setting);
-        until("it ends", || scene.shared.has_ended());
+        wait_until("the campaign ends", || scene.shared.has_ended());
         scene
     }
 
     pub(crate) fn tool(&self, name: &str) -> &dyn Tool {
-        find(&self.tools, name)
+        find_tool(&self.tools, name)
     }
 
     pub(crate) fn call(&self, name: &str, arguments: Value) -> Result<Value, ToolError> {
-        call(self.tool(name), arguments).map(|output| output.structured.unwrap())
+        call_tool(self.tool(name), arguments).map(|output| output.structured.unwrap())
     }
 
-    /// The answer, which must be one.
+    /// Returns the structured output; panics on an error.
     #[track_caller]
-    pub(crate) fn ask(&self, name: &str, arguments: Value) -> Value {
+    pub(crate) fn call_ok(&self, name: &str, arguments: Value) -> Value {
         self.call(name, arguments).unwrap_or_else(|error| panic!("{name}: {error}"))
     }
 
-    /// `CODE: message` of a refusal, which must be one.
+    /// Returns the error as `CODE: message`; panics if the call succeeds.
     #[track_caller]
-    pub(crate) fn refusal(&self, name: &str, arguments: Value) -> String {
+    pub(crate) fn call_err(&self, name: &str, arguments: Value) -> String {
         match self.call(name, arguments) {
-            Ok(answer) => panic!("{name} answered {answer}"),
+            Ok(answer) => panic!("{name} returned {answer}"),
             Err(error) => error.to_string(),
         }
     }
 
-    /// The lines of the log of commands.
-    pub(crate) fn log(&self) -> Vec<Value> {
+    /// Returns the lines of the command log.
+    pub(crate) fn command_log_lines(&self) -> Vec<Value> {
         let text = fs::read_to_string(self.folder.path().join("mcp-commands.jsonl")).unwrap();
         text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 }
 
-impl Drop for Scene {
+impl Drop for TestCampaign {
     fn drop(&mut self) {
         self.shared.kill();
         if let Some(campaign) = self.campaign.take() {
@@ -197,36 +201,36 @@ impl Drop for Scene {
     }
 }
 
-pub(crate) fn find<'a>(tools: &'a [Arc<dyn Tool>], name: &str) -> &'a dyn Tool {
+pub(crate) fn find_tool<'a>(tools: &'a [Arc<dyn Tool>], name: &str) -> &'a dyn Tool {
     &**tools.iter().find(|tool| tool.contract().name == name).unwrap()
 }
 
-/// Defaults, input schema, rules, work, output schema: as the pipeline does it.
-pub(crate) fn call(tool: &dyn Tool, mut arguments: Value) -> Result<Output, ToolError> {
+/// Calls a tool as the pipeline does: defaults, input schema, rules, work, output schema.
+pub(crate) fn call_tool(tool: &dyn Tool, mut arguments: Value) -> Result<ToolOutput, ToolError> {
     let contract = tool.contract();
     contract.input.fill_defaults(&mut arguments);
     contract.input.validate(&arguments).map_err(|violation| {
-        tool.reword(&violation)
-            .unwrap_or_else(|| ToolError::new(Code::InvalidInput, violation.message))
+        tool.reword_violation(&violation)
+            .unwrap_or_else(|| ToolError::new(ErrorCode::InvalidInput, violation.message))
     })?;
-    tool.check(&arguments)?;
+    tool.check_arguments(&arguments)?;
     let output = tool.call(arguments, &CallContext::new(Caller::new("test")))?;
     contract.output.as_ref().unwrap().validate(output.structured.as_ref().unwrap()).unwrap();
     Ok(output)
 }
 
-pub(crate) fn text(output: &Output) -> &str {
+pub(crate) fn text_content(output: &ToolOutput) -> &str {
     match output.content.as_slice() {
-        [Content::Text(text)] => text,
+        [ContentBlock::Text(text)] => text,
         other => panic!("{other:?} is not one text"),
     }
 }
 
 #[track_caller]
-pub(crate) fn until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let end = Instant::now() + PATIENCE;
-    while !is_so() {
-        assert!(Instant::now() < end, "nobody saw that {what}");
+pub(crate) fn wait_until(event: &str, mut is_done: impl FnMut() -> bool) {
+    let end = Instant::now() + MAX_WAIT;
+    while !is_done() {
+        assert!(Instant::now() < end, "timed out waiting until {event}");
         std::thread::sleep(Duration::from_millis(5));
     }
 }

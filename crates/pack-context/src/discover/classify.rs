@@ -1,16 +1,16 @@
-//! Pattern, rule, decision or issue: by the name of a field or a file where there is one, else by wording.
+//! Classifies text as pattern, rule, decision or issue, by field or file name if there is one, else by wording.
 //!
-//! The rule for wording is plain, so that a person can foresee it: the first cue in the text decides.
+//! The wording rule is simple, so that users can predict it: the first cue in the text decides.
 
 use std::sync::LazyLock;
 
 use regex::Regex;
-use store::context::Kind;
+use store::context::DiscoveryKind;
 
-/// What comes later in a text is about details.
-const LOOKED_AT: usize = 400;
+/// Only this many characters are examined; later text is usually detail.
+const MAX_EXAMINED: usize = 400;
 
-/// The cues of each kind. A group's name is the kind's.
+/// Cues of each kind. Each capture group is named after its kind.
 static CUES: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(
         r"(?ix)\b(?:
@@ -24,26 +24,28 @@ static CUES: LazyLock<Regex> = LazyLock::new(|| {
                       | todo | fixme | hack | xxx | crash(?:e[sd])? | leaks? | race\ condition | deadlock | flaky | revert(?:s|ed)? )
         )\b",
     )
-    .expect("a test compiles it")
+    .expect("valid regex, covered by tests")
 });
 
-/// What the first cue of a text says it is.
-pub(super) fn by_wording(text: &str) -> Option<Kind> {
-    let start = text.char_indices().nth(LOOKED_AT).map_or(text, |(at, _)| &text[..at]);
+/// Returns the kind of the first cue in the text, if any.
+pub(super) fn kind_from_wording(text: &str) -> Option<DiscoveryKind> {
+    let start = text.char_indices().nth(MAX_EXAMINED).map_or(text, |(at, _)| &text[..at]);
     let found = CUES.captures(start)?;
-    Kind::ALL.into_iter().find(|kind| found.name(kind.as_str()).is_some())
+    DiscoveryKind::ALL.into_iter().find(|kind| found.name(kind.as_str()).is_some())
 }
 
-/// What the name of a field, its value, or a file says: `decision`, `best_practices.md`, `known-issues`.
-pub(super) fn by_name(name: &str) -> Option<Kind> {
+/// Returns the kind indicated by a field name, a field value or a file name.
+///
+/// Examples: `decision`, `best_practices.md`, `known-issues`.
+pub(super) fn kind_from_name(name: &str) -> Option<DiscoveryKind> {
     let name = name.to_lowercase();
     let names: Vec<_> = name.split(|c: char| !c.is_alphanumeric()).collect();
     let says =
         |words: &[&str]| words.iter().any(|word| names.iter().any(|name| name.starts_with(word)));
     if says(&["decision", "adr", "choice", "decided"]) {
-        Some(Kind::Decision)
+        Some(DiscoveryKind::Decision)
     } else if says(&["rule", "convention", "guideline", "constraint", "policy", "requirement"]) {
-        Some(Kind::Rule)
+        Some(DiscoveryKind::Rule)
     } else if says(&[
         "pattern",
         "practice",
@@ -54,12 +56,12 @@ pub(super) fn by_name(name: &str) -> Option<Kind> {
         "learning",
         "insight",
     ]) {
-        Some(Kind::Pattern)
+        Some(DiscoveryKind::Pattern)
     } else if says(&[
         "issue", "bug", "problem", "fix", "error", "todo", "incident", "gotcha", "pitfall",
         "blocker",
     ]) {
-        Some(Kind::Issue)
+        Some(DiscoveryKind::Issue)
     } else {
         None
     }
@@ -70,42 +72,42 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_cue_decides() {
+    fn first_cue_decides_kind() {
         let cases = [
-            (Some(Kind::Pattern), "Use JWT tokens in httpOnly cookies"),
-            (Some(Kind::Pattern), "We always wrap errors by `context`."),
-            (Some(Kind::Pattern), "Prefer composition; never inherit."),
-            (Some(Kind::Rule), "Never use unwrap outside tests."),
-            (Some(Kind::Rule), "Handlers MUST NOT block."),
-            (Some(Kind::Rule), "Always use the guard."),
-            (Some(Kind::Decision), "We decided to use SQLite."),
+            (Some(DiscoveryKind::Pattern), "Use JWT tokens in httpOnly cookies"),
+            (Some(DiscoveryKind::Pattern), "We always wrap errors by `context`."),
+            (Some(DiscoveryKind::Pattern), "Prefer composition; never inherit."),
+            (Some(DiscoveryKind::Rule), "Never use unwrap outside tests."),
+            (Some(DiscoveryKind::Rule), "Handlers MUST NOT block."),
+            (Some(DiscoveryKind::Rule), "Always use the guard."),
+            (Some(DiscoveryKind::Decision), "We decided to use SQLite."),
             (
-                Some(Kind::Decision),
+                Some(DiscoveryKind::Decision),
                 "SQLite instead of Postgres, because nothing is to be installed.",
             ),
-            (Some(Kind::Issue), "Token refresh race condition fixed with mutex lock"),
-            (Some(Kind::Issue), "Fix: the parser must not panic"),
+            (Some(DiscoveryKind::Issue), "Token refresh race condition fixed with mutex lock"),
+            (Some(DiscoveryKind::Issue), "Fix: the parser must not panic"),
             (None, "Completed EDA"),
             (None, "The musty prefix of a fixture"),
             (None, ""),
         ];
         for (kind, text) in cases {
-            assert_eq!(by_wording(text), kind, "{text}");
+            assert_eq!(kind_from_wording(text), kind, "{text}");
         }
     }
 
     #[test]
-    fn names_say_it_without_reading() {
+    fn classifies_by_name() {
         let cases = [
-            (Some(Kind::Decision), "decisions.jsonl"),
-            (Some(Kind::Pattern), "best_practices.md"),
-            (Some(Kind::Issue), "bug_fix"),
-            (Some(Kind::Rule), "Conventions"),
+            (Some(DiscoveryKind::Decision), "decisions.jsonl"),
+            (Some(DiscoveryKind::Pattern), "best_practices.md"),
+            (Some(DiscoveryKind::Issue), "bug_fix"),
+            (Some(DiscoveryKind::Rule), "Conventions"),
             (None, "progress_log.jsonl"),
             (None, "milestone"),
         ];
         for (kind, name) in cases {
-            assert_eq!(by_name(name), kind, "{name}");
+            assert_eq!(kind_from_name(name), kind, "{name}");
         }
     }
 }

@@ -1,9 +1,9 @@
-//! Commits that fix something: what was wrong here before, in the words of whoever put it right.
+//! Finds commits that fix something and turns their messages into issues.
 //!
-//! The repository is read without its hooks, its filters, the user's configuration or the environment. Where the root is
-//! a folder inside a repository, only commits that touched something below the root count: the rest is not ours to show.
-//! A `.git` that leads to a repository of somebody else is not followed (`worktree.rs`).
-//! History is deliberately not readable by the tools, so a message that holds a recognisable secret is left out.
+//! The repository is read without hooks, filters, user configuration or environment variables. If the root is a
+//! subfolder of a repository, only commits that changed files below the root count; other history is not exposed.
+//! A `.git` that points to a foreign repository is not followed (`worktree.rs`). The tools deliberately cannot read
+//! the git history, so commit messages that contain a recognizable secret are skipped.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -14,136 +14,147 @@ use gix::bstr::{BStr, BString, ByteSlice};
 use gix::diff::tree::{Visit, visit};
 use gix::objs::TreeRefIter;
 use regex::Regex;
-use store::context::Kind;
+use store::context::DiscoveryKind;
 
-use super::{Discovery, MAX_CONTENT, MAX_TITLE, Source, date, id_of, tidy, tidy_line};
+use super::{
+    Discovery, DiscoverySource, MAX_CONTENT, MAX_TITLE, date, digest_id, sanitize_line,
+    sanitize_text,
+};
 use crate::worktree::GitFolder;
 
-/// How far back is looked, counted in commits.
+/// Maximum commits examined, from the newest.
 pub const MAX_COMMITS: usize = 2_000;
-/// Enough to tell the module; a commit that touches more is a sweep.
+/// Maximum changed files kept per commit; enough to infer the module.
 const MAX_FILES: usize = 50;
-/// Trees and commits of a walk are met again and again.
+/// Object cache size; a walk reads the same trees and commits repeatedly.
 const OBJECT_CACHE_BYTES: usize = 8 << 20;
 
-/// The history could not be read. No repository at all is no error.
+/// The git history could not be read. A missing repository is not an error.
 #[derive(Debug, thiserror::Error)]
 pub enum CommitsError {
-    #[error("the git history of this project cannot be read")]
+    #[error("failed to read the git history of this project")]
     Unreadable(#[source] Box<dyn std::error::Error + Send + Sync>),
-    #[error(
-        "the git history of this project is not read: its `.git` leads to a folder that does not lead back"
-    )]
-    Elsewhere,
+    #[error("skipped the git history: `.git` points to a directory that does not point back")]
+    ForeignRepository,
 }
 
-/// A subject that says that something was put right.
+/// Matches a subject that mentions a fix.
 static FIXES: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(
         r"(?ix) ^(?:\[?(?:bug)?fix|hotfix|revert)\b | \b(?:fix(?:e[sd]|ing)?|bug(?:fix)?s?|regressions?|reverts?|workaround
             |crash(?:es|ed)?|panic(?:s|ked)?|deadlocks?|race\ condition|memory\ leaks?|vulnerability|cve-\d+)\b",
     )
-    .expect("a test uses it")
+    .expect("valid regex, covered by tests")
 });
 
-/// A body that closes a report.
+/// Matches a message that closes an issue.
 static CLOSES: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"(?i)\b(?:fix(?:e[sd])?|close[sd]?|resolve[sd]?):?\s+(?:\w+/\w+)?#\d+")
-        .expect("a test uses it")
+        .expect("valid regex, covered by tests")
 });
 
-/// Fixes that teach nothing.
+/// Matches trivial fixes, which are skipped.
 static TRIVIAL: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"(?i)\b(?:typos?|spelling|grammar|whitespace|formatting|fmt|lints?|clippy|eslint|prettier|rustfmt)\b")
-        .expect("a test uses it")
+        .expect("valid regex, covered by tests")
 });
 
-/// Lines at the end of a message that are about the commit, not about the fix.
-static TRAILER: LazyLock<Regex> =
-    LazyLock::new(|| Regex::new(r"^[A-Z][A-Za-z]+(?:-[A-Za-z]+)+: ").expect("a test uses it"));
+/// Matches a trailer line such as `Signed-off-by: …`.
+static TRAILER: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^[A-Z][A-Za-z]+(?:-[A-Za-z]+)+: ").expect("valid regex, covered by tests")
+});
 
-/// The fixes among the last `limit` commits, newest first. Merges are left out: what they bring has commits of its own.
-pub fn fix_commits(root: &Path, limit: usize) -> Result<Vec<Discovery>, CommitsError> {
-    let Some((mut repository, prefix)) = open(root)? else { return Ok(Vec::new()) };
+/// Returns the fixes among the last `limit` commits, newest first.
+///
+/// Merge commits are skipped, because the merged changes have their own commits. Returns an empty list if there is no
+/// repository or no commit.
+pub fn find_fix_commits(root: &Path, limit: usize) -> Result<Vec<Discovery>, CommitsError> {
+    let Some((mut repository, prefix)) = open_repository(root)? else { return Ok(Vec::new()) };
     repository.object_cache_size_if_unset(OBJECT_CACHE_BYTES);
-    // A branch without a commit has no history.
+    // An unborn branch has no history.
     let Ok(head) = repository.head_id() else { return Ok(Vec::new()) };
     let order = gix::traverse::commit::simple::CommitTimeOrder::NewestFirst;
     let walk = head
         .ancestors()
         .sorting(gix::revision::walk::Sorting::ByCommitTime(order))
         .all()
-        .map_err(unreadable)?;
+        .map_err(to_unreadable_error)?;
     let mut found = Vec::new();
     for info in walk.take(limit) {
-        // A shallow or partial clone ends here; what was there counts.
+        // A shallow or partial clone ends here; the commits read so far count.
         let Ok(commit) = info.and_then(|info| info.object()) else { break };
-        found.extend(fix(&repository, &commit, prefix.as_bstr()));
+        found.extend(parse_fix_commit(&repository, &commit, prefix.as_bstr()));
     }
     Ok(found)
 }
 
-/// The repository that the root is in, and the root's path in it.
-fn open(root: &Path) -> Result<Option<(gix::Repository, BString)>, CommitsError> {
-    let root = root.canonicalize().map_err(unreadable)?;
+/// Opens the repository that contains the root; returns it with the root's path inside it.
+fn open_repository(root: &Path) -> Result<Option<(gix::Repository, BString)>, CommitsError> {
+    let root = root.canonicalize().map_err(to_unreadable_error)?;
     for folder in root.ancestors() {
-        match GitFolder::of(folder) {
+        match GitFolder::from_worktree(folder) {
             None => continue,
-            Some(GitFolder::Elsewhere) => return Err(CommitsError::Elsewhere),
+            Some(GitFolder::Untrusted) => return Err(CommitsError::ForeignRepository),
             Some(GitFolder::Own | GitFolder::Linked { .. } | GitFolder::Submodule) => {}
         }
         let options = gix::open::Options::isolated();
-        let repository = gix::open_opts(folder, options).map_err(unreadable)?;
+        let repository = gix::open_opts(folder, options).map_err(to_unreadable_error)?;
         let inside = root.strip_prefix(folder).unwrap_or(Path::new(""));
         return Ok(Some((
             repository,
-            gix::path::into_bstr(inside).map_err(unreadable)?.into_owned(),
+            gix::path::into_bstr(inside).map_err(to_unreadable_error)?.into_owned(),
         )));
     }
     Ok(None)
 }
 
-fn unreadable(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> CommitsError {
+fn to_unreadable_error(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> CommitsError {
     CommitsError::Unreadable(error.into())
 }
 
-fn fix(repository: &gix::Repository, commit: &gix::Commit<'_>, prefix: &BStr) -> Option<Discovery> {
+/// Returns an issue if the commit is a non-trivial fix without secrets that changed files below `prefix`.
+fn parse_fix_commit(
+    repository: &gix::Repository,
+    commit: &gix::Commit<'_>,
+    prefix: &BStr,
+) -> Option<Discovery> {
     let parents: Vec<_> = commit.parent_ids().collect();
     if parents.len() > 1 {
         return None;
     }
     let message = commit.message_raw_sloppy().to_str_lossy();
     let (subject, body) = message.trim().split_once('\n').unwrap_or((message.trim(), ""));
-    let body = without_trailers(body);
+    let body = strip_trailers(body);
     let fixes = FIXES.is_match(subject) || CLOSES.is_match(subject) || CLOSES.is_match(body);
-    if !fixes || TRIVIAL.is_match(subject) || secrets::find(&message).is_some() {
+    if !fixes || TRIVIAL.is_match(subject) || secrets::find_secret(&message).is_some() {
         return None;
     }
-    let files = touched(repository, commit, parents.first().map(|id| id.detach()), prefix)?;
-    // A message of one line is its own content.
-    let (title, content) = match tidy(body, MAX_CONTENT) {
-        body if body.is_empty() => (None, tidy(subject, MAX_CONTENT)),
-        body => (Some(tidy_line(subject, MAX_TITLE)), body),
+    let files =
+        list_changed_files(repository, commit, parents.first().map(|id| id.detach()), prefix)?;
+    // A one-line message becomes the content.
+    let (title, content) = match sanitize_text(body, MAX_CONTENT) {
+        body if body.is_empty() => (None, sanitize_text(subject, MAX_CONTENT)),
+        body => (Some(sanitize_line(subject, MAX_TITLE)), body),
     };
     let seconds = commit.time().ok()?.seconds;
     let date = jiff::Timestamp::from_second(seconds)
         .ok()
-        .and_then(|time| date::parse(&time.to_string()))?;
+        .and_then(|time| date::parse_date(&time.to_string()))?;
     let whole = commit.id.to_string();
     Some(Discovery {
-        id: id_of(&["commit", &whole]),
-        kind: Kind::Issue,
+        id: digest_id(&["commit", &whole]),
+        kind: DiscoveryKind::Issue,
         title,
         content,
         module: None,
         session: None,
         tags: Vec::new(),
         date,
-        source: Source::Commit { id: whole[..12].to_owned(), files },
+        source: DiscoverySource::Commit { id: whole[..12].to_owned(), files },
     })
 }
 
-fn without_trailers(body: &str) -> &str {
+fn strip_trailers(body: &str) -> &str {
     let mut rest = body.trim_end();
     while let Some((before, last)) = rest.rsplit_once('\n') {
         if !TRAILER.is_match(last) {
@@ -154,8 +165,10 @@ fn without_trailers(body: &str) -> &str {
     if TRAILER.is_match(rest) && !rest.contains('\n') { "" } else { rest }
 }
 
-/// Files below `prefix` that differ from the parent, relative to it; None where there are none, or a tree is missing.
-fn touched(
+/// Returns the files below `prefix` that differ from the parent, relative to `prefix`.
+///
+/// Returns `None` if there are no such files or a tree is missing.
+fn list_changed_files(
     repository: &gix::Repository,
     commit: &gix::Commit<'_>,
     parent: Option<gix::ObjectId>,
@@ -166,7 +179,7 @@ fn touched(
         Some(parent) => repository.find_commit(parent).ok()?.tree().ok()?,
         None => repository.empty_tree(),
     };
-    let mut changes = Changes {
+    let mut changes = ChangedFilesVisitor {
         prefix,
         path: BString::default(),
         queue: Vec::new().into(),
@@ -181,22 +194,22 @@ fn touched(
         &repository.objects,
         &mut changes,
     );
-    // Stopping early is an error to it, and wanted here.
+    // Stopping early at the limit is reported as an error but is intended.
     let enough = changes.files.len() >= MAX_FILES;
     (done.is_ok() || enough)
         .then_some(changes.files.into_iter().collect::<Vec<_>>())
         .filter(|files| !files.is_empty())
 }
 
-/// Gathers the paths of changed files.
-struct Changes<'a> {
+/// Collects the paths of changed files.
+struct ChangedFilesVisitor<'a> {
     prefix: &'a BStr,
     path: BString,
     queue: std::collections::VecDeque<BString>,
     files: BTreeSet<String>,
 }
 
-impl Visit for Changes<'_> {
+impl Visit for ChangedFilesVisitor<'_> {
     fn pop_front_tracked_path_and_set_current(&mut self) {
         self.path = self.queue.pop_front().unwrap_or_default();
     }
@@ -227,7 +240,7 @@ impl Visit for Changes<'_> {
                     .strip_prefix(self.prefix.as_bytes())
                     .and_then(|rest| rest.strip_prefix(b"/")),
             };
-            // A name that is no text names no file that a tool could read.
+            // The tools cannot read files whose names are not UTF-8.
             if let Some(file) = inside.and_then(|inside| inside.to_str().ok()) {
                 self.files.insert(file.to_owned());
             }

@@ -1,30 +1,30 @@
-//! Dates as people write them, as RFC 3339 in UTC.
+//! Parses dates in common notations into RFC 3339 in UTC.
 
 use jiff::Timestamp;
 use jiff::civil;
 use jiff::tz::TimeZone;
 
-/// A time stamp, a time without a zone (taken as UTC), or a day; None for everything else.
-pub(super) fn parse(text: &str) -> Option<String> {
+/// Parses a timestamp, a time without a zone (taken as UTC) or a day; returns `None` for anything else.
+pub(super) fn parse_date(text: &str) -> Option<String> {
     let text = text.trim();
     let time = text
         .parse::<Timestamp>()
         .ok()
-        .or_else(|| in_utc(text.parse::<civil::DateTime>().ok()?))
-        .or_else(|| in_utc(day(text)?.at(0, 0, 0, 0)))?;
-    // RFC 3339 has four digits for a year.
+        .or_else(|| to_utc_timestamp(text.parse::<civil::DateTime>().ok()?))
+        .or_else(|| to_utc_timestamp(parse_day(text)?.at(0, 0, 0, 0)))?;
+    // RFC 3339 years have four digits.
     let year = time.to_zoned(TimeZone::UTC).year();
     (0..=9999).contains(&year).then(|| time.to_string())
 }
 
-/// `2026-01-02`, also where words follow it, and with slashes or dots.
-fn day(text: &str) -> Option<civil::Date> {
+/// Parses `2026-01-02`, also with slashes or dots, ignoring text after it.
+fn parse_day(text: &str) -> Option<civil::Date> {
     let start = text.get(..10)?;
     let plain = start.replace(['/', '.'], "-");
     plain.parse().ok()
 }
 
-fn in_utc(time: civil::DateTime) -> Option<Timestamp> {
+fn to_utc_timestamp(time: civil::DateTime) -> Option<Timestamp> {
     TimeZone::UTC.to_timestamp(time).ok()
 }
 
@@ -33,7 +33,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn dates_as_people_write_them() {
+    fn parses_common_date_notations() {
         let cases = [
             ("2026-01-15T10:30:00Z", Some("2026-01-15T10:30:00Z")),
             ("2026-01-15T10:30:00+02:00", Some("2026-01-15T08:30:00Z")),
@@ -47,7 +47,7 @@ mod tests {
             ("", None),
         ];
         for (text, expected) in cases {
-            assert_eq!(parse(text).as_deref(), expected, "{text}");
+            assert_eq!(parse_date(text).as_deref(), expected, "{text}");
         }
     }
 }

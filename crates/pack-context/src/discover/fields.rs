@@ -1,7 +1,7 @@
-//! A JSON object that somebody wrote about a discovery: which of its fields is what.
+//! Maps the fields of a hand-written JSON object to those of a discovery.
 
 use serde_json::{Map, Value};
-use store::context::Kind;
+use store::context::DiscoveryKind;
 
 use super::{classify, date};
 
@@ -11,7 +11,7 @@ const DATE: [&str; 8] = ["timestamp", "date", "time", "at", "created", "created_
 const MODULE: [&str; 5] = ["module", "component", "area", "scope", "package"];
 const SESSION: [&str; 3] = ["session", "session_id", "sessionId"];
 const TAGS: [&str; 3] = ["tags", "labels", "keywords"];
-/// The statement itself, the most telling first.
+/// Field names that hold the statement itself, in order of preference.
 const CONTENT: [&str; 18] = [
     "content",
     "text",
@@ -32,15 +32,15 @@ const CONTENT: [&str; 18] = [
     "body",
     "summary",
 ];
-/// These are about the entry, not about the project.
+/// Fields about the entry itself, which are dropped.
 const IGNORED: [&str; 2] = ["id", "uuid"];
 
-/// What an object says, in the words of a discovery.
+/// Discovery fields read from a JSON object.
 #[derive(Debug, Default)]
-pub(super) struct Fields {
-    pub(super) kind: Option<Kind>,
+pub(super) struct DiscoveryFields {
+    pub(super) kind: Option<DiscoveryKind>,
     pub(super) title: Option<String>,
-    /// The statement, then the fields that have no meaning here, each on a line of its own under its name.
+    /// The statement, followed by each unrecognized field on its own line as `Name: value`.
     pub(super) content: String,
     pub(super) module: Option<String>,
     pub(super) session: Option<String>,
@@ -48,23 +48,23 @@ pub(super) struct Fields {
     pub(super) tags: Vec<String>,
 }
 
-impl Fields {
-    pub(super) fn of(object: &Map<String, Value>) -> Self {
+impl DiscoveryFields {
+    pub(super) fn from_object(object: &Map<String, Value>) -> Self {
         let mut rest = object.clone();
         let mut fields = Self::default();
         for name in KIND {
-            let kind = rest.get(name).and_then(Value::as_str).and_then(classify::by_name);
+            let kind = rest.get(name).and_then(Value::as_str).and_then(classify::kind_from_name);
             if kind.is_some() {
                 rest.shift_remove(name);
                 fields.kind = kind;
                 break;
             }
         }
-        fields.title = take(&mut rest, &TITLE);
-        fields.module = take(&mut rest, &MODULE);
-        fields.session = take(&mut rest, &SESSION);
+        fields.title = take_text(&mut rest, &TITLE);
+        fields.module = take_text(&mut rest, &MODULE);
+        fields.session = take_text(&mut rest, &SESSION);
         let dated = DATE.iter().find_map(|name| {
-            let date = rest.get(*name).and_then(when)?;
+            let date = rest.get(*name).and_then(parse_date_value)?;
             Some((name, date))
         });
         if let Some((name, date)) = dated {
@@ -76,40 +76,41 @@ impl Fields {
         }
         let tags = TAGS.iter().find_map(|name| rest.shift_remove(*name));
         fields.tags = match tags {
-            Some(Value::Array(tags)) => tags.iter().filter_map(said).collect(),
-            Some(tag) => said(&tag).into_iter().collect(),
+            Some(Value::Array(tags)) => tags.iter().filter_map(render_value).collect(),
+            Some(tag) => render_value(&tag).into_iter().collect(),
             None => Vec::new(),
         };
 
-        // The field that holds the statement also tells what it is: `{"decision": "…"}`.
-        let statement = CONTENT.iter().find_map(|name| Some((*name, said(rest.get(*name)?)?)));
+        // The field that holds the statement also determines the kind: `{"decision": "…"}`.
+        let statement =
+            CONTENT.iter().find_map(|name| Some((*name, render_value(rest.get(*name)?)?)));
         if let Some((name, text)) = statement {
             rest.shift_remove(name);
-            fields.kind = fields.kind.or_else(|| classify::by_name(name));
+            fields.kind = fields.kind.or_else(|| classify::kind_from_name(name));
             fields.content = text;
         } else if let Some(title) = fields.title.take() {
             fields.content = title;
         }
         for (name, value) in &rest {
-            let Some(value) = said(value) else { continue };
+            let Some(value) = render_value(value) else { continue };
             if !fields.content.is_empty() {
                 fields.content.push('\n');
             }
-            fields.content.push_str(&format!("{}: {value}", label(name)));
+            fields.content.push_str(&format!("{}: {value}", format_label(name)));
         }
         fields
     }
 }
 
-fn take(object: &mut Map<String, Value>, names: &[&str]) -> Option<String> {
-    let name = names.iter().find(|name| object.get(**name).and_then(said).is_some())?;
-    object.shift_remove(*name).as_ref().and_then(said)
+fn take_text(object: &mut Map<String, Value>, names: &[&str]) -> Option<String> {
+    let name = names.iter().find(|name| object.get(**name).and_then(render_value).is_some())?;
+    object.shift_remove(*name).as_ref().and_then(render_value)
 }
 
-/// A date as text, or seconds or milliseconds since the epoch.
-fn when(value: &Value) -> Option<String> {
+/// Parses a date given as text, or as seconds or milliseconds since the epoch.
+fn parse_date_value(value: &Value) -> Option<String> {
     match value {
-        Value::String(text) => date::parse(text),
+        Value::String(text) => date::parse_date(text),
         Value::Number(number) => {
             let number = number.as_i64()?;
             let time = match number.unsigned_abs() {
@@ -117,14 +118,14 @@ fn when(value: &Value) -> Option<String> {
                 ..631_152_000_000 => jiff::Timestamp::from_second(number),
                 _ => jiff::Timestamp::from_millisecond(number),
             };
-            date::parse(&time.ok()?.to_string())
+            date::parse_date(&time.ok()?.to_string())
         }
         _ => None,
     }
 }
 
-/// A value as a person would say it; None for what says nothing.
-fn said(value: &Value) -> Option<String> {
+/// Renders a value as plain text; returns `None` if it is null or empty.
+fn render_value(value: &Value) -> Option<String> {
     let text = match value {
         Value::Null => return None,
         Value::String(text) => text.trim().to_owned(),
@@ -132,15 +133,15 @@ fn said(value: &Value) -> Option<String> {
         Value::Array(values)
             if values.iter().all(|value| !value.is_array() && !value.is_object()) =>
         {
-            values.iter().filter_map(said).collect::<Vec<_>>().join(", ")
+            values.iter().filter_map(render_value).collect::<Vec<_>>().join(", ")
         }
         Value::Array(_) | Value::Object(_) => value.to_string(),
     };
     (!text.is_empty()).then_some(text)
 }
 
-/// `next_steps` is "Next steps".
-fn label(name: &str) -> String {
+/// Turns a key into a label: `next_steps` becomes "Next steps".
+fn format_label(name: &str) -> String {
     let words = name.replace(['_', '-'], " ");
     let mut characters = words.chars();
     characters

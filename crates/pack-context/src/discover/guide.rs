@@ -1,39 +1,41 @@
-//! Guides: texts that tell whoever works on a project what to do. Each statement in them is a discovery.
+//! Extracts statements from guides: documents with instructions for contributors and agents.
 
-use store::context::Kind;
+use store::context::DiscoveryKind;
 
-use super::markdown::{self, Entry};
-use super::{Draft, classify};
+use super::markdown::{self, MarkdownEntry};
+use super::{DiscoveryDraft, classify};
 
-/// Shorter is a link or a label, not a statement.
+/// Minimum words of a statement; shorter entries are links or labels.
 const MIN_WORDS: usize = 3;
 
-/// The statements of a guide. A list item without a cue is a rule. A paragraph without one tells how things are here, in a
-/// text that is instructions throughout; elsewhere it is prose and left out.
-pub(super) fn statements(text: &str, instructions: bool) -> Vec<Draft> {
-    let (front, _) = markdown::front_matter(text);
-    let of = |key: &str| front.iter().find(|(k, v)| *k == key && !v.is_empty()).map(|(_, v)| *v);
-    // What a rule file of Cursor says of itself: what it is about, and for which files it holds.
-    let description = of("description");
-    let globs = of("globs").map(|globs| format!("For {globs}: ")).unwrap_or_default();
-    markdown::entries(text)
+/// Returns the statements of a guide.
+///
+/// A list item without a cue is a rule. A paragraph without a cue is a pattern if `instructions` says that the whole
+/// text consists of instructions; otherwise it is prose and skipped.
+pub(super) fn extract_statements(text: &str, instructions: bool) -> Vec<DiscoveryDraft> {
+    let (front, _) = markdown::parse_front_matter(text);
+    let field = |key: &str| front.iter().find(|(k, v)| *k == key && !v.is_empty()).map(|(_, v)| *v);
+    // Front matter of a Cursor rule file: its subject and the files it applies to.
+    let description = field("description");
+    let globs = field("globs").map(|globs| format!("For {globs}: ")).unwrap_or_default();
+    markdown::split_entries(text)
         .into_iter()
         .filter_map(|entry| {
-            let content = content(&entry);
+            let content = join_lead_and_text(&entry);
             let words = if entry.lead.is_some() { 2 } else { MIN_WORDS };
             if content.split_whitespace().count() < words || is_only_links(&entry.text) {
                 return None;
             }
             let otherwise = match (entry.is_item, instructions) {
-                (true, _) => Some(Kind::Rule),
-                (false, true) => Some(Kind::Pattern),
+                (true, _) => Some(DiscoveryKind::Rule),
+                (false, true) => Some(DiscoveryKind::Pattern),
                 (false, false) => None,
             };
-            let kind = classify::by_wording(&content).or(otherwise)?;
-            let mut draft = Draft::new(entry.line, kind, format!("{globs}{content}"));
+            let kind = classify::kind_from_wording(&content).or(otherwise)?;
+            let mut draft = DiscoveryDraft::new(entry.line, kind, format!("{globs}{content}"));
             draft.title = match entry.headings.as_slice() {
                 [] => description.map(str::to_owned),
-                // The outermost heading names the document.
+                // The outermost heading is the document title.
                 [name] => Some(description.unwrap_or(name).to_owned()),
                 [_, within @ ..] => Some(within.join(": ")),
             };
@@ -42,15 +44,15 @@ pub(super) fn statements(text: &str, instructions: bool) -> Vec<Draft> {
         .collect()
 }
 
-/// An entry's text, after the words that lead into its list.
-pub(super) fn content(entry: &Entry<'_>) -> String {
+/// Returns the entry's text, prefixed with the lead of its list.
+pub(super) fn join_lead_and_text(entry: &MarkdownEntry<'_>) -> String {
     match &entry.lead {
         Some(lead) => format!("{lead}: {}", entry.text),
         None => entry.text.clone(),
     }
 }
 
-/// A table of contents, badges.
+/// Returns true for a table of contents or badges.
 fn is_only_links(text: &str) -> bool {
     text.lines().all(|line| {
         let line = line.trim().trim_start_matches(['-', '*', '+', '!', ' ']);

@@ -1,131 +1,143 @@
-//! A file of discoveries to add: JSON, JSON lines or Markdown. Either all of it can be read, or every problem is named.
+//! Imports a file of discoveries: JSON, JSON Lines or Markdown. Either every entry is valid or all problems are reported.
 
 use serde_json::Value;
-use store::context::{Kind, MAX_DISCOVERIES, StoredDiscovery};
+use store::context::{DiscoveryKind, MAX_DISCOVERIES, StoredDiscovery};
 
-use super::fields::Fields;
-use super::new::{NewDiscovery, Refused};
+use super::fields::DiscoveryFields;
+use super::new_discovery::{NewDiscovery, NewDiscoveryError};
 use super::{classify, guide, markdown};
 
-/// As many as the store takes in all.
+/// Maximum entries of a file; equals the capacity of the store.
 const MAX_ENTRIES: usize = MAX_DISCOVERIES;
 
-/// What is wrong with one entry.
+/// A problem with one entry of an imported file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{place}: {reason}")]
-pub struct Problem {
-    /// `line 3`, `entry 2`.
-    pub place: String,
-    pub reason: Reason,
+#[error("{location}: {reason}")]
+pub struct ImportProblem {
+    /// For example `line 3` or `entry 2`.
+    pub location: String,
+    pub reason: ImportProblemReason,
 }
 
+/// Reason why an entry or a whole file cannot be imported.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Reason {
+pub enum ImportProblemReason {
     #[error("{0}")]
-    Refused(Refused),
-    #[error("no JSON: {0}")]
+    Invalid(NewDiscoveryError),
+    #[error("invalid JSON: {0}")]
     NotJson(String),
-    #[error("neither an object nor a text, so it is no discovery")]
-    NotAnObject,
-    #[error("a list of discoveries is expected, or an object with one under `discoveries`")]
+    #[error("invalid entry: expected an object or a string")]
+    UnexpectedEntry,
+    #[error("expected a list of discoveries, or an object with a `discoveries` list")]
     NotAList,
-    #[error("there is nothing in it")]
-    Nothing,
-    #[error("there are more than {MAX_ENTRIES} entries")]
-    TooMany,
+    #[error("no entries found")]
+    NoEntries,
+    #[error("more than {MAX_ENTRIES} entries")]
+    TooManyEntries,
 }
 
-/// The discoveries of a file, by the ending of its name: `.json`, `.jsonl`, else Markdown. `by` is who adds them.
-pub fn import(
+/// Parses and validates the discoveries of a file; `by` names who adds them.
+///
+/// The extension selects the format: `.json`, `.jsonl` or `.ndjson`, otherwise Markdown. Returns all problems if any
+/// entry is invalid.
+pub fn import_discoveries(
     name: &str,
     text: &str,
     by: &str,
     now: jiff::Timestamp,
-) -> Result<Vec<StoredDiscovery>, Vec<Problem>> {
+) -> Result<Vec<StoredDiscovery>, Vec<ImportProblem>> {
     let text = text.trim_start_matches('\u{feff}');
     let extension =
         name.rsplit_once('.').map_or("", |(_, extension)| extension).to_ascii_lowercase();
     let entries = match &*extension {
-        "json" => of_json(text),
-        "jsonl" | "ndjson" => of_lines(text),
-        _ => Ok(of_markdown(name, text)),
+        "json" => parse_json(text),
+        "jsonl" | "ndjson" => parse_json_lines(text),
+        _ => Ok(parse_markdown(name, text)),
     };
     let entries = entries.map_err(|problem| vec![problem])?;
     if entries.is_empty() {
-        return Err(vec![problem("the file", Reason::Nothing)]);
+        return Err(vec![new_problem("the file", ImportProblemReason::NoEntries)]);
     }
     if entries.len() > MAX_ENTRIES {
-        return Err(vec![problem("the file", Reason::TooMany)]);
+        return Err(vec![new_problem("the file", ImportProblemReason::TooManyEntries)]);
     }
     let mut problems = Vec::new();
     let mut discoveries = Vec::new();
-    for (place, entry) in entries {
-        let checked = entry.and_then(|entry| entry.check(by, now).map_err(Reason::Refused));
+    for (location, entry) in entries {
+        let checked =
+            entry.and_then(|entry| entry.validate(by, now).map_err(ImportProblemReason::Invalid));
         match checked {
             Ok(discovery) => discoveries.push(discovery),
-            Err(reason) => problems.push(problem(place, reason)),
+            Err(reason) => problems.push(new_problem(location, reason)),
         }
     }
     if problems.is_empty() { Ok(discoveries) } else { Err(problems) }
 }
 
-type Entries = Vec<(String, Result<NewDiscovery, Reason>)>;
+/// Entries with their locations; an entry that could not be parsed holds the reason.
+type ImportEntries = Vec<(String, Result<NewDiscovery, ImportProblemReason>)>;
 
-fn problem(place: impl Into<String>, reason: Reason) -> Problem {
-    Problem { place: place.into(), reason }
+fn new_problem(location: impl Into<String>, reason: ImportProblemReason) -> ImportProblem {
+    ImportProblem { location: location.into(), reason }
 }
 
-fn of_json(text: &str) -> Result<Entries, Problem> {
+fn parse_json(text: &str) -> Result<ImportEntries, ImportProblem> {
     let value: Value = serde_json::from_str(text).map_err(|error| {
-        problem(format!("line {}", error.line()), Reason::NotJson(error.to_string()))
+        new_problem(
+            format!("line {}", error.line()),
+            ImportProblemReason::NotJson(error.to_string()),
+        )
     })?;
     let list = match value {
         Value::Array(list) => list,
         Value::Object(mut object) => match object.remove("discoveries") {
             Some(Value::Array(list)) => list,
-            Some(_) => return Err(problem("`discoveries`", Reason::NotAList)),
+            Some(_) => return Err(new_problem("`discoveries`", ImportProblemReason::NotAList)),
             None => vec![Value::Object(object)],
         },
-        _ => return Err(problem("the file", Reason::NotAList)),
+        _ => return Err(new_problem("the file", ImportProblemReason::NotAList)),
     };
     Ok(list
         .into_iter()
         .zip(1..)
-        .map(|(value, n)| (format!("entry {n}"), of_value(&value)))
+        .map(|(value, n)| (format!("entry {n}"), parse_entry(&value)))
         .collect())
 }
 
-fn of_lines(text: &str) -> Result<Entries, Problem> {
+fn parse_json_lines(text: &str) -> Result<ImportEntries, ImportProblem> {
     let lines = text.lines().zip(1..).filter(|(line, _)| !line.trim().is_empty());
     let entries = lines.map(|(line, n)| {
-        let value = serde_json::from_str(line).map_err(|error| Reason::NotJson(error.to_string()));
-        (format!("line {n}"), value.and_then(|value| of_value(&value)))
+        let value = serde_json::from_str(line)
+            .map_err(|error| ImportProblemReason::NotJson(error.to_string()));
+        (format!("line {n}"), value.and_then(|value| parse_entry(&value)))
     });
     Ok(entries.collect())
 }
 
-fn of_value(value: &Value) -> Result<NewDiscovery, Reason> {
+fn parse_entry(value: &Value) -> Result<NewDiscovery, ImportProblemReason> {
     match value {
         Value::Object(object) => {
-            let Fields { kind, title, content, module, session, date, tags } = Fields::of(object);
+            let DiscoveryFields { kind, title, content, module, session, date, tags } =
+                DiscoveryFields::from_object(object);
             let date = date.and_then(|date| date.parse().ok());
             Ok(NewDiscovery { kind, title, content, module, session, date, tags })
         }
         Value::String(text) => {
             Ok(NewDiscovery { content: text.clone(), ..NewDiscovery::default() })
         }
-        _ => Err(Reason::NotAnObject),
+        _ => Err(ImportProblemReason::UnexpectedEntry),
     }
 }
 
-/// The headings say what an entry is, then the file's name, then the wording.
-fn of_markdown(name: &str, text: &str) -> Entries {
-    let named = classify::by_name(name);
-    let entries = markdown::entries(text).into_iter().map(|entry| {
-        let headed = entry.headings.iter().rev().find_map(|heading| classify::by_name(heading));
-        let kind: Option<Kind> = headed.or(named);
+/// Takes the kind of each entry from its headings, else from the file name. Validation falls back to the wording.
+fn parse_markdown(name: &str, text: &str) -> ImportEntries {
+    let named = classify::kind_from_name(name);
+    let entries = markdown::split_entries(text).into_iter().map(|entry| {
+        let headed =
+            entry.headings.iter().rev().find_map(|heading| classify::kind_from_name(heading));
+        let kind: Option<DiscoveryKind> = headed.or(named);
         let title = entry.headings.last().map(|heading| (*heading).to_owned());
-        let content = guide::content(&entry);
+        let content = guide::join_lead_and_text(&entry);
         (
             format!("line {}", entry.line),
             Ok(NewDiscovery { kind, title, content, ..NewDiscovery::default() }),

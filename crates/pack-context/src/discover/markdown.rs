@@ -1,23 +1,23 @@
-//! A Markdown text as entries: one for each list item and each paragraph, with the headings above it.
+//! Splits Markdown into entries: one for each list item and paragraph, with the headings above it.
 //!
-//! Line by line, with what guides and memory files use of Markdown; not a Markdown parser. What it does not know it
-//! takes for text, so nothing is lost and nothing fails.
+//! This is a line-based splitter for the Markdown used in guides and memory files, not a full parser. Unknown syntax is
+//! treated as text, so no content is lost and parsing never fails.
 
-/// One statement of a text.
+/// A list item or paragraph.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Entry<'a> {
-    /// 1-based.
+pub(super) struct MarkdownEntry<'a> {
+    /// 1-based line number.
     pub(super) line: u32,
-    /// From the outermost to the innermost.
+    /// Enclosing headings, outermost first.
     pub(super) headings: Vec<&'a str>,
-    /// The paragraph that leads into a list, without its colon: "Never do this".
+    /// Paragraph that introduces the list, without its colon: "Never do this".
     pub(super) lead: Option<String>,
     pub(super) text: String,
     pub(super) is_item: bool,
 }
 
-/// The `key: value` lines between `---` at the start of a file, and the number of lines that they take.
-pub(super) fn front_matter(text: &str) -> (Vec<(&str, &str)>, usize) {
+/// Returns the `key: value` pairs of the front matter and the number of lines it occupies.
+pub(super) fn parse_front_matter(text: &str) -> (Vec<(&str, &str)>, usize) {
     let mut lines = text.trim_start_matches('\u{feff}').lines().enumerate();
     if lines.next().is_none_or(|(_, first)| first.trim_end() != "---") {
         return (Vec::new(), 0);
@@ -31,52 +31,53 @@ pub(super) fn front_matter(text: &str) -> (Vec<(&str, &str)>, usize) {
             pairs.push((key.trim(), value.trim().trim_matches(['"', '\''])));
         }
     }
-    // Never closed: it was a line across the page.
+    // An unclosed `---` is a horizontal rule.
     (Vec::new(), 0)
 }
 
-/// A heading's level and text.
-pub(super) fn heading(line: &str) -> Option<(usize, &str)> {
+/// Returns the level and text of an ATX heading.
+pub(super) fn parse_heading(line: &str) -> Option<(usize, &str)> {
     let rest = line.trim_start_matches('#');
     let level = line.len() - rest.len();
     let text = rest.strip_prefix([' ', '\t'])?.trim().trim_end_matches('#').trim_end();
     ((1..=6).contains(&level) && !text.is_empty()).then_some((level, text))
 }
 
-pub(super) fn entries(text: &str) -> Vec<Entry<'_>> {
-    let (_, skipped) = front_matter(text);
-    let mut splitter = Splitter::default();
+/// Returns the list items and paragraphs of the text, in order.
+pub(super) fn split_entries(text: &str) -> Vec<MarkdownEntry<'_>> {
+    let (_, skipped) = parse_front_matter(text);
+    let mut splitter = EntrySplitter::default();
     let mut lines = text.lines().zip(1..).skip(skipped).peekable();
     while let Some((line, number)) = lines.next() {
         let under = lines.peek().map_or("", |(next, _)| next.trim());
-        splitter.line(line, number, under);
+        splitter.feed_line(line, number, under);
     }
-    splitter.close();
+    splitter.close_entry();
     splitter.entries
 }
 
 #[derive(Default)]
-struct Splitter<'a> {
-    entries: Vec<Entry<'a>>,
+struct EntrySplitter<'a> {
+    entries: Vec<MarkdownEntry<'a>>,
     headings: Vec<(usize, &'a str)>,
-    open: Option<Entry<'a>>,
+    open: Option<MarkdownEntry<'a>>,
     lead: Option<String>,
-    /// The marks that end the code block we are in.
+    /// Fence that closes the current code block.
     fence: Option<&'static str>,
     in_comment: bool,
-    /// A blank line was seen since the last line of text.
+    /// True if a blank line was seen since the last line of text.
     blank: bool,
 }
 
-impl<'a> Splitter<'a> {
-    fn line(&mut self, line: &'a str, number: u32, under: &str) {
+impl<'a> EntrySplitter<'a> {
+    fn feed_line(&mut self, line: &'a str, number: u32, under: &str) {
         let indent = line.len() - line.trim_start().len();
         let trimmed = line.trim();
         if let Some(fence) = self.fence {
             if trimmed.starts_with(fence) {
                 self.fence = None;
             } else if !trimmed.is_empty() {
-                self.more(line.trim_end(), number);
+                self.append_line(line.trim_end(), number);
             }
             return;
         }
@@ -90,45 +91,49 @@ impl<'a> Splitter<'a> {
         }
         if trimmed.is_empty() {
             self.blank = true;
-            // A list item may go on after a blank line, a paragraph does not.
+            // A list item may continue after a blank line; a paragraph may not.
             if self.open.as_ref().is_some_and(|open| !open.is_item) {
-                self.close();
+                self.close_entry();
             }
             return;
         }
         let blank = std::mem::take(&mut self.blank);
-        if let Some((level, text)) = (indent == 0).then(|| heading(line)).flatten() {
-            return self.head(level, text);
+        if let Some((level, text)) = (indent == 0).then(|| parse_heading(line)).flatten() {
+            return self.enter_heading(level, text);
         }
-        if self.open.is_none() && indent == 0 && is_underline(under) && item(trimmed).is_none() {
-            return self.head(if under.starts_with('=') { 1 } else { 2 }, trimmed);
+        if self.open.is_none()
+            && indent == 0
+            && is_underline(under)
+            && parse_list_item(trimmed).is_none()
+        {
+            return self.enter_heading(if under.starts_with('=') { 1 } else { 2 }, trimmed);
         }
-        if is_underline(trimmed) || is_rule(trimmed) {
-            return self.close();
+        if is_underline(trimmed) || is_horizontal_rule(trimmed) {
+            return self.close_entry();
         }
-        match item(trimmed) {
+        match parse_list_item(trimmed) {
             Some(text) if indent < 2 => {
                 let lead = self.take_lead();
-                self.open(number, text, true, lead);
+                self.open_entry(number, text, true, lead);
             }
             _ if blank && indent < 2 => {
-                self.close();
+                self.close_entry();
                 self.lead = None;
-                self.open(number, trimmed, false, None);
+                self.open_entry(number, trimmed, false, None);
             }
-            _ => self.more(trimmed.trim_start_matches("> "), number),
+            _ => self.append_line(trimmed.trim_start_matches("> "), number),
         }
     }
 
-    fn head(&mut self, level: usize, text: &'a str) {
-        self.close();
+    fn enter_heading(&mut self, level: usize, text: &'a str) {
+        self.close_entry();
         self.lead = None;
         self.headings.retain(|(above, _)| *above < level);
         self.headings.push((level, text));
     }
 
-    /// A line of what is open, or the first of a paragraph.
-    fn more(&mut self, text: &str, number: u32) {
+    /// Appends a line to the open entry, or starts a paragraph.
+    fn append_line(&mut self, text: &str, number: u32) {
         match &mut self.open {
             Some(open) => {
                 open.text.push('\n');
@@ -136,22 +141,22 @@ impl<'a> Splitter<'a> {
             }
             None => {
                 self.lead = None;
-                self.open(number, text, false, None);
+                self.open_entry(number, text, false, None);
             }
         }
     }
 
-    fn open(&mut self, line: u32, text: &str, is_item: bool, lead: Option<String>) {
-        self.close();
+    fn open_entry(&mut self, line: u32, text: &str, is_item: bool, lead: Option<String>) {
+        self.close_entry();
         let headings = self.headings.iter().map(|(_, text)| *text).collect();
         self.lead.clone_from(&lead);
-        self.open = Some(Entry { line, headings, lead, text: text.to_owned(), is_item });
+        self.open = Some(MarkdownEntry { line, headings, lead, text: text.to_owned(), is_item });
     }
 
-    /// What leads into the item that begins now: the paragraph just above that ends in a colon, or what led into the
-    /// item before.
+    /// Returns the lead of the list item that starts now: the paragraph above that ends in a colon, or the lead of the
+    /// previous item.
     fn take_lead(&mut self) -> Option<String> {
-        self.close();
+        self.close_entry();
         let leads = self.entries.pop_if(|last| {
             let headings = self.headings.iter().map(|(_, text)| *text);
             !last.is_item && last.text.ends_with(':') && last.headings.iter().copied().eq(headings)
@@ -162,13 +167,13 @@ impl<'a> Splitter<'a> {
         }
     }
 
-    fn close(&mut self) {
+    fn close_entry(&mut self) {
         self.entries.extend(self.open.take());
     }
 }
 
-/// The text of a list item; a task's box goes.
-pub(super) fn item(line: &str) -> Option<&str> {
+/// Returns the text of a list item, without a task checkbox.
+pub(super) fn parse_list_item(line: &str) -> Option<&str> {
     let digits = line.len() - line.trim_start_matches(|c: char| c.is_ascii_digit()).len();
     let rest = match digits {
         0 => line.strip_prefix(['-', '*', '+'])?,
@@ -184,7 +189,7 @@ fn is_underline(line: &str) -> bool {
     line.len() >= 3 && (line.bytes().all(|b| b == b'=') || line.bytes().all(|b| b == b'-'))
 }
 
-fn is_rule(line: &str) -> bool {
+fn is_horizontal_rule(line: &str) -> bool {
     line.len() >= 3 && line.bytes().all(|b| matches!(b, b'*' | b'_' | b' '))
 }
 
@@ -195,21 +200,21 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn check(text: &str) -> String {
+    fn render_entries(text: &str) -> String {
         let mut out = String::new();
-        for Entry { line, headings, lead, text, is_item } in entries(text) {
+        for MarkdownEntry { line, headings, lead, text, is_item } in split_entries(text) {
             let mark = if is_item { "item" } else { "text" };
             let lead = lead.map(|lead| format!(" ({lead})")).unwrap_or_default();
             writeln!(out, "{line} {mark} [{}]{lead} {text:?}", headings.join(" > "))
-                .expect("a string");
+                .expect("writing to a string succeeds");
         }
         out
     }
 
     #[test]
-    fn entries_of_a_guide() {
+    fn splits_guide_into_entries() {
         let text = "---\ntitle: x\n---\n# Guide\n\nSome words\non two lines.\n\n## Tests ##\n\nNever:\n\n- commit secrets\n  (nor keys)\n- [ ] skip tests\n\n  more of it\n  - nested\n\n```sh\ncargo test\n```\n\n1. One\n2) Two\n\nAfter.\n> Quoted\n\nUnder\n-----\ntext\n\n---\n<!-- hidden\n- item -->\n* star";
-        insta::assert_snapshot!(check(text), @r#"
+        insta::assert_snapshot!(render_entries(text), @r#"
         6 text [Guide] "Some words\non two lines."
         13 item [Guide > Tests] (Never) "commit secrets\n(nor keys)"
         15 item [Guide > Tests] (Never) "skip tests\nmore of it\n- nested\ncargo test"
@@ -222,21 +227,21 @@ mod tests {
     }
 
     #[test]
-    fn a_front_matter_must_be_closed() {
+    fn requires_closed_front_matter() {
         assert_eq!(
-            front_matter("---\nstatus: \"accepted\"\ndate: 2026-01-02\n---\nx"),
+            parse_front_matter("---\nstatus: \"accepted\"\ndate: 2026-01-02\n---\nx"),
             (vec![("status", "accepted"), ("date", "2026-01-02")], 4)
         );
-        assert_eq!(front_matter("---\nstatus: accepted"), (vec![], 0));
-        assert_eq!(front_matter("status: x"), (vec![], 0));
+        assert_eq!(parse_front_matter("---\nstatus: accepted"), (vec![], 0));
+        assert_eq!(parse_front_matter("status: x"), (vec![], 0));
     }
 
     proptest! {
         #[test]
-        fn any_text_gives_entries_in_order(text in r"(?s)([-#>*`~=\n :|a-z0-9.]|\PC){0,200}") {
+        fn returns_entries_in_order_for_any_text(text in r"(?s)([-#>*`~=\n :|a-z0-9.]|\PC){0,200}") {
             let lines = text.lines().count();
             let mut last = 0;
-            for entry in entries(&text) {
+            for entry in split_entries(&text) {
                 prop_assert!(entry.line > last && entry.line as usize <= lines);
                 prop_assert!(!entry.text.trim().is_empty());
                 last = entry.line;

@@ -1,103 +1,116 @@
-//! All that the files and the history of a project tell, read now and kept nowhere: for whoever lists discoveries
-//! without an index.
+//! Reads all discoveries of a project from its files and git history, without an index or a cache.
 
 use std::fmt;
 use std::path::Path;
 
-use source::Modules;
-use tree::Tree;
+use source::ModuleMap;
+use tree::FileTree;
 
-use super::{Discovery, MAX_COMMITS, Noted, Place, Places, fix_commits};
-use crate::excerpt::Excerpt;
+use super::{
+    Discovery, DiscoveryExtractor, DiscoveryFileKind, ExtractedDiscoveries, MAX_COMMITS,
+    find_fix_commits,
+};
+use crate::excerpt::FileExcerpt;
 use crate::{ContextError, ContextOptions, files};
 
-/// What a project tells.
+/// Discoveries of a project.
 #[derive(Debug, Default)]
-pub struct Told {
+pub struct ProjectDiscoveries {
     /// Newest first.
     pub discoveries: Vec<Discovery>,
-    /// Why the history is not among them, where it could not be read.
+    /// Reason why the git history is missing, if it could not be read.
     pub no_history: Option<String>,
-    /// What people noted in files and is not among them.
-    pub left_out: Vec<LeftOut>,
+    /// Discoveries that were omitted because of limits.
+    pub left_out: Vec<DiscoveryOmission>,
 }
 
-/// Something in a file that is not listed.
+/// A file, or part of it, whose discoveries were omitted.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LeftOut {
+pub struct DiscoveryOmission {
     pub path: String,
-    pub what: Missing,
+    pub part: OmittedPart,
 }
 
+/// Part of a file whose discoveries were omitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Missing {
-    /// The file is too long to be read.
-    All,
+pub enum OmittedPart {
+    /// The whole file, which is too large to read.
+    WholeFile,
     /// The beginning of a long memory file, in bytes.
     Beginning(u32),
-    /// Entries past the bound; of a memory file the oldest.
+    /// This many entries beyond the limit; for a memory file, the oldest ones.
     Entries(usize),
 }
 
-impl fmt::Display for LeftOut {
+impl fmt::Display for DiscoveryOmission {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let path = &self.path;
-        match self.what {
-            Missing::All => write!(f, "{path}, which is too long to be read"),
-            Missing::Beginning(bytes) => write!(f, "the first {bytes} bytes of {path}"),
-            Missing::Entries(count) => write!(f, "{count} more entries of {path}"),
+        match self.part {
+            OmittedPart::WholeFile => write!(f, "{path} (too large to read)"),
+            OmittedPart::Beginning(bytes) => write!(f, "the first {bytes} bytes of {path}"),
+            OmittedPart::Entries(count) => write!(f, "{count} more entries of {path}"),
         }
     }
 }
 
-/// Reads every file that may hold a discovery, and the history.
-pub fn in_project(root: &Path, options: &ContextOptions) -> Result<Told, ContextError> {
-    let (tree, places) = files::open(root, options)?;
-    let modules = Modules::read(tree.guard());
-    let mut told = Told::default();
-    for entry in tree.list().entries {
-        if let Some(place) = places.of(&entry.path) {
-            told.read(&places, place, &tree, &entry.path);
+/// Reads every file that may contain discoveries, and the git history.
+pub fn discover_in_project(
+    root: &Path,
+    options: &ContextOptions,
+) -> Result<ProjectDiscoveries, ContextError> {
+    let (tree, places) = files::open_project_tree(root, options)?;
+    let modules = ModuleMap::load(tree.guard());
+    let mut project = ProjectDiscoveries::default();
+    for entry in tree.list_files().entries {
+        if let Some(kind) = places.classify_file(&entry.path) {
+            project.read_file(&places, kind, &tree, &entry.path);
         }
     }
-    match fix_commits(root, MAX_COMMITS) {
-        Ok(fixes) => told.discoveries.extend(fixes),
-        Err(error) => told.no_history = Some(error.to_string()),
+    match find_fix_commits(root, MAX_COMMITS) {
+        Ok(fixes) => project.discoveries.extend(fixes),
+        Err(error) => project.no_history = Some(error.to_string()),
     }
-    for discovery in &mut told.discoveries {
-        discovery.fill_module(|path| modules.of(path));
+    for discovery in &mut project.discoveries {
+        discovery.fill_module(|path| modules.find_module(path));
     }
-    // Stable, so that those of one file stay in its order.
-    told.discoveries.sort_by(|a, b| b.date.cmp(&a.date));
-    Ok(told)
+    // A stable sort keeps the discoveries of one file in file order.
+    project.discoveries.sort_by(|a, b| b.date.cmp(&a.date));
+    Ok(project)
 }
 
-impl Told {
-    /// Nothing where the file went away, or is no text.
-    fn read(&mut self, places: &Places, place: Place, tree: &Tree, path: &str) {
+impl ProjectDiscoveries {
+    /// Adds the discoveries of one file; no-op if the file is gone or not text.
+    fn read_file(
+        &mut self,
+        places: &DiscoveryExtractor,
+        kind: DiscoveryFileKind,
+        tree: &FileTree,
+        path: &str,
+    ) {
         let Ok((file, metadata)) = tree.open(path) else { return };
-        let Ok(excerpt) = Excerpt::read(file, metadata.len(), Some(place)) else { return };
+        let Ok(excerpt) = FileExcerpt::read_from(file, metadata.len(), Some(kind)) else { return };
         let Some(excerpt) = excerpt else {
-            // A long source is data, and nobody notes anything in it.
-            if place != Place::Source {
-                self.leave_out(path, Missing::All);
+            // Large source files are usually generated or data, so they are not reported.
+            if kind != DiscoveryFileKind::Source {
+                self.record_omission(path, OmittedPart::WholeFile);
             }
             return;
         };
         let Some(text) = excerpt.text() else { return };
-        let date = metadata.modified().map(contract::time::of_file).unwrap_or_default();
-        let Noted { mut discoveries, surplus } = places.look_at(path, text, &date);
-        discoveries.iter_mut().for_each(|discovery| discovery.move_down(excerpt.lines_before));
+        let date = metadata.modified().map(contract::time::format_system_time).unwrap_or_default();
+        let ExtractedDiscoveries { mut discoveries, surplus } =
+            places.extract_with_surplus(path, text, &date);
+        discoveries.iter_mut().for_each(|discovery| discovery.shift_lines(excerpt.lines_before));
         self.discoveries.append(&mut discoveries);
         if !excerpt.is_whole() {
-            self.leave_out(path, Missing::Beginning(excerpt.bytes_before));
+            self.record_omission(path, OmittedPart::Beginning(excerpt.bytes_before));
         }
         if surplus > 0 {
-            self.leave_out(path, Missing::Entries(surplus));
+            self.record_omission(path, OmittedPart::Entries(surplus));
         }
     }
 
-    fn leave_out(&mut self, path: &str, what: Missing) {
-        self.left_out.push(LeftOut { path: path.to_owned(), what });
+    fn record_omission(&mut self, path: &str, part: OmittedPart) {
+        self.left_out.push(DiscoveryOmission { path: path.to_owned(), part });
     }
 }

@@ -1,64 +1,71 @@
-//! What one file says, as far as a search needs it: its pieces with their words, and the discoveries in it.
+//! Analysis of one file for search: its chunks with their terms, and its discoveries.
 //!
-//! An analysis is a function of a file's path and content, of the place that the configuration makes of the path, and of
-//! the versions of the code that makes it. So it can be cached by a key that is made of all of them.
+//! An analysis depends only on the file's path and content, on the role that the configuration gives to the path, and
+//! on the versions of the analyzing code. So it is cached under a key that is computed from all of them.
 
 use std::ops::Range;
 
-use rank::{Bag, Document};
+use rank::{RankDocument, TermBag};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use source::{Chunk, Language, Role, outline};
+use source::{Chunk, FileRole, Language, build_outline};
 
-use super::cache::Key;
+use super::cache::ContentKey;
+use super::embedding_text;
 use super::state::MAX_DOCUMENTS;
-use super::texts;
-use crate::discover::{self, Discovery, Noted, Part, Place, Places, Untold};
-use crate::excerpt::Excerpt;
+use crate::discover::{
+    self, Discovery, DiscoveryExtractor, DiscoveryFileKind, ExtractedDiscoveries, UncoveredSpan,
+    UncoveredText,
+};
+use crate::excerpt::FileExcerpt;
 
-/// Part of every key: raised whenever the same file would be analysed differently.
+/// Part of every key; incremented whenever the same file would be analyzed differently.
 const VERSION: u32 = 5;
 
-/// What one file says.
+/// Searchable content of one file.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(crate) struct Analysis {
-    /// The name people use, where it is known.
+pub(crate) struct FileAnalysis {
+    /// Display name of the language, if known.
     pub(crate) language: Option<Box<str>>,
-    pub(crate) role: Option<Role>,
-    pub(crate) pieces: Vec<Piece>,
+    pub(crate) role: Option<FileRole>,
+    pub(crate) chunks: Vec<FileChunk>,
     #[serde(with = "as_json")]
     pub(crate) discoveries: Vec<Discovery>,
-    /// The bags and the text keys of the discoveries, in their order.
-    pub(crate) said: Vec<Said>,
+    /// Features of the discoveries' texts, in the same order.
+    pub(crate) discovery_features: Vec<TextFeatures>,
 }
 
-/// A piece of a file.
+/// A chunk of a file.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Piece {
+pub(crate) struct FileChunk {
     pub(crate) bytes: Range<u32>,
-    /// Counted from 1; the end is the line after the last.
+    /// Line numbers, starting at 1; the end is exclusive.
     pub(crate) lines: Range<u32>,
-    /// The names that it defines, the qualified one first, one on each line.
+    /// Names that the chunk defines, one per line, the qualified name first.
     pub(crate) names: Box<str>,
-    pub(crate) said: Said,
+    pub(crate) features: TextFeatures,
 }
 
-/// A text, without the text.
+/// Search features of a text: its digest, embedding key and terms. The text itself is not kept.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Said {
-    /// Of the text itself: who says the same is shown once.
+pub(crate) struct TextFeatures {
+    /// Digest of the text; documents with equal digests are shown once.
     pub(crate) digest: u64,
-    /// Of what is embedded of it.
-    pub(crate) embedded: Key,
-    /// [`rank::Bag::to_bytes`].
+    /// Key of the text that is embedded.
+    pub(crate) embedding_key: ContentKey,
+    /// Terms, as written by [`rank::Bag::to_bytes`].
     pub(crate) bag: Vec<u8>,
 }
 
-/// How many bytes of a key tell the manner of the analysis; the others tell path and content.
-const MANNER_BYTES: usize = 4;
+/// Leading bytes of a key that identify code versions and path role; the others identify path and content.
+const VERSION_PREFIX_BYTES: usize = 4;
 
-/// Names what a file says.
-pub(crate) fn key_of(place: Option<Place>, path: &str, excerpt: &Excerpt) -> Key {
+/// Returns the cache key of a file's analysis.
+pub(crate) fn compute_analysis_key(
+    place: Option<DiscoveryFileKind>,
+    path: &str,
+    excerpt: &FileExcerpt,
+) -> ContentKey {
     let mut hash = Sha256::new();
     hash.update((path.len() as u64).to_le_bytes());
     hash.update(path);
@@ -66,65 +73,75 @@ pub(crate) fn key_of(place: Option<Place>, path: &str, excerpt: &Excerpt) -> Key
         hash.update(before.to_le_bytes());
     }
     hash.update(&excerpt.content);
-    let mut key = short(&hash.finalize());
-    key[..MANNER_BYTES].copy_from_slice(&manner_of(place));
+    let mut key = truncate_digest(&hash.finalize());
+    key[..VERSION_PREFIX_BYTES].copy_from_slice(&compute_version_prefix(place));
     key
 }
 
-/// Whether a file whose content is still the same has this key today. The key of a file that need not be read may be
-/// from another version, or from before the configuration changed.
-pub(crate) fn is_of_today(key: &Key, place: Option<Place>) -> bool {
-    key.starts_with(&manner_of(place))
+/// Returns true if the key matches the current code versions and configuration. A stored key may come from another
+/// version, or from before the configuration changed.
+pub(crate) fn is_current_key(key: &ContentKey, place: Option<DiscoveryFileKind>) -> bool {
+    key.starts_with(&compute_version_prefix(place))
 }
 
-/// What decides beside path and content.
-fn manner_of(place: Option<Place>) -> [u8; MANNER_BYTES] {
+/// Returns the key prefix for the current code versions and the role of the path.
+fn compute_version_prefix(place: Option<DiscoveryFileKind>) -> [u8; VERSION_PREFIX_BYTES] {
     let place: u32 = match place {
         None => 0,
-        Some(Place::Memory) => 1,
-        Some(Place::Record) => 2,
-        Some(Place::Guide) => 3,
-        Some(Place::Contributing) => 4,
-        Some(Place::Source) => 5,
+        Some(DiscoveryFileKind::Memory) => 1,
+        Some(DiscoveryFileKind::Record) => 2,
+        Some(DiscoveryFileKind::Guide) => 3,
+        Some(DiscoveryFileKind::Contributing) => 4,
+        Some(DiscoveryFileKind::Source) => 5,
     };
     let mut hash = Sha256::new();
-    for part in [VERSION, discover::VERSION, rank::bag::VERSION, embed::text::VERSION, place] {
+    for part in
+        [VERSION, discover::EXTRACTION_VERSION, rank::bag::VERSION, embed::text::VERSION, place]
+    {
         hash.update(part.to_le_bytes());
     }
-    let mut manner = [0; MANNER_BYTES];
-    manner.copy_from_slice(&hash.finalize()[..MANNER_BYTES]);
-    manner
+    let mut prefix = [0; VERSION_PREFIX_BYTES];
+    prefix.copy_from_slice(&hash.finalize()[..VERSION_PREFIX_BYTES]);
+    prefix
 }
 
-/// The digest that names a text that is embedded.
-pub(crate) fn key_of_text(text: &str) -> Key {
-    short(&Sha256::digest(text))
+/// Returns the key of an embedded text.
+pub(crate) fn compute_embedding_key(text: &str) -> ContentKey {
+    truncate_digest(&Sha256::digest(text))
 }
 
-/// The digest that tells whether two texts say the same; white space around them does not count.
-pub(crate) fn digest_of(text: &str) -> u64 {
+/// Returns a digest for comparing texts; surrounding white space is ignored.
+pub(crate) fn compute_text_digest(text: &str) -> u64 {
     let digest = Sha256::digest(text.trim());
-    u64::from_le_bytes(digest[..8].try_into().expect("eight bytes are eight bytes"))
+    u64::from_le_bytes(digest[..8].try_into().expect("slice has eight bytes"))
 }
 
-fn short(digest: &[u8]) -> Key {
-    let mut key = Key::default();
-    key.copy_from_slice(&digest[..size_of::<Key>()]);
+fn truncate_digest(digest: &[u8]) -> ContentKey {
+    let mut key = ContentKey::default();
+    key.copy_from_slice(&digest[..size_of::<ContentKey>()]);
     key
 }
 
-impl Analysis {
-    /// Discoveries that have no date of their own get none here: a file's time is no part of what it says.
-    pub(crate) fn of(places: &Places, path: &str, excerpt: &Excerpt) -> Self {
+impl FileAnalysis {
+    /// Analyzes a file. Discoveries without a date stay undated, because the file's time is not part of its content.
+    pub(crate) fn from_excerpt(
+        places: &DiscoveryExtractor,
+        path: &str,
+        excerpt: &FileExcerpt,
+    ) -> Self {
         let Some(text) = excerpt.text() else { return Self::default() };
-        let (language, role) = (Language::of(path, text), source::role_of(path, text));
-        let Noted { mut discoveries, .. } = places.look_at(path, text, "");
-        let said = discoveries.iter().map(|discovery| Said::of_record(&discovery.text())).collect();
+        let (language, role) = (Language::detect(path, text), source::detect_role(path, text));
+        let ExtractedDiscoveries { mut discoveries, .. } =
+            places.extract_with_surplus(path, text, "");
+        let discovery_features = discoveries
+            .iter()
+            .map(|discovery| TextFeatures::from_record_text(&discovery.searchable_text()))
+            .collect();
         let room = MAX_DOCUMENTS.saturating_sub(discoveries.len());
-        let pieces = chunks_of(places.of(path), language, text, &discoveries)
+        let chunks = split_into_chunks(places.classify_file(path), language, text, &discoveries)
             .into_iter()
             .filter_map(|chunk| {
-                let body = slice(text, &chunk.bytes).filter(|body| !body.trim().is_empty())?;
+                let body = slice_text(text, &chunk.bytes).filter(|body| !body.trim().is_empty())?;
                 let qualified = chunk.name.as_deref().into_iter();
                 let mut names: Vec<&str> = Vec::new();
                 for name in qualified.chain(chunk.defines.iter().map(String::as_str)) {
@@ -132,60 +149,63 @@ impl Analysis {
                         names.push(name);
                     }
                 }
-                let embedded = texts::of_piece(path, names.first().copied(), body);
-                let prose = role == Role::Docs;
-                let document = Document { text: body, path: Some(path), symbols: &names, prose };
-                Some(Piece {
-                    said: Said::new(body, &embedded, &document),
+                let embedding_text =
+                    embedding_text::format_chunk(path, names.first().copied(), body);
+                let prose = role == FileRole::Docs;
+                let document =
+                    RankDocument { text: body, path: Some(path), symbols: &names, prose };
+                Some(FileChunk {
+                    features: TextFeatures::new(body, &embedding_text, &document),
                     names: names.join("\n").into(),
-                    bytes: moved(&chunk.bytes, excerpt.bytes_before),
-                    lines: moved(&chunk.lines, excerpt.lines_before),
+                    bytes: shift_range(&chunk.bytes, excerpt.bytes_before),
+                    lines: shift_range(&chunk.lines, excerpt.lines_before),
                 })
             })
             .take(room)
             .collect();
-        discoveries.iter_mut().for_each(|discovery| discovery.move_down(excerpt.lines_before));
+        discoveries.iter_mut().for_each(|discovery| discovery.shift_lines(excerpt.lines_before));
         Self {
             language: language.map(|language| language.name().into()),
             role: Some(role),
-            pieces,
+            chunks,
             discoveries,
-            said,
+            discovery_features,
         }
     }
 
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
-        postcard::to_stdvec(self).expect("plain data in memory can be written")
+        postcard::to_stdvec(self).expect("serializing plain data to memory cannot fail")
     }
 
-    /// None for anything that [`Analysis::to_bytes`] did not write.
+    /// Parses the output of [`FileAnalysis::to_bytes`]; `None` for anything else.
     pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let analysis: Self = postcard::from_bytes(bytes).ok()?;
-        (analysis.said.len() == analysis.discoveries.len()).then_some(analysis)
+        (analysis.discovery_features.len() == analysis.discoveries.len()).then_some(analysis)
     }
 }
 
-/// What of a text is found as text. A comment that asks for work is part of its code; elsewhere a statement that is a
-/// discovery is found as that.
-fn chunks_of(
-    place: Option<Place>,
+/// Splits a text into chunks. In source code, a discovery in a comment stays part of its chunk. In other files, text
+/// that is a discovery is removed from the chunks, because it is a document of its own.
+fn split_into_chunks(
+    place: Option<DiscoveryFileKind>,
     language: Option<Language>,
     text: &str,
     discoveries: &[Discovery],
 ) -> Vec<Chunk> {
-    if matches!(place, None | Some(Place::Source)) {
-        return outline(language, text).chunks;
+    if matches!(place, None | Some(DiscoveryFileKind::Source)) {
+        return build_outline(language, text).chunks;
     }
-    let Some(untold) = Untold::of(text, discoveries) else { return Vec::new() };
-    let chunks = outline(language, text).chunks.into_iter();
-    chunks.flat_map(|chunk| untold_of(&untold, &chunk, text)).collect()
+    let Some(untold) = UncoveredText::from_text(text, discoveries) else { return Vec::new() };
+    let chunks = build_outline(language, text).chunks.into_iter();
+    chunks.flat_map(|chunk| split_outside_discoveries(&untold, &chunk, text)).collect()
 }
 
-fn untold_of(untold: &Untold, chunk: &Chunk, text: &str) -> Vec<Chunk> {
-    let body = slice(text, &chunk.bytes).unwrap_or_default();
-    let parts = untold.within(body, chunk.bytes.start, chunk.lines.start).into_iter();
-    let part = |Part { bytes, lines }: Part| {
-        // What is called so begins with its heading; a rest of it is not what somebody asks for by that name.
+/// Returns the parts of a chunk that are not discoveries.
+fn split_outside_discoveries(untold: &UncoveredText, chunk: &Chunk, text: &str) -> Vec<Chunk> {
+    let body = slice_text(text, &chunk.bytes).unwrap_or_default();
+    let parts = untold.spans_within(body, chunk.bytes.start, chunk.lines.start).into_iter();
+    let part = |UncoveredSpan { bytes, lines }: UncoveredSpan| {
+        // Only the part that begins with the chunk's heading keeps its name.
         let is_named = bytes.start == chunk.bytes.start;
         let (name, defines) =
             if is_named { (chunk.name.clone(), chunk.defines.clone()) } else { (None, Vec::new()) };
@@ -194,32 +214,36 @@ fn untold_of(untold: &Untold, chunk: &Chunk, text: &str) -> Vec<Chunk> {
     parts.map(part).collect()
 }
 
-/// A range of an excerpt as one of the file.
-fn moved(range: &Range<u32>, before: u32) -> Range<u32> {
+/// Converts a range of an excerpt to a range of the file.
+fn shift_range(range: &Range<u32>, before: u32) -> Range<u32> {
     range.start + before..range.end + before
 }
 
-fn slice<'a>(text: &'a str, bytes: &Range<u32>) -> Option<&'a str> {
+fn slice_text<'a>(text: &'a str, bytes: &Range<u32>) -> Option<&'a str> {
     text.get(bytes.start as usize..bytes.end as usize)
 }
 
-impl Said {
-    /// Of a discovery or a session, which is embedded as it is.
-    pub(crate) fn of_record(text: &str) -> Self {
-        let embedded = texts::of_record(text);
-        Self::new(text, &embedded, &Document { text, path: None, symbols: &[], prose: true })
+impl TextFeatures {
+    /// Computes the features of a discovery or a session.
+    pub(crate) fn from_record_text(text: &str) -> Self {
+        let embedding_text = embedding_text::format_record(text);
+        Self::new(
+            text,
+            &embedding_text,
+            &RankDocument { text, path: None, symbols: &[], prose: true },
+        )
     }
 
-    fn new(text: &str, embedded: &str, document: &Document<'_>) -> Self {
+    fn new(text: &str, embedding_text: &str, document: &RankDocument<'_>) -> Self {
         Self {
-            digest: digest_of(text),
-            embedded: key_of_text(embedded),
-            bag: Bag::of(document).to_bytes(),
+            digest: compute_text_digest(text),
+            embedding_key: compute_embedding_key(embedding_text),
+            bag: TermBag::from_document(document).to_bytes(),
         }
     }
 }
 
-/// Discoveries say of themselves what they are, which needs a format that does too.
+/// Serializes discoveries as JSON, because their serde representation needs a self-describing format.
 mod as_json {
     use serde::de::Error;
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -250,21 +274,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_is_of_today_for_its_place_only() {
-        let of = |place, path: &str, content: &str, lines_before| {
+    fn key_is_current_only_for_its_path_role() {
+        let key_for = |place, path: &str, content: &str, lines_before| {
             let content = content.as_bytes().to_vec();
-            key_of(place, path, &Excerpt { content, bytes_before: 0, lines_before })
+            compute_analysis_key(
+                place,
+                path,
+                &FileExcerpt { content, bytes_before: 0, lines_before },
+            )
         };
-        let memory = Some(Place::Memory);
-        let key = of(memory, "notes/a.md", "text", 0);
-        assert!(is_of_today(&key, memory));
-        assert!(!is_of_today(&key, None));
-        assert_eq!(key, of(memory, "notes/a.md", "text", 0));
+        let memory = Some(DiscoveryFileKind::Memory);
+        let key = key_for(memory, "notes/a.md", "text", 0);
+        assert!(is_current_key(&key, memory));
+        assert!(!is_current_key(&key, None));
+        assert_eq!(key, key_for(memory, "notes/a.md", "text", 0));
         for other in [
-            of(None, "notes/a.md", "text", 0),
-            of(memory, "note/sa.md", "text", 0),
-            of(memory, "notes/a.md", "texts", 0),
-            of(memory, "notes/a.md", "text", 1),
+            key_for(None, "notes/a.md", "text", 0),
+            key_for(memory, "note/sa.md", "text", 0),
+            key_for(memory, "notes/a.md", "texts", 0),
+            key_for(memory, "notes/a.md", "text", 1),
         ] {
             assert_ne!(key, other);
         }

@@ -1,94 +1,99 @@
-//! What the threads of an index share, and how one file is taken in.
+//! State shared by the threads of an index, and the indexing of one file.
 
 use std::io::Read as _;
 use std::sync::{Arc, OnceLock};
 use std::time::SystemTime;
 
 use parking_lot::{Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
-use rank::Role;
-use source::Modules;
-use tree::trigram::{MAX_BYTES, Set};
-use tree::{Change, Stamp, Tree};
+use rank::DocumentRole;
+use source::ModuleMap;
+use tree::trigram::{MAX_INDEXED_BYTES, TrigramSet};
+use tree::{FileChange, FileStamp, FileTree};
 
-use super::analysis::{Analysis, is_of_today, key_of};
-use super::cache::{self, Cache, Found, Key, Stamps, is_settled};
-use super::narrow::{self, Trigrams};
+use super::analysis::{FileAnalysis, compute_analysis_key, is_current_key};
+use super::analysis_queue::{AnalysisQueue, FilePriority};
+use super::cache::{self, CachedStamps, ContentCache, ContentKey, StampedFile, is_settled};
 use super::roles;
-use super::state::{DocumentId, Read, Source, SourceId, State};
-use super::work::{Urgency, Work};
-use crate::discover::{Place, Places};
-use crate::excerpt::Excerpt;
+use super::state::{DocumentId, FileVersion, InMemoryIndex, IndexSource, SourceId};
+use super::trigram_filter::{self, TrigramFilter};
+use crate::discover::{DiscoveryExtractor, DiscoveryFileKind};
+use crate::excerpt::FileExcerpt;
 
-/// How many analyses are gathered before they are written to the cache.
-const WRITE_TOGETHER: usize = 256;
+/// Number of analyses collected before they are written to the cache.
+const CACHE_WRITE_BATCH: usize = 256;
 
-pub(crate) struct Core {
-    pub(crate) tree: Arc<Tree>,
-    pub(crate) places: Places,
-    place: cache::Place,
-    cache: OnceLock<Cache>,
-    state: RwLock<State>,
-    pub(crate) work: Work,
-    pub(crate) trigrams: Trigrams,
-    /// Discoveries that came after the first look at all files, and have no vector yet.
-    written: Mutex<Vec<DocumentId>>,
-    /// None until somebody needs them.
-    modules: RwLock<Option<Arc<Modules>>>,
-    /// What the cache knows of files by their stamps, until all files were looked at once.
-    remembered: Mutex<Option<Stamps>>,
-    unwritten: Mutex<Unwritten>,
+/// Shared state of an index.
+pub(crate) struct IndexCore {
+    pub(crate) tree: Arc<FileTree>,
+    pub(crate) places: DiscoveryExtractor,
+    cache_location: cache::CacheLocation,
+    cache: OnceLock<ContentCache>,
+    state: RwLock<InMemoryIndex>,
+    pub(crate) queue: AnalysisQueue,
+    pub(crate) trigrams: TrigramFilter,
+    /// Discoveries added after the first analysis of all files that have no vector yet.
+    new_discoveries: Mutex<Vec<DocumentId>>,
+    /// `None` until first used.
+    modules: RwLock<Option<Arc<ModuleMap>>>,
+    /// Stamps loaded from the cache; dropped once all files were indexed.
+    cached_stamps: Mutex<Option<CachedStamps>>,
+    pending_writes: Mutex<PendingCacheWrites>,
     last_change: Mutex<Option<SystemTime>>,
 }
 
 /// A row for the cache: key, analysis, trigrams.
-type Row = (Key, Vec<u8>, Option<Set>);
+type AnalysisRow = (ContentKey, Vec<u8>, Option<TrigramSet>);
 
-/// What goes to the cache with the next write.
+/// Rows collected for the next write to the cache.
 #[derive(Default)]
-struct Unwritten {
-    analyses: Vec<Row>,
-    stamps: Vec<Found>,
+struct PendingCacheWrites {
+    analyses: Vec<AnalysisRow>,
+    stamps: Vec<StampedFile>,
     gone: Vec<Box<str>>,
 }
 
-impl Core {
-    pub(crate) fn new(tree: Arc<Tree>, places: Places, place: cache::Place) -> Self {
+impl IndexCore {
+    pub(crate) fn new(
+        tree: Arc<FileTree>,
+        places: DiscoveryExtractor,
+        cache_location: cache::CacheLocation,
+    ) -> Self {
         Self {
             tree,
             places,
-            place,
+            cache_location,
             cache: OnceLock::new(),
             state: RwLock::default(),
-            work: Work::default(),
-            trigrams: Trigrams::default(),
-            written: Mutex::default(),
+            queue: AnalysisQueue::default(),
+            trigrams: TrigramFilter::default(),
+            new_discoveries: Mutex::default(),
             modules: RwLock::default(),
-            remembered: Mutex::default(),
-            unwritten: Mutex::default(),
+            cached_stamps: Mutex::default(),
+            pending_writes: Mutex::default(),
             last_change: Mutex::default(),
         }
     }
 
-    /// Opened when it is first needed: a pack that is only listed touches nothing.
-    pub(crate) fn cache(&self) -> &Cache {
-        self.cache.get_or_init(|| Cache::open(&self.place))
+    /// Returns the cache, which is opened on first use: listing the tools of a pack does not touch the disk.
+    pub(crate) fn cache(&self) -> &ContentCache {
+        self.cache.get_or_init(|| ContentCache::open(&self.cache_location))
     }
 
-    pub(crate) fn state(&self) -> RwLockReadGuard<'_, State> {
+    pub(crate) fn state(&self) -> RwLockReadGuard<'_, InMemoryIndex> {
         self.state.read()
     }
 
-    pub(crate) fn state_mut(&self) -> RwLockWriteGuard<'_, State> {
+    pub(crate) fn state_mut(&self) -> RwLockWriteGuard<'_, InMemoryIndex> {
         self.state.write()
     }
 
-    /// The modules of the project; the first who asks reads them.
-    pub(crate) fn modules(&self) -> Arc<Modules> {
+    /// Returns the modules of the project; the first call reads them.
+    pub(crate) fn modules(&self) -> Arc<ModuleMap> {
         self.known_modules().unwrap_or_else(|| self.read_modules())
     }
 
-    /// The same, if they were read before.
-    pub(crate) fn known_modules(&self) -> Option<Arc<Modules>> {
+    /// Returns the modules if they were read before.
+    pub(crate) fn known_modules(&self) -> Option<Arc<ModuleMap>> {
         self.modules.read().clone()
     }
 
@@ -96,249 +101,274 @@ impl Core {
         *self.last_change.lock()
     }
 
-    /// Asks the cache what it knows of the files by their stamps.
-    pub(crate) fn remember(&self) {
-        *self.remembered.lock() = Some(self.cache().stamps(self.tree.root()));
+    /// Loads the stamps of the files from the cache.
+    pub(crate) fn load_cached_stamps(&self) {
+        *self.cached_stamps.lock() = Some(self.cache().read_stamps(self.tree.root()));
     }
 
-    /// Every file was looked at: from now on the state knows better. True the first time.
-    pub(crate) fn forget(&self) -> bool {
-        self.remembered.lock().take().is_some()
+    /// Drops the loaded stamps, once every file was indexed. Returns true the first time.
+    pub(crate) fn drop_cached_stamps(&self) -> bool {
+        self.cached_stamps.lock().take().is_some()
     }
 
-    /// Takes in what the watch tells. Called in the order of the changes.
-    pub(crate) fn listed(&self, change: Change) {
-        if self.changes_modules(&change) {
+    /// Applies a change reported by the watch. Must be called in the order of the changes.
+    pub(crate) fn apply_change(&self, change: FileChange) {
+        if self.affects_modules(&change) {
             self.read_modules();
         }
         let modules = self.modules();
         let mut state = self.state_mut();
-        let listed = state.listed(change, &modules);
-        let look: Vec<_> = listed
-            .look
+        let changes = state.apply_change(change, &modules);
+        let queued: Vec<_> = changes
+            .queued
             .into_iter()
-            .filter_map(|id| Some((self.urgency(state.source(id)?), id)))
+            .filter_map(|id| Some((self.file_priority(state.source(id)?), id)))
             .collect();
-        let unknown: Vec<Box<str>> = look
+        let unknown: Vec<Box<str>> = queued
             .iter()
-            .filter_map(|(_, id)| state.file_of(*id).filter(|file| file.greppable))
+            .filter_map(|(_, id)| state.find_file(*id).filter(|file| file.greppable))
             .map(|file| file.path.clone())
             .collect();
         drop(state);
-        if !listed.gone.is_empty() {
-            self.trigrams.remove(listed.gone.iter().map(|path| &**path));
+        if !changes.gone.is_empty() {
+            self.trigrams.remove_files(changes.gone.iter().map(|path| &**path));
             *self.last_change.lock() = Some(SystemTime::now());
-            self.unwritten.lock().gone.extend(listed.gone);
+            self.pending_writes.lock().gone.extend(changes.gone);
         }
-        self.trigrams.remove(listed.hidden.iter().map(|path| &**path));
-        self.work.add(look);
-        // After the line before: see `Trigrams::put`.
-        self.trigrams.unknown(unknown.iter().map(|path| &**path));
+        self.trigrams.remove_files(changes.hidden.iter().map(|path| &**path));
+        self.queue.enqueue_files(queued);
+        // Must come after the files are queued: see `TrigramFilter::insert_set`.
+        self.trigrams.mark_unknown(unknown.iter().map(|path| &**path));
     }
 
-    fn changes_modules(&self, change: &Change) -> bool {
+    fn affects_modules(&self, change: &FileChange) -> bool {
         match change {
-            Change::Changed(entry) => Modules::depend_on(&entry.path),
-            Change::Removed(path) => Modules::depend_on(path),
-            Change::Folder { path, entries } => {
-                path.is_empty() || entries.iter().any(|entry| Modules::depend_on(&entry.path))
+            FileChange::Changed(entry) => ModuleMap::depends_on(&entry.path),
+            FileChange::Removed(path) => ModuleMap::depends_on(path),
+            FileChange::FolderListed { path, entries } => {
+                path.is_empty() || entries.iter().any(|entry| ModuleMap::depends_on(&entry.path))
             }
         }
     }
 
-    fn read_modules(&self) -> Arc<Modules> {
-        let modules = Arc::new(Modules::read(self.tree.guard()));
+    fn read_modules(&self) -> Arc<ModuleMap> {
+        let modules = Arc::new(ModuleMap::load(self.tree.guard()));
         self.state_mut().set_modules(&modules);
-        let mut held = self.modules.write();
-        *held = Some(Arc::clone(&modules));
+        let mut slot = self.modules.write();
+        *slot = Some(Arc::clone(&modules));
         modules
     }
 
-    /// Every file, to be looked at as if nothing were known of it.
-    pub(crate) fn all_files(&self) -> Vec<(Urgency, SourceId)> {
-        self.forget();
+    /// Discards the known content of every file, and returns all files with their priorities.
+    pub(crate) fn reset_all_files(&self) -> Vec<(FilePriority, SourceId)> {
+        self.drop_cached_stamps();
         let mut state = self.state_mut();
-        state.forget_files();
-        state.files().map(|(id, source, _)| (self.urgency(source), id)).collect()
+        state.forget_file_contents();
+        state.files().map(|(id, source, _)| (self.file_priority(source), id)).collect()
     }
 
-    /// What people wrote to be read by others goes before all else.
-    fn urgency(&self, source: &Source) -> Urgency {
+    /// Returns the priority of a file. Memory files, guides and top-level documentation go first.
+    fn file_priority(&self, source: &IndexSource) -> FilePriority {
         let path = source.path().unwrap_or_default();
-        let first = match self.places.of(path) {
-            Some(Place::Memory | Place::Record | Place::Guide | Place::Contributing) => true,
-            Some(Place::Source) | None => source.role == Role::Docs && !path.contains('/'),
+        let first = match self.places.classify_file(path) {
+            Some(
+                DiscoveryFileKind::Memory
+                | DiscoveryFileKind::Record
+                | DiscoveryFileKind::Guide
+                | DiscoveryFileKind::Contributing,
+            ) => true,
+            Some(DiscoveryFileKind::Source) | None => {
+                source.role == DocumentRole::Docs && !path.contains('/')
+            }
         };
-        if first { 0 } else { roles::urgency(source.role) }
+        if first { 0 } else { roles::priority_for_role(source.role) }
     }
 
-    /// What the cache takes on disk.
+    /// Returns the size of the cache on disk.
     pub(crate) fn disk_bytes(&self) -> u64 {
-        cache::bytes(&self.place)
+        cache::disk_usage(&self.cache_location)
     }
 
-    /// Reads and analyses one file, if it says something else than is known, and puts the outcome in.
-    pub(crate) fn look_at(&self, id: SourceId) {
-        let Some((path, listed)) = self.file(id) else { return };
-        let remembered = self.remembered.lock().as_mut().and_then(|known| known.remove(&path));
-        if let Some((stamp, key)) = remembered
+    /// Reads and analyzes one file if its content has changed, and updates the index.
+    pub(crate) fn index_file(&self, id: SourceId) {
+        let Some((path, listed)) = self.listed_file(id) else { return };
+        let cached = self.cached_stamps.lock().as_mut().and_then(|stamps| stamps.remove(&path));
+        if let Some((stamp, key)) = cached
             && stamp == listed
-            && is_of_today(&key, self.places.of(&path))
-            && let Some(analysis) = self.cached(&key)
+            && is_current_key(&key, self.places.classify_file(&path))
+            && let Some(analysis) = self.read_cached_analysis(&key)
         {
-            let read = Read { key, stamp, settled: true };
-            self.state_mut().put(&path, &read, analysis);
-            self.narrow(id, &path, &key);
+            let read = FileVersion { key, stamp, settled: true };
+            self.state_mut().insert_analysis(&path, &read, analysis);
+            self.load_trigrams(id, &path, &key);
             return;
         }
-        match self.read(&path) {
-            Some((read, excerpt)) => self.take_in(id, &path, read, &excerpt),
-            // Too big, not readable, or gone: nothing that it said before counts any more.
+        match self.read_file(&path) {
+            Some((read, excerpt)) => self.index_content(id, &path, read, &excerpt),
+            // Too large, unreadable or removed: its previous content is discarded.
             None => {
-                let (set, settled) = self.set_of_long(&path, listed);
-                let read = Read { key: Key::default(), stamp: listed, settled };
-                self.state_mut().put(&path, &read, Analysis::default());
-                self.trigrams.put(&path, set, || self.has_changed(id, &path));
+                let (set, settled) = self.collect_long_file_trigrams(&path, listed);
+                let read = FileVersion { key: ContentKey::default(), stamp: listed, settled };
+                self.state_mut().insert_analysis(&path, &read, FileAnalysis::default());
+                self.trigrams.insert_set(&path, set, || self.has_changed(id, &path));
             }
         }
         *self.last_change.lock() = Some(SystemTime::now());
     }
 
-    fn take_in(&self, id: SourceId, path: &str, read: Read, excerpt: &Excerpt) {
-        let set = set_of(excerpt);
-        self.trigrams.put(path, set.clone(), || self.has_changed(id, path));
-        if self.state_mut().says(path, &read) {
-            self.keep(path, &read, None);
+    fn index_content(&self, id: SourceId, path: &str, read: FileVersion, excerpt: &FileExcerpt) {
+        let set = collect_whole_file_trigrams(excerpt);
+        self.trigrams.insert_set(path, set.clone(), || self.has_changed(id, path));
+        if self.state_mut().confirm_unchanged(path, &read) {
+            self.queue_cache_write(path, &read, None);
             return;
         }
-        let (analysis, fresh) = match self.cached(&read.key) {
+        let (analysis, fresh) = match self.read_cached_analysis(&read.key) {
             Some(analysis) => (analysis, None),
             None => {
-                let analysis = Analysis::of(&self.places, path, excerpt);
-                // Every entry that is written makes another state of a memory file, which no other file comes back to.
-                let returns = self.places.of(path) != Some(Place::Memory);
-                let row = returns.then(|| (read.key, analysis.to_bytes(), set));
+                let analysis = FileAnalysis::from_excerpt(&self.places, path, excerpt);
+                // Every new entry changes a memory file, and the previous content never recurs. So it is not cached.
+                let is_cacheable =
+                    self.places.classify_file(path) != Some(DiscoveryFileKind::Memory);
+                let row = is_cacheable.then(|| (read.key, analysis.to_bytes(), set));
                 (analysis, row)
             }
         };
         let mut state = self.state_mut();
-        let put = state.put(path, &read, analysis);
-        let written = put.map(|id| state.unembedded(id)).unwrap_or_default();
+        let put = state.insert_analysis(path, &read, analysis);
+        let new_discoveries = put.map(|id| state.unembedded_discoveries(id)).unwrap_or_default();
         drop(state);
-        if !written.is_empty() && self.remembered.lock().is_none() {
-            self.write(written);
+        if !new_discoveries.is_empty() && self.cached_stamps.lock().is_none() {
+            self.record_new_discoveries(new_discoveries);
         }
-        self.keep(path, &read, fresh);
+        self.queue_cache_write(path, &read, fresh);
     }
 
-    /// These documents were written just now.
-    pub(crate) fn write(&self, documents: Vec<DocumentId>) {
-        self.written.lock().extend(documents);
+    /// Records documents that were just written, so that the next call embeds them.
+    pub(crate) fn record_new_discoveries(&self, documents: Vec<DocumentId>) {
+        self.new_discoveries.lock().extend(documents);
     }
 
-    /// Discoveries that were written since the last time somebody asked.
-    pub(crate) fn take_written(&self) -> Vec<DocumentId> {
-        std::mem::take(&mut *self.written.lock())
+    /// Returns the discoveries written since the last call, and clears the list.
+    pub(crate) fn take_new_discoveries(&self) -> Vec<DocumentId> {
+        std::mem::take(&mut *self.new_discoveries.lock())
     }
 
-    /// Gives a file that was not read its trigrams, if they are wanted: from the cache, or from the file after all.
-    fn narrow(&self, id: SourceId, path: &str, key: &Key) {
-        if !self.trigrams.are_wanted() {
+    /// Sets the trigrams of a file whose analysis was cached, if trigrams are enabled. Reads the file if they are not
+    /// cached.
+    fn load_trigrams(&self, id: SourceId, path: &str, key: &ContentKey) {
+        if !self.trigrams.has_sets_enabled() {
             return;
         }
-        let known = self.cache().trigrams(key).and_then(Set::from_bytes);
+        let known = self.cache().read_trigrams(key).and_then(TrigramSet::from_bytes);
         if known.is_some() {
-            return self.trigrams.put(path, known, || self.has_changed(id, path));
+            return self.trigrams.insert_set(path, known, || self.has_changed(id, path));
         }
-        if let Some((read, excerpt)) = self.read(path)
+        if let Some((read, excerpt)) = self.read_file(path)
             && read.key == *key
         {
-            self.trigrams.put(path, set_of(&excerpt), || self.has_changed(id, path));
+            self.trigrams.insert_set(path, collect_whole_file_trigrams(&excerpt), || {
+                self.has_changed(id, path)
+            });
         }
     }
 
-    /// The trigrams of a file that is too long to say anything else, if they are wanted and it is as it was listed; and
-    /// whether a later change must show in its stamp. They are not cached: such files are few.
-    fn set_of_long(&self, path: &str, listed: Stamp) -> (Option<Set>, bool) {
+    /// Returns the trigrams of a file that is too long to analyze, if they are enabled and the file is as it was
+    /// listed. Also returns whether any later change alters the stamp. These trigrams are not cached, because such
+    /// files are few.
+    fn collect_long_file_trigrams(
+        &self,
+        path: &str,
+        listed: FileStamp,
+    ) -> (Option<TrigramSet>, bool) {
         let now = SystemTime::now();
         let collect = || {
             let (mut file, metadata) = self.tree.open(path).ok()?;
-            if Stamp::of(&metadata) != listed || listed.size > MAX_BYTES as u64 {
+            if FileStamp::from_metadata(&metadata) != listed
+                || listed.size > MAX_INDEXED_BYTES as u64
+            {
                 return None;
             }
             let mut content = Vec::new();
-            file.by_ref().take(MAX_BYTES as u64 + 1).read_to_end(&mut content).ok()?;
-            let same = Stamp::of(&file.metadata().ok()?) == listed;
-            narrow::set_of(&content).filter(|_| same)
+            file.by_ref().take(MAX_INDEXED_BYTES as u64 + 1).read_to_end(&mut content).ok()?;
+            let same = FileStamp::from_metadata(&file.metadata().ok()?) == listed;
+            trigram_filter::collect_trigrams(&content).filter(|_| same)
         };
-        let set = if self.trigrams.are_wanted() { collect() } else { None };
-        // A file without a set is always searched, so nothing can be missed.
+        let set = if self.trigrams.has_sets_enabled() { collect() } else { None };
+        // A file without a set is always searched, so grep cannot miss a change.
         let settled = set.is_none() || is_settled(listed, now);
         (set, settled)
     }
 
-    /// Whether the file is to be looked at again, or is another one by now.
+    /// Returns true if the file waits for analysis again, or its path now has another ID.
     fn has_changed(&self, id: SourceId, path: &str) -> bool {
-        self.work.is_waiting(id) || self.state().id_of(path) != Some(id)
+        self.queue.is_waiting(id) || self.state().find_file_id(path) != Some(id)
     }
 
-    fn cached(&self, key: &Key) -> Option<Analysis> {
-        Analysis::from_bytes(&self.cache().analysis(key)?)
+    fn read_cached_analysis(&self, key: &ContentKey) -> Option<FileAnalysis> {
+        FileAnalysis::from_bytes(&self.cache().read_analysis(key)?)
     }
 
-    /// The file as it is now: what is read of it, and the stamp that it has before and after the reading.
-    fn read(&self, path: &str) -> Option<(Read, Excerpt)> {
+    /// Reads the current content of a file, with a stamp that was equal before and after reading.
+    fn read_file(&self, path: &str) -> Option<(FileVersion, FileExcerpt)> {
         let (mut file, metadata) = self.tree.open(path).ok()?;
-        let place = self.places.of(path);
-        let mut stamp = Stamp::of(&metadata);
-        let mut excerpt = Excerpt::default();
-        // A file that somebody writes to is read again; what is read while it grows on is told of by the watch.
+        let place = self.places.classify_file(path);
+        let mut stamp = FileStamp::from_metadata(&metadata);
+        let mut excerpt = FileExcerpt::default();
+        // A file that changes while it is read is read again. If it keeps changing, the watch reports the later
+        // changes.
         for _ in 0..3 {
             let now = SystemTime::now();
-            excerpt = Excerpt::read(&mut file, stamp.size, place).ok()??;
-            let after = Stamp::of(&file.metadata().ok()?);
+            excerpt = FileExcerpt::read_from(&mut file, stamp.size, place).ok()??;
+            let after = FileStamp::from_metadata(&file.metadata().ok()?);
             if after == stamp {
                 let settled = is_settled(stamp, now);
-                let read = Read { key: key_of(place, path, &excerpt), stamp, settled };
+                let read = FileVersion {
+                    key: compute_analysis_key(place, path, &excerpt),
+                    stamp,
+                    settled,
+                };
                 return Some((read, excerpt));
             }
             stamp = after;
             std::io::Seek::rewind(&mut file).ok()?;
         }
-        let read = Read { key: key_of(place, path, &excerpt), stamp, settled: false };
+        let read =
+            FileVersion { key: compute_analysis_key(place, path, &excerpt), stamp, settled: false };
         Some((read, excerpt))
     }
 
-    fn file(&self, id: SourceId) -> Option<(Box<str>, Stamp)> {
+    fn listed_file(&self, id: SourceId) -> Option<(Box<str>, FileStamp)> {
         let state = self.state();
-        state.file_of(id).map(|file| (file.path.clone(), file.stamp))
+        state.find_file(id).map(|file| (file.path.clone(), file.stamp))
     }
 
-    fn keep(&self, path: &str, read: &Read, fresh: Option<Row>) {
-        let mut unwritten = self.unwritten.lock();
-        unwritten.stamps.push(Found { path: path.into(), stamp: read.stamp, key: read.key });
-        unwritten.analyses.extend(fresh);
-        let full = unwritten.stamps.len() >= WRITE_TOGETHER;
-        drop(unwritten);
-        if full {
-            self.write_cache();
+    fn queue_cache_write(&self, path: &str, read: &FileVersion, fresh: Option<AnalysisRow>) {
+        let mut pending = self.pending_writes.lock();
+        pending.stamps.push(StampedFile { path: path.into(), stamp: read.stamp, key: read.key });
+        pending.analyses.extend(fresh);
+        let is_full = pending.stamps.len() >= CACHE_WRITE_BATCH;
+        drop(pending);
+        if is_full {
+            self.flush_cache();
         }
     }
 
-    /// Writes to the cache what was gathered for it.
-    pub(crate) fn write_cache(&self) {
-        let Unwritten { analyses, stamps, gone } = std::mem::take(&mut *self.unwritten.lock());
+    /// Writes the collected rows to the cache.
+    pub(crate) fn flush_cache(&self) {
+        let PendingCacheWrites { analyses, stamps, gone } =
+            std::mem::take(&mut *self.pending_writes.lock());
         if !analyses.is_empty() {
             self.cache().add_analyses(&analyses);
         }
-        // A stamp that names an analysis comes after the analysis.
+        // A stamp refers to an analysis, so it is written after it.
         if !(stamps.is_empty() && gone.is_empty()) {
-            self.cache().keep_stamps(self.tree.root(), &stamps, &gone);
+            self.cache().write_stamps(self.tree.root(), &stamps, &gone);
         }
     }
 }
 
-/// None if the file must always be searched, as one is that was not read from its beginning.
-fn set_of(excerpt: &Excerpt) -> Option<Set> {
-    excerpt.is_whole().then(|| narrow::set_of(&excerpt.content)).flatten()
+/// Returns the trigrams of a file; `None` if it must always be searched, as when only its end was read.
+fn collect_whole_file_trigrams(excerpt: &FileExcerpt) -> Option<TrigramSet> {
+    excerpt.is_whole().then(|| trigram_filter::collect_trigrams(&excerpt.content)).flatten()
 }

@@ -1,16 +1,16 @@
-//! Vectors for the documents, made in the background.
+//! Computes document vectors in the background.
 //!
-//! Work goes in rounds. A round takes the documents that have no vector, the most useful first: what people wrote to be
-//! found, what searches surfaced, files on people's minds, then sources before tests. It looks them up in the cache, and
-//! only where that gives nothing does it embed a few. So a start, a vector that another process made, and a branch that
-//! comes back all take the same way, and stopping anywhere loses at most one round.
+//! Work is done in rounds. A round takes the documents that have no vector, the most useful first: discoveries and
+//! sessions, documents that searches returned, recently used files, then sources before tests. It looks them up in the
+//! cache, and embeds a few of them only if the cache has none. So a start, a vector computed by another process, and a
+//! branch that is checked out again all take the same path. Stopping at any point loses at most one round.
 //!
-//! Of several processes on one cache one embeds, the one that holds the lock file; the others find its vectors.
+//! Of several processes on one cache, only the one that holds the lock file embeds; the others find its vectors.
 
-mod one;
-mod pause;
+mod active_calls;
+mod process_lock;
 mod queue;
-mod refused;
+mod rejected_texts;
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::atomic::AtomicU64;
@@ -20,100 +20,101 @@ use std::time::Duration;
 
 use embed::{EmbedError, Embedder};
 use parking_lot::Mutex;
-use rank::vectors::Vectors;
+use rank::vectors::VectorIndex;
 use sha2::{Digest, Sha256};
 
-use self::one::OneProcess;
-pub(crate) use self::pause::{Calls, Running};
-use self::refused::Refused;
-use super::analysis::key_of_text;
-use super::cache::Key;
-use super::core::Core;
-use super::state::{Body, DocumentId};
-use super::{roles, snippet, texts};
+pub(crate) use self::active_calls::{ActiveCallGuard, ActiveCalls};
+use self::process_lock::EmbeddingLock;
+use self::rejected_texts::RejectedTexts;
+use super::analysis::compute_embedding_key;
+use super::cache::ContentKey;
+use super::core::IndexCore;
+use super::state::{DocumentBody, DocumentId};
+use super::{embedding_text, roles, snippet};
 
-/// Documents that one round looks up.
-const LOOK_UP: usize = 2_048;
-/// Documents that one round embeds: about a third of a second, for which a call may have to share the processor.
-const EMBED: usize = 12;
-/// Vectors that are put in under one lock.
-const PUT_TOGETHER: usize = 256;
+/// Documents looked up in one round.
+const LOOKUP_BATCH: usize = 2_048;
+/// Documents embedded in one round: about a third of a second, during which a call may have to share the processor.
+const EMBED_BATCH: usize = 12;
+/// Vectors inserted while the state is locked once.
+const INSERT_BATCH: usize = 256;
 
-pub(crate) struct Embedding {
-    core: Arc<Core>,
+/// Embeds the documents of the index.
+pub(crate) struct DocumentEmbedder {
+    core: Arc<IndexCore>,
     embedder: Arc<dyn Embedder>,
-    /// Names the model in the cache.
-    model: Key,
-    turn: Mutex<Turn>,
+    /// Key of the model in the cache.
+    model: ContentKey,
+    round: Mutex<EmbeddingRoundState>,
     preferred: Mutex<VecDeque<DocumentId>>,
-    /// Raised when somebody prefers others.
+    /// Incremented when `preferred` changes.
     preferences: AtomicU64,
     error: Mutex<Option<String>>,
-    refused: Refused,
-    counted: Mutex<Counted>,
+    rejected: RejectedTexts,
+    wanted: Mutex<EmbeddableCount>,
 }
 
-/// How many documents should have a vector, as of a generation of the state and a number of refused texts.
+/// Number of documents that should have a vector, cached per generation of the state and number of rejected texts.
 #[derive(Default)]
-struct Counted {
+struct EmbeddableCount {
     generation: u64,
-    refused: usize,
-    wanted: usize,
+    rejected: usize,
+    count: usize,
 }
 
-/// What one round leaves for the next. Whoever holds it makes the round.
+/// State carried from one round to the next. The thread that holds its lock runs the round.
 #[derive(Default)]
-struct Turn {
-    /// Texts that the cache does not have, as of this version of it.
-    absent: HashSet<Key>,
+struct EmbeddingRoundState {
+    /// Texts that the cache does not have, as of `version`.
+    absent: HashSet<ContentKey>,
     version: Option<i64>,
-    /// Texts that cannot be read now, as of this generation of the state.
-    unread: HashSet<Key>,
+    /// Texts that cannot be read, as of `generation`.
+    unread: HashSet<ContentKey>,
     generation: u64,
-    /// What is missing, the most useful first, as of that generation and of these preferences.
-    queue: Option<VecDeque<Missing>>,
+    /// Documents without a vector, the most useful first, as of `generation` and `preferences`.
+    queue: Option<VecDeque<MissingVector>>,
     preferences: u64,
-    /// Whether the queue held all that was missing when it was made.
+    /// True if the queue contained every document without a vector when it was filled.
     whole: bool,
-    one: OneProcess,
+    lock: EmbeddingLock,
 }
 
-/// What a round came to.
+/// Outcome of one embedding round.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Round {
-    /// Some documents have their vectors now.
-    Some,
+pub(crate) enum EmbeddingRoundOutcome {
+    /// Some documents got their vectors.
+    Progressed,
     /// There is nothing to do.
-    Nothing,
-    /// Another process is at it.
-    Elsewhere,
+    NothingToDo,
+    /// Another process holds the embedding lock.
+    LockedByOtherProcess,
     Failed,
 }
 
 /// A document without a vector.
-struct Missing {
+struct MissingVector {
     id: DocumentId,
-    key: Key,
+    key: ContentKey,
 }
 
-impl Embedding {
-    pub(crate) fn new(core: Arc<Core>, embedder: Arc<dyn Embedder>) -> Arc<Self> {
-        let mut model = Key::default();
-        model.copy_from_slice(&Sha256::digest(&embedder.model().hash)[..size_of::<Key>()]);
+impl DocumentEmbedder {
+    pub(crate) fn new(core: Arc<IndexCore>, embedder: Arc<dyn Embedder>) -> Arc<Self> {
+        let mut model = ContentKey::default();
+        model.copy_from_slice(&Sha256::digest(&embedder.model().hash)[..size_of::<ContentKey>()]);
         Arc::new(Self {
             core,
             embedder,
             model,
-            turn: Mutex::default(),
+            round: Mutex::default(),
             preferred: Mutex::default(),
             preferences: AtomicU64::default(),
             error: Mutex::default(),
-            refused: Refused::default(),
-            counted: Mutex::default(),
+            rejected: RejectedTexts::default(),
+            wanted: Mutex::default(),
         })
     }
 
-    pub(crate) fn model(&self) -> &embed::Model {
+    pub(crate) fn model(&self) -> &embed::EmbeddingModel {
         self.embedder.model()
     }
 
@@ -121,226 +122,251 @@ impl Embedding {
         self.embedder.is_remote()
     }
 
-    /// Why the last attempt failed, if it did.
+    /// Returns the error of the last attempt, if it failed.
     pub(crate) fn error(&self) -> Option<String> {
         self.error.lock().clone()
     }
 
-    /// One round. `alone` embeds even while another process does: for somebody who waits for the outcome.
-    pub(crate) fn round(&self, alone: bool) -> Round {
-        let mut turn = self.turn.lock();
-        self.fill_queue(&mut turn);
-        let queue = turn.queue.take().unwrap_or_default();
-        let (round, queue) = self.work_on(&mut turn, queue, alone);
-        turn.queue = Some(queue);
-        round
+    /// Runs one round. With `ignore_lock` it embeds even while another process does, because a caller waits for the
+    /// result.
+    pub(crate) fn run_round(&self, ignore_lock: bool) -> EmbeddingRoundOutcome {
+        let mut round = self.round.lock();
+        self.refill_queue(&mut round);
+        let queue = round.queue.take().unwrap_or_default();
+        let (outcome, queue) = self.process_queue(&mut round, queue, ignore_lock);
+        round.queue = Some(queue);
+        outcome
     }
 
-    /// Puts in what the cache has of all that is missing, and makes nothing.
-    pub(crate) fn recall(&self, enough: &dyn Fn() -> bool) {
-        // A turn of its own: a round that runs would be waited for.
-        let mut turn = Turn::default();
-        let missing = self.missing(&mut turn, usize::MAX);
-        for some in missing.chunks(LOOK_UP) {
+    /// Loads cached vectors for all documents that have none. Embeds nothing.
+    pub(crate) fn load_cached_vectors(&self, enough: &dyn Fn() -> bool) {
+        // Uses its own state: locking `self.round` would wait for a running round.
+        let mut round = EmbeddingRoundState::default();
+        let missing = self.find_missing(&mut round, usize::MAX);
+        for batch in missing.chunks(LOOKUP_BATCH) {
             if enough() {
                 break;
             }
-            self.look_up(&mut turn, some);
+            self.insert_cached_vectors(&mut round, batch);
         }
     }
 
-    /// What a round makes of the queue, and what it leaves of it.
-    fn work_on(
+    /// Processes the front of the queue; returns the outcome and the rest of the queue.
+    fn process_queue(
         &self,
-        turn: &mut Turn,
-        mut queue: VecDeque<Missing>,
-        alone: bool,
-    ) -> (Round, VecDeque<Missing>) {
+        round: &mut EmbeddingRoundState,
+        mut queue: VecDeque<MissingVector>,
+        ignore_lock: bool,
+    ) -> (EmbeddingRoundOutcome, VecDeque<MissingVector>) {
         if queue.is_empty() {
-            turn.one.release();
-            return (Round::Nothing, queue);
+            round.lock.release();
+            return (EmbeddingRoundOutcome::NothingToDo, queue);
         }
-        if self.look_up(turn, queue.make_contiguous()) {
-            self.drop_done(&mut queue);
-            return (Round::Some, queue);
+        if self.insert_cached_vectors(round, queue.make_contiguous()) {
+            self.remove_embedded(&mut queue);
+            return (EmbeddingRoundOutcome::Progressed, queue);
         }
-        if !turn.one.take(&self.core.cache().lock_file()) && !alone {
-            return (Round::Elsewhere, queue);
+        if !round.lock.try_acquire(&self.core.cache().lock_file()) && !ignore_lock {
+            return (EmbeddingRoundOutcome::LockedByOtherProcess, queue);
         }
-        let wanted: Vec<&Missing> = queue.iter().take(EMBED).collect();
+        let wanted: Vec<&MissingVector> = queue.iter().take(EMBED_BATCH).collect();
         let count = wanted.len();
-        let round = self.embed(turn, &wanted);
-        if round != Round::Failed {
+        let outcome = self.embed_missing(round, &wanted);
+        if outcome != EmbeddingRoundOutcome::Failed {
             queue.drain(..count);
         }
-        (round, queue)
+        (outcome, queue)
     }
 
-    /// Embeds these documents at once: somebody has just written them and may ask for them next.
-    fn embed_now(&self, documents: &[DocumentId]) {
-        // A turn of its own: a round that runs would be waited for.
-        let mut turn = Turn::default();
+    /// Embeds newly written documents immediately, because the next query may be about them.
+    fn embed_documents(&self, documents: &[DocumentId]) {
+        // Uses its own state: locking `self.round` would wait for a running round.
+        let mut round = EmbeddingRoundState::default();
         let state = self.core.state();
-        let missing: Vec<Missing> = documents
+        let missing: Vec<MissingVector> = documents
             .iter()
             .filter(|id| !state.has_vector(**id))
-            .filter_map(|id| Some(Missing { id: *id, key: state.document(*id)?.1.embedded }))
+            .filter_map(|id| {
+                Some(MissingVector { id: *id, key: state.document(*id)?.1.embedding_key })
+            })
             .collect();
         drop(state);
-        if !missing.is_empty() && !self.look_up(&mut turn, &missing) {
-            self.embed(&mut turn, &missing.iter().collect::<Vec<_>>());
+        if !missing.is_empty() && !self.insert_cached_vectors(&mut round, &missing) {
+            self.embed_missing(&mut round, &missing.iter().collect::<Vec<_>>());
         }
     }
 
-    /// The same, waited for only so long: an endpoint may take any time.
-    pub(crate) fn embed_within(self: &Arc<Self>, documents: Vec<DocumentId>, patience: Duration) {
+    /// Embeds documents on a new thread, and waits for it up to `timeout`: a remote endpoint may be slow.
+    pub(crate) fn embed_with_timeout(
+        self: &Arc<Self>,
+        documents: Vec<DocumentId>,
+        timeout: Duration,
+    ) {
         let (done, is_done) = mpsc::channel::<()>();
         let this = Arc::clone(self);
         let work = move || {
-            this.embed_now(&documents);
+            this.embed_documents(&documents);
             drop(done);
         };
         if thread::Builder::new().name("vouch-written".into()).spawn(work).is_ok() {
-            // Nothing is ever sent: the end of the work closes the channel.
-            let _ = is_done.recv_timeout(patience);
+            // The channel carries no message: the end of the work closes it.
+            let _ = is_done.recv_timeout(timeout);
         }
     }
 
-    /// Vectors have this length from now on. Those of another length came from another model under the same name, and
-    /// are of no use beside the new ones.
-    pub(crate) fn expect(&self, dims: usize) {
-        let fits = |vectors: &Vectors| vectors.dims() == dims;
+    /// Drops all vectors if they do not have this length. Such vectors came from another model under the same name,
+    /// and cannot be compared with the new ones.
+    pub(crate) fn ensure_dimensions(&self, dims: usize) {
+        let fits = |vectors: &VectorIndex| vectors.dims() == dims;
         if self.core.state().vectors.as_ref().is_none_or(fits) {
             return;
         }
-        self.core.state_mut().forget_vectors();
-        self.core.cache().forget_vectors(&self.model);
-        tracing::warn!(dims, "the vectors have another length than before: all are made again");
+        self.core.state_mut().remove_all_vectors();
+        self.core.cache().delete_vectors(&self.model);
+        tracing::warn!(dims, "vector length changed; embedding all documents again");
     }
 
-    /// How many documents have a vector, and how many should. Counted again only when documents have changed.
+    /// Returns the number of documents that have a vector, and of those that should. Recounts only if documents
+    /// changed.
     pub(crate) fn progress(&self) -> (usize, usize) {
         let state = self.core.state();
-        let mut counted = self.counted.lock();
-        let (generation, refused) = (state.generation, self.refused.len());
-        if (counted.generation, counted.refused) != (generation, refused) {
-            let wanted = state.documents().filter(|(_, source, document)| {
-                (!document.is_piece() || roles::is_embedded(source.role))
-                    && !self.refused.contains(&document.embedded)
+        let mut wanted = self.wanted.lock();
+        let (generation, rejected) = (state.generation, self.rejected.len());
+        if (wanted.generation, wanted.rejected) != (generation, rejected) {
+            let documents = state.documents().filter(|(_, source, document)| {
+                (!document.is_chunk() || roles::is_embedded_role(source.role))
+                    && !self.rejected.contains(&document.embedding_key)
             });
-            *counted = Counted { generation, refused, wanted: wanted.count() };
+            *wanted = EmbeddableCount { generation, rejected, count: documents.count() };
         }
-        let done = state.vectors.as_ref().map_or(0, Vectors::len);
-        (done.min(counted.wanted), counted.wanted)
+        let done = state.vectors.as_ref().map_or(0, VectorIndex::len);
+        (done.min(wanted.count), wanted.count)
     }
 
-    /// Puts in what the cache has; false if it has none of these.
-    fn look_up(&self, turn: &mut Turn, missing: &[Missing]) -> bool {
-        let version = self.core.cache().version();
-        if turn.version != version {
-            turn.version = version;
-            turn.absent.clear();
+    /// Inserts cached vectors; returns false if the cache has none of these.
+    fn insert_cached_vectors(
+        &self,
+        round: &mut EmbeddingRoundState,
+        missing: &[MissingVector],
+    ) -> bool {
+        let version = self.core.cache().data_version();
+        if round.version != version {
+            round.version = version;
+            round.absent.clear();
         }
-        let asked: Vec<&Missing> =
-            missing.iter().filter(|missing| !turn.absent.contains(&missing.key)).collect();
-        if asked.is_empty() {
+        let candidates: Vec<&MissingVector> =
+            missing.iter().filter(|missing| !round.absent.contains(&missing.key)).collect();
+        if candidates.is_empty() {
             return false;
         }
-        let keys: Vec<Key> = asked.iter().map(|missing| missing.key).collect();
-        let rows = self.core.cache().vectors(&self.model, &keys);
+        let keys: Vec<ContentKey> = candidates.iter().map(|missing| missing.key).collect();
+        let rows = self.core.cache().read_vectors(&self.model, &keys);
         let mut found = Vec::new();
-        for (missing, row) in asked.into_iter().zip(rows) {
+        for (missing, row) in candidates.into_iter().zip(rows) {
             match row {
                 Some(row) => found.push((missing.id, missing.key, row)),
                 None => {
-                    turn.absent.insert(missing.key);
+                    round.absent.insert(missing.key);
                 }
             }
         }
-        self.put(found)
+        self.insert_vectors(found)
     }
 
-    fn embed(&self, turn: &mut Turn, wanted: &[&Missing]) -> Round {
-        let texts = self.texts(turn, wanted);
+    fn embed_missing(
+        &self,
+        round: &mut EmbeddingRoundState,
+        wanted: &[&MissingVector],
+    ) -> EmbeddingRoundOutcome {
+        let texts = self.read_texts(round, wanted);
         if texts.is_empty() {
-            return Round::Some;
+            return EmbeddingRoundOutcome::Progressed;
         }
-        let rows = match self.refused.embed(&*self.embedder, &texts) {
+        let rows = match self.rejected.embed_accepted(&*self.embedder, &texts) {
             Ok(rows) => rows,
             Err(error) => {
-                self.note(Some(&error));
-                return Round::Failed;
+                self.record_error(Some(&error));
+                return EmbeddingRoundOutcome::Failed;
             }
         };
-        self.note(None);
-        if let Some(dims) = rows.first().and_then(|(_, row)| Vectors::dims_of(row)) {
-            self.expect(dims);
+        self.record_error(None);
+        if let Some(dims) = rows.first().and_then(|(_, row)| VectorIndex::encoded_dims(row)) {
+            self.ensure_dimensions(dims);
         }
-        let kept: Vec<(Key, Vec<u8>)> =
+        let new_rows: Vec<(ContentKey, Vec<u8>)> =
             rows.iter().map(|(missing, row)| (missing.key, row.clone())).collect();
-        self.core.cache().add_vectors(&self.model, &kept);
-        for (key, _) in &kept {
-            turn.absent.remove(key);
+        self.core.cache().add_vectors(&self.model, &new_rows);
+        for (key, _) in &new_rows {
+            round.absent.remove(key);
         }
-        self.put(rows.into_iter().map(|(missing, row)| (missing.id, missing.key, row)).collect());
-        Round::Some
+        self.insert_vectors(
+            rows.into_iter().map(|(missing, row)| (missing.id, missing.key, row)).collect(),
+        );
+        EmbeddingRoundOutcome::Progressed
     }
 
-    /// The texts that are embedded for these documents, as far as they can be read.
-    fn texts<'a>(&self, turn: &mut Turn, wanted: &[&'a Missing]) -> Vec<(&'a Missing, String)> {
+    /// Returns the embedding texts of these documents, without those that cannot be read.
+    fn read_texts<'a>(
+        &self,
+        round: &mut EmbeddingRoundState,
+        wanted: &[&'a MissingVector],
+    ) -> Vec<(&'a MissingVector, String)> {
         wanted
             .iter()
             .filter_map(|missing| {
-                let text = self.text(missing.id).filter(|text| key_of_text(text) == missing.key);
+                let text = self
+                    .read_text(missing.id)
+                    .filter(|text| compute_embedding_key(text) == missing.key);
                 if text.is_none() {
-                    turn.unread.insert(missing.key);
+                    round.unread.insert(missing.key);
                 }
                 Some((*missing, text?))
             })
             .collect()
     }
 
-    fn text(&self, id: DocumentId) -> Option<String> {
+    fn read_text(&self, id: DocumentId) -> Option<String> {
         let state = self.core.state();
         let (source, document) = state.document(id)?;
         let (path, bytes, name) = match &document.body {
-            Body::Discovery(discovery) => return Some(texts::of_record(&discovery.text())),
-            Body::Session(session) => return Some(texts::of_record(&session.text)),
-            Body::Piece { bytes, names, .. } => {
+            DocumentBody::Discovery(discovery) => {
+                return Some(embedding_text::format_record(&discovery.searchable_text()));
+            }
+            DocumentBody::Session(session) => {
+                return Some(embedding_text::format_record(&session.text));
+            }
+            DocumentBody::Chunk { bytes, names, .. } => {
                 (source.path()?.to_owned(), bytes.clone(), names.lines().next().map(str::to_owned))
             }
         };
         let digest = document.digest;
         drop(state);
-        let body = snippet::read(&self.core.tree, &path, &bytes, digest)?;
-        Some(texts::of_piece(&path, name.as_deref(), &body))
+        let body = snippet::read_chunk(&self.core.tree, &path, &bytes, digest)?;
+        Some(embedding_text::format_chunk(&path, name.as_deref(), &body))
     }
 
-    /// Puts vectors in, to documents that still say what was embedded.
-    fn put(&self, rows: Vec<(DocumentId, Key, Vec<u8>)>) -> bool {
+    /// Inserts the vectors of documents whose text is unchanged. Returns true if any was inserted.
+    fn insert_vectors(&self, rows: Vec<(DocumentId, ContentKey, Vec<u8>)>) -> bool {
         let mut any = false;
-        for some in rows.chunks(PUT_TOGETHER) {
+        for batch in rows.chunks(INSERT_BATCH) {
             let mut state = self.core.state_mut();
-            for (id, key, row) in some {
-                let says =
-                    state.document(*id).is_some_and(|(_, document)| document.embedded == *key);
-                any |= says && state.put_vector(*id, row);
+            for (id, key, row) in batch {
+                let is_current =
+                    state.document(*id).is_some_and(|(_, document)| document.embedding_key == *key);
+                any |= is_current && state.put_vector(*id, row);
             }
         }
         any
     }
 
-    fn note(&self, error: Option<&EmbedError>) {
+    fn record_error(&self, error: Option<&EmbedError>) {
         let text = error.map(ToString::to_string);
-        let mut noted = self.error.lock();
-        if *noted != text {
+        let mut last = self.error.lock();
+        if *last != text {
             if let Some(text) = &text {
-                tracing::warn!(
-                    error = text,
-                    "documents could not be embedded; they are tried again"
-                );
+                tracing::warn!(error = text, "failed to embed documents; will retry");
             }
-            *noted = text;
+            *last = text;
         }
     }
 }

@@ -1,33 +1,33 @@
-//! What others ask the index: the documents about the project, and the tool that reads a file.
+//! Implements the project facts that the `context://` documents are rendered from.
 
 use contract::CallContext;
 
-use super::state::Body;
-use super::{Index, neighbours, search};
-use crate::Status;
+use super::state::DocumentBody;
+use super::{Index, imports, search};
+use crate::IndexStatus;
 use crate::discover::Discovery;
-use crate::resources::{Facts, FileFact};
+use crate::resources::{FileFact, ProjectFacts};
 
-impl Facts for Index {
+impl ProjectFacts for Index {
     fn name(&self) -> String {
         let root = self.core.tree.root();
         root.file_name().map_or_else(|| "project".into(), |name| name.to_string_lossy().into())
     }
 
-    fn status(&self) -> Status {
+    fn status(&self) -> IndexStatus {
         self.status()
     }
 
     fn refresh(&self, ctx: &CallContext) {
-        let _running = self.call();
-        self.refresh("", &|| ctx.is_cancelled());
+        let _running = self.begin_call();
+        self.refresh_for_query("", &|| ctx.is_cancelled());
     }
 
     fn files(&self) -> Vec<FileFact> {
         let state = self.core.state();
         let files = state.files().map(|(_, source, file)| FileFact {
             path: file.path.to_string(),
-            language: file.known.as_ref().and_then(|known| known.language.clone()),
+            language: file.content.as_ref().and_then(|content| content.language.clone()),
             role: file.purpose,
             module: source.module.clone(),
         });
@@ -38,18 +38,20 @@ impl Facts for Index {
         let state = self.core.state();
         let discoveries =
             state.documents().filter_map(|(_, source, document)| match &document.body {
-                Body::Discovery(discovery) => {
-                    let module = search::module_of(source, document).map(str::to_owned);
+                DocumentBody::Discovery(discovery) => {
+                    let module = search::document_module(source, document).map(str::to_owned);
                     Some(Discovery { module, ..(**discovery).clone() })
                 }
-                Body::Piece { .. } | Body::Session(_) => None,
+                DocumentBody::Chunk { .. } | DocumentBody::Session(_) => None,
             });
         discoveries.collect()
     }
 
     fn imports(&self, paths: &[&str], ctx: &CallContext) -> Vec<String> {
-        let resolver = self.records.resolver();
+        let resolver = self.records.create_import_resolver();
         let wanted = paths.iter().take_while(|_| !ctx.is_cancelled());
-        wanted.flat_map(|path| neighbours::of(&resolver, &self.core.tree, path)).collect()
+        wanted
+            .flat_map(|path| imports::list_imported_files(&resolver, &self.core.tree, path))
+            .collect()
     }
 }

@@ -1,8 +1,8 @@
-//! Documents that lie in no file: discoveries that people added, fixes in the history, sessions. And what people do says
-//! of files: which are on their minds.
+//! Indexes documents that are not in files: added discoveries, fix commits and sessions. Also computes the recency of
+//! files from the sessions.
 //!
-//! Added discoveries are looked at by every question, which costs microseconds where there is nothing new. The rest is
-//! looked at by a thread of its own, now and then.
+//! Added discoveries are checked by every query, which takes microseconds if there are no new ones. The rest is polled
+//! by a background thread.
 
 mod history;
 
@@ -10,92 +10,100 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use parking_lot::{Condvar, Mutex};
-use source::{Modules, Resolver};
+use source::{ImportResolver, ModuleMap};
 use store::ContextStore;
 
-use self::history::Head;
-use super::analysis::Said;
-use super::core::Core;
-use super::neighbours::{self, Neighbours};
-use super::state::{Body, NewRecord};
+use self::history::GitHeadState;
+use super::analysis::TextFeatures;
+use super::core::IndexCore;
+use super::imports::{self, ImportResolverFactory};
+use super::state::{DocumentBody, NewRecord};
 use crate::discover::{self, Discovery, MAX_COMMITS};
-use crate::sessions::{Kept, Sessions};
+use crate::sessions::{LazyContextStore, SessionTracker};
 
-pub(crate) struct Records {
-    kept: Arc<Kept>,
-    sessions: Arc<Sessions>,
-    neighbours: Neighbours,
-    seen: Mutex<Seen>,
-    looked: Condvar,
-    /// Held while the store is looked at: what was read first must not be put in last.
+/// Keeps the record documents of the index up to date.
+pub(crate) struct RecordIndexer {
+    store: Arc<LazyContextStore>,
+    sessions: Arc<SessionTracker>,
+    import_resolvers: ImportResolverFactory,
+    versions: Mutex<RecordVersions>,
+    completed: Condvar,
+    /// Locked while the store is read, so that older results cannot replace newer ones.
     refreshing: Mutex<()>,
 }
 
-/// What the documents were last made from.
+/// Versions of the inputs that the current documents were built from.
 #[derive(Default)]
-struct Seen {
+struct RecordVersions {
     discoveries: Option<i64>,
-    /// None within for a project without a history that can be read.
-    head: Option<Option<Head>>,
+    /// `Some(None)` for a project without a readable history.
+    head: Option<Option<GitHeadState>>,
     activity: Option<i64>,
-    /// The modules that commits and sessions were put into.
-    modules: Option<Arc<Modules>>,
-    /// All of it was looked at once.
-    once: bool,
+    /// Modules that commits and sessions were assigned to.
+    modules: Option<Arc<ModuleMap>>,
+    /// True once all inputs were read.
+    complete: bool,
 }
 
-impl Records {
-    pub(crate) fn new(kept: Arc<Kept>, sessions: Arc<Sessions>, neighbours: Neighbours) -> Self {
+impl RecordIndexer {
+    pub(crate) fn new(
+        store: Arc<LazyContextStore>,
+        sessions: Arc<SessionTracker>,
+        import_resolvers: ImportResolverFactory,
+    ) -> Self {
         Self {
-            kept,
+            store,
             sessions,
-            neighbours,
-            seen: Mutex::default(),
-            looked: Condvar::new(),
+            import_resolvers,
+            versions: Mutex::default(),
+            completed: Condvar::new(),
             refreshing: Mutex::default(),
         }
     }
 
-    /// Takes in discoveries that people added since, in whichever process.
-    pub(crate) fn refresh(&self, core: &Core) {
+    /// Indexes discoveries added since the last call, by any process.
+    pub(crate) fn refresh_discoveries(&self, core: &IndexCore) {
         let _refreshing = self.refreshing.lock();
-        let generation = self.kept.ask(ContextStore::generation);
-        if generation.is_none() || generation == self.seen.lock().discoveries {
+        let generation = self.store.with_existing_store(ContextStore::discovery_generation);
+        if generation.is_none() || generation == self.versions.lock().discoveries {
             return;
         }
-        let Some(added) = self.kept.ask(ContextStore::discoveries) else { return };
-        let records = added.into_iter().map(|added| of_discovery("store", added.into(), core));
+        let Some(added) = self.store.with_existing_store(ContextStore::list_discoveries) else {
+            return;
+        };
+        let records =
+            added.into_iter().map(|added| build_discovery_record("store", added.into(), core));
         let records = records.collect();
-        let written = core.state_mut().set_records("store:", records);
-        core.write(written);
-        self.seen.lock().discoveries = generation;
+        let written = core.state_mut().replace_records("store:", records);
+        core.record_new_discoveries(written);
+        self.versions.lock().discoveries = generation;
     }
 
-    /// Looks at the history and the sessions once.
-    pub(crate) fn look(&self, core: &Core) {
-        self.refresh(core);
-        self.look_at_modules(core);
-        self.look_at_history(core);
-        self.look_at_sessions(core);
-        self.seen.lock().once = true;
-        self.looked.notify_all();
+    /// Updates all records: added discoveries, commit history and sessions.
+    pub(crate) fn refresh_all(&self, core: &IndexCore) {
+        self.refresh_discoveries(core);
+        self.refresh_modules(core);
+        self.refresh_history(core);
+        self.refresh_sessions(core);
+        self.versions.lock().complete = true;
+        self.completed.notify_all();
     }
 
-    /// Waits until all was looked at once, or until then.
-    pub(crate) fn wait(&self, until: Instant) {
-        let patience = until.saturating_duration_since(Instant::now());
-        self.looked.wait_while_for(&mut self.seen.lock(), |seen| !seen.once, patience);
+    /// Blocks until all records were read once, or until the deadline.
+    pub(crate) fn wait_until_complete(&self, deadline: Instant) {
+        let timeout = deadline.saturating_duration_since(Instant::now());
+        self.completed.wait_while_for(&mut self.versions.lock(), |seen| !seen.complete, timeout);
     }
 
-    /// Finds what files import, as the project is now.
-    pub(crate) fn resolver(&self) -> Resolver {
-        self.neighbours.now()
+    /// Returns an import resolver for the current state of the project.
+    pub(crate) fn create_import_resolver(&self) -> ImportResolver {
+        self.import_resolvers.create_resolver()
     }
 
-    /// With other modules, commits and sessions are put in anew.
-    fn look_at_modules(&self, core: &Core) {
+    /// Invalidates commits and sessions if the modules have changed.
+    fn refresh_modules(&self, core: &IndexCore) {
         let modules = core.modules();
-        let mut seen = self.seen.lock();
+        let mut seen = self.versions.lock();
         let same = seen.modules.as_ref().is_some_and(|before| Arc::ptr_eq(before, &modules));
         if !same {
             (seen.head, seen.activity) = (None, None);
@@ -103,59 +111,60 @@ impl Records {
         }
     }
 
-    fn look_at_history(&self, core: &Core) {
-        let head = Some(Head::of(core.tree.root()));
-        if head == self.seen.lock().head {
+    fn refresh_history(&self, core: &IndexCore) {
+        let head = Some(GitHeadState::read_from_root(core.tree.root()));
+        if head == self.versions.lock().head {
             return;
         }
-        match discover::fix_commits(core.tree.root(), MAX_COMMITS) {
+        match discover::find_fix_commits(core.tree.root(), MAX_COMMITS) {
             Ok(fixes) => {
-                let records = fixes.into_iter().map(|fix| of_discovery("commit", fix, core));
+                let records =
+                    fixes.into_iter().map(|fix| build_discovery_record("commit", fix, core));
                 let records = records.collect();
-                core.state_mut().set_records("commit:", records);
+                core.state_mut().replace_records("commit:", records);
             }
             Err(error) => {
                 let cause = std::error::Error::source(&error).map(ToString::to_string);
-                tracing::warn!(%error, cause, "fixes in the history are not found");
+                tracing::warn!(%error, cause, "failed to read commit history");
             }
         }
-        self.seen.lock().head = head;
+        self.versions.lock().head = head;
     }
 
-    fn look_at_sessions(&self, core: &Core) {
+    fn refresh_sessions(&self, core: &IndexCore) {
         let activity = self.sessions.generation();
-        if Some(activity) == self.seen.lock().activity {
+        if Some(activity) == self.versions.lock().activity {
             return;
         }
         let modules = core.modules();
         let records = self
             .sessions
-            .documents(|path| modules.of(path))
+            .session_texts(|path| modules.find_module(path))
             .into_iter()
             .map(|session| NewRecord {
                 name: format!("session:{}", session.id).into(),
-                said: Said::of_record(&session.text),
+                features: TextFeatures::from_record_text(&session.text),
                 module: session.module.clone(),
-                body: Body::Session(Box::new(session)),
+                body: DocumentBody::Session(Box::new(session)),
             })
             .collect();
-        core.state_mut().set_records("session:", records);
-        self.sessions.warmth().refresh();
-        let resolver = self.resolver();
-        let imports = |path: &str| neighbours::of(&resolver, &core.tree, path);
-        let warm = self.sessions.warmth().around(self.sessions.now(), imports);
-        core.state_mut().set_warm(warm);
-        self.seen.lock().activity = Some(activity);
+        core.state_mut().replace_records("session:", records);
+        self.sessions.recency().refresh();
+        let resolver = self.create_import_resolver();
+        let imports = |path: &str| imports::list_imported_files(&resolver, &core.tree, path);
+        let recency = self.sessions.recency().scores_with_neighbors(self.sessions.now(), imports);
+        core.state_mut().set_recency(recency);
+        self.versions.lock().activity = Some(activity);
     }
 }
 
-fn of_discovery(family: &str, mut discovery: Discovery, core: &Core) -> NewRecord {
+fn build_discovery_record(family: &str, mut discovery: Discovery, core: &IndexCore) -> NewRecord {
     let modules = core.modules();
-    discovery.fill_module(|path| modules.of(path));
+    discovery.fill_module(|path| modules.find_module(path));
     NewRecord {
         name: format!("{family}:{}", discovery.id).into(),
-        said: Said::of_record(&discovery.text()),
+        features: TextFeatures::from_record_text(&discovery.searchable_text()),
         module: discovery.module.clone(),
-        body: Body::Discovery(Box::new(discovery)),
+        body: DocumentBody::Discovery(Box::new(discovery)),
     }
 }

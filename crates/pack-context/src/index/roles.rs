@@ -1,40 +1,41 @@
-//! What a file's purpose means for its rank, for the order of work, and for what is embedded.
+//! Maps the role of a file to its ranking role and queue priority, and decides what is embedded.
 
-use rank::Role as Ranked;
-use source::Role;
+use rank::DocumentRole as RankingRole;
+use source::FileRole;
 
-use super::work::{LEAST_URGENT, Urgency};
+use super::analysis_queue::{FilePriority, LOWEST_PRIORITY};
 
-/// Folders of what shows how something is used, or how quick it is.
-const EXAMPLES: [&str; 9] =
+/// Names of folders with examples or benchmarks.
+const EXAMPLE_FOLDERS: [&str; 9] =
     ["example", "examples", "demo", "demos", "sample", "samples", "bench", "benches", "benchmarks"];
 
-pub(crate) fn in_ranking(path: &str, role: Role) -> Ranked {
-    let is_example = path.split('/').rev().skip(1).any(|folder| EXAMPLES.contains(&folder));
+/// Returns the ranking role of a file.
+pub(crate) fn to_ranking_role(path: &str, role: FileRole) -> RankingRole {
+    let is_example = path.split('/').rev().skip(1).any(|folder| EXAMPLE_FOLDERS.contains(&folder));
     match role {
-        Role::Generated => Ranked::Generated,
-        Role::Entry | Role::Core | Role::Test if is_example => Ranked::Example,
-        Role::Entry | Role::Core => Ranked::Source,
-        Role::Test => Ranked::Test,
-        Role::Config => Ranked::Config,
-        Role::Docs => Ranked::Docs,
+        FileRole::Generated => RankingRole::Generated,
+        FileRole::Entry | FileRole::Core | FileRole::Test if is_example => RankingRole::Example,
+        FileRole::Entry | FileRole::Core => RankingRole::Source,
+        FileRole::Test => RankingRole::Test,
+        FileRole::Config => RankingRole::Config,
+        FileRole::Docs => RankingRole::Docs,
     }
 }
 
-/// Which files are looked at first: what tells most about a project, before what tells least.
-pub(crate) fn urgency(role: Ranked) -> Urgency {
+/// Returns the queue priority of a role. Files that say most about a project go first.
+pub(crate) fn priority_for_role(role: RankingRole) -> FilePriority {
     match role {
-        Ranked::Record => 0,
-        Ranked::Source => 1,
-        Ranked::Docs => 2,
-        Ranked::Config => 3,
-        Ranked::Example => 4,
-        Ranked::Test => 5,
-        Ranked::Generated => LEAST_URGENT,
+        RankingRole::Record => 0,
+        RankingRole::Source => 1,
+        RankingRole::Docs => 2,
+        RankingRole::Config => 3,
+        RankingRole::Example => 4,
+        RankingRole::Test => 5,
+        RankingRole::Generated => LOWEST_PRIORITY,
     }
 }
 
-/// What programs write is found by its words. Nobody asks what it means, and it would take the longest to embed.
-pub(crate) fn is_embedded(role: Ranked) -> bool {
-    role != Ranked::Generated
+/// Returns false for generated files. They take longest to embed, and lexical search is sufficient for them.
+pub(crate) fn is_embedded_role(role: RankingRole) -> bool {
+    role != RankingRole::Generated
 }

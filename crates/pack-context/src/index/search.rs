@@ -1,4 +1,4 @@
-//! From a question to what answers it.
+//! Runs a query against the index.
 
 use std::cell::Cell;
 use std::ops::Range;
@@ -7,241 +7,263 @@ use std::time::Instant;
 
 use contract::{text, time};
 use embed::EmbedError;
-use rank::{Hit, Meaning, Query, Ranking, Search};
+use rank::{HybridSearch, RankedHit, SearchQuery, SearchRanking, SemanticScorer};
 
 use super::Index;
-use super::meaning::{Asked, Near};
+use super::query_vectors::{PendingQueryVector, SemanticNeighbors};
 use super::snippet;
-use super::state::{Body, Document, DocumentId, Source, SourceId, State};
-use crate::discover::{Discovery, Kind};
+use super::state::{DocumentBody, DocumentId, InMemoryIndex, IndexDocument, IndexSource, SourceId};
+use crate::discover::{Discovery, DiscoveryKind};
 use crate::sessions::SessionText;
 
-/// A piece that has changed since it was ranked is looked at again, so many times.
-const ATTEMPTS: usize = 3;
+/// Maximum search attempts, if chunks change between ranking and reading.
+const MAX_ATTEMPTS: usize = 3;
 
-pub(crate) struct Question<'a> {
+/// A query with its filters.
+pub(crate) struct ContextQuery<'a> {
     pub(crate) text: &'a str,
-    /// Only discoveries of this kind.
-    pub(crate) kind: Option<Kind>,
+    /// If set, only discoveries of this kind are returned.
+    pub(crate) kind: Option<DiscoveryKind>,
     pub(crate) module: Option<&'a str>,
-    /// The session that asks: what it did itself is no answer to it.
+    /// Session of the caller; its own session document is excluded.
     pub(crate) session: &'a str,
     pub(crate) limit: usize,
-    /// How long the vector of the question is waited for.
+    /// Deadline for the vector of the query.
     pub(crate) until: Instant,
 }
 
+/// Hits of one query.
 #[derive(Debug, Default)]
-pub(crate) struct Answer {
-    /// Best first.
-    pub(crate) found: Vec<Found>,
-    /// How many documents answer at all.
+pub(crate) struct SearchHits {
+    /// Hits, best first.
+    pub(crate) found: Vec<SearchHit>,
+    /// Number of matching documents, including those beyond the limit.
     pub(crate) total: usize,
 }
 
-/// One document that answers, with all that is shown of it.
+/// A matching document, with the content to show.
 #[derive(Debug)]
-pub(crate) struct Found {
-    pub(crate) what: What,
+pub(crate) struct SearchHit {
+    pub(crate) what: SearchHitContent,
     pub(crate) module: Option<String>,
     /// From 0 to 1.
     pub(crate) score: f32,
     pub(crate) why: Vec<String>,
 }
 
+/// Content of a hit.
 #[derive(Debug)]
-pub(crate) enum What {
+pub(crate) enum SearchHitContent {
     Code { path: Box<str>, lines: Range<u32>, text: String, date: String },
     Discovery(Discovery),
     Session(SessionText),
 }
 
-/// Why a question has no answer.
+/// Reason why a query failed.
 #[derive(Debug)]
-pub(crate) enum Unanswered {
-    /// There is no vector for the question.
+pub(crate) enum SearchError {
+    /// The query could not be embedded.
     NotEmbedded(Arc<EmbedError>),
-    /// Nobody waits any more.
+    /// The caller cancelled the call.
     Cancelled,
 }
 
 impl Index {
-    pub(crate) fn answer(
+    /// Runs a query. Chunks that changed since they were indexed are analyzed again, and the search is repeated.
+    pub(crate) fn search(
         &self,
-        question: &Question<'_>,
+        context_query: &ContextQuery<'_>,
         cancelled: &(dyn Fn() -> bool + Sync),
-    ) -> Result<Answer, Unanswered> {
-        let query = Query::new(question.text);
-        let asked = self.ask(question.text);
+    ) -> Result<SearchHits, SearchError> {
+        let query = SearchQuery::new(context_query.text);
+        let query_vector = self.request_query_vector(context_query.text);
         for attempt in 1.. {
-            let (picked, total) = self.rank(question, &query, asked.as_deref(), cancelled)?;
-            let (found, stale) = self.show(picked, &query);
-            if stale.is_empty() || attempt == ATTEMPTS {
-                return Ok(Answer { found, total });
+            let (picked, total) =
+                self.rank_documents(context_query, &query, query_vector.as_deref(), cancelled)?;
+            let (found, stale) = self.read_snippets(picked, &query);
+            if stale.is_empty() || attempt == MAX_ATTEMPTS {
+                return Ok(SearchHits { found, total });
             }
-            self.core.work.add(stale.into_iter().map(|id| (0, id)));
-            self.keeper.help(cancelled);
+            self.core.queue.enqueue_files(stale.into_iter().map(|id| (0, id)));
+            self.sync.index_waiting_files(cancelled);
         }
         unreachable!("the last attempt returns")
     }
 
-    /// The vector of the question, where there are vectors to hold it against.
-    fn ask(&self, text: &str) -> Option<Arc<Asked>> {
-        let questions = self.questions.as_ref()?;
-        let some = self.core.state().vectors.as_ref().is_some_and(|vectors| !vectors.is_empty());
-        (some || self.keeper.is_ready()).then(|| questions.ask(text))
+    /// Requests the vector of the query, if there are or will be document vectors to compare it with.
+    fn request_query_vector(&self, text: &str) -> Option<Arc<PendingQueryVector>> {
+        let embedder = self.query_embedder.as_ref()?;
+        let has_vectors =
+            self.core.state().vectors.as_ref().is_some_and(|vectors| !vectors.is_empty());
+        (has_vectors || self.sync.is_ready()).then(|| embedder.request_vector(text))
     }
 
-    /// The best documents, with what is needed to show them once the lock is gone.
-    fn rank(
+    /// Returns the best documents, copied so that they can be shown after the lock is released, and the number of
+    /// matches.
+    fn rank_documents(
         &self,
-        question: &Question<'_>,
-        query: &Query,
-        asked: Option<&Asked>,
+        context_query: &ContextQuery<'_>,
+        query: &SearchQuery,
+        query_vector: Option<&PendingQueryVector>,
         cancelled: &(dyn Fn() -> bool + Sync),
-    ) -> Result<(Vec<Picked>, usize), Unanswered> {
+    ) -> Result<(Vec<RankedDocument>, usize), SearchError> {
         loop {
             let state = self.core.state();
-            let near = match (asked, &state.vectors) {
-                (Some(asked), Some(vectors)) => {
-                    Some(Near { asked, vectors, late: Cell::new(false) })
+            let near = match (query_vector, &state.vectors) {
+                (Some(query_vector), Some(vectors)) => {
+                    Some(SemanticNeighbors { query_vector, vectors, late: Cell::new(false) })
                 }
                 _ => None,
             };
-            let meaning = near.as_ref().map(|near| near as &dyn Meaning);
-            let search = Search { postings: &state.postings, meaning, corpus: &*state };
-            let own = state.record(&format!("session:{}", question.session));
+            let meaning = near.as_ref().map(|near| near as &dyn SemanticScorer);
+            let search = HybridSearch { postings: &state.postings, meaning, corpus: &*state };
+            let own = state.find_record(&format!("session:{}", context_query.session));
             let allowed = |number| {
                 let id = DocumentId::from(number);
-                Some(id.source()) != own && allows(&state, question, id)
+                Some(id.source()) != own && passes_filters(&state, context_query, id)
             };
-            let ranking = search.run(query, &allowed, question.limit);
+            let ranking = search.run(query, &allowed, context_query.limit);
             if !near.as_ref().is_some_and(|near| near.late.get()) {
-                self.surface(&state, &ranking);
-                // What no word and no meaning speaks for only filled the list up.
+                self.prioritize_embedding(&state, &ranking);
+                // Hits without a lexical or semantic reason only fill the list up to the limit.
                 let hits = ranking.hits.into_iter().filter(|hit| !hit.why.is_empty());
-                let picked = hits.filter_map(|hit| pick(&state, hit)).collect();
+                let picked = hits.filter_map(|hit| copy_ranked_document(&state, hit)).collect();
                 drop(state);
-                // Known by now, unless there was nothing to hold it against.
-                if let Some(asked) = asked {
-                    let vector = wait_for(asked, question, cancelled)?;
-                    self.expect(vector.len());
+                // The vector is available now, unless there were no vectors to compare it with.
+                if let Some(query_vector) = query_vector {
+                    let vector = wait_for_query_vector(query_vector, context_query, cancelled)?;
+                    self.ensure_dimensions(vector.len());
                 }
                 return Ok((picked, ranking.total));
             }
             drop(state);
-            let asked = asked.expect("only a vector that was asked for is late");
-            wait_for(asked, question, cancelled)?;
+            let query_vector = query_vector.expect("only a requested vector can be late");
+            wait_for_query_vector(query_vector, context_query, cancelled)?;
         }
     }
 
-    /// A vector of another length than those of the documents says that the model is another one.
-    fn expect(&self, dims: usize) {
+    /// Drops the document vectors if the length of the query's vector shows that the model has changed.
+    fn ensure_dimensions(&self, dims: usize) {
         if let Some(embedding) = &self.embedding {
-            embedding.expect(dims);
+            embedding.ensure_dimensions(dims);
         }
     }
 
-    /// What a search found is worth a vector before the rest.
-    fn surface(&self, state: &State, ranking: &Ranking) {
+    /// Prioritizes embedding of the documents that the search returned.
+    fn prioritize_embedding(&self, state: &InMemoryIndex, ranking: &SearchRanking) {
         let Some(embedding) = &self.embedding else { return };
         let ids = ranking.hits.iter().map(|hit| DocumentId::from(hit.id));
-        embedding.prefer(ids.filter(|id| !state.has_vector(*id)));
+        embedding.prioritize_documents(ids.filter(|id| !state.has_vector(*id)));
     }
 
-    /// Reads what is shown of each; names the files that say something else by now.
-    fn show(&self, picked: Vec<Picked>, query: &Query) -> (Vec<Found>, Vec<SourceId>) {
+    /// Reads the snippets of the hits. Returns the hits, and the files whose content has changed.
+    fn read_snippets(
+        &self,
+        picked: Vec<RankedDocument>,
+        query: &SearchQuery,
+    ) -> (Vec<SearchHit>, Vec<SourceId>) {
         let mut stale = Vec::new();
         let found = picked
             .into_iter()
-            .filter_map(|Picked { source, module, hit, body }| {
-                let what = match body {
-                    Picture::Piece { path, bytes, lines, digest, date } => {
-                        let Some(whole) = snippet::read(&self.core.tree, &path, &bytes, digest)
+            .filter_map(|RankedDocument { source, module, hit, content }| {
+                let what = match content {
+                    RankedContent::Chunk { path, bytes, lines, digest, date } => {
+                        let Some(chunk) =
+                            snippet::read_chunk(&self.core.tree, &path, &bytes, digest)
                         else {
                             stale.push(source);
                             return None;
                         };
-                        let part = snippet::best_part(&whole, query);
+                        let part = snippet::select_best_part(&chunk, query);
                         let lines = lines.start + part.lines.start..lines.start + part.lines.end;
-                        What::Code { path, lines, text: text::visible(&part.text), date }
+                        SearchHitContent::Code {
+                            path,
+                            lines,
+                            text: text::escape_hidden(&part.text),
+                            date,
+                        }
                     }
-                    Picture::Discovery(discovery) => What::Discovery(discovery),
-                    Picture::Session(session) => What::Session(session),
+                    RankedContent::Discovery(discovery) => SearchHitContent::Discovery(discovery),
+                    RankedContent::Session(session) => SearchHitContent::Session(session),
                 };
                 let why = hit.why.iter().map(ToString::to_string).collect();
-                Some(Found { what, module, score: hit.score, why })
+                Some(SearchHit { what, module, score: hit.score, why })
             })
             .collect();
         (found, stale)
     }
 }
 
-/// Waits for the vector of a question, as long as the question allows.
-fn wait_for(
-    asked: &Asked,
-    question: &Question<'_>,
+/// Waits for the vector of the query until the query's deadline.
+fn wait_for_query_vector(
+    query_vector: &PendingQueryVector,
+    context_query: &ContextQuery<'_>,
     cancelled: &(dyn Fn() -> bool + Sync),
-) -> Result<Arc<[f32]>, Unanswered> {
+) -> Result<Arc<[f32]>, SearchError> {
     let began = Instant::now();
-    match asked.wait(&|| cancelled() || Instant::now() >= question.until) {
-        Some(outcome) => outcome.map_err(Unanswered::NotEmbedded),
-        None if cancelled() => Err(Unanswered::Cancelled),
-        None => Err(Unanswered::NotEmbedded(Arc::new(EmbedError::Timeout(began.elapsed())))),
+    match query_vector.wait_until(&|| cancelled() || Instant::now() >= context_query.until) {
+        Some(outcome) => outcome.map_err(SearchError::NotEmbedded),
+        None if cancelled() => Err(SearchError::Cancelled),
+        None => Err(SearchError::NotEmbedded(Arc::new(EmbedError::Timeout(began.elapsed())))),
     }
 }
 
-/// A document that was found, taken out of the state.
-struct Picked {
+/// A ranked document, copied out of the state.
+struct RankedDocument {
     source: SourceId,
     module: Option<String>,
-    hit: Hit,
-    body: Picture,
+    hit: RankedHit,
+    content: RankedContent,
 }
 
-enum Picture {
-    Piece { path: Box<str>, bytes: Range<u32>, lines: Range<u32>, digest: u64, date: String },
+/// Content of a ranked document; the text of a chunk is read later.
+enum RankedContent {
+    Chunk { path: Box<str>, bytes: Range<u32>, lines: Range<u32>, digest: u64, date: String },
     Discovery(Discovery),
     Session(SessionText),
 }
 
-fn pick(state: &State, hit: Hit) -> Option<Picked> {
+fn copy_ranked_document(state: &InMemoryIndex, hit: RankedHit) -> Option<RankedDocument> {
     let id = DocumentId::from(hit.id);
     let (source, document) = state.document(id)?;
-    let module = module_of(source, document).map(str::to_owned);
-    let body = match &document.body {
-        Body::Piece { bytes, lines, .. } => Picture::Piece {
+    let module = document_module(source, document).map(str::to_owned);
+    let content = match &document.body {
+        DocumentBody::Chunk { bytes, lines, .. } => RankedContent::Chunk {
             path: source.path()?.into(),
             bytes: bytes.clone(),
             lines: lines.clone(),
             digest: document.digest,
-            date: time::of_file(source.file()?.modified()),
+            date: time::format_system_time(source.file()?.modified()),
         },
-        Body::Discovery(discovery) => Picture::Discovery((**discovery).clone()),
-        Body::Session(session) => Picture::Session((**session).clone()),
+        DocumentBody::Discovery(discovery) => RankedContent::Discovery((**discovery).clone()),
+        DocumentBody::Session(session) => RankedContent::Session((**session).clone()),
     };
-    Some(Picked { source: id.source(), module, hit, body })
+    Some(RankedDocument { source: id.source(), module, hit, content })
 }
 
-/// Whether the filters of a question let a document through.
-fn allows(state: &State, question: &Question<'_>, id: DocumentId) -> bool {
-    if question.kind.is_none() && question.module.is_none() {
+/// Returns true if a document passes the filters of the query.
+fn passes_filters(state: &InMemoryIndex, context_query: &ContextQuery<'_>, id: DocumentId) -> bool {
+    if context_query.kind.is_none() && context_query.module.is_none() {
         return true;
     }
     let Some((source, document)) = state.document(id) else { return false };
-    question.kind.is_none_or(|kind| document.kind() == Some(kind))
-        && question.module.is_none_or(|asked| {
-            module_of(source, document).is_some_and(|module| module.eq_ignore_ascii_case(asked))
+    context_query.kind.is_none_or(|kind| document.kind() == Some(kind))
+        && context_query.module.is_none_or(|wanted| {
+            document_module(source, document)
+                .is_some_and(|module| module.eq_ignore_ascii_case(wanted))
         })
 }
 
-/// A discovery has its own, or that of its file where it is about that.
-pub(super) fn module_of<'a>(source: &'a Source, document: &'a Document) -> Option<&'a str> {
+/// Returns the module of a document. A discovery has its own module, or that of its file if it is about that file.
+pub(super) fn document_module<'a>(
+    source: &'a IndexSource,
+    document: &'a IndexDocument,
+) -> Option<&'a str> {
     match &document.body {
-        Body::Discovery(discovery) => {
+        DocumentBody::Discovery(discovery) => {
             let own = discovery.module.as_deref();
-            own.or_else(|| source.module.as_deref().filter(|_| discovery.is_about_its_place()))
+            own.or_else(|| source.module.as_deref().filter(|_| discovery.is_module_specific()))
         }
-        Body::Piece { .. } | Body::Session(_) => source.module.as_deref(),
+        DocumentBody::Chunk { .. } | DocumentBody::Session(_) => source.module.as_deref(),
     }
 }

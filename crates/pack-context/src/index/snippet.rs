@@ -1,83 +1,90 @@
-//! What is shown of a text: all of it where it is short, else the lines around what was asked for.
+//! Selects the snippet of a text to show: the whole text if it is short, otherwise the lines that match the query best.
 
 use std::collections::HashSet;
 use std::io::{Read, Seek, SeekFrom};
 use std::ops::Range;
 
-use rank::{Query, terms};
-use tree::Tree;
+use rank::{SearchQuery, terms};
+use tree::FileTree;
 
-use super::analysis::digest_of;
+use super::analysis::compute_text_digest;
 
-/// What an answer shows of one text, in characters.
+/// Maximum length of a snippet, in characters.
 pub(crate) const MAX_CHARACTERS: usize = 1_200;
-/// One line of an answer: a minified file is one line.
+/// Maximum length of a line; longer ones are clipped, because a minified file is a single line.
 const MAX_LINE_CHARACTERS: usize = 300;
 
-/// A part of a text, cut at line ends.
+/// A range of lines of a text.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Snippet {
     pub(crate) text: String,
-    /// Counted from 0; the end is the line after the last.
+    /// Line numbers, starting at 0; the end is exclusive.
     pub(crate) lines: Range<u32>,
 }
 
-/// The text of a piece, if the file still says there what it said when it was indexed.
-pub(crate) fn read(tree: &Tree, path: &str, bytes: &Range<u32>, digest: u64) -> Option<String> {
+/// Reads the text of a chunk; `None` if it cannot be read, or has changed since it was indexed.
+pub(crate) fn read_chunk(
+    tree: &FileTree,
+    path: &str,
+    bytes: &Range<u32>,
+    digest: u64,
+) -> Option<String> {
     let (mut file, _) = tree.open(path).ok()?;
     file.seek(SeekFrom::Start(u64::from(bytes.start))).ok()?;
     let mut content = Vec::with_capacity(bytes.len());
     file.take(bytes.len() as u64).read_to_end(&mut content).ok()?;
-    String::from_utf8(content).ok().filter(|text| digest_of(text) == digest)
+    String::from_utf8(content).ok().filter(|text| compute_text_digest(text) == digest)
 }
 
-/// The part of a text that answers best, within the bounds.
-pub(crate) fn best_part(text: &str, query: &Query) -> Snippet {
+/// Returns the part of a text that matches the query best, within the length limits.
+pub(crate) fn select_best_part(text: &str, query: &SearchQuery) -> Snippet {
     let lines: Vec<&str> = text.lines().collect();
     let sizes: Vec<usize> =
         lines.iter().map(|line| line.chars().count().min(MAX_LINE_CHARACTERS) + 1).collect();
     let window = if sizes.iter().sum::<usize>() <= MAX_CHARACTERS + 1 {
         0..lines.len()
     } else {
-        richest(&sizes, &worth(&lines, query))
+        find_best_window(&sizes, &score_lines(&lines, query))
     };
     let blank = lines[window.clone()].iter().take_while(|line| line.trim().is_empty()).count();
     let window = window.start + blank..window.end;
-    let shown: Vec<String> = lines[window.clone()].iter().map(|line| clipped(line)).collect();
+    let shown: Vec<String> = lines[window.clone()].iter().map(|line| clip_line(line)).collect();
     Snippet {
         text: shown.join("\n").trim_end().to_owned(),
         lines: window.start as u32..window.end as u32,
     }
 }
 
-/// How much of the question each line holds. A word counts fully where it is met first, and a little again.
-fn worth(lines: &[&str], query: &Query) -> Vec<f32> {
-    let mut met = HashSet::new();
+/// Returns a score for each line. A query term counts fully at its first occurrence, and an eighth at later ones.
+fn score_lines(lines: &[&str], query: &SearchQuery) -> Vec<f32> {
+    let mut seen = HashSet::new();
     lines
         .iter()
         .map(|line| {
-            let mut worth = 0.0;
-            terms::each(line, |term| {
-                if let Some(asked) = query.terms().iter().find(|asked| asked.hash == term.hash) {
-                    worth += if met.insert(term.hash) { asked.weight } else { asked.weight / 8.0 };
+            let mut score = 0.0;
+            terms::for_each_term(line, |term| {
+                if let Some(wanted) = query.terms().iter().find(|wanted| wanted.hash == term.hash) {
+                    let is_first = seen.insert(term.hash);
+                    score += if is_first { wanted.weight } else { wanted.weight / 8.0 };
                 }
             });
-            worth
+            score
         })
         .collect()
 }
 
-/// The window of lines within the bound that is worth most; of equals the first. It is never empty.
-fn richest(sizes: &[usize], worth: &[f32]) -> Range<usize> {
+/// Returns the window of lines within the length limit that has the highest score; the first one of equals. It is never
+/// empty.
+fn find_best_window(sizes: &[usize], scores: &[f32]) -> Range<usize> {
     let mut best = 0..1;
     let mut most = f32::MIN;
     let (mut start, mut size, mut sum) = (0, 0, 0.0);
     for end in 0..sizes.len() {
         size += sizes[end];
-        sum += worth[end];
+        sum += scores[end];
         while size > MAX_CHARACTERS && start < end {
             size -= sizes[start];
-            sum -= worth[start];
+            sum -= scores[start];
             start += 1;
         }
         if sum > most + 1e-3 {
@@ -85,7 +92,7 @@ fn richest(sizes: &[usize], worth: &[f32]) -> Range<usize> {
             best = start..end + 1;
         }
     }
-    // What follows the last line that counts is worth showing too, as far as there is room.
+    // Extends the window with the lines after it, as far as the limit allows.
     let mut size: usize = sizes[best.clone()].iter().sum();
     while best.end < sizes.len() && size + sizes[best.end] <= MAX_CHARACTERS {
         size += sizes[best.end];
@@ -94,7 +101,7 @@ fn richest(sizes: &[usize], worth: &[f32]) -> Range<usize> {
     best
 }
 
-fn clipped(line: &str) -> String {
+fn clip_line(line: &str) -> String {
     match line.char_indices().nth(MAX_LINE_CHARACTERS - 1) {
         Some((at, _)) if line[at..].chars().nth(1).is_some() => format!("{}…", &line[..at]),
         _ => line.to_owned(),
@@ -108,18 +115,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_short_text_is_shown_whole() {
-        let part = best_part("fn a() {\n}\n", &Query::new("anything"));
+    fn shows_a_short_text_whole() {
+        let part = select_best_part("fn a() {\n}\n", &SearchQuery::new("anything"));
         assert_eq!(part, Snippet { text: "fn a() {\n}".into(), lines: 0..2 });
-        let part = best_part("\n  \n  fn a() {}\n", &Query::new("anything"));
+        let part = select_best_part("\n  \n  fn a() {}\n", &SearchQuery::new("anything"));
         assert_eq!(part, Snippet { text: "  fn a() {}".into(), lines: 2..3 });
     }
 
     #[test]
-    fn a_long_text_is_shown_where_the_question_is() {
+    fn shows_the_matching_part_of_a_long_text() {
         let mut lines: Vec<String> = (0..200).map(|n| format!("let filler{n} = {n};")).collect();
         lines[150] = "let token = refresh(session);".into();
-        let part = best_part(&lines.join("\n"), &Query::new("refresh token"));
+        let part = select_best_part(&lines.join("\n"), &SearchQuery::new("refresh token"));
         assert!(part.text.contains("refresh(session)"), "{}", part.text);
         assert!(part.lines.contains(&150));
         assert!(part.text.len() <= MAX_CHARACTERS);
@@ -127,8 +134,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_part_is_bounded_and_from_the_text(text in "([a-z ]{0,400}\n){0,60}", asked in "[a-z ]{3,20}") {
-            let part = best_part(&text, &Query::new(&asked));
+        fn part_is_bounded_and_taken_from_the_text(text in "([a-z ]{0,400}\n){0,60}", query in "[a-z ]{3,20}") {
+            let part = select_best_part(&text, &SearchQuery::new(&query));
             prop_assert!(part.text.chars().count() <= MAX_CHARACTERS + MAX_LINE_CHARACTERS);
             let lines: Vec<&str> = text.lines().collect();
             prop_assert!(part.lines.end as usize <= lines.len());

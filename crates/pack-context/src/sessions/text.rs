@@ -1,19 +1,20 @@
-//! A session as a text that a search can find and a person can read.
+//! Renders a session as searchable text.
 
 use std::collections::HashMap;
 
-use store::context::Session;
+use store::context::SessionRecord;
 
-use crate::discover::{tidy, tidy_line};
+use crate::discover::{sanitize_line, sanitize_text};
 
-/// A session is told in a paragraph; the newest of what was done is told.
+/// Maximum searches in the text, newest first.
 const MAX_SEARCHES: usize = 20;
+/// Maximum files in the text, newest first.
 const MAX_FILES: usize = 30;
 const MAX_TEXT: usize = 3_000;
 const MAX_TOPICS: usize = 8;
 
-/// Words that say nothing about what a session was about.
-const EMPTY_WORDS: &[&str] = &[
+/// Words that are never topics; sorted for binary search.
+const STOP_WORDS: &[&str] = &[
     "about", "add", "all", "and", "any", "are", "bar", "can", "code", "does", "file", "find",
     "for", "from", "function", "get", "has", "have", "how", "index", "into", "lib", "main", "mod",
     "new", "not", "our", "out", "set", "show", "src", "test", "tests", "that", "the", "their",
@@ -21,27 +22,30 @@ const EMPTY_WORDS: &[&str] = &[
     "who", "why", "with", "work", "works", "you",
 ];
 
-/// A session that a search can find.
+/// A session as a searchable document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SessionText {
     pub(crate) id: String,
     pub(crate) text: String,
-    /// When it was last active, RFC 3339.
+    /// Time of the last activity, RFC 3339.
     pub(crate) date: String,
-    /// The module that most of its files are in.
+    /// Module that contains most of its files.
     pub(crate) module: Option<String>,
 }
 
 impl SessionText {
-    pub(super) fn of(session: &Session, module_of: impl Fn(&str) -> Option<String>) -> Self {
+    pub(super) fn from_session(
+        session: &SessionRecord,
+        module_of: impl Fn(&str) -> Option<String>,
+    ) -> Self {
         let mut lines = Vec::new();
-        let topics = topics(session);
+        let topics = extract_topics(session);
         if !topics.is_empty() {
             lines.push(format!("Session about {}", topics.join(", ")));
         }
         if !session.searches.is_empty() {
             let queries = session.searches.iter().take(MAX_SEARCHES);
-            let queries: Vec<_> = queries.map(|search| tidy_line(&search.query, 200)).collect();
+            let queries: Vec<_> = queries.map(|search| sanitize_line(&search.query, 200)).collect();
             lines.push(format!("Searched for: {}", queries.join("; ")));
         }
         if !session.files.is_empty() {
@@ -51,14 +55,18 @@ impl SessionText {
         }
         Self {
             id: session.key.id.clone(),
-            text: tidy(&lines.join("\n"), MAX_TEXT),
+            text: sanitize_text(&lines.join("\n"), MAX_TEXT),
             date: session.seen_at.to_string(),
             module: main_module(session, module_of),
         }
     }
 }
 
-fn main_module(session: &Session, module_of: impl Fn(&str) -> Option<String>) -> Option<String> {
+/// Returns the module of more than half of the session's files, if there is one.
+fn main_module(
+    session: &SessionRecord,
+    module_of: impl Fn(&str) -> Option<String>,
+) -> Option<String> {
     let mut counts: HashMap<String, usize> = HashMap::new();
     for module in session.files.iter().filter_map(|file| module_of(&file.path)) {
         *counts.entry(module).or_default() += 1;
@@ -68,14 +76,14 @@ fn main_module(session: &Session, module_of: impl Fn(&str) -> Option<String>) ->
     (2 * count > session.files.len()).then_some(module)
 }
 
-/// What a session was about: the words that came up most, in what was searched for and in the names of what was read.
-pub(crate) fn topics(session: &Session) -> Vec<String> {
-    // A searched word was chosen by somebody, a file's name only came along.
+/// Returns the most frequent words in the queries and file names of a session.
+pub(crate) fn extract_topics(session: &SessionRecord) -> Vec<String> {
+    // Query words were chosen deliberately, so they count more than words of file names.
     let searched = session.searches.iter().map(|search| (search.query.as_str(), 3));
     let read = session.files.iter().map(|file| (file.path.as_str(), 1));
     let mut counts: HashMap<String, (usize, usize)> = HashMap::new();
     for (order, (text, weight)) in searched.chain(read).enumerate() {
-        for word in words(text) {
+        for word in extract_words(text) {
             counts.entry(word).or_insert((0, order)).0 += weight;
         }
     }
@@ -86,8 +94,8 @@ pub(crate) fn topics(session: &Session) -> Vec<String> {
     words.into_iter().take(MAX_TOPICS).map(|(word, _)| word).collect()
 }
 
-/// The telling words of a text, each once. An extension is no word.
-fn words(text: &str) -> Vec<String> {
+/// Returns the significant words of a text, each once, ignoring a file extension.
+fn extract_words(text: &str) -> Vec<String> {
     let text = match text.rsplit_once('.') {
         Some((stem, extension))
             if !stem.is_empty() && extension.len() <= 4 && !extension.contains(' ') =>
@@ -99,10 +107,10 @@ fn words(text: &str) -> Vec<String> {
     let mut found = Vec::new();
     for word in text.split(|c: char| !c.is_alphanumeric()) {
         let word = word.to_lowercase();
-        let tells = word.chars().count() >= 3
+        let is_significant = word.chars().count() >= 3
             && !word.chars().all(char::is_numeric)
-            && EMPTY_WORDS.binary_search(&word.as_str()).is_err();
-        if tells && !found.contains(&word) {
+            && STOP_WORDS.binary_search(&word.as_str()).is_err();
+        if is_significant && !found.contains(&word) {
             found.push(word);
         }
     }
@@ -114,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_empty_words_are_sorted() {
-        assert!(EMPTY_WORDS.is_sorted());
+    fn stop_words_are_sorted() {
+        assert!(STOP_WORDS.is_sorted());
     }
 }

@@ -1,27 +1,27 @@
-//! `grep_codebase`: a regular expression over the lines of the project's files.
+//! `grep_codebase`: searches the lines of the project's files with a regular expression.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use contract::{
-    CallContext, Code, Constraints, Contract, ContractError, Definition, Example, Output, Tool,
-    ToolError, parse, schema_of, to_output,
+    CallContext, Constraints, Contract, ContractError, ErrorCode, Tool, ToolDefinition, ToolError,
+    ToolExample, ToolOutput, derive_schema, parse_arguments, to_output,
 };
-use guard::shown;
+use guard::display_path;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tree::grep::{
-    CONTEXT_LINES, FilterError, Found, MAX_GLOB, MAX_LINE_BYTES, MAX_TEXT, PatternError, Query,
-    search,
+    CONTEXT_LINES, FilterError, GrepPatternError, GrepQuery, GrepResults, MAX_GLOB, MAX_LINE_BYTES,
+    MAX_TEXT, search_files,
 };
-use tree::{EXCLUDED_FOLDERS, Tree};
+use tree::{EXCLUDED_FOLDERS, FileTree};
 
 use crate::index::Index;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct Input {
+struct GrepCodebaseInput {
     /// Regex pattern to search for
     #[schemars(length(min = 1, max = 200))]
     pattern: String,
@@ -44,22 +44,22 @@ fn default_limit() -> usize {
 
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct GrepResult {
-    /// The first matching lines, by path and line
-    matches: Vec<Match>,
-    /// The pattern that was searched for
+struct GrepCodebaseOutput {
+    /// First matching lines, ordered by path and line
+    matches: Vec<GrepMatchOutput>,
+    /// The pattern as given
     pattern: String,
-    /// How many lines match in all files, also past `limit`
+    /// Number of matching lines in all files, including those beyond `limit`
     total_matches: u64,
-    /// How many files were searched
+    /// Number of files searched
     files_searched: u64,
-    /// How long the search took, in milliseconds
+    /// Duration of the search in milliseconds
     search_time: u64,
-    /// How many files and folders could not be read, if any
+    /// Number of files and folders that could not be read; absent if zero
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "u64")]
     skipped: Option<u64>,
-    /// Said when nothing matches
+    /// Message if nothing matches
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "String")]
     message: Option<String>,
@@ -67,40 +67,41 @@ struct GrepResult {
 
 #[derive(Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
-struct Match {
-    /// Path from the project root
+struct GrepMatchOutput {
+    /// File path relative to the project root
     file: String,
-    /// Line number, from 1
+    /// Line number, starting at 1
     line: u64,
-    /// Where the first match on the line begins, in characters from 1
+    /// Column of the first match on the line, in characters starting at 1
     column: u64,
-    /// The line; a long one is cut around the match, with `…` where something is left out
+    /// The line; a long line is shortened around the match, with `…` for omitted text
     text: String,
-    /// The lines around it
-    context: Context,
+    /// Surrounding lines
+    context: GrepMatchContext,
 }
 
 #[derive(Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
-struct Context {
-    /// Up to two lines before
+struct GrepMatchContext {
+    /// Up to two lines before the match
     before: Vec<String>,
-    /// Up to two lines after
+    /// Up to two lines after the match
     after: Vec<String>,
 }
 
+/// The `grep_codebase` tool.
 pub(crate) struct GrepCodebase {
     contract: Arc<Contract>,
-    tree: Arc<Tree>,
+    tree: Arc<FileTree>,
     index: Arc<Index>,
 }
 
 impl GrepCodebase {
-    pub(crate) fn new(tree: Arc<Tree>, index: Arc<Index>) -> Result<Self, ContractError> {
+    pub(crate) fn new(tree: Arc<FileTree>, index: Arc<Index>) -> Result<Self, ContractError> {
         let blocked: Vec<_> =
-            tree.guard().deny().patterns().map(|pattern| format!("`{pattern}`")).collect();
+            tree.guard().deny_list().patterns().map(|pattern| format!("`{pattern}`")).collect();
         let excluded = EXCLUDED_FOLDERS.map(|folder| format!("`{folder}/`"));
-        let definition = Definition {
+        let definition = ToolDefinition {
             name: "grep_codebase".into(),
             title: Some("Search the code by pattern".into()),
             description: Some(
@@ -108,48 +109,48 @@ impl GrepCodebase {
                  unavailable. Lines are searched one by one; totals are exact even past `limit`."
                     .into(),
             ),
-            input_schema: Some(schema_of::<Input>()),
-            output_schema: Some(schema_of::<GrepResult>()),
+            input_schema: Some(derive_schema::<GrepCodebaseInput>()),
+            output_schema: Some(derive_schema::<GrepCodebaseOutput>()),
             constraints: Some(Constraints {
                 access: "text files below the project root that are neither ignored nor blocked".into(),
                 rate_per_minute: 60,
                 timeout: Duration::from_secs(3),
                 audit_values: true,
                 rules: vec![
-                    "Files that `.gitignore`, `.ignore` or `.rgignore` name, hidden files, and binary files (from \
-                     their first NUL byte) are not searched; links are not followed."
+                    "Files ignored by `.gitignore`, `.ignore` or `.rgignore`, hidden files, and binary files (from \
+                     their first NUL byte) are not searched; symbolic links are not followed."
                         .into(),
-                    format!("Never entered: {}.", excluded.join(", ")),
+                    format!("Folders never searched: {}.", excluded.join(", ")),
                     format!(
-                        "Names blocked anywhere in a path, in any letter case: {}.",
+                        "Names blocked anywhere in a path, case-insensitively: {}.",
                         blocked.join(", ")
                     ),
                     format!(
-                        "`filePattern` is one glob of at most {MAX_GLOB} characters: without a slash it matches \
-                         names at any depth, with one paths from the root; `!` in front excludes. Absolute \
-                         globs and `..` are blocked."
+                        "`filePattern` is one glob of at most {MAX_GLOB} characters. Without a slash it matches file \
+                         names at any depth, with a slash it matches paths from the root; a leading `!` excludes. \
+                         Absolute globs and `..` are blocked."
                     ),
                     format!(
-                        "Lines are shown with at most {MAX_TEXT} characters, and with {CONTEXT_LINES} lines before \
+                        "Each line is returned with at most {MAX_TEXT} characters and {CONTEXT_LINES} lines before \
                          and after. Files with a line over {MAX_LINE_BYTES} bytes are skipped."
                     ),
-                    "Patterns are regular expressions without look-around and back-references, so time grows \
-                     with the text only; their compiled size is bounded."
+                    "Patterns support neither look-around nor back-references, so search time is linear in the text; \
+                     the compiled size of a pattern is limited."
                         .into(),
                     "Read-only: no file is changed.".into(),
                 ],
                 ..Constraints::default()
             }),
-            examples: examples(),
-            ..Definition::default()
+            examples: build_examples(),
+            ..ToolDefinition::default()
         };
-        let errors = [Code::InvalidInput, Code::AccessDenied];
+        let errors = [ErrorCode::InvalidInput, ErrorCode::AccessDenied];
         let contract = Arc::new(Contract::new(definition, &errors)?);
         Ok(Self { contract, tree, index })
     }
 }
 
-fn examples() -> Vec<Example> {
+fn build_examples() -> Vec<ToolExample> {
     let line = |line, column, text: &str, before: &[&str], after: &[&str]| {
         json!({
             "file": "src/server/auth/AuthService.ts",
@@ -173,11 +174,11 @@ fn examples() -> Vec<Example> {
         if total == 0 {
             output["message"] = "No matches found for pattern 'nonexistent'".into();
         }
-        Example { title: Some(title.into()), input, output: Some(output) }
+        ToolExample { title: Some(title.into()), input, output: Some(output) }
     };
     vec![
         example(
-            "uses of a function, in any letter case",
+            "uses of a function, case-insensitive",
             json!({"pattern": r"jwt\.sign"}),
             vec![line(
                 3,
@@ -188,7 +189,7 @@ fn examples() -> Vec<Example> {
             )],
         ),
         example(
-            "TypeScript files below one folder, letter case as given",
+            "TypeScript files below one folder, case-sensitive",
             json!({
                 "pattern": "function generate",
                 "caseSensitive": true,
@@ -197,7 +198,7 @@ fn examples() -> Vec<Example> {
             }),
             vec![line(2, 3, function, &["  // Generate JWT token"], &[sign, "    return token;"])],
         ),
-        example("nothing found", json!({"pattern": "nonexistent"}), vec![]),
+        example("no matches", json!({"pattern": "nonexistent"}), vec![]),
     ]
 }
 
@@ -206,36 +207,40 @@ impl Tool for GrepCodebase {
         &self.contract
     }
 
-    fn call(&self, arguments: Value, ctx: &CallContext) -> Result<Output, ToolError> {
+    fn call(&self, arguments: Value, ctx: &CallContext) -> Result<ToolOutput, ToolError> {
         let started = Instant::now();
-        let _running = self.index.call();
-        let Input { pattern, file_pattern, case_sensitive, limit } = parse(arguments)?;
-        let query = Query::new(&pattern, case_sensitive)
-            .map_err(|error| not_a_pattern(&pattern, &error))?
-            .limit(limit);
+        let _running = self.index.begin_call();
+        let GrepCodebaseInput { pattern, file_pattern, case_sensitive, limit } =
+            parse_arguments(arguments)?;
+        let query = GrepQuery::new(&pattern, case_sensitive)
+            .map_err(|error| invalid_pattern_error(&pattern, &error))?
+            .with_limit(limit);
         let query = match file_pattern {
-            Some(glob) => query.in_files(&glob).map_err(|error| not_a_filter(&glob, &error))?,
+            Some(glob) => {
+                query.with_glob(&glob).map_err(|error| invalid_filter_error(&glob, &error))?
+            }
             None => query,
         };
-        let Ok(found) = search(&self.tree, &query, Some(&*self.index), &|| ctx.is_cancelled())
+        let Ok(found) =
+            search_files(&self.tree, &query, Some(&*self.index), &|| ctx.is_cancelled())
         else {
             ctx.check_cancelled()?;
-            return Err(ToolError::new(Code::Cancelled, "the search was given up"));
+            return Err(ToolError::new(ErrorCode::Cancelled, "search cancelled"));
         };
-        to_output(&answer(found, pattern, started.elapsed()))
+        to_output(&to_grep_output(found, pattern, started.elapsed()))
     }
 }
 
-fn answer(found: Found, pattern: String, took: Duration) -> GrepResult {
-    let Found { matches, total, files, skipped } = found;
-    let line = |found: tree::grep::Match| Match {
+fn to_grep_output(found: GrepResults, pattern: String, took: Duration) -> GrepCodebaseOutput {
+    let GrepResults { matches, total, files, skipped } = found;
+    let line = |found: tree::grep::GrepMatch| GrepMatchOutput {
         file: found.file,
         line: found.line,
         column: found.column,
         text: found.text,
-        context: Context { before: found.before, after: found.after },
+        context: GrepMatchContext { before: found.before, after: found.after },
     };
-    GrepResult {
+    GrepCodebaseOutput {
         message: (total == 0).then(|| format!("No matches found for pattern '{pattern}'")),
         matches: matches.into_iter().map(line).collect(),
         pattern,
@@ -246,31 +251,33 @@ fn answer(found: Found, pattern: String, took: Duration) -> GrepResult {
     }
 }
 
-fn not_a_pattern(pattern: &str, error: &PatternError) -> ToolError {
-    let answer = ToolError::new(Code::InvalidInput, "Invalid regex pattern")
-        .with("field", "pattern")
-        .with("pattern", shown(pattern))
-        .with("reason", error.to_string());
+fn invalid_pattern_error(pattern: &str, error: &GrepPatternError) -> ToolError {
+    let failure = ToolError::new(ErrorCode::InvalidInput, "Invalid regex pattern")
+        .with_detail("field", "pattern")
+        .with_detail("pattern", display_path(pattern))
+        .with_detail("reason", error.to_string());
     match error.position() {
-        Some(position) => answer.with("position", position),
-        None => answer,
+        Some(position) => failure.with_detail("position", position),
+        None => failure,
     }
 }
 
-fn not_a_filter(glob: &str, error: &FilterError) -> ToolError {
+fn invalid_filter_error(glob: &str, error: &FilterError) -> ToolError {
     match error {
-        FilterError::LeadsOut(refusal) => refusal.to_tool_error(glob).with("field", "filePattern"),
+        FilterError::OutsideProject(refusal) => {
+            refusal.to_tool_error(glob).with_detail("field", "filePattern")
+        }
         FilterError::TooLong => {
             let message = format!("`filePattern` {error}");
-            ToolError::new(Code::InvalidInput, message)
-                .with("field", "filePattern")
-                .with("limit", MAX_GLOB)
+            ToolError::new(ErrorCode::InvalidInput, message)
+                .with_detail("field", "filePattern")
+                .with_detail("limit", MAX_GLOB)
         }
-        FilterError::NotAGlob(_) => {
-            let glob = shown(glob);
-            ToolError::new(Code::InvalidInput, format!("`filePattern` `{glob}` {error}"))
-                .with("field", "filePattern")
-                .with("filePattern", glob)
+        FilterError::InvalidGlob(_) => {
+            let glob = display_path(glob);
+            ToolError::new(ErrorCode::InvalidInput, format!("`filePattern` `{glob}` {error}"))
+                .with_detail("field", "filePattern")
+                .with_detail("filePattern", glob)
         }
     }
 }

@@ -1,51 +1,52 @@
-//! `read_file`: one file as text, with what is known about it, and on demand the files it imports.
+//! `read_file`: returns one file as text with its metadata and, on request, the files it imports.
 //!
-//! `answer.rs` holds the shape of an answer, `dependencies.rs` finds and reads what is imported, `text.rs` reads a file.
+//! `output.rs` defines the output types, `dependencies.rs` resolves and reads imports, `file_text.rs` reads a file.
 
-mod answer;
 mod dependencies;
-mod text;
+mod file_text;
+mod output;
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use contract::{
-    CallContext, Caller, Code, Constraints, Contract, ContractError, Definition, Example, Output,
-    Tool, ToolError, parse, schema_of, time, to_output,
+    CallContext, Caller, Constraints, Contract, ContractError, ErrorCode, Tool, ToolDefinition,
+    ToolError, ToolExample, ToolOutput, derive_schema, parse_arguments, time, to_output,
 };
-use guard::{Guard, Refusal, shown};
+use guard::{Guard, PathRefusal, display_path};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use source::{Language, role_of};
+use source::{Language, detect_role};
 
-use self::answer::{Answer, FileText, Metadata};
-use self::dependencies::Dependencies;
+use self::dependencies::DependencyLoader;
+use self::output::{FileMetadataOutput, FileTextOutput, ReadFileOutput};
 
-/// "1MB per file" of the contract, as the binary megabyte.
+/// Maximum file size: "1MB per file" in the contract, taken as a binary megabyte.
 const MAX_FILE_BYTES: u64 = 1_048_576;
-/// What is answered on the spot, while other connections wait: as for `read_repo_file`.
+/// Maximum file size served directly on the connection thread, as for `read_repo_file`.
 #[cfg(all(target_os = "linux", not(vouch_portable)))]
 const MAX_INSTANT_BYTES: usize = 64 * 1024;
-/// A file of control characters grows sixfold as JSON text, and so do its dependencies.
+/// Output limit: control characters grow sixfold when escaped as JSON, in the file and its dependencies.
 const MAX_OUTPUT_BYTES: usize = 10 * 1024 * 1024;
 
-/// What the tool needs of the project around it. It is asked on the threads that serve connections and may not wait,
-/// but for the first question about modules.
-pub(crate) trait Surroundings: Send + Sync + 'static {
-    /// The module that a file belongs to.
+/// Project information that the tool needs.
+///
+/// Methods run on connection threads and must not block, except for the first module lookup.
+pub(crate) trait ProjectContext: Send + Sync + 'static {
+    /// Returns the module of a file.
     fn module_of(&self, path: &str) -> Option<String>;
 
-    /// Whether the first question about modules was answered.
-    fn knows_modules(&self) -> bool;
+    /// Returns true once modules are loaded, so that lookups no longer block.
+    fn has_loaded_modules(&self) -> bool;
 
-    /// A caller has been given this file.
-    fn was_read(&self, path: &str, caller: &Caller);
+    /// Records that the caller read this file.
+    fn record_read(&self, path: &str, caller: &Caller);
 }
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct Input {
+struct ReadFileInput {
     /// File path relative to project root
     #[schemars(length(min = 1))]
     path: String,
@@ -53,46 +54,47 @@ struct Input {
     #[serde(default)]
     include_deps: bool,
     /// Dependency tree depth (MVP: max 1)
-    #[serde(default = "one")]
-    #[schemars(schema_with = "none_or_one")]
+    #[serde(default = "default_max_depth")]
+    #[schemars(schema_with = "max_depth_schema")]
     max_depth: u8,
 }
 
-fn one() -> u8 {
+fn default_max_depth() -> u8 {
     1
 }
 
-/// Spelt out: a derived schema drops a minimum of 0, which the contract states.
-fn none_or_one(_: &mut SchemaGenerator) -> Schema {
+/// Written by hand, because a derived schema drops the minimum of 0 that the contract states.
+fn max_depth_schema(_: &mut SchemaGenerator) -> Schema {
     json_schema!({"type": "integer", "minimum": 0, "maximum": 1})
 }
 
+/// The `read_file` tool.
 pub(crate) struct ReadFile {
     contract: Arc<Contract>,
     guard: Arc<Guard>,
-    dependencies: Dependencies,
-    surroundings: Arc<dyn Surroundings>,
+    dependencies: DependencyLoader,
+    surroundings: Arc<dyn ProjectContext>,
 }
 
-/// A file that was read, however that was done.
-struct Read {
-    /// Normalized.
+/// The bytes and metadata of a file that was read.
+struct LoadedFile {
+    /// Normalized path.
     path: String,
     bytes: Vec<u8>,
     modified: SystemTime,
 }
 
 impl ReadFile {
-    /// `guard` opens what is read. `packages` only looks where imports lead; it lets `node_modules` through, so that an
-    /// installed package can be told from a missing file.
+    /// Creates the tool. `guard` opens the files that are read. `packages` only resolves imports; it allows
+    /// `node_modules`, to distinguish an installed package from a missing file.
     pub(crate) fn new(
         guard: Arc<Guard>,
         packages: Arc<Guard>,
-        surroundings: Arc<dyn Surroundings>,
+        surroundings: Arc<dyn ProjectContext>,
     ) -> Result<Self, ContractError> {
         let blocked: Vec<_> =
-            guard.deny().patterns().map(|pattern| format!("`{pattern}`")).collect();
-        let definition = Definition {
+            guard.deny_list().patterns().map(|pattern| format!("`{pattern}`")).collect();
+        let definition = ToolDefinition {
             name: "read_file".into(),
             title: Some("Read a file with its imports".into()),
             description: Some(
@@ -101,54 +103,59 @@ impl ReadFile {
                  their content, and the external packages by name. Tracks file access for context scoring."
                     .into(),
             ),
-            input_schema: Some(schema_of::<Input>()),
-            output_schema: Some(schema_of::<Answer>()),
+            input_schema: Some(derive_schema::<ReadFileInput>()),
+            output_schema: Some(derive_schema::<ReadFileOutput>()),
             constraints: Some(Constraints {
                 access: "text files below the project root that are not blocked".into(),
                 rate_per_minute: 100,
                 timeout: Duration::from_secs(2),
                 max_output_bytes: MAX_OUTPUT_BYTES,
                 audit_values: true,
-                rules: rules(&blocked),
+                rules: build_rules(&blocked),
                 ..Constraints::default()
             }),
-            examples: examples(),
-            ..Definition::default()
+            examples: build_examples(),
+            ..ToolDefinition::default()
         };
-        let errors = [Code::InvalidInput, Code::AccessDenied, Code::NotFound, Code::TooLarge];
+        let errors = [
+            ErrorCode::InvalidInput,
+            ErrorCode::AccessDenied,
+            ErrorCode::NotFound,
+            ErrorCode::TooLarge,
+        ];
         Ok(Self {
             contract: Arc::new(Contract::new(definition, &errors)?),
-            dependencies: Dependencies::new(Arc::clone(&guard), packages),
+            dependencies: DependencyLoader::new(Arc::clone(&guard), packages),
             guard,
             surroundings,
         })
     }
 
-    /// What is said of a file that was read, however that was done.
-    fn answer(
+    /// Builds the output for a file that was read and records the read.
+    fn build_output(
         &self,
-        asked: &str,
-        read: Read,
+        requested: &str,
+        read: LoadedFile,
         with_dependencies: bool,
         ctx: &CallContext,
-    ) -> Result<Output, ToolError> {
-        let Read { path, bytes, modified } = read;
+    ) -> Result<ToolOutput, ToolError> {
+        let LoadedFile { path, bytes, modified } = read;
         let size = bytes.len() as u64;
-        let content = text::decode(asked, bytes)?;
-        let language = Language::of(&path, &content);
-        let mut answer = Answer {
+        let content = file_text::decode_utf8(requested, bytes)?;
+        let language = Language::detect(&path, &content);
+        let mut output = ReadFileOutput {
             dependencies: Vec::new(),
             externals: None,
             unresolved: None,
-            metadata: Metadata {
+            metadata: FileMetadataOutput {
                 module: self.surroundings.module_of(&path),
-                role: role_of(&path, &content).name(),
-                last_modified: time::of_file(modified),
+                role: detect_role(&path, &content).name(),
+                last_modified: time::format_system_time(modified),
                 details: None,
             },
-            file: FileText {
+            file: FileTextOutput {
                 size,
-                lines: text::lines(&content),
+                lines: file_text::count_lines(&content),
                 language: language.map_or("text", Language::name).to_owned(),
                 content,
                 path,
@@ -157,35 +164,35 @@ impl ReadFile {
         if let Some(language) =
             language.filter(|language| with_dependencies && language.has_imports())
         {
-            self.dependencies.add_to(&mut answer, language, asked, ctx)?;
+            self.dependencies.add_dependencies(&mut output, language, requested, ctx)?;
         }
-        self.surroundings.was_read(&answer.file.path, &ctx.caller);
-        to_output(&answer)
+        self.surroundings.record_read(&output.file.path, &ctx.caller);
+        to_output(&output)
     }
 }
 
-fn rules(blocked: &[String]) -> Vec<String> {
+fn build_rules(blocked: &[String]) -> Vec<String> {
     vec![
-        "Paths are relative to the project root; `..`, absolute paths and links that lead out of the root are blocked."
+        "Paths are relative to the project root; `..`, absolute paths and links that point outside the root are blocked."
             .into(),
         format!(
-            "Names blocked anywhere in a path, in any letter case, whether they exist or not: {}.",
+            "Names blocked anywhere in a path, case-insensitively, even if they do not exist: {}.",
             blocked.join(", ")
         ),
         format!(
-            "Only UTF-8 text of at most {MAX_FILE_BYTES} bytes; for other bytes use `read_repo_file` with encoding \
+            "Only UTF-8 text of at most {MAX_FILE_BYTES} bytes; for other content use `read_repo_file` with encoding \
              `base64`."
         ),
-        dependencies::rule(),
-        "External packages are named in `externals`, imports that lead nowhere in `unresolved`.".into(),
-        "Read-only: no file is changed. That the file was read is remembered and makes it rank a little higher in \
+        dependencies::size_limit_rule(),
+        "`externals` lists external packages, `unresolved` lists imports that match no file or package.".into(),
+        "Read-only: no file is changed. The read is recorded and makes the file rank slightly higher in \
          `context_search`."
             .into(),
     ]
 }
 
-fn examples() -> Vec<Example> {
-    let example = |title: &str, input, output| Example {
+fn build_examples() -> Vec<ToolExample> {
+    let example = |title: &str, input, output| ToolExample {
         title: Some(title.into()),
         input,
         output: Some(output),
@@ -204,12 +211,12 @@ fn examples() -> Vec<Example> {
     });
     vec![
         example(
-            "a file",
+            "a file without its imports",
             json!({"path": "src/server/auth/AuthService.ts", "includeDeps": false}),
             json!({"file": file, "dependencies": [], "metadata": metadata}),
         ),
         example(
-            "a file and what it imports",
+            "a file and its imports",
             json!({"path": "src/server/auth/AuthService.ts", "includeDeps": true, "maxDepth": 1}),
             json!({
                 "file": file,
@@ -233,45 +240,52 @@ impl Tool for ReadFile {
         &self.contract
     }
 
-    fn check(&self, arguments: &Value) -> Result<(), ToolError> {
+    fn check_arguments(&self, arguments: &Value) -> Result<(), ToolError> {
         let path = arguments.get("path").and_then(Value::as_str).unwrap_or_default();
-        self.guard.check_file(path).map(drop).map_err(|refusal| refused(&refusal, path))
+        self.guard.check_file(path).map(drop).map_err(|refusal| refusal_to_error(&refusal, path))
     }
 
-    fn call(&self, arguments: Value, ctx: &CallContext) -> Result<Output, ToolError> {
-        let Input { path: asked, include_deps, max_depth } = parse(arguments)?;
-        let read = text::read(&self.guard, &asked)?;
+    fn call(&self, arguments: Value, ctx: &CallContext) -> Result<ToolOutput, ToolError> {
+        let ReadFileInput { path: requested, include_deps, max_depth } =
+            parse_arguments(arguments)?;
+        let read = file_text::read_whole_file(&self.guard, &requested)?;
         ctx.check_cancelled()?;
-        self.answer(&asked, read, include_deps && max_depth > 0, ctx)
+        self.build_output(&requested, read, include_deps && max_depth > 0, ctx)
     }
 
     #[cfg(all(target_os = "linux", not(vouch_portable)))]
-    fn call_now(&self, arguments: &Value, ctx: &CallContext) -> Option<Result<Output, ToolError>> {
-        let Input { path: asked, include_deps, max_depth } = Input::deserialize(arguments).ok()?;
-        // Finding the modules needs a look at the disk, once.
-        if include_deps && max_depth > 0 || !self.surroundings.knows_modules() {
+    fn call_now(
+        &self,
+        arguments: &Value,
+        ctx: &CallContext,
+    ) -> Option<Result<ToolOutput, ToolError>> {
+        let ReadFileInput { path: requested, include_deps, max_depth } =
+            ReadFileInput::deserialize(arguments).ok()?;
+        // The first module lookup reads the disk.
+        if include_deps && max_depth > 0 || !self.surroundings.has_loaded_modules() {
             return None;
         }
-        let file = self.guard.read_cached(&asked, MAX_INSTANT_BYTES)?;
-        let read = Read { path: file.path, bytes: file.bytes, modified: file.modified };
-        Some(self.answer(&asked, read, false, ctx))
+        let file = self.guard.read_cached(&requested, MAX_INSTANT_BYTES)?;
+        let read = LoadedFile { path: file.path, bytes: file.bytes, modified: file.modified };
+        Some(self.build_output(&requested, read, false, ctx))
     }
 }
 
-/// The contract's own words for what it names; the reason stands beside them.
-fn refused(refusal: &Refusal, path: &str) -> ToolError {
+/// Returns the error message required by the seed contract, with the guard's reason in `details`.
+fn refusal_to_error(refusal: &PathRefusal, path: &str) -> ToolError {
     let error = refusal.to_tool_error(path);
     let message = match refusal.code() {
-        Code::NotFound => "File not found",
-        Code::AccessDenied => "Permission denied",
+        ErrorCode::NotFound => "File not found",
+        ErrorCode::AccessDenied => "Permission denied",
         _ => return error,
     };
     let reason = error.message.clone();
     let with_pattern = error.details.get("pattern").cloned();
-    let error =
-        ToolError::new(refusal.code(), message).with("path", shown(path)).with("details", reason);
+    let error = ToolError::new(refusal.code(), message)
+        .with_detail("path", display_path(path))
+        .with_detail("details", reason);
     match with_pattern {
-        Some(pattern) => error.with("pattern", pattern),
+        Some(pattern) => error.with_detail("pattern", pattern),
         None => error,
     }
 }

@@ -1,19 +1,19 @@
-//! Fixes in the history of a repository that git made.
+//! Fix commits in repositories created with git.
 
 use std::path::Path;
 use std::process::Command;
 
-use pack_context::discover::{CommitsError, MAX_COMMITS, Source, fix_commits};
+use pack_context::discover::{CommitsError, DiscoverySource, MAX_COMMITS, find_fix_commits};
 use tempfile::TempDir;
 
-use crate::shown;
+use crate::render_discoveries;
 
-pub(crate) struct Repository {
+pub(crate) struct TestRepository {
     pub(crate) folder: TempDir,
     minute: u32,
 }
 
-impl Repository {
+impl TestRepository {
     pub(crate) fn new() -> Self {
         let repository = Self { folder: TempDir::new().unwrap(), minute: 0 };
         repository.git(&["init", "-q", "-b", "main"]);
@@ -24,7 +24,7 @@ impl Repository {
         self.folder.path()
     }
 
-    /// With an environment that no machine changes.
+    /// Runs git with a fixed configuration, identity and time.
     fn git(&self, args: &[&str]) {
         let time = format!("2026-01-02T10:{:02}:00Z", self.minute);
         let status = Command::new("git")
@@ -49,19 +49,20 @@ impl Repository {
     }
 }
 
-fn told(root: &Path) -> String {
-    let fixes = fix_commits(root, MAX_COMMITS).unwrap();
-    let text = shown(&fixes);
-    // Commit ids depend on what git writes.
+/// Renders the fix commits, with file names in place of commit ids.
+fn render_fixes(root: &Path) -> String {
+    let fixes = find_fix_commits(root, MAX_COMMITS).unwrap();
+    let text = render_discoveries(&fixes);
+    // Commit ids depend on the git version.
     fixes.iter().fold(text, |text, fix| match &fix.source {
-        Source::Commit { id, files } => text.replace(id, &files.join("+")),
-        Source::File { .. } | Source::Store { .. } => text,
+        DiscoverySource::Commit { id, files } => text.replace(id, &files.join("+")),
+        DiscoverySource::File { .. } | DiscoverySource::Store { .. } => text,
     })
 }
 
 #[test]
-fn commits_that_fix_something() {
-    let mut repository = Repository::new();
+fn finds_fix_commits() {
+    let mut repository = TestRepository::new();
     let token = format!("gh{}{}", "p_", "q7Zt4Kp9Xw2Lm5Vb8Nc3Rd6Hf1Jg0YsQ7aB2c");
     for (path, message) in [
         ("src/a.rs", "add a feature"),
@@ -82,53 +83,61 @@ fn commits_that_fix_something() {
     repository.commit("src/d.rs", "fix: on the side");
     repository.git(&["checkout", "-q", "main"]);
     repository.git(&["merge", "-q", "--no-ff", "-m", "merge: fix from the side", "side"]);
-    insta::assert_snapshot!(told(repository.root()));
-    assert_eq!(fix_commits(repository.root(), 2).unwrap().len(), 1, "the limit counts commits");
+    insta::assert_snapshot!(render_fixes(repository.root()));
+    assert_eq!(
+        find_fix_commits(repository.root(), 2).unwrap().len(),
+        1,
+        "the limit counts commits"
+    );
 }
 
 #[test]
-fn below_a_repository_only_what_touched_the_folder_counts() {
-    let mut repository = Repository::new();
+fn only_commits_below_root_count() {
+    let mut repository = TestRepository::new();
     repository.commit("web/a.ts", "fix: in web");
     repository.commit("api/b.ts", "fix: in api");
     repository.commit("website/c.ts", "fix: in website");
-    insta::assert_snapshot!(told(&repository.root().join("web")), @r"
+    insta::assert_snapshot!(render_fixes(&repository.root().join("web")), @r"
     commit a.ts issue 2026-01-02T10:00:00Z
       fix: in web
     ");
 }
 
 #[test]
-fn no_history_is_no_error() {
+fn returns_no_fixes_without_history() {
     let folder = TempDir::new().unwrap();
-    assert_eq!(fix_commits(folder.path(), MAX_COMMITS).unwrap(), []);
-    assert_eq!(fix_commits(Repository::new().root(), MAX_COMMITS).unwrap(), [], "no commit yet");
+    assert_eq!(find_fix_commits(folder.path(), MAX_COMMITS).unwrap(), []);
+    assert_eq!(
+        find_fix_commits(TestRepository::new().root(), MAX_COMMITS).unwrap(),
+        [],
+        "no commit yet"
+    );
 }
 
 #[test]
-fn a_broken_repository_is_said_to_be() {
+fn reports_broken_repository() {
     let folder = TempDir::new().unwrap();
     std::fs::create_dir(folder.path().join(".git")).unwrap();
-    let error = fix_commits(folder.path(), MAX_COMMITS).unwrap_err();
-    assert_eq!(error.to_string(), "the git history of this project cannot be read");
+    let error = find_fix_commits(folder.path(), MAX_COMMITS).unwrap_err();
+    assert_eq!(error.to_string(), "failed to read the git history of this project");
 }
 
-/// An archive can bring any of these.
+/// An unpacked archive can contain any of these.
 #[test]
-fn a_pointer_to_somebody_elses_repository_is_not_followed() {
-    let mut repository = Repository::new();
+fn does_not_follow_git_pointer_to_foreign_repository() {
+    let mut repository = TestRepository::new();
     repository.commit("a.rs", "fix: not yours to see");
-    let theirs = repository.root().canonicalize().unwrap().join(".git");
-    let pointer = format!("gitdir: {}\n", theirs.display());
-    let (back, common) = ("../.git\n", format!("{}\n", theirs.display()));
+    let foreign = repository.root().canonicalize().unwrap().join(".git");
+    let pointer = format!("gitdir: {}\n", foreign.display());
+    let (back, common) = ("../.git\n", format!("{}\n", foreign.display()));
     let projects: [&[(&str, &str)]; 4] = [
         &[(".git", &pointer)],
         &[(".git", "gitdir: /nowhere\n")],
-        // A folder that leads back, and on to the other repository.
+        // A folder that points back, but also to the foreign repository.
         &[(".git", "gitdir: own\n"), ("own/gitdir", back), ("own/commondir", &common)],
         &[(".git/HEAD", "ref: refs/heads/main\n"), (".git/commondir", &common)],
     ];
-    let refused = |folder: &TempDir| fix_commits(folder.path(), MAX_COMMITS).unwrap_err();
+    let open_error = |folder: &TempDir| find_fix_commits(folder.path(), MAX_COMMITS).unwrap_err();
     for files in projects {
         let folder = TempDir::new().unwrap();
         for (path, text) in files {
@@ -136,24 +145,24 @@ fn a_pointer_to_somebody_elses_repository_is_not_followed() {
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::write(path, text).unwrap();
         }
-        assert!(matches!(refused(&folder), CommitsError::Elsewhere), "{files:?}");
+        assert!(matches!(open_error(&folder), CommitsError::ForeignRepository), "{files:?}");
     }
     let folder = TempDir::new().unwrap();
-    std::os::unix::fs::symlink(&theirs, folder.path().join(".git")).unwrap();
-    insta::assert_snapshot!(refused(&folder), @"the git history of this project is not read: its `.git` leads to a folder that does not lead back");
+    std::os::unix::fs::symlink(&foreign, folder.path().join(".git")).unwrap();
+    insta::assert_snapshot!(open_error(&folder), @"skipped the git history: `.git` points to a directory that does not point back");
 }
 
 #[test]
-fn linked_worktrees_and_submodules_have_their_history() {
-    let mut repository = Repository::new();
+fn reads_history_of_linked_worktrees_and_submodules() {
+    let mut repository = TestRepository::new();
     repository.commit("a.rs", "fix: the first");
     repository.git(&["worktree", "add", "-q", "linked"]);
-    assert!(told(&repository.root().join("linked")).contains("fix: the first"));
+    assert!(render_fixes(&repository.root().join("linked")).contains("fix: the first"));
 
-    let mut part = Repository::new();
+    let mut part = TestRepository::new();
     part.commit("b.rs", "fix: in the part");
     let from = part.root().to_str().unwrap();
     let add = ["-c", "protocol.file.allow=always", "submodule", "--quiet", "add", from, "part"];
     repository.git(&add);
-    assert!(told(&repository.root().join("part")).contains("fix: in the part"));
+    assert!(render_fixes(&repository.root().join("part")).contains("fix: in the part"));
 }

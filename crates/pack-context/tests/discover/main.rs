@@ -1,25 +1,27 @@
-//! What a project says about itself, from outside: files in, discoveries out.
+//! Tests discovery extraction through the public API.
 
 #![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 mod commits;
 mod files;
-mod hostile;
-mod new;
+mod hostile_input;
+mod new_discovery;
 mod project;
 
 use std::fmt::Write;
 
-use pack_context::discover::{Discovery, Places};
+use pack_context::discover::{Discovery, DiscoveryExtractor};
 
 const DATE: &str = "2026-03-01T12:00:00Z";
 
-/// The discoveries of one file, as a text to look at.
-fn told(path: &str, text: &str) -> String {
-    shown(&Places::new(".claude/memory").in_file(path, text, DATE))
+/// Extracts the discoveries of one file and renders them as text.
+fn render_file(path: &str, text: &str) -> String {
+    render_discoveries(
+        &DiscoveryExtractor::new(".claude/memory").extract_from_file(path, text, DATE),
+    )
 }
 
-fn shown(discoveries: &[Discovery]) -> String {
+fn render_discoveries(discoveries: &[Discovery]) -> String {
     let mut out = String::new();
     for discovery in discoveries {
         let Discovery { kind, title, content, module, session, tags, date, source, .. } = discovery;

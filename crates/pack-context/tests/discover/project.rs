@@ -1,14 +1,14 @@
-//! A whole project at once.
+//! Discoveries of a whole project.
 
 use pack_context::ContextOptions;
-use pack_context::discover::{MAX_IN_MEMORY, Source, in_project};
+use pack_context::discover::{DiscoverySource, MAX_IN_MEMORY, discover_in_project};
 
-use crate::commits::Repository;
-use crate::{DATE, shown};
+use crate::commits::TestRepository;
+use crate::{DATE, render_discoveries};
 
 #[test]
-fn files_hidden_places_and_history() {
-    let mut repository = Repository::new();
+fn discovers_files_hidden_guides_and_history() {
+    let mut repository = TestRepository::new();
     for (path, text) in [
         ("Cargo.toml", "[workspace]\nmembers = [\"crates/*\"]\n"),
         ("crates/auth/Cargo.toml", "[package]\nname = \"auth\"\n"),
@@ -32,23 +32,23 @@ fn files_hidden_places_and_history() {
     repository.commit("crates/auth/src/x.rs", "fix: refresh once");
     std::fs::write(repository.root().join("crates/auth/latin1.rs"), b"// TODO: caf\xe9\n").unwrap();
     let options = ContextOptions { exclude: vec!["left".into()], ..ContextOptions::default() };
-    let mut told = in_project(repository.root(), &options).unwrap();
-    assert_eq!(told.no_history, None);
-    told.discoveries.sort_by_key(|discovery| discovery.source.to_string());
-    for discovery in &mut told.discoveries {
-        // A file is as old as this test; a commit's id depends on what git writes.
+    let mut project = discover_in_project(repository.root(), &options).unwrap();
+    assert_eq!(project.no_history, None);
+    project.discoveries.sort_by_key(|discovery| discovery.source.to_string());
+    for discovery in &mut project.discoveries {
+        // Replace values that differ between runs: file dates and commit ids.
         if discovery.path().is_some() && !discovery.date.starts_with("2026-01-01") {
             DATE.clone_into(&mut discovery.date);
         }
-        if let Source::Commit { id, .. } = &mut discovery.source {
+        if let DiscoverySource::Commit { id, .. } = &mut discovery.source {
             *id = "[id]".into();
         }
     }
-    insta::assert_snapshot!(shown(&told.discoveries));
+    insta::assert_snapshot!(render_discoveries(&project.discoveries));
 }
 
 #[test]
-fn what_is_too_much_is_named() {
+fn reports_omitted_content() {
     let folder = tempfile::tempdir().unwrap();
     let write = |path: &str, text: String| {
         let path = folder.path().join(path);
@@ -61,14 +61,14 @@ fn what_is_too_much_is_named() {
     write(".claude/memory/long.jsonl", format!("{}{}", long(4 << 20), entry(7)));
     write("docs/adr/1.md", format!("## Decision\n\n{}\n", "x".repeat(4 << 20)));
     write("src/data.rs", format!("// TODO: {}\n", "x".repeat(4 << 20)));
-    let told = in_project(folder.path(), &ContextOptions::default()).unwrap();
-    let left: Vec<_> = told.left_out.iter().map(ToString::to_string).collect();
-    insta::assert_snapshot!(left.join("\n"), @r"
+    let project = discover_in_project(folder.path(), &ContextOptions::default()).unwrap();
+    let omitted: Vec<_> = project.left_out.iter().map(ToString::to_string).collect();
+    insta::assert_snapshot!(omitted.join("\n"), @r"
     the first 4194321 bytes of .claude/memory/long.jsonl
     2 more entries of .claude/memory/many.jsonl
-    docs/adr/1.md, which is too long to be read
+    docs/adr/1.md (too large to read)
     ");
-    assert_eq!(told.discoveries.len(), MAX_IN_MEMORY + 1);
-    let lines = told.discoveries.iter().map(|found| found.source.to_string());
+    assert_eq!(project.discoveries.len(), MAX_IN_MEMORY + 1);
+    let lines = project.discoveries.iter().map(|found| found.source.to_string());
     assert!(lines.into_iter().any(|source| source == ".claude/memory/long.jsonl:2"));
 }

@@ -1,4 +1,4 @@
-//! Bad patterns, bad globs, and files that nobody would want to meet.
+//! Invalid patterns, invalid globs and unusual files.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -14,7 +14,7 @@ fn refusal(arguments: Value) -> String {
 }
 
 #[test]
-fn patterns() {
+fn rejects_invalid_patterns() {
     let long = "a".repeat(201);
     let refused = [
         json!({"pattern": ""}),
@@ -29,7 +29,7 @@ fn patterns() {
 }
 
 #[test]
-fn globs() {
+fn rejects_invalid_globs() {
     let refused = ["../*.ts", "src/../../x", "/etc/**", "[a", "{a,b", "!"]
         .map(|glob| refusal(json!({"pattern": "text", "filePattern": glob})));
     insta::assert_snapshot!(refused.join("\n"));
@@ -37,9 +37,9 @@ fn globs() {
     assert!(long.contains("is longer than 1000 characters"), "{long}");
 }
 
-/// Patterns that take some engines for ever; here they take as long as any.
+/// These patterns take exponential time in backtracking engines.
 #[test]
-fn patterns_that_look_catastrophic() {
+fn searches_catastrophic_looking_patterns_in_linear_time() {
     let project = Project::new();
     project.write("a.txt", format!("{}!\n", "a".repeat(50_000)));
     for (pattern, total) in
@@ -51,7 +51,7 @@ fn patterns_that_look_catastrophic() {
 }
 
 #[test]
-fn files() {
+fn searches_unusual_files() {
     let project = Project::new();
     project.write("invalid.txt", b"caf\xe9 needle\n\xff\xfe\n");
     project.write("one_line.js", format!("{}needle{}", "x;".repeat(300_000), "y".repeat(300_000)));
@@ -72,15 +72,15 @@ fn files() {
     assert!(lines[2]["text"].as_str().unwrap().chars().count() <= 502);
 }
 
-/// What may not be read is counted, and the rest is answered. The superuser may read everything, so for them a folder
-/// that the kernel itself refuses stands in: one whose path is too long to be opened by name.
+/// Unreadable folders are counted, and the rest is searched. The test may run as root, so it uses a folder that the
+/// kernel itself refuses: one whose path is too long to be opened by name.
 #[test]
-fn unreadable_folders_and_files() {
+fn counts_unreadable_folders() {
     let project = Project::new();
     project.write("readable", "needle");
     let mut folder = project.path("deep");
     fs::create_dir(&folder).unwrap();
-    // Made from within: the whole path is longer than any call takes.
+    // Created step by step, because the whole path is too long for a system call.
     let name = "n".repeat(200);
     let mut held =
         cap_std::fs::Dir::open_ambient_dir(&folder, cap_std::ambient_authority()).unwrap();

@@ -1,4 +1,4 @@
-//! A running index answers as a search without one does, whatever has changed.
+//! A search with a running index returns the same results as one without, after any change.
 
 use std::fs;
 
@@ -7,23 +7,23 @@ use serde_json::json;
 
 use crate::{Project, call, tool};
 
-/// A pack with its index built.
-struct Running<'a> {
+/// A pack with a complete index.
+struct IndexedPack<'a> {
     project: &'a Project,
     pack: ContextPack,
 }
 
-impl<'a> Running<'a> {
+impl<'a> IndexedPack<'a> {
     fn new(project: &'a Project) -> Self {
         let pack = project.open();
         pack.start();
-        assert!(pack.index().complete(&|_| (), &|| false));
+        assert!(pack.index().run_to_completion(&|_| (), &|| false));
         Self { project, pack }
     }
 
-    /// How many lines have the needle; a search without an index finds the same.
+    /// Returns the number of lines with the needle, after checking that a search without an index agrees.
     #[track_caller]
-    fn needles(&self) -> u64 {
+    fn count_needles(&self) -> u64 {
         let arguments = json!({"pattern": "needle"});
         let with = call(&*tool(&self.pack), arguments.clone()).unwrap();
         assert_eq!(with, call(&*tool(&self.project.open()), arguments).unwrap());
@@ -31,13 +31,13 @@ impl<'a> Running<'a> {
     }
 }
 
-/// Guides are looked at for discoveries even where grep may not see them.
+/// Guides are read for discoveries even if grep must not search them.
 #[test]
-fn rules_over_a_file_that_is_listed_in_any_case() {
+fn respects_ignore_rules_for_always_listed_files() {
     let project = Project::new();
     project.write(".github/CONTRIBUTING.md", "needle\n");
-    let running = Running::new(&project);
-    let found = || running.needles();
+    let running = IndexedPack::new(&project);
+    let found = || running.count_needles();
     assert_eq!(found(), 0);
     project.write(".ignore", "!.github/\n");
     assert_eq!(found(), 1);
@@ -45,15 +45,15 @@ fn rules_over_a_file_that_is_listed_in_any_case() {
     assert_eq!(found(), 0);
 }
 
-/// Too long to be cut into pieces, not too long to be left out of a search.
+/// The file is too large for the index but must still be searched.
 #[test]
-fn a_file_of_five_megabytes() {
+fn searches_files_too_large_to_index() {
     let project = Project::new();
     let long = "x".repeat(79) + "\n";
     let long = long.repeat(65_536);
     project.write("long.txt", format!("{long}needle\n"));
-    let running = Running::new(&project);
-    let found = || running.needles();
+    let running = IndexedPack::new(&project);
+    let found = || running.count_needles();
     assert_eq!(found(), 1);
     project.write("long.txt", &long);
     assert_eq!(found(), 0);

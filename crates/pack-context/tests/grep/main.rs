@@ -1,12 +1,12 @@
-//! `grep_codebase` as the pipeline calls it, without an index and with one; both must say the same.
+//! `grep_codebase` as the pipeline calls it, with and without an index; both must return the same results.
 
 #![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 mod bad_input;
-#[path = "../common/call.rs"]
-mod calling;
 mod changes;
-mod published;
+#[path = "../common/pipeline_call.rs"]
+mod pipeline_call;
+mod published_contract;
 
 use std::fs;
 use std::path::PathBuf;
@@ -44,13 +44,13 @@ impl Project {
         ContextPack::open(&self.path(""), &state, ContextOptions::default()).unwrap()
     }
 
-    /// The answer, which is the same with and without an index but for the time it took.
+    /// Returns the result, after checking that it is the same with and without an index.
     #[track_caller]
     fn grep(&self, arguments: Value) -> Result<Value, ToolError> {
         let without = call(&*tool(&self.open()), arguments.clone());
         let pack = self.open();
         pack.start();
-        assert!(pack.index().complete(&|_| (), &|| false));
+        assert!(pack.index().run_to_completion(&|_| (), &|| false));
         let with = call(&*tool(&pack), arguments);
         assert_eq!(with, without);
         with
@@ -62,9 +62,9 @@ fn tool(pack: &ContextPack) -> Arc<dyn Tool> {
     tools.find(|tool| tool.contract().name == "grep_codebase").unwrap()
 }
 
-/// The answer without the time that it took, which differs.
+/// Calls the tool and clears the search time, which differs between runs.
 fn call(tool: &dyn Tool, arguments: Value) -> Result<Value, ToolError> {
-    let mut output = calling::call(tool, arguments)?;
+    let mut output = pipeline_call::call_tool(tool, arguments)?;
     output["searchTime"] = 0.into();
     Ok(output)
 }

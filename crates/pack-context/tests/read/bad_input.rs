@@ -1,17 +1,17 @@
-//! Everything that is not a readable text file below the root.
+//! Invalid paths and arguments, unreadable files and files that are not text.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 
 use serde_json::json;
 
-use crate::as_a_user::as_a_user;
-use crate::{Project, shown};
+use crate::unprivileged::run_unprivileged;
+use crate::{Project, render_response};
 
 const MEGABYTE: usize = 1_048_576;
 
 #[test]
-fn paths() {
+fn rejects_invalid_paths() {
     let project = Project::new(&[("src/a.ts", ""), (".env", "KEY=1"), ("node_modules/x/i.js", "")]);
     fs::write(project.folder.path().join("outside.ts"), "").unwrap();
     symlink("../outside.ts", project.path("out.ts")).unwrap();
@@ -32,12 +32,12 @@ fn paths() {
         ".",
         "a\u{0}b",
     ];
-    let answers = paths.map(|path| format!("{path:?}: {}", shown(project.read(path))));
+    let answers = paths.map(|path| format!("{path:?}: {}", render_response(project.read(path))));
     insta::assert_snapshot!(answers.join("\n"));
 }
 
 #[test]
-fn arguments() {
+fn rejects_invalid_arguments() {
     let project = Project::new(&[("a.ts", "")]);
     let answers = [
         json!({}),
@@ -47,28 +47,28 @@ fn arguments() {
         json!({"path": "a.ts", "includeDeps": "yes"}),
         json!({"path": "a.ts", "more": 1}),
     ]
-    .map(|arguments| format!("{arguments}: {}", shown(project.call(arguments.clone()))));
+    .map(|arguments| format!("{arguments}: {}", render_response(project.call(arguments.clone()))));
     insta::assert_snapshot!(answers.join("\n"));
 }
 
 #[test]
-fn size() {
+fn rejects_oversized_files() {
     let project = Project::new(&[]);
     project.write("fits.txt", "x".repeat(MEGABYTE));
     project.write("over.txt", "x".repeat(MEGABYTE + 1));
     assert_eq!(project.read("fits.txt").unwrap()["file"]["size"], MEGABYTE);
-    insta::assert_snapshot!(shown(project.read("over.txt")));
+    insta::assert_snapshot!(render_response(project.read("over.txt")));
 }
 
 #[test]
-fn text_that_is_none() {
+fn rejects_files_that_are_not_utf8() {
     let project = Project::new(&[]);
     project.write("latin.ts", b"const caf\xe9 = 1;\n");
-    insta::assert_snapshot!(shown(project.read("latin.ts")));
+    insta::assert_snapshot!(render_response(project.read("latin.ts")));
 }
 
 #[test]
-fn one_line_of_900_kilobytes() {
+fn reads_single_line_of_900_kilobytes() {
     let project = Project::new(&[("b.js", "")]);
     let line = format!("require('./b');{}", "var a=function(b){return b+1};".repeat(30_000));
     project.write("bundle.js", &line);
@@ -78,9 +78,9 @@ fn one_line_of_900_kilobytes() {
     assert_eq!(answer["dependencies"][0]["path"], "b.js");
 }
 
-/// Part of a text that parses is enough; none of it is an error, though the text itself can still be read.
+/// Partly parsable files return the imports found; a fully unparsable file is an error only with dependencies.
 #[test]
-fn syntax_errors() {
+fn reports_syntax_errors() {
     let project = Project::new(&[
         ("partial.ts", "import './b';\n\nconst = ;\nimport './c';\n"),
         ("total.py", "This is (((( not a program, is it?\n"),
@@ -89,14 +89,14 @@ fn syntax_errors() {
         ("empty.ts", ""),
     ]);
     let answers = ["partial.ts", "total.py", "empty.ts"]
-        .map(|path| format!("{path}: {}", shown(project.read_with_dependencies(path))));
+        .map(|path| format!("{path}: {}", render_response(project.read_with_dependencies(path))));
     insta::assert_snapshot!(answers.join("\n"));
     assert_eq!(project.read("total.py").unwrap()["file"]["lines"], 1);
 }
 
-/// Whatever a writer does meanwhile, a read answers with one state of the file, or says that there is none.
+/// A read returns one consistent state of the file, or reports that it does not exist.
 #[test]
-fn files_that_grow_and_vanish_while_they_are_read() {
+fn reads_files_that_grow_and_vanish_concurrently() {
     let project = Project::new(&[("a.ts", "import './b';\n"), ("b.ts", "")]);
     std::thread::scope(|scope| {
         let writer = scope.spawn(|| {
@@ -117,7 +117,7 @@ fn files_that_grow_and_vanish_while_they_are_read() {
 }
 
 #[test]
-fn an_unreadable_folder() {
+fn reports_permission_denied_for_unreadable_folder() {
     let project = Project::new(&[
         ("a.ts", "import './closed/b';\nimport './c';\n"),
         ("closed/b.ts", ""),
@@ -125,7 +125,7 @@ fn an_unreadable_folder() {
     ]);
     let closed = project.path("closed");
     fs::set_permissions(&closed, fs::Permissions::from_mode(0o000)).unwrap();
-    let (read, with_dependencies) = as_a_user(|| {
+    let (read, with_dependencies) = run_unprivileged(|| {
         (project.read("closed/b.ts"), project.read_with_dependencies("a.ts").unwrap())
     });
     fs::set_permissions(&closed, fs::Permissions::from_mode(0o700)).unwrap();

@@ -1,17 +1,17 @@
-//! Files with what they import, and what of it is left out.
+//! Files with their imports, and the limits on them.
 
 use serde_json::json;
 
-use crate::{Project, shown};
+use crate::{Project, render_response};
 
 #[test]
-fn a_file_alone() {
+fn reads_file_without_dependencies() {
     let project = Project::new(&[("src/a.ts", "import './b';\nexport {};"), ("src/b.ts", "")]);
-    insta::assert_snapshot!(shown(project.read("./src//a.ts")));
+    insta::assert_snapshot!(render_response(project.read("./src//a.ts")));
 }
 
 #[test]
-fn a_file_with_its_imports() {
+fn reads_file_with_imports() {
     let project = Project::new(&[
         (
             "src/main.ts",
@@ -22,11 +22,11 @@ fn a_file_with_its_imports() {
         ("src/c.ts", "import './main';\nexport interface C {}\n"),
         ("package.json", "{\"name\": \"shop\", \"dependencies\": {\"express\": \"5\"}}"),
     ]);
-    insta::assert_snapshot!(shown(project.read_with_dependencies("src/main.ts")));
+    insta::assert_snapshot!(render_response(project.read_with_dependencies("src/main.ts")));
 }
 
 #[test]
-fn no_depth_means_no_dependencies() {
+fn zero_depth_returns_no_dependencies() {
     let project = Project::new(&[("a.ts", "import './b';"), ("b.ts", "")]);
     let arguments = json!({"path": "a.ts", "includeDeps": true, "maxDepth": 0});
     let answer = project.call(arguments).unwrap();
@@ -34,9 +34,9 @@ fn no_depth_means_no_dependencies() {
     assert_eq!(answer.get("externals"), None);
 }
 
-/// Also before there is an index, and on the spot.
+/// The first call loads the modules without an index; the second is answered immediately.
 #[test]
-fn the_module_is_known_from_the_first_call() {
+fn module_is_known_from_first_call() {
     let project = Project::new(&[
         ("package.json", "{\"workspaces\": [\"apps/*\"]}"),
         ("apps/web/package.json", "{\"name\": \"storefront\"}"),
@@ -49,7 +49,7 @@ fn the_module_is_known_from_the_first_call() {
 
 /// Files that import each other, and themselves, are listed once.
 #[test]
-fn circles() {
+fn lists_circular_imports_once() {
     let project =
         Project::new(&[("a.py", "import a\nimport b\nfrom b import x\n"), ("b.py", "import a\n")]);
     let answer = project.read_with_dependencies("a.py").unwrap();
@@ -59,7 +59,7 @@ fn circles() {
 }
 
 #[test]
-fn what_is_too_long_is_cut_and_said() {
+fn truncates_long_dependencies() {
     let line = "export const something = 'of some length';\n";
     let project = Project::new(&[("a.ts", "import './big'; import './one-line';")]);
     project.write("big.ts", line.repeat(3000));
@@ -79,7 +79,7 @@ fn what_is_too_long_is_cut_and_said() {
 }
 
 #[test]
-fn all_dependencies_together_are_bounded() {
+fn limits_total_dependency_text() {
     let imports: String = (0..300).map(|n| format!("import './m{n}';\n")).collect();
     let project = Project::new(&[("a.ts", &imports)]);
     for n in 0..300 {
@@ -95,9 +95,9 @@ fn all_dependencies_together_are_bounded() {
     assert_eq!(answer["metadata"]["details"], "100 more dependencies are not listed");
 }
 
-/// Whatever list is cut, the answer says by how much.
+/// Each truncated list is reported with the number of omitted entries.
 #[test]
-fn what_is_left_out_is_said() {
+fn reports_number_of_unlisted_imports() {
     let lines = |count: usize, line: fn(usize) -> String| (0..count).map(line).collect::<String>();
     let project = Project::new(&[]);
     project.write("packages.js", lines(300, |n| format!("import 'node:m{n}';\n")));
@@ -122,11 +122,11 @@ fn what_is_left_out_is_said() {
     assert_eq!(answer["dependencies"].as_array().unwrap().len(), 150);
 }
 
-/// A dependency that cannot be shown does not fail the read.
+/// A dependency that cannot be read does not fail the call.
 #[test]
-fn dependencies_that_are_no_text() {
+fn omits_dependencies_that_are_not_utf8() {
     let project = Project::new(&[("a.c", "#include \"latin.h\"\n#include \"my-secret.h\"\n")]);
     project.write("latin.h", b"// \xe9\n");
     project.write("my-secret.h", "");
-    insta::assert_snapshot!(shown(project.read_with_dependencies("a.c")));
+    insta::assert_snapshot!(render_response(project.read_with_dependencies("a.c")));
 }

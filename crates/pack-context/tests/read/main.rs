@@ -1,14 +1,14 @@
-//! `read_file` as the pipeline calls it: defaults, input schema, rules, work, output schema.
+//! `read_file` as the pipeline calls it: defaults, input schema, checks, call, output schema.
 
 #![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
-#[path = "../common/as_a_user.rs"]
-mod as_a_user;
 mod bad_input;
-#[path = "../common/call.rs"]
-mod calling;
-mod contract_of;
 mod dependencies;
+#[path = "../common/pipeline_call.rs"]
+mod pipeline_call;
+mod published_contract;
+#[path = "../common/unprivileged.rs"]
+mod unprivileged;
 
 use std::fs;
 use std::path::PathBuf;
@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use store::StateDir;
 use tempfile::TempDir;
 
-/// A temporary project; the folder above its root is outside and belongs to the test too.
+/// A temporary project; the folder above its root also belongs to the test, as a location outside the project.
 struct Project {
     folder: TempDir,
     tool: Arc<dyn Tool>,
@@ -51,7 +51,7 @@ impl Project {
     }
 
     fn call(&self, arguments: Value) -> Result<Value, ToolError> {
-        calling::call(&*self.tool, arguments)
+        pipeline_call::call_tool(&*self.tool, arguments)
     }
 
     fn read(&self, path: &str) -> Result<Value, ToolError> {
@@ -68,9 +68,9 @@ fn write(path: &std::path::Path, content: impl AsRef<[u8]>) {
     fs::write(path, content).unwrap();
 }
 
-/// An answer with the times taken out, which differ from run to run.
-fn shown(answer: Result<Value, ToolError>) -> String {
-    match answer {
+/// Renders a response without its modification time, which differs between runs.
+fn render_response(response: Result<Value, ToolError>) -> String {
+    match response {
         Ok(mut value) => {
             let modified = &mut value["metadata"]["lastModified"];
             assert!(modified.as_str().unwrap().ends_with('Z'));

@@ -1,11 +1,11 @@
-//! The documents of a real project, read through the pack.
+//! Resources of a real project, read through the pack.
 
 #![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 use std::path::Path;
 use std::sync::Arc;
 
-use contract::{CallContext, Caller, Code, ResourceBody, Resources};
+use contract::{CallContext, Caller, ErrorCode, ResourceBody, ResourceProvider};
 use pack_context::{ContextOptions, ContextPack};
 use store::{ContextStore, StateDir};
 use tempfile::TempDir;
@@ -34,8 +34,8 @@ impl Project {
 
     fn read(&self, uri: &str, session: &str) -> String {
         let caller = Caller { session: Some(session.into()), ..Caller::new("stdio") };
-        let documents: Arc<dyn Resources> = self.pack.resources();
-        match documents.read(uri, &CallContext::new(caller)).unwrap().body {
+        let resources: Arc<dyn ResourceProvider> = self.pack.resources();
+        match resources.read_resource(uri, &CallContext::new(caller)).unwrap().body {
             ResourceBody::Text(text) => text,
             ResourceBody::Blob(_) => panic!("a page is text"),
         }
@@ -43,7 +43,7 @@ impl Project {
 }
 
 fn state(root: &Path) -> StateDir {
-    StateDir::at(root.join(".vouch"))
+    StateDir::from_path(root.join(".vouch"))
 }
 
 fn shop() -> Project {
@@ -60,41 +60,42 @@ fn shop() -> Project {
 }
 
 #[test]
-fn the_overview_and_a_module_tell_what_is_there() {
+fn pages_show_modules_and_discoveries() {
     let project = shop();
     let overview = project.read("context://project/overview", "a");
-    for told in [
+    for expected in [
         "# shop\n",
         "- `auth`: ",
         "2026-01-02 decision: **Use SQLite**",
         "`crates/auth/src/token.rs:1`",
     ] {
-        assert!(overview.contains(told), "{told}:\n{overview}");
+        assert!(overview.contains(expected), "{expected}:\n{overview}");
     }
     let module = project.read("context://module/auth", "a");
-    for told in ["# Module auth", "`crates/auth/src/token.rs`", "TODO: refresh tokens"] {
-        assert!(module.contains(told), "{told}:\n{module}");
+    for expected in ["# Module auth", "`crates/auth/src/token.rs`", "TODO: refresh tokens"] {
+        assert!(module.contains(expected), "{expected}:\n{module}");
     }
     let whole = format!("{overview}{module}");
     assert!(
         !whole.contains(&*project.folder.path().to_string_lossy()),
-        "no path of this machine: {whole}"
+        "pages must not contain absolute paths: {whole}"
     );
 }
 
 #[test]
-fn an_unknown_module_is_the_callers_mistake() {
+fn unknown_module_is_invalid_input() {
     let project = shop();
     let ctx = CallContext::new(Caller::new("stdio"));
-    let error = project.pack.resources().read("context://module/nothing", &ctx).unwrap_err();
-    assert_eq!(error.code, Code::InvalidInput);
+    let error =
+        project.pack.resources().read_resource("context://module/nothing", &ctx).unwrap_err();
+    assert_eq!(error.code, ErrorCode::InvalidInput);
     assert!(error.to_string().contains("`auth`"), "{error}");
-    let error = project.pack.resources().read("context://nothing", &ctx).unwrap_err();
-    assert_eq!(error.code, Code::NotFound);
+    let error = project.pack.resources().read_resource("context://nothing", &ctx).unwrap_err();
+    assert_eq!(error.code, ErrorCode::NotFound);
 }
 
 #[test]
-fn what_was_read_is_in_the_callers_session_and_in_no_other() {
+fn reads_appear_only_in_callers_session() {
     let project = shop();
     let read_file = project.pack.tools().unwrap();
     let read_file = read_file.iter().find(|tool| tool.contract().name == "read_file").unwrap();
@@ -102,7 +103,7 @@ fn what_was_read_is_in_the_callers_session_and_in_no_other() {
     let arguments = serde_json::json!({"path": "crates/auth/src/token.rs", "includeDeps": false, "maxDepth": 1});
     read_file.call(arguments, &CallContext::new(caller)).unwrap();
     assert!(project.read("context://session/current", "a").contains("`crates/auth/src/token.rs`"));
-    assert!(project.read("context://session/current", "b").contains("Nothing was searched for"));
+    assert!(project.read("context://session/current", "b").contains("No searches or file reads"));
     assert!(
         project
             .read("context://sessions/recent?limit=1", "b")
@@ -111,7 +112,7 @@ fn what_was_read_is_in_the_callers_session_and_in_no_other() {
 }
 
 #[test]
-fn what_another_process_adds_is_on_the_next_page() {
+fn pages_include_discoveries_added_by_another_process() {
     let project = shop();
     assert!(!project.read("context://project/overview", "a").contains("Cookies"));
     let state = StateDir::open(state(&project.root()).path()).unwrap();
@@ -120,8 +121,8 @@ fn what_another_process_adds_is_on_the_next_page() {
         module: Some("auth".into()),
         ..Default::default()
     };
-    let new = new.check("cli:ada", jiff::Timestamp::now()).unwrap();
-    ContextStore::open(&state).unwrap().add(&[new]).unwrap();
+    let new = new.validate("cli:ada", jiff::Timestamp::now()).unwrap();
+    ContextStore::open(&state).unwrap().add_discoveries(&[new]).unwrap();
     assert!(project.read("context://project/overview", "a").contains("Cookies must be httpOnly"));
     assert!(project.read("context://module/auth", "a").contains("Cookies must be httpOnly"));
 }

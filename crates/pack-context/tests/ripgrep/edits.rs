@@ -1,53 +1,53 @@
-//! What happens to a project: files are written, moved and removed, rules change, branches are checked out.
+//! Random edits of a project: files are written, moved and removed, ignore rules change, commits are checked out.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::sample::Dice;
-use crate::subject::exists;
+use crate::comparison::exists;
+use crate::sample::SeededRng;
 
-/// Makes a repository of the tree, with one commit.
-pub(crate) fn begin(root: PathBuf) {
+/// Turns the tree into a git repository with one commit.
+pub(crate) fn init_repository(root: PathBuf) {
     git(&root, &["init", "--initial-branch=main"]);
     commit(&root);
 }
 
-/// Some changes; gives words that came or went with them.
-pub(crate) fn change(root: PathBuf, dice: &mut Dice) -> Vec<String> {
+/// Applies random edits; returns words that they added or removed.
+pub(crate) fn apply_random_edits(root: PathBuf, rng: &mut SeededRng) -> Vec<String> {
     let mut words = Vec::new();
-    for _ in 0..1 + dice.below(6) {
-        let word = format!("needle{}", dice.below(40));
-        match dice.below(12) {
-            0..=2 => fs::write(file(&root, dice), format!("{word}\n")).unwrap(),
+    for _ in 0..1 + rng.below(6) {
+        let word = format!("needle{}", rng.below(40));
+        match rng.below(12) {
+            0..=2 => fs::write(random_file(&root, rng), format!("{word}\n")).unwrap(),
             3 | 4 => {
-                let path = file(&root, dice);
+                let path = random_file(&root, rng);
                 let mut content = fs::read(&path).unwrap();
                 content.extend_from_slice(format!("\n{word}").as_bytes());
                 fs::write(path, content).unwrap();
             }
             5 => {
-                let folder = root.join(format!("new{}/in", dice.below(3)));
+                let folder = root.join(format!("new{}/in", rng.below(3)));
                 fs::create_dir_all(&folder).unwrap();
-                fs::write(folder.join(format!("{}.txt", dice.below(4))), &word).unwrap();
+                fs::write(folder.join(format!("{}.txt", rng.below(4))), &word).unwrap();
             }
-            6 => fs::remove_file(file(&root, dice)).unwrap(),
+            6 => fs::remove_file(random_file(&root, rng)).unwrap(),
             7 => {
-                let to = root.join(format!("moved{}", dice.below(50)));
+                let to = root.join(format!("moved{}", rng.below(50)));
                 if !exists(&to) {
-                    fs::rename(file(&root, dice), to).unwrap();
+                    fs::rename(random_file(&root, rng), to).unwrap();
                 }
             }
             8 => {
-                // A folder, into another or to a new name.
-                let from = file(&root, dice).parent().unwrap().to_owned();
-                let to = root.join(format!("folder{}", dice.below(20)));
+                // Move a folder.
+                let from = random_file(&root, rng).parent().unwrap().to_owned();
+                let to = root.join(format!("folder{}", rng.below(20)));
                 if from != root && !exists(&to) {
                     fs::rename(from, to).unwrap();
                 }
             }
             9 => {
-                let rules = *dice.one_of(&[
+                let rules = *rng.choose(&[
                     "*.txt\n",
                     "new1/\n",
                     "moved*\n!moved7\n",
@@ -55,17 +55,17 @@ pub(crate) fn change(root: PathBuf, dice: &mut Dice) -> Vec<String> {
                     "\n",
                     "*.py\n*.js\n",
                 ]);
-                let folder = file(&root, dice).parent().unwrap().to_owned();
-                let folder = if dice.below(2) == 0 { root.clone() } else { folder };
-                fs::write(folder.join(dice.one_of(&[".gitignore", ".ignore"])), rules).unwrap();
+                let folder = random_file(&root, rng).parent().unwrap().to_owned();
+                let folder = if rng.below(2) == 0 { root.clone() } else { folder };
+                fs::write(folder.join(rng.choose(&[".gitignore", ".ignore"])), rules).unwrap();
             }
             10 => commit(&root),
             _ => {
-                // Back to some earlier state, and everything as it was there.
+                // Check out an earlier commit.
                 let commits = git(&root, &["rev-list", "--all"]);
                 let commits: Vec<_> = commits.lines().collect();
                 commit(&root);
-                let earlier = *dice.one_of(&commits);
+                let earlier = *rng.choose(&commits);
                 git(&root, &["checkout", "--quiet", "--force", earlier]);
             }
         }
@@ -100,8 +100,8 @@ fn git(root: &Path, arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// A regular file of the tree.
-fn file(root: &Path, dice: &mut Dice) -> PathBuf {
+/// Returns a random regular file of the tree.
+fn random_file(root: &Path, rng: &mut SeededRng) -> PathBuf {
     let mut found = Vec::new();
     let mut folders = vec![root.to_owned()];
     while let Some(folder) = folders.pop() {
@@ -116,5 +116,5 @@ fn file(root: &Path, dice: &mut Dice) -> PathBuf {
             }
         }
     }
-    dice.one_of(&found).clone()
+    rng.choose(&found).clone()
 }

@@ -1,66 +1,68 @@
-//! Equality with ripgrep: the same matches, lines, columns, totals and numbers of files as `rg --json`, for generated
-//! patterns and globs, with and without the index, and after random edits, renames, deletions and git checkouts.
+//! Compares `grep_codebase` with ripgrep: the same matches, lines, columns, totals and file counts as `rg --json`.
 //!
-//! It needs ripgrep and the packages of the end-to-end tests, so `cargo xtask test --only search` runs it; that sets
-//! `RIPGREP_BIN`. A failure names its seed; `SEARCH_SEED` tries another.
+//! PatternGenerator and globs are generated. Searches run with and without the index, and after random edits, renames, deletions
+//! and git checkouts.
+//!
+//! The tests need ripgrep and the packages of the end-to-end tests. Run them with `cargo xtask test --only search`, which
+//! sets `RIPGREP_BIN`. A failure prints its seed; set `SEARCH_SEED` to use another.
 
 #![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
+mod comparison;
 mod edits;
 mod patterns;
 mod rg;
 mod sample;
-mod subject;
 
 use std::path::Path;
 
-use crate::patterns::Patterns;
-use crate::sample::{Dice, Sample};
-use crate::subject::Subject;
+use crate::comparison::SearchComparison;
+use crate::patterns::PatternGenerator;
+use crate::sample::{SampleTree, SeededRng};
 
-/// How many patterns are tried on each of the three trees, before it changes and after.
+/// Number of patterns tried on each of the three trees before it is edited.
 const PATTERNS: usize = 670;
 const ROUNDS: usize = 20;
-const PATTERNS_OF_A_ROUND: usize = 6;
-/// How many files a tree has, about: a process of ripgrep takes longer to start than to search them.
+const PATTERNS_PER_ROUND: usize = 6;
+/// Approximate number of files per tree; ripgrep takes longer to start than to search them.
 const FILES: usize = 80;
 
-fn check(source: &str) {
+fn compare_with_ripgrep(source: &str) {
     let seed = std::env::var("SEARCH_SEED").map_or(20_261_116, |seed| seed.parse().unwrap());
-    let mut dice = Dice::new(seed);
+    let mut rng = SeededRng::new(seed);
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap();
-    let sample = Sample::of(&workspace.join(source), FILES, &mut dice);
-    let subject = Subject::open(sample.root(), seed);
-    let mut patterns = Patterns::new(&sample);
+    let sample = SampleTree::copy_from(&workspace.join(source), FILES, &mut rng);
+    let comparison = SearchComparison::open(sample.root(), seed);
+    let mut patterns = PatternGenerator::new(&sample);
     for _ in 0..PATTERNS {
-        subject.compare(&patterns.query(&mut dice));
+        comparison.compare_query(&patterns.random_query(&mut rng));
     }
-    edits::begin(sample.root());
-    subject.changed();
+    edits::init_repository(sample.root());
+    comparison.clear_file_cache();
     for _ in 0..ROUNDS {
-        let words = edits::change(sample.root(), &mut dice);
-        subject.changed();
-        for _ in 0..PATTERNS_OF_A_ROUND {
-            subject.compare(&patterns.query_near(&words, &mut dice));
+        let words = edits::apply_random_edits(sample.root(), &mut rng);
+        comparison.clear_file_cache();
+        for _ in 0..PATTERNS_PER_ROUND {
+            comparison.compare_query(&patterns.random_query_for(&words, &mut rng));
         }
     }
-    assert!(subject.found() > PATTERNS as u64, "most patterns should match something");
+    assert!(comparison.total_found() > PATTERNS as u64, "most patterns should match something");
 }
 
 #[test]
-#[ignore = "run by `cargo xtask test --only search`, which brings ripgrep"]
-fn this_repository() {
-    check("crates");
+#[ignore = "run by `cargo xtask test --only search`, which installs ripgrep"]
+fn matches_ripgrep_on_this_repository() {
+    compare_with_ripgrep("crates");
 }
 
 #[test]
-#[ignore = "run by `cargo xtask test --only search`, which brings ripgrep"]
-fn npm_packages() {
-    check("e2e/node_modules");
+#[ignore = "run by `cargo xtask test --only search`, which installs ripgrep"]
+fn matches_ripgrep_on_npm_packages() {
+    compare_with_ripgrep("e2e/node_modules");
 }
 
 #[test]
-#[ignore = "run by `cargo xtask test --only search`, which brings ripgrep"]
-fn python_packages() {
-    check("e2e/.venv/lib");
+#[ignore = "run by `cargo xtask test --only search`, which installs ripgrep"]
+fn matches_ripgrep_on_python_packages() {
+    compare_with_ripgrep("e2e/.venv/lib");
 }

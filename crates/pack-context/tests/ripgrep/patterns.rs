@@ -1,27 +1,27 @@
-//! Patterns and globs of every kind, most of them made from the text they are tried on.
+//! Generates patterns and globs of every kind, mostly from the text they are tried on.
 
 use std::fs;
 
-use crate::sample::{Dice, Sample};
+use crate::sample::{SampleTree, SeededRng};
 
 #[derive(Clone, Debug)]
-pub(crate) struct Query {
+pub(crate) struct GrepQuery {
     pub(crate) pattern: String,
     pub(crate) case_sensitive: bool,
     pub(crate) glob: Option<String>,
 }
 
-pub(crate) struct Patterns {
+pub(crate) struct PatternGenerator {
     lines: Vec<String>,
     words: Vec<String>,
     globs: Vec<String>,
 }
 
-impl Patterns {
-    pub(crate) fn new(sample: &Sample) -> Self {
-        let tree = tree::Tree::new(&sample.root(), guard::DenyList::default()).unwrap();
+impl PatternGenerator {
+    pub(crate) fn new(sample: &SampleTree) -> Self {
+        let tree = tree::FileTree::new(&sample.root(), guard::DenyList::default()).unwrap();
         let (mut lines, mut words, mut globs) = (Vec::new(), Vec::new(), Vec::new());
-        for entry in tree.list().entries {
+        for entry in tree.list_files().entries {
             let content = fs::read(sample.root().join(&*entry.path)).unwrap();
             let text = String::from_utf8_lossy(&content).into_owned();
             let usual = text.lines().filter(|line| line.len() < 300 && !line.contains('\0'));
@@ -34,7 +34,7 @@ impl Patterns {
                         .map(str::to_owned),
                 );
             }
-            globs.extend(globs_for(&entry.path));
+            globs.extend(globs_for_path(&entry.path));
         }
         for glob in [
             "*",
@@ -67,48 +67,48 @@ impl Patterns {
         Self { lines, words, globs }
     }
 
-    pub(crate) fn query(&mut self, dice: &mut Dice) -> Query {
-        let pattern = self.pattern(dice, 0);
-        self.asked(pattern, dice)
+    pub(crate) fn random_query(&mut self, rng: &mut SeededRng) -> GrepQuery {
+        let pattern = self.random_pattern(rng, 0);
+        self.with_random_options(pattern, rng)
     }
 
-    /// A query for one of these words, or any other.
-    pub(crate) fn query_near(&mut self, words: &[String], dice: &mut Dice) -> Query {
-        if words.is_empty() || dice.below(3) == 0 {
-            return self.query(dice);
+    /// Returns a query for one of these words, or sometimes any other query.
+    pub(crate) fn random_query_for(&mut self, words: &[String], rng: &mut SeededRng) -> GrepQuery {
+        if words.is_empty() || rng.below(3) == 0 {
+            return self.random_query(rng);
         }
-        let word = escaped(dice.one_of(words).as_str());
+        let word = escape_regex(rng.choose(words).as_str());
         let pattern =
-            dice.one_of(&[word.clone(), format!("{word}$"), format!(r"\w*{word}")]).clone();
-        self.asked(pattern, dice)
+            rng.choose(&[word.clone(), format!("{word}$"), format!(r"\w*{word}")]).clone();
+        self.with_random_options(pattern, rng)
     }
 
-    fn asked(&self, pattern: String, dice: &mut Dice) -> Query {
-        let glob = (dice.below(4) == 0).then(|| dice.one_of(&self.globs).clone());
-        // What the schema refuses is another test's matter.
+    fn with_random_options(&self, pattern: String, rng: &mut SeededRng) -> GrepQuery {
+        let glob = (rng.below(4) == 0).then(|| rng.choose(&self.globs).clone());
+        // The schema rejects longer patterns; another test covers that.
         let pattern = pattern.chars().take(200).collect();
-        Query { pattern, case_sensitive: dice.below(2) == 0, glob }
+        GrepQuery { pattern, case_sensitive: rng.below(2) == 0, glob }
     }
 
-    fn pattern(&self, dice: &mut Dice, depth: usize) -> String {
+    fn random_pattern(&self, rng: &mut SeededRng, depth: usize) -> String {
         let kinds = if depth < 2 { 20 } else { 12 };
-        match dice.below(kinds) {
-            0..=3 => escaped(&self.piece(dice)),
-            4 | 5 => self.word(dice),
-            6 => format!(r"\b{}\b", self.word(dice)),
-            7 => swapped_case(&self.word(dice)),
-            // Part of a literal replaced by what matches it and more.
+        match rng.below(kinds) {
+            0..=3 => escape_regex(&self.random_substring(rng)),
+            4 | 5 => self.random_word(rng),
+            6 => format!(r"\b{}\b", self.random_word(rng)),
+            7 => swap_case(&self.random_word(rng)),
+            // A literal with one character replaced by a class that matches it.
             8 => {
-                let word = dice.one_of(&self.words).clone();
-                let at = dice.below(word.chars().count());
+                let word = rng.choose(&self.words).clone();
+                let at = rng.below(word.chars().count());
                 let any =
-                    *dice.one_of(&[".", r"\w", "[a-z]", "[^ ]", r"\S", "[[:alpha:]]", r"\p{L}"]);
+                    *rng.choose(&[".", r"\w", "[a-z]", "[^ ]", r"\S", "[[:alpha:]]", r"\p{L}"]);
                 let part = |(place, c): (usize, char)| {
-                    if place == at { any.to_owned() } else { escaped(&c.to_string()) }
+                    if place == at { any.to_owned() } else { escape_regex(&c.to_string()) }
                 };
                 word.chars().enumerate().map(part).collect()
             }
-            9 => (*dice.one_of(&[
+            9 => (*rng.choose(&[
                 "^$",
                 "^",
                 "$",
@@ -139,47 +139,51 @@ impl Patterns {
                 "return|import|self",
             ]))
             .to_owned(),
-            10 => format!(r"^\s*{}", self.word(dice)),
-            11 => format!(r"{}\W*$", self.word(dice)),
+            10 => format!(r"^\s*{}", self.random_word(rng)),
+            11 => format!(r"{}\W*$", self.random_word(rng)),
             12 | 13 => {
                 let parts: Vec<_> =
-                    (0..2 + dice.below(3)).map(|_| self.pattern(dice, depth + 1)).collect();
+                    (0..2 + rng.below(3)).map(|_| self.random_pattern(rng, depth + 1)).collect();
                 format!("({})", parts.join("|"))
             }
             14 | 15 => {
-                let between = *dice.one_of(&[".*", r"\s+", ".{0,10}", r"\W", "", "[^a-z]*?"]);
+                let between = *rng.choose(&[".*", r"\s+", ".{0,10}", r"\W", "", "[^a-z]*?"]);
                 format!(
                     "{}{between}{}",
-                    self.pattern(dice, depth + 1),
-                    self.pattern(dice, depth + 1)
+                    self.random_pattern(rng, depth + 1),
+                    self.random_pattern(rng, depth + 1)
                 )
             }
             16 | 17 => {
-                let times = *dice.one_of(&["?", "*", "+", "{2}", "{1,3}", "{2,}", "+?", "{0}"]);
-                format!("(?:{}){times}", self.pattern(dice, depth + 1))
+                let times = *rng.choose(&["?", "*", "+", "{2}", "{1,3}", "{2,}", "+?", "{0}"]);
+                format!("(?:{}){times}", self.random_pattern(rng, depth + 1))
             }
             18 => {
-                format!("(?:{})?{}", self.pattern(dice, depth + 1), self.pattern(dice, depth + 1))
+                format!(
+                    "(?:{})?{}",
+                    self.random_pattern(rng, depth + 1),
+                    self.random_pattern(rng, depth + 1)
+                )
             }
-            // Often no pattern at all: then both must refuse it.
-            _ => self.piece(dice),
+            // Often an invalid pattern, which both must reject.
+            _ => self.random_substring(rng),
         }
     }
 
-    fn word(&self, dice: &mut Dice) -> String {
-        escaped(dice.one_of(&self.words).as_str())
+    fn random_word(&self, rng: &mut SeededRng) -> String {
+        escape_regex(rng.choose(&self.words).as_str())
     }
 
-    /// A piece of some line.
-    fn piece(&self, dice: &mut Dice) -> String {
-        let characters: Vec<char> = dice.one_of(&self.lines).chars().collect();
-        let start = dice.below(characters.len());
-        let length = 1 + dice.below(24);
+    /// Returns a random substring of a line.
+    fn random_substring(&self, rng: &mut SeededRng) -> String {
+        let characters: Vec<char> = rng.choose(&self.lines).chars().collect();
+        let start = rng.below(characters.len());
+        let length = 1 + rng.below(24);
         characters.into_iter().skip(start).take(length).collect()
     }
 }
 
-fn globs_for(path: &str) -> Vec<String> {
+fn globs_for_path(path: &str) -> Vec<String> {
     let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
     let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending);
     let top = path.split('/').next().unwrap_or(path);
@@ -191,14 +195,14 @@ fn globs_for(path: &str) -> Vec<String> {
         format!("!{folder}"),
         format!("**/{name}"),
     ];
-    // The name of a file may be no glob.
+    // A file name may be an invalid glob.
     globs
         .into_iter()
         .filter(|glob| !glob.contains(['[', '{', '\\']) && !glob.starts_with('/'))
         .collect()
 }
 
-fn escaped(text: &str) -> String {
+fn escape_regex(text: &str) -> String {
     let special = |c: &char| {
         c.is_ascii_punctuation()
             && !matches!(
@@ -209,7 +213,7 @@ fn escaped(text: &str) -> String {
     text.chars().flat_map(|c| special(&c).then_some('\\').into_iter().chain([c])).collect()
 }
 
-fn swapped_case(text: &str) -> String {
+fn swap_case(text: &str) -> String {
     text.chars()
         .map(
             |c| {

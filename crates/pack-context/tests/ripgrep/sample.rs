@@ -1,4 +1,4 @@
-//! A small tree of real files, with some that are awkward on purpose, and the dice that choose.
+//! A small tree of real files plus deliberately awkward ones, and a seeded random number generator.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -6,18 +6,18 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
-/// Larger files would only make the test slow.
+/// Maximum size of a sampled file; larger files would only slow the test down.
 const MAX_BYTES: u64 = 20_000;
 
-/// Numbers that look random and are the same in every run (splitmix64).
-pub(crate) struct Dice(u64);
+/// Deterministic random number generator (splitmix64).
+pub(crate) struct SeededRng(u64);
 
-impl Dice {
+impl SeededRng {
     pub(crate) fn new(seed: u64) -> Self {
         Self(seed)
     }
 
-    /// A number below `end`.
+    /// Returns a number below `end`.
     pub(crate) fn below(&mut self, end: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -25,29 +25,29 @@ impl Dice {
         ((mixed ^ (mixed >> 31)) % end.max(1) as u64) as usize
     }
 
-    pub(crate) fn one_of<'a, T>(&mut self, all: &'a [T]) -> &'a T {
+    pub(crate) fn choose<'a, T>(&mut self, all: &'a [T]) -> &'a T {
         &all[self.below(all.len())]
     }
 }
 
-pub(crate) struct Sample {
+pub(crate) struct SampleTree {
     folder: TempDir,
 }
 
-impl Sample {
-    /// About `count` files from everywhere below `source`, under the names they have there.
-    pub(crate) fn of(source: &Path, count: usize, dice: &mut Dice) -> Self {
+impl SampleTree {
+    /// Copies about `count` random files from below `source`, with their relative paths.
+    pub(crate) fn copy_from(source: &Path, count: usize, rng: &mut SeededRng) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let sample = Self { folder };
         fs::create_dir(sample.root()).unwrap();
-        let all = files(source);
+        let all = list_files(source);
         assert!(
             !all.is_empty(),
             "{} has no files; run `cargo xtask test --only search`",
             source.display()
         );
         for _ in 0..count {
-            let path = dice.one_of(&all);
+            let path = rng.choose(&all);
             let target = sample.root().join(path.strip_prefix(source).unwrap());
             fs::create_dir_all(target.parent().unwrap()).unwrap();
             fs::copy(path, target).unwrap();
@@ -96,7 +96,7 @@ impl Sample {
     }
 }
 
-fn files(folder: &Path) -> Vec<PathBuf> {
+fn list_files(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut folders = vec![folder.to_owned()];
     while let Some(folder) = folders.pop() {

@@ -1,17 +1,16 @@
-//! `context_search` and the index behind it, through the tools as the pipeline calls them.
+//! `context_search` and its index, tested through the tools as the pipeline calls them.
 
 #![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
-#[path = "../common/as_a_user.rs"]
-mod as_a_user;
-mod bad_days;
-#[path = "../common/call.rs"]
-mod calling;
 mod changes;
-mod contract;
-mod found;
-mod noted;
+#[path = "../common/pipeline_call.rs"]
+mod pipeline_call;
 mod processes;
-mod progress;
+mod published_contract;
+mod recorded_discoveries;
+mod results;
 mod support;
+#[path = "../common/unprivileged.rs"]
+mod unprivileged;
+mod unusual_projects;
 mod vectors;

@@ -1,4 +1,4 @@
-//! A project in a temporary folder, its pack, and an embedder whose vectors can be told in advance.
+//! A temporary project, its pack, and an embedder with predictable vectors.
 
 use std::fs;
 use std::num::NonZeroUsize;
@@ -8,28 +8,28 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use contract::{Tool, ToolError};
-use embed::{EmbedError, Embedder, Model};
-use pack_context::{ContextOptions, ContextPack, Phase};
+use embed::{EmbedError, Embedder, EmbeddingModel};
+use pack_context::{ContextOptions, ContextPack, IndexPhase};
 use serde_json::{Value, json};
 use store::StateDir;
 use tempfile::TempDir;
 
-use crate::calling::call;
+use crate::pipeline_call::call_tool;
 
-/// Far longer than anything here takes; only a hang makes it run out.
+/// Timeout, far longer than any wait here; only a hang reaches it.
 pub(crate) const LIMIT: Duration = Duration::from_secs(60);
 
 pub(crate) struct Project {
     folder: TempDir,
-    pub(crate) embedder: Arc<Concepts>,
+    pub(crate) embedder: Arc<ConceptEmbedder>,
 }
 
 impl Project {
     pub(crate) fn new() -> Self {
-        Self { folder: tempfile::tempdir().unwrap(), embedder: Concepts::new("concepts") }
+        Self { folder: tempfile::tempdir().unwrap(), embedder: ConceptEmbedder::new("concepts") }
     }
 
-    /// A small shop: code, documentation, decisions, a test, a generated file.
+    /// Creates a small shop project with code, documentation, decisions and a test.
     pub(crate) fn shop() -> Self {
         let project = Self::new();
         project.write("README.md", "# Shop\n\nSells things. Orders are paid by card.\n");
@@ -93,20 +93,20 @@ impl Project {
         ContextOptions { embedder: Some(embedder), threads, ..ContextOptions::default() }
     }
 
-    /// Another process, as far as the pack can tell.
-    pub(crate) fn open(&self) -> Session {
+    /// Opens a pack as a separate process would.
+    pub(crate) fn open(&self) -> PackSession {
         self.open_with(self.options())
     }
 
-    pub(crate) fn open_with(&self, options: ContextOptions) -> Session {
+    pub(crate) fn open_with(&self, options: ContextOptions) -> PackSession {
         let pack = ContextPack::open(&self.root(), &self.state(), options).unwrap();
-        Session { tools: pack.tools().unwrap(), pack }
+        PackSession { tools: pack.tools().unwrap(), pack }
     }
 
-    /// The same, with everything listed, analysed and embedded.
-    pub(crate) fn complete(&self) -> Session {
+    /// Opens a pack and completes its index.
+    pub(crate) fn complete(&self) -> PackSession {
         let session = self.open();
-        assert!(session.pack.index().complete(&|_| (), &|| false));
+        assert!(session.pack.index().run_to_completion(&|_| (), &|| false));
         session
     }
 
@@ -119,47 +119,48 @@ impl Project {
     }
 }
 
-/// One running pack.
-pub(crate) struct Session {
+/// An open pack and its tools.
+pub(crate) struct PackSession {
     pub(crate) pack: ContextPack,
     pub(crate) tools: Vec<Arc<dyn Tool>>,
 }
 
-impl Session {
+impl PackSession {
     pub(crate) fn tool(&self, name: &str) -> &dyn Tool {
         &**self.tools.iter().find(|tool| tool.contract().name == name).unwrap()
     }
 
     pub(crate) fn call(&self, name: &str, arguments: Value) -> Result<Value, ToolError> {
-        call(self.tool(name), arguments)
+        call_tool(self.tool(name), arguments)
     }
 
     pub(crate) fn search(&self, query: &str) -> Value {
         self.call("context_search", json!({"query": query})).unwrap()
     }
 
-    /// Where the results are, best first: the path of what has one, else its type.
-    pub(crate) fn places(&self, query: &str) -> Vec<String> {
-        places(&self.search(query))
+    /// Searches; returns the paths of the results, best first. A result without a path gives its type.
+    pub(crate) fn search_paths(&self, query: &str) -> Vec<String> {
+        result_paths(&self.search(query))
     }
 
-    /// The best result, in a line.
-    pub(crate) fn best(&self, query: &str) -> String {
+    /// Searches; returns the best result on one line.
+    pub(crate) fn best_result(&self, query: &str) -> String {
         let answer = self.search(query);
         let best = &answer["results"][0];
         format!("{} {} {}", best["type"], best["path"], best["content"])
     }
 
-    /// Waits until the index is ready and everything has its vector.
+    /// Waits until the index is ready and every text is embedded.
     pub(crate) fn wait_until_embedded(&self) {
         wait_for(|| {
             let status = self.pack.index().status();
-            status.phase == Phase::Ready && status.vectors.done == status.vectors.all
+            status.phase == IndexPhase::Ready && status.vectors.done == status.vectors.all
         });
     }
 }
 
-pub(crate) fn places(answer: &Value) -> Vec<String> {
+/// Returns the paths of the results, or their types if they have no path.
+pub(crate) fn result_paths(answer: &Value) -> Vec<String> {
     let results = answer["results"].as_array().unwrap().iter();
     results
         .map(|result| result["path"].as_str().or(result["type"].as_str()).unwrap().to_owned())
@@ -175,10 +176,10 @@ pub(crate) fn wait_for(condition: impl Fn() -> bool) {
     }
 }
 
-/// Vectors by what a text is about: a question meets a text with none of its words.
-pub(crate) struct Concepts {
-    model: Model,
-    /// Dimensions for words that belong to no concept.
+/// Embeds texts by concept, so that a query matches texts without common words.
+pub(crate) struct ConceptEmbedder {
+    model: EmbeddingModel,
+    /// Number of dimensions for words outside all concepts.
     others: usize,
     pub(crate) embedded: AtomicUsize,
     failure: Mutex<Option<fn() -> EmbedError>>,
@@ -204,13 +205,13 @@ const CONCEPTS: [&[&str]; 4] = [
 ];
 const OTHERS: usize = 509;
 
-impl Concepts {
+impl ConceptEmbedder {
     pub(crate) fn new(id: &str) -> Arc<Self> {
         Self::with(id, OTHERS)
     }
 
     pub(crate) fn with(id: &str, others: usize) -> Arc<Self> {
-        let model = Model { id: id.into(), dims: None, hash: id.into() };
+        let model = EmbeddingModel { id: id.into(), dims: None, hash: id.into() };
         Arc::new(Self {
             model,
             others,
@@ -224,7 +225,7 @@ impl Concepts {
         *self.failure.lock().unwrap() = failure;
     }
 
-    /// Requests with this word in one of their texts are refused.
+    /// Rejects requests with this word in one of their texts.
     pub(crate) fn refuse(&self, word: Option<&'static str>) {
         *self.refused.lock().unwrap() = word;
     }
@@ -248,8 +249,8 @@ impl Concepts {
     }
 }
 
-impl Embedder for Concepts {
-    fn model(&self) -> &Model {
+impl Embedder for ConceptEmbedder {
+    fn model(&self) -> &EmbeddingModel {
         &self.model
     }
 
@@ -260,7 +261,7 @@ impl Embedder for Concepts {
         if let Some(word) = *self.refused.lock().unwrap()
             && texts.iter().any(|text| text.contains(word))
         {
-            return Err(EmbedError::Refused { status: 400, message: "input too long".into() });
+            return Err(EmbedError::Rejected { status: 400, message: "input too long".into() });
         }
         self.embedded.fetch_add(texts.len(), Ordering::Relaxed);
         Ok(texts.iter().map(|text| self.vector(text)).collect())

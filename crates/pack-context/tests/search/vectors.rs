@@ -1,107 +1,104 @@
-//! An embedder that does not embed: the seed's errors for questions, and an index that goes on by words.
+//! Embedder failures: seed errors for queries, and word-based search without vectors.
 
 use std::time::Duration;
 
 use embed::EmbedError;
 use serde_json::json;
 
-use crate::support::{Concepts, Project, wait_for};
+use crate::support::{ConceptEmbedder, Project, wait_for};
 
 #[test]
-fn a_question_that_cannot_be_embedded_gets_the_error_of_the_seed() {
+fn query_embedding_failure_returns_seed_error() {
     let project = Project::shop();
     let session = project.complete();
     let failures: [fn() -> EmbedError; 5] = [
         || EmbedError::RateLimited { retry_after: Some(Duration::from_secs(7)) },
         || EmbedError::Unavailable("status 500".into()),
         || EmbedError::Timeout(Duration::from_secs(2)),
-        || EmbedError::Garbage("3 vectors for 1 text".into()),
-        || EmbedError::Refused { status: 401, message: String::new() },
+        || EmbedError::InvalidResponse("3 vectors for 1 text".into()),
+        || EmbedError::Rejected { status: 401, message: String::new() },
     ];
-    let mut told = Vec::new();
+    let mut errors = Vec::new();
     for (n, failure) in failures.into_iter().enumerate() {
         project.embedder.fail_with(Some(failure));
         let arguments = json!({"query": format!("question number {n}")});
         let error = session.call("context_search", arguments).unwrap_err();
-        told.push(format!(
+        errors.push(format!(
             "{:?}: {} {}",
             error.code,
             error.message,
             serde_json::to_string(&error.details).unwrap()
         ));
     }
-    insta::assert_snapshot!(told.join("\n"));
+    insta::assert_snapshot!(errors.join("\n"));
     project.embedder.fail_with(None);
     assert!(session.call("context_search", json!({"query": "question number 0"})).is_ok());
 }
 
 #[test]
-fn a_question_that_was_embedded_once_is_remembered() {
+fn query_embeddings_are_cached() {
     let project = Project::shop();
     let session = project.complete();
-    let before = session.places("which database storage");
+    let before = session.search_paths("which database storage");
     project.embedder.fail_with(Some(|| EmbedError::Unavailable("gone".into())));
-    assert_eq!(session.places("which database storage"), before);
+    assert_eq!(session.search_paths("which database storage"), before);
 }
 
 #[test]
-fn documents_that_cannot_be_embedded_are_found_by_words_and_embedded_later() {
+fn unembedded_documents_match_by_words_and_are_embedded_later() {
     let project = Project::shop();
     project.embedder.fail_with(Some(|| EmbedError::Unavailable("not yet".into())));
     let session = project.open();
-    assert!(!session.pack.index().complete(&|_| (), &|| false));
+    assert!(!session.pack.index().run_to_completion(&|_| (), &|| false));
     let status = session.pack.index().status();
     assert_eq!((status.vectors.done, status.files > 0), (0, true));
-    assert_eq!(
-        status.embedding_error.as_deref(),
-        Some("the embedding endpoint is not available: not yet")
-    );
+    assert_eq!(status.embedding_error.as_deref(), Some("embedding endpoint unavailable: not yet"));
     project.embedder.fail_with(None);
-    assert!(session.pack.index().complete(&|_| (), &|| false));
+    assert!(session.pack.index().run_to_completion(&|_| (), &|| false));
     let status = session.pack.index().status();
     assert_eq!((status.vectors.done, status.embedding_error), (status.vectors.all, None));
-    assert!(session.best("which database storage").contains("Postgres"));
+    assert!(session.best_result("which database storage").contains("Postgres"));
 }
 
 #[test]
-fn a_text_that_is_refused_keeps_no_other_from_its_vector() {
+fn rejected_text_does_not_block_other_vectors() {
     let project = Project::shop();
     project.embedder.refuse(Some("joins"));
     let session = project.open();
-    assert!(session.pack.index().complete(&|_| (), &|| false));
+    assert!(session.pack.index().run_to_completion(&|_| (), &|| false));
     let status = session.pack.index().status();
     assert_eq!((status.vectors.done, status.embedding_error), (status.vectors.all, None));
     assert!(status.vectors.all > 0);
-    assert!(session.best("reports in postgres").contains("Postgres"), "it is found by its words");
-    // An embedder that refuses everything is in trouble itself: nothing is given up for it.
+    assert!(session.best_result("reports in postgres").contains("Postgres"), "it matches by words");
+    // If the embedder rejects everything, the texts are kept for a later attempt.
     let project = Project::shop();
     project.embedder.refuse(Some(""));
     let session = project.open();
-    assert!(!session.pack.index().complete(&|_| (), &|| false));
+    assert!(!session.pack.index().run_to_completion(&|_| (), &|| false));
     project.embedder.refuse(None);
-    assert!(session.pack.index().complete(&|_| (), &|| false));
+    assert!(session.pack.index().run_to_completion(&|_| (), &|| false));
     let status = session.pack.index().status();
     assert_eq!(status.vectors.done, status.chunks);
 }
 
-/// An endpoint may give another model the same name.
+/// An endpoint may replace a model under the same name.
 #[test]
-fn vectors_of_another_length_replace_those_of_before() {
+fn vectors_of_new_length_replace_old_ones() {
     let mut project = Project::shop();
     project.complete();
-    project.embedder = Concepts::with("concepts", 600);
+    project.embedder = ConceptEmbedder::with("concepts", 600);
     let session = project.open();
     session.pack.start();
     session.wait_until_embedded();
-    // The question shows it; its own answer still goes by words.
+    // This query reveals the new length; its own response still uses words only.
     session.search("total_price");
     session.wait_until_embedded();
-    assert!(session.best("which database storage do we use").contains("Postgres"));
+    assert!(session.best_result("which database storage do we use").contains("Postgres"));
 }
 
-/// The error comes before the time limit of the call, which would say less.
+/// The specific error is returned before the call times out.
 #[test]
-fn a_question_whose_vector_never_comes_is_told_so() {
+fn query_embedding_timeout_returns_error() {
     let project = Project::shop();
     let session = project.complete();
     project.embedder.fail_with(Some(|| {
@@ -111,29 +108,29 @@ fn a_question_whose_vector_never_comes_is_told_so() {
     }));
     let error = session.call("context_search", json!({"query": "who never answers"})).unwrap_err();
     assert_eq!(error.message, "Failed to generate query embedding");
-    assert_eq!(error.code, contract::Code::UpstreamUnavailable);
-    assert!(error.details["details"].as_str().unwrap().contains("did not answer within"));
+    assert_eq!(error.code, contract::ErrorCode::UpstreamUnavailable);
+    assert!(error.details["details"].as_str().unwrap().contains("did not respond within"));
 }
 
 #[test]
-fn without_an_embedder_words_decide() {
+fn search_without_embedder_uses_words() {
     let project = Project::shop();
     let options = pack_context::ContextOptions { embedder: None, ..project.options() };
     let session = project.open_with(options);
     let answer = session.search("total_price");
     assert_eq!(answer["results"][0]["path"], "src/orders/cart.rs");
-    assert_eq!(answer.get("index"), None, "nothing is missing");
+    assert_eq!(answer.get("index"), None, "the index is complete");
     let status = session.pack.index().status();
     assert_eq!((status.model, status.vectors.all), (None, 0));
 }
 
 #[test]
-fn vectors_are_made_in_the_background() {
+fn embeds_in_background() {
     let project = Project::shop();
     let session = project.open();
     session.pack.start();
     session.wait_until_embedded();
-    assert!(session.best("which database storage").contains("Postgres"));
+    assert!(session.best_result("which database storage").contains("Postgres"));
     project.write("src/late.rs", "pub fn late() { /* money */ }\n");
     assert_eq!(session.search("late")["results"][0]["path"], "src/late.rs");
     wait_for(|| {

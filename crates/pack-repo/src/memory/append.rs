@@ -1,4 +1,4 @@
-//! One line at the end of a file: locked, in one write, synced, or not there at all.
+//! Appends one line to a file: locked, in one write, synced, and all or nothing.
 
 use std::fs::{File, TryLockError};
 use std::io::{self, Write};
@@ -7,56 +7,57 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use cap_std::fs::{Dir, MetadataExt as _, OpenOptions};
-use contract::{CallContext, Code, ToolError};
+use contract::{CallContext, ErrorCode, ToolError};
 
-use guard::{Refusal, open_regular, sync_folder};
+use guard::{PathRefusal, open_regular_file, sync_folder};
 
-/// The call's time limit ends the wait, by cancelling it. This is for whoever runs the tool without one: no append takes
-/// so long, so the holder of the lock hangs. Time in the queue counts, or those behind would each wait as long again.
-pub(super) const LOCK_PATIENCE: Duration = Duration::from_secs(30);
-/// A lock that another process holds is asked for again at this interval, so that a cancelled call stops waiting. An
+/// Maximum wait for the lock. Normally the call's time limit cancels the wait earlier; this limit covers callers
+/// that set none. No append takes this long, so the lock holder must be hanging. Time in the queue counts, so that
+/// queued writers do not each wait this long again.
+pub(super) const MAX_LOCK_WAIT: Duration = Duration::from_secs(30);
+/// Interval between attempts to take a lock held by another process; it lets a cancelled call stop waiting. An
 /// append takes a few milliseconds, nearly all of it the sync.
-const LOCK_INTERVAL: Duration = Duration::from_millis(1);
-/// How often a file may be replaced between opening and locking before that is an error.
+const LOCK_POLL_INTERVAL: Duration = Duration::from_millis(1);
+/// Maximum number of times the file may be replaced between opening and locking before the append fails.
 const MAX_REPLACEMENTS: usize = 8;
 
 #[derive(Debug, thiserror::Error)]
 pub(super) enum AppendError {
     #[error(transparent)]
-    Refused(Refusal),
+    Guard(PathRefusal),
     #[error("cancelled")]
     Cancelled(ToolError),
     #[error("another writer holds the lock")]
     Locked,
-    #[error("the entry could not be stored")]
-    Failed(#[from] io::Error),
+    #[error("failed to store the entry")]
+    Io(#[from] io::Error),
 }
 
 impl AppendError {
     pub(super) fn to_tool_error(&self, path: &str) -> ToolError {
         match self {
-            Self::Refused(refusal) => refusal.to_tool_error(path),
+            Self::Guard(refusal) => refusal.to_tool_error(path),
             Self::Cancelled(error) => error.clone(),
             Self::Locked => ToolError::new(
-                Code::ExecutionTimeout,
-                format!("`{path}` is locked by another writer; nothing was written, try again"),
+                ErrorCode::ExecutionTimeout,
+                format!("`{path}` is locked by another writer; nothing was written; try again"),
             )
-            .with("path", path),
-            Self::Failed(cause) => {
-                tracing::error!(path, %cause, "an entry could not be stored");
+            .with_detail("path", path),
+            Self::Io(cause) => {
+                tracing::error!(path, %cause, "failed to store memory entry");
                 ToolError::new(
-                    Code::InternalError,
-                    format!("the entry could not be stored in `{path}`; nothing was written"),
+                    ErrorCode::InternalError,
+                    format!("failed to store the entry in `{path}`; nothing was written"),
                 )
-                .with("path", path)
+                .with_detail("path", path)
             }
         }
     }
 }
 
-/// Appends `line`, which ends in a newline, to the file `name` in `folder`. A lock that is free is taken also after the
+/// Appends `line`, which must end in a newline, to the file `name` in `folder`. A free lock is taken even after the
 /// deadline.
-pub(super) fn append(
+pub(super) fn append_line(
     folder: &Dir,
     name: &str,
     line: &[u8],
@@ -66,19 +67,20 @@ pub(super) fn append(
     for _ in 0..MAX_REPLACEMENTS {
         let mut options = OpenOptions::new();
         options.read(true).append(true).create(true);
-        let (file, _) = open_regular(folder, name, &mut options).map_err(AppendError::Refused)?;
-        lock(&file, deadline, ctx)?;
-        // An editor or a checkout may have put another file in its place: an entry in the old one would be lost.
+        let (file, _) =
+            open_regular_file(folder, name, &mut options).map_err(AppendError::Guard)?;
+        lock_file(&file, deadline, ctx)?;
+        // An editor or a checkout may have replaced the file: an entry in the old one would be lost.
         if is_current(folder, name, &file)? {
             ctx.check_cancelled().map_err(AppendError::Cancelled)?;
-            return append_locked(folder, file, line).map_err(AppendError::Failed);
+            return append_locked(folder, file, line).map_err(AppendError::Io);
         }
     }
     Err(AppendError::Locked)
 }
 
-/// The lock goes with the handle, also when the process is killed.
-fn lock(file: &File, deadline: Instant, ctx: &CallContext) -> Result<(), AppendError> {
+/// Takes the advisory lock. The operating system releases it with the handle, also when the process is killed.
+fn lock_file(file: &File, deadline: Instant, ctx: &CallContext) -> Result<(), AppendError> {
     loop {
         match file.try_lock() {
             Ok(()) => return Ok(()),
@@ -89,7 +91,7 @@ fn lock(file: &File, deadline: Instant, ctx: &CallContext) -> Result<(), AppendE
         if Instant::now() > deadline {
             return Err(AppendError::Locked);
         }
-        thread::sleep(LOCK_INTERVAL);
+        thread::sleep(LOCK_POLL_INTERVAL);
     }
 }
 
@@ -105,24 +107,24 @@ fn is_current(folder: &Dir, name: &str, file: &File) -> io::Result<bool> {
 fn append_locked(folder: &Dir, mut file: File, line: &[u8]) -> io::Result<()> {
     let length = file.metadata()?.len();
     if length == 0 {
-        // Before the first byte, whoever made the file: then a file that holds an entry has a durable name.
+        // Syncs the folder before the first byte, so that a file that contains an entry has a durable name.
         sync_folder(folder)?;
     }
     let mut buffer = Vec::with_capacity(line.len() + 1);
-    if is_torn(&file, length)? {
+    if has_torn_line(&file, length)? {
         buffer.push(b'\n');
     }
     buffer.extend_from_slice(line);
     write_once(&mut file, &buffer).and_then(|()| file.sync_data()).inspect_err(|_| {
-        // Still under the lock, so nothing of another writer is behind what we take back.
+        // The lock is still held, so no other writer's data follows the bytes that are removed.
         if let Err(cause) = file.set_len(length) {
-            tracing::error!(%cause, "a half-written entry could not be taken back");
+            tracing::error!(%cause, "failed to remove a partially written entry");
         }
     })
 }
 
-/// A crashed writer left a line without its newline.
-fn is_torn(file: &File, length: u64) -> io::Result<bool> {
+/// Returns true if a crashed writer left the last line without its newline.
+fn has_torn_line(file: &File, length: u64) -> io::Result<bool> {
     let Some(last) = length.checked_sub(1) else { return Ok(false) };
     let mut byte = [0];
     file.read_exact_at(&mut byte, last)?;
@@ -147,15 +149,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_lock_that_is_never_released_is_given_up() {
+    fn gives_up_on_a_lock_that_is_never_released() {
         let holder = tempfile::NamedTempFile::new().expect("a temporary file");
-        holder.as_file().lock().expect("nobody else knows it");
-        let waiting = holder.reopen().expect("it is there");
+        holder.as_file().lock().expect("the file is not shared");
+        let waiting = holder.reopen().expect("the file exists");
         let ctx = CallContext::new(Caller::new("test"));
-        let error = lock(&waiting, Instant::now(), &ctx).expect_err("it is held");
+        let error = lock_file(&waiting, Instant::now(), &ctx).expect_err("the lock is held");
         assert_eq!(
             error.to_tool_error("log").to_string(),
-            "EXECUTION_TIMEOUT: `log` is locked by another writer; nothing was written, try again"
+            "EXECUTION_TIMEOUT: `log` is locked by another writer; nothing was written; try again"
         );
     }
 }

@@ -1,75 +1,79 @@
-//! What may be an entry, and the line it becomes. Pure: runs before a person is asked, and again before the write.
+//! Validates entries and formats the stored line. Pure: it runs before a person is asked to approve, and again
+//! before the write.
 
-use contract::{Code, ToolError};
+use contract::{ErrorCode, ToolError};
 
 use super::MemoryFile;
-use super::json::{self, JsonError};
+use super::json::{self, EntryJsonError};
 
-/// "10KB per entry", counted in bytes of what the caller gives; the schema counts the same number of characters.
+/// Maximum entry size: "10KB per entry", counted in bytes of the caller's text. The schema's limit is the same
+/// number of characters.
 pub(crate) const MAX_ENTRY_BYTES: usize = 10_000;
 
-/// The line that `entry` becomes in `file`, newline included.
-pub(super) fn line_of(file: MemoryFile, entry: &str) -> Result<String, ToolError> {
+/// Returns the line to store for `entry` in `file`, including the newline.
+pub(super) fn format_line(file: MemoryFile, entry: &str) -> Result<String, ToolError> {
     if entry.len() > MAX_ENTRY_BYTES {
-        return Err(too_large().with("size", entry.len()));
+        return Err(entry_too_large().with_detail("size", entry.len()));
     }
     if entry.trim().is_empty() {
-        return Err(invalid("`entry` is empty; give the text to append"));
+        return Err(invalid_entry("`entry` is empty; pass the text to append"));
     }
     let mut line = match file {
         MemoryFile::ProgressLog | MemoryFile::Decisions => {
-            json::on_one_line(entry).map_err(|error| not_json(file, &error))?
+            json::compact_to_line(entry).map_err(|error| invalid_json(file, &error))?
         }
         MemoryFile::BestPractices => {
-            plain_text(entry)?;
+            check_plain_text(entry)?;
             entry.to_owned()
         }
     };
-    if let Some(rule) = secrets::find(entry) {
+    if let Some(rule) = secrets::find_secret(entry) {
         let message = format!(
-            "`entry` holds what looks like {} (rule `{}`), and memory files hold no secrets; leave the value out \
-             and say where it is kept",
-            rule.what, rule.id
+            "`entry` contains what looks like {} (rule `{}`); memory files must not contain secrets; remove the \
+             value and say where it is stored",
+            rule.description, rule.id
         );
-        return Err(ToolError::new(Code::AccessDenied, message)
-            .with("field", "entry")
-            .with("rule", rule.id)
-            .with("kind", rule.what));
+        return Err(ToolError::new(ErrorCode::AccessDenied, message)
+            .with_detail("field", "entry")
+            .with_detail("rule", rule.id)
+            .with_detail("kind", rule.description));
     }
     line.push('\n');
     Ok(line)
 }
 
-/// The answer to an entry over the limit, by the schema's count or by ours.
-pub(crate) fn too_large() -> ToolError {
+/// Returns the error for an entry over the size limit, whether the schema or this module counted it.
+pub(crate) fn entry_too_large() -> ToolError {
     let message =
-        format!("`entry` is over the limit of {MAX_ENTRY_BYTES} bytes; shorten it, or split it");
-    ToolError::new(Code::TooLarge, message).with("field", "entry").with("limit", MAX_ENTRY_BYTES)
+        format!("`entry` exceeds the limit of {MAX_ENTRY_BYTES} bytes; shorten or split it");
+    ToolError::new(ErrorCode::TooLarge, message)
+        .with_detail("field", "entry")
+        .with_detail("limit", MAX_ENTRY_BYTES)
 }
 
-fn not_json(file: MemoryFile, error: &JsonError) -> ToolError {
-    let JsonError { line, column, reason } = error;
+fn invalid_json(file: MemoryFile, error: &EntryJsonError) -> ToolError {
+    let EntryJsonError { line, column, reason } = error;
     let message = format!(
         "`entry` must be one JSON value for `{}`: {reason} at line {line}, column {column}",
         file.name()
     );
-    invalid(&message).with("line", *line).with("column", *column)
+    invalid_entry(&message).with_detail("line", *line).with_detail("column", *column)
 }
 
-fn plain_text(entry: &str) -> Result<(), ToolError> {
+fn check_plain_text(entry: &str) -> Result<(), ToolError> {
     let bad = |c: char| c.is_control() && !matches!(c, '\n' | '\r' | '\t');
     match entry.find(bad) {
         None => Ok(()),
         Some(at) => {
             let line = 1 + entry[..at].matches('\n').count();
-            Err(invalid(&format!(
-                "`entry` holds a control character in line {line}; only line breaks and tabs may be in text"
+            Err(invalid_entry(&format!(
+                "`entry` contains a control character in line {line}; only line breaks and tabs are allowed"
             ))
-            .with("line", line))
+            .with_detail("line", line))
         }
     }
 }
 
-fn invalid(message: &str) -> ToolError {
-    ToolError::new(Code::InvalidInput, message).with("field", "entry")
+fn invalid_entry(message: &str) -> ToolError {
+    ToolError::new(ErrorCode::InvalidInput, message).with_detail("field", "entry")
 }

@@ -1,42 +1,43 @@
-//! One JSON value on one line, otherwise as it was given: key order, duplicate keys and the digits of numbers stay,
-//! because the text is kept and only the white space between tokens goes. Re-serialising would lose them.
+//! Compacts one JSON value to one line. Key order, duplicate keys and the digits of numbers are preserved: the text
+//! is kept, and only whitespace between tokens is removed. Reserializing would lose them.
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-/// What common readers take (`serde_json` stops there too): a deeper value could be written but not read.
+/// Maximum nesting depth, which is also the limit of `serde_json`: a deeper value could be written but not read
+/// back.
 const MAX_DEPTH: usize = 128;
 
-/// Where and why a text is not one JSON value.
+/// Position and reason at which a text is not one JSON value.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct JsonError {
+pub(super) struct EntryJsonError {
     pub(super) line: usize,
     pub(super) column: usize,
     pub(super) reason: String,
 }
 
-pub(super) fn on_one_line(text: &str) -> Result<String, JsonError> {
+pub(super) fn compact_to_line(text: &str) -> Result<String, EntryJsonError> {
     let mut reader = serde_json::Deserializer::from_str(text);
     IgnoredAny::deserialize(&mut reader)
         .and_then(|IgnoredAny {}| reader.end())
-        .map_err(|error| syntax(&error))?;
-    compact(text)
+        .map_err(|error| to_syntax_error(&error))?;
+    strip_whitespace(text)
 }
 
-fn syntax(error: &serde_json::Error) -> JsonError {
+fn to_syntax_error(error: &serde_json::Error) -> EntryJsonError {
     let message = error.to_string();
     let reason = message.split(" at line ").next().unwrap_or_default();
     let reason = match reason {
-        "trailing characters" => "more text follows the value",
+        "trailing characters" => "trailing text after the value",
         "expected ident" => "expected value",
-        cut if cut.starts_with("EOF while") => "the text ends inside the value",
+        cut if cut.starts_with("EOF while") => "unexpected end of input",
         other => other,
     };
-    JsonError { line: error.line(), column: error.column(), reason: reason.to_owned() }
+    EntryJsonError { line: error.line(), column: error.column(), reason: reason.to_owned() }
 }
 
-/// `text` is valid JSON here, so a quote outside a string opens one, and white space outside goes.
-fn compact(text: &str) -> Result<String, JsonError> {
+/// Removes whitespace outside strings. `text` must be valid JSON, so that a quote outside a string opens one.
+fn strip_whitespace(text: &str) -> Result<String, EntryJsonError> {
     let mut out = String::with_capacity(text.len());
     let mut depth = 0;
     let mut string_start = None;
@@ -48,7 +49,7 @@ fn compact(text: &str) -> Result<String, JsonError> {
                 '\\' => escaped = true,
                 '"' => {
                     string_start = None;
-                    decodable(text, start, at)?;
+                    check_decodable(text, start, at)?;
                 }
                 _ => {}
             }
@@ -61,8 +62,8 @@ fn compact(text: &str) -> Result<String, JsonError> {
             '[' | '{' => {
                 depth += 1;
                 if depth > MAX_DEPTH {
-                    let reason = format!("it nests deeper than {MAX_DEPTH} levels");
-                    return Err(at_position(text, at, reason));
+                    let reason = format!("value nests deeper than {MAX_DEPTH} levels");
+                    return Err(error_at(text, at, reason));
                 }
             }
             ']' | '}' => depth -= 1,
@@ -73,17 +74,18 @@ fn compact(text: &str) -> Result<String, JsonError> {
     Ok(out)
 }
 
-/// Half of a surrogate pair (`\ud800` alone) is grammatical, but most readers refuse the whole line for it.
-fn decodable(text: &str, start: usize, end: usize) -> Result<(), JsonError> {
+/// Checks that a string decodes. A lone surrogate such as `\ud800` is valid grammar, but most readers reject the
+/// whole line for it.
+fn check_decodable(text: &str, start: usize, end: usize) -> Result<(), EntryJsonError> {
     serde_json::from_str::<String>(&text[start..=end])
         .map(drop)
-        .map_err(|_| at_position(text, start, "a string holds half of a surrogate pair".to_owned()))
+        .map_err(|_| error_at(text, start, "string contains a lone surrogate".to_owned()))
 }
 
-fn at_position(text: &str, at: usize, reason: String) -> JsonError {
+fn error_at(text: &str, at: usize, reason: String) -> EntryJsonError {
     let before = &text[..at];
     let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
-    JsonError { line: 1 + before.matches('\n').count(), column: at - line_start + 1, reason }
+    EntryJsonError { line: 1 + before.matches('\n').count(), column: at - line_start + 1, reason }
 }
 
 #[cfg(test)]
@@ -93,7 +95,7 @@ mod tests {
     use serde_json::Value;
 
     #[test]
-    fn only_white_space_between_tokens_goes() {
+    fn removes_only_whitespace_between_tokens() {
         for (text, expected) in [
             (" {\n\t\"b\" : 1 ,\r\n \"a\" : [ ] } ", r#"{"b":1,"a":[]}"#),
             (r#"{"a": 1, "a": 2}"#, r#"{"a":1,"a":2}"#),
@@ -103,12 +105,12 @@ mod tests {
             ("\"\u{2028} é\"", "\"\u{2028} é\""),
             ("null", "null"),
         ] {
-            assert_eq!(on_one_line(text).unwrap(), expected);
+            assert_eq!(compact_to_line(text).unwrap(), expected);
         }
     }
 
     #[test]
-    fn errors_say_where_and_why() {
+    fn errors_report_position_and_reason() {
         let errors: Vec<_> = [
             "",
             "{\"a\": 1,\n \"b\" }",
@@ -127,7 +129,7 @@ mod tests {
         ]
         .iter()
         .map(|text| {
-            let JsonError { line, column, reason } = on_one_line(text).unwrap_err();
+            let EntryJsonError { line, column, reason } = compact_to_line(text).unwrap_err();
             let start: String = text.chars().take(20).collect();
             format!("{start:?} -> {line}:{column} {reason}")
         })
@@ -154,14 +156,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn one_line_equals_the_value(value in values()) {
+        fn compacted_line_equals_the_value(value in values()) {
             let pretty = serde_json::to_string_pretty(&value).unwrap();
-            prop_assert_eq!(on_one_line(&pretty).unwrap(), value.to_string());
+            prop_assert_eq!(compact_to_line(&pretty).unwrap(), value.to_string());
         }
 
         #[test]
-        fn any_text_is_refused_or_becomes_one_line(text in "[\\[\\]{}\",:\\\\ \n\tu0-9a-fe.\\-]*|.*") {
-            if let Ok(line) = on_one_line(&text) {
+        fn any_text_is_rejected_or_becomes_one_line(text in "[\\[\\]{}\",:\\\\ \n\tu0-9a-fe.\\-]*|.*") {
+            if let Ok(line) = compact_to_line(&text) {
                 prop_assert!(!line.contains(['\n', '\r']));
             }
         }

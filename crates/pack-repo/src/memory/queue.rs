@@ -1,9 +1,8 @@
-//! Writers of this process, one at a time, first come first served.
+//! Queue of the writers of one process: one at a time, in order of arrival.
 //!
-//! A file lock alone is not fair, and waiting for it means asking again and again. Here a waiter sleeps until the one
-//! before it wakes it, so only the writer at the head ever asks for the file lock. Nobody leaves the queue early: a
-//! call that is cancelled meanwhile finds out when its turn comes, which is soon, since those before it started earlier
-//! and are cancelled earlier.
+//! A file lock alone is not fair, and waiting for it means polling. Here a waiter sleeps until its predecessor
+//! wakes it, so only the writer at the head polls the file lock. Writers never leave the queue early. A cancelled
+//! call notices the cancellation when its turn comes, which is soon, because earlier calls time out earlier.
 
 use std::collections::VecDeque;
 use std::thread::{self, Thread};
@@ -11,42 +10,42 @@ use std::thread::{self, Thread};
 use parking_lot::Mutex;
 
 #[derive(Default)]
-pub(super) struct Queue {
-    state: Mutex<State>,
+pub(super) struct WriterQueue {
+    state: Mutex<WriterQueueState>,
 }
 
-/// `waiting` are the holders of the tickets after `serving`, in order.
+/// State of the queue. `waiting` contains the threads that hold the tickets after `serving`, in order.
 #[derive(Default)]
-struct State {
+struct WriterQueueState {
     next: u64,
     serving: u64,
     waiting: VecDeque<Thread>,
 }
 
-/// The head of the queue; the next one's turn comes when this is dropped.
-pub(super) struct Turn<'a> {
-    queue: &'a Queue,
+/// Exclusive turn at the head of the queue. Dropping it wakes the next writer.
+pub(super) struct WriterTurn<'a> {
+    queue: &'a WriterQueue,
 }
 
-impl Queue {
-    pub(super) fn wait(&self) -> Turn<'_> {
+impl WriterQueue {
+    pub(super) fn wait_for_turn(&self) -> WriterTurn<'_> {
         let mut state = self.state.lock();
         let ticket = state.next;
         state.next += 1;
         if ticket != state.serving {
             state.waiting.push_back(thread::current());
-            // A thread may also wake for no reason.
+            // A parked thread can wake spuriously.
             while ticket != state.serving {
                 drop(state);
                 thread::park();
                 state = self.state.lock();
             }
         }
-        Turn { queue: self }
+        WriterTurn { queue: self }
     }
 }
 
-impl Drop for Turn<'_> {
+impl Drop for WriterTurn<'_> {
     fn drop(&mut self) {
         let mut state = self.queue.state.lock();
         state.serving += 1;
@@ -61,15 +60,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn turns_come_in_the_order_of_arrival_one_at_a_time() {
-        let (queue, served) = (Queue::default(), Mutex::new(Vec::new()));
+    fn serves_writers_one_at_a_time_in_order_of_arrival() {
+        let (queue, served) = (WriterQueue::default(), Mutex::new(Vec::new()));
         thread::scope(|scope| {
-            let head = queue.wait();
+            let head = queue.wait_for_turn();
             for number in 0..50 {
                 let (queue, served) = (&queue, &served);
                 scope.spawn(move || {
-                    let _turn = queue.wait();
-                    // Fails to lock if somebody else has the turn too.
+                    let _turn = queue.wait_for_turn();
+                    // Locking fails if another thread also has the turn.
                     served.try_lock().expect("one at a time").push(number);
                 });
                 while queue.state.lock().waiting.len() <= number {
@@ -82,15 +81,15 @@ mod tests {
     }
 
     #[test]
-    fn a_turn_that_panics_ends() {
-        let queue = Queue::default();
+    fn panicking_writer_releases_its_turn() {
+        let queue = WriterQueue::default();
         thread::scope(|scope| {
             let panicked = scope.spawn(|| {
-                let _turn = queue.wait();
+                let _turn = queue.wait_for_turn();
                 panic!("on purpose");
             });
             assert!(panicked.join().is_err());
         });
-        drop(queue.wait());
+        drop(queue.wait_for_turn());
     }
 }

@@ -1,11 +1,11 @@
-//! `hello`: proves that a client is connected, and changes nothing.
+//! `hello`: shows that a client is connected, and changes nothing.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use contract::{
-    CallContext, Constraints, Contract, ContractError, Definition, Example, Output, Tool,
-    ToolError, parse, schema_of, to_output,
+    CallContext, Constraints, Contract, ContractError, Tool, ToolDefinition, ToolError,
+    ToolExample, ToolOutput, derive_schema, parse_arguments, to_output,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -14,18 +14,18 @@ use serde_json::{Value, json};
 use contract::time;
 
 #[derive(Deserialize, JsonSchema)]
-struct Input {
+struct HelloInput {
     /// Name to greet
-    #[serde(default = "world")]
+    #[serde(default = "default_name")]
     name: String,
 }
 
-fn world() -> String {
+fn default_name() -> String {
     "World".into()
 }
 
 #[derive(Serialize, JsonSchema)]
-struct Greeting {
+struct HelloOutput {
     /// Greeting message
     message: String,
     /// Server timestamp
@@ -33,22 +33,22 @@ struct Greeting {
     timestamp: String,
 }
 
-pub(crate) struct Hello {
+pub(crate) struct HelloTool {
     contract: Arc<Contract>,
 }
 
-impl Hello {
+impl HelloTool {
     pub(crate) fn new() -> Result<Self, ContractError> {
-        let definition = Definition {
+        let definition = ToolDefinition {
             name: "hello".into(),
             title: Some("Say hello".into()),
             description: Some(
-                "Returns a greeting message and the server's time. Use it to test the connection: \
-                 it touches nothing and always succeeds."
+                "Returns a greeting and the server's time. Use it to test the connection: \
+                 it has no side effects and always succeeds."
                     .into(),
             ),
-            input_schema: Some(schema_of::<Input>()),
-            output_schema: Some(schema_of::<Greeting>()),
+            input_schema: Some(derive_schema::<HelloInput>()),
+            output_schema: Some(derive_schema::<HelloOutput>()),
             constraints: Some(Constraints {
                 access: "public".into(),
                 rate_per_minute: 100,
@@ -57,14 +57,14 @@ impl Hello {
                 ..Constraints::default()
             }),
             examples: vec![
-                Example {
+                ToolExample {
                     title: Some("greet by name".into()),
                     input: json!({"name": "Learner"}),
                     output: Some(
                         json!({"message": "Hello, Learner!", "timestamp": "2026-01-15T10:30:00Z"}),
                     ),
                 },
-                Example {
+                ToolExample {
                     title: Some("greet without a name".into()),
                     input: json!({}),
                     output: Some(
@@ -72,23 +72,30 @@ impl Hello {
                     ),
                 },
             ],
-            ..Definition::default()
+            ..ToolDefinition::default()
         };
         Ok(Self { contract: Arc::new(Contract::new(definition, &[])?) })
     }
 }
 
-impl Tool for Hello {
+impl Tool for HelloTool {
     fn contract(&self) -> &Arc<Contract> {
         &self.contract
     }
 
-    fn call(&self, arguments: Value, _: &CallContext) -> Result<Output, ToolError> {
-        let Input { name } = parse(arguments)?;
-        to_output(&Greeting { message: format!("Hello, {name}!"), timestamp: time::now() })
+    fn call(&self, arguments: Value, _: &CallContext) -> Result<ToolOutput, ToolError> {
+        let HelloInput { name } = parse_arguments(arguments)?;
+        to_output(&HelloOutput {
+            message: format!("Hello, {name}!"),
+            timestamp: time::now_rfc3339(),
+        })
     }
 
-    fn call_now(&self, arguments: &Value, ctx: &CallContext) -> Option<Result<Output, ToolError>> {
+    fn call_now(
+        &self,
+        arguments: &Value,
+        ctx: &CallContext,
+    ) -> Option<Result<ToolOutput, ToolError>> {
         Some(self.call(arguments.clone(), ctx))
     }
 }

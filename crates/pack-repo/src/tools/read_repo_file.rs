@@ -7,28 +7,28 @@ use std::time::{Duration, SystemTime};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use contract::{
-    CallContext, Code, Constraints, Contract, ContractError, Definition, Example, Output, Tool,
-    ToolError, Violation, parse, schema_of, to_output,
+    CallContext, Constraints, Contract, ContractError, ErrorCode, SchemaViolation, Tool,
+    ToolDefinition, ToolError, ToolExample, ToolOutput, derive_schema, parse_arguments, to_output,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use contract::time;
-use guard::{Guard, OpenedFile, Refusal, shown};
+use guard::{Guard, OpenedFile, PathRefusal, display_path};
 
-/// "1MB maximum" of the contract, as the binary megabyte.
+/// Maximum file size: the contract's "1MB maximum", taken as a binary megabyte.
 const MAX_FILE_BYTES: u64 = 1_048_576;
-/// What is answered on the spot, while other connections wait. Copying, checking and escaping 64 KiB of source text was
-/// measured at a tenth of a millisecond, near what the change of threads costs that this saves; beyond it there is little
-/// to save and more to wait for.
+/// Largest file that `call_now` answers while other connections wait. Copying, checking and escaping 64 KiB of
+/// source text was measured at 0.1 ms, close to the cost of the thread switch that this saves. Beyond that size
+/// there is little to save and other connections wait longer.
 #[cfg(all(target_os = "linux", not(vouch_portable)))]
 const MAX_INSTANT_BYTES: usize = 64 * 1024;
-/// A file of control characters grows sixfold as JSON text; the rest of the answer is small.
+/// Maximum output size: a file of control characters grows sixfold as JSON text, and the other fields are small.
 const MAX_OUTPUT_BYTES: usize = 8 * 1024 * 1024;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-enum Encoding {
+enum FileEncoding {
     #[default]
     #[serde(rename = "utf-8")]
     Utf8,
@@ -37,17 +37,17 @@ enum Encoding {
 }
 
 #[derive(Deserialize, JsonSchema)]
-struct Input {
+struct ReadRepoFileInput {
     /// Relative path from repo root
     #[schemars(regex(pattern = r"^[a-zA-Z0-9_./-]+$"))]
     path: String,
-    /// How the contents are returned: `utf-8` for text, `base64` for any bytes
+    /// Encoding of the returned content: `utf-8` for text, `base64` for arbitrary bytes
     #[serde(default)]
-    encoding: Encoding,
+    encoding: FileEncoding,
 }
 
 #[derive(Serialize, JsonSchema)]
-struct FileContents {
+struct ReadRepoFileOutput {
     /// File contents
     content: String,
     /// Normalized path
@@ -57,63 +57,68 @@ struct FileContents {
     /// Last modified timestamp
     #[schemars(extend("format" = "date-time"))]
     modified: String,
-    /// How `content` is encoded
-    encoding: Encoding,
+    /// Encoding of `content`
+    encoding: FileEncoding,
 }
 
-pub(crate) struct ReadRepoFile {
+pub(crate) struct ReadRepoFileTool {
     contract: Arc<Contract>,
     guard: Arc<Guard>,
 }
 
-impl ReadRepoFile {
+impl ReadRepoFileTool {
     pub(crate) fn new(guard: Arc<Guard>) -> Result<Self, ContractError> {
         let blocked: Vec<_> =
-            guard.deny().patterns().map(|pattern| format!("`{pattern}`")).collect();
-        let definition = Definition {
+            guard.deny_list().patterns().map(|pattern| format!("`{pattern}`")).collect();
+        let definition = ToolDefinition {
             name: "read_repo_file".into(),
             title: Some("Read a repository file".into()),
             description: Some(
-                "Reads one file of the repository, at most 1 MB, given its path from the repository root. Use \
+                "Reads one file of the repository, up to 1 MB, by its path relative to the repository root. Use \
                  encoding `base64` for files that are not UTF-8 text. Environment files, keys, secrets and the \
-                 insides of `.git` are blocked."
+                 contents of `.git` are blocked."
                     .into(),
             ),
-            input_schema: Some(schema_of::<Input>()),
-            output_schema: Some(schema_of::<FileContents>()),
+            input_schema: Some(derive_schema::<ReadRepoFileInput>()),
+            output_schema: Some(derive_schema::<ReadRepoFileOutput>()),
             constraints: Some(Constraints {
-                access: "files below the repository root that are not blocked".into(),
+                access: "files below the repository root, except blocked names".into(),
                 rate_per_minute: 100,
                 timeout: Duration::from_millis(500),
                 max_output_bytes: MAX_OUTPUT_BYTES,
                 audit_values: true,
                 rules: vec![
-                    "Paths are relative to the repository root; `..`, absolute paths and links that lead out of \
+                    "Paths are relative to the repository root; `..`, absolute paths and links that lead outside \
                      the root are blocked."
                         .into(),
                     format!(
-                        "Names blocked anywhere in a path, in any letter case, whether they exist or not: {}.",
+                        "Names blocked anywhere in a path, case-insensitively and whether or not they exist: {}.",
                         blocked.join(", ")
                     ),
                     format!(
-                        "Only regular files of at most {MAX_FILE_BYTES} bytes; no folders, pipes, sockets or \
-                         devices."
+                        "Only regular files of at most {MAX_FILE_BYTES} bytes can be read; folders, pipes, sockets \
+                         and devices are refused."
                     ),
-                    "A file that is not UTF-8 text is read with encoding `base64`.".into(),
-                    "Read-only: no file is changed.".into(),
+                    "A file that is not UTF-8 text must be read with encoding `base64`.".into(),
+                    "Read-only: files are never changed.".into(),
                 ],
                 ..Constraints::default()
             }),
-            examples: examples(),
-            ..Definition::default()
+            examples: build_examples(),
+            ..ToolDefinition::default()
         };
-        let errors = [Code::InvalidInput, Code::AccessDenied, Code::NotFound, Code::TooLarge];
+        let errors = [
+            ErrorCode::InvalidInput,
+            ErrorCode::AccessDenied,
+            ErrorCode::NotFound,
+            ErrorCode::TooLarge,
+        ];
         Ok(Self { contract: Arc::new(Contract::new(definition, &errors)?), guard })
     }
 }
 
-fn examples() -> Vec<Example> {
-    let example = |title: &str, input, output| Example {
+fn build_examples() -> Vec<ToolExample> {
+    let example = |title: &str, input, output| ToolExample {
         title: Some(title.into()),
         input,
         output: Some(output),
@@ -142,7 +147,7 @@ fn examples() -> Vec<Example> {
             }),
         ),
         example(
-            "bytes that are not text, and a path that is normalized",
+            "binary content, with a path that is normalized",
             json!({"path": "./assets//dot.gif", "encoding": "base64"}),
             json!({
                 "content": "R0lGODlhAQABAIAAAP///w==",
@@ -155,84 +160,97 @@ fn examples() -> Vec<Example> {
     ]
 }
 
-impl Tool for ReadRepoFile {
+impl Tool for ReadRepoFileTool {
     fn contract(&self) -> &Arc<Contract> {
         &self.contract
     }
 
-    fn reword(&self, violation: &Violation) -> Option<ToolError> {
+    fn reword_violation(&self, violation: &SchemaViolation) -> Option<ToolError> {
         (violation.keyword == "pattern" && violation.path == "/path").then(|| {
             ToolError::new(
-                Code::InvalidInput,
-                "`path` may hold letters, digits, `_`, `.`, `/` and `-` only, and not be empty \
+                ErrorCode::InvalidInput,
+                "`path` must not be empty and may contain only letters, digits, `_`, `.`, `/` and `-` \
                  (pattern ^[a-zA-Z0-9_./-]+$)",
             )
-            .with("field", "path")
+            .with_detail("field", "path")
         })
     }
 
-    fn check(&self, arguments: &Value) -> Result<(), ToolError> {
+    fn check_arguments(&self, arguments: &Value) -> Result<(), ToolError> {
         let path = arguments.get("path").and_then(Value::as_str).unwrap_or_default();
         self.guard.check_file(path).map(drop).map_err(|refusal| refusal.to_tool_error(path))
     }
 
-    fn call(&self, arguments: Value, ctx: &CallContext) -> Result<Output, ToolError> {
-        let Input { path: asked, encoding } = parse(arguments)?;
+    fn call(&self, arguments: Value, ctx: &CallContext) -> Result<ToolOutput, ToolError> {
+        let ReadRepoFileInput { path: asked, encoding } = parse_arguments(arguments)?;
         let opened =
             self.guard.open_file(&asked).map_err(|refusal| refusal.to_tool_error(&asked))?;
         ctx.check_cancelled()?;
         let modified = opened.metadata.modified();
-        let modified = modified.map_err(|error| Refusal::Failed(error).to_tool_error(&asked))?;
+        let modified =
+            modified.map_err(|error| PathRefusal::IoFailed(error).to_tool_error(&asked))?;
         let path = opened.path.clone();
         let bytes = read_bounded(opened, &asked)?;
-        answer(&asked, encoding, path, modified, bytes)
+        build_output(&asked, encoding, path, modified, bytes)
     }
 
     #[cfg(all(target_os = "linux", not(vouch_portable)))]
-    fn call_now(&self, arguments: &Value, _: &CallContext) -> Option<Result<Output, ToolError>> {
-        let Input { path: asked, encoding } = Input::deserialize(arguments).ok()?;
+    fn call_now(
+        &self,
+        arguments: &Value,
+        _: &CallContext,
+    ) -> Option<Result<ToolOutput, ToolError>> {
+        let ReadRepoFileInput { path: asked, encoding } =
+            ReadRepoFileInput::deserialize(arguments).ok()?;
         let file = self.guard.read_cached(&asked, MAX_INSTANT_BYTES)?;
-        Some(answer(&asked, encoding, file.path, file.modified, file.bytes))
+        Some(build_output(&asked, encoding, file.path, file.modified, file.bytes))
     }
 }
 
-/// What is said of a file that was read, however that was done.
-fn answer(
+/// Builds the tool output for a file that was read, by either `call` or `call_now`.
+fn build_output(
     asked: &str,
-    encoding: Encoding,
+    encoding: FileEncoding,
     path: String,
     modified: SystemTime,
     bytes: Vec<u8>,
-) -> Result<Output, ToolError> {
+) -> Result<ToolOutput, ToolError> {
     let size = bytes.len() as u64;
     let content = match encoding {
-        Encoding::Base64 => STANDARD.encode(bytes),
-        Encoding::Utf8 => String::from_utf8(bytes).map_err(|error| {
+        FileEncoding::Base64 => STANDARD.encode(bytes),
+        FileEncoding::Utf8 => String::from_utf8(bytes).map_err(|error| {
             let at = error.utf8_error().valid_up_to();
-            let asked = shown(asked);
+            let asked = display_path(asked);
             let message = format!(
-                "`{asked}` is not UTF-8 text (byte {at} is not); read it with encoding `base64`"
+                "`{asked}` is not UTF-8 text (invalid byte at offset {at}); read it with encoding `base64`"
             );
-            ToolError::new(Code::InvalidInput, message)
-                .with("fallback", json!({"path": asked, "encoding": "base64"}))
-                .with("path", asked)
+            ToolError::new(ErrorCode::InvalidInput, message)
+                .with_detail("fallback", json!({"path": asked, "encoding": "base64"}))
+                .with_detail("path", asked)
         })?,
     };
-    to_output(&FileContents { content, path, size, modified: time::of_file(modified), encoding })
+    to_output(&ReadRepoFileOutput {
+        content,
+        path,
+        size,
+        modified: time::format_system_time(modified),
+        encoding,
+    })
 }
 
-/// The whole file, unless it is over the limit; a file that grows meanwhile is cut off at the limit, not followed.
+/// Returns the whole file, or an error if it exceeds the limit. A file that grows while it is read is not followed
+/// past the limit.
 fn read_bounded(opened: OpenedFile, asked: &str) -> Result<Vec<u8>, ToolError> {
     let OpenedFile { file, metadata, .. } = opened;
     let too_large = |size: u64| {
-        let asked = shown(asked);
+        let asked = display_path(asked);
         ToolError::new(
-            Code::TooLarge,
-            format!("`{asked}` has {size} bytes, over the limit of {MAX_FILE_BYTES} for one read"),
+            ErrorCode::TooLarge,
+            format!("`{asked}` is {size} bytes, over the limit of {MAX_FILE_BYTES} for one read"),
         )
-        .with("path", asked)
-        .with("limit", MAX_FILE_BYTES)
-        .with("size", size)
+        .with_detail("path", asked)
+        .with_detail("limit", MAX_FILE_BYTES)
+        .with_detail("size", size)
     };
     if metadata.len() > MAX_FILE_BYTES {
         return Err(too_large(metadata.len()));
@@ -241,7 +259,7 @@ fn read_bounded(opened: OpenedFile, asked: &str) -> Result<Vec<u8>, ToolError> {
     let mut bytes = Vec::with_capacity(expected + 1);
     file.take(MAX_FILE_BYTES + 1)
         .read_to_end(&mut bytes)
-        .map_err(|error| Refusal::Failed(error).to_tool_error(asked))?;
+        .map_err(|error| PathRefusal::IoFailed(error).to_tool_error(asked))?;
     match bytes.len() as u64 {
         size if size > MAX_FILE_BYTES => Err(too_large(size)),
         _ => Ok(bytes),

@@ -4,18 +4,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use contract::{
-    CallContext, Code, Constraints, Contract, ContractError, Definition, Example, Output,
-    SideEffects, Tool, ToolError, Violation, parse, schema_of, to_output,
+    CallContext, Constraints, Contract, ContractError, ErrorCode, SchemaViolation, SideEffects,
+    Tool, ToolDefinition, ToolError, ToolExample, ToolOutput, derive_schema, parse_arguments,
+    to_output,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::memory::{MAX_ENTRY_BYTES, Memory, MemoryFile, too_large};
+use crate::memory::{MAX_ENTRY_BYTES, MemoryFile, MemoryFolder, entry_too_large};
 use contract::time;
 
 #[derive(Deserialize, JsonSchema)]
-struct Input {
+struct WriteMemoryEntryInput {
     /// Target memory file
     file: MemoryFile,
     /// Content to append
@@ -24,37 +25,37 @@ struct Input {
 }
 
 #[derive(Serialize, JsonSchema)]
-struct Written {
-    /// True: the entry is stored and survives a crash
+struct WriteMemoryEntryOutput {
+    /// Always true: the entry is stored and survives a crash
     success: bool,
     /// The memory file that was appended to
     file: MemoryFile,
-    /// Size of the stored line in bytes, its newline included
+    /// Size of the stored line in bytes, including its newline
     bytes_written: u64,
-    /// When the entry was stored
+    /// Time at which the entry was stored
     #[schemars(extend("format" = "date-time"))]
     timestamp: String,
 }
 
-pub(crate) struct WriteMemoryEntry {
+pub(crate) struct WriteMemoryEntryTool {
     contract: Arc<Contract>,
-    memory: Memory,
+    memory: MemoryFolder,
 }
 
-impl WriteMemoryEntry {
-    pub(crate) fn new(memory: Memory) -> Result<Self, ContractError> {
-        let definition = Definition {
+impl WriteMemoryEntryTool {
+    pub(crate) fn new(memory: MemoryFolder) -> Result<Self, ContractError> {
+        let definition = ToolDefinition {
             name: "write_memory_entry".into(),
             title: Some("Append to a memory file".into()),
             description: Some(
-                "Appends one entry to a memory file of the project; nothing that is there can be changed or \
-                 deleted. A person may be asked to approve it first. Entries for `.jsonl` files are one JSON value, \
-                 entries for `best_practices.md` are Markdown. Leave secrets out: entries that hold one are \
-                 refused."
+                "Appends one entry to a memory file of the project. Existing entries cannot be changed or \
+                 deleted. A person may have to approve the call first. An entry for a `.jsonl` file is one JSON \
+                 value; an entry for `best_practices.md` is Markdown. Entries must not contain secrets and are \
+                 refused if they do."
                     .into(),
             ),
-            input_schema: Some(schema_of::<Input>()),
-            output_schema: Some(schema_of::<Written>()),
+            input_schema: Some(derive_schema::<WriteMemoryEntryInput>()),
+            output_schema: Some(derive_schema::<WriteMemoryEntryOutput>()),
             constraints: Some(Constraints {
                 access: format!("the three memory files in `{}`", memory.folder()),
                 side_effects: SideEffects::Append,
@@ -63,38 +64,38 @@ impl WriteMemoryEntry {
                 timeout: Duration::from_secs(1),
                 idempotent: false,
                 rules: vec![
-                    "Append-only: no entry is overwritten or deleted.".into(),
-                    "`.jsonl` files: the entry is one valid JSON value; it is stored on one line, without the \
-                     white space between its parts."
+                    "Append-only: entries are never overwritten or deleted.".into(),
+                    "`.jsonl` files: the entry must be one valid JSON value; it is stored on one line, without \
+                     whitespace between tokens."
                         .into(),
-                    "`.md` files: the entry is stored as it is, followed by a newline; control characters other \
+                    "`.md` files: the entry is stored verbatim, followed by a newline; control characters other \
                      than line breaks and tabs are refused."
                         .into(),
-                    format!("An entry has at most {MAX_ENTRY_BYTES} bytes, and is not empty."),
-                    "Entries that hold a recognisable secret (cloud keys, tokens, private keys, passwords) are \
+                    format!("An entry must not be empty and has at most {MAX_ENTRY_BYTES} bytes."),
+                    "Entries that contain a recognizable secret (cloud key, token, private key, password) are \
                      refused."
                         .into(),
-                    "Entries written at the same time never mix, and an acknowledged entry survives a crash."
+                    "Concurrent writes never interleave, and an acknowledged entry survives a crash."
                         .into(),
                 ],
                 ..Constraints::default()
             }),
-            examples: examples(),
-            ..Definition::default()
+            examples: build_examples(),
+            ..ToolDefinition::default()
         };
         let errors = [
-            Code::InvalidInput,
-            Code::AccessDenied,
-            Code::ApprovalRequired,
-            Code::ApprovalDenied,
-            Code::TooLarge,
+            ErrorCode::InvalidInput,
+            ErrorCode::AccessDenied,
+            ErrorCode::ApprovalRequired,
+            ErrorCode::ApprovalDenied,
+            ErrorCode::TooLarge,
         ];
         Ok(Self { contract: Arc::new(Contract::new(definition, &errors)?), memory })
     }
 }
 
-fn examples() -> Vec<Example> {
-    let example = |title: &str, file: &str, entry: &str, bytes: u64| Example {
+fn build_examples() -> Vec<ToolExample> {
+    let example = |title: &str, file: &str, entry: &str, bytes: u64| ToolExample {
         title: Some(title.into()),
         input: json!({"file": file, "entry": entry}),
         output: Some(json!({
@@ -121,23 +122,28 @@ fn examples() -> Vec<Example> {
     ]
 }
 
-impl Tool for WriteMemoryEntry {
+impl Tool for WriteMemoryEntryTool {
     fn contract(&self) -> &Arc<Contract> {
         &self.contract
     }
 
-    fn reword(&self, violation: &Violation) -> Option<ToolError> {
-        (violation.keyword == "maxLength" && violation.path == "/entry").then(too_large)
+    fn reword_violation(&self, violation: &SchemaViolation) -> Option<ToolError> {
+        (violation.keyword == "maxLength" && violation.path == "/entry").then(entry_too_large)
     }
 
-    fn check(&self, arguments: &Value) -> Result<(), ToolError> {
-        let Input { file, entry } = parse(arguments.clone())?;
-        Memory::check(file, &entry)
+    fn check_arguments(&self, arguments: &Value) -> Result<(), ToolError> {
+        let WriteMemoryEntryInput { file, entry } = parse_arguments(arguments.clone())?;
+        MemoryFolder::check_entry(file, &entry)
     }
 
-    fn call(&self, arguments: Value, ctx: &CallContext) -> Result<Output, ToolError> {
-        let Input { file, entry } = parse(arguments)?;
-        let bytes_written = self.memory.append(file, &entry, ctx)?;
-        to_output(&Written { success: true, file, bytes_written, timestamp: time::now() })
+    fn call(&self, arguments: Value, ctx: &CallContext) -> Result<ToolOutput, ToolError> {
+        let WriteMemoryEntryInput { file, entry } = parse_arguments(arguments)?;
+        let bytes_written = self.memory.append_entry(file, &entry, ctx)?;
+        to_output(&WriteMemoryEntryOutput {
+            success: true,
+            file,
+            bytes_written,
+            timestamp: time::now_rfc3339(),
+        })
     }
 }

@@ -1,4 +1,4 @@
-//! Every bad input that concerns this pack: one line each, with the code and the message a caller gets.
+//! Bad inputs of this pack: one line each, with the code and the message that a caller gets.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -6,29 +6,29 @@ use std::os::unix::net::UnixListener;
 use std::sync::Arc;
 
 use contract::{Tool, ToolError};
-use pack_repo::{RepoOptions, tools};
+use pack_repo::{RepoOptions, build_tools};
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use serde_json::{Value, json};
 
-use crate::{Repo, call, context, find};
+use crate::{TestRepo, call_tool, find_tool, test_context};
 
 const MARKER: &str = "content from outside the root";
 
-/// What a caller sees, in one line; long arguments are cut.
-fn line(shown: &str, outcome: Result<Value, ToolError>) -> String {
+/// Returns what a caller sees as one line; long arguments are truncated.
+fn format_outcome(shown: &str, outcome: Result<Value, ToolError>) -> String {
     let shown: String = shown.chars().take(60).collect();
     match outcome {
         Ok(value) => format!("{shown} -> {}", value["path"]),
         Err(error) => {
             let details = Value::from(error.details.clone()).to_string();
-            let text = format!("{} {} {details}", error.code.status(), error);
+            let text = format!("{} {} {details}", error.code.http_status(), error);
             format!("{shown} -> {text}").replace(&"x".repeat(190), "xx…")
         }
     }
 }
 
-fn repository() -> Repo {
-    let repo = Repo::new();
+fn create_repository() -> TestRepo {
+    let repo = TestRepo::new();
     for path in [
         "README.md",
         "docs/guide.md",
@@ -70,8 +70,8 @@ fn repository() -> Repo {
 }
 
 #[test]
-fn paths() {
-    let repo = repository();
+fn reads_or_rejects_paths() {
+    let repo = create_repository();
     let _socket = UnixListener::bind(repo.path("socket")).unwrap();
     let long = "x/".repeat(2_500);
     let long_name = "x".repeat(256);
@@ -142,42 +142,44 @@ fn paths() {
         &long_name,
     ]
     .iter()
-    .map(|path| line(&format!("{path:?}"), repo.call("read_repo_file", json!({"path": path}))))
+    .map(|path| {
+        format_outcome(&format!("{path:?}"), repo.call("read_repo_file", json!({"path": path})))
+    })
     .collect();
     insta::assert_snapshot!(lines.join("\n"));
 }
 
 #[test]
-fn devices() {
-    let tools = tools("/dev", RepoOptions::default()).unwrap();
-    let tool = find(&tools, "read_repo_file");
+fn rejects_devices() {
+    let tools = build_tools("/dev", RepoOptions::default()).unwrap();
+    let tool = find_tool(&tools, "read_repo_file");
     let lines: Vec<_> = ["null", "zero"]
         .iter()
-        .map(|path| line(path, call(tool, json!({"path": path}), &context())))
+        .map(|path| format_outcome(path, call_tool(tool, json!({"path": path}), &test_context())))
         .collect();
     insta::assert_snapshot!(lines.join("\n"));
 }
 
-/// The guard is asked without the schema in front of it, as another pack with a wider pattern would.
+/// Calls the tool without its schema in front, as another pack with a wider pattern would.
 #[test]
-fn the_tool_refuses_what_the_schema_would_have() {
-    let repo = repository();
+fn tool_rejects_paths_without_schema_validation() {
+    let repo = create_repository();
     let tool = repo.tool("read_repo_file");
     let lines: Vec<_> =
         ["nul\0byte", "\u{202e}gnp.exe", "README.md\n", ".e\u{200b}nv", "", "\u{17f}ecret"]
             .iter()
             .map(|path| {
                 let arguments = json!({"path": path});
-                let error = tool.call(arguments, &context()).unwrap_err();
-                line(&format!("{path:?}"), Err(error))
+                let error = tool.call(arguments, &test_context()).unwrap_err();
+                format_outcome(&format!("{path:?}"), Err(error))
             })
             .collect();
     insta::assert_snapshot!(lines.join("\n"));
 }
 
 #[test]
-fn arguments_of_the_wrong_shape() {
-    let repo = repository();
+fn rejects_arguments_of_the_wrong_shape() {
+    let repo = create_repository();
     let deep = (0..100).fold(json!("README.md"), |inner, _| json!([inner]));
     let lines: Vec<_> = [
         ("read_repo_file", json!({})),
@@ -195,15 +197,17 @@ fn arguments_of_the_wrong_shape() {
         ("write_memory_entry", json!({"file": "best_practices.md", "entry": "x", "mode": "w"})),
     ]
     .into_iter()
-    .map(|(tool, arguments)| line(&format!("{tool} {arguments}"), repo.call(tool, arguments)))
+    .map(|(tool, arguments)| {
+        format_outcome(&format!("{tool} {arguments}"), repo.call(tool, arguments))
+    })
     .collect();
     insta::assert_snapshot!(lines.join("\n"));
-    assert!(!repo.path(".claude").exists(), "nothing is written");
+    assert!(!repo.path(".claude").exists(), "nothing was written");
 }
 
 #[test]
-fn entries() {
-    let repo = Repo::new();
+fn rejects_invalid_entries() {
+    let repo = TestRepo::new();
     let token = format!("gh{}_{}", "p", "q7Zt4Kp9Xw2Lm5Vb8Nc3Rd6Hf1Jg0YsAb12C");
     let lines: Vec<_> = [
         ("progress_log.jsonl", "not json".to_owned()),
@@ -226,46 +230,46 @@ fn entries() {
     .into_iter()
     .map(|(file, entry)| {
         let outcome = repo.call("write_memory_entry", json!({"file": file, "entry": entry}));
-        let told = format!("{:?}", outcome.as_ref().unwrap_err());
-        assert!(!told.contains(&token[4..]), "the secret is not repeated");
-        line(&format!("{file} {:?}", entry.replace(&token, "TOKEN")), outcome)
+        let message = format!("{:?}", outcome.as_ref().unwrap_err());
+        assert!(!message.contains(&token[4..]), "the error repeats the secret");
+        format_outcome(&format!("{file} {:?}", entry.replace(&token, "TOKEN")), outcome)
     })
     .collect();
     insta::assert_snapshot!(lines.join("\n"));
-    assert!(!repo.path(".claude").exists(), "nothing is written");
+    assert!(!repo.path(".claude").exists(), "nothing was written");
 }
 
-/// The rules that need no file are judged before a person is asked, and again by the call itself.
+/// Rules that need no file access are checked before a person is asked, and again by the call itself.
 #[test]
-fn what_check_refuses_the_call_refuses_too() {
-    let repo = repository();
+fn call_rejects_everything_that_check_rejects() {
+    let repo = create_repository();
     for (tool, arguments) in [
         ("read_repo_file", json!({"path": "../x", "encoding": "utf-8"})),
         ("read_repo_file", json!({"path": ".env", "encoding": "utf-8"})),
         ("write_memory_entry", json!({"file": "decisions.jsonl", "entry": "{"})),
     ] {
         let tool: &dyn Tool = repo.tool(tool);
-        let refused = tool.check(&arguments).unwrap_err();
-        assert_eq!(tool.call(arguments, &context()).unwrap_err(), refused);
+        let error = tool.check_arguments(&arguments).unwrap_err();
+        assert_eq!(tool.call(arguments, &test_context()).unwrap_err(), error);
     }
 }
 
 #[test]
-fn a_file_the_server_may_not_read() {
+fn denies_files_without_read_permission() {
     if rustix::process::geteuid().is_root() {
-        return; // Root may read anything, so there is nothing to refuse.
+        return; // Root can read any file.
     }
-    let repo = repository();
+    let repo = create_repository();
     fs::set_permissions(repo.path("closed.txt"), fs::Permissions::from_mode(0o000)).unwrap();
     let error = repo.call("read_repo_file", json!({"path": "closed.txt"})).unwrap_err();
-    assert_eq!(error.code, contract::Code::AccessDenied);
+    assert_eq!(error.code, contract::ErrorCode::AccessDenied);
 }
 
 #[test]
-fn memory_files_that_are_no_files() {
+fn rejects_memory_files_that_are_not_regular_files() {
     let entry = json!({"file": "best_practices.md", "entry": "x"});
     let memory = ".claude/memory/best_practices.md";
-    type Prepare = fn(&Repo, &str);
+    type Prepare = fn(&TestRepo, &str);
     let cases: [(&str, Prepare); 8] = [
         ("link out", |repo, memory| symlink("../../../outside.txt", repo.path(memory)).unwrap()),
         ("link out, dangling", |repo, memory| {
@@ -292,12 +296,12 @@ fn memory_files_that_are_no_files() {
     let lines: Vec<_> = cases
         .into_iter()
         .map(|(name, prepare)| {
-            let repo = Repo::new();
+            let repo = TestRepo::new();
             fs::create_dir_all(repo.path(".claude/memory")).unwrap();
             fs::write(repo.outside("outside.txt"), MARKER).unwrap();
             repo.write("README.md", "kept");
             prepare(&repo, memory);
-            let outcome = line(name, repo.call("write_memory_entry", entry.clone()));
+            let outcome = format_outcome(name, repo.call("write_memory_entry", entry.clone()));
             assert_eq!(fs::read_to_string(repo.outside("outside.txt")).unwrap(), MARKER);
             assert_eq!(fs::read_dir(repo.outside(".")).unwrap().count(), 2, "nothing new outside");
             assert_eq!(repo.read("README.md"), "kept");
@@ -308,13 +312,15 @@ fn memory_files_that_are_no_files() {
 }
 
 #[test]
-fn an_operator_adds_a_denied_name() {
-    let options =
-        RepoOptions { deny: RepoOptions::default().deny.with("private*"), ..Default::default() };
-    let repo = Repo::with(options);
+fn operator_can_add_a_denied_name() {
+    let options = RepoOptions {
+        deny: RepoOptions::default().deny.with_pattern("private*"),
+        ..Default::default()
+    };
+    let repo = TestRepo::with_options(options);
     repo.write("docs/Private-notes.md", "x");
     let error = repo.call("read_repo_file", json!({"path": "docs/Private-notes.md"})).unwrap_err();
     assert_eq!(error.details["pattern"], "private*");
     let rules = &Arc::clone(repo.tool("read_repo_file").contract()).constraints.rules;
-    assert!(rules.iter().any(|rule| rule.contains("`private*`")), "the contract says so");
+    assert!(rules.iter().any(|rule| rule.contains("`private*`")), "the contract lists the pattern");
 }

@@ -1,16 +1,16 @@
-//! What is published: golden schemas, nothing of the seeds lost, and examples that hold.
+//! Published contracts: golden schemas that keep everything from the seeds, and examples that work.
 
 use std::fs;
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use crate::Repo;
+use crate::TestRepo;
 
 const NAMES: [&str; 3] = ["hello", "read_repo_file", "write_memory_entry"];
 
-fn schemas(name: &str) -> Value {
-    let repo = Repo::new();
+fn published_schemas(name: &str) -> Value {
+    let repo = TestRepo::new();
     let contract = repo.tool(name).contract();
     json!({
         "input": contract.input.as_value(),
@@ -18,35 +18,40 @@ fn schemas(name: &str) -> Value {
     })
 }
 
-fn file(path: &str) -> PathBuf {
+fn test_file(path: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests").join(path)
 }
 
 #[test]
-fn published_schemas_are_the_golden_ones() {
+fn published_schemas_match_golden_files() {
     for name in NAMES {
-        let path = file(&format!("golden/{name}.json"));
-        let published = format!("{:#}\n", schemas(name));
+        let path = test_file(&format!("golden/{name}.json"));
+        let published = format!("{:#}\n", published_schemas(name));
         if std::env::var_os("UPDATE_GOLDEN").is_some() {
             fs::write(&path, &published).unwrap();
         }
         let golden = fs::read_to_string(&path).unwrap_or_default();
         assert_eq!(
             published, golden,
-            "`{name}` changed; if it should, run UPDATE_GOLDEN=1 cargo test -p pack-repo"
+            "the schemas of `{name}` changed; if that is intended, run UPDATE_GOLDEN=1 cargo test -p pack-repo"
         );
     }
 }
 
-/// Every keyword of the seeds' schemas is in ours, with the same value. Where the two seeds disagree the first wins.
+/// Every keyword of the seeds' schemas is published with its value. If the two seeds disagree, the first wins.
 #[test]
-fn nothing_of_the_seeds_is_lost() {
+fn published_schemas_keep_every_seed_keyword() {
     let mut differences = Vec::new();
     for seed in ["000", "001"] {
-        let seed_text = fs::read_to_string(file(&format!("seeds/{seed}.json"))).unwrap();
+        let seed_text = fs::read_to_string(test_file(&format!("seeds/{seed}.json"))).unwrap();
         let tools: Value = serde_json::from_str(&seed_text).unwrap();
         for (name, expected) in tools.as_object().unwrap() {
-            compare(expected, &schemas(name), &format!("{seed} {name}"), &mut differences);
+            compare_schemas(
+                expected,
+                &published_schemas(name),
+                &format!("{seed} {name}"),
+                &mut differences,
+            );
         }
     }
     // Seed 000 says "File contents".
@@ -56,12 +61,12 @@ fn nothing_of_the_seeds_is_lost() {
     assert_eq!(differences, settled);
 }
 
-fn compare(seed: &Value, ours: &Value, at: &str, differences: &mut Vec<String>) {
+fn compare_schemas(seed: &Value, ours: &Value, at: &str, differences: &mut Vec<String>) {
     match (seed, ours) {
         (Value::Object(seed), Value::Object(ours)) => {
             for (key, value) in seed {
                 let missing = Value::from("missing");
-                compare(
+                compare_schemas(
                     value,
                     ours.get(key).unwrap_or(&missing),
                     &format!("{at}/{key}"),
@@ -77,9 +82,9 @@ fn compare(seed: &Value, ours: &Value, at: &str, differences: &mut Vec<String>) 
 }
 
 #[test]
-fn examples_hold() {
+fn examples_work_as_published() {
     for name in NAMES {
-        let repo = Repo::new();
+        let repo = TestRepo::new();
         repo.write(".claude/memory/progress_log.jsonl", "{\"timestamp\": \"2026-01-01...\n");
         repo.write("paths/Advanced/tracker.md", "# Progress Tracker\n\n...");
         repo.write("assets/dot.gif", b"GIF89a\x01\0\x01\0\x80\0\0\xff\xff\xff");
@@ -100,17 +105,17 @@ fn examples_hold() {
 }
 
 #[test]
-fn contracts_pass_the_linter() {
-    let repo = Repo::new();
-    let definitions = NAMES.map(|name| repo.tool(name).contract().definition());
+fn contracts_have_no_lint_findings() {
+    let repo = TestRepo::new();
+    let definitions = NAMES.map(|name| repo.tool(name).contract().to_definition());
     let findings: Vec<_> =
         lint::lint_all(&definitions).iter().map(|finding| format!("{finding:?}")).collect();
     assert!(findings.is_empty(), "{}", findings.join("\n"));
 }
 
 #[test]
-fn constraints_are_those_of_the_design() {
-    let repo = Repo::new();
+fn constraints_match_the_design() {
+    let repo = TestRepo::new();
     let summary: Vec<_> = NAMES
         .iter()
         .map(|name| {
@@ -134,11 +139,12 @@ fn constraints_are_those_of_the_design() {
 }
 
 #[test]
-fn a_pack_that_cannot_start_says_why() {
+fn startup_errors_state_the_reason() {
     let folder = tempfile::tempdir().unwrap();
     let start = |root: &str, memory: &str| {
         let options = pack_repo::RepoOptions { memory_folder: memory.into(), ..Default::default() };
-        let error = pack_repo::tools(folder.path().join(root), options).map(drop).unwrap_err();
+        let error =
+            pack_repo::build_tools(folder.path().join(root), options).map(drop).unwrap_err();
         let source = std::error::Error::source(&error).map(ToString::to_string).unwrap_or_default();
         let root = folder.path().display().to_string();
         format!("{error}: {source}").replace(&root, "<folder>")

@@ -1,4 +1,4 @@
-//! Memory files: what is stored, by many at once, through crashes and full disks.
+//! Memory files: stored content, concurrent writers, crashes and full disks.
 
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -9,26 +9,26 @@ use std::process::{Command, Stdio};
 use std::sync::Barrier;
 use std::thread;
 
-use contract::Code;
-use pack_repo::{RepoOptions, tools};
+use contract::ErrorCode;
+use pack_repo::{RepoOptions, build_tools};
 use serde_json::{Value, json};
 
-use crate::{Repo, call, context, find};
+use crate::{TestRepo, call_tool, find_tool, test_context};
 
 const LOG: &str = ".claude/memory/progress_log.jsonl";
 
-fn append(repo: &Repo, file: &str, entry: &str) -> Value {
+fn append_entry(repo: &TestRepo, file: &str, entry: &str) -> Value {
     repo.call("write_memory_entry", json!({"file": file, "entry": entry})).unwrap()
 }
 
 #[test]
 fn entries_are_stored_in_order_and_read_back() {
-    let repo = Repo::new();
-    let first = append(&repo, "progress_log.jsonl", "{\n  \"b\": 1.10,\n  \"a\": \"x y\"\n}");
+    let repo = TestRepo::new();
+    let first = append_entry(&repo, "progress_log.jsonl", "{\n  \"b\": 1.10,\n  \"a\": \"x y\"\n}");
     assert_eq!(first["bytes_written"], 21);
-    append(&repo, "progress_log.jsonl", "[1, 2]");
-    append(&repo, "best_practices.md", "# Title\r\n\n- one\ttab \u{e9}");
-    append(&repo, "best_practices.md", "- two\n");
+    append_entry(&repo, "progress_log.jsonl", "[1, 2]");
+    append_entry(&repo, "best_practices.md", "# Title\r\n\n- one\ttab \u{e9}");
+    append_entry(&repo, "best_practices.md", "- two\n");
     let read =
         |path: &str| repo.call("read_repo_file", json!({"path": path})).unwrap()["content"].clone();
     assert_eq!(read(LOG), "{\"b\":1.10,\"a\":\"x y\"}\n[1,2]\n");
@@ -40,78 +40,83 @@ fn entries_are_stored_in_order_and_read_back() {
 }
 
 #[test]
-fn another_folder_can_hold_the_memory() {
+fn memory_folder_is_configurable() {
     let options = RepoOptions { memory_folder: "notes/kept/".into(), ..Default::default() };
-    let repo = Repo::with(options);
-    append(&repo, "decisions.jsonl", "{}");
+    let repo = TestRepo::with_options(options);
+    append_entry(&repo, "decisions.jsonl", "{}");
     assert_eq!(repo.read("notes/kept/decisions.jsonl"), "{}\n");
 }
 
 #[test]
-fn the_memory_folder_may_be_a_link_that_stays_inside() {
+fn memory_folder_may_be_a_link_inside_the_root() {
     for target in ["../shared/memory", "../shared/memory/", ".."] {
-        let repo = Repo::new();
+        let repo = TestRepo::new();
         fs::create_dir(repo.path(".claude")).unwrap();
         symlink(target, repo.path(".claude/memory")).unwrap();
-        append(&repo, "decisions.jsonl", "{}");
+        append_entry(&repo, "decisions.jsonl", "{}");
         let stored = Path::new(".claude").join(target).join("decisions.jsonl");
         assert_eq!(repo.read(stored.to_str().unwrap()), "{}\n", "{target}");
     }
 }
 
 #[test]
-fn an_entry_starts_on_its_own_line_after_a_torn_one() {
-    let repo = Repo::new();
+fn appends_on_a_new_line_after_a_torn_line() {
+    let repo = TestRepo::new();
     repo.write(LOG, "{\"whole\":1}\n{\"torn\":");
-    append(&repo, "progress_log.jsonl", "{\"next\": 2}");
-    append(&repo, "progress_log.jsonl", "{\"last\": 3}");
+    append_entry(&repo, "progress_log.jsonl", "{\"next\": 2}");
+    append_entry(&repo, "progress_log.jsonl", "{\"last\": 3}");
     assert_eq!(repo.read(LOG), "{\"whole\":1}\n{\"torn\":\n{\"next\":2}\n{\"last\":3}\n");
 }
 
 #[test]
-fn threads_never_interleave() {
-    let repo = Repo::new();
+fn concurrent_threads_never_interleave_entries() {
+    let repo = TestRepo::new();
     thread::scope(|scope| {
         for writer in 0..8 {
             let repo = &repo;
             scope.spawn(move || {
                 for number in 0..25 {
                     let padding = "x".repeat(1 + (writer * 1_237 + number * 311) % 9_000);
-                    append(repo, "progress_log.jsonl", &entry(writer, number, &padding));
+                    append_entry(
+                        repo,
+                        "progress_log.jsonl",
+                        &build_entry(writer, number, &padding),
+                    );
                 }
             });
         }
     });
-    let stored = stored(&repo.read(LOG));
+    let stored = count_stored_ids(&repo.read(LOG));
     assert_eq!(stored.len(), 8 * 25);
     assert!(stored.values().all(|times| *times == 1));
 }
 
-/// More than could each have the lock within a second on a slow disk: nobody starves.
+/// Uses more writers than could each take the lock within a second on a slow disk: no writer starves.
 #[test]
-fn two_hundred_at_once_all_succeed() {
-    let repo = Repo::new();
+fn two_hundred_concurrent_writers_all_succeed() {
+    let repo = TestRepo::new();
     let start = Barrier::new(200);
     thread::scope(|scope| {
         for writer in 0..200 {
             let (repo, start) = (&repo, &start);
             scope.spawn(move || {
                 start.wait();
-                append(repo, "progress_log.jsonl", &entry(writer, 0, ""));
+                append_entry(repo, "progress_log.jsonl", &build_entry(writer, 0, ""));
             });
         }
     });
-    let stored = stored(&repo.read(LOG));
+    let stored = count_stored_ids(&repo.read(LOG));
     assert_eq!(stored.len(), 200);
     assert!(stored.values().all(|times| *times == 1));
 }
 
-fn entry(writer: usize, number: usize, padding: &str) -> String {
+fn build_entry(writer: usize, number: usize, padding: &str) -> String {
     json!({"id": format!("{writer}-{number}"), "padding": padding}).to_string()
 }
 
-/// How often each id is stored. A line that a killed writer tore counts for nothing, and must be the start of one.
-fn stored(text: &str) -> HashMap<String, usize> {
+/// Returns how often each id is stored. A line torn by a killed writer is not counted and must be the start of an
+/// entry.
+fn count_stored_ids(text: &str) -> HashMap<String, usize> {
     let mut counts = HashMap::new();
     for line in text.lines() {
         match serde_json::from_str::<Value>(line) {
@@ -123,8 +128,8 @@ fn stored(text: &str) -> HashMap<String, usize> {
 }
 
 /// Starts this test binary again to run one of the ignored tests below in a process of its own.
-fn process(test: &str, root: &Path, writer: usize) -> Command {
-    // A write over the size limit is then answered with an error instead of a signal that ends the process.
+fn test_process(test: &str, root: &Path, writer: usize) -> Command {
+    // Ignores SIGXFSZ, so that a write over the size limit returns an error instead of ending the process.
     let mut command = Command::new("sh");
     command
         .args(["-c", "trap '' XFSZ; exec \"$0\" \"$@\""])
@@ -137,8 +142,8 @@ fn process(test: &str, root: &Path, writer: usize) -> Command {
 }
 
 #[test]
-fn what_killed_processes_acknowledged_is_there_once_and_whole() {
-    let repo = Repo::new();
+fn entries_acknowledged_by_killed_processes_are_stored_exactly_once() {
+    let repo = TestRepo::new();
     let mut acknowledged = Vec::new();
     thread::scope(|scope| {
         let killed: Vec<_> = (0..4)
@@ -146,13 +151,13 @@ fn what_killed_processes_acknowledged_is_there_once_and_whole() {
                 let root = repo.path("");
                 scope.spawn(move || {
                     let mut child =
-                        process("memory::writing_process", &root, writer).spawn().unwrap();
+                        test_process("memory::writing_process", &root, writer).spawn().unwrap();
                     let lines = BufReader::new(child.stdout.take().unwrap()).lines();
                     let mut ids = Vec::new();
                     for line in lines.map_while(Result::ok) {
                         ids.extend(line.strip_prefix("stored ").map(str::to_owned));
                         if ids.len() == 15 + 7 * writer {
-                            // Goes on reading after this: what it still said before it died counts too.
+                            // Continues reading: acknowledgements printed before the process died also count.
                             child.kill().unwrap();
                         }
                     }
@@ -165,9 +170,9 @@ fn what_killed_processes_acknowledged_is_there_once_and_whole() {
             acknowledged.extend(ids.join().unwrap());
         }
     });
-    append(&repo, "progress_log.jsonl", &entry(9, 9, ""));
+    append_entry(&repo, "progress_log.jsonl", &build_entry(9, 9, ""));
     acknowledged.push("9-9".into());
-    let stored = stored(&repo.read(LOG));
+    let stored = count_stored_ids(&repo.read(LOG));
     assert!(acknowledged.len() >= 4 * 15);
     for id in &acknowledged {
         assert_eq!(stored.get(id), Some(&1), "{id}");
@@ -179,86 +184,89 @@ fn what_killed_processes_acknowledged_is_there_once_and_whole() {
 fn writing_process() {
     let root = std::env::var("TEST_ROOT").unwrap();
     let writer = std::env::var("TEST_WRITER").unwrap().parse().unwrap();
-    let tools = tools(root, RepoOptions::default()).unwrap();
+    let tools = build_tools(root, RepoOptions::default()).unwrap();
     for number in 0.. {
-        let entry = entry(writer, number, &"x".repeat(number * 977 % 9_000));
+        let entry = build_entry(writer, number, &"x".repeat(number * 977 % 9_000));
         let arguments = json!({"file": "progress_log.jsonl", "entry": entry});
-        call(find(&tools, "write_memory_entry"), arguments, &context()).unwrap();
+        call_tool(find_tool(&tools, "write_memory_entry"), arguments, &test_context()).unwrap();
         println!("\nstored {writer}-{number}");
     }
 }
 
 #[test]
-fn an_entry_that_a_full_disk_cuts_short_is_taken_back() {
-    let repo = Repo::new();
+fn removes_an_entry_that_a_full_disk_cut_short() {
+    let repo = TestRepo::new();
     let before = format!("\"{}\"\n", "x".repeat(8_000));
     repo.write(LOG, &before);
-    let output = process("memory::process_with_little_room", &repo.path(""), 0).output().unwrap();
+    let output =
+        test_process("memory::process_with_a_file_size_limit", &repo.path(""), 0).output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(output.status.success(), "{text}");
     assert_eq!(repo.read(LOG), before);
-    append(&repo, "progress_log.jsonl", "1");
+    append_entry(&repo, "progress_log.jsonl", "1");
     assert_eq!(repo.read(LOG), before + "1\n");
 }
 
 #[test]
 #[ignore = "run as a process of its own by the test above"]
-fn process_with_little_room() {
+fn process_with_a_file_size_limit() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-    // Room for a part of the entry: the kernel writes that part and says so.
+    // Leaves room for part of the entry: the kernel writes that part and reports a short write.
     let limit = Rlimit { current: Some(8_053), ..getrlimit(Resource::Fsize) };
     setrlimit(Resource::Fsize, limit).unwrap();
-    let tools = tools(std::env::var("TEST_ROOT").unwrap(), RepoOptions::default()).unwrap();
-    let arguments = json!({"file": "progress_log.jsonl", "entry": entry(0, 0, &"x".repeat(500))});
-    let error = call(find(&tools, "write_memory_entry"), arguments, &context()).unwrap_err();
-    assert_eq!(error.code, Code::InternalError);
+    let tools = build_tools(std::env::var("TEST_ROOT").unwrap(), RepoOptions::default()).unwrap();
+    let arguments =
+        json!({"file": "progress_log.jsonl", "entry": build_entry(0, 0, &"x".repeat(500))});
+    let error =
+        call_tool(find_tool(&tools, "write_memory_entry"), arguments, &test_context()).unwrap_err();
+    assert_eq!(error.code, ErrorCode::InternalError);
     assert_eq!(
         error.message,
-        "the entry could not be stored in `.claude/memory/progress_log.jsonl`; nothing was written"
+        "failed to store the entry in `.claude/memory/progress_log.jsonl`; nothing was written"
     );
 }
 
-/// Both the one that waits for the lock and those behind it; a file that nobody holds is not held up by them.
+/// Covers the writer that waits for the lock and those queued behind it. An unlocked file is not blocked by them.
 #[test]
 fn writers_wait_for_the_lock_until_they_are_cancelled() {
-    let repo = Repo::new();
+    let repo = TestRepo::new();
     repo.write(LOG, "");
     let other = File::open(repo.path(LOG)).unwrap();
     other.lock().unwrap();
     let tool = repo.tool("write_memory_entry");
     let arguments = json!({"file": "progress_log.jsonl", "entry": "1"});
-    let ctx = context();
+    let ctx = test_context();
     thread::scope(|scope| {
-        let waiting = [(); 3].map(|()| scope.spawn(|| call(tool, arguments.clone(), &ctx)));
+        let waiting = [(); 3].map(|()| scope.spawn(|| call_tool(tool, arguments.clone(), &ctx)));
         while open_handles(&repo.path(LOG)) < 2 {
             thread::yield_now();
         }
-        append(&repo, "decisions.jsonl", "1");
+        append_entry(&repo, "decisions.jsonl", "1");
         assert_eq!(
             open_handles(&repo.path(LOG)),
             2,
-            "one writer asks for the lock, the rest queue"
+            "one writer polls the lock, the others are queued"
         );
         ctx.cancel();
         for writer in waiting {
-            assert_eq!(writer.join().unwrap().unwrap_err().code, Code::Cancelled);
+            assert_eq!(writer.join().unwrap().unwrap_err().code, ErrorCode::Cancelled);
         }
     });
     assert_eq!(repo.read(LOG), "");
     other.unlock().unwrap();
-    append(&repo, "progress_log.jsonl", "1");
+    append_entry(&repo, "progress_log.jsonl", "1");
     assert_eq!(repo.read(LOG), "1\n");
 }
 
-/// As an editor or a checkout does while a writer waits: its entry must not go into the file that is gone.
+/// Replaces the file as an editor or a checkout does: the entry must not go into the old file.
 #[test]
-fn a_file_replaced_while_waiting_gets_the_entry() {
-    let repo = Repo::new();
+fn appends_to_a_file_replaced_while_waiting_for_the_lock() {
+    let repo = TestRepo::new();
     repo.write(LOG, "\"old\"\n");
     let other = File::open(repo.path(LOG)).unwrap();
     other.lock().unwrap();
     thread::scope(|scope| {
-        let waiting = scope.spawn(|| append(&repo, "progress_log.jsonl", "1"));
+        let waiting = scope.spawn(|| append_entry(&repo, "progress_log.jsonl", "1"));
         // The writer holds a handle on the old file as soon as a second one is open in this process.
         while open_handles(&repo.path(LOG)) < 2 {
             thread::yield_now();

@@ -1,23 +1,24 @@
-//! Whether a document defines a name that the query holds, and how surely that is what was meant.
+//! Finds the name from the query that a document defines, and how likely the query refers to it.
 
-use super::Asked;
-use crate::query::Name;
-use crate::{Facts, Kind, terms};
+use super::RerankQuery;
+use crate::query::CodeName;
+use crate::{DocumentFacts, QueryKind, terms};
 
-/// A name that stands in a sentence may be meant in passing.
-const IN_PASSING: f32 = 0.3;
+/// Weight of a name in a sentence, which may be mentioned only in passing.
+const MENTION_WEIGHT: f32 = 0.3;
 
-/// A document is about the first name that it defines; the others are parts of it, or smaller.
-const INNER: f32 = 0.7;
+/// Weight of every definition after the first. The first definition is usually the subject of a document.
+const LATER_DEFINITION_WEIGHT: f32 = 0.7;
 
-impl Asked<'_> {
-    pub(super) fn definition<'f>(&self, facts: &Facts<'f>) -> Option<(&'f str, f32)> {
+impl RerankQuery<'_> {
+    /// Returns the best matching definition of a document with its strength, from 0 to 1.
+    pub(super) fn find_definition<'f>(&self, facts: &DocumentFacts<'f>) -> Option<(&'f str, f32)> {
         let mut best: Option<(&str, f32)> = None;
         for name in self.query.names() {
-            let wanted = self.wanted(name);
+            let wanted = self.name_weight(name);
             for (index, symbol) in facts.symbols.lines().enumerate() {
-                let place = if index == 0 { 1.0 } else { INNER };
-                let strength = wanted * place * agreement(name, symbol);
+                let rank = if index == 0 { 1.0 } else { LATER_DEFINITION_WEIGHT };
+                let strength = wanted * rank * compare_names(name, symbol);
                 if strength > best.map_or(0.0, |(_, best)| best) {
                     best = Some((symbol, strength));
                 }
@@ -26,20 +27,20 @@ impl Asked<'_> {
         best
     }
 
-    /// A query that is nothing but a name wants its definition. In a sentence, a name that is all over the project (its
-    /// own, say) says less than a rare one.
-    fn wanted(&self, name: &Name) -> f32 {
-        if self.query.kind() == Kind::Symbol {
+    /// Returns the weight of a name in the query. A query that consists of one name asks for its definition. In a
+    /// sentence, a name that is common in the project, such as its own name, has less weight than a rare one.
+    fn name_weight(&self, name: &CodeName) -> f32 {
+        if self.query.kind() == QueryKind::Symbol {
             return 1.0;
         }
         let rarest = self.rarities.values().copied().fold(f32::MIN_POSITIVE, f32::max);
-        let own = terms::whole(&name.last).and_then(|hash| self.rarities.get(&hash));
-        IN_PASSING * own.map_or(1.0, |own| own / rarest)
+        let own = terms::whole_name_hash(&name.last).and_then(|hash| self.rarities.get(&hash));
+        MENTION_WEIGHT * own.map_or(1.0, |own| own / rarest)
     }
 }
 
-/// 1 for the very name, less for its last part or another spelling of it.
-fn agreement(name: &Name, symbol: &str) -> f32 {
+/// Returns 1 for equal names, less for an equal last part or a different letter case, and 0 otherwise.
+fn compare_names(name: &CodeName, symbol: &str) -> f32 {
     let last = symbol.rsplit([':', '.', '#', '/']).next().unwrap_or(symbol);
     if symbol == name.text || (last == name.last && name.text == name.last) {
         1.0
@@ -55,21 +56,21 @@ fn agreement(name: &Name, symbol: &str) -> f32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Query;
+    use crate::SearchQuery;
 
-    /// The name that was found, with its strength in hundredths.
+    /// Returns the definition that was found, with its strength in hundredths.
     fn check(query: &str, symbols: &str) -> String {
-        let query = Query::new(query);
+        let query = SearchQuery::new(query);
         let rarities = vec![1.0; query.terms().len()];
-        let facts = Facts { symbols, ..Facts::default() };
-        match Asked::new(&query, &rarities).definition(&facts) {
+        let facts = DocumentFacts { symbols, ..DocumentFacts::default() };
+        match RerankQuery::new(&query, &rarities).find_definition(&facts) {
             None => "nothing".into(),
             Some((name, strength)) => format!("{name} {:.0}", strength * 100.0),
         }
     }
 
     #[test]
-    fn the_very_name_is_surest() {
+    fn exact_name_is_strongest() {
         assert_eq!(check("Router", "Router"), "Router 100");
         assert_eq!(check("Router::route", "Router::route"), "Router::route 100");
         assert_eq!(check("route", "Router::route"), "Router::route 100");
@@ -80,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_and_passing_mentions_count_less() {
+    fn later_definitions_and_names_in_sentences_are_weaker() {
         assert_eq!(check("route", "Router\nroute"), "route 70");
         assert_eq!(check("how does HttpRouter find a handler", "HttpRouter"), "HttpRouter 30");
         assert_eq!(check("how does it find a handler", "handler"), "nothing");

@@ -1,37 +1,39 @@
-//! Which candidates are shown, in which order, and how sure it is that they answer.
+//! Orders the candidates, merges duplicates, and estimates the confidence of the best one.
 
 use std::collections::HashMap;
 
-use crate::Facts;
-use crate::fuse::Candidate;
-use crate::rerank::Marks;
+use crate::DocumentFacts;
+use crate::fuse::SearchCandidate;
+use crate::rerank::RerankResult;
 
-/// What each further document of a file is worth: an answer of ten should not be one file.
-const FURTHER: f32 = 0.5;
+/// Score factor of each further document of a file, so that one file does not fill the result.
+const SAME_FILE_FACTOR: f32 = 0.5;
 
-/// The share of its best possible score that a document reaches which holds every word of a query once or twice.
-const WORDS_SUFFICE: f32 = 0.6;
+/// Normalized BM25 score that gives full confidence: a document that contains every term once or twice reaches it.
+const FULL_LEXICAL_SCORE: f32 = 0.6;
 
-/// Cosines of texts that have nothing to do with each other, and of texts that say the same.
-const MEANING_BEGINS: f32 = 0.2;
-const MEANING_SUFFICES: f32 = 0.8;
+/// Typical cosine of unrelated texts.
+const UNRELATED_COSINE: f32 = 0.2;
+/// Typical cosine of equivalent texts.
+const EQUIVALENT_COSINE: f32 = 0.8;
 
-pub(super) struct Shown {
-    /// Of the candidate.
+/// A candidate in the result.
+pub(super) struct RankedCandidate {
+    /// Index of the candidate.
     pub(super) index: usize,
-    /// Its score as a share of the best one's.
+    /// Its score relative to the best score.
     pub(super) share: f32,
-    /// How many candidates more say the same.
+    /// Number of further candidates with the same content.
     pub(super) copies: usize,
 }
 
-/// The best in order, each content once, further documents of a file held back.
-pub(super) fn shown(
-    candidates: &[Candidate],
-    facts: &[Facts<'_>],
-    marks: &[Marks],
+/// Returns the best candidates in order. Each content appears once, and further documents of a file are demoted.
+pub(super) fn rank_candidates(
+    candidates: &[SearchCandidate],
+    facts: &[DocumentFacts<'_>],
+    marks: &[RerankResult],
     limit: usize,
-) -> Vec<Shown> {
+) -> Vec<RankedCandidate> {
     let mut order: Vec<usize> = (0..candidates.len()).collect();
     let id = |index: usize| candidates[index].id;
     order.sort_unstable_by(|&a, &b| {
@@ -39,7 +41,7 @@ pub(super) fn shown(
     });
     let mut seen: HashMap<u64, usize> = HashMap::new();
     let mut files: HashMap<u32, i32> = HashMap::new();
-    let mut all: Vec<Shown> = Vec::new();
+    let mut all: Vec<RankedCandidate> = Vec::new();
     for index in order {
         let known = *seen.entry(facts[index].content).or_insert(all.len());
         if let Some(first) = all.get_mut(known) {
@@ -49,12 +51,12 @@ pub(super) fn shown(
         let mut share = marks[index].score;
         if let Some(file) = facts[index].file {
             let before = files.entry(file).or_insert(0);
-            share *= FURTHER.powi(*before);
+            share *= SAME_FILE_FACTOR.powi(*before);
             *before += 1;
         }
-        all.push(Shown { index, share, copies: 0 });
+        all.push(RankedCandidate { index, share, copies: 0 });
     }
-    // Stable: equals stay in the order of their ids.
+    // A stable sort keeps equal scores in the order of their ids.
     all.sort_by(|a, b| b.share.total_cmp(&a.share));
     all.truncate(limit);
     let best = all.first().map_or(0.0, |first| first.share).max(f32::MIN_POSITIVE);
@@ -64,10 +66,11 @@ pub(super) fn shown(
     all
 }
 
-/// From 0 to 1: how sure it is that a document answers, by its words or by its meaning.
-pub(super) fn sureness(candidate: &Candidate) -> f32 {
-    let words = (candidate.words / WORDS_SUFFICE).clamp(0.0, 1.0);
-    let cosine = candidate.meaning.unwrap_or(MEANING_BEGINS);
-    let meaning = ((cosine - MEANING_BEGINS) / (MEANING_SUFFICES - MEANING_BEGINS)).clamp(0.0, 1.0);
-    1.0 - (1.0 - words) * (1.0 - meaning)
+/// Returns the confidence, from 0 to 1, that a document answers the query by its terms or by its meaning.
+pub(super) fn estimate_confidence(candidate: &SearchCandidate) -> f32 {
+    let lexical = (candidate.lexical / FULL_LEXICAL_SCORE).clamp(0.0, 1.0);
+    let cosine = candidate.cosine.unwrap_or(UNRELATED_COSINE);
+    let semantic =
+        ((cosine - UNRELATED_COSINE) / (EQUIVALENT_COSINE - UNRELATED_COSINE)).clamp(0.0, 1.0);
+    1.0 - (1.0 - lexical) * (1.0 - semantic)
 }

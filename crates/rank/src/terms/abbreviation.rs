@@ -1,8 +1,8 @@
-//! Short forms that programmers write and nobody says: a question asks for a `directory`, the code has a `dir`.
+//! Expands abbreviations in code: a question says `directory`, the code says `dir`.
 //!
-//! Only forms that mean one thing wherever they stand as a part of a name. They meet the long form before stemming.
+//! The list contains only abbreviations that are unambiguous as a part of a name. They are expanded before stemming.
 
-/// Each with what it stands for; in byte order, for the search by halves.
+/// Abbreviations with their long forms, in byte order for binary search.
 const ABBREVIATIONS: [(&str, &str); 104] = [
     ("abs", "absolute"),
     ("addr", "address"),
@@ -110,7 +110,7 @@ const ABBREVIATIONS: [(&str, &str); 104] = [
     ("vec", "vector"),
 ];
 
-/// What a part of a name stands for; most stand for themselves.
+/// Returns the long form of an abbreviation, or the word itself.
 pub(super) fn long_form(word: &str) -> &str {
     match ABBREVIATIONS.binary_search_by_key(&word, |&(short, _)| short) {
         Ok(found) => ABBREVIATIONS[found].1,
@@ -123,12 +123,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_list_is_in_order() {
+    fn abbreviations_are_sorted() {
         assert!(ABBREVIATIONS.is_sorted());
     }
 
     #[test]
-    fn no_long_form_is_short_for_another() {
+    fn long_forms_are_not_abbreviations() {
         assert!(ABBREVIATIONS.iter().all(|(_, long)| long_form(long) == *long));
     }
 }

@@ -1,20 +1,23 @@
-//! Where words and the parts of identifiers begin and end. Knows letters, not languages.
+//! Splits text into words, and identifiers into parts. It depends on character classes only, not on a language.
 
-/// Runs of letters, digits and underscores that hold at least one letter or digit. Where a script puts no space between
-/// words, every pair of neighbours is a word: what is asked for is then found wherever it begins.
-pub(super) fn words(text: &str) -> impl Iterator<Item = &str> {
+/// Returns runs of letters, digits and underscores with at least one letter or digit.
+///
+/// In scripts without spaces between words, every pair of adjacent characters is a word. A query then matches at any
+/// position.
+pub(super) fn split_words(text: &str) -> impl Iterator<Item = &str> {
     text.split(|character: char| !is_word(character))
-        .flat_map(|rest| Words { rest, paired: false })
+        .flat_map(|rest| WordIter { rest, paired: false })
         .filter(|word| word.bytes().any(|byte| byte != b'_'))
 }
 
-struct Words<'a> {
+/// Splits a run into spaced words and character pairs.
+struct WordIter<'a> {
     rest: &'a str,
-    /// Whether the first character of the rest was the second of a pair.
+    /// True if the first character of the rest was the second of a pair.
     paired: bool,
 }
 
-impl<'a> Iterator for Words<'a> {
+impl<'a> Iterator for WordIter<'a> {
     type Item = &'a str;
 
     fn next(&mut self) -> Option<&'a str> {
@@ -42,7 +45,7 @@ impl<'a> Iterator for Words<'a> {
     }
 }
 
-/// Han and kana.
+/// Returns true for Han and kana characters.
 fn is_unspaced(character: char) -> bool {
     matches!(character, '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}')
 }
@@ -51,16 +54,16 @@ fn is_word(character: char) -> bool {
     character.is_alphanumeric() || character == '_'
 }
 
-/// The parts of an identifier: `parseHTTPRequest2` is `parse`, `HTTP`, `Request`, `2`.
-pub(super) fn parts(word: &str) -> Parts<'_> {
-    Parts { rest: word }
+/// Splits an identifier into parts: `parseHTTPRequest2` yields `parse`, `HTTP`, `Request`, `2`.
+pub(super) fn split_identifier(word: &str) -> IdentifierParts<'_> {
+    IdentifierParts { rest: word }
 }
 
-pub(super) struct Parts<'a> {
+pub(super) struct IdentifierParts<'a> {
     rest: &'a str,
 }
 
-impl<'a> Iterator for Parts<'a> {
+impl<'a> Iterator for IdentifierParts<'a> {
     type Item = &'a str;
 
     fn next(&mut self) -> Option<&'a str> {
@@ -76,17 +79,17 @@ impl<'a> Iterator for Parts<'a> {
 
 fn end_of_part(rest: &str) -> usize {
     let mut characters = rest.char_indices().peekable();
-    let mut before: Option<Class> = None;
+    let mut before: Option<CharClass> = None;
     while let Some((at, character)) = characters.next() {
-        let class = Class::of(character);
-        let after = characters.peek().map(|&(_, next)| Class::of(next));
+        let class = CharClass::from_char(character);
+        let after = characters.peek().map(|&(_, next)| CharClass::from_char(next));
         let ends = match (before, class) {
-            (_, Class::Underscore) => true,
+            (_, CharClass::Underscore) => true,
             (None, _) => false,
-            (Some(Class::Lower), Class::Upper) => true,
+            (Some(CharClass::Lower), CharClass::Upper) => true,
             // The `R` of `HTTPRequest` begins the next word; the `P` does not.
-            (Some(Class::Upper), Class::Upper) => after == Some(Class::Lower),
-            (Some(before), class) => (before == Class::Digit) != (class == Class::Digit),
+            (Some(CharClass::Upper), CharClass::Upper) => after == Some(CharClass::Lower),
+            (Some(before), class) => (before == CharClass::Digit) != (class == CharClass::Digit),
         };
         if ends {
             return at;
@@ -97,15 +100,15 @@ fn end_of_part(rest: &str) -> usize {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Class {
+enum CharClass {
     Upper,
     Lower,
     Digit,
     Underscore,
 }
 
-impl Class {
-    fn of(character: char) -> Self {
+impl CharClass {
+    fn from_char(character: char) -> Self {
         if character == '_' {
             Self::Underscore
         } else if character.is_numeric() {

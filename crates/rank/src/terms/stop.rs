@@ -1,6 +1,6 @@
-//! Words of a question that say nothing of what is asked for.
+//! Stop words: common words that do not describe the subject of a query.
 
-/// In byte order, for the search by halves.
+/// In byte order for binary search.
 const STOP_WORDS: [&str; 96] = [
     "a", "about", "after", "all", "also", "am", "an", "and", "any", "are", "as", "at", "be",
     "been", "being", "both", "but", "by", "can", "could", "did", "do", "does", "doing", "each",
@@ -21,7 +21,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_list_is_in_order() {
+    fn stop_words_are_sorted() {
         assert!(STOP_WORDS.is_sorted());
     }
 }

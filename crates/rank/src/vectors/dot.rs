@@ -1,19 +1,19 @@
 //! Dot products of one query with many rows.
 //!
-//! The query has sixteen bits and the rows eight: so a row costs half the memory traffic, and the products fit the
-//! instruction that multiplies pairs of sixteen bits and adds them up. Compilers use it at half its width at best, so it
-//! is spelled out for AVX2; elsewhere the plain loop does.
+//! The query has 16 bits per value and the rows have 8. This halves the memory traffic of a row, and the products fit
+//! the instruction that multiplies pairs of 16-bit values and adds them. Compilers use it at half its width at best, so
+//! AVX2 has an explicit implementation. Other targets use a scalar loop.
 
-/// A query, ready to be multiplied.
-pub(super) struct Scores {
+/// A quantized query.
+pub(super) struct QueryScorer {
     query: Vec<i16>,
     scale: f32,
 }
 
-impl Scores {
+impl QueryScorer {
     pub(super) fn new(query: &[f32]) -> Self {
         let largest = query.iter().fold(0.0, |largest: f32, value| largest.max(value.abs()));
-        // Even if every product were the largest one, their sum stays within an `i32`.
+        // The sum fits in an `i32` even if every product is maximal.
         let room = i32::MAX as usize / (query.len().max(1) * i8::MAX as usize);
         let scale = largest / room.min(i16::MAX as usize) as f32;
         let inverse = if scale > 0.0 { scale.recip() } else { 0.0 };
@@ -21,16 +21,16 @@ impl Scores {
     }
 
     /// Writes the cosine of each row.
-    pub(super) fn write(&self, values: &[i8], scales: &[f32], scores: &mut [f32]) {
+    pub(super) fn score_rows(&self, values: &[i8], scales: &[f32], scores: &mut [f32]) {
         #[cfg(target_arch = "x86_64")]
         if let Some(avx2) = pulp::x86::V3::try_new() {
-            return avx2.vectorize(x86::Block { avx2, query: self, values, scales, scores });
+            return avx2.vectorize(x86::ScoreBlock { avx2, query: self, values, scales, scores });
         }
-        self.write_each(values, scales, scores, plain);
+        self.score_rows_with(values, scales, scores, dot_scalar);
     }
 
     #[inline(always)]
-    fn write_each(
+    fn score_rows_with(
         &self,
         values: &[i8],
         scales: &[f32],
@@ -45,7 +45,7 @@ impl Scores {
 }
 
 #[inline(always)]
-fn plain(query: &[i16], row: &[i8]) -> i32 {
+fn dot_scalar(query: &[i16], row: &[i8]) -> i32 {
     query.iter().zip(row).map(|(a, b)| i32::from(*a) * i32::from(*b)).sum()
 }
 
@@ -56,33 +56,34 @@ mod x86 {
     use pulp::NullaryFnOnce;
     use pulp::x86::V3;
 
-    use super::{Scores, plain};
+    use super::{QueryScorer, dot_scalar};
 
-    /// Numbers of sixteen bits in one register.
+    /// Number of 16-bit values in one register.
     const LANES: usize = 16;
-    /// Sums that are kept apart, so that none waits for the one before.
+    /// Number of independent sums, which avoid waiting for the previous addition.
     const SUMS: usize = 4;
 
-    pub(super) struct Block<'a> {
+    /// The arguments of [`QueryScorer::score_rows`], for dispatch with AVX2 enabled.
+    pub(super) struct ScoreBlock<'a> {
         pub(super) avx2: V3,
-        pub(super) query: &'a Scores,
+        pub(super) query: &'a QueryScorer,
         pub(super) values: &'a [i8],
         pub(super) scales: &'a [f32],
         pub(super) scores: &'a mut [f32],
     }
 
-    impl NullaryFnOnce for Block<'_> {
+    impl NullaryFnOnce for ScoreBlock<'_> {
         type Output = ();
 
         #[inline(always)]
         fn call(self) {
-            let dot = |query: &[i16], row: &[i8]| dot(self.avx2, query, row);
-            self.query.write_each(self.values, self.scales, self.scores, dot);
+            let dot = |query: &[i16], row: &[i8]| dot_avx2(self.avx2, query, row);
+            self.query.score_rows_with(self.values, self.scales, self.scores, dot);
         }
     }
 
     #[inline(always)]
-    fn dot(avx2: V3, query: &[i16], row: &[i8]) -> i32 {
+    fn dot_avx2(avx2: V3, query: &[i16], row: &[i8]) -> i32 {
         let (queries, query_rest) = query.as_chunks::<{ SUMS * LANES }>();
         let (rows, row_rest) = row.as_chunks::<{ SUMS * LANES }>();
         let mut sums = [avx2.avx._mm256_setzero_si256(); SUMS];
@@ -96,6 +97,6 @@ mod x86 {
             }
         }
         let lanes: [i32; SUMS * LANES / 2] = pulp::cast(sums);
-        lanes.into_iter().sum::<i32>() + plain(query_rest, row_rest)
+        lanes.into_iter().sum::<i32>() + dot_scalar(query_rest, row_rest)
     }
 }

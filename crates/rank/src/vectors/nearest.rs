@@ -1,73 +1,80 @@
-//! The best of many scores, with a bounded number kept.
+//! Selects the `k` best of many scores with bounded memory.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
-pub(super) struct Nearest {
+/// The best scores so far.
+pub(super) struct NearestNeighbors {
     k: usize,
-    /// The worst that is kept is on top.
-    kept: BinaryHeap<Kept>,
-    /// What a score must exceed.
+    /// The worst neighbor is on top.
+    heap: BinaryHeap<ScoredNeighbor>,
+    /// Minimum score of a new neighbor.
     floor: f32,
 }
 
-impl Nearest {
+impl NearestNeighbors {
     pub(super) fn new(k: usize) -> Self {
         let floor = if k == 0 { f32::INFINITY } else { f32::NEG_INFINITY };
-        Self { k, kept: BinaryHeap::new(), floor }
+        Self { k, heap: BinaryHeap::new(), floor }
     }
 
-    pub(super) fn wants(&self, score: f32) -> bool {
+    /// Returns true if the score may be among the best.
+    pub(super) fn accepts_score(&self, score: f32) -> bool {
         score >= self.floor
     }
 
-    pub(super) fn add(&mut self, id: u32, score: f32) {
-        self.kept.push(Kept { id, score });
-        if self.kept.len() > self.k {
-            self.kept.pop();
+    pub(super) fn add_neighbor(&mut self, id: u32, score: f32) {
+        self.heap.push(ScoredNeighbor { id, score });
+        if self.heap.len() > self.k {
+            self.heap.pop();
         }
-        if self.kept.len() == self.k
-            && let Some(worst) = self.kept.peek()
+        if self.heap.len() == self.k
+            && let Some(worst) = self.heap.peek()
         {
             self.floor = worst.score;
         }
     }
 
-    /// Takes over what another one kept.
-    pub(super) fn extend(&mut self, other: Self) {
-        for Kept { id, score } in other.kept {
-            self.add(id, score);
+    /// Adds the neighbors of another selection.
+    pub(super) fn merge_neighbors(&mut self, other: Self) {
+        for ScoredNeighbor { id, score } in other.heap {
+            self.add_neighbor(id, score);
         }
     }
 
-    /// Best first.
+    /// Returns the neighbors, best first.
     pub(super) fn into_sorted(self) -> Vec<(u32, f32)> {
-        self.kept.into_sorted_vec().into_iter().map(|Kept { id, score }| (id, score)).collect()
+        self.heap
+            .into_sorted_vec()
+            .into_iter()
+            .map(|ScoredNeighbor { id, score }| (id, score))
+            .collect()
     }
 }
 
-/// Greater means worse; of equal scores the later document, so that an answer does not depend on the order of rows.
-struct Kept {
+/// A document and its score. Greater means worse. Equal scores are ordered by id, so that results do not depend on the
+/// order of rows.
+struct ScoredNeighbor {
     id: u32,
     score: f32,
 }
 
-impl Ord for Kept {
+impl Ord for ScoredNeighbor {
     fn cmp(&self, other: &Self) -> Ordering {
         other.score.total_cmp(&self.score).then(self.id.cmp(&other.id))
     }
 }
 
-impl PartialOrd for Kept {
+impl PartialOrd for ScoredNeighbor {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl PartialEq for Kept {
+impl PartialEq for ScoredNeighbor {
     fn eq(&self, other: &Self) -> bool {
         self.cmp(other) == Ordering::Equal
     }
 }
 
-impl Eq for Kept {}
+impl Eq for ScoredNeighbor {}

@@ -1,10 +1,10 @@
 use proptest::prelude::*;
-use rules::{Effect, MAX_EXPRESSION, On, Rule, Rules};
+use rules::{MAX_EXPRESSION_BYTES, RuleDefinition, RuleEffect, RuleSubject, Rules};
 
-use crate::{compile, deny, rule, said};
+use crate::{compile, deny, error_chain, rule};
 
 #[test]
-fn what_is_a_rule() {
+fn accepts_valid_expressions() {
     for when in [
         "true",
         r#"arguments.path.startsWith("/etc")"#,
@@ -29,13 +29,13 @@ fn what_is_a_rule() {
         "int(arguments.text) > 3 && double(arguments.n) > 0.5",
     ] {
         let compiled = compile(deny(when));
-        assert!(compiled.is_ok(), "{when}: {}", said(&compiled.unwrap_err()));
+        assert!(compiled.is_ok(), "{when}: {}", error_chain(&compiled.unwrap_err()));
     }
-    compile(rule(Effect::Deny, On::Result, "result.rows.size() > 10")).unwrap();
+    compile(rule(RuleEffect::Deny, RuleSubject::Result, "result.rows.size() > 10")).unwrap();
 }
 
 #[test]
-fn what_is_none() {
+fn rejects_invalid_expressions() {
     let mut lines = Vec::new();
     for when in [
         "",
@@ -88,8 +88,8 @@ fn what_is_none() {
         "arguments.path.matches('(')",
     ] {
         let line = match compile(deny(when)) {
-            Ok(_) => "IS FINE".to_owned(),
-            Err(error) => said(&error),
+            Ok(_) => "COMPILES".to_owned(),
+            Err(error) => error_chain(&error),
         };
         lines.push(format!("{when}\n  {line}"));
     }
@@ -97,19 +97,21 @@ fn what_is_none() {
 }
 
 #[test]
-fn what_is_wrong_beside_the_expression() {
-    let long = deny(&format!("tool == \"{}\"", "a".repeat(MAX_EXPRESSION)));
-    let mut errors = vec![said(&compile(long).unwrap_err())];
-    errors.push(said(&compile(Rule { tools: vec!["a[".into()], ..deny("true") }).unwrap_err()));
-    errors.push(said(&Rules::compile(vec![deny("true"), deny("false")]).unwrap_err()));
+fn rejects_long_expressions_bad_globs_and_duplicate_names() {
+    let long = deny(&format!("tool == \"{}\"", "a".repeat(MAX_EXPRESSION_BYTES)));
+    let mut errors = vec![error_chain(&compile(long).unwrap_err())];
+    errors.push(error_chain(
+        &compile(RuleDefinition { tools: vec!["a[".into()], ..deny("true") }).unwrap_err(),
+    ));
+    errors.push(error_chain(&Rules::compile(vec![deny("true"), deny("false")]).unwrap_err()));
     insta::assert_snapshot!(errors.join("\n"));
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
-    /// Whatever is written there: an answer, no panic.
+    /// Compiling never panics.
     #[test]
-    fn any_text_is_a_rule_or_an_error(when in r#"(arguments|tool|caller|result|has|size|exists|[a-z]|[0-9]|[-+*/%<>=!&|?:.,(){}\[\]"' \\]|é|\n){0,24}"#) {
+    fn compiling_any_text_does_not_panic(when in r#"(arguments|tool|caller|result|has|size|exists|[a-z]|[0-9]|[-+*/%<>=!&|?:.,(){}\[\]"' \\]|é|\n){0,24}"#) {
         let _ = compile(deny(&when));
     }
 }

@@ -1,15 +1,15 @@
-use contract::{Contract, Definition};
-use rules::{Effect, On, Rule, Rules};
+use contract::{Contract, ToolDefinition};
+use rules::{RuleDefinition, RuleEffect, RuleSubject, Rules};
 use serde_json::{Value, json};
 
-use crate::said;
+use crate::error_chain;
 
 fn tool(name: &str, input: Value, output: Option<Value>) -> Contract {
-    let definition = Definition {
+    let definition = ToolDefinition {
         name: name.into(),
         input_schema: Some(input),
         output_schema: output,
-        ..Definition::default()
+        ..ToolDefinition::default()
     };
     Contract::new(definition, &[]).unwrap()
 }
@@ -52,31 +52,31 @@ fn tools() -> Vec<Contract> {
     ]
 }
 
-fn check(on: On, globs: &[&str], when: &str) -> String {
-    let rule = Rule {
+fn check(on: RuleSubject, globs: &[&str], when: &str) -> String {
+    let rule = RuleDefinition {
         name: "r".into(),
-        effect: Effect::Deny,
+        effect: RuleEffect::Deny,
         on,
         tools: globs.iter().map(|glob| (*glob).to_owned()).collect(),
         when: when.into(),
     };
     let tools = tools();
     let named: Vec<_> = tools.iter().map(|tool| (tool.name.as_str(), tool)).collect();
-    let found = Rules::compile(vec![rule]).unwrap().check_against(&named);
-    let lines: Vec<_> = found
+    let errors = Rules::compile(vec![rule]).unwrap().check_against(&named);
+    let lines: Vec<_> = errors
         .iter()
         .map(|error| {
-            format!("{}{}", if error.is_warning() { "(warning) " } else { "" }, said(error))
+            format!("{}{}", if error.is_warning() { "(warning) " } else { "" }, error_chain(error))
         })
         .collect();
-    let said = if lines.is_empty() { "fine".to_owned() } else { lines.join("\n  ") };
-    format!("{} {when}\n  {said}", globs.join(","))
+    let result = if lines.is_empty() { "ok".to_owned() } else { lines.join("\n  ") };
+    format!("{} {when}\n  {result}", globs.join(","))
 }
 
 #[test]
-fn fields_that_no_tool_has() {
-    let call = |globs: &[&str], when| check(On::Call, globs, when);
-    let result = |globs: &[&str], when| check(On::Result, globs, when);
+fn reports_fields_that_no_tool_declares() {
+    let call = |globs: &[&str], when| check(RuleSubject::Call, globs, when);
+    let result = |globs: &[&str], when| check(RuleSubject::Result, globs, when);
     let lines = [
         call(&["files__*"], r#"arguments.path == "x""#),
         call(&["files__*"], r#"arguments["path"] == "x""#),
@@ -112,10 +112,16 @@ fn fields_that_no_tool_has() {
 }
 
 #[test]
-fn without_tools_only_globs_are_in_doubt() {
+fn without_tools_reports_only_unmatched_globs() {
     let rules = |globs: Vec<String>| {
         let when = "arguments.x == 1".into();
-        Rule { name: "r".into(), effect: Effect::Deny, on: On::Call, tools: globs, when }
+        RuleDefinition {
+            name: "r".into(),
+            effect: RuleEffect::Deny,
+            on: RuleSubject::Call,
+            tools: globs,
+            when,
+        }
     };
     assert!(Rules::compile(vec![rules(vec![])]).unwrap().check_against(&[]).is_empty());
     let found = Rules::compile(vec![rules(vec!["a*".into()])]).unwrap().check_against(&[]);

@@ -1,4 +1,4 @@
-//! Rules as an operator writes them: what compiles, what is refused and how it is said, and what is decided.
+//! Rules as an operator writes them: compilation, error messages, checks against contracts, and verdicts.
 
 #![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
@@ -6,17 +6,18 @@ mod compiling;
 mod contracts;
 mod verdicts;
 
-use rules::{Effect, On, Rule, RuleError, Rules};
+use rules::{RuleDefinition, RuleEffect, RuleError, RuleSubject, Rules};
 
-fn rule(effect: Effect, on: On, when: &str) -> Rule {
-    Rule { name: "r".into(), effect, on, tools: Vec::new(), when: when.into() }
+fn rule(effect: RuleEffect, on: RuleSubject, when: &str) -> RuleDefinition {
+    RuleDefinition { name: "r".into(), effect, on, tools: Vec::new(), when: when.into() }
 }
 
-fn deny(when: &str) -> Rule {
-    rule(Effect::Deny, On::Call, when)
+fn deny(when: &str) -> RuleDefinition {
+    rule(RuleEffect::Deny, RuleSubject::Call, when)
 }
 
-fn said(error: &RuleError) -> String {
+/// Formats an error with the last line of each of its sources.
+fn error_chain(error: &RuleError) -> String {
     let mut text = error.to_string();
     let mut source = std::error::Error::source(error);
     while let Some(error) = source {
@@ -26,6 +27,6 @@ fn said(error: &RuleError) -> String {
     text
 }
 
-fn compile(rule: Rule) -> Result<Rules, RuleError> {
+fn compile(rule: RuleDefinition) -> Result<Rules, RuleError> {
     Rules::compile(vec![rule])
 }

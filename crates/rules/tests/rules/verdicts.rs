@@ -1,6 +1,6 @@
 use contract::{CallPolicy, Caller, PolicySubject, PolicyVerdict};
 use proptest::prelude::*;
-use rules::{Effect, On, Rule, Rules};
+use rules::{RuleDefinition, RuleEffect, RuleSubject, Rules};
 use serde_json::{Map, Value, json};
 
 use crate::{compile, deny, rule};
@@ -14,7 +14,7 @@ fn on_call(rules: &Rules, tool: &str, arguments: &Value) -> PolicyVerdict {
     rules.on_call(&PolicySubject { tool, arguments, caller: &caller, annotations: &annotations })
 }
 
-fn word(verdict: PolicyVerdict) -> String {
+fn describe(verdict: PolicyVerdict) -> String {
     match verdict {
         PolicyVerdict::Allow => "allow".to_owned(),
         PolicyVerdict::Approve { rule } => format!("approve by {rule}"),
@@ -24,7 +24,7 @@ fn word(verdict: PolicyVerdict) -> String {
 }
 
 #[test]
-fn conditions() {
+fn evaluates_conditions() {
     let arguments = json!({
         "path": "/etc/passwd", "n": 5, "ratio": 0.5, "whole": 5.0, "big": u64::MAX, "flag": true, "none": null,
         "items": [{"path": "/a"}, {"path": "/etc"}], "mixed": [{}, {"path": "/etc"}], "bad": [{}, {"path": 3}],
@@ -48,7 +48,7 @@ fn conditions() {
         r#"arguments.mixed.exists(i, i.path == "/etc")"#,
         r#"arguments.?missing.orValue("x") == "x""#,
         r#"arguments.?path.optMap(p, p.endsWith("wd")).orValue(false)"#,
-        // Not there: unknown.
+        // Absent values: unknown.
         r#"arguments.missing == 1"#,
         r#"!(arguments.missing == 1)"#,
         r#"arguments["missing"] == 1"#,
@@ -61,7 +61,7 @@ fn conditions() {
         r#"annotations.title == "x""#,
         r#"arguments.plain.exists(i, i.path == "/etc")"#,
         "arguments.missing == 1 ? true : true",
-        // Cannot be judged: denied.
+        // Evaluation errors: denied.
         r#"arguments.n.startsWith("x")"#,
         r#"arguments.path > 3"#,
         "arguments.path",
@@ -81,14 +81,14 @@ fn conditions() {
         r#"arguments.bad.exists(i, i.path.startsWith("/etc"))"#,
     ] {
         let rules = compile(deny(when)).unwrap();
-        lines.push(format!("{when}\n  {}", word(on_call(&rules, "files__read", &arguments))));
+        lines.push(format!("{when}\n  {}", describe(on_call(&rules, "files__read", &arguments))));
     }
     insta::assert_snapshot!(lines.join("\n"));
 }
 
-/// What is absent in one element hides nothing that cannot be judged in another, nor in the same one.
+/// An absent value must not hide an evaluation error in another element or in the same one.
 #[test]
-fn one_error_does_not_hide_another() {
+fn absent_value_does_not_hide_evaluation_error() {
     let exists = r#"arguments.items.exists(i, i.path.startsWith("/etc"))"#;
     let all = r#"!arguments.items.all(i, i.path.startsWith("/home"))"#;
     let either = r#"arguments.items.exists(i, i.path.startsWith("/etc") || i.name == "x")"#;
@@ -136,49 +136,55 @@ fn one_error_does_not_hide_another() {
     ] {
         let arguments = json!({"items": items, "n": "text"});
         let rules = compile(deny(when)).unwrap();
-        let said = word(on_call(&rules, "t", &arguments));
-        lines.push(format!("{when} with {items}\n  {said}"));
+        let verdict = describe(on_call(&rules, "t", &arguments));
+        lines.push(format!("{when} with {items}\n  {verdict}"));
     }
     insta::assert_snapshot!(lines.join("\n"));
 }
 
-fn named(name: &str, effect: Effect, tools: &[&str], when: &str) -> Rule {
+fn named(name: &str, effect: RuleEffect, tools: &[&str], when: &str) -> RuleDefinition {
     let tools = tools.iter().map(|glob| (*glob).to_owned()).collect();
-    Rule { name: name.into(), effect, on: On::Call, tools, when: when.into() }
+    RuleDefinition { name: name.into(), effect, on: RuleSubject::Call, tools, when: when.into() }
 }
 
 #[test]
-fn the_first_that_matches_decides() {
+fn first_matching_rule_decides() {
     let rules = Rules::compile(vec![
-        named("root", Effect::Allow, &[], r#"caller.principal == "cli""#),
-        named("etc", Effect::Deny, &["files__*"], r#"arguments.path.startsWith("/etc")"#),
-        named("write", Effect::Approve, &["files__write", "files__move_*"], "true"),
-        named("files", Effect::Allow, &["files__*"], "true"),
-        named("rest", Effect::Deny, &[], "true"),
+        named("root", RuleEffect::Allow, &[], r#"caller.principal == "cli""#),
+        named("etc", RuleEffect::Deny, &["files__*"], r#"arguments.path.startsWith("/etc")"#),
+        named("write", RuleEffect::Approve, &["files__write", "files__move_*"], "true"),
+        named("files", RuleEffect::Allow, &["files__*"], "true"),
+        named("rest", RuleEffect::Deny, &[], "true"),
     ])
     .unwrap();
-    let check = |tool, arguments: Value| word(on_call(&rules, tool, &arguments));
+    let check = |tool, arguments: Value| describe(on_call(&rules, tool, &arguments));
     assert_eq!(check("files__read", json!({"path": "/etc/x"})), "deny by etc");
     assert_eq!(check("files__write", json!({"path": "/etc/x"})), "deny by etc");
     assert_eq!(check("files__write", json!({"path": "/a"})), "approve by write");
     assert_eq!(check("files__move_file", json!({})), "approve by write");
     assert_eq!(check("files__read", json!({"path": "/a"})), "allow");
     assert_eq!(check("mail__send", json!({})), "deny by rest");
-    // An allowance that cannot be judged does not allow.
+    // A rule that cannot be evaluated denies the call, even if a later rule allows it.
     assert_eq!(
         check("files__read", json!({"path": 3})),
         "deny: rule `etc` could not be evaluated: `startsWith` does not apply to (int, string)"
     );
     assert_eq!(rules.names().collect::<Vec<_>>(), ["root", "etc", "write", "files", "rest"]);
-    assert!(rules.concerns(On::Call, "x") && !rules.concerns(On::Result, "x"));
+    assert!(
+        rules.has_rule_for(RuleSubject::Call, "x") && !rules.has_rule_for(RuleSubject::Result, "x")
+    );
     assert_eq!(on_call(&Rules::default(), "x", &json!({})), PolicyVerdict::Allow);
 }
 
 #[test]
-fn results_have_rules_of_their_own() {
+fn result_rules_apply_only_to_results() {
     let rules = Rules::compile(vec![
-        rule(Effect::Deny, On::Result, r#"result.rows.exists(r, r.secret) && arguments.n == 1"#),
-        named("call", Effect::Deny, &[], "arguments.n == 1"),
+        rule(
+            RuleEffect::Deny,
+            RuleSubject::Result,
+            r#"result.rows.exists(r, r.secret) && arguments.n == 1"#,
+        ),
+        named("call", RuleEffect::Deny, &[], "arguments.n == 1"),
     ])
     .unwrap();
     let (caller, annotations, arguments) = (caller(), Map::new(), json!({"n": 1}));
@@ -188,14 +194,14 @@ fn results_have_rules_of_their_own() {
         caller: &caller,
         annotations: &annotations,
     };
-    let check = |result: Value| word(rules.on_result(&subject, &result));
+    let check = |result: Value| describe(rules.on_result(&subject, &result));
     assert_eq!(check(json!({"rows": [{"secret": true}]})), "deny by r");
     assert_eq!(check(json!({"rows": [{"secret": false}]})), "allow");
     assert_eq!(check(json!({"other": 1})), "allow");
-    let said = check(json!({"rows": [{"secret": "hunter2"}]}));
-    assert!(said.starts_with("deny: rule `r` could not be evaluated"), "{said}");
-    assert!(!said.contains("hunter2"), "{said}");
-    assert_eq!(word(rules.on_call(&subject)), "deny by call");
+    let verdict = check(json!({"rows": [{"secret": "hunter2"}]}));
+    assert!(verdict.starts_with("deny: rule `r` could not be evaluated"), "{verdict}");
+    assert!(!verdict.contains("hunter2"), "{verdict}");
+    assert_eq!(describe(rules.on_call(&subject)), "deny by call");
 }
 
 fn json_value() -> impl Strategy<Value = Value> {
@@ -218,22 +224,22 @@ fn json_value() -> impl Strategy<Value = Value> {
 }
 
 proptest! {
-    /// Whatever a call brings, there is a verdict, the same each time, and it is never the silent one.
+    /// Every call gets a verdict, it is deterministic, and an evaluation error always has a reason.
     #[test]
-    fn any_arguments_get_a_verdict(arguments in json_value(), path in json_value()) {
+    fn any_arguments_get_a_deterministic_verdict(arguments in json_value(), path in json_value()) {
         let rules = Rules::compile(vec![
-            named("a", Effect::Deny, &[], r#"arguments.path.startsWith("/etc") || arguments.items.exists(i, i.path > 3)"#),
-            named("b", Effect::Approve, &[], r#"arguments.items.map(i, i.path + 1).size() % 2 == 1 && arguments.items[0][1] != path_of"#.replace("path_of", "tool").as_str()),
-            named("c", Effect::Allow, &[], r#"arguments == {"a": [1, 2.0, null]} || arguments.path in arguments.items"#),
-            named("d", Effect::Deny, &[], "true"),
+            named("a", RuleEffect::Deny, &[], r#"arguments.path.startsWith("/etc") || arguments.items.exists(i, i.path > 3)"#),
+            named("b", RuleEffect::Approve, &[], r#"arguments.items.map(i, i.path + 1).size() % 2 == 1 && arguments.items[0][1] != path_of"#.replace("path_of", "tool").as_str()),
+            named("c", RuleEffect::Allow, &[], r#"arguments == {"a": [1, 2.0, null]} || arguments.path in arguments.items"#),
+            named("d", RuleEffect::Deny, &[], "true"),
         ]).unwrap();
         let both = json!({"path": path, "items": arguments});
         for arguments in [&arguments, &both] {
             let verdict = on_call(&rules, "t", arguments);
             prop_assert_eq!(&verdict, &on_call(&rules, "t", arguments));
             if let PolicyVerdict::Deny { reason: Some(reason), rule } = verdict {
-                let begins = format!("rule `{rule}` could not be evaluated: ");
-                prop_assert!(reason.starts_with(&begins));
+                let prefix = format!("rule `{rule}` could not be evaluated: ");
+                prop_assert!(reason.starts_with(&prefix));
             }
         }
     }

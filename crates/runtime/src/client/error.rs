@@ -1,6 +1,7 @@
-//! Why a call to a server did not come to an answer, in words for the person who made it.
+//! Errors of a call to a remote server, worded for the person who made the call.
 //!
-//! The SDK's errors name its own types and repeat their causes; they go to the log (`-v`), and what matters of them here.
+//! The SDK's errors name its own types and repeat their causes. They are logged in full (`-v`); only the essential part
+//! is shown.
 
 use std::error::Error;
 
@@ -11,79 +12,87 @@ use rmcp::service::ClientInitializeError;
 use rmcp::transport::DynamicTransportError;
 use rmcp::transport::streamable_http_client::StreamableHttpError;
 
-/// Longer texts of a server are cut: they are shown on one line.
+/// Maximum characters of a server's text, which is shown on one line.
 const MAX_TEXT: usize = 300;
 
+/// The reason a call to a remote server got no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
-    /// Nothing listens there, or the name is not known.
-    #[error("cannot reach {url}: {reason}")]
+    /// No server listens there, or the host name is unknown.
+    #[error("failed to connect to {url}: {reason}")]
     Unreachable { url: String, reason: String },
-    #[error("{url} wants a token that it knows")]
+    #[error("{url} requires a valid token")]
     Unauthenticated { url: String },
-    /// Something answers, but it speaks no MCP.
-    #[error("{url} answers, but not as an MCP server: {reason}")]
+    /// The server responds, but does not speak MCP.
+    #[error("{url} is not an MCP server: {reason}")]
     NotMcp { url: String, reason: String },
-    /// The server's own error instead of a result. The text is a stranger's, made safe to print.
-    #[error("the server refuses the call of `{tool}`: {message} ({})", code.0)]
+    /// The server returned an error instead of a result. Its text is untrusted and has been made safe to print.
+    #[error("the server rejected the call to `{tool}`: {message} ({})", code.0)]
     Refused { tool: String, code: ErrorCode, message: String },
-    #[error("cannot open an MCP session with {url}: {reason}")]
+    #[error("failed to open an MCP session with {url}: {reason}")]
     Connect { url: String, reason: String },
-    #[error("the call of `{tool}` got no answer: {reason}")]
+    #[error("the call to `{tool}` got no response: {reason}")]
     Call { tool: String, reason: String },
 }
 
 impl ClientError {
-    pub(super) fn connect(url: &str, error: &ClientInitializeError) -> Self {
-        tracing::info!(url, ?error, "no session");
+    pub(super) fn from_connect_error(url: &str, error: &ClientInitializeError) -> Self {
+        tracing::info!(url, ?error, "failed to open a session");
         let url = url.to_owned();
         let reason = match last_attempt(error) {
-            ClientInitializeError::TransportError { error, .. } => match fault(error) {
-                Fault::Unreachable(reason) => return Self::Unreachable { url, reason },
-                Fault::Unauthenticated => return Self::Unauthenticated { url },
-                Fault::NotMcp(reason) => return Self::NotMcp { url, reason },
-                Fault::Other(reason) => reason,
-            },
+            ClientInitializeError::TransportError { error, .. } => {
+                match classify_transport_error(error) {
+                    TransportFault::Unreachable(reason) => {
+                        return Self::Unreachable { url, reason };
+                    }
+                    TransportFault::Unauthenticated => return Self::Unauthenticated { url },
+                    TransportFault::NotMcp(reason) => return Self::NotMcp { url, reason },
+                    TransportFault::Other(reason) => reason,
+                }
+            }
             ClientInitializeError::JsonRpcError(error) => {
-                format!("it says {} ({})", shown(error), error.code.0)
+                format!("server error: {} ({})", format_error(error), error.code.0)
             }
             ClientInitializeError::NoCompatibleProtocolVersion { server_supported, .. } => {
                 let versions: Vec<_> =
                     server_supported.iter().map(|version| one_line(version.as_str())).collect();
-                format!("it speaks other revisions of the protocol: {}", versions.join(", "))
+                format!("the server supports only protocol versions {}", versions.join(", "))
             }
-            ClientInitializeError::ConnectionClosed(_) => "it closed the connection".to_owned(),
+            ClientInitializeError::ConnectionClosed(_) => {
+                "the server closed the connection".to_owned()
+            }
             _ => {
-                let reason = "the handshake failed".to_owned();
+                let reason = "handshake failed".to_owned();
                 return Self::NotMcp { url, reason };
             }
         };
         Self::Connect { url, reason }
     }
 
-    pub(super) fn call(url: &str, tool: &str, error: &ServiceError) -> Self {
-        tracing::info!(url, tool, ?error, "no answer");
+    pub(super) fn from_call_error(url: &str, tool: &str, error: &ServiceError) -> Self {
+        tracing::info!(url, tool, ?error, "call got no response");
         let (url, tool) = (url.to_owned(), tool.to_owned());
         let reason = match error {
             ServiceError::McpError(error) => {
-                return Self::Refused { tool, code: error.code, message: shown(error) };
+                return Self::Refused { tool, code: error.code, message: format_error(error) };
             }
-            ServiceError::TransportSend(error) => match fault(error) {
-                Fault::Unreachable(reason) => return Self::Unreachable { url, reason },
-                Fault::Unauthenticated => return Self::Unauthenticated { url },
-                Fault::NotMcp(reason) | Fault::Other(reason) => reason,
+            ServiceError::TransportSend(error) => match classify_transport_error(error) {
+                TransportFault::Unreachable(reason) => return Self::Unreachable { url, reason },
+                TransportFault::Unauthenticated => return Self::Unauthenticated { url },
+                TransportFault::NotMcp(reason) | TransportFault::Other(reason) => reason,
             },
             ServiceError::TransportClosed => "the server closed the connection".to_owned(),
             ServiceError::InputRequiredRoundsExceeded { max_rounds } => {
-                format!("the server asks for more after {max_rounds} rounds")
+                format!("the server still requires input after {max_rounds} rounds")
             }
-            _ => "the server's answer is not one to a call".to_owned(),
+            _ => "unexpected response to a tool call".to_owned(),
         };
         Self::Call { tool, reason }
     }
 }
 
-/// Where the revision without a handshake failed and then the handshake too, the latter tells more.
+/// Returns the error of the last attempt. If both the stateless revision and the handshake failed, the error of the
+/// handshake is more informative.
 fn last_attempt(error: &ClientInitializeError) -> &ClientInitializeError {
     match error {
         ClientInitializeError::LegacyFallbackFailed { fallback, .. } => last_attempt(fallback),
@@ -91,73 +100,75 @@ fn last_attempt(error: &ClientInitializeError) -> &ClientInitializeError {
     }
 }
 
-enum Fault {
+enum TransportFault {
     Unreachable(String),
     Unauthenticated,
     NotMcp(String),
     Other(String),
 }
 
-fn fault(error: &DynamicTransportError) -> Fault {
+fn classify_transport_error(error: &DynamicTransportError) -> TransportFault {
     type HttpError = StreamableHttpError<reqwest::Error>;
     let Some(error) = error.error.downcast_ref::<HttpError>() else {
-        return Fault::Other("the connection broke".to_owned());
+        return TransportFault::Other("connection lost".to_owned());
     };
     match error {
         StreamableHttpError::Client(error) if error.is_connect() => {
-            Fault::Unreachable(deepest(error))
+            TransportFault::Unreachable(root_cause(error))
         }
         StreamableHttpError::Client(error) if error.is_timeout() => {
-            Fault::Other("it did not answer in time".to_owned())
+            TransportFault::Other("the server did not respond in time".to_owned())
         }
         StreamableHttpError::Client(error) => match error.status() {
-            Some(status) => of_status(status.as_u16()),
-            None => Fault::NotMcp(deepest(error)),
+            Some(status) => classify_status(status.as_u16()),
+            None => TransportFault::NotMcp(root_cause(error)),
         },
         StreamableHttpError::AuthRequired(_) | StreamableHttpError::InsufficientScope(_) => {
-            Fault::Unauthenticated
+            TransportFault::Unauthenticated
         }
-        StreamableHttpError::HttpStatus(error) => of_status(error.status),
-        // The SDK has the status only as the beginning of its text.
+        StreamableHttpError::HttpStatus(error) => classify_status(error.status),
+        // The SDK provides the status only as a prefix of the text.
         StreamableHttpError::UnexpectedServerResponse(text) => {
             let status = text.strip_prefix("HTTP ").and_then(|rest| rest.get(..3)?.parse().ok());
-            status
-                .map_or_else(|| Fault::NotMcp("its answer is no MCP message".to_owned()), of_status)
+            status.map_or_else(
+                || TransportFault::NotMcp("the response is not an MCP message".to_owned()),
+                classify_status,
+            )
         }
         StreamableHttpError::UnexpectedContentType(Some(kind)) => {
-            Fault::NotMcp(format!("its answer is {}", short(kind)))
+            TransportFault::NotMcp(format!("the response has content type {}", truncate_line(kind)))
         }
         StreamableHttpError::UnexpectedEndOfStream => {
-            Fault::Other("its answer ends in the middle".to_owned())
+            TransportFault::Other("the response ended early".to_owned())
         }
         StreamableHttpError::UnexpectedContentType(None) | StreamableHttpError::Deserialize(_) => {
-            Fault::NotMcp("its answer is no MCP message".to_owned())
+            TransportFault::NotMcp("the response is not an MCP message".to_owned())
         }
-        _ => Fault::Other("the connection broke".to_owned()),
+        _ => TransportFault::Other("connection lost".to_owned()),
     }
 }
 
-fn of_status(status: u16) -> Fault {
+fn classify_status(status: u16) -> TransportFault {
     match status {
-        401 | 403 => Fault::Unauthenticated,
-        429 | 500.. => Fault::Other(format!("it answers with HTTP {status}")),
-        _ => Fault::NotMcp(format!("it answers with HTTP {status}")),
+        401 | 403 => TransportFault::Unauthenticated,
+        429 | 500.. => TransportFault::Other(format!("the server responded with HTTP {status}")),
+        _ => TransportFault::NotMcp(format!("the server responded with HTTP {status}")),
     }
 }
 
-/// The first cause: an HTTP client wraps it three times in words that say less.
-fn deepest(mut error: &dyn Error) -> String {
+/// Returns the root cause. An HTTP client wraps it three times in less specific errors.
+fn root_cause(mut error: &dyn Error) -> String {
     while let Some(source) = error.source() {
         error = source;
     }
-    short(&error.to_string())
+    truncate_line(&error.to_string())
 }
 
-fn shown(error: &ErrorData) -> String {
-    short(&error.message)
+fn format_error(error: &ErrorData) -> String {
+    truncate_line(&error.message)
 }
 
-fn short(text: &str) -> String {
+fn truncate_line(text: &str) -> String {
     let cut: String = text.chars().take(MAX_TEXT).collect();
     one_line(&cut)
 }

@@ -1,20 +1,21 @@
-//! A person agrees to one call of one caller, once, in each of the three ways.
+//! Tests of approvals: by queue, in rounds, and over the connection. Each approves one call of one caller, once.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use contract::{Caller, Code};
+use contract::{Caller, ErrorCode};
 use runtime::{
-    Abilities, Ask, Call, Person, PipelineOptions, Question, QuestionKind, Refusal, Reply, Rounds,
+    ClientCapabilities, ElicitationChannel, ElicitationHandler, ElicitationKind,
+    ElicitationRequest, PipelineOptions, ProtocolRefusal, RoundInput, ToolCall, ToolReply,
 };
 use serde_json::{Value, json};
-use store::{Decision, State};
+use store::{ApprovalDecision, ApprovalState};
 
 use crate::rig::{Rig, call, code};
 
-fn write(text: &str) -> Call {
+fn write_call(text: &str) -> ToolCall {
     call("write", json!({"text": text}))
 }
 
@@ -22,9 +23,9 @@ fn yes() -> Value {
     json!({"action": "accept", "content": {"approve": true}})
 }
 
-fn in_rounds(mut call: Call, answer: Option<Value>, state: Option<String>) -> Call {
-    call.person = Person::Rounds(Rounds {
-        abilities: Abilities { elicitation: true, ..Abilities::default() },
+fn multi_round(mut call: ToolCall, answer: Option<Value>, state: Option<String>) -> ToolCall {
+    call.channel = ElicitationChannel::MultiRound(RoundInput {
+        capabilities: ClientCapabilities { elicitation: true, ..ClientCapabilities::default() },
         answers: answer.map(|answer| ("approval".to_owned(), answer)).into_iter().collect(),
         state,
     });
@@ -32,90 +33,94 @@ fn in_rounds(mut call: Call, answer: Option<Value>, state: Option<String>) -> Ca
 }
 
 async fn first_round(rig: &Rig, text: &str) -> String {
-    match rig.pipeline.call(in_rounds(write(text), None, None)).await {
-        Reply::InputRequired { state, questions } => {
-            assert_eq!(questions.len(), 1);
+    match rig.pipeline.call(multi_round(write_call(text), None, None)).await {
+        ToolReply::InputRequired { state, elicitations: requests } => {
+            assert_eq!(requests.len(), 1);
             state
         }
         other => panic!("{other:?}"),
     }
 }
 
-fn refused(reply: &Reply) -> &str {
+fn refusal_reason(reply: &ToolReply) -> &str {
     match reply {
-        Reply::Refused(Refusal::BadState(why)) => why,
+        ToolReply::Refused(ProtocolRefusal::InvalidState(reason)) => reason,
         other => panic!("{other:?}"),
     }
 }
 
 #[tokio::test]
-async fn queued_approved_and_used_once() {
+async fn queued_approval_is_used_once() {
     let rig = Rig::new().await;
-    let Reply::Failed(error) = rig.pipeline.call(write("one")).await else { panic!() };
-    assert_eq!(error.code, Code::ApprovalRequired);
+    let ToolReply::Failed(error) = rig.pipeline.call(write_call("one")).await else { panic!() };
+    assert_eq!(error.code, ErrorCode::ApprovalRequired);
     let id = error.details["approvalId"].as_str().unwrap();
-    // Asking again does not make a second one.
-    let Reply::Failed(again) = rig.pipeline.call(write("one")).await else { panic!() };
+    // A repeated call does not create a second approval.
+    let ToolReply::Failed(again) = rig.pipeline.call(write_call("one")).await else { panic!() };
     assert_eq!(again.details["approvalId"], id);
 
-    rig.store.decide(id, Decision::Approve, "ann").await.unwrap();
-    assert_eq!(code(&rig.pipeline.call(write("other arguments")).await), Code::ApprovalRequired);
-    let mut foreign = write("one");
-    foreign.caller = Caller::new("somebody else");
-    assert_eq!(code(&rig.pipeline.call(foreign).await), Code::ApprovalRequired);
-    assert!(rig.pipeline.call(write("one")).await.code().is_none());
-    assert_eq!(code(&rig.pipeline.call(write("one")).await), Code::ApprovalRequired);
-    assert_eq!(rig.store.approval(id).await.unwrap().state, State::Used);
+    rig.store.decide_approval(id, ApprovalDecision::Approve, "ann").await.unwrap();
+    assert_eq!(
+        code(&rig.pipeline.call(write_call("other arguments")).await),
+        ErrorCode::ApprovalRequired
+    );
+    let mut foreign = write_call("one");
+    foreign.caller = Caller::new("other");
+    assert_eq!(code(&rig.pipeline.call(foreign).await), ErrorCode::ApprovalRequired);
+    assert!(rig.pipeline.call(write_call("one")).await.code().is_none());
+    assert_eq!(code(&rig.pipeline.call(write_call("one")).await), ErrorCode::ApprovalRequired);
+    assert_eq!(rig.store.find_approval(id).await.unwrap().state, ApprovalState::Used);
 }
 
 #[tokio::test]
-async fn queued_and_denied() {
+async fn queued_approval_can_be_denied() {
     let rig = Rig::new().await;
-    let Reply::Failed(error) = rig.pipeline.call(write("one")).await else { panic!() };
+    let ToolReply::Failed(error) = rig.pipeline.call(write_call("one")).await else { panic!() };
     let id = error.details["approvalId"].as_str().unwrap();
-    rig.store.decide(id, Decision::Deny, "ann").await.unwrap();
-    assert_eq!(code(&rig.pipeline.call(write("one")).await), Code::ApprovalDenied);
+    rig.store.decide_approval(id, ApprovalDecision::Deny, "ann").await.unwrap();
+    assert_eq!(code(&rig.pipeline.call(write_call("one")).await), ErrorCode::ApprovalDenied);
 }
 
 #[tokio::test]
-async fn the_person_sees_the_whole_entry_and_nothing_hidden() {
+async fn summary_shows_all_arguments_and_escapes_invisible_characters() {
     let rig = Rig::new().await;
     let text = format!("line one\nline \u{202e}two\u{1b}[31m\n{}", "long ".repeat(100));
-    rig.pipeline.call(write(&text)).await;
-    let approvals = rig.store.approvals(None).await.unwrap();
+    rig.pipeline.call(write_call(&text)).await;
+    let approvals = rig.store.list_approvals(None).await.unwrap();
     insta::assert_snapshot!(approvals[0].summary);
 }
 
 #[tokio::test]
-async fn in_rounds_the_state_opens_once_for_this_call_only() {
+async fn request_state_opens_once_and_only_for_its_call() {
     let rig = Rig::new().await;
     let state = first_round(&rig, "one").await;
 
     // Altered arguments, another caller, an altered state.
-    let reply = rig.pipeline.call(in_rounds(write("two"), Some(yes()), Some(state.clone()))).await;
-    assert!(refused(&reply).contains("belongs to another call"));
-    let mut foreign = in_rounds(write("one"), Some(yes()), Some(state.clone()));
-    foreign.caller = Caller::new("somebody else");
-    assert!(refused(&rig.pipeline.call(foreign).await).contains("belongs to another call"));
+    let reply =
+        rig.pipeline.call(multi_round(write_call("two"), Some(yes()), Some(state.clone()))).await;
+    assert!(refusal_reason(&reply).contains("belongs to another call"));
+    let mut foreign = multi_round(write_call("one"), Some(yes()), Some(state.clone()));
+    foreign.caller = Caller::new("other");
+    assert!(refusal_reason(&rig.pipeline.call(foreign).await).contains("belongs to another call"));
     let altered = format!("{state}x");
-    let reply = rig.pipeline.call(in_rounds(write("one"), Some(yes()), Some(altered))).await;
-    assert!(refused(&reply).contains("altered"));
+    let reply = rig.pipeline.call(multi_round(write_call("one"), Some(yes()), Some(altered))).await;
+    assert!(refusal_reason(&reply).contains("altered"));
 
-    // The true second round, then a replay of it.
-    let second = || in_rounds(write("one"), Some(yes()), Some(state.clone()));
+    // The real second round, then a replay of it.
+    let second = || multi_round(write_call("one"), Some(yes()), Some(state.clone()));
     assert!(rig.pipeline.call(second()).await.code().is_none());
-    assert!(refused(&rig.pipeline.call(second()).await).contains("used before"));
+    assert!(refusal_reason(&rig.pipeline.call(second()).await).contains("used before"));
 }
 
 #[tokio::test]
-async fn in_rounds_an_answer_that_nobody_asked_for_is_no_approval() {
+async fn unrequested_answer_is_not_an_approval() {
     let rig = Rig::new().await;
-    let reply = rig.pipeline.call(in_rounds(write("one"), Some(yes()), None)).await;
-    assert!(matches!(reply, Reply::InputRequired { .. }), "{reply:?}");
+    let reply = rig.pipeline.call(multi_round(write_call("one"), Some(yes()), None)).await;
+    assert!(matches!(reply, ToolReply::InputRequired { .. }), "{reply:?}");
 }
 
 #[tokio::test]
-async fn in_rounds_anything_but_yes_is_no() {
+async fn any_answer_except_yes_denies_the_call() {
     let rig = Rig::new().await;
     for answer in [
         json!({"action": "decline"}),
@@ -126,66 +131,69 @@ async fn in_rounds_anything_but_yes_is_no() {
         json!({"action": "decline", "content": {"approve": true}}),
     ] {
         let state = first_round(&rig, "one").await;
-        let reply =
-            rig.pipeline.call(in_rounds(write("one"), Some(answer.clone()), Some(state))).await;
-        assert_eq!(code(&reply), Code::ApprovalDenied, "{answer}");
+        let reply = rig
+            .pipeline
+            .call(multi_round(write_call("one"), Some(answer.clone()), Some(state)))
+            .await;
+        assert_eq!(code(&reply), ErrorCode::ApprovalDenied, "{answer}");
     }
-    // What is no answer at all is asked for again.
+    // A malformed answer is requested again.
     let state = first_round(&rig, "one").await;
-    let reply = rig.pipeline.call(in_rounds(write("one"), Some(json!(7)), Some(state))).await;
-    assert!(matches!(reply, Reply::InputRequired { .. }), "{reply:?}");
+    let reply =
+        rig.pipeline.call(multi_round(write_call("one"), Some(json!(7)), Some(state))).await;
+    assert!(matches!(reply, ToolReply::InputRequired { .. }), "{reply:?}");
 }
 
 #[tokio::test]
-async fn in_rounds_a_state_expires() {
+async fn rejects_expired_request_state() {
     let options = PipelineOptions {
         approval_lifetime: Duration::from_millis(1),
         ..PipelineOptions::default()
     };
-    let rig = Rig::with(options).await;
+    let rig = Rig::with_options(options).await;
     let state = first_round(&rig, "one").await;
     let late = std::time::Instant::now() + Duration::from_millis(5);
     while std::time::Instant::now() < late {
         tokio::task::yield_now().await;
     }
-    let reply = rig.pipeline.call(in_rounds(write("one"), Some(yes()), Some(state))).await;
-    assert!(refused(&reply).contains("expired"));
+    let reply = rig.pipeline.call(multi_round(write_call("one"), Some(yes()), Some(state))).await;
+    assert!(refusal_reason(&reply).contains("expired"));
 }
 
-struct Scripted {
+struct ScriptedHandler {
     answer: Result<Value, String>,
     asked: AtomicUsize,
 }
 
 #[async_trait]
-impl Ask for Scripted {
-    async fn ask(&self, question: &Question) -> Result<Value, String> {
-        let QuestionKind::Form { message, .. } = &question.kind else { panic!("{question:?}") };
+impl ElicitationHandler for ScriptedHandler {
+    async fn elicit(&self, request: &ElicitationRequest) -> Result<Value, String> {
+        let ElicitationKind::Form { message, .. } = &request.kind else { panic!("{request:?}") };
         assert!(message.contains("write"), "{message}");
         self.asked.fetch_add(1, Ordering::SeqCst);
         self.answer.clone()
     }
 }
 
-async fn connected(rig: &Rig, answer: Result<Value, String>) -> Reply {
-    let ask = Arc::new(Scripted { answer, asked: AtomicUsize::new(0) });
-    let mut call = write("one");
-    call.person = Person::Connected {
-        abilities: Abilities { elicitation: true, ..Abilities::default() },
-        ask: Arc::clone(&ask) as Arc<dyn Ask>,
+async fn call_connected(rig: &Rig, answer: Result<Value, String>) -> ToolReply {
+    let handler = Arc::new(ScriptedHandler { answer, asked: AtomicUsize::new(0) });
+    let mut call = write_call("one");
+    call.channel = ElicitationChannel::Connected {
+        capabilities: ClientCapabilities { elicitation: true, ..ClientCapabilities::default() },
+        handler: Arc::clone(&handler) as Arc<dyn ElicitationHandler>,
     };
     let reply = rig.pipeline.call(call).await;
-    assert_eq!(ask.asked.load(Ordering::SeqCst), 1);
+    assert_eq!(handler.asked.load(Ordering::SeqCst), 1);
     reply
 }
 
 #[tokio::test]
-async fn over_the_connection() {
+async fn approval_over_the_connection() {
     let rig = Rig::new().await;
-    assert!(connected(&rig, Ok(yes())).await.code().is_none());
+    assert!(call_connected(&rig, Ok(yes())).await.code().is_none());
     assert_eq!(
-        code(&connected(&rig, Ok(json!({"action": "decline"}))).await),
-        Code::ApprovalDenied
+        code(&call_connected(&rig, Ok(json!({"action": "decline"}))).await),
+        ErrorCode::ApprovalDenied
     );
-    assert_eq!(code(&connected(&rig, Err("gone".into())).await), Code::ApprovalRequired);
+    assert_eq!(code(&call_connected(&rig, Err("gone".into())).await), ErrorCode::ApprovalRequired);
 }

@@ -1,13 +1,13 @@
-//! The HTTP doors, with real sockets: what is let in, what is turned away, and that the server stays up.
+//! Tests of the HTTP server with real sockets: admitted and refused requests, and its availability afterwards.
 
-use runtime::doors::http::{HttpDoor, HttpError, HttpOptions, Tokens};
-use runtime::doors::mcp::Face;
+use runtime::transports::http::{BearerTokens, HttpError, HttpOptions, HttpTransport};
+use runtime::transports::mcp::ServerIdentity;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::rig::{BEGUN, Rig, object};
+use crate::rig::{Rig, STARTED_WRITES, object};
 
-pub(crate) struct Server {
+pub(crate) struct HttpServer {
     pub(crate) rig: Rig,
     url: String,
     stop: CancellationToken,
@@ -20,34 +20,35 @@ pub(crate) struct HttpSession {
 }
 
 impl HttpSession {
-    pub(crate) fn of(&self, request: reqwest::RequestBuilder) -> reqwest::RequestBuilder {
+    pub(crate) fn add_headers(&self, request: reqwest::RequestBuilder) -> reqwest::RequestBuilder {
         request
             .header("mcp-session-id", self.id.clone())
             .header("mcp-protocol-version", "2025-11-25")
     }
 }
 
-fn face() -> Face {
-    Face { name: "test".into(), version: "0".into(), instructions: None }
+fn identity() -> ServerIdentity {
+    ServerIdentity { name: "test".into(), version: "0".into(), instructions: None }
 }
 
-impl Server {
+impl HttpServer {
     async fn start() -> Self {
-        Self::with(|_| {}).await
+        Self::with_options(|_| {}).await
     }
 
-    async fn with(adjust: impl FnOnce(&mut HttpOptions)) -> Self {
-        Self::on(Rig::new().await, adjust).await
+    async fn with_options(adjust: impl FnOnce(&mut HttpOptions)) -> Self {
+        Self::with_rig(Rig::new().await, adjust).await
     }
 
-    pub(crate) async fn on(rig: Rig, adjust: impl FnOnce(&mut HttpOptions)) -> Self {
+    pub(crate) async fn with_rig(rig: Rig, adjust: impl FnOnce(&mut HttpOptions)) -> Self {
         runtime::client::install_tls();
         let mut options = HttpOptions::new(([127, 0, 0, 1], 0).into());
         adjust(&mut options);
-        let door = HttpDoor::bind(rig.pipeline.clone(), face(), options).await.unwrap();
-        let url = format!("http://{}", door.address());
+        let transport =
+            HttpTransport::bind(rig.pipeline.clone(), identity(), options).await.unwrap();
+        let url = format!("http://{}", transport.address());
         let stop = CancellationToken::new();
-        let running = tokio::spawn(door.serve(stop.clone()));
+        let running = tokio::spawn(transport.serve(stop.clone()));
         Self { rig, url, stop, running, client: reqwest::Client::new() }
     }
 
@@ -67,11 +68,11 @@ impl Server {
     }
 
     pub(crate) fn rpc(&self, method: &str, params: Value) -> reqwest::RequestBuilder {
-        self.rpc_of("2026-07-28", method, params)
+        self.rpc_with_version("2026-07-28", method, params)
     }
 
-    /// Of a client that has declared these capabilities.
-    pub(crate) fn rpc_able(
+    /// Returns a request of a client that has declared these capabilities.
+    pub(crate) fn rpc_with_capabilities(
         &self,
         method: &str,
         params: Value,
@@ -80,11 +81,16 @@ impl Server {
         self.request("2026-07-28", method, params, capabilities)
     }
 
-    fn rpc_of(&self, version: &str, method: &str, params: Value) -> reqwest::RequestBuilder {
+    fn rpc_with_version(
+        &self,
+        version: &str,
+        method: &str,
+        params: Value,
+    ) -> reqwest::RequestBuilder {
         self.request(version, method, params, json!({}))
     }
 
-    /// A request of the stateless revisions.
+    /// Returns a request of the stateless revisions.
     fn request(
         &self,
         version: &str,
@@ -120,12 +126,12 @@ impl Server {
         request
     }
 
-    /// The session of a client of the handshake revisions.
-    pub(crate) async fn shake_hands(&self) -> HttpSession {
-        self.shake_hands_able(json!({})).await
+    /// Performs the handshake and returns the session.
+    pub(crate) async fn initialize(&self) -> HttpSession {
+        self.initialize_with_capabilities(json!({})).await
     }
 
-    pub(crate) async fn shake_hands_able(&self, capabilities: Value) -> HttpSession {
+    pub(crate) async fn initialize_with_capabilities(&self, capabilities: Value) -> HttpSession {
         let hello = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
             "protocolVersion": "2025-11-25", "capabilities": capabilities,
             "clientInfo": {"name": "t", "version": "1"},
@@ -133,11 +139,11 @@ impl Server {
         let reply = self.post("/mcp").body(hello.to_string()).send().await.unwrap();
         let session = HttpSession { id: reply.headers()["mcp-session-id"].clone() };
         let greeting = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
-        session.of(self.post("/mcp")).body(greeting.to_string()).send().await.unwrap();
+        session.add_headers(self.post("/mcp")).body(greeting.to_string()).send().await.unwrap();
         session
     }
 
-    async fn still_works(&self) {
+    async fn assert_still_works(&self) {
         let reply = self.post("/v1/tools/echo").body(r#"{"text":"up"}"#).send().await.unwrap();
         assert_eq!(reply.status(), 200);
     }
@@ -149,8 +155,8 @@ impl Server {
     }
 }
 
-/// Status, and the envelope's code and message or the whole body.
-pub(crate) async fn show(request: reqwest::RequestBuilder) -> String {
+/// Returns the status with the envelope's code and message, or with the whole body.
+pub(crate) async fn fetch_summary(request: reqwest::RequestBuilder) -> String {
     let reply = request.send().await.unwrap();
     let status = reply.status().as_u16();
     let text = reply.text().await.unwrap();
@@ -164,8 +170,8 @@ pub(crate) async fn show(request: reqwest::RequestBuilder) -> String {
 }
 
 #[tokio::test]
-async fn rest() {
-    let server = Server::start().await;
+async fn rest_responses() {
+    let server = HttpServer::start().await;
     let deep = format!("{}1{}", "[".repeat(200), "]".repeat(200));
     let mut log = Vec::new();
     for (name, request) in [
@@ -183,7 +189,7 @@ async fn rest() {
         ("nowhere", server.get("/nowhere")),
         ("healthy", server.get("/healthz")),
     ] {
-        log.push(format!("{name}: {}", show(request).await));
+        log.push(format!("{name}: {}", fetch_summary(request).await));
     }
     insta::assert_snapshot!(log.join("\n"));
     let first = server.post("/v1/tools/rare").body(r#"{"text":""}"#).send().await.unwrap();
@@ -197,12 +203,12 @@ async fn rest() {
     let mut sorted = names.clone();
     sorted.sort_by_key(|name| name.to_string());
     assert_eq!(names, sorted);
-    server.still_works().await;
+    server.assert_still_works().await;
 }
 
 #[tokio::test]
 async fn openapi_describes_every_tool() {
-    let server = Server::start().await;
+    let server = HttpServer::start().await;
     let document: Value = server.get("/openapi.json").send().await.unwrap().json().await.unwrap();
     assert_eq!(document["openapi"], "3.1.0");
     let post = &document["paths"]["/v1/tools/write"]["post"];
@@ -210,14 +216,14 @@ async fn openapi_describes_every_tool() {
 }
 
 #[tokio::test]
-async fn bad_mcp_requests_get_the_protocol_error() {
-    let server = Server::start().await;
+async fn invalid_mcp_requests_get_protocol_errors() {
+    let server = HttpServer::start().await;
     let mut log = Vec::new();
     let list = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}).to_string();
     for (name, request) in [
         ("truncated", server.post("/mcp").body(r#"{"jsonrpc": "2.0", "id": 1, "method""#)),
         ("batch", server.rpc("tools/list", json!({})).body(format!("[{list},{list}]"))),
-        ("unknown version", server.rpc_of("1999-01-01", "tools/list", json!({}))),
+        ("unknown version", server.rpc_with_version("1999-01-01", "tools/list", json!({}))),
         ("unknown tool", server.rpc("tools/call", json!({"name": "none", "arguments": {}}))),
         ("unknown method", server.rpc("tools/destroy", json!({}))),
         (
@@ -230,15 +236,15 @@ async fn bad_mcp_requests_get_the_protocol_error() {
         ("no prompt", server.rpc("prompts/get", json!({"name": "p"}))),
         ("no resource", server.rpc("resources/read", json!({"uri": "a://b"}))),
     ] {
-        log.push(format!("{name}: {}", show(request).await));
+        log.push(format!("{name}: {}", fetch_summary(request).await));
     }
     insta::assert_snapshot!(log.join("\n"));
-    server.still_works().await;
+    server.assert_still_works().await;
 }
 
 #[tokio::test]
-async fn mcp_answers_and_joins_the_trace() {
-    let server = Server::start().await;
+async fn mcp_call_returns_result_and_joins_the_trace() {
+    let server = HttpServer::start().await;
     let params = json!({"name": "echo", "arguments": {"text": "hi"}});
     let reply: Value = server.rpc("tools/call", params).send().await.unwrap().json().await.unwrap();
     insta::assert_json_snapshot!(reply["result"]);
@@ -250,72 +256,72 @@ async fn mcp_answers_and_joins_the_trace() {
         server.rpc("tools/list", json!({})).send().await.unwrap().json().await.unwrap();
     assert_eq!(list["result"]["ttlMs"], 60_000);
     assert_eq!(list["result"]["cacheScope"], "public");
-    let lines = server.stop().await.audit().await;
+    let lines = server.stop().await.audit_records().await;
     assert_eq!(lines[0]["trace"], "4bf92f3577b34da6a3ce929d0e0e4736");
     assert_eq!(lines[0]["client"], "t/1");
 }
 
 #[tokio::test]
-async fn a_body_of_fifty_megabytes_is_turned_away() {
-    let server = Server::start().await;
+async fn rejects_body_of_fifty_megabytes() {
+    let server = HttpServer::start().await;
     let big = json!({"text": "x".repeat(50_000_000)}).to_string();
     for path in ["/v1/tools/echo", "/mcp"] {
-        // The server may answer and close before it has read everything; either way it says 413 or hangs up.
+        // The server may respond and close before it has read everything, so it responds with 413 or disconnects.
         if let Ok(reply) = server.post(path).body(big.clone()).send().await {
             assert_eq!(reply.status(), 413, "{path}");
         }
     }
-    server.still_works().await;
+    server.assert_still_works().await;
 }
 
 #[tokio::test]
-async fn strange_hosts_and_origins_stay_outside() {
-    let server = Server::start().await;
+async fn rejects_foreign_hosts_and_origins() {
+    let server = HttpServer::start().await;
     for path in ["/mcp", "/v1/tools/echo", "/healthz"] {
         let evil = server.post(path).header("host", "evil.example").body("{}");
-        assert!(show(evil).await.starts_with("403 \"ACCESS_DENIED\""), "{path}");
+        assert!(fetch_summary(evil).await.starts_with("403 \"ACCESS_DENIED\""), "{path}");
         let evil = server.post(path).header("origin", "https://evil.example").body("{}");
-        assert!(show(evil).await.starts_with("403 \"ACCESS_DENIED\""), "{path}");
+        assert!(fetch_summary(evil).await.starts_with("403 \"ACCESS_DENIED\""), "{path}");
     }
-    server.still_works().await;
-    let lines = server.stop().await.audit().await;
+    server.assert_still_works().await;
+    let lines = server.stop().await.audit_records().await;
     assert_eq!(lines.len(), 7);
     assert_eq!(lines[0]["code"], "ACCESS_DENIED");
 }
 
 #[tokio::test]
-async fn a_token_is_a_token() {
-    let tokens = Tokens::parse("ci 0123456789abcdef").unwrap();
-    let server = Server::with(|options| options.tokens = tokens).await;
+async fn requires_a_valid_token() {
+    let tokens = BearerTokens::parse("ci 0123456789abcdef").unwrap();
+    let server = HttpServer::with_options(|options| options.tokens = tokens).await;
     for path in ["/mcp", "/v1/tools/echo"] {
         let body = r#"{"text":""}"#;
-        assert!(show(server.post(path).body(body)).await.starts_with("401"), "{path}");
+        assert!(fetch_summary(server.post(path).body(body)).await.starts_with("401"), "{path}");
         let wrong = server.post(path).bearer_auth("0123456789abcdeX").body(body);
         let reply = wrong.send().await.unwrap();
         assert_eq!(reply.status(), 401);
         assert_eq!(reply.headers()["www-authenticate"], "Bearer");
     }
     let right = server.post("/v1/tools/echo").bearer_auth("0123456789abcdef");
-    assert!(show(right.body(r#"{"text":"in"}"#)).await.starts_with("200"));
-    assert!(show(server.get("/healthz")).await.starts_with("200"));
-    assert!(show(server.get("/metrics")).await.starts_with("401"));
-    let lines = server.stop().await.audit().await;
+    assert!(fetch_summary(right.body(r#"{"text":"in"}"#)).await.starts_with("200"));
+    assert!(fetch_summary(server.get("/healthz")).await.starts_with("200"));
+    assert!(fetch_summary(server.get("/metrics")).await.starts_with("401"));
+    let lines = server.stop().await.audit_records().await;
     assert_eq!(lines[0]["code"], "UNAUTHENTICATED");
     let last_call = lines.iter().find(|line| line["outcome"] == "ok").unwrap();
     assert_eq!(last_call["caller"], "token:ci");
 }
 
 #[tokio::test]
-async fn beyond_loopback_a_token_is_required() {
+async fn binding_beyond_loopback_requires_a_token() {
     let rig = Rig::new().await;
     let options = HttpOptions::new(([0, 0, 0, 0], 0).into());
-    let refused = HttpDoor::bind(rig.pipeline.clone(), face(), options).await;
+    let refused = HttpTransport::bind(rig.pipeline.clone(), identity(), options).await;
     assert!(matches!(refused, Err(HttpError::TokenRequired(_))));
 }
 
 #[tokio::test]
-async fn shutting_down_finishes_what_runs() {
-    let server = Server::start().await;
+async fn shutdown_finishes_running_calls() {
+    let server = HttpServer::start().await;
     let request = server.post("/v1/tools/slow").body(r#"{"text":""}"#).send();
     let request = tokio::spawn(request);
     while !server.rig.pipeline.metrics().render().unwrap().contains("in_flight 1") {
@@ -323,13 +329,13 @@ async fn shutting_down_finishes_what_runs() {
     }
     let rig = server.stop().await;
     assert_eq!(request.await.unwrap().unwrap().status(), 504);
-    assert_eq!(rig.audit().await[0]["code"], "EXECUTION_TIMEOUT");
+    assert_eq!(rig.audit_records().await[0]["code"], "EXECUTION_TIMEOUT");
 }
 
 #[tokio::test]
-async fn shutting_down_delivers_the_answer_of_a_change() {
+async fn shutdown_delivers_responses_of_calls_with_side_effects() {
     for round in 0..20 {
-        let server = Server::start().await;
+        let server = HttpServer::start().await;
         let text = format!("round {round}");
         let params = json!({"name": "slow_write", "arguments": {"text": text}});
         let request = tokio::spawn(server.rpc("tools/call", params).send());
@@ -338,32 +344,32 @@ async fn shutting_down_delivers_the_answer_of_a_change() {
         }
         let rig = server.stop().await;
         let reply: Value = request.await.unwrap().unwrap().json().await.unwrap();
-        if BEGUN.lock().unwrap().contains(&text) {
+        if STARTED_WRITES.lock().unwrap().contains(&text) {
             assert_eq!(reply["result"]["structuredContent"]["text"], "written", "{reply}");
-            assert_eq!(rig.audit().await[0]["outcome"], "ok");
+            assert_eq!(rig.audit_records().await[0]["outcome"], "ok");
         }
     }
 }
 
 #[tokio::test]
-async fn an_unfinished_request_does_not_keep_the_server() {
+async fn unfinished_request_does_not_block_shutdown() {
     use tokio::io::AsyncWriteExt;
-    let server = Server::start().await;
+    let server = HttpServer::start().await;
     let address = server.url.trim_start_matches("http://").to_owned();
     let mut stream = tokio::net::TcpStream::connect(&address).await.unwrap();
     let head = format!(
         "POST /v1/tools/echo HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{{"
     );
     stream.write_all(head.as_bytes()).await.unwrap();
-    server.still_works().await;
-    // Time is only paused now: the limit passes at once, real input and output go on.
+    server.assert_still_works().await;
+    // With time paused, the limit passes immediately while real I/O continues.
     tokio::time::pause();
     server.stop().await;
 }
 
 #[tokio::test]
-async fn what_mcp_turns_away_leaves_a_line() {
-    let server = Server::start().await;
+async fn refused_mcp_requests_are_audited() {
+    let server = HttpServer::start().await;
     let mut log = Vec::new();
     for (name, request) in [
         ("arguments", server.rpc("tools/call", json!({"name": "echo", "arguments": [1]}))),
@@ -372,28 +378,28 @@ async fn what_mcp_turns_away_leaves_a_line() {
         ("other name", server.rpc("tools/call", json!({"name": "echo"})).header("mcp-name", "x")),
         ("unreadable name", server.post("/v1/tools/%ff").body("{}")),
     ] {
-        log.push(format!("{name}: {}", show(request).await));
+        log.push(format!("{name}: {}", fetch_summary(request).await));
     }
     insta::assert_snapshot!(log.join("\n"));
-    let lines = server.stop().await.audit().await;
+    let lines = server.stop().await.audit_records().await;
     assert!(lines.iter().all(|line| line["outcome"] == "error"), "{lines:?}");
     assert_eq!(lines.len(), 5, "{lines:?}");
 }
 
 #[tokio::test]
-async fn a_flood_at_the_door_does_not_fill_the_log() {
-    let server = Server::start().await;
+async fn flood_of_refused_requests_does_not_fill_the_audit_log() {
+    let server = HttpServer::start().await;
     let requests = (0..700).map(|_| server.get("/healthz").header("host", "evil.example").send());
     for reply in futures::future::join_all(requests).await {
         assert_eq!(reply.unwrap().status(), 403);
     }
-    let lines = server.stop().await.audit().await.len();
+    let lines = server.stop().await.audit_records().await.len();
     assert!((600..650).contains(&lines), "{lines}");
 }
 
 #[tokio::test]
-async fn a_client_that_hangs_up_cancels_its_call() {
-    let server = Server::start().await;
+async fn disconnecting_client_cancels_its_call() {
+    let server = HttpServer::start().await;
     for path in ["/v1/tools/patient", "/mcp"] {
         let request = if path == "/mcp" {
             server.rpc("tools/call", json!({"name": "patient", "arguments": {"text": ""}}))
@@ -407,7 +413,7 @@ async fn a_client_that_hangs_up_cancels_its_call() {
         request.abort();
         server.rig.pipeline.drain().await;
     }
-    let lines = server.stop().await.audit().await;
+    let lines = server.stop().await.audit_records().await;
     let codes: Vec<_> = lines.iter().map(|line| line["code"].clone()).collect();
     assert_eq!(codes, ["CANCELLED", "CANCELLED"]);
 }

@@ -1,16 +1,16 @@
-//! The pipeline and its doors, tested from outside with scripted tools.
+//! Integration tests of the pipeline and its transports, with scripted tools.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod approvals;
 mod http;
-mod live;
+mod live_catalog;
 mod pipeline;
-mod relay;
 mod resources;
 mod rig;
 mod rules;
 mod sessions;
 mod stdio;
-mod upstream;
-mod watching;
+mod subscriptions;
+mod upstream_answers;
+mod upstream_elicitation;

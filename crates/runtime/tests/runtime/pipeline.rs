@@ -1,16 +1,16 @@
-//! Each stage refuses what it should, and the last stage records it.
+//! Tests of the pipeline's stages, including audit records and metrics.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
-use contract::Code;
-use runtime::{Approve, PipelineOptions};
+use contract::ErrorCode;
+use runtime::{ApprovalMode, PipelineOptions};
 use serde_json::json;
 
-use crate::rig::{BEGUN, Rig, STOPPED, call, code, show};
+use crate::rig::{Rig, SLOW_CANCELLED, STARTED_WRITES, call, code, reply_to_json};
 
 #[tokio::test]
-async fn every_stage_answers_for_itself() {
+async fn each_stage_rejects_invalid_calls() {
     let rig = Rig::new().await;
     let mut log = Vec::new();
     for (tool, arguments) in [
@@ -28,7 +28,7 @@ async fn every_stage_answers_for_itself() {
         ("panics", json!({"text": ""})),
         ("write", json!({"text": "a\u{1b}[2J"})),
     ] {
-        let reply = show(&rig.call(tool, arguments.clone()).await);
+        let reply = reply_to_json(&rig.call(tool, arguments.clone()).await);
         let mut reply = reply;
         if let Some(details) = reply.get_mut("details").and_then(|value| value.as_object_mut()) {
             for key in ["approvalId", "expiresAt"] {
@@ -43,64 +43,65 @@ async fn every_stage_answers_for_itself() {
         log.push(json!({"call": tool, "reply": reply}));
     }
     insta::assert_json_snapshot!("stages", log);
-    insta::assert_json_snapshot!("audit", rig.audit().await);
+    insta::assert_json_snapshot!("audit", rig.audit_records().await);
 }
 
 #[tokio::test]
-async fn over_the_rate_the_caller_learns_when_to_come_back() {
+async fn rate_limited_reply_contains_retry_delay() {
     let rig = Rig::new().await;
     assert!(rig.call("rare", json!({"text": ""})).await.code().is_none());
-    let reply = show(&rig.call("rare", json!({"text": ""})).await);
+    let reply = reply_to_json(&rig.call("rare", json!({"text": ""})).await);
     assert_eq!(reply["code"], "RATE_LIMITED");
     let wait = reply["details"]["retryAfterMs"].as_u64().unwrap();
     assert!((1..=60_001).contains(&wait), "{wait}");
-    // Another caller, and another tool, are not concerned.
+    // Other callers and other tools are not affected.
     let mut other = call("rare", json!({"text": ""}));
-    other.caller = contract::Caller::new("somebody else");
+    other.caller = contract::Caller::new("other");
     assert!(rig.pipeline.call(other).await.code().is_none());
     assert!(rig.call("echo", json!({"text": ""})).await.code().is_none());
 }
 
 #[tokio::test]
-async fn over_its_time_the_wait_ends_and_the_work_is_told() {
+async fn timeout_ends_call_and_cancels_work() {
     let rig = Rig::new().await;
-    assert_eq!(code(&rig.call("slow", json!({"text": ""})).await), Code::ExecutionTimeout);
-    while !STOPPED.load(Ordering::SeqCst) {
+    assert_eq!(code(&rig.call("slow", json!({"text": ""})).await), ErrorCode::ExecutionTimeout);
+    while !SLOW_CANCELLED.load(Ordering::SeqCst) {
         tokio::task::yield_now().await;
     }
 }
 
 #[tokio::test]
-async fn a_change_that_was_made_is_never_called_a_failure() {
+async fn completed_side_effect_is_not_reported_as_failure() {
     let rig = Rig::new().await;
     let reply = loop {
         let reply = rig.call("slow_write", json!({"text": "in the pipeline"})).await;
-        if BEGUN.lock().unwrap().contains("in the pipeline") {
+        if STARTED_WRITES.lock().unwrap().contains("in the pipeline") {
             break reply;
         }
     };
-    assert_eq!(show(&reply), json!({"structured": {"text": "written"}}));
-    // Where nobody waits for the end, the record says that nobody knows.
+    assert_eq!(reply_to_json(&reply), json!({"structured": {"text": "written"}}));
+    // An abandoned call with side effects is recorded as unknown.
     let call = call("slow_write", json!({"text": ""}));
     let cancel = call.cancel.clone();
     let (reply, ()) = tokio::join!(rig.pipeline.call(call), async { cancel.cancel() });
-    assert_eq!(code(&reply), Code::Cancelled);
-    let outcomes: Vec<_> = rig.audit().await.iter().map(|line| line["outcome"].clone()).collect();
+    assert_eq!(code(&reply), ErrorCode::Cancelled);
+    let outcomes: Vec<_> =
+        rig.audit_records().await.iter().map(|line| line["outcome"].clone()).collect();
     assert_eq!(outcomes[outcomes.len() - 2..], ["ok", "unknown"]);
 }
 
 #[tokio::test]
-async fn a_cancelled_call_ends() {
+async fn cancelled_call_ends() {
     let rig = Rig::new().await;
     let call = call("patient", json!({"text": ""}));
     let cancel = call.cancel.clone();
     let (reply, ()) = tokio::join!(rig.pipeline.call(call), async { cancel.cancel() });
-    assert_eq!(code(&reply), Code::Cancelled);
-    assert_eq!(rig.audit().await[0]["code"], "CANCELLED");
+    assert_eq!(code(&reply), ErrorCode::Cancelled);
+    assert_eq!(rig.audit_records().await[0]["code"], "CANCELLED");
 }
 
 #[tokio::test]
-async fn a_caller_that_goes_away_leaves_a_line() {
+async fn disconnected_caller_leaves_audit_record() {
     let rig = Rig::new().await;
     {
         let running = rig.call("patient", json!({"text": ""}));
@@ -108,31 +109,32 @@ async fn a_caller_that_goes_away_leaves_a_line() {
         let polled = tokio::time::timeout(std::time::Duration::from_millis(20), running).await;
         assert!(polled.is_err());
     }
-    let lines = rig.audit().await;
+    let lines = rig.audit_records().await;
     assert_eq!(lines[0]["tool"], "patient");
     assert_eq!(lines[0]["code"], "CANCELLED");
 }
 
 #[tokio::test]
-async fn whenever_the_caller_goes_away_there_is_one_line() {
-    let policy = [("write".to_owned(), Approve::Always)].into();
-    let rig = Rig::with(PipelineOptions { approve: policy, ..PipelineOptions::default() }).await;
+async fn disconnect_at_any_stage_leaves_one_audit_record() {
+    let policy = [("write".to_owned(), ApprovalMode::Always)].into();
+    let rig =
+        Rig::with_options(PipelineOptions { approve: policy, ..PipelineOptions::default() }).await;
     let calls = 60;
-    for patience in 0..calls {
+    for polls in 0..calls {
         let mut running = std::pin::pin!(rig.call("write", json!({"text": "x"})));
-        // Dropped after so many polls: somewhere between the first stage and the line being on disk.
-        for _ in 0..=patience {
+        // Dropped after this many polls, anywhere between the first stage and the flushed audit record.
+        for _ in 0..=polls {
             if futures::poll!(&mut running).is_ready() {
                 break;
             }
             tokio::task::yield_now().await;
         }
     }
-    assert_eq!(rig.audit().await.len(), calls);
+    assert_eq!(rig.audit_records().await.len(), calls);
 }
 
 #[tokio::test]
-async fn a_limit_without_end_is_a_limit() {
+async fn accepts_unbounded_time_limit() {
     let rig = Rig::new().await;
     assert!(rig.call("endless", json!({"text": ""})).await.code().is_none());
 }
@@ -149,23 +151,23 @@ async fn progress_reaches_the_caller() {
 }
 
 #[tokio::test]
-async fn policy_decides_before_anybody_is_asked() {
+async fn approval_mode_is_applied_before_elicitation() {
     let policy = |approve| PipelineOptions {
         approve: [("write".to_owned(), approve), ("echo".to_owned(), approve)].into(),
         ..PipelineOptions::default()
     };
     let text = json!({"text": "x"});
-    let rig = Rig::with(policy(Approve::Always)).await;
+    let rig = Rig::with_options(policy(ApprovalMode::Always)).await;
     assert!(rig.call("write", text.clone()).await.code().is_none());
-    let rig = Rig::with(policy(Approve::Never)).await;
-    assert_eq!(code(&rig.call("write", text.clone()).await), Code::ApprovalDenied);
-    // A tool that needs no approval by contract can be put under one.
-    let rig = Rig::with(policy(Approve::Ask)).await;
-    assert_eq!(code(&rig.call("echo", text).await), Code::ApprovalRequired);
+    let rig = Rig::with_options(policy(ApprovalMode::Never)).await;
+    assert_eq!(code(&rig.call("write", text.clone()).await), ErrorCode::ApprovalDenied);
+    // A tool without approval in its contract can require one.
+    let rig = Rig::with_options(policy(ApprovalMode::Ask)).await;
+    assert_eq!(code(&rig.call("echo", text).await), ErrorCode::ApprovalRequired);
 }
 
 #[tokio::test]
-async fn metrics_count_what_happened() {
+async fn metrics_count_calls_and_failures() {
     let rig = Rig::new().await;
     for _ in 0..2 {
         rig.call("rare", json!({"text": ""})).await;

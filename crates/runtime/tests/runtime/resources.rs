@@ -1,35 +1,35 @@
-//! Resources: listed, read and completed over MCP and REST, every read through the pipeline.
+//! Tests of resources over MCP and REST: listing, reading and completion, with every read through the pipeline.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use contract::{
-    CallContext, Code, Constraints, Resource, ResourceContent, ResourceTemplate, Resources,
-    ToolError,
+    CallContext, Constraints, ErrorCode, Resource, ResourceContent, ResourceProvider,
+    ResourceTemplate, ToolError,
 };
 use runtime::{Catalog, CatalogError, PipelineOptions};
 use serde_json::{Value, json};
 
-use crate::http::{Server, show};
-use crate::rig::{Rig, answer, tool};
+use crate::http::{HttpServer, fetch_summary};
+use crate::rig::{Rig, answer, scripted_tool};
 
 const MODULES: [&str; 3] = ["auth", "audit", "billing"];
 
-/// Two fixed documents, and one for each module.
-struct Shelf;
+/// Provides fixed documents, and one for each module.
+struct ModuleResources;
 
-impl Resources for Shelf {
-    fn list(&self) -> Vec<Resource> {
+impl ResourceProvider for ModuleResources {
+    fn list_resources(&self) -> Vec<Resource> {
         vec![Resource {
             uri: "test://overview".into(),
             name: "overview".into(),
             title: Some("Overview".into()),
-            description: "What there is.".into(),
+            description: "An overview.".into(),
             mime_type: "text/markdown".into(),
         }]
     }
 
-    fn templates(&self) -> Vec<ResourceTemplate> {
+    fn list_templates(&self) -> Vec<ResourceTemplate> {
         vec![ResourceTemplate {
             uri_template: "test://module/{name}".into(),
             name: "module".into(),
@@ -40,36 +40,36 @@ impl Resources for Shelf {
     }
 
     fn constraints(&self) -> Constraints {
-        // Long enough for a panic with its back trace on a busy machine.
+        // Long enough for a panic with its backtrace on a busy machine.
         Constraints { timeout: Duration::from_secs(1), ..Constraints::default() }
     }
 
-    fn read(&self, uri: &str, ctx: &CallContext) -> Result<ResourceContent, ToolError> {
+    fn read_resource(&self, uri: &str, ctx: &CallContext) -> Result<ResourceContent, ToolError> {
         match uri.strip_prefix("test://").unwrap_or_default() {
-            "overview" => Ok(ResourceContent::text(uri, "text/markdown", "# Überblick\n")),
-            "picture" => Ok(ResourceContent::blob(uri, "image/png", vec![0, 159, 146, 150])),
+            "overview" => Ok(ResourceContent::from_text(uri, "text/markdown", "# Überblick\n")),
+            "picture" => Ok(ResourceContent::from_bytes(uri, "image/png", vec![0, 159, 146, 150])),
             "slow" => {
                 while !ctx.is_cancelled() {
                     std::thread::yield_now();
                 }
-                Ok(ResourceContent::text(uri, "text/plain", "too late"))
+                Ok(ResourceContent::from_text(uri, "text/plain", "too late"))
             }
-            "huge" => Ok(ResourceContent::text(uri, "text/plain", "x".repeat(5_000_000))),
+            "huge" => Ok(ResourceContent::from_text(uri, "text/plain", "x".repeat(5_000_000))),
             "broken" => panic!("a defect"),
             module => match module.strip_prefix("module/") {
                 Some(name) if MODULES.contains(&name) => {
-                    Ok(ResourceContent::text(uri, "text/markdown", name))
+                    Ok(ResourceContent::from_text(uri, "text/markdown", name))
                 }
                 Some(name) => Err(ToolError::new(
-                    Code::InvalidInput,
-                    format!("there is no module `{name}`; there are: {}", MODULES.join(", ")),
+                    ErrorCode::InvalidInput,
+                    format!("unknown module `{name}`; available: {}", MODULES.join(", ")),
                 )),
-                None => Err(ToolError::new(Code::NotFound, "there is no such resource")),
+                None => Err(ToolError::new(ErrorCode::NotFound, "there is no such resource")),
             },
         }
     }
 
-    fn complete(&self, template: &str, variable: &str, typed: &str) -> Vec<String> {
+    fn complete_variable(&self, template: &str, variable: &str, typed: &str) -> Vec<String> {
         assert_eq!((template, variable), ("test://module/{name}", "name"));
         let fitting = MODULES.iter().filter(|name| name.starts_with(typed));
         fitting.map(|name| (*name).to_owned()).collect()
@@ -78,21 +78,22 @@ impl Resources for Shelf {
 
 fn catalog() -> Catalog {
     let mut catalog = Catalog::default();
-    catalog.add_tool(tool("echo", Constraints::default(), |_, _| answer("up"))).unwrap();
-    catalog.add_resources(Arc::new(Shelf), |_| {}).unwrap();
+    catalog.add_tool(scripted_tool("echo", Constraints::default(), |_, _| answer("up"))).unwrap();
+    catalog.add_resources(Arc::new(ModuleResources), |_| {}).unwrap();
     catalog
 }
 
-async fn server() -> Server {
-    Server::on(Rig::over(catalog(), PipelineOptions::default()).await, |_| {}).await
+async fn server() -> HttpServer {
+    HttpServer::with_rig(Rig::with_catalog(catalog(), PipelineOptions::default()).await, |_| {})
+        .await
 }
 
-fn read(server: &Server, uri: &str) -> reqwest::RequestBuilder {
+fn read(server: &HttpServer, uri: &str) -> reqwest::RequestBuilder {
     server.rpc("resources/read", json!({"uri": uri}))
 }
 
 #[tokio::test]
-async fn over_mcp() {
+async fn resources_over_mcp() {
     let server = server().await;
     let long = format!("test://{}", "x".repeat(2100));
     let complete = |typed: &str| {
@@ -127,14 +128,14 @@ async fn over_mcp() {
             ),
         ),
     ] {
-        let reply = show(request).await.replace(&"x".repeat(200), "…");
+        let reply = fetch_summary(request).await.replace(&"x".repeat(200), "…");
         log.push(format!("{name}: {reply}"));
     }
     insta::assert_snapshot!(log.join("\n"));
 }
 
 #[tokio::test]
-async fn over_rest() {
+async fn resources_over_rest() {
     let server = server().await;
     let mut log = Vec::new();
     for path in [
@@ -150,7 +151,7 @@ async fn over_rest() {
         "/v1/resources/read?uri=%ff",
         "/v1/tools/resources%2Fread",
     ] {
-        log.push(format!("{path}: {}", show(server.get(path)).await));
+        log.push(format!("{path}: {}", fetch_summary(server.get(path)).await));
     }
     insta::assert_snapshot!(log.join("\n"));
     let document: Value = server.get("/openapi.json").send().await.unwrap().json().await.unwrap();
@@ -158,7 +159,7 @@ async fn over_rest() {
 }
 
 #[tokio::test]
-async fn no_listing_of_tools_shows_them() {
+async fn tool_listings_do_not_contain_resource_reads() {
     let server = server().await;
     let tools: Value = server.get("/v1/tools").send().await.unwrap().json().await.unwrap();
     assert_eq!(tools["tools"].as_array().unwrap().len(), 1, "{tools}");
@@ -168,12 +169,12 @@ async fn no_listing_of_tools_shows_them() {
 }
 
 #[tokio::test]
-async fn a_read_is_limited_and_leaves_its_line() {
+async fn read_is_rate_limited_and_audited() {
     let mut catalog = Catalog::default();
     let once = |constraints: &mut Constraints| constraints.rate_per_minute = 1;
-    catalog.add_resources(Arc::new(Shelf), once).unwrap();
-    let rig = Rig::over(catalog, PipelineOptions::default()).await;
-    let server = Server::on(rig, |_| {}).await;
+    catalog.add_resources(Arc::new(ModuleResources), once).unwrap();
+    let rig = Rig::with_catalog(catalog, PipelineOptions::default()).await;
+    let server = HttpServer::with_rig(rig, |_| {}).await;
     read(&server, "test://overview").send().await.unwrap();
     let second: Value =
         read(&server, "test://overview").send().await.unwrap().json().await.unwrap();
@@ -181,20 +182,20 @@ async fn a_read_is_limited_and_leaves_its_line() {
     assert!(second["error"]["data"]["details"]["retryAfterMs"].is_u64(), "{second}");
     let metrics = server.get("/metrics").send().await.unwrap().text().await.unwrap();
     assert!(metrics.contains(r#"vouch_calls_total{tool="resources/read"} 2"#), "{metrics}");
-    let lines = server.stop().await.audit().await;
+    let lines = server.stop().await.audit_records().await;
     insta::assert_json_snapshot!(lines);
 }
 
-/// A provider of one document, and of one family that has the other's values.
-struct Annex;
+/// Provides one document.
+struct GuideResources;
 
-impl Resources for Annex {
-    fn list(&self) -> Vec<Resource> {
+impl ResourceProvider for GuideResources {
+    fn list_resources(&self) -> Vec<Resource> {
         vec![Resource {
-            uri: "annex://door".into(),
-            name: "door".into(),
+            uri: "annex://guide".into(),
+            name: "guide".into(),
             title: None,
-            description: "The way in.".into(),
+            description: "A guide.".into(),
             mime_type: "text/plain".into(),
         }]
     }
@@ -207,21 +208,23 @@ impl Resources for Annex {
         }
     }
 
-    fn read(&self, uri: &str, _: &CallContext) -> Result<ResourceContent, ToolError> {
+    fn read_resource(&self, uri: &str, _: &CallContext) -> Result<ResourceContent, ToolError> {
         match uri {
-            "annex://door" => Ok(ResourceContent::text(uri, "text/plain", "open")),
-            _ => Err(ToolError::new(Code::NotFound, "the annex has no such resource")),
+            "annex://guide" => Ok(ResourceContent::from_text(uri, "text/plain", "open")),
+            _ => Err(ToolError::new(ErrorCode::NotFound, "the annex has no such resource")),
         }
     }
 }
 
 #[tokio::test]
-async fn two_providers_are_one() {
+async fn combines_two_providers() {
     let mut catalog = catalog();
-    catalog.add_resources(Arc::new(Annex), |_| {}).unwrap();
-    let limits = &catalog.documents().unwrap().contract().constraints;
+    catalog.add_resources(Arc::new(GuideResources), |_| {}).unwrap();
+    let limits = &catalog.resources().unwrap().contract().constraints;
     assert_eq!((limits.timeout, limits.rate_per_minute), (Duration::from_secs(1), 600));
-    let server = Server::on(Rig::over(catalog, PipelineOptions::default()).await, |_| {}).await;
+    let server =
+        HttpServer::with_rig(Rig::with_catalog(catalog, PipelineOptions::default()).await, |_| {})
+            .await;
     let complete = json!({
         "ref": {"type": "ref/resource", "uri": "test://module/{name}"},
         "argument": {"name": "name", "value": "bi"},
@@ -229,24 +232,25 @@ async fn two_providers_are_one() {
     let mut log = Vec::new();
     for (name, request) in [
         ("list", server.rpc("resources/list", json!({}))),
-        ("the first's", read(&server, "test://overview")),
-        ("the second's", read(&server, "annex://door")),
-        ("a wrong value", read(&server, "test://module/none")),
-        ("nobody's", read(&server, "annex://window")),
+        ("first provider", read(&server, "test://overview")),
+        ("second provider", read(&server, "annex://guide")),
+        ("invalid value", read(&server, "test://module/none")),
+        ("unknown address", read(&server, "annex://window")),
         ("complete", server.rpc("completion/complete", complete)),
     ] {
-        log.push(format!("{name}: {}", show(request).await));
+        log.push(format!("{name}: {}", fetch_summary(request).await));
     }
     insta::assert_snapshot!(log.join("\n"));
 }
 
 #[test]
-fn one_owner_of_an_address_and_no_tool_of_that_name() {
+fn rejects_duplicate_addresses_and_the_reserved_tool_name() {
     let mut catalog = catalog();
-    let second = catalog.add_resources(Arc::new(Shelf), |_| {});
+    let second = catalog.add_resources(Arc::new(ModuleResources), |_| {});
     assert!(
         matches!(second, Err(CatalogError::DuplicateResource(uri)) if uri == "test://overview")
     );
-    let same = catalog.add_tool(tool("resources/read", Constraints::default(), |_, _| answer("")));
+    let same = catalog
+        .add_tool(scripted_tool("resources/read", Constraints::default(), |_, _| answer("")));
     assert!(matches!(same, Err(CatalogError::ReservedName(_))));
 }

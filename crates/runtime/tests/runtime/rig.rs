@@ -1,97 +1,108 @@
-//! A pipeline over scripted tools, with a real store and a real audit log in a temp folder.
+//! Test fixture: a pipeline over scripted tools, with a real store and a real audit log in a temporary folder.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use contract::{
-    CallContext, Caller, Code, Constraints, Contract, Definition, Output, Progress, SideEffects,
-    Tool, ToolError,
+    CallContext, Caller, Constraints, Contract, ErrorCode, Progress, SideEffects, Tool,
+    ToolDefinition, ToolError, ToolOutput,
 };
-use runtime::{Call, Catalog, Inquiry, Invoker, Origin, Pipeline, PipelineOptions, Reply, Stop};
+use runtime::{
+    AnswerOrigin, CallInterruption, Catalog, ElicitationBroker, Invoker, Pipeline, PipelineOptions,
+    ToolCall, ToolReply,
+};
 use serde_json::{Map, Value, json};
 use store::audit::AuditLog;
 use store::{SqliteStore, StateDir, Store};
 
-type Script = Box<dyn Fn(Value, &CallContext) -> Result<Output, ToolError> + Send + Sync>;
+type Script = Box<dyn Fn(Value, &CallContext) -> Result<ToolOutput, ToolError> + Send + Sync>;
 
-/// A tool whose behaviour a test writes down.
-pub(crate) struct Scripted {
+/// A tool whose behavior is defined by a test.
+pub(crate) struct ScriptedTool {
     contract: Arc<Contract>,
     script: Script,
 }
 
-impl Tool for Scripted {
+impl Tool for ScriptedTool {
     fn contract(&self) -> &Arc<Contract> {
         &self.contract
     }
 
-    fn call(&self, arguments: Value, ctx: &CallContext) -> Result<Output, ToolError> {
+    fn call(&self, arguments: Value, ctx: &CallContext) -> Result<ToolOutput, ToolError> {
         (self.script)(arguments, ctx)
     }
 }
 
-/// A tool `name` that takes `{text, times = 1}` and answers `{text}`.
-pub(crate) fn tool(
+/// Returns a tool that takes `{text, times = 1}` and answers `{text}`.
+pub(crate) fn scripted_tool(
     name: &str,
     constraints: Constraints,
-    script: impl Fn(Value, &CallContext) -> Result<Output, ToolError> + Send + Sync + 'static,
+    script: impl Fn(Value, &CallContext) -> Result<ToolOutput, ToolError> + Send + Sync + 'static,
 ) -> Arc<dyn Tool> {
-    Arc::new(Scripted { contract: contract(name, constraints), script: Box::new(script) })
+    Arc::new(ScriptedTool { contract: build_contract(name, constraints), script: Box::new(script) })
 }
 
-/// The same as an upstream server's tool, whose script is run on the connection and may ask.
-pub(crate) struct Upstream<F>(pub(crate) F);
+/// Invoker for a scripted upstream tool. The script runs on the connection's thread and may elicit.
+pub(crate) struct ScriptedUpstream<F>(pub(crate) F);
 
 #[async_trait]
-impl<F> Invoker for Upstream<F>
+impl<F> Invoker for ScriptedUpstream<F>
 where
     F: AsyncScript,
 {
-    fn origin(&self) -> Origin {
-        Origin::Upstream
+    fn origin(&self) -> AnswerOrigin {
+        AnswerOrigin::Upstream
     }
 
     async fn invoke(
         &self,
         arguments: Value,
-        inquiry: &Inquiry,
+        broker: &ElicitationBroker,
         _: &CallContext,
-    ) -> Result<Output, Stop> {
-        self.0.run(arguments, inquiry).await
+    ) -> Result<ToolOutput, CallInterruption> {
+        self.0.run(arguments, broker).await
     }
 }
 
 #[async_trait]
 pub(crate) trait AsyncScript: Send + Sync {
-    async fn run(&self, arguments: Value, inquiry: &Inquiry) -> Result<Output, Stop>;
+    async fn run(
+        &self,
+        arguments: Value,
+        broker: &ElicitationBroker,
+    ) -> Result<ToolOutput, CallInterruption>;
 }
 
-/// Answers at once.
+/// Answers immediately.
 #[async_trait]
 impl<F> AsyncScript for F
 where
-    F: Fn(Value) -> Result<Output, Stop> + Send + Sync,
+    F: Fn(Value) -> Result<ToolOutput, CallInterruption> + Send + Sync,
 {
-    async fn run(&self, arguments: Value, _: &Inquiry) -> Result<Output, Stop> {
+    async fn run(
+        &self,
+        arguments: Value,
+        _: &ElicitationBroker,
+    ) -> Result<ToolOutput, CallInterruption> {
         self(arguments)
     }
 }
 
-/// A catalog of upstream tools, each under the contract of [`contract`].
-pub(crate) fn upstreams<const N: usize>(
+/// Returns a catalog of upstream tools, each with the contract built by [`build_contract`].
+pub(crate) fn upstream_catalog<const N: usize>(
     tools: [(&str, Constraints, Arc<dyn Invoker>); N],
 ) -> Catalog {
     let mut catalog = Catalog::default();
     for (name, constraints, invoker) in tools {
-        catalog.add(contract(name, constraints), invoker).unwrap();
+        catalog.add_invoker(build_contract(name, constraints), invoker).unwrap();
     }
     catalog
 }
 
-/// `{text, times = 1}` to `{text}`.
-pub(crate) fn contract(name: &str, constraints: Constraints) -> Arc<Contract> {
-    let definition = Definition {
+/// Returns a contract that maps `{text, times = 1}` to `{text}`.
+pub(crate) fn build_contract(name: &str, constraints: Constraints) -> Arc<Contract> {
+    let definition = ToolDefinition {
         name: name.into(),
         title: Some(format!("Run {name}")),
         description: Some("A scripted tool.".into()),
@@ -111,13 +122,13 @@ pub(crate) fn contract(name: &str, constraints: Constraints) -> Arc<Contract> {
             "additionalProperties": false,
         })),
         constraints: Some(constraints),
-        ..Definition::default()
+        ..ToolDefinition::default()
     };
     Arc::new(Contract::new(definition, &[]).unwrap())
 }
 
-pub(crate) fn answer(text: &str) -> Result<Output, ToolError> {
-    Ok(Output::structured(json!({"text": text})))
+pub(crate) fn answer(text: &str) -> Result<ToolOutput, ToolError> {
+    Ok(ToolOutput::from_structured(json!({"text": text})))
 }
 
 pub(crate) struct Rig {
@@ -128,36 +139,36 @@ pub(crate) struct Rig {
 
 impl Rig {
     pub(crate) async fn new() -> Self {
-        Self::with(PipelineOptions::default()).await
+        Self::with_options(PipelineOptions::default()).await
     }
 
-    pub(crate) async fn with(options: PipelineOptions) -> Self {
-        Self::of(tools(), options).await
+    pub(crate) async fn with_options(options: PipelineOptions) -> Self {
+        Self::with_tools(tools(), options).await
     }
 
-    pub(crate) async fn of(tools: Vec<Arc<dyn Tool>>, options: PipelineOptions) -> Self {
+    pub(crate) async fn with_tools(tools: Vec<Arc<dyn Tool>>, options: PipelineOptions) -> Self {
         let mut catalog = Catalog::default();
         for tool in tools {
             catalog.add_tool(tool).unwrap();
         }
-        Self::over(catalog, options).await
+        Self::with_catalog(catalog, options).await
     }
 
-    pub(crate) async fn over(catalog: Catalog, options: PipelineOptions) -> Self {
+    pub(crate) async fn with_catalog(catalog: Catalog, options: PipelineOptions) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let state = StateDir::open(folder.path().join(".vouch")).unwrap();
         let store: Arc<dyn Store> = Arc::new(SqliteStore::open(&state).unwrap());
-        let audit = AuditLog::open(state.audit_log()).unwrap();
+        let audit = AuditLog::open(state.audit_log_path()).unwrap();
         let pipeline = Pipeline::new(catalog, Arc::clone(&store), audit, options).await.unwrap();
         Self { pipeline, store, folder }
     }
 
-    pub(crate) async fn call(&self, tool: &str, arguments: Value) -> Reply {
+    pub(crate) async fn call(&self, tool: &str, arguments: Value) -> ToolReply {
         self.pipeline.call(call(tool, arguments)).await
     }
 
-    /// Every audit line, with what differs from run to run taken out.
-    pub(crate) async fn audit(&self) -> Vec<Value> {
+    /// Returns all audit records without the fields that differ from run to run.
+    pub(crate) async fn audit_records(&self) -> Vec<Value> {
         self.pipeline.drain().await;
         let text = std::fs::read_to_string(self.folder.path().join(".vouch/audit.jsonl")).unwrap();
         text.lines()
@@ -172,24 +183,24 @@ impl Rig {
     }
 }
 
-pub(crate) fn call(tool: &str, arguments: Value) -> Call {
+pub(crate) fn call(tool: &str, arguments: Value) -> ToolCall {
     let Value::Object(arguments) = arguments else { panic!("arguments are an object") };
-    Call::new(tool, arguments, Caller::new("tester"))
+    ToolCall::new(tool, arguments, Caller::new("tester"))
 }
 
-/// The reply as a caller sees it.
-pub(crate) fn show(reply: &Reply) -> Value {
+/// Returns the reply as a caller sees it.
+pub(crate) fn reply_to_json(reply: &ToolReply) -> Value {
     match reply {
-        Reply::Done(output) => json!({"structured": output.structured}),
-        Reply::Failed(error) => error.to_value(),
-        Reply::InputRequired { questions, .. } => {
-            json!({"asks": questions.iter().map(|question| &question.key).collect::<Vec<_>>()})
+        ToolReply::Done(output) => json!({"structured": output.structured}),
+        ToolReply::Failed(error) => error.to_value(),
+        ToolReply::InputRequired { elicitations: requests, .. } => {
+            json!({"asks": requests.iter().map(|request| &request.key).collect::<Vec<_>>()})
         }
-        Reply::Refused(refusal) => json!({"refused": format!("{refusal:?}")}),
+        ToolReply::Refused(refusal) => json!({"refused": format!("{refusal:?}")}),
     }
 }
 
-pub(crate) fn code(reply: &Reply) -> Code {
+pub(crate) fn code(reply: &ToolReply) -> ErrorCode {
     reply.code().unwrap_or_else(|| panic!("expected a failure, got {reply:?}"))
 }
 
@@ -203,27 +214,33 @@ fn tools() -> Vec<Arc<dyn Tool>> {
     };
     let quick = Constraints { timeout: Duration::from_millis(50), ..plain.clone() };
     vec![
-        tool("echo", Constraints { audit_values: true, ..plain.clone() }, |arguments, _| {
-            let times = usize::try_from(arguments["times"].as_i64().unwrap()).unwrap();
-            answer(&arguments["text"].as_str().unwrap().repeat(times))
+        scripted_tool(
+            "echo",
+            Constraints { audit_values: true, ..plain.clone() },
+            |arguments, _| {
+                let times = usize::try_from(arguments["times"].as_i64().unwrap()).unwrap();
+                answer(&arguments["text"].as_str().unwrap().repeat(times))
+            },
+        ),
+        scripted_tool("rare", Constraints { rate_per_minute: 1, ..plain.clone() }, |_, _| {
+            answer("")
         }),
-        tool("rare", Constraints { rate_per_minute: 1, ..plain.clone() }, |_, _| answer("")),
-        tool("write", asking, |arguments, _| answer(arguments["text"].as_str().unwrap())),
-        tool("slow", quick, |_, ctx| {
+        scripted_tool("write", asking, |arguments, _| answer(arguments["text"].as_str().unwrap())),
+        scripted_tool("slow", quick, |_, ctx| {
             while !ctx.is_cancelled() {
                 std::thread::yield_now();
             }
-            STOPPED.store(true, std::sync::atomic::Ordering::SeqCst);
+            SLOW_CANCELLED.store(true, std::sync::atomic::Ordering::SeqCst);
             answer("too late")
         }),
-        tool("patient", plain.clone(), |_, ctx| {
+        scripted_tool("patient", plain.clone(), |_, ctx| {
             while !ctx.is_cancelled() {
                 std::thread::yield_now();
             }
-            answer("nobody reads this")
+            answer("not read")
         }),
-        // A change that is past the point of no return when its time is up.
-        tool(
+        // A side effect that can no longer be undone when its time limit has passed.
+        scripted_tool(
             "slow_write",
             Constraints {
                 side_effects: SideEffects::Append,
@@ -231,39 +248,50 @@ fn tools() -> Vec<Arc<dyn Tool>> {
                 ..plain.clone()
             },
             |arguments, ctx| {
-                BEGUN.lock().unwrap().insert(arguments["text"].as_str().unwrap().to_owned());
+                STARTED_WRITES
+                    .lock()
+                    .unwrap()
+                    .insert(arguments["text"].as_str().unwrap().to_owned());
                 while !ctx.is_cancelled() {
                     std::thread::yield_now();
                 }
                 answer("written")
             },
         ),
-        tool("endless", Constraints { timeout: Duration::MAX, ..plain.clone() }, |_, _| answer("")),
-        tool("liar", plain.clone(), |_, _| Ok(Output::structured(json!({"texts": 1})))),
-        tool("silent", plain.clone(), |_, _| Ok(Output::text("no structure"))),
-        tool("panics", plain.clone(), |_, _| panic!("a defect")),
-        tool("huge", Constraints { max_output_bytes: 100, ..plain.clone() }, |_, _| {
+        scripted_tool(
+            "endless",
+            Constraints { timeout: Duration::MAX, ..plain.clone() },
+            |_, _| answer(""),
+        ),
+        scripted_tool("liar", plain.clone(), |_, _| {
+            Ok(ToolOutput::from_structured(json!({"texts": 1})))
+        }),
+        scripted_tool("silent", plain.clone(), |_, _| Ok(ToolOutput::from_text("no structure"))),
+        scripted_tool("panics", plain.clone(), |_, _| panic!("a defect")),
+        scripted_tool("huge", Constraints { max_output_bytes: 100, ..plain.clone() }, |_, _| {
             answer(&"x".repeat(200))
         }),
-        tool("small_input", Constraints { max_input_bytes: 40, ..plain.clone() }, |_, _| {
-            answer("")
-        }),
-        tool("steps", plain, |_, ctx| {
+        scripted_tool(
+            "small_input",
+            Constraints { max_input_bytes: 40, ..plain.clone() },
+            |_, _| answer(""),
+        ),
+        scripted_tool("steps", plain, |_, ctx| {
             for step in 1..=3 {
                 let message = Some(format!("step {step}"));
-                ctx.report(Progress { done: f64::from(step), total: Some(3.0), message });
+                ctx.report_progress(Progress { done: f64::from(step), total: Some(3.0), message });
             }
             answer("done")
         }),
     ]
 }
 
-/// The texts of all changes of `slow_write` that were begun: on a busy machine its time may be up before that.
-pub(crate) static BEGUN: std::sync::Mutex<std::collections::BTreeSet<String>> =
+/// The texts of all started `slow_write` calls. On a busy machine the time limit may pass before the start.
+pub(crate) static STARTED_WRITES: std::sync::Mutex<std::collections::BTreeSet<String>> =
     std::sync::Mutex::new(std::collections::BTreeSet::new());
 
-/// Set once the work of `slow` has noticed that nobody waits for it.
-pub(crate) static STOPPED: std::sync::atomic::AtomicBool =
+/// Set once the work of `slow` has noticed its cancellation.
+pub(crate) static SLOW_CANCELLED: std::sync::atomic::AtomicBool =
     std::sync::atomic::AtomicBool::new(false);
 
 pub(crate) fn object(value: Value) -> Map<String, Value> {

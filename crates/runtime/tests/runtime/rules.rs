@@ -1,23 +1,23 @@
-//! What an operator adds to the contracts: rules on calls and results, and who may call which tool.
+//! Tests of operator policy: rules on calls and results, and tool filters by client.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use contract::{CallPolicy, Caller, Code, PolicySubject, PolicyVerdict};
-use runtime::doors::http::Tokens;
-use runtime::{Approve, PipelineOptions, ToolFilter};
+use contract::{CallPolicy, Caller, ErrorCode, PolicySubject, PolicyVerdict};
+use runtime::transports::http::BearerTokens;
+use runtime::{ApprovalMode, PipelineOptions, ToolFilter};
 use serde_json::{Value, json};
 
-use crate::http::{Server, show as show_http};
-use crate::rig::{Rig, call, code, show};
-use crate::stdio::Session;
+use crate::http::{HttpServer, fetch_summary as show_http};
+use crate::rig::{Rig, call, code, reply_to_json};
+use crate::stdio::StdioSession;
 
-/// Denies and asks by the words that it finds.
-struct Words;
+/// Denies calls and requires approvals by keyword.
+struct KeywordPolicy;
 
-impl CallPolicy for Words {
+impl CallPolicy for KeywordPolicy {
     fn on_call(&self, subject: &PolicySubject<'_>) -> PolicyVerdict {
-        // Defaults are there, and what was no valid call never comes here.
+        // Defaults are filled in, and invalid calls never reach the policy.
         assert!(subject.arguments["times"].is_i64(), "{subject:?}");
         assert_eq!(subject.annotations["openWorldHint"], false);
         match subject.arguments["text"].as_str().unwrap() {
@@ -39,62 +39,72 @@ impl CallPolicy for Words {
     }
 }
 
-fn ruled() -> PipelineOptions {
-    PipelineOptions { policy: Some(Arc::new(Words)), ..PipelineOptions::default() }
+fn with_keyword_policy() -> PipelineOptions {
+    PipelineOptions { policy: Some(Arc::new(KeywordPolicy)), ..PipelineOptions::default() }
 }
 
 #[tokio::test]
-async fn a_rule_denies_a_call_before_anybody_is_asked() {
-    let rig = Rig::with(ruled()).await;
+async fn rule_denies_call_before_approval() {
+    let rig = Rig::with_options(with_keyword_policy()).await;
     for tool in ["echo", "write"] {
-        let reply = show(&rig.call(tool, json!({"text": "/etc/passwd"})).await);
+        let reply = reply_to_json(&rig.call(tool, json!({"text": "/etc/passwd"})).await);
         assert_eq!(reply["code"], "ACCESS_DENIED", "{reply}");
         assert_eq!(reply["message"], "the rule `no-etc` denies this call: system files");
         assert_eq!(reply["details"], json!({"rule": "no-etc"}));
     }
-    assert!(rig.store.approvals(None).await.unwrap().is_empty());
-    assert_eq!(code(&rig.call("echo", json!({"text": 7})).await), Code::InvalidInput);
+    assert!(rig.store.list_approvals(None).await.unwrap().is_empty());
+    assert_eq!(code(&rig.call("echo", json!({"text": 7})).await), ErrorCode::InvalidInput);
     assert!(rig.call("echo", json!({"text": "fine"})).await.code().is_none());
 }
 
 #[tokio::test]
-async fn a_rule_asks_where_the_contract_does_not() {
-    let rig = Rig::with(ruled()).await;
-    assert_eq!(code(&rig.call("echo", json!({"text": "careful"})).await), Code::ApprovalRequired);
-    let asked = rig.store.approvals(None).await.unwrap();
-    assert!(
-        asked[0].summary.contains("\nAsked for by the rule: look-first\n"),
-        "{}",
-        asked[0].summary
+async fn rule_requires_approval_beyond_the_contract() {
+    let rig = Rig::with_options(with_keyword_policy()).await;
+    assert_eq!(
+        code(&rig.call("echo", json!({"text": "careful"})).await),
+        ErrorCode::ApprovalRequired
     );
-    rig.store.decide(&asked[0].id, store::Decision::Approve, "ann").await.unwrap();
+    let asked = rig.store.list_approvals(None).await.unwrap();
+    assert!(asked[0].summary.contains("\nRequired by rule: look-first\n"), "{}", asked[0].summary);
+    rig.store.decide_approval(&asked[0].id, store::ApprovalDecision::Approve, "ann").await.unwrap();
     assert!(rig.call("echo", json!({"text": "careful"})).await.code().is_none());
-    // What holds for the tool does not undo what a rule says of a call, but `never` stays never.
-    let approve =
-        |approve| PipelineOptions { approve: [("echo".to_owned(), approve)].into(), ..ruled() };
-    let rig = Rig::with(approve(Approve::Always)).await;
-    assert_eq!(code(&rig.call("echo", json!({"text": "careful"})).await), Code::ApprovalRequired);
+    // `always` does not override a rule, but `never` does.
+    let approve = |approve| PipelineOptions {
+        approve: [("echo".to_owned(), approve)].into(),
+        ..with_keyword_policy()
+    };
+    let rig = Rig::with_options(approve(ApprovalMode::Always)).await;
+    assert_eq!(
+        code(&rig.call("echo", json!({"text": "careful"})).await),
+        ErrorCode::ApprovalRequired
+    );
     assert!(rig.call("echo", json!({"text": "fine"})).await.code().is_none());
-    let rig = Rig::with(approve(Approve::Never)).await;
-    assert_eq!(code(&rig.call("echo", json!({"text": "careful"})).await), Code::ApprovalDenied);
+    let rig = Rig::with_options(approve(ApprovalMode::Never)).await;
+    assert_eq!(
+        code(&rig.call("echo", json!({"text": "careful"})).await),
+        ErrorCode::ApprovalDenied
+    );
 }
 
 #[tokio::test]
-async fn a_rule_withholds_a_result_and_people_can_see_it() {
-    let rig = Rig::with(ruled()).await;
+async fn rule_withholds_result_and_keeps_it_for_people() {
+    let rig = Rig::with_options(with_keyword_policy()).await;
     for (text, rule) in [("classified", "no-secrets"), ("doubtful", "doubt")] {
-        let reply = show(&rig.call("echo", json!({"text": text})).await);
+        let reply = reply_to_json(&rig.call("echo", json!({"text": text})).await);
         assert_eq!(
             (&reply["code"], &reply["details"]["rule"]),
             (&json!("ACCESS_DENIED"), &json!(rule))
         );
         assert!(!reply.to_string().contains(text), "{reply}");
-        let kept =
-            rig.store.kept_answer(reply["details"]["callId"].as_str().unwrap()).await.unwrap();
+        let kept = rig
+            .store
+            .find_withheld_answer(reply["details"]["callId"].as_str().unwrap())
+            .await
+            .unwrap();
         assert!(kept.raw.contains(text), "{}", kept.raw);
         assert!(kept.answer.violation.contains(rule), "{}", kept.answer.violation);
     }
-    assert_eq!(rig.audit().await[0]["code"], "ACCESS_DENIED");
+    assert_eq!(rig.audit_records().await[0]["code"], "ACCESS_DENIED");
 }
 
 fn restricted(principal: &str) -> PipelineOptions {
@@ -104,19 +114,19 @@ fn restricted(principal: &str) -> PipelineOptions {
 }
 
 #[tokio::test]
-async fn a_tool_that_a_client_may_not_call_is_not_there_for_it() {
-    let rig = Rig::with(restricted("tester")).await;
+async fn filtered_tool_looks_unknown_to_the_client() {
+    let rig = Rig::with_options(restricted("tester")).await;
     assert!(rig.call("echo", json!({"text": ""})).await.code().is_none());
-    // Valid arguments or not, it is what an unknown tool is, but for its name.
+    // Except for the name, the reply equals that for an unknown tool, with valid and with invalid arguments.
     for arguments in [json!({"text": ""}), json!({})] {
-        let hidden = show(&rig.call("rare", arguments.clone()).await).to_string();
-        let unknown = show(&rig.call("none", arguments).await).to_string();
+        let hidden = reply_to_json(&rig.call("rare", arguments.clone()).await).to_string();
+        let unknown = reply_to_json(&rig.call("none", arguments).await).to_string();
         assert_eq!(hidden, unknown.replace("none", "rare"));
     }
     let mut other = call("rare", json!({"text": ""}));
-    other.caller = Caller::new("somebody else");
+    other.caller = Caller::new("other");
     assert!(rig.pipeline.call(other).await.code().is_none());
-    let lines = rig.audit().await;
+    let lines = rig.audit_records().await;
     let codes: Vec<_> = lines.iter().map(|line| (&line["tool"], &line["code"])).collect();
     let (rare, none) = (json!("rare"), json!("none"));
     let (denied, unknown) = (json!("ACCESS_DENIED"), json!("TOOL_NOT_FOUND"));
@@ -127,10 +137,10 @@ async fn a_tool_that_a_client_may_not_call_is_not_there_for_it() {
 }
 
 #[tokio::test]
-async fn over_http_each_client_sees_what_it_may_call() {
-    let tokens = Tokens::parse("ci 0123456789abcdef\nall fedcba9876543210").unwrap();
-    let rig = Rig::with(restricted("token:ci")).await;
-    let server = Server::on(rig, |options| options.tokens = tokens).await;
+async fn http_client_sees_only_allowed_tools() {
+    let tokens = BearerTokens::parse("ci 0123456789abcdef\nall fedcba9876543210").unwrap();
+    let rig = Rig::with_options(restricted("token:ci")).await;
+    let server = HttpServer::with_rig(rig, |options| options.tokens = tokens).await;
     let tools = async |token: &str| {
         let json = async |request: reqwest::RequestBuilder| {
             request.bearer_auth(token).send().await.unwrap().json::<Value>().await.unwrap()
@@ -165,9 +175,9 @@ async fn over_http_each_client_sees_what_it_may_call() {
 }
 
 #[tokio::test]
-async fn over_stdio_too() {
-    let mut session = Session::on(Rig::with(restricted("stdio")).await);
-    session.shake_hands(json!({})).await;
+async fn stdio_client_sees_only_allowed_tools() {
+    let mut session = StdioSession::with_rig(Rig::with_options(restricted("stdio")).await);
+    session.initialize(json!({})).await;
     session.send(&json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"})).await;
     let reply = session.receive().await.unwrap();
     assert_eq!(reply["result"]["tools"].as_array().unwrap().len(), 1, "{reply}");

@@ -1,22 +1,22 @@
-//! MCP over lines: what is no message is answered, and no end takes the answers of calls in flight with it.
+//! Tests of MCP over stdio: invalid lines are answered, and calls in flight finish when the session ends.
 
 use std::sync::{Mutex, mpsc};
 use std::time::Duration;
 
 use contract::{Caller, Constraints};
 use runtime::PipelineOptions;
-use runtime::doors::mcp::{Face, McpDoor};
-use runtime::doors::stdio::{StdioError, serve_over};
+use runtime::transports::mcp::{McpService, ServerIdentity};
+use runtime::transports::stdio::{StdioError, serve_streams};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::rig::{Rig, answer, tool};
+use crate::rig::{Rig, answer, scripted_tool};
 
 const LIMIT: usize = 4 * 1024 * 1024;
 
-pub(crate) struct Session {
+pub(crate) struct StdioSession {
     input: Option<DuplexStream>,
     output: Lines<BufReader<DuplexStream>>,
     stop: CancellationToken,
@@ -24,18 +24,20 @@ pub(crate) struct Session {
     pub(crate) rig: Rig,
 }
 
-impl Session {
+impl StdioSession {
     async fn new() -> Self {
-        Self::on(Rig::new().await)
+        Self::with_rig(Rig::new().await)
     }
 
-    pub(crate) fn on(rig: Rig) -> Self {
+    pub(crate) fn with_rig(rig: Rig) -> Self {
         let (input, server_input) = tokio::io::duplex(64 * 1024);
         let (output, server_output) = tokio::io::duplex(64 * 1024);
-        let face = Face { name: "test".into(), version: "0".into(), instructions: None };
-        let door = McpDoor::new(rig.pipeline.clone(), face, Caller::new("stdio"));
+        let identity =
+            ServerIdentity { name: "test".into(), version: "0".into(), instructions: None };
+        let service = McpService::new(rig.pipeline.clone(), identity, Caller::new("stdio"));
         let stop = CancellationToken::new();
-        let running = tokio::spawn(serve_over(door, server_input, server_output, stop.clone()));
+        let running =
+            tokio::spawn(serve_streams(service, server_input, server_output, stop.clone()));
         let output = BufReader::new(output).lines();
         Self { input: Some(input), output, stop, running, rig }
     }
@@ -57,7 +59,7 @@ impl Session {
         self.output.next_line().await.unwrap().expect("a line")
     }
 
-    pub(crate) async fn shake_hands(&mut self, capabilities: Value) {
+    pub(crate) async fn initialize(&mut self, capabilities: Value) {
         self.send(&json!({"jsonrpc": "2.0", "id": "hello", "method": "initialize", "params": {
             "protocolVersion": "2025-11-25", "capabilities": capabilities,
             "clientInfo": {"name": "t", "version": "1"},
@@ -68,13 +70,13 @@ impl Session {
         self.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"})).await;
     }
 
-    /// Closes the input; gives every message that still came, sorted by id, after a good end.
+    /// Closes the input. Returns all remaining messages sorted by id, once the session has ended without error.
     pub(crate) async fn finish(mut self) -> Vec<Value> {
         self.input = None;
-        self.rest().await
+        self.collect_rest().await
     }
 
-    async fn rest(mut self) -> Vec<Value> {
+    async fn collect_rest(mut self) -> Vec<Value> {
         let mut rest = Vec::new();
         while let Some(message) = self.receive().await {
             rest.push(message);
@@ -102,7 +104,7 @@ fn text(message: &Value) -> &Value {
     &message["result"]["structuredContent"]["text"]
 }
 
-/// Lines that are no message, each with a name that says what is wrong.
+/// Returns invalid lines, each with a name for its defect.
 fn bad_lines() -> Vec<(&'static str, Vec<u8>)> {
     let deep = "[".repeat(100_000);
     [
@@ -133,7 +135,7 @@ fn bad_lines() -> Vec<(&'static str, Vec<u8>)> {
     .collect()
 }
 
-async fn check_bad_lines(session: &mut Session) -> String {
+async fn check_bad_lines(session: &mut StdioSession) -> String {
     let mut replies = String::new();
     for (name, mut line) in bad_lines() {
         line.push(b'\n');
@@ -141,15 +143,15 @@ async fn check_bad_lines(session: &mut Session) -> String {
         replies += &format!("{name}\n  {}\n", session.receive().await.unwrap());
     }
     session.send(&ping(99)).await;
-    assert_eq!(session.receive().await, Some(pong(99)), "the session goes on");
+    assert_eq!(session.receive().await, Some(pong(99)), "the session continues");
     replies
 }
 
 #[tokio::test]
-async fn bad_lines_are_answered_before_and_after_the_handshake() {
-    let mut session = Session::new().await;
+async fn invalid_lines_are_answered_before_and_after_handshake() {
+    let mut session = StdioSession::new().await;
     let before = check_bad_lines(&mut session).await;
-    session.shake_hands(json!({})).await;
+    session.initialize(json!({})).await;
     let after = check_bad_lines(&mut session).await;
     assert_eq!(before, after);
     insta::assert_snapshot!(after);
@@ -157,55 +159,55 @@ async fn bad_lines_are_answered_before_and_after_the_handshake() {
 }
 
 #[tokio::test]
-async fn what_needs_no_answer_gets_none() {
-    let mut session = Session::new().await;
+async fn notifications_and_responses_are_not_answered() {
+    let mut session = StdioSession::new().await;
     let lines = [
         "",
         " \t\r",
         r#"{"jsonrpc": "2.0", "method": "notifications/initialized"}"#,
         r#"{"jsonrpc": "2.0", "method": "notifications/of/another/kind", "params": [1]}"#,
         r#"{"jsonrpc": "2.0", "id": 5, "result": {}}"#,
-        // What we say of a bad line must not come back as one, or two servers would talk for ever.
+        // An error reply must not trigger another one, or two servers would exchange errors forever.
         r#"{"jsonrpc": "2.0", "id": null, "error": {"code": -32700, "message": "no"}}"#,
     ];
     let all = lines.join("\n") + "\n";
     session.write(all.as_bytes()).await;
-    session.shake_hands(json!({})).await;
+    session.initialize(json!({})).await;
     session.write(all.as_bytes()).await;
     session.write(format!("\u{feff}{}\r\n", ping(1)).as_bytes()).await;
     assert_eq!(session.finish().await, [pong(1)]);
 }
 
 #[tokio::test]
-async fn a_line_at_the_limit_is_read() {
-    let mut session = Session::new().await;
+async fn reads_line_at_the_size_limit() {
+    let mut session = StdioSession::new().await;
     let mut line = ping(1).to_string();
     line.insert_str(1, &" ".repeat(LIMIT - line.len()));
     assert_eq!(line.len(), LIMIT);
     session.write(line.as_bytes()).await;
-    assert_eq!(session.finish().await, [pong(1)], "though it has no line break");
+    assert_eq!(session.finish().await, [pong(1)], "even without a line break");
 }
 
 #[tokio::test]
-async fn the_end_before_the_handshake_is_a_good_end() {
-    assert_eq!(Session::new().await.finish().await, Vec::<Value>::new());
-    let mut session = Session::new().await;
+async fn end_of_input_before_handshake_is_not_an_error() {
+    assert_eq!(StdioSession::new().await.finish().await, Vec::<Value>::new());
+    let mut session = StdioSession::new().await;
     session.write(b"{\"jsonrpc\": \"2.0\", \"id\"").await;
     let [reply] = &session.finish().await[..] else { panic!("one reply") };
     assert_eq!(reply["error"]["code"], -32700);
 }
 
 #[tokio::test]
-async fn stop_before_the_handshake_is_a_good_end() {
-    let session = Session::new().await;
+async fn stop_before_handshake_is_not_an_error() {
+    let session = StdioSession::new().await;
     session.stop.cancel();
-    assert_eq!(session.rest().await, Vec::<Value>::new());
+    assert_eq!(session.collect_rest().await, Vec::<Value>::new());
 }
 
 #[tokio::test]
-async fn the_end_of_input_takes_no_answers_with_it() {
-    let mut session = Session::new().await;
-    session.shake_hands(json!({})).await;
+async fn calls_in_flight_are_answered_after_end_of_input() {
+    let mut session = StdioSession::new().await;
+    session.initialize(json!({})).await;
     for id in 0..100 {
         session.send(&call(id, if id % 10 == 0 { "slow" } else { "echo" })).await;
     }
@@ -216,11 +218,11 @@ async fn the_end_of_input_takes_no_answers_with_it() {
     assert_eq!(replies[10]["result"]["structuredContent"]["error"]["code"], "EXECUTION_TIMEOUT");
 }
 
-/// A call that is withdrawn gets no answer, so none is waited for.
+/// A cancelled call gets no answer, so the shutdown does not wait for one.
 #[tokio::test]
-async fn a_cancelled_call_holds_nothing_up() {
-    let mut session = Session::new().await;
-    session.shake_hands(json!({})).await;
+async fn cancelled_call_does_not_delay_shutdown() {
+    let mut session = StdioSession::new().await;
+    session.initialize(json!({})).await;
     session.send(&call(1, "patient")).await;
     session
         .send(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}}))
@@ -228,12 +230,12 @@ async fn a_cancelled_call_holds_nothing_up() {
     assert_eq!(session.finish().await, Vec::<Value>::new());
 }
 
-/// A person who can no longer answer must not keep the call, whichever way the end came.
+/// A user who can no longer answer must not block the call, neither at the end of input nor at a stop.
 #[tokio::test]
-async fn an_open_question_ends_with_the_session() {
+async fn open_elicitation_ends_with_the_session() {
     for stopped in [false, true] {
-        let mut session = Session::new().await;
-        session.shake_hands(json!({"elicitation": {}})).await;
+        let mut session = StdioSession::new().await;
+        session.initialize(json!({"elicitation": {}})).await;
         session.send(&call(1, "write")).await;
         assert_eq!(session.receive().await.unwrap()["method"], "elicitation/create");
         if stopped {
@@ -241,14 +243,14 @@ async fn an_open_question_ends_with_the_session() {
         } else {
             session.input = None;
         }
-        let rest = session.rest().await;
+        let rest = session.collect_rest().await;
         let [reply] = &rest[..] else { panic!("one reply: {rest:?}") };
-        insta::assert_snapshot!("an_open_question", reply["result"]["structuredContent"]);
+        insta::assert_snapshot!("open_elicitation", reply["result"]["structuredContent"]);
     }
 }
 
-/// A request of the revision without a handshake.
-pub(crate) fn inline(id: u64, method: &str, mut params: Value) -> Value {
+/// Returns a request of the stateless revision.
+pub(crate) fn stateless_request(id: u64, method: &str, mut params: Value) -> Value {
     params["_meta"] = json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientInfo": {"name": "t", "version": "1"},
@@ -258,39 +260,40 @@ pub(crate) fn inline(id: u64, method: &str, mut params: Value) -> Value {
 }
 
 #[tokio::test]
-async fn the_revision_without_a_handshake() {
-    let mut session = Session::new().await;
-    session.send(&inline(0, "server/discover", json!({}))).await;
+async fn serves_the_stateless_revision() {
+    let mut session = StdioSession::new().await;
+    session.send(&stateless_request(0, "server/discover", json!({}))).await;
     for id in 1..=3 {
         let params = json!({"name": "echo", "arguments": {"text": "b"}});
-        session.send(&inline(id, "tools/call", params)).await;
+        session.send(&stateless_request(id, "tools/call", params)).await;
     }
     let replies = session.finish().await;
     assert_eq!(replies.iter().skip(1).map(text).collect::<Vec<_>>(), ["b", "b", "b"]);
 }
 
-/// A session in the middle of a call, which goes on until the sender is used or dropped.
-async fn in_the_middle_of_a_call() -> (Session, mpsc::Sender<()>) {
+/// Returns a session with a running call that ends when the sender is used or dropped.
+async fn in_the_middle_of_a_call() -> (StdioSession, mpsc::Sender<()>) {
     let (started, has_started) = mpsc::channel();
     let (release, released) = mpsc::channel();
     let released = Mutex::new(released);
     let constraints = Constraints { timeout: Duration::from_secs(3600), ..Constraints::default() };
-    let gate = tool("gate", constraints, move |_, _| {
+    let gate = scripted_tool("gate", constraints, move |_, _| {
         started.send(()).unwrap();
         let _ = released.lock().unwrap().recv();
         answer("through")
     });
-    let mut session = Session::on(Rig::of(vec![gate], PipelineOptions::default()).await);
-    session.shake_hands(json!({})).await;
+    let mut session =
+        StdioSession::with_rig(Rig::with_tools(vec![gate], PipelineOptions::default()).await);
+    session.initialize(json!({})).await;
     session.send(&call(1, "gate")).await;
     tokio::task::spawn_blocking(move || has_started.recv().unwrap()).await.unwrap();
     (session, release)
 }
 
-/// Lets time pass without waiting for it.
-pub(crate) async fn pass(seconds: u64) {
+/// Advances the paused clock.
+pub(crate) async fn advance_time(seconds: u64) {
     tokio::time::pause();
-    // Once for the session to see the end, once for whatever it has set a limit for.
+    // Once for the session to notice the end, once for its timers.
     for seconds in [0, seconds] {
         tokio::time::advance(Duration::from_secs(seconds)).await;
         for _ in 0..100 {
@@ -301,38 +304,42 @@ pub(crate) async fn pass(seconds: u64) {
 }
 
 #[tokio::test]
-async fn a_call_may_outlive_the_input() {
+async fn call_may_outlive_the_input() {
     let (mut session, release) = in_the_middle_of_a_call().await;
     session.input = None;
-    // The SDK would have given up by now.
-    pass(600).await;
+    // The SDK's transport would have given up already.
+    advance_time(600).await;
     release.send(()).unwrap();
-    assert_eq!(session.rest().await.iter().map(text).collect::<Vec<_>>(), ["through"]);
+    assert_eq!(session.collect_rest().await.iter().map(text).collect::<Vec<_>>(), ["through"]);
 }
 
 #[tokio::test]
-async fn stop_in_the_middle_of_a_call() {
+async fn stop_waits_for_running_call_and_starts_no_other() {
     let (mut session, release) = in_the_middle_of_a_call().await;
     session.stop.cancel();
     session.send(&call(2, "gate")).await;
-    pass(29).await;
+    advance_time(29).await;
     release.send(()).unwrap();
-    let rest = session.rest().await;
-    assert_eq!(rest.iter().map(text).collect::<Vec<_>>(), ["through"], "and nothing new was begun");
+    let rest = session.collect_rest().await;
+    assert_eq!(
+        rest.iter().map(text).collect::<Vec<_>>(),
+        ["through"],
+        "and no new call was started"
+    );
 }
 
 #[tokio::test]
-async fn stop_does_not_wait_for_ever() {
+async fn stop_gives_up_after_the_drain_limit() {
     let (session, release) = in_the_middle_of_a_call().await;
     session.stop.cancel();
-    pass(31).await;
+    advance_time(31).await;
     assert!(matches!(session.running.await.unwrap(), Err(StdioError::Overdue)));
     drop(release);
 }
 
 #[tokio::test]
-async fn a_client_that_does_not_wait_for_the_handshake() {
-    let mut session = Session::new().await;
+async fn client_that_disconnects_during_handshake_is_not_an_error() {
+    let mut session = StdioSession::new().await;
     drop(std::mem::replace(&mut session.output, BufReader::new(tokio::io::duplex(1).0).lines()));
     session.send(&ping(1)).await;
     session.running.await.unwrap().unwrap();

@@ -1,6 +1,6 @@
-// Compiles the standard JSON on the input with the npm package `solc`, and writes the compiler's answer.
-// Arguments: the folder of the package, the folder of the project, more folders to look for imports in.
-// Nothing outside of the project is read.
+// Compiles standard JSON from stdin with the npm package `solc`, and writes the compiler output to stdout.
+// Arguments: package folder, project folder, further folders in which imports are searched.
+// Files outside of the project folder are never read.
 'use strict';
 
 const fs = require('fs');
@@ -9,7 +9,7 @@ const path = require('path');
 const [packageFolder, projectFolder, ...moreFolders] = process.argv.slice(1);
 const MAX_SOURCE = 16 * 1024 * 1024;
 
-// A link may lead anywhere, so the place that counts is the one behind all links.
+// Symbolic links may point anywhere, so paths are compared after resolving them.
 const root = fs.realpathSync(projectFolder);
 
 function isBelowRoot(file) {
@@ -26,7 +26,7 @@ function readSource(name) {
       continue;
     }
     if (!isBelowRoot(file)) {
-      return { error: `"${name}" lies outside of the project ${root}` };
+      return { error: `"${name}" is outside of the project ${root}` };
     }
     const { size } = fs.statSync(file);
     if (size > MAX_SOURCE) {
@@ -34,18 +34,18 @@ function readSource(name) {
     }
     return { contents: fs.readFileSync(file, 'utf8') };
   }
-  return { error: `"${name}" is in none of ${[root, ...moreFolders].join(', ')}` };
+  return { error: `"${name}" not found in ${[root, ...moreFolders].join(', ')}` };
 }
 
 function findImport(name) {
   try {
     return readSource(name);
   } catch (error) {
-    return { error: `cannot read "${name}": ${error.message}` };
+    return { error: `failed to read "${name}": ${error.message}` };
   }
 }
 
-// A pipe takes 64 KiB at a time, and answers EAGAIN while it is full. Ending the process would lose what waits.
+// A pipe takes 64 KiB at a time and fails with EAGAIN while it is full. Exiting would lose the pending data.
 function writeAll(text) {
   const bytes = Buffer.from(text);
   const pause = new Int32Array(new SharedArrayBuffer(4));

@@ -1,57 +1,62 @@
-//! Driving a native `solc`.
+//! Runs a native `solc`.
 
 use std::path::Path;
 use std::process::Command;
 
-use super::Imports;
-use crate::ToolError;
-use crate::read::MAX_JSON;
-use crate::toolchain::{Finished, run as run_program};
+use super::ImportPaths;
+use crate::ToolchainError;
+use crate::bounded_file::MAX_JSON;
+use crate::toolchain::{ProgramOutput, run_program};
 
-/// Compiles the standard JSON `input` with imports from below the root.
+/// Compiles the standard JSON `input`; imports are limited to the root.
 ///
-/// `--include-path` came with solc 0.8.8 and `--base-path` with 0.6.9. Asking for the version first would cost a
-/// second start of the compiler each time, so an option is left out only after it was refused.
-pub(super) fn run(solc: &Path, imports: &Imports, input: &str) -> Result<Finished, ToolError> {
-    let mut last = attempt(solc, imports, input, Options::All)?;
-    for options in [Options::NoIncludePath, Options::NoBasePath] {
-        if !refuses_option(&last) {
+/// `--include-path` requires solc 0.8.8 and `--base-path` requires 0.6.9. Querying the version first would start the
+/// compiler twice each time, so an option is dropped only after the compiler rejected it.
+pub(super) fn run_native_solc(
+    solc: &Path,
+    imports: &ImportPaths,
+    input: &str,
+) -> Result<ProgramOutput, ToolchainError> {
+    let mut last = run_with_options(solc, imports, input, ImportOptions::All)?;
+    for options in [ImportOptions::NoIncludePath, ImportOptions::NoBasePath] {
+        if !rejects_option(&last) {
             break;
         }
-        last = attempt(solc, imports, input, options)?;
+        last = run_with_options(solc, imports, input, options)?;
     }
     Ok(last)
 }
 
+/// Import path options passed to solc.
 #[derive(Clone, Copy, PartialEq)]
-enum Options {
+enum ImportOptions {
     All,
     NoIncludePath,
     NoBasePath,
 }
 
-fn attempt(
+fn run_with_options(
     solc: &Path,
-    imports: &Imports,
+    imports: &ImportPaths,
     input: &str,
-    options: Options,
-) -> Result<Finished, ToolError> {
+    options: ImportOptions,
+) -> Result<ProgramOutput, ToolchainError> {
     let root = &imports.root;
     let mut command = Command::new(solc);
-    // Without a base path the compiler reads imports relative to where it runs.
+    // Without a base path, the compiler resolves imports from its working directory.
     command.current_dir(root).arg("--standard-json").arg("--allow-paths").arg(root);
-    if options != Options::NoBasePath {
+    if options != ImportOptions::NoBasePath {
         command.arg("--base-path").arg(root);
     }
-    if options == Options::All {
-        for folder in &imports.more {
+    if options == ImportOptions::All {
+        for folder in &imports.include_folders {
             command.arg("--include-path").arg(folder);
         }
     }
     run_program(command, input.as_bytes(), MAX_JSON)
 }
 
-/// The words of the library by which solc reads its command line.
-fn refuses_option(finished: &Finished) -> bool {
+/// Returns true if solc rejected an option. The text is that of its command-line parser.
+fn rejects_option(finished: &ProgramOutput) -> bool {
     !finished.status.success() && finished.stderr.contains("unrecognised option")
 }

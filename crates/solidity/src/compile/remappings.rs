@@ -1,42 +1,42 @@
-//! Remappings of import paths: those that a project states, and those that Foundry infers from its libraries.
+//! Import remappings: those declared by a project, and those that Foundry infers from its libraries.
 
 use std::path::Path;
 
 use crate::project::FoundryConfig;
-use crate::{LoadError, read};
+use crate::{LoadError, bounded_file};
 
-/// The remappings of the project at `root`, stated ones first. Of several with one prefix the first counts.
-pub(super) fn of_project(root: &Path) -> Result<Vec<String>, LoadError> {
-    let mut all = stated_in_file(&root.join("remappings.txt"))?;
+/// Returns the remappings of the project at `root`, declared ones first. The first remapping of a prefix wins.
+pub(super) fn load_remappings(root: &Path) -> Result<Vec<String>, LoadError> {
+    let mut all = read_remappings_file(&root.join("remappings.txt"))?;
     if let Some(config) = FoundryConfig::read(root)? {
         all.extend(config.remappings);
-        all.extend(config.libs.iter().flat_map(|folder| inferred(root, folder)));
+        all.extend(config.libs.iter().flat_map(|folder| infer_remappings(root, folder)));
     }
     let mut kept: Vec<String> = Vec::new();
     for remapping in all {
-        if !kept.iter().any(|known| prefix(known) == prefix(&remapping)) {
+        if !kept.iter().any(|known| remapping_prefix(known) == remapping_prefix(&remapping)) {
             kept.push(remapping);
         }
     }
     Ok(kept)
 }
 
-fn prefix(remapping: &str) -> &str {
+fn remapping_prefix(remapping: &str) -> &str {
     remapping.split('=').next().unwrap_or_default()
 }
 
-fn stated_in_file(path: &Path) -> Result<Vec<String>, LoadError> {
+fn read_remappings_file(path: &Path) -> Result<Vec<String>, LoadError> {
     if !path.is_file() {
         return Ok(Vec::new());
     }
-    let text = read::text(path, read::MAX_CONFIG)?;
+    let text = bounded_file::read_text(path, bounded_file::MAX_CONFIG)?;
     let lines = text.lines().map(str::trim).filter(|line| line.contains('='));
     Ok(lines.map(str::to_owned).collect())
 }
 
-/// `name/` means the sources of the library of that name, as Foundry has it for the usual layouts.
-fn inferred(root: &Path, folder: &str) -> Vec<String> {
-    // Packages of npm are found by their own names.
+/// Maps `name/` to the sources of the library `name`, as Foundry does for common layouts.
+fn infer_remappings(root: &Path, folder: &str) -> Vec<String> {
+    // npm packages are resolved by their own names.
     let entries = match folder {
         "node_modules" => None,
         _ => root.join(folder).read_dir().ok(),

@@ -1,20 +1,20 @@
-//! ABIs, which older outputs hold as a JSON text within the JSON.
+//! Parses ABIs, which older outputs store as a JSON string within the JSON.
 
 use alloy_json_abi::JsonAbi;
 use serde_json::value::RawValue;
 
-use crate::Malformed;
+use crate::MalformedContract;
 
-/// An ABI that is left out is empty.
-pub(super) fn parse(raw: Option<&RawValue>) -> Result<JsonAbi, Malformed> {
+/// Returns the ABI; a missing ABI is empty.
+pub(super) fn parse_abi(raw: Option<&RawValue>) -> Result<JsonAbi, MalformedContract> {
     let Some(raw) = raw else { return Ok(JsonAbi::new()) };
     let text = raw.get();
     if text == "null" {
         return Ok(JsonAbi::new());
     }
     if text.starts_with('"') {
-        let inner: String = serde_json::from_str(text).map_err(Malformed::Abi)?;
-        return serde_json::from_str(&inner).map_err(Malformed::Abi);
+        let inner: String = serde_json::from_str(text).map_err(MalformedContract::Abi)?;
+        return serde_json::from_str(&inner).map_err(MalformedContract::Abi);
     }
-    serde_json::from_str(text).map_err(Malformed::Abi)
+    serde_json::from_str(text).map_err(MalformedContract::Abi)
 }

@@ -1,4 +1,4 @@
-//! Syntax trees: parsed only if they do not nest too deep for the stack of whoever walks them.
+//! Parses ASTs, unless they nest too deeply for recursive visitors.
 
 use std::sync::Arc;
 
@@ -6,14 +6,14 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-/// The parser and every walker recurse. Chains of `else if` and of `+` nest one level for each link, and hand-written
-/// code stays below 200. Without optimisation the parser takes 3 KiB of stack for a level, of the 2 MiB of a thread.
-const DEEPEST: usize = 400;
+/// Maximum nesting depth. The parser and every visitor recurse. Chains of `else if` and `+` nest one level per link, and
+/// handwritten code stays below 200. In debug builds, the parser takes 3 KiB of the 2 MiB thread stack per level.
+const MAX_DEPTH: usize = 400;
 
-/// None for a tree that is left out, nests too deep, or is no JSON object: a build without trees still works.
-pub(super) fn parse(raw: Option<&RawValue>) -> Option<Arc<Value>> {
+/// Returns `None` if the AST is missing, nests too deeply, or is not a JSON object. A build without ASTs still works.
+pub(super) fn parse_ast(raw: Option<&RawValue>) -> Option<Arc<Value>> {
     let text = raw?.get();
-    if !text.starts_with('{') || depth(text) > DEEPEST {
+    if !text.starts_with('{') || nesting_depth(text) > MAX_DEPTH {
         return None;
     }
     let mut parser = serde_json::Deserializer::from_str(text);
@@ -21,12 +21,12 @@ pub(super) fn parse(raw: Option<&RawValue>) -> Option<Arc<Value>> {
     Value::deserialize(&mut parser).ok().map(Arc::new)
 }
 
-/// The number by which the compilation named the source of this tree: the last field of `src`.
+/// Returns the id of the source of this AST in its compilation unit: the last field of `src`.
 pub(super) fn source_id(ast: &Value) -> Option<u32> {
     ast.get("src")?.as_str()?.rsplit(':').next()?.parse().ok()
 }
 
-fn depth(text: &str) -> usize {
+fn nesting_depth(text: &str) -> usize {
     let (mut depth, mut deepest) = (0_usize, 0);
     let (mut in_string, mut escaped) = (false, false);
     for byte in text.bytes() {

@@ -1,73 +1,76 @@
-//! Build-info files: the input and the output of one run of solc, as Hardhat began to keep them and Foundry does too.
+//! Build-info files of Hardhat and Foundry: the input and the output of one run of solc.
 //!
-//! Hardhat 3 splits them: `<id>.json` has the input, `<id>.output.json` the output.
+//! Hardhat 3 splits them: `<id>.json` contains the input, `<id>.output.json` the output.
 
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use super::File;
-use super::standard::Output;
-use crate::{Build, LoadError, read};
+use super::OutputFile;
+use super::standard::StandardOutput;
+use crate::{LoadError, SolidityBuild, bounded_file};
 
 const FORMAT: &str = "a build-info file";
 
 #[derive(Deserialize)]
-struct Before {
+struct BuildInfoInput {
     #[serde(rename = "solcLongVersion")]
     version: Option<String>,
-    input: Input,
+    input: SolcInput,
 }
 
 #[derive(Deserialize)]
-struct Input {
-    sources: BTreeMap<String, InputSource>,
+struct SolcInput {
+    sources: BTreeMap<String, SolcInputSource>,
 }
 
 #[derive(Deserialize)]
-struct InputSource {
+struct SolcInputSource {
     content: Option<String>,
 }
 
 #[derive(Deserialize)]
-struct After<'a> {
+struct BuildInfoOutput<'a> {
     #[serde(borrow)]
-    output: Output<'a>,
+    output: StandardOutput<'a>,
 }
 
-/// Reads a file that has both.
-pub(super) fn read(file: &File<'_>) -> Result<Build, LoadError> {
-    joined(Some(file), file)
+/// Reads a file with both input and output.
+pub(super) fn read_build_info(file: &OutputFile<'_>) -> Result<SolidityBuild, LoadError> {
+    join_halves(Some(file), file)
 }
 
-/// Reads a file that has only one of both, with the other one beside it. Only the texts are lost without the input.
-pub(super) fn read_halves(file: &File<'_>) -> Result<Build, LoadError> {
+/// Reads a file with only input or output, and its counterpart beside it. A missing input only loses the source texts.
+pub(super) fn read_split_build_info(file: &OutputFile<'_>) -> Result<SolidityBuild, LoadError> {
     let name = file.path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let stem = name.strip_suffix(".output.json");
     let other = match stem {
         Some(stem) => file.path.with_file_name(format!("{stem}.json")),
         None => file.path.with_extension("output.json"),
     };
-    let text = match read::text(&other, read::MAX_JSON) {
-        Err(LoadError::Missing(_)) => None,
+    let text = match bounded_file::read_text(&other, bounded_file::MAX_JSON) {
+        Err(LoadError::NotFound(_)) => None,
         outcome => Some(outcome?),
     };
-    let other = text.as_ref().map(|text| File { path: &other, text });
+    let other = text.as_ref().map(|text| OutputFile { path: &other, text });
     match (stem, &other) {
-        (Some(_), input) => joined(input.as_ref(), file),
-        (None, Some(output)) => joined(Some(file), output),
+        (Some(_), input) => join_halves(input.as_ref(), file),
+        (None, Some(output)) => join_halves(Some(file), output),
         (None, None) => Err(LoadError::UnknownJson {
             path: file.path.to_owned(),
-            what: "a build-info without its output",
+            found: "a build-info without its output",
         }),
     }
 }
 
-fn joined(input: Option<&File<'_>>, output: &File<'_>) -> Result<Build, LoadError> {
-    let after: After<'_> = output.parse(FORMAT)?;
+fn join_halves(
+    input: Option<&OutputFile<'_>>,
+    output: &OutputFile<'_>,
+) -> Result<SolidityBuild, LoadError> {
+    let after: BuildInfoOutput<'_> = output.parse_as(FORMAT)?;
     let mut build = after.output.into_build(output.path)?;
     let Some(input) = input else { return Ok(build) };
-    let before: Before = input.parse(FORMAT)?;
+    let before: BuildInfoInput = input.parse_as(FORMAT)?;
     build.compiler = build.compiler.or(before.version);
     let mut texts = before.input.sources;
     for source in &mut build.sources {

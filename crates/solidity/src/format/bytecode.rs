@@ -1,27 +1,27 @@
-//! Bytecode as text: hexadecimal digits, with placeholders where addresses of libraries belong.
+//! Parses bytecode: hexadecimal digits, with placeholders for library addresses.
 //!
 //! A placeholder takes the 40 digits of an address: `__$<34 digits of a hash>$__` since solc 0.5, and before that
-//! `__path:Name`, cut or filled up with `_`. What a placeholder means is told by the output's link references, or else
-//! found by `merge`, which knows the names of all contracts.
+//! `__path:Name`, truncated or padded with `_`. Its library is taken from the link references of the output. If those
+//! are missing, `merge` resolves it with the names of all contracts.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
 use serde::Deserialize;
 
-use crate::{Code, Link, Malformed, SourceMap};
+use crate::{ContractBytecode, LibraryLink, MalformedContract, SourceMap};
 
-/// Digits of an address.
+/// Hexadecimal digits of an address.
 const PLACEHOLDER: usize = 40;
 
-/// Reads code. `names` has the library for each offset that is known.
-pub(super) fn parse(
+/// Parses bytecode. `names` maps known offsets to libraries.
+pub(super) fn parse_bytecode(
     object: &str,
     source_map: &str,
     names: &BTreeMap<usize, String>,
-) -> Result<Code, Malformed> {
+) -> Result<ContractBytecode, MalformedContract> {
     let digits = object.trim().strip_prefix("0x").unwrap_or(object.trim()).as_bytes();
-    let mut code = Code {
+    let mut code = ContractBytecode {
         bytes: Vec::with_capacity(digits.len() / 2),
         links: Vec::new(),
         source_map: SourceMap::parse(source_map),
@@ -29,60 +29,60 @@ pub(super) fn parse(
     let mut at = 0;
     while at < digits.len() {
         if digits[at] == b'_' {
-            let text = digits.get(at..at + PLACEHOLDER).ok_or(Malformed::NotHex(at))?;
+            let text = digits.get(at..at + PLACEHOLDER).ok_or(MalformedContract::NotHex(at))?;
             let offset = code.bytes.len();
             let library = match names.get(&offset) {
                 Some(name) => name.clone(),
                 None => String::from_utf8_lossy(text).into_owned(),
             };
-            code.links.push(Link { library, offset });
+            code.links.push(LibraryLink { library, offset });
             code.bytes.extend([0; PLACEHOLDER / 2]);
             at += PLACEHOLDER;
         } else {
-            let low = *digits.get(at + 1).ok_or(Malformed::OddLength)?;
-            code.bytes.push(digit(digits[at], at)? << 4 | digit(low, at + 1)?);
+            let low = *digits.get(at + 1).ok_or(MalformedContract::OddLength)?;
+            code.bytes.push(parse_hex_digit(digits[at], at)? << 4 | parse_hex_digit(low, at + 1)?);
             at += 2;
         }
     }
     Ok(code)
 }
 
-fn digit(byte: u8, at: usize) -> Result<u8, Malformed> {
-    let value = char::from(byte).to_digit(16).ok_or(Malformed::NotHex(at))?;
+fn parse_hex_digit(byte: u8, at: usize) -> Result<u8, MalformedContract> {
+    let value = char::from(byte).to_digit(16).ok_or(MalformedContract::NotHex(at))?;
     Ok(value as u8)
 }
 
-/// A piece of code, as the compiler's references name it.
+/// A byte range of the bytecode in the references of the compiler.
 #[derive(Clone, Copy, Deserialize)]
-pub(super) struct Piece {
+pub(super) struct BytecodeRange {
     start: usize,
     length: usize,
 }
 
-/// Path to name to places.
-pub(super) type LinkReferences = BTreeMap<String, BTreeMap<String, Vec<Piece>>>;
+/// Byte ranges by source path and library name.
+pub(super) type LinkReferences = BTreeMap<String, BTreeMap<String, Vec<BytecodeRange>>>;
 
-/// The library for each offset.
+/// Returns the library for each offset.
 pub(super) fn library_names(references: &LinkReferences) -> BTreeMap<usize, String> {
     let mut names = BTreeMap::new();
     for (path, libraries) in references {
-        for (name, pieces) in libraries {
+        for (name, ranges) in libraries {
             let library = if path.is_empty() { name.clone() } else { format!("{path}:{name}") };
-            names.extend(pieces.iter().map(|piece| (piece.start, library.clone())));
+            names.extend(ranges.iter().map(|range| (range.start, library.clone())));
         }
     }
     names
 }
 
-/// The places of immutable values that lie within the code, in order.
-pub(super) fn immutables(
-    references: &BTreeMap<String, Vec<Piece>>,
+/// Returns the sorted ranges of immutable values that are within the bytecode.
+pub(super) fn immutable_ranges(
+    references: &BTreeMap<String, Vec<BytecodeRange>>,
     code: &[u8],
 ) -> Vec<Range<usize>> {
     let mut ranges: Vec<_> = references
         .values()
         .flatten()
-        .filter_map(|piece| Some(piece.start..piece.start.checked_add(piece.length)?))
+        .filter_map(|range| Some(range.start..range.start.checked_add(range.length)?))
         .filter(|range| range.end <= code.len())
         .collect();
     ranges.sort_by_key(|range| (range.start, range.end));

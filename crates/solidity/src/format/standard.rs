@@ -1,4 +1,4 @@
-//! The output of `solc --standard-json`.
+//! Parses the output of `solc --standard-json`.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -6,20 +6,22 @@ use std::path::Path;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::bytecode::{self, LinkReferences, Piece};
-use super::{File, abi, ast, named};
-use crate::{Build, CompileErrors, Contract, LoadError, Malformed, Source};
+use super::bytecode::{self, BytecodeRange, LinkReferences};
+use super::{OutputFile, abi, ast, with_contract_name};
+use crate::{
+    CompileErrors, LoadError, MalformedContract, SolidityBuild, SolidityContract, SoliditySource,
+};
 
-const FORMAT: &str = "solc's standard-JSON output";
+const FORMAT: &str = "standard-JSON output of solc";
 
 #[derive(Deserialize)]
-pub(crate) struct Output<'a> {
+pub(crate) struct StandardOutput<'a> {
     #[serde(borrow, default)]
     contracts: BTreeMap<String, BTreeMap<String, ContractOutput<'a>>>,
     #[serde(borrow, default)]
     sources: BTreeMap<String, SourceOutput<'a>>,
     #[serde(default)]
-    errors: Vec<Diagnostic>,
+    errors: Vec<SolcDiagnostic>,
 }
 
 #[derive(Deserialize)]
@@ -36,112 +38,118 @@ struct ContractOutput<'a> {
     #[serde(borrow)]
     metadata: Option<&'a RawValue>,
     #[serde(default)]
-    evm: Evm,
+    evm: EvmOutput,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-struct Evm {
-    bytecode: Bytecode,
-    deployed_bytecode: Bytecode,
+struct EvmOutput {
+    bytecode: BytecodeOutput,
+    deployed_bytecode: BytecodeOutput,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-struct Bytecode {
+struct BytecodeOutput {
     object: String,
     source_map: String,
     link_references: LinkReferences,
-    immutable_references: BTreeMap<String, Vec<Piece>>,
+    immutable_references: BTreeMap<String, Vec<BytecodeRange>>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Diagnostic {
+struct SolcDiagnostic {
     severity: String,
     formatted_message: Option<String>,
     #[serde(default)]
     message: String,
 }
 
-/// Reads an output that lies in a file.
-pub(super) fn read(file: &File<'_>) -> Result<Build, LoadError> {
-    file.parse::<Output<'_>>(FORMAT)?.into_build(file.path)
+/// Reads the output from a file.
+pub(super) fn read_standard(file: &OutputFile<'_>) -> Result<SolidityBuild, LoadError> {
+    file.parse_as::<StandardOutput<'_>>(FORMAT)?.into_build(file.path)
 }
 
-/// Reads what a compiler has just written. None if it is no such output.
-pub(crate) fn parse(text: &str) -> Option<Output<'_>> {
+/// Parses the output of a compiler run. Returns `None` if it is not standard JSON.
+pub(crate) fn parse_standard(text: &str) -> Option<StandardOutput<'_>> {
     serde_json::from_str(text).ok()
 }
 
-impl Output<'_> {
-    /// What the compiler rejected; None if it only warned.
-    pub(crate) fn errors(&self) -> Option<CompileErrors> {
+impl StandardOutput<'_> {
+    /// Returns the errors of the compiler, or `None` if there are only warnings.
+    pub(crate) fn compile_errors(&self) -> Option<CompileErrors> {
         let fatal = self.errors.iter().filter(|diagnostic| diagnostic.severity == "error");
         let texts = fatal.map(|one| one.formatted_message.as_ref().unwrap_or(&one.message).clone());
         let errors = CompileErrors::new(texts);
         (!errors.messages.is_empty()).then_some(errors)
     }
 
-    /// What was compiled, as the file at `path` tells it.
-    pub(crate) fn into_build(self, path: &Path) -> Result<Build, LoadError> {
-        if let Some(errors) = self.errors() {
+    /// Converts the output to a build. `path` is used in errors only.
+    pub(crate) fn into_build(self, path: &Path) -> Result<SolidityBuild, LoadError> {
+        if let Some(errors) = self.compile_errors() {
             return Err(LoadError::FailedBuild { path: path.to_owned(), errors });
         }
         let all = || self.contracts.values().flat_map(BTreeMap::values);
-        let compiler = all().find_map(|contract| version(contract.metadata?));
+        let compiler = all().find_map(|contract| read_compiler_version(contract.metadata?));
         let mut contracts = Vec::new();
         for (source, names) in &self.contracts {
             for (name, output) in names {
-                contracts.push(named(path, source, name, output.contract(source, name))?);
+                contracts.push(with_contract_name(
+                    path,
+                    source,
+                    name,
+                    output.to_contract(source, name),
+                )?);
             }
         }
-        let sources = self.sources.into_iter().filter_map(|(path, output)| output.source(path));
-        Ok(Build { compiler, sources: sources.collect(), contracts })
+        let sources =
+            self.sources.into_iter().filter_map(|(path, output)| output.into_source(path));
+        Ok(SolidityBuild { compiler, sources: sources.collect(), contracts })
     }
 }
 
 impl SourceOutput<'_> {
-    /// None for a source without a number, which nothing can refer to.
-    fn source(self, path: String) -> Option<Source> {
-        let ast = ast::parse(self.ast);
+    /// Returns `None` for a source without an id, because source maps cannot refer to it.
+    fn into_source(self, path: String) -> Option<SoliditySource> {
+        let ast = ast::parse_ast(self.ast);
         let id = self.id.or_else(|| ast::source_id(ast.as_deref()?))?;
-        Some(Source { id, path, text: "".into(), ast })
+        Some(SoliditySource { id, path, text: "".into(), ast })
     }
 }
 
 impl ContractOutput<'_> {
-    fn contract(&self, source: &str, name: &str) -> Result<Contract, Malformed> {
-        let runtime = self.evm.deployed_bytecode.code()?;
+    fn to_contract(&self, source: &str, name: &str) -> Result<SolidityContract, MalformedContract> {
+        let runtime = self.evm.deployed_bytecode.parse_code()?;
         let references = &self.evm.deployed_bytecode.immutable_references;
-        Ok(Contract {
+        Ok(SolidityContract {
             name: name.to_owned(),
             source: source.to_owned(),
-            abi: abi::parse(self.abi)?,
-            creation: self.evm.bytecode.code()?,
-            immutables: bytecode::immutables(references, &runtime.bytes),
+            abi: abi::parse_abi(self.abi)?,
+            creation: self.evm.bytecode.parse_code()?,
+            immutables: bytecode::immutable_ranges(references, &runtime.bytes),
             runtime,
         })
     }
 }
 
-impl Bytecode {
-    fn code(&self) -> Result<crate::Code, Malformed> {
+impl BytecodeOutput {
+    fn parse_code(&self) -> Result<crate::ContractBytecode, MalformedContract> {
         let names = bytecode::library_names(&self.link_references);
-        bytecode::parse(&self.object, &self.source_map, &names)
+        bytecode::parse_bytecode(&self.object, &self.source_map, &names)
     }
 }
 
-/// The compiler's version as a contract's metadata tells it, which is a JSON text within the JSON.
-fn version(metadata: &RawValue) -> Option<String> {
+/// Returns the compiler version in the metadata of a contract, which is a JSON string within the JSON.
+fn read_compiler_version(metadata: &RawValue) -> Option<String> {
     #[derive(Deserialize)]
-    struct Metadata {
-        compiler: Compiler,
+    struct ContractMetadata {
+        compiler: MetadataCompiler,
     }
     #[derive(Deserialize)]
-    struct Compiler {
+    struct MetadataCompiler {
         version: String,
     }
     let text: String = serde_json::from_str(metadata.get()).ok()?;
-    Some(serde_json::from_str::<Metadata>(&text).ok()?.compiler.version)
+    Some(serde_json::from_str::<ContractMetadata>(&text).ok()?.compiler.version)
 }

@@ -1,22 +1,22 @@
-//! Foundry projects: what `foundry.toml` says, and `forge` where its artefacts are missing or out of date.
+//! Foundry projects: reads `foundry.toml`, and runs `forge` if artifacts are missing or stale.
 
 use std::path::Path;
 use std::process::Command;
 
 use serde::Deserialize;
 
-use super::artefacts::{Artefacts, Expected};
-use crate::toolchain::{Finished, run};
-use crate::{Build, CompileErrors, LoadError, ToolError, Toolchain, read};
+use super::artifacts::{BuildArtifacts, ExpectedSources};
+use crate::toolchain::{ProgramOutput, run_program};
+use crate::{CompileErrors, LoadError, SolidityBuild, Toolchain, ToolchainError, bounded_file};
 
-/// Without `--force` forge leaves out of the build-info what it has compiled before.
+/// Without `--force`, forge omits previously compiled sources from the build-info.
 const BUILD: [&str; 4] = ["build", "--build-info", "--ast", "--force"];
 const COMMAND: &str = "forge build --build-info --ast --force";
 
-/// forge reports to people, so there is little to read.
+/// Maximum bytes of forge's output, which is a short report.
 const MAX_REPORT: u64 = 4 << 20;
 
-/// What matters here of the default profile in `foundry.toml`, with Foundry's defaults.
+/// Relevant fields of the default profile in `foundry.toml`, with Foundry's defaults.
 #[derive(Debug, Deserialize)]
 #[serde(default)]
 pub(crate) struct FoundryConfig {
@@ -24,7 +24,7 @@ pub(crate) struct FoundryConfig {
     test: String,
     out: String,
     build_info_path: Option<String>,
-    /// Patterns of files that are not built.
+    /// Patterns of files that are not compiled.
     skip: Option<toml::Value>,
     pub(crate) libs: Vec<String>,
     pub(crate) remappings: Vec<String>,
@@ -46,83 +46,91 @@ impl Default for FoundryConfig {
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Profiles {
-    profile: Profile,
+struct FoundryConfigFile {
+    profile: FoundryConfigProfiles,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Profile {
+struct FoundryConfigProfiles {
     default: FoundryConfig,
 }
 
 impl FoundryConfig {
-    /// None if there is no `foundry.toml`.
+    /// Reads `foundry.toml`. Returns `None` if it does not exist.
     pub(crate) fn read(root: &Path) -> Result<Option<Self>, LoadError> {
         let path = root.join("foundry.toml");
         if !path.is_file() {
             return Ok(None);
         }
-        let text = read::text(&path, read::MAX_CONFIG)?;
-        match toml::from_str::<Profiles>(&text) {
+        let text = bounded_file::read_text(&path, bounded_file::MAX_CONFIG)?;
+        match toml::from_str::<FoundryConfigFile>(&text) {
             Ok(profiles) => Ok(Some(profiles.profile.default)),
-            Err(source) => Err(LoadError::Config { path, source: Box::new(source) }),
+            Err(source) => Err(LoadError::InvalidConfig { path, source: Box::new(source) }),
         }
     }
 
-    fn artefacts(&self, root: &Path) -> Artefacts {
+    fn artifacts(&self, root: &Path) -> BuildArtifacts {
         let folder = match &self.build_info_path {
             Some(path) => root.join(path),
             None => root.join(&self.out).join("build-info"),
         };
-        Artefacts {
+        BuildArtifacts {
             root: root.to_owned(),
             folder,
             source_folders: vec![self.src.clone(), self.test.clone()],
-            expected: if self.skip.is_none() { Expected::All } else { Expected::BuiltBefore },
+            expected: if self.skip.is_none() {
+                ExpectedSources::All
+            } else {
+                ExpectedSources::BuiltBefore
+            },
             command: COMMAND,
         }
     }
 }
 
-/// The project's artefacts, built by `forge` where they are not good and it is there.
-pub(super) fn load(root: &Path, toolchain: &Toolchain) -> Result<Build, LoadError> {
+/// Loads the artifacts of a project. If they are unusable and `forge` is available, it rebuilds them.
+pub(super) fn load_foundry_project(
+    root: &Path,
+    toolchain: &Toolchain,
+) -> Result<SolidityBuild, LoadError> {
     let config = FoundryConfig::read(root)?.unwrap_or_default();
-    let mut artefacts = config.artefacts(root);
-    match (artefacts.load(), toolchain.forge()) {
+    let mut artifacts = config.artifacts(root);
+    match (artifacts.load(), toolchain.find_forge()) {
         (Ok(build), _) => Ok(build),
         (Err(error), None) => Err(error),
         (Err(_), Some(forge)) => {
-            build(&forge, root, toolchain)?;
-            // What forge has left out of its own build is left out on purpose.
-            artefacts.expected = Expected::Any;
-            artefacts.load()
+            run_forge_build(&forge, root, toolchain)?;
+            // Sources that forge omitted from its own build are omitted intentionally.
+            artifacts.expected = ExpectedSources::Any;
+            artifacts.load()
         }
     }
 }
 
-fn build(forge: &Path, root: &Path, toolchain: &Toolchain) -> Result<(), LoadError> {
+fn run_forge_build(forge: &Path, root: &Path, toolchain: &Toolchain) -> Result<(), LoadError> {
     let mut command = Command::new(forge);
     command.current_dir(root).args(BUILD).args(["--color", "never"]);
-    if let Some(solc) = toolchain.named_native() {
+    if let Some(solc) = toolchain.find_named_native() {
         command.arg("--use").arg(std::path::absolute(&solc).unwrap_or(solc));
     }
-    let finished = run(command, &[], MAX_REPORT)?;
+    let finished = run_program(command, &[], MAX_REPORT)?;
     if finished.status.success() {
         return Ok(());
     }
-    Err(rejected(&finished, root).unwrap_or_else(|| {
+    Err(parse_compile_errors(&finished, root).unwrap_or_else(|| {
         let status = finished.status.to_string();
-        ToolError::Failed { program: forge.to_owned(), status, said: finished.said() }.into()
+        ToolchainError::Failed { program: forge.to_owned(), status, output: finished.summary() }
+            .into()
     }))
 }
 
-/// The errors of the compiler, which forge reports one after the other under a heading.
-fn rejected(finished: &Finished, root: &Path) -> Option<LoadError> {
+/// Returns the compiler errors, which forge lists under a heading.
+fn parse_compile_errors(finished: &ProgramOutput, root: &Path) -> Option<LoadError> {
     const HEADING: &str = "Compiler run failed:\n";
     let stdout = String::from_utf8_lossy(&finished.stdout);
     let (_, report) =
         [&*finished.stderr, &*stdout].into_iter().find_map(|text| text.split_once(HEADING))?;
     let messages = report.split("\n\n").map(str::to_owned);
-    Some(LoadError::Compile { path: root.to_owned(), errors: CompileErrors::new(messages) })
+    Some(LoadError::CompileFailed { path: root.to_owned(), errors: CompileErrors::new(messages) })
 }

@@ -1,8 +1,8 @@
-//! Installing the npm package `solc` into the user's cache.
+//! Installs the npm package `solc` into the user's cache.
 //!
 //! ```text
-//! <cache>/solc/0.8.37/node_modules/solc/   complete, or not there
-//! <cache>/solc/.installing-XXXXXX/         in the making; renamed when complete
+//! <cache>/solc/0.8.37/node_modules/solc/   complete if present
+//! <cache>/solc/.installing-XXXXXX/         in progress; renamed when complete
 //! ```
 
 use std::io;
@@ -11,61 +11,61 @@ use std::process::Command;
 
 use serde::Deserialize;
 
-use super::{ToolError, is_package, run};
-use crate::read;
+use super::{ToolchainError, is_package, run_program};
+use crate::bounded_file;
 
-/// The version that is installed where nobody names one.
+/// Version that is installed by default.
 pub const DEFAULT_SOLC: &str = "0.8.37";
 
-/// npm says little on its standard output.
+/// Maximum bytes of npm's standard output, which is short.
 const MAX_OUTPUT: u64 = 1 << 20;
 
-/// Why a compiler was not installed. Nothing is left of it then.
+/// Error of [`install_solc`]. A failed installation leaves no files behind.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum InstallError {
-    #[error("`{0}` is not a version of solc; expected three numbers, such as `{DEFAULT_SOLC}`")]
-    NotAVersion(String),
-    #[error("cannot write to the cache `{}`", .folder.display())]
-    Cache { folder: PathBuf, source: io::Error },
-    #[error("npm did not install solc {version}")]
-    Npm { version: String, source: ToolError },
-    #[error("npm installed something else than solc {version}")]
-    NotThere { version: String },
+    #[error("invalid solc version `{0}`: expected three numbers, such as `{DEFAULT_SOLC}`")]
+    InvalidVersion(String),
+    #[error("failed to write to the cache `{}`", .folder.display())]
+    CacheUnwritable { folder: PathBuf, source: io::Error },
+    #[error("npm failed to install solc {version}")]
+    NpmFailed { version: String, source: ToolchainError },
+    #[error("npm installed a package other than solc {version}")]
+    WrongPackage { version: String },
 }
 
-/// Installs a version with `npm`, and gives the folder of the package. One that is there already is left as it is.
-pub fn install(version: &str, cache: &Path, npm: &Path) -> Result<PathBuf, InstallError> {
-    if numbers(version).is_none() {
-        return Err(InstallError::NotAVersion(version.to_owned()));
+/// Installs a version with `npm`, unless it is already installed. Returns the package folder.
+pub fn install_solc(version: &str, cache: &Path, npm: &Path) -> Result<PathBuf, InstallError> {
+    if parse_version(version).is_none() {
+        return Err(InstallError::InvalidVersion(version.to_owned()));
     }
     let versions = versions_folder(cache);
     let target = versions.join(version);
     let package = package_in(&target);
-    if is_version(&package, version) {
+    if is_installed(&package, version) {
         return Ok(package);
     }
-    let unwritable = |source| InstallError::Cache { folder: versions.clone(), source };
+    let unwritable = |source| InstallError::CacheUnwritable { folder: versions.clone(), source };
     std::fs::create_dir_all(&versions).map_err(unwritable)?;
-    let making = tempfile::Builder::new()
+    let temporary = tempfile::Builder::new()
         .prefix(".installing-")
         .tempdir_in(&versions)
         .map_err(unwritable)?;
-    run_npm(npm, making.path(), version)?;
-    if !is_version(&package_in(making.path()), version) {
-        return Err(InstallError::NotThere { version: version.to_owned() });
+    run_npm(npm, temporary.path(), version)?;
+    if !is_installed(&package_in(temporary.path()), version) {
+        return Err(InstallError::WrongPackage { version: version.to_owned() });
     }
-    match std::fs::rename(making.path(), &target) {
-        // There is nothing at the old place any more that the guard could remove.
-        Ok(()) => drop(making.keep()),
-        // Another process was faster, which comes to the same.
-        Err(_) if is_version(&package, version) => {}
+    match std::fs::rename(temporary.path(), &target) {
+        // The temporary folder was moved, so its guard must not remove it.
+        Ok(()) => drop(temporary.keep()),
+        // Another process installed the same version first.
+        Err(_) if is_installed(&package, version) => {}
         Err(source) => return Err(unwritable(source)),
     }
     Ok(package)
 }
 
-/// The folder that has one folder for each version.
+/// Returns the cache folder with one subfolder per version.
 pub(super) fn versions_folder(cache: &Path) -> PathBuf {
     cache.join("solc")
 }
@@ -74,41 +74,42 @@ fn package_in(folder: &Path) -> PathBuf {
     folder.join("node_modules").join("solc")
 }
 
-/// `0.8.37` as numbers, by which versions are ordered.
-pub(super) fn numbers(version: &str) -> Option<[u32; 3]> {
-    let parts: Vec<_> = version.split('.').map(number).collect::<Option<_>>()?;
+/// Parses a version such as `0.8.37` into numbers, which can be ordered.
+pub(super) fn parse_version(version: &str) -> Option<[u32; 3]> {
+    let parts: Vec<_> = version.split('.').map(parse_version_part).collect::<Option<_>>()?;
     parts.try_into().ok()
 }
 
-fn number(digits: &str) -> Option<u32> {
+fn parse_version_part(digits: &str) -> Option<u32> {
     digits.bytes().all(|byte| byte.is_ascii_digit()).then(|| digits.parse().ok()).flatten()
 }
 
 fn run_npm(npm: &Path, folder: &Path, version: &str) -> Result<(), InstallError> {
-    let failed = |source| InstallError::Npm { version: version.to_owned(), source };
+    let failed = |source| InstallError::NpmFailed { version: version.to_owned(), source };
     let mut command = Command::new(npm);
     command
         .args(["install", "--ignore-scripts", "--no-audit", "--no-fund", "--prefix"])
         .arg(folder)
         .arg(format!("solc@{version}"))
         .current_dir(folder);
-    let finished = run(command, &[], MAX_OUTPUT).map_err(failed)?;
+    let finished = run_program(command, &[], MAX_OUTPUT).map_err(failed)?;
     match finished.status.success() {
         true => Ok(()),
-        false => Err(failed(ToolError::Failed {
+        false => Err(failed(ToolchainError::Failed {
             program: npm.to_owned(),
             status: finished.status.to_string(),
-            said: finished.said(),
+            output: finished.summary(),
         })),
     }
 }
 
-fn is_version(package: &Path, version: &str) -> bool {
+fn is_installed(package: &Path, version: &str) -> bool {
     #[derive(Deserialize)]
-    struct Package {
+    struct NpmManifest {
         version: String,
     }
-    let text = read::text(&package.join("package.json"), read::MAX_CONFIG).unwrap_or_default();
-    let told = serde_json::from_str::<Package>(&text);
-    is_package(package) && told.is_ok_and(|told| told.version == version)
+    let text = bounded_file::read_text(&package.join("package.json"), bounded_file::MAX_CONFIG)
+        .unwrap_or_default();
+    let manifest = serde_json::from_str::<NpmManifest>(&text);
+    is_package(package) && manifest.is_ok_and(|manifest| manifest.version == version)
 }

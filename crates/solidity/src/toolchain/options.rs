@@ -1,36 +1,36 @@
-//! How to compile, and the few arguments of solc that say so.
+//! Compile options, and parsing of the supported solc arguments.
 
 use std::path::PathBuf;
 
-/// Settings of the compiler. The default is what `solc` does by itself: no optimisation, its newest EVM.
+/// Compiler settings. The defaults are those of `solc`: no optimization, newest EVM version.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CompileOptions {
-    /// Optimises, for this many runs.
+    /// Enables the optimizer, with this many runs.
     pub optimizer_runs: Option<u32>,
-    /// Such as `london`.
+    /// Target EVM version, such as `london`.
     pub evm_version: Option<String>,
-    /// Compiles through the intermediate representation.
+    /// Compiles through the Yul intermediate representation.
     pub via_ir: bool,
-    /// `prefix=target`, before those of the project.
+    /// Remappings (`prefix=target`), which precede those of the project.
     pub remappings: Vec<String>,
-    /// The folder that imports are read from. By default it is that of the project, or of the file.
+    /// Folder for resolving imports. Defaults to the project folder, or the folder of the file.
     pub base_path: Option<PathBuf>,
 }
 
-/// An argument of solc that has no meaning here.
+/// The error for an unsupported solc argument.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "the compiler argument `{0}` is not supported; known are `--optimize`, `--optimize-runs N`, \
+    "unsupported compiler argument `{0}`; supported: `--optimize`, `--optimize-runs N`, \
      `--evm-version NAME`, `--via-ir`, `--base-path FOLDER` and remappings (`prefix=target`)"
 )]
 pub struct UnknownArgument(pub String);
 
 impl CompileOptions {
-    /// What solc uses for `--optimize` alone.
+    /// Optimizer runs of solc for `--optimize` alone.
     const DEFAULT_RUNS: u32 = 200;
 
-    /// Takes over arguments as one would give them to `solc`. They cannot be handed on as they are: with
-    /// `--standard-json` solc refuses them, and the npm package has none.
+    /// Parses arguments in the syntax of `solc`. They cannot be passed through: solc rejects them with
+    /// `--standard-json`, and the npm package has no arguments.
     pub fn add_args<'a>(
         &mut self,
         args: impl IntoIterator<Item = &'a str>,

@@ -1,62 +1,71 @@
-//! Running a program with a text for its input, and keeping no more of what it writes than a limit.
+//! Runs a program with input on stdin and bounded output.
 
 use std::io::{self, Read, Write};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 
-use super::ToolError;
-use crate::error::shortened;
+use super::ToolchainError;
+use crate::error::truncate_text;
 
-/// What a program says on its error output is for people, who read the beginning.
+/// Maximum bytes of stderr kept. It is shown to the user, so the beginning suffices.
 const MAX_STDERR: u64 = 64 << 10;
-const MAX_SAID: usize = 4 << 10;
+/// Maximum bytes of output in an error message.
+const MAX_MESSAGE: usize = 4 << 10;
 
-/// What a program that ended has left.
-pub(crate) struct Finished {
+/// Exit status and output of a program.
+pub(crate) struct ProgramOutput {
     pub status: ExitStatus,
     pub stdout: Vec<u8>,
     pub stderr: String,
 }
 
-impl Finished {
-    /// The beginning of what it said, from the error output if there is any.
-    pub(crate) fn said(&self) -> String {
+impl ProgramOutput {
+    /// Returns the beginning of stderr, or of stdout if stderr is empty.
+    pub(crate) fn summary(&self) -> String {
         let out = String::from_utf8_lossy(&self.stdout);
         let text = if self.stderr.trim().is_empty() { out.trim() } else { self.stderr.trim() };
-        shortened(text, MAX_SAID)
+        truncate_text(text, MAX_MESSAGE)
     }
 }
 
-/// Runs `command` to its end. More than `limit` bytes of output are an error.
-pub(crate) fn run(mut command: Command, input: &[u8], limit: u64) -> Result<Finished, ToolError> {
+/// Runs `command` until it exits. Errors if it writes more than `limit` bytes to stdout.
+pub(crate) fn run_program(
+    mut command: Command,
+    input: &[u8],
+    limit: u64,
+) -> Result<ProgramOutput, ToolchainError> {
     let program = Path::new(command.get_program()).to_owned();
-    let cannot = |source| ToolError::CannotStart { program: program.clone(), source };
+    let cannot = |source| ToolchainError::StartFailed { program: program.clone(), source };
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().map_err(cannot)?;
-    let (stdout, stderr) = talk(&mut child, input, limit);
+    let (stdout, stderr) = exchange_streams(&mut child, input, limit);
     let status = child.wait().map_err(cannot)?;
     match stdout.map_err(cannot)? {
-        Some(stdout) => Ok(Finished { status, stdout, stderr }),
-        None => Err(ToolError::TooMuch { program, mebibytes: limit >> 20 }),
+        Some(stdout) => Ok(ProgramOutput { status, stdout, stderr }),
+        None => Err(ToolchainError::OutputTooLarge { program, mebibytes: limit >> 20 }),
     }
 }
 
-/// Writes and reads at the same time: a program may write before it has read everything, and wait for its reader.
-/// The output is None if there is too much of it; the program is killed then.
-fn talk(child: &mut Child, input: &[u8], limit: u64) -> (io::Result<Option<Vec<u8>>>, String) {
+/// Writes stdin and reads stdout and stderr concurrently, since a program may block on output before it has read its
+/// input. If stdout exceeds `limit`, the program is killed and the returned stdout is `None`.
+fn exchange_streams(
+    child: &mut Child,
+    input: &[u8],
+    limit: u64,
+) -> (io::Result<Option<Vec<u8>>>, String) {
     let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     thread::scope(|scope| {
         scope.spawn(move || {
-            // A program that ends without reading its input tells the reason in its output.
+            // A program that exits without reading its input reports the reason in its output.
             if let Some(mut stdin) = stdin {
                 drop(stdin.write_all(input));
             }
         });
-        let errors = scope.spawn(move || drained(stderr));
-        let output = bounded(stdout, limit);
+        let errors = scope.spawn(move || drain_stream(stderr));
+        let output = read_bounded(stdout, limit);
         if !matches!(output, Ok(Some(_))) {
-            // The other streams end only when the program does. It may have ended meanwhile, which is as good.
+            // The other streams end when the program exits. Killing fails if it already has, which is fine.
             drop(child.kill());
         }
         let errors = errors.join().unwrap_or_default();
@@ -64,8 +73,8 @@ fn talk(child: &mut Child, input: &[u8], limit: u64) -> (io::Result<Option<Vec<u
     })
 }
 
-/// All of a stream; None if it has more than `limit` bytes.
-fn bounded(stream: Option<impl Read>, limit: u64) -> io::Result<Option<Vec<u8>>> {
+/// Returns the bytes of a stream, or `None` if there are more than `limit`.
+fn read_bounded(stream: Option<impl Read>, limit: u64) -> io::Result<Option<Vec<u8>>> {
     let mut bytes = Vec::new();
     if let Some(stream) = stream {
         stream.take(limit + 1).read_to_end(&mut bytes)?;
@@ -73,11 +82,11 @@ fn bounded(stream: Option<impl Read>, limit: u64) -> io::Result<Option<Vec<u8>>>
     Ok((bytes.len() as u64 <= limit).then_some(bytes))
 }
 
-/// The beginning of a stream, which is read to its end so that the writer never waits.
-fn drained(stream: Option<impl Read>) -> Vec<u8> {
+/// Returns the beginning of a stream. Reads it to the end, so that the writer never blocks.
+fn drain_stream(stream: Option<impl Read>) -> Vec<u8> {
     let mut kept = Vec::new();
     if let Some(mut stream) = stream {
-        // What could be read before an error is what there is to show.
+        // On an error, the bytes read so far are kept.
         drop(stream.by_ref().take(MAX_STDERR).read_to_end(&mut kept));
         drop(io::copy(&mut stream, &mut io::sink()));
     }

@@ -1,34 +1,34 @@
-//! Compiling a file, with programs that stand in for compilers.
+//! Compiling a file with fake compilers.
 
 use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::folder::Folder;
-use crate::outputs::{failed, standard};
+use crate::folder::TestFolder;
+use crate::outputs::{failed_output, standard_output};
 
-/// A folder with a source and a compiler that answers with what is in `answer`.
-fn with_answer(answer: &str) -> Folder {
+/// Creates a folder with sources and a compiler that prints `answer`.
+fn with_answer(answer: &str) -> TestFolder {
     with_compiler(answer, "echo \"$@\" > args; cat > input; cat answer")
 }
 
-fn with_compiler(answer: &str, script: &str) -> Folder {
-    let mut folder = Folder::with_sources();
+fn with_compiler(answer: &str, script: &str) -> TestFolder {
+    let mut folder = TestFolder::with_sources();
     folder.write("package.json", "{}");
     folder.write("answer", answer);
-    folder.program("bin/solc", script);
+    folder.write_program("bin/solc", script);
     folder.toolchain.path = vec![folder.path("bin")];
     folder
 }
 
-fn input(folder: &Folder) -> Value {
+fn input(folder: &TestFolder) -> Value {
     serde_json::from_str(&fs::read_to_string(folder.path("input")).unwrap()).unwrap()
 }
 
 #[test]
-fn a_file_is_compiled() {
-    let folder = with_answer(&standard().to_string());
-    insta::assert_snapshot!(folder.check("src/Bank.sol"), @"
+fn compiles_a_file() {
+    let folder = with_answer(&standard_output().to_string());
+    insta::assert_snapshot!(folder.describe_load("src/Bank.sol"), @"
     compiler 0.8.37+commit.f401782d
     source 0 src/Bank.sol: 740 bytes, tree
     source 1 src/Fees.sol: 289 bytes, tree
@@ -51,12 +51,12 @@ fn a_file_is_compiled() {
     assert_eq!(input["sources"]["src/Bank.sol"]["content"], crate::folder::BANK);
     insta::assert_snapshot!(input["settings"], @r#"{"remappings":[],"outputSelection":{"*":{"":["ast"],"*":["abi","metadata","evm.bytecode.object","evm.bytecode.sourceMap","evm.bytecode.linkReferences","evm.deployedBytecode.object","evm.deployedBytecode.sourceMap","evm.deployedBytecode.linkReferences","evm.deployedBytecode.immutableReferences"]}}}"#);
     let args = fs::read_to_string(folder.path("args")).unwrap();
-    insta::assert_snapshot!(folder.masked(&args), @"--standard-json --allow-paths [folder] --base-path [folder] --include-path [folder]/src");
+    insta::assert_snapshot!(folder.mask_path(&args), @"--standard-json --allow-paths [folder] --base-path [folder] --include-path [folder]/src");
 }
 
 #[test]
-fn options_become_settings() {
-    let mut folder = with_answer(&standard().to_string());
+fn passes_options_as_settings() {
+    let mut folder = with_answer(&standard_output().to_string());
     let args =
         "--optimize --evm-version=london --via-ir --base-path . @a/=lib/a/ --optimize-runs 9";
     folder.toolchain.options.add_args(args.split(' ')).unwrap();
@@ -72,8 +72,8 @@ fn options_become_settings() {
 }
 
 #[test]
-fn remappings_of_the_project_are_taken_over() {
-    let folder = with_answer(&standard().to_string());
+fn uses_remappings_of_the_project() {
+    let folder = with_answer(&standard_output().to_string());
     folder.write("remappings.txt", "# a note\n@b/=vendor/b/\n\nforge-std/=my/own/\n");
     folder
         .write("foundry.toml", "[profile.default]\nremappings = ['c/=vendor/c/', '@b/=other/']\n");
@@ -85,43 +85,43 @@ fn remappings_of_the_project_are_taken_over() {
 }
 
 #[test]
-fn packages_are_found_by_their_names() {
-    let folder = with_answer(&standard().to_string());
+fn includes_node_modules_in_search_path() {
+    let folder = with_answer(&standard_output().to_string());
     folder.write("node_modules/@oz/A.sol", "");
     folder.load("src/Bank.sol").unwrap();
     let args = fs::read_to_string(folder.path("args")).unwrap();
-    assert!(folder.masked(&args).ends_with("--include-path [folder]/node_modules\n"), "{args}");
+    assert!(folder.mask_path(&args).ends_with("--include-path [folder]/node_modules\n"), "{args}");
 }
 
 #[test]
-fn the_base_path_may_be_given() {
-    let mut folder = with_answer(&standard().to_string());
+fn uses_given_base_path() {
+    let mut folder = with_answer(&standard_output().to_string());
     folder.toolchain.options.base_path = Some(folder.path("src"));
     folder.load("src/Bank.sol").unwrap_err();
     fs::copy(folder.path("answer"), folder.path("src/answer")).unwrap();
     folder.load("src/Bank.sol").unwrap();
     let args = fs::read_to_string(folder.path("src/args")).unwrap();
-    insta::assert_snapshot!(folder.masked(&args), @"--standard-json --allow-paths [folder]/src --base-path [folder]/src");
+    insta::assert_snapshot!(folder.mask_path(&args), @"--standard-json --allow-paths [folder]/src --base-path [folder]/src");
     folder.toolchain.options.base_path = Some(folder.path("gone"));
-    insta::assert_snapshot!(folder.check("src/Bank.sol"), @"cannot read `[folder]/gone`: No such file or directory (os error 2)");
+    insta::assert_snapshot!(folder.describe_load("src/Bank.sol"), @"failed to read `[folder]/gone`: No such file or directory (os error 2)");
 }
 
 #[test]
-fn old_compilers_refuse_options_that_are_then_left_out() {
+fn drops_options_that_old_compilers_reject() {
     let script = "cat > input; echo \"$@\" > args\n\
         for arg in \"$@\"; do case $arg in --include-path|--base-path)\n\
         echo \"unrecognised option '$arg'\" >&2; exit 1;; esac; done; cat answer";
-    let folder = with_compiler(&standard().to_string(), script);
+    let folder = with_compiler(&standard_output().to_string(), script);
     folder.write("node_modules/a/A.sol", "");
     folder.load("src/Bank.sol").unwrap();
     let args = fs::read_to_string(folder.path("args")).unwrap();
-    insta::assert_snapshot!(folder.masked(&args), @"--standard-json --allow-paths [folder]");
+    insta::assert_snapshot!(folder.mask_path(&args), @"--standard-json --allow-paths [folder]");
 }
 
 #[test]
-fn errors_are_shown_as_the_compiler_says_them() {
-    insta::assert_snapshot!(with_answer(&failed().to_string()).check("src/Bank.sol"), @r#"
-    the compiler rejects `[folder]/src/Bank.sol`
+fn shows_compiler_errors_verbatim() {
+    insta::assert_snapshot!(with_answer(&failed_output().to_string()).describe_load("src/Bank.sol"), @r#"
+    failed to compile `[folder]/src/Bank.sol`
     ParserError: Expected ';' but got '}'
      --> src/Bank.sol:20:5:
        |
@@ -133,17 +133,17 @@ fn errors_are_shown_as_the_compiler_says_them() {
 }
 
 #[test]
-fn thousands_of_errors_are_cut() {
+fn limits_number_of_compiler_errors() {
     let error = json!({ "severity": "error", "formattedMessage": "Error: again\n" });
     let errors = json!({ "errors": vec![error; 3000] });
-    let text = with_answer(&errors.to_string()).check("src/Bank.sol");
+    let text = with_answer(&errors.to_string()).describe_load("src/Bank.sol");
     assert_eq!(text.matches("Error: again").count(), 50);
     assert!(text.ends_with("… and 2950 more"), "{text}");
 }
 
 #[test]
-fn compilers_that_fail() {
-    let folder = |script| with_compiler("", script).check("src/Bank.sol");
+fn reports_failing_compilers() {
+    let folder = |script| with_compiler("", script).describe_load("src/Bank.sol");
     let answers = [
         folder("exit 0"),
         folder("echo hello"),
@@ -152,54 +152,54 @@ fn compilers_that_fail() {
         folder("cat > /dev/null; printf '{\"contracts\":'"),
     ];
     insta::assert_snapshot!(answers.join("\n\n"), @r#"
-    `[folder]/bin/solc` wrote no standard JSON and said nothing
-    hint: Check that it is a Solidity compiler that runs on this machine.
+    `[folder]/bin/solc` did not write standard JSON and printed nothing
+    hint: check that it is a Solidity compiler for this machine
 
-    `[folder]/bin/solc` wrote no standard JSON and said:
+    `[folder]/bin/solc` did not write standard JSON and printed:
     hello
-    hint: Check that it is a Solidity compiler that runs on this machine.
+    hint: check that it is a Solidity compiler for this machine
 
-    `[folder]/bin/solc` ended with exit status: 3 and said:
+    `[folder]/bin/solc` failed with exit status: 3 and printed:
     out of memory
 
-    `[folder]/bin/solc` ended with signal: 9 (SIGKILL) and said nothing
+    `[folder]/bin/solc` failed with signal: 9 (SIGKILL) and printed nothing
 
-    `[folder]/bin/solc` wrote no standard JSON and said:
+    `[folder]/bin/solc` did not write standard JSON and printed:
     {"contracts":
-    hint: Check that it is a Solidity compiler that runs on this machine.
+    hint: check that it is a Solidity compiler for this machine
     "#);
 }
 
 #[test]
-fn a_program_that_cannot_start() {
+fn reports_compiler_that_cannot_start() {
     let folder = with_answer("");
-    folder.executable("bin/solc", "#!/no/such/interpreter\n");
-    insta::assert_snapshot!(folder.check("src/Bank.sol"), @"
-    cannot start `[folder]/bin/solc`: No such file or directory (os error 2)
-    hint: Check that it is a Solidity compiler that runs on this machine.
+    folder.write_executable("bin/solc", "#!/no/such/interpreter\n");
+    insta::assert_snapshot!(folder.describe_load("src/Bank.sol"), @"
+    failed to start `[folder]/bin/solc`: No such file or directory (os error 2)
+    hint: check that it is a Solidity compiler for this machine
     ");
 }
 
 #[test]
-fn a_file_without_contracts() {
+fn rejects_file_without_contracts() {
     let answer = json!({ "sources": { "src/Bank.sol": { "id": 0 } } });
-    insta::assert_snapshot!(with_answer(&answer.to_string()).check("src/Bank.sol"), @"
-    there is no contract in `[folder]/src/Bank.sol`
-    hint: A target needs at least one `contract`, `library` or `interface`.
+    insta::assert_snapshot!(with_answer(&answer.to_string()).describe_load("src/Bank.sol"), @"
+    no contract found in `[folder]/src/Bank.sol`
+    hint: define at least one `contract`, `library` or `interface`
     ");
 }
 
 #[test]
-fn a_compiler_that_does_not_read_its_input_may_answer() {
-    let folder = with_compiler(&standard().to_string(), "cat answer");
+fn accepts_output_of_compiler_that_ignores_stdin() {
+    let folder = with_compiler(&standard_output().to_string(), "cat answer");
     folder.write("src/Bank.sol", &"// padding\n".repeat(100_000));
     folder.load("src/Bank.sol").unwrap();
 }
 
 #[test]
-fn a_source_that_is_too_large_is_not_compiled() {
+fn rejects_oversized_sources() {
     let folder = with_answer("");
     let file = fs::File::create(folder.path("src/Large.sol")).unwrap();
     file.set_len((16 << 20) + 1).unwrap();
-    insta::assert_snapshot!(folder.check("src/Large.sol"), @"`[folder]/src/Large.sol` is larger than 16 MiB");
+    insta::assert_snapshot!(folder.describe_load("src/Large.sol"), @"`[folder]/src/Large.sol` is larger than 16 MiB");
 }

@@ -1,12 +1,12 @@
-//! Contracts by name.
+//! Finding contracts by name.
 
 use serde_json::json;
 
-use crate::folder::Folder;
+use crate::folder::TestFolder;
 
 fn check(name: &str) -> String {
     let contract = json!({ "evm": { "bytecode": { "object": "00" } } });
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let output = json!({ "contracts": {
         "src/Bank.sol": { "Bank": contract, "Vault": contract, "Token": contract },
         "src/old/Bank.sol": { "Bank": contract },
@@ -15,14 +15,14 @@ fn check(name: &str) -> String {
         "lib/Top.sol": { "Top": contract },
     } });
     folder.write("out.json", &output.to_string());
-    match folder.load("out.json").unwrap().find(name) {
+    match folder.load("out.json").unwrap().find_contract(name) {
         Ok(contract) => contract.qualified_name(),
         Err(error) => error.to_string(),
     }
 }
 
 #[test]
-fn names_with_and_without_path() {
+fn finds_contracts_by_name_and_path() {
     let names = [
         "Vault",
         "src/Bank.sol:Bank",
@@ -47,15 +47,15 @@ fn names_with_and_without_path() {
     Bank.sol:Vault => src/Bank.sol:Vault
     ./src/old/Bank.sol:Bank => src/old/Bank.sol:Bank
     old/Bank.sol:Bank => src/old/Bank.sol:Bank
-    bank/Safe.sol:Safe => there is no contract `bank/Safe.sol:Safe`; the nearest names are `Safe`
-    Bank => several contracts are called `Bank`; say which: `src/Bank.sol:Bank`, `src/old/Bank.sol:Bank`
-    Bank.sol:Bank => several contracts are called `Bank.sol:Bank`; say which: `src/Bank.sol:Bank`, `src/old/Bank.sol:Bank`
+    bank/Safe.sol:Safe => unknown contract `bank/Safe.sol:Safe`; similar names: `Safe`
+    Bank => ambiguous contract name `Bank`; candidates: `src/Bank.sol:Bank`, `src/old/Bank.sol:Bank`
+    Bank.sol:Bank => ambiguous contract name `Bank.sol:Bank`; candidates: `src/Bank.sol:Bank`, `src/old/Bank.sol:Bank`
     Top.sol:Top => Top.sol:Top
-    vault => there is no contract `vault`; the nearest names are `Vault`
-    Tokn => there is no contract `Tokn`; the nearest names are `Token`, `Top`
-    src/Bank.sol:Vualt => there is no contract `src/Bank.sol:Vualt`; the nearest names are `Vault`
-    Quite different => there is no contract `Quite different`; the nearest names are `Token`, `Vault`, `Top`, `Safe`, `Bank`
-     => there is no contract ``; the nearest names are `Bank`, `Safe`, `Token`, `Top`, `Vault`
-    : => there is no contract `:`; the nearest names are `Bank`, `Safe`, `Token`, `Top`, `Vault`
+    vault => unknown contract `vault`; similar names: `Vault`
+    Tokn => unknown contract `Tokn`; similar names: `Token`, `Top`
+    src/Bank.sol:Vualt => unknown contract `src/Bank.sol:Vualt`; similar names: `Vault`
+    Quite different => unknown contract `Quite different`; similar names: `Token`, `Vault`, `Top`, `Safe`, `Bank`
+     => unknown contract ``; similar names: `Bank`, `Safe`, `Token`, `Top`, `Vault`
+    : => unknown contract `:`; similar names: `Bank`, `Safe`, `Token`, `Top`, `Vault`
     ");
 }

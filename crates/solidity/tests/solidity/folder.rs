@@ -1,29 +1,30 @@
-//! A folder for each test, with what tests put into it.
+//! A temporary folder for each test.
 
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-use solidity::{Build, LoadError, Toolchain, load};
+use solidity::{LoadError, SolidityBuild, Toolchain, load_build};
 use tempfile::TempDir;
 
-use crate::{described, reported};
+use crate::{describe_build, format_load_error};
 
 pub(crate) const BANK: &str = include_str!("../fixtures/project/src/Bank.sol");
 pub(crate) const FEES: &str = include_str!("../fixtures/project/src/Fees.sol");
 pub(crate) const BANK_TEST: &str = include_str!("../fixtures/project/test/Bank.t.sol");
 
-pub(crate) struct Folder {
+/// A temporary folder and the toolchain of a test.
+pub(crate) struct TestFolder {
     dir: TempDir,
     pub toolchain: Toolchain,
 }
 
-impl Folder {
+impl TestFolder {
     pub(crate) fn new() -> Self {
         Self { dir: tempfile::tempdir().unwrap(), toolchain: Toolchain::default() }
     }
 
-    /// With the sources that the fixtures were made of.
+    /// Creates a folder with the sources of the fixtures.
     pub(crate) fn with_sources() -> Self {
         let folder = Self::new();
         folder.write("src/Bank.sol", BANK);
@@ -43,14 +44,14 @@ impl Folder {
         path
     }
 
-    /// A program for the shell.
-    pub(crate) fn program(&self, name: &str, script: &str) -> PathBuf {
-        self.executable(name, &format!("#!/bin/sh\n{script}\n"))
+    /// Writes an executable shell script.
+    pub(crate) fn write_program(&self, name: &str, script: &str) -> PathBuf {
+        self.write_executable(name, &format!("#!/bin/sh\n{script}\n"))
     }
 
-    /// Another process writes it: a file that this one writes stays open in whatever another test starts meanwhile,
-    /// and the system refuses to execute a file that is open for writing.
-    pub(crate) fn executable(&self, name: &str, text: &str) -> PathBuf {
+    /// Writes an executable file by another process. If this process wrote it, a child started by a concurrent test
+    /// could inherit the open file, and the system refuses to execute files that are open for writing.
+    pub(crate) fn write_executable(&self, name: &str, text: &str) -> PathBuf {
         let source = self.write(&format!("{name}.text"), text);
         let path = self.path(name);
         let status =
@@ -59,20 +60,20 @@ impl Folder {
         path
     }
 
-    pub(crate) fn load(&self, name: &str) -> Result<Build, LoadError> {
-        load(&self.path(name), &self.toolchain)
+    pub(crate) fn load(&self, name: &str) -> Result<SolidityBuild, LoadError> {
+        load_build(&self.path(name), &self.toolchain)
     }
 
-    /// The build or the error as text, without the name of the folder.
-    pub(crate) fn check(&self, name: &str) -> String {
+    /// Returns the build or the error as text, with the folder name masked.
+    pub(crate) fn describe_load(&self, name: &str) -> String {
         let text = match self.load(name) {
-            Ok(build) => described(&build),
-            Err(error) => reported(&error),
+            Ok(build) => describe_build(&build),
+            Err(error) => format_load_error(&error),
         };
-        self.masked(&text)
+        self.mask_path(&text)
     }
 
-    pub(crate) fn masked(&self, text: &str) -> String {
+    pub(crate) fn mask_path(&self, text: &str) -> String {
         let whole = self.path("").canonicalize().unwrap();
         let text = text.replace(&*whole.to_string_lossy(), "[folder]");
         text.replace(&*self.path("").to_string_lossy(), "[folder]")

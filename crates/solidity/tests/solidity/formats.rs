@@ -1,23 +1,24 @@
-//! Each form of a compiler's output.
+//! Formats of compiler output.
 
 use proptest::prelude::*;
 use serde_json::json;
-use solidity::Build;
+use solidity::SolidityBuild;
 
-use crate::folder::{FEES, Folder};
+use crate::folder::{FEES, TestFolder};
 use crate::outputs::{
-    COMBINED, CRYTIC_ARCHIVE, CRYTIC_SOLC, CRYTIC_STANDARD, FOUNDRY, failed, foundry, standard,
+    COMBINED, CRYTIC_ARCHIVE, CRYTIC_SOLC, CRYTIC_STANDARD, FOUNDRY, failed_output, foundry_output,
+    standard_output,
 };
 
-/// What a file with the given text is, without sources beside it.
+/// Loads a file with the given text, without sources beside it.
 fn check(text: &str) -> String {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     folder.write("out.json", text);
-    folder.check("out.json")
+    folder.describe_load("out.json")
 }
 
 #[test]
-fn a_build_info_file_has_everything() {
+fn loads_build_info() {
     insta::assert_snapshot!(check(FOUNDRY), @"
     compiler 0.8.37+commit.f401782d
     source 0 src/Bank.sol: 740 bytes, tree
@@ -40,8 +41,8 @@ fn a_build_info_file_has_everything() {
 }
 
 #[test]
-fn an_output_alone_has_no_texts() {
-    insta::assert_snapshot!(check(&standard().to_string()), @"
+fn loads_standard_output_without_texts() {
+    insta::assert_snapshot!(check(&standard_output().to_string()), @"
     compiler 0.8.37+commit.f401782d
     source 0 src/Bank.sol: 0 bytes, tree
     source 1 src/Fees.sol: 0 bytes, tree
@@ -63,15 +64,15 @@ fn an_output_alone_has_no_texts() {
 }
 
 #[test]
-fn an_output_takes_texts_from_the_sources_beside_it() {
-    let folder = Folder::with_sources();
-    folder.write("build/out.json", &standard().to_string());
+fn fills_texts_from_sources_on_disk() {
+    let folder = TestFolder::with_sources();
+    folder.write("build/out.json", &standard_output().to_string());
     let build = folder.load("build/out.json").unwrap();
     assert_eq!(&*build.sources[1].text, FEES);
 }
 
 #[test]
-fn combined_json() {
+fn loads_combined_json() {
     insta::assert_snapshot!(check(COMBINED), @"
     compiler 0.8.37+commit.f401782d.Linux.g++
     source 0 src/Bank.sol: 0 bytes, tree
@@ -89,7 +90,7 @@ fn combined_json() {
 }
 
 #[test]
-fn combined_json_with_abis_as_texts_and_nothing_but_code() {
+fn loads_combined_json_with_string_abi_and_no_sources() {
     let text = json!({
         "contracts": { "a.sol:A": { "abi": "[]", "bin": "6001", "bin-runtime": "00" } },
         "version": "0.4.26",
@@ -104,7 +105,7 @@ fn combined_json_with_abis_as_texts_and_nothing_but_code() {
 }
 
 #[test]
-fn crytic_compile_in_the_form_of_solc() {
+fn loads_crytic_solc_export() {
     insta::assert_snapshot!(check(CRYTIC_SOLC), @"
     compiler unknown
     source 0 /project/src/Bank.sol: 0 bytes, tree
@@ -119,13 +120,13 @@ fn crytic_compile_in_the_form_of_solc() {
       runtime 606 bytes, 351 spans in [None, Some(1)]
       immutables []
     ");
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     folder.write("crytic-export/combined_solc.json", CRYTIC_SOLC);
-    assert_eq!(folder.check("crytic-export"), check(CRYTIC_SOLC));
+    assert_eq!(folder.describe_load("crytic-export"), check(CRYTIC_SOLC));
 }
 
 #[test]
-fn crytic_compile_in_its_own_form() {
+fn loads_crytic_standard_export() {
     insta::assert_snapshot!(check(CRYTIC_STANDARD), @"
     compiler 0.8.37
     source 0 src/Bank.sol: 0 bytes, tree
@@ -143,7 +144,7 @@ fn crytic_compile_in_its_own_form() {
 }
 
 #[test]
-fn an_archive_of_crytic_compile_has_texts() {
+fn loads_texts_of_crytic_archive() {
     let with_texts = check(CRYTIC_ARCHIVE);
     let sources: Vec<_> = with_texts.lines().filter(|line| line.starts_with("source")).collect();
     insta::assert_snapshot!(sources.join("\n"), @"
@@ -153,7 +154,7 @@ fn an_archive_of_crytic_compile_has_texts() {
 }
 
 #[test]
-fn old_placeholders_mean_the_library_whose_name_they_cut() {
+fn resolves_truncated_legacy_placeholders() {
     let path = "contracts/a/long/path/to/a/Library.sol";
     let mark = format!("{:_<40}", format!("__{}", &format!("{path}:Library")[..36]));
     let text = json!({
@@ -177,70 +178,70 @@ fn old_placeholders_mean_the_library_whose_name_they_cut() {
 }
 
 #[test]
-fn a_library_whose_name_two_share_keeps_the_bare_name() {
-    let mark = "__$0123456789012345678901234567890123$__";
-    let user = json!({ "bin": format!("73{mark}00"), "libraries": { "L": mark } });
+fn keeps_bare_name_of_ambiguous_library() {
+    let placeholder = "__$0123456789012345678901234567890123$__";
+    let user = json!({ "bin": format!("73{placeholder}00"), "libraries": { "L": placeholder } });
     let text = json!({
         "contracts": { "a.sol:L": { "bin": "00" }, "b.sol:L": { "bin": "00" }, "u.sol:U": user },
         "sourceList": [],
     });
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     folder.write("out.json", &text.to_string());
     let build = folder.load("out.json").unwrap();
-    assert_eq!(build.find("U").unwrap().creation.links[0].library, "L");
+    assert_eq!(build.find_contract("U").unwrap().creation.links[0].library, "L");
 }
 
 #[test]
-fn trees_tell_the_numbers_of_sources_better_than_the_list() {
+fn prefers_source_ids_of_asts_over_source_list() {
     let mut output: serde_json::Value = serde_json::from_str(COMBINED).unwrap();
     output["sourceList"].as_array_mut().unwrap().reverse();
     assert_eq!(check(&output.to_string()), check(COMBINED));
 }
 
 #[test]
-fn immutable_values_outside_of_the_code_do_not_count() {
-    let places = json!({ "7": [
+fn ignores_immutable_ranges_outside_bytecode() {
+    let ranges = json!({ "7": [
         { "start": 2, "length": 32 },
         { "start": 1, "length": 1 },
         { "start": usize::MAX, "length": 32 },
     ] });
-    let code = json!({ "object": "600100", "immutableReferences": places });
+    let code = json!({ "object": "600100", "immutableReferences": ranges });
     let contract = json!({ "evm": { "bytecode": code, "deployedBytecode": code } });
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     folder.write("out.json", &json!({ "contracts": { "a": { "A": contract } } }).to_string());
     assert_eq!(folder.load("out.json").unwrap().contracts[0].immutables, vec![1..2]);
 }
 
 #[test]
-fn brackets_in_texts_are_no_levels() {
+fn ignores_brackets_in_strings_when_measuring_ast_depth() {
     let text = format!(r#"a\"{}"#, "{".repeat(1000));
     let tree = json!({ "src": "0:0:0", "value": text });
     let output = json!({
         "sources": { "a.sol": { "id": 0, "ast": tree } },
         "contracts": { "a.sol": { "A": {} } },
     });
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     folder.write("out.json", &output.to_string());
     assert!(folder.load("out.json").unwrap().sources[0].ast.is_some());
 }
 
 #[test]
-fn trees_that_nest_too_deep_are_left_out() {
-    // The root and its list are two levels.
+fn omits_asts_that_nest_too_deeply() {
+    // The root and its list add two levels.
     for (depth, kept) in [(100_000, false), (399, false), (398, true)] {
         let nodes = format!("{}0{}", "{\"a\":".repeat(depth), "}".repeat(depth));
         let tree = format!(r#"{{"src":"0:0:0","nodes":[{nodes}]}}"#);
         let text = format!(
             r#"{{"sources":{{"a.sol":{{"id":0,"ast":{tree}}}}},"contracts":{{"a.sol":{{"A":{{}}}}}}}}"#
         );
-        let folder = Folder::new();
+        let folder = TestFolder::new();
         folder.write("out.json", &text);
         assert_eq!(folder.load("out.json").unwrap().sources[0].ast.is_some(), kept);
     }
 }
 
 #[test]
-fn what_is_no_output() {
+fn rejects_json_that_is_not_compiler_output() {
     let cases = [
         "{",
         "",
@@ -258,67 +259,67 @@ fn what_is_no_output() {
     let answers: Vec<_> = cases.iter().map(|text| format!("{text}\n=> {}", check(text))).collect();
     insta::assert_snapshot!(answers.join("\n\n"), @r#"
     {
-    => `[folder]/out.json` is not valid JSON: EOF while parsing an object at line 1 column 1
-    hint: Compile again; the file may have been cut short.
+    => invalid JSON in `[folder]/out.json`: EOF while parsing an object at line 1 column 1
+    hint: compile again; the file may be truncated
 
 
-    => `[folder]/out.json` is not valid JSON: EOF while parsing a value at line 1 column 0
-    hint: Compile again; the file may have been cut short.
+    => invalid JSON in `[folder]/out.json`: EOF while parsing a value at line 1 column 0
+    hint: compile again; the file may be truncated
 
     []
-    => `[folder]/out.json` is some other JSON, not the output of a compiler
-    hint: Expected solc's standard-JSON or combined-JSON output, a build-info file of Foundry or Hardhat (with `input` and `output`), or an export of crytic-compile.
+    => expected compiler output in `[folder]/out.json`, found unrecognized JSON
+    hint: pass standard-JSON or combined-JSON output of solc, a build-info file of Foundry or Hardhat (with `input` and `output`), or an export of crytic-compile
 
     12
-    => `[folder]/out.json` is some other JSON, not the output of a compiler
-    hint: Expected solc's standard-JSON or combined-JSON output, a build-info file of Foundry or Hardhat (with `input` and `output`), or an export of crytic-compile.
+    => expected compiler output in `[folder]/out.json`, found unrecognized JSON
+    hint: pass standard-JSON or combined-JSON output of solc, a build-info file of Foundry or Hardhat (with `input` and `output`), or an export of crytic-compile
 
     {"name":"x"}
-    => `[folder]/out.json` is some other JSON, not the output of a compiler
-    hint: Expected solc's standard-JSON or combined-JSON output, a build-info file of Foundry or Hardhat (with `input` and `output`), or an export of crytic-compile.
+    => expected compiler output in `[folder]/out.json`, found unrecognized JSON
+    hint: pass standard-JSON or combined-JSON output of solc, a build-info file of Foundry or Hardhat (with `input` and `output`), or an export of crytic-compile
 
     {"language":"Solidity","sources":{},"settings":{}}
-    => `[folder]/out.json` is a standard-JSON input, not the output of a compiler
-    hint: Expected solc's standard-JSON or combined-JSON output, a build-info file of Foundry or Hardhat (with `input` and `output`), or an export of crytic-compile.
+    => expected compiler output in `[folder]/out.json`, found a standard-JSON input
+    hint: pass standard-JSON or combined-JSON output of solc, a build-info file of Foundry or Hardhat (with `input` and `output`), or an export of crytic-compile
 
     {"abi":[],"bytecode":{"object":"0x"}}
-    => `[folder]/out.json` is the artefact of a single contract, not the output of a compiler
-    hint: Expected solc's standard-JSON or combined-JSON output, a build-info file of Foundry or Hardhat (with `input` and `output`), or an export of crytic-compile.
+    => expected compiler output in `[folder]/out.json`, found the artifact of a single contract
+    hint: pass standard-JSON or combined-JSON output of solc, a build-info file of Foundry or Hardhat (with `input` and `output`), or an export of crytic-compile
 
     {"id":"1","source_id_to_path":{},"language":"Solidity"}
-    => `[folder]/out.json` is a build-info without code (`forge build` without `--build-info`), not the output of a compiler
-    hint: Expected solc's standard-JSON or combined-JSON output, a build-info file of Foundry or Hardhat (with `input` and `output`), or an export of crytic-compile.
+    => expected compiler output in `[folder]/out.json`, found a build-info without code (`forge build` without `--build-info`)
+    hint: pass standard-JSON or combined-JSON output of solc, a build-info file of Foundry or Hardhat (with `input` and `output`), or an export of crytic-compile
 
     {"contracts":[]}
-    => `[folder]/out.json` looks like solc's standard-JSON output, but does not keep to that format: invalid type: sequence, expected a map at line 1 column 13
-    hint: Compile again; if it stays so, the version that wrote it is not known here.
+    => failed to parse `[folder]/out.json` as standard-JSON output of solc: invalid type: sequence, expected a map at line 1 column 13
+    hint: compile again; if the error persists, the format of this compiler version is not supported
 
     {"contracts":{},"sources":{}}
-    => there is no contract in `[folder]/out.json`
-    hint: A target needs at least one `contract`, `library` or `interface`.
+    => no contract found in `[folder]/out.json`
+    hint: define at least one `contract`, `library` or `interface`
 
     {"compilation_units":{"a":{}}}
-    => `[folder]/out.json` looks like an export of crytic-compile, but does not keep to that format: missing field `source_units` at line 1 column 28
-    hint: Compile again; if it stays so, the version that wrote it is not known here.
+    => failed to parse `[folder]/out.json` as an export of crytic-compile: missing field `source_units` at line 1 column 28
+    hint: compile again; if the error persists, the format of this compiler version is not supported
 
     {"input":{"sources":{}},"output":{"contracts":{"a.sol":{"A":[]}}}}
-    => `[folder]/out.json` looks like a build-info file, but does not keep to that format: invalid length 0, expected struct ContractOutput with 3 elements at line 1 column 62
-    hint: Compile again; if it stays so, the version that wrote it is not known here.
+    => failed to parse `[folder]/out.json` as a build-info file: invalid length 0, expected struct ContractOutput with 3 elements at line 1 column 62
+    hint: compile again; if the error persists, the format of this compiler version is not supported
     "#);
 }
 
 #[test]
-fn half_a_build_info_names_the_other_half() {
+fn rejects_split_build_info_without_output() {
     insta::assert_snapshot!(check(r#"{"input":{"sources":{}}}"#), @"
-    `[folder]/out.json` is a build-info without its output, not the output of a compiler
-    hint: Expected solc's standard-JSON or combined-JSON output, a build-info file of Foundry or Hardhat (with `input` and `output`), or an export of crytic-compile.
+    expected compiler output in `[folder]/out.json`, found a build-info without its output
+    hint: pass standard-JSON or combined-JSON output of solc, a build-info file of Foundry or Hardhat (with `input` and `output`), or an export of crytic-compile
     ");
 }
 
 #[test]
-fn code_and_abi_that_make_no_sense_name_the_contract() {
+fn malformed_bytecode_or_abi_error_names_contract() {
     let with = |key: &str, value: serde_json::Value| {
-        let mut output = standard();
+        let mut output = standard_output();
         let contract = &mut output["contracts"]["src/Fees.sol"]["Fees"];
         match key {
             "abi" => contract["abi"] = value,
@@ -334,20 +335,20 @@ fn code_and_abi_that_make_no_sense_name_the_contract() {
         with("abi", json!("no json")),
     ];
     insta::assert_snapshot!(answers.join("\n"), @"
-    the contract `src/Fees.sol:Fees` in `[folder]/out.json` cannot be used: its code has an odd number of hexadecimal digits
-    the contract `src/Fees.sol:Fees` in `[folder]/out.json` cannot be used: its code is not hexadecimal at digit 2
-    the contract `src/Fees.sol:Fees` in `[folder]/out.json` cannot be used: its code is not hexadecimal at digit 2
-    the contract `src/Fees.sol:Fees` in `[folder]/out.json` cannot be used: its ABI cannot be understood: missing field `name` at line 1 column 21
-    the contract `src/Fees.sol:Fees` in `[folder]/out.json` cannot be used: its ABI cannot be understood: expected ident at line 1 column 2
+    invalid contract `src/Fees.sol:Fees` in `[folder]/out.json`: bytecode has an odd number of hexadecimal digits
+    invalid contract `src/Fees.sol:Fees` in `[folder]/out.json`: bytecode has an invalid hexadecimal digit at position 2
+    invalid contract `src/Fees.sol:Fees` in `[folder]/out.json`: bytecode has an invalid hexadecimal digit at position 2
+    invalid contract `src/Fees.sol:Fees` in `[folder]/out.json`: invalid ABI: missing field `name` at line 1 column 21
+    invalid contract `src/Fees.sol:Fees` in `[folder]/out.json`: invalid ABI: expected ident at line 1 column 2
     ");
 }
 
 #[test]
-fn a_failed_build_is_not_used() {
-    let mut build_info = foundry();
-    build_info["output"]["errors"] = failed()["errors"].take();
+fn rejects_output_of_failed_build() {
+    let mut build_info = foundry_output();
+    build_info["output"]["errors"] = failed_output()["errors"].take();
     insta::assert_snapshot!(check(&build_info.to_string()), @r#"
-    `[folder]/out.json` comes from a build that failed
+    `[folder]/out.json` comes from a failed build
     ParserError: Expected ';' but got '}'
      --> src/Bank.sol:20:5:
        |
@@ -355,55 +356,55 @@ fn a_failed_build_is_not_used() {
        |     ^
 
     Source "lib/Gone.sol" not found.
-    hint: Mend the errors and compile again; the old code is not used.
+    hint: fix the errors and compile again; outdated bytecode is not used
     "#);
 }
 
 #[test]
-fn a_file_that_is_too_large_is_not_read() {
-    let folder = Folder::new();
+fn rejects_oversized_files() {
+    let folder = TestFolder::new();
     let file = std::fs::File::create(folder.path("out.json")).unwrap();
-    // The file has a hole, and takes no space.
+    // The file is sparse and takes no disk space.
     file.set_len((512 << 20) + 1).unwrap();
-    insta::assert_snapshot!(folder.check("out.json"), @"`[folder]/out.json` is larger than 512 MiB");
+    insta::assert_snapshot!(folder.describe_load("out.json"), @"`[folder]/out.json` is larger than 512 MiB");
 }
 
 #[test]
-fn bytes_that_are_no_text() {
-    let folder = Folder::new();
+fn rejects_files_that_are_not_utf8() {
+    let folder = TestFolder::new();
     std::fs::write(folder.path("out.json"), [0xff, 0xfe]).unwrap();
-    insta::assert_snapshot!(folder.check("out.json"), @"`[folder]/out.json` is not UTF-8 text");
+    insta::assert_snapshot!(folder.describe_load("out.json"), @"`[folder]/out.json` is not UTF-8 text");
 }
 
 #[test]
-fn sources_that_changed_since_stop_it() {
-    let folder = Folder::with_sources();
+fn rejects_output_with_edited_source() {
+    let folder = TestFolder::with_sources();
     folder.write("out.json", FOUNDRY);
     folder.load("out.json").unwrap();
     folder.write("src/Fees.sol", &FEES.replace("0x190", "0x191"));
-    insta::assert_snapshot!(folder.check("out.json"), @"
+    insta::assert_snapshot!(folder.describe_load("out.json"), @"
     `[folder]/out.json` is out of date: `src/Fees.sol` was edited
-    hint: Compile again; the old code is not used.
+    hint: compile again; outdated bytecode is not used
     ");
 }
 
 #[test]
-fn without_texts_the_time_decides() {
-    let folder = Folder::with_sources();
+fn compares_modification_times_without_texts() {
+    let folder = TestFolder::with_sources();
     let output = folder.write("out.json", COMBINED);
     folder.load("out.json").unwrap();
     let hour = std::time::Duration::from_secs(3600);
     let old = std::time::SystemTime::now() - hour;
     std::fs::File::options().append(true).open(output).unwrap().set_modified(old).unwrap();
-    insta::assert_snapshot!(folder.check("out.json"), @"
+    insta::assert_snapshot!(folder.describe_load("out.json"), @"
     `[folder]/out.json` is out of date: `src/Bank.sol` is newer, `src/Fees.sol` is newer
-    hint: Compile again; the old code is not used.
+    hint: compile again; outdated bytecode is not used
     ");
 }
 
-/// The code of a contract whose output has these digits.
-fn build_of(object: &str) -> Build {
-    let folder = Folder::new();
+/// Loads a build with one contract whose creation bytecode is `object`.
+fn build_of(object: &str) -> SolidityBuild {
+    let folder = TestFolder::new();
     let contract = json!({ "evm": { "bytecode": { "object": object } } });
     folder.write("out.json", &json!({ "contracts": { "a": { "A": contract } } }).to_string());
     folder.load("out.json").unwrap()
@@ -413,30 +414,30 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn code_is_read_back(bytes in prop::collection::vec(any::<u8>(), 0..100), at in 0..100_usize) {
+    fn parses_bytecode_and_placeholders(bytes in prop::collection::vec(any::<u8>(), 0..100), at in 0..100_usize) {
         let digits = |bytes: &[u8]| -> String {
             bytes.iter().map(|byte| format!("{byte:02x}")).collect()
         };
         prop_assert_eq!(&build_of(&digits(&bytes)).contracts[0].creation.bytes, &bytes);
         let (front, back) = bytes.split_at(at.min(bytes.len()));
-        let mark = "__$0123456789012345678901234567890123$__";
-        let code = &build_of(&format!("0x{}{mark}{}", digits(front), digits(back))).contracts[0].creation;
+        let placeholder = "__$0123456789012345678901234567890123$__";
+        let code = &build_of(&format!("0x{}{placeholder}{}", digits(front), digits(back))).contracts[0].creation;
         prop_assert_eq!(&code.bytes, &[front, &[0; 20], back].concat());
-        prop_assert_eq!((&*code.links[0].library, code.links[0].offset), (mark, front.len()));
+        prop_assert_eq!((&*code.links[0].library, code.links[0].offset), (placeholder, front.len()));
     }
 
     #[test]
-    fn an_output_that_is_cut_short_is_an_error(at in 0..COMBINED.len() - 2) {
-        let folder = Folder::new();
+    fn rejects_truncated_output(at in 0..COMBINED.len() - 2) {
+        let folder = TestFolder::new();
         folder.write("out.json", &COMBINED[..at]);
         prop_assert!(folder.load("out.json").is_err());
     }
 
     #[test]
-    fn a_changed_letter_never_panics(at in any::<prop::sample::Index>(), letter in "[ -~]") {
+    fn never_panics_on_changed_character(at in any::<prop::sample::Index>(), letter in "[ -~]") {
         for text in [FOUNDRY, COMBINED, CRYTIC_SOLC, CRYTIC_STANDARD] {
             let at = at.index(text.len());
-            let folder = Folder::new();
+            let folder = TestFolder::new();
             folder.write("out.json", &format!("{}{letter}{}", &text[..at], &text[at + 1..]));
             drop(folder.load("out.json"));
         }

@@ -1,25 +1,27 @@
-//! Constants from syntax trees and from code.
+//! Constants from ASTs and bytecode.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use solidity::{Build, Literals, Source, literals, push_operands};
+use solidity::{
+    SolidityBuild, SoliditySource, SourceLiterals, collect_literals, collect_push_operands,
+};
 
-use crate::folder::Folder;
+use crate::folder::TestFolder;
 use crate::outputs::FOUNDRY;
 
-/// The sets, one line for each; bytes as text where they are.
-fn described(found: &Literals) -> String {
+/// Describes the sets, one per line, with escaped strings.
+fn describe_literals(found: &SourceLiterals) -> String {
     let strings: Vec<_> =
         found.strings.iter().map(|bytes| bytes.escape_ascii().to_string()).collect();
-    let Literals { numbers, addresses, enums, .. } = found;
+    let SourceLiterals { numbers, addresses, enums, .. } = found;
     format!("{numbers:?}\n{strings:?}\n{addresses:?}\n{enums:?}")
 }
 
 #[test]
-fn constants_of_a_real_build() {
-    let folder = Folder::new();
+fn collects_constants_of_a_real_build() {
+    let folder = TestFolder::new();
     folder.write("out.json", FOUNDRY);
-    insta::assert_snapshot!(described(&literals(&folder.load("out.json").unwrap())), @r#"
+    insta::assert_snapshot!(describe_literals(&collect_literals(&folder.load("out.json").unwrap())), @r#"
     {400, 1000, 604800, 1500000000000000000, 3000000000000000000, 115792089237316195423570985008687907853269984665640564039457584007913129638936}
     ["above the cap", "paid", "\\xc0\\xff\\xee\\x00"]
     {0x5b38da6a701c568545dcfcb03fcb875f56beddc4}
@@ -27,20 +29,21 @@ fn constants_of_a_real_build() {
     "#);
 }
 
-fn of_tree(ast: Value) -> Literals {
-    let source = Source { id: 0, path: "a.sol".into(), text: "".into(), ast: Some(ast.into()) };
-    literals(&Build { sources: vec![source], ..Build::default() })
+fn literals_in(ast: Value) -> SourceLiterals {
+    let source =
+        SoliditySource { id: 0, path: "a.sol".into(), text: "".into(), ast: Some(ast.into()) };
+    collect_literals(&SolidityBuild { sources: vec![source], ..SolidityBuild::default() })
 }
 
 fn number(text: &str, unit: Option<&str>) -> String {
     let node = json!({
         "nodeType": "Literal", "kind": "number", "value": text, "subdenomination": unit,
     });
-    of_tree(node).numbers.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
+    literals_in(node).numbers.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
 }
 
 #[test]
-fn numbers_with_units() {
+fn parses_numbers_with_units() {
     let cases = [
         ("1_000", None),
         ("0xFf_00", None),
@@ -52,7 +55,7 @@ fn numbers_with_units() {
         ("2", Some("weeks")),
         ("1e77", None),
         ("115792089237316195423570985008687907853269984665640564039457584007913129639935", None),
-        // None of these is a whole number below 2^256.
+        // The following are not integers below 2^256.
         ("1e78", None),
         ("1.5", None),
         ("1e999999999999999999999", None),
@@ -88,9 +91,9 @@ fn numbers_with_units() {
 }
 
 #[test]
-fn long_negatives_trees_of_old_compilers_and_assembly() {
+fn collects_long_negatives_legacy_asts_and_assembly() {
     let long = "57896044618658097711785492504343953926634992332820282019728792003956564819967";
-    let found = of_tree(json!([
+    let found = literals_in(json!([
         {
             "nodeType": "UnaryOperation",
             "operator": "-",
@@ -110,7 +113,7 @@ fn long_negatives_trees_of_old_compilers_and_assembly() {
         { "nodeType": "Literal", "kind": "hexString", "hexValue": "not hex" },
         { "nodeType": "Literal", "kind": "number" },
     ]));
-    insta::assert_snapshot!(described(&found), @r#"
+    insta::assert_snapshot!(describe_literals(&found), @r#"
     {64, 180, 57896044618658097711785492504343953926634992332820282019728792003956564819967, 57896044618658097711785492504343953926634992332820282019728792003956564819969, 115792089237316195423570985008687907853269984665640564039457584007913129639931}
     ["hi"]
     {}
@@ -119,30 +122,30 @@ fn long_negatives_trees_of_old_compilers_and_assembly() {
 }
 
 #[test]
-fn operands_without_metadata() {
+fn collects_push_operands_without_metadata() {
     // PUSH1 05, PUSH0, PUSH2 0100, STOP, then a CBOR map of two bytes with its length.
     let code = [0x60, 5, 0x5f, 0x61, 1, 0, 0x00, 0xa1, 0x60, 0, 2];
-    let numbers: Vec<_> = push_operands(&code).iter().map(ToString::to_string).collect();
+    let numbers: Vec<_> = collect_push_operands(&code).iter().map(ToString::to_string).collect();
     assert_eq!(numbers, ["5", "256"]);
-    assert_eq!(push_operands(&[]).len(), 0);
-    // An operand that the end of the code cuts is what is left of it.
-    assert_eq!(push_operands(&[0x7f, 9]).len(), 1);
+    assert_eq!(collect_push_operands(&[]).len(), 0);
+    // An operand truncated by the end of the bytecode keeps its remaining bytes.
+    assert_eq!(collect_push_operands(&[0x7f, 9]).len(), 1);
 }
 
 proptest! {
     #[test]
-    fn operands_of_any_code(code in prop::collection::vec(any::<u8>(), 0..300)) {
-        push_operands(&code);
+    fn collects_push_operands_of_any_bytecode(code in prop::collection::vec(any::<u8>(), 0..300)) {
+        collect_push_operands(&code);
     }
 
     #[test]
-    fn every_whole_number_is_read_back(value in any::<u128>()) {
+    fn parses_every_integer(value in any::<u128>()) {
         prop_assert_eq!(number(&value.to_string(), None), value.to_string());
         prop_assert_eq!(number(&format!("{value:#x}"), None), value.to_string());
     }
 
     #[test]
-    fn any_text_as_a_number(text in "[0-9a-fxXeE._-]{0,40}", unit in prop::option::of("[a-z]{0,7}")) {
+    fn accepts_any_text_as_number(text in "[0-9a-fxXeE._-]{0,40}", unit in prop::option::of("[a-z]{0,7}")) {
         number(&text, unit.as_deref());
     }
 }

@@ -1,4 +1,4 @@
-//! The crate from outside: every form of input becomes the same build, and every bad input an error that helps.
+//! Integration tests: every input format yields the same build, and invalid input yields a helpful error.
 #![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 mod compile;
@@ -14,10 +14,10 @@ mod toolchain;
 
 use std::error::Error;
 
-use solidity::{Build, Code, LoadError};
+use solidity::{ContractBytecode, LoadError, SolidityBuild};
 
-/// What a build says, for snapshots.
-fn described(build: &Build) -> String {
+/// Describes a build, for snapshots.
+fn describe_build(build: &SolidityBuild) -> String {
     let mut lines = vec![format!("compiler {}", build.compiler.as_deref().unwrap_or("unknown"))];
     for source in &build.sources {
         let tree = if source.ast.is_some() { ", tree" } else { "" };
@@ -28,15 +28,15 @@ fn described(build: &Build) -> String {
         let functions: Vec<_> = contract.abi.functions().map(|one| one.signature()).collect();
         lines.push(format!("contract {}: {}", contract.qualified_name(), functions.join(" ")));
         if contract.is_deployable() {
-            lines.push(format!("  creation {}", described_code(&contract.creation)));
-            lines.push(format!("  runtime {}", described_code(&contract.runtime)));
+            lines.push(format!("  creation {}", describe_code(&contract.creation)));
+            lines.push(format!("  runtime {}", describe_code(&contract.runtime)));
             lines.push(format!("  immutables {:?}", contract.immutables));
         }
     }
     lines.join("\n")
 }
 
-fn described_code(code: &Code) -> String {
+fn describe_code(code: &ContractBytecode) -> String {
     let links: Vec<_> =
         code.links.iter().map(|link| format!(", {} at {}", link.library, link.offset)).collect();
     let mut sources: Vec<_> = code.source_map.spans.iter().map(|span| span.source).collect();
@@ -46,15 +46,15 @@ fn described_code(code: &Code) -> String {
     format!("{bytes} bytes, {spans} spans in {sources:?}{}", links.concat())
 }
 
-/// An error as a person sees it: the message, its causes, the hint.
-fn reported(error: &LoadError) -> String {
+/// Formats an error as shown to the user: message, causes and hint.
+fn format_load_error(error: &LoadError) -> String {
     let hint = error.hint().map(|hint| format!("\nhint: {hint}")).unwrap_or_default();
-    format!("{}{hint}", causes(error))
+    format!("{}{hint}", format_causes(error))
 }
 
-fn causes(error: &dyn Error) -> String {
+fn format_causes(error: &dyn Error) -> String {
     match error.source() {
-        Some(cause) => format!("{error}: {}", causes(cause)),
+        Some(cause) => format!("{error}: {}", format_causes(cause)),
         None => error.to_string(),
     }
 }

@@ -1,4 +1,4 @@
-//! Outputs of compilers: the fixtures, and the forms that are put together from them.
+//! Compiler outputs: the fixtures, and formats derived from them.
 
 use serde_json::{Value, json};
 
@@ -8,18 +8,18 @@ pub(crate) const CRYTIC_SOLC: &str = include_str!("../fixtures/crytic_solc.json"
 pub(crate) const CRYTIC_STANDARD: &str = include_str!("../fixtures/crytic_standard.json");
 pub(crate) const CRYTIC_ARCHIVE: &str = include_str!("../fixtures/crytic_archive.json");
 
-/// The build-info of Foundry, to be changed.
-pub(crate) fn foundry() -> Value {
+/// Returns the build-info of Foundry, for tests that modify it.
+pub(crate) fn foundry_output() -> Value {
     serde_json::from_str(FOUNDRY).unwrap()
 }
 
-/// The output of `solc --standard-json`.
-pub(crate) fn standard() -> Value {
-    foundry()["output"].take()
+/// Returns the output of `solc --standard-json`.
+pub(crate) fn standard_output() -> Value {
+    foundry_output()["output"].take()
 }
 
-/// The output with an error and a warning, as solc formats them.
-pub(crate) fn failed() -> Value {
+/// Returns an output with errors and a warning, as formatted by solc.
+pub(crate) fn failed_output() -> Value {
     json!({
         "errors": [
             {

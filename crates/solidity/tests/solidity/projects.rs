@@ -1,30 +1,30 @@
-//! Foundry and Hardhat projects, and what is no target at all.
+//! Foundry and Hardhat projects, and invalid targets.
 
 use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::folder::{FEES, Folder};
-use crate::outputs::{FOUNDRY, failed, foundry};
+use crate::folder::{FEES, TestFolder};
+use crate::outputs::{FOUNDRY, failed_output, foundry_output};
 
-/// A Foundry project that was built.
-fn foundry_project() -> Folder {
-    let folder = Folder::with_sources();
+/// Creates a Foundry project with build artifacts.
+fn foundry_project() -> TestFolder {
+    let folder = TestFolder::with_sources();
     folder.write("foundry.toml", "");
     folder.write("out/build-info/1.json", FOUNDRY);
     folder
 }
 
-/// A Hardhat project; the fixture's sources lie in other folders, so they are renamed.
-fn hardhat(mut build_info: Value) -> String {
+/// Converts build-info of the fixture to Hardhat, whose sources are in another folder.
+fn to_hardhat_build_info(mut build_info: Value) -> String {
     build_info =
         serde_json::from_str(&build_info.to_string().replace("src/", "contracts/")).unwrap();
     build_info["_format"] = json!("hh-sol-build-info-1");
     build_info.to_string()
 }
 
-fn hardhat_project() -> Folder {
-    let folder = Folder::new();
+fn hardhat_project() -> TestFolder {
+    let folder = TestFolder::new();
     folder.write("hardhat.config.ts", "");
     folder.write("contracts/Bank.sol", crate::folder::BANK);
     folder.write("contracts/Fees.sol", FEES);
@@ -32,8 +32,8 @@ fn hardhat_project() -> Folder {
 }
 
 #[test]
-fn foundry_reads_what_was_built() {
-    insta::assert_snapshot!(foundry_project().check(""), @"
+fn foundry_loads_build_info() {
+    insta::assert_snapshot!(foundry_project().describe_load(""), @"
     compiler 0.8.37+commit.f401782d
     source 0 src/Bank.sol: 740 bytes, tree
     source 1 src/Fees.sol: 289 bytes, tree
@@ -55,18 +55,18 @@ fn foundry_reads_what_was_built() {
 }
 
 #[test]
-fn foundry_looks_where_its_configuration_says() {
+fn foundry_reads_output_folder_from_config() {
     let folder = foundry_project();
     folder.write("foundry.toml", "[profile.default]\nout = 'made'\n");
-    insta::assert_snapshot!(folder.check(""), @"
-    the project `[folder]` is not built: there is no usable build-info in `[folder]/made/build-info`
-    hint: Run `forge build --build-info --ast --force` in the project.
+    insta::assert_snapshot!(folder.describe_load(""), @"
+    project `[folder]` is not built: no usable build-info in `[folder]/made/build-info`
+    hint: run `forge build --build-info --ast --force` in the project
     ");
     fs::rename(folder.path("out"), folder.path("made")).unwrap();
     folder.load("").unwrap();
     folder.write("foundry.toml", "[profile.default]\nout = 7\n");
-    insta::assert_snapshot!(folder.check(""), @"
-    cannot understand the configuration `[folder]/foundry.toml`: TOML parse error at line 2, column 7
+    insta::assert_snapshot!(folder.describe_load(""), @"
+    invalid configuration file `[folder]/foundry.toml`: TOML parse error at line 2, column 7
       |
     2 | out = 7
       |       ^
@@ -75,61 +75,61 @@ fn foundry_looks_where_its_configuration_says() {
 }
 
 #[test]
-fn foundry_without_code_in_its_build_info_is_not_built() {
+fn foundry_ignores_build_info_without_bytecode() {
     let folder = foundry_project();
     folder.write("out/build-info/1.json", r#"{"id":"1","source_id_to_path":{}}"#);
-    insta::assert_snapshot!(folder.check(""), @"
-    the project `[folder]` is not built: there is no usable build-info in `[folder]/out/build-info`
-    hint: Run `forge build --build-info --ast --force` in the project.
+    insta::assert_snapshot!(folder.describe_load(""), @"
+    project `[folder]` is not built: no usable build-info in `[folder]/out/build-info`
+    hint: run `forge build --build-info --ast --force` in the project
     ");
 }
 
 #[test]
-fn sources_that_were_edited_removed_or_added_stop_it() {
+fn rejects_edited_removed_and_added_sources() {
     let folder = foundry_project();
     folder.write("src/Fees.sol", &FEES.replace("0x190", "0x191"));
     fs::remove_file(folder.path("test/Bank.t.sol")).unwrap();
     folder.write("src/deep/New.sol", "abstract contract New {}\n");
     folder.write("src/Errors.sol", "// a contract may use these\nerror Gone();\n");
-    insta::assert_snapshot!(folder.check(""), @"
+    insta::assert_snapshot!(folder.describe_load(""), @"
     `[folder]/out/build-info` is out of date: `src/Fees.sol` was edited, `src/deep/New.sol` was not built, `test/Bank.t.sol` was removed
-    hint: Run `forge build --build-info --ast --force`; the old code is not used.
+    hint: run `forge build --build-info --ast --force`; outdated bytecode is not used
     ");
 }
 
 #[test]
-fn a_new_source_alone_stops_it_unless_some_are_skipped() {
+fn rejects_new_source_unless_skip_is_configured() {
     let folder = foundry_project();
     folder.write("src/New.sol", "library New {}\n");
-    insta::assert_snapshot!(folder.check(""), @"
+    insta::assert_snapshot!(folder.describe_load(""), @"
     `[folder]/out/build-info` is out of date: `src/New.sol` was not built
-    hint: Run `forge build --build-info --ast --force`; the old code is not used.
+    hint: run `forge build --build-info --ast --force`; outdated bytecode is not used
     ");
     folder.write("foundry.toml", "[profile.default]\nskip = ['src/New.sol']\n");
     folder.load("").unwrap();
 }
 
 #[test]
-fn line_ends_do_not_make_a_source_stale() {
+fn ignores_changed_line_endings() {
     let folder = foundry_project();
     folder.write("src/Fees.sol", &FEES.replace('\n', "\r\n"));
     folder.load("").unwrap();
 }
 
 #[test]
-fn files_that_older_builds_left_do_not_count() {
+fn ignores_stale_build_info_if_a_fresh_one_exists() {
     let folder = foundry_project();
-    let mut old = foundry();
+    let mut old = foundry_output();
     old["input"]["sources"]["src/Fees.sol"]["content"] = json!("library Fees {}");
     old["output"]["contracts"]["src/Gone.sol"] = json!({ "Gone": {} });
     folder.write("out/build-info/0.json", &old.to_string());
     folder.write("out/build-info/2.json", "{ cut sho");
-    assert_eq!(folder.check(""), foundry_project().check(""));
+    assert_eq!(folder.describe_load(""), foundry_project().describe_load(""));
 }
 
 #[test]
-fn several_builds_become_one_with_numbers_of_its_own() {
-    let folder = Folder::new();
+fn merges_builds_and_renumbers_sources() {
+    let folder = TestFolder::new();
     folder.write("foundry.toml", "");
     for name in ["A", "B"] {
         folder.write(&format!("src/{name}.sol"), &format!("contract {name} {{}}\n"));
@@ -152,7 +152,7 @@ fn several_builds_become_one_with_numbers_of_its_own() {
     folder.write("out/build-info/1.json", &unit("A", [("A", 5), ("A", 5)], "1:1:5").to_string());
     let other = unit("B", [("A", 1), ("B", 0)], "1:1:0;2:1:1;3:1:7");
     folder.write("out/build-info/2.json", &other.to_string());
-    // The newest comes first, and keeps its numbers.
+    // The newest file comes first and keeps its source ids.
     let now = std::time::SystemTime::now();
     for (name, age) in [("1", 0), ("2", 60)] {
         let path = folder.path(&format!("out/build-info/{name}.json"));
@@ -163,7 +163,7 @@ fn several_builds_become_one_with_numbers_of_its_own() {
     let ids: Vec<_> = build.sources.iter().map(|one| (one.id, one.path.as_str())).collect();
     assert_eq!(ids, [(5, "src/A.sol"), (6, "src/B.sol")]);
     let spans = |name: &str| -> Vec<_> {
-        let map = &build.find(name).unwrap().creation.source_map;
+        let map = &build.find_contract(name).unwrap().creation.source_map;
         map.spans.iter().map(|span| (span.start, span.source)).collect()
     };
     assert_eq!(spans("A"), [(1, Some(5))]);
@@ -171,10 +171,10 @@ fn several_builds_become_one_with_numbers_of_its_own() {
 }
 
 #[test]
-fn where_some_are_skipped_what_was_built_before_must_still_fit() {
+fn rejects_edited_source_if_skip_is_configured() {
     let folder = foundry_project();
     folder.write("foundry.toml", "[profile.default]\nskip = ['script']\n");
-    let mut only_test = foundry();
+    let mut only_test = foundry_output();
     for path in ["src/Bank.sol", "src/Fees.sol"] {
         only_test["output"]["contracts"].as_object_mut().unwrap().remove(path);
         only_test["output"]["sources"].as_object_mut().unwrap().remove(path);
@@ -182,17 +182,17 @@ fn where_some_are_skipped_what_was_built_before_must_still_fit() {
     folder.write("out/build-info/2.json", &only_test.to_string());
     folder.load("").unwrap();
     folder.write("src/Fees.sol", &FEES.replace("0x190", "0x191"));
-    insta::assert_snapshot!(folder.check(""), @"
+    insta::assert_snapshot!(folder.describe_load(""), @"
     `[folder]/out/build-info` is out of date: `src/Fees.sol` was edited
-    hint: Run `forge build --build-info --ast --force`; the old code is not used.
+    hint: run `forge build --build-info --ast --force`; outdated bytecode is not used
     ");
 }
 
 #[test]
-fn forge_builds_what_is_missing_or_stale() {
+fn forge_rebuilds_missing_artifacts() {
     let mut folder = foundry_project();
     fs::rename(folder.path("out/build-info/1.json"), folder.path("ready.json")).unwrap();
-    folder.program("bin/forge", "echo \"$@\" > args; cp ready.json out/build-info/2.json");
+    folder.write_program("bin/forge", "echo \"$@\" > args; cp ready.json out/build-info/2.json");
     folder.toolchain.path = vec![folder.path("bin")];
     folder.write("src/New.sol", "library Skipped {}\n");
     folder.load("").unwrap();
@@ -201,59 +201,59 @@ fn forge_builds_what_is_missing_or_stale() {
 }
 
 #[test]
-fn forge_uses_the_compiler_that_was_named() {
+fn forge_uses_named_compiler() {
     let mut folder = foundry_project();
     fs::rename(folder.path("out/build-info/1.json"), folder.path("ready.json")).unwrap();
-    folder.program("bin/forge", "echo \"$@\" > args; cp ready.json out/build-info/2.json");
+    folder.write_program("bin/forge", "echo \"$@\" > args; cp ready.json out/build-info/2.json");
     folder.toolchain.path = vec![folder.path("bin")];
-    folder.toolchain.solc = Some(folder.program("my solc", ""));
+    folder.toolchain.solc = Some(folder.write_program("my solc", ""));
     folder.load("").unwrap();
     let args = fs::read_to_string(folder.path("args")).unwrap();
-    assert!(folder.masked(&args).ends_with("--use [folder]/my solc\n"), "{args}");
+    assert!(folder.mask_path(&args).ends_with("--use [folder]/my solc\n"), "{args}");
 }
 
 #[test]
-fn what_forge_builds_must_fit_the_sources_too() {
+fn rejects_stale_artifacts_after_forge_build() {
     let mut folder = foundry_project();
-    folder.program("bin/forge", "true");
+    folder.write_program("bin/forge", "true");
     folder.toolchain.path = vec![folder.path("bin")];
     folder.write("src/Fees.sol", &FEES.replace("0x190", "0x191"));
-    insta::assert_snapshot!(folder.check(""), @"
+    insta::assert_snapshot!(folder.describe_load(""), @"
     `[folder]/out/build-info` is out of date: `src/Fees.sol` was edited
-    hint: Run `forge build --build-info --ast --force`; the old code is not used.
+    hint: run `forge build --build-info --ast --force`; outdated bytecode is not used
     ");
 }
 
 #[test]
-fn forge_may_fail() {
+fn reports_forge_failures() {
     let mut folder = foundry_project();
     folder.write("src/Fees.sol", "library {");
     folder.toolchain.path = vec![folder.path("bin")];
     let report = "Error: Compiler run failed:\nError (2314): Expected identifier\n --> src/Fees.sol:1:9:\n\nError: more\n";
-    folder.program("bin/forge", &format!("printf '{report}' >&2; exit 1"));
-    insta::assert_snapshot!(folder.check(""), @"
-    the compiler rejects `[folder]`
+    folder.write_program("bin/forge", &format!("printf '{report}' >&2; exit 1"));
+    insta::assert_snapshot!(folder.describe_load(""), @"
+    failed to compile `[folder]`
     Error (2314): Expected identifier
      --> src/Fees.sol:1:9:
 
     Error: more
     ");
-    folder.program("bin/forge", "echo 'Error: no such option' >&2; exit 2");
-    insta::assert_snapshot!(folder.check(""), @"
-    `[folder]/bin/forge` ended with exit status: 2 and said:
+    folder.write_program("bin/forge", "echo 'Error: no such option' >&2; exit 2");
+    insta::assert_snapshot!(folder.describe_load(""), @"
+    `[folder]/bin/forge` failed with exit status: 2 and printed:
     Error: no such option
     ");
 }
 
 #[test]
-fn hardhat_2_keeps_one_file() {
+fn loads_hardhat_2_build_info() {
     let folder = hardhat_project();
-    insta::assert_snapshot!(folder.check(""), @"
-    the project `[folder]` is not built: there is no usable build-info in `[folder]/artifacts/build-info`
-    hint: Run `npx hardhat compile --force` in the project.
+    insta::assert_snapshot!(folder.describe_load(""), @"
+    project `[folder]` is not built: no usable build-info in `[folder]/artifacts/build-info`
+    hint: run `npx hardhat compile --force` in the project
     ");
-    folder.write("artifacts/build-info/1.json", &hardhat(foundry()));
-    insta::assert_snapshot!(folder.check(""), @"
+    folder.write("artifacts/build-info/1.json", &to_hardhat_build_info(foundry_output()));
+    insta::assert_snapshot!(folder.describe_load(""), @"
     compiler 0.8.37+commit.f401782d
     source 0 contracts/Bank.sol: 740 bytes, tree
     source 1 contracts/Fees.sol: 289 bytes, tree
@@ -275,39 +275,40 @@ fn hardhat_2_keeps_one_file() {
 }
 
 #[test]
-fn hardhat_3_keeps_input_and_output_apart() {
+fn loads_hardhat_3_split_build_info() {
     let folder = hardhat_project();
-    let text = hardhat(foundry()).replace("\"contracts/", "\"project/contracts/");
+    let text =
+        to_hardhat_build_info(foundry_output()).replace("\"contracts/", "\"project/contracts/");
     let mut whole: Value = serde_json::from_str(&text).unwrap();
     let output =
         json!({ "_format": "hh3-sol-build-info-output-1", "output": whole["output"].take() });
     whole.as_object_mut().unwrap().remove("output");
     folder.write("artifacts/build-info/solc-1.json", &whole.to_string());
-    insta::assert_snapshot!(folder.check(""), @"
-    the project `[folder]` is not built: there is no usable build-info in `[folder]/artifacts/build-info`
-    hint: Run `npx hardhat compile --force` in the project.
+    insta::assert_snapshot!(folder.describe_load(""), @"
+    project `[folder]` is not built: no usable build-info in `[folder]/artifacts/build-info`
+    hint: run `npx hardhat compile --force` in the project
     ");
     folder.write("artifacts/build-info/solc-1.output.json", &output.to_string());
     let build = folder.load("").unwrap();
-    assert!(build.find("project/contracts/Bank.sol:Bank").is_ok());
+    assert!(build.find_contract("project/contracts/Bank.sol:Bank").is_ok());
     assert_eq!(&*build.sources[1].text, FEES);
     let half = folder.load("artifacts/build-info/solc-1.output.json").unwrap();
     assert_eq!(half.contracts.len(), build.contracts.len());
     folder.write("contracts/Fees.sol", "library Fees {}");
-    insta::assert_snapshot!(folder.check(""), @"
+    insta::assert_snapshot!(folder.describe_load(""), @"
     `[folder]/artifacts/build-info` is out of date: `contracts/Fees.sol` was edited
-    hint: Run `npx hardhat compile --force`; the old code is not used.
+    hint: run `npx hardhat compile --force`; outdated bytecode is not used
     ");
 }
 
 #[test]
-fn hardhat_after_a_build_that_failed() {
+fn rejects_failed_hardhat_build() {
     let folder = hardhat_project();
-    let mut build_info = foundry();
-    build_info["output"] = failed();
-    folder.write("artifacts/build-info/1.json", &hardhat(build_info));
-    insta::assert_snapshot!(folder.check(""), @r#"
-    `[folder]/artifacts/build-info/1.json` comes from a build that failed
+    let mut build_info = foundry_output();
+    build_info["output"] = failed_output();
+    folder.write("artifacts/build-info/1.json", &to_hardhat_build_info(build_info));
+    insta::assert_snapshot!(folder.describe_load(""), @r#"
+    `[folder]/artifacts/build-info/1.json` comes from a failed build
     ParserError: Expected ';' but got '}'
      --> contracts/Bank.sol:20:5:
        |
@@ -315,29 +316,29 @@ fn hardhat_after_a_build_that_failed() {
        |     ^
 
     Source "lib/Gone.sol" not found.
-    hint: Mend the errors and compile again; the old code is not used.
+    hint: fix the errors and compile again; outdated bytecode is not used
     "#);
 }
 
 #[test]
-fn a_project_of_both_uses_what_was_built() {
+fn loads_hardhat_artifacts_in_combined_project() {
     let folder = hardhat_project();
     folder.write("foundry.toml", "[profile.default]\nsrc = 'contracts'\n");
-    folder.write("artifacts/build-info/1.json", &hardhat(foundry()));
+    folder.write("artifacts/build-info/1.json", &to_hardhat_build_info(foundry_output()));
     folder.load("").unwrap();
 }
 
 #[test]
-fn what_is_no_target() {
-    let folder = Folder::new();
+fn rejects_invalid_targets() {
+    let folder = TestFolder::new();
     folder.write("notes.txt", "contract A {}");
-    let answers = ["gone.sol", "gone", "notes.txt", ""].map(|name| folder.check(name));
+    let answers = ["gone.sol", "gone", "notes.txt", ""].map(|name| folder.describe_load(name));
     insta::assert_snapshot!(answers.join("\n"), @"
-    there is no file or folder `[folder]/gone.sol`
-    there is no file or folder `[folder]/gone`
-    `[folder]/notes.txt` is neither a Solidity file (`.sol`) nor a compiler's output (`.json`)
-    hint: Point at a `.sol` file, at a folder with `foundry.toml` or a `hardhat.config` file, or at the JSON that solc or crytic-compile wrote.
+    no such file or folder: `[folder]/gone.sol`
+    no such file or folder: `[folder]/gone`
+    `[folder]/notes.txt` is neither a Solidity file (`.sol`) nor compiler output (`.json`)
+    hint: pass a `.sol` file, a folder with `foundry.toml` or a `hardhat.config` file, or the JSON output of solc or crytic-compile
     the folder `[folder]` is neither a Foundry nor a Hardhat project
-    hint: Point at a `.sol` file, at a folder with `foundry.toml` or a `hardhat.config` file, or at the JSON that solc or crytic-compile wrote.
+    hint: pass a `.sol` file, a folder with `foundry.toml` or a `hardhat.config` file, or the JSON output of solc or crytic-compile
     ");
 }

@@ -1,139 +1,140 @@
-//! In which order compilers are tried, and what is said when there is none.
+//! Search order of compilers, and errors if none is found.
 
 use std::fs;
 use std::path::PathBuf;
 
-use crate::folder::Folder;
-use crate::outputs::standard;
+use crate::folder::TestFolder;
+use crate::outputs::standard_output;
 
-/// Which compiler compiles, given where compilers are.
-struct Order {
-    folder: Folder,
+/// A project with fake compilers that record which one was run.
+struct CompilerSearch {
+    folder: TestFolder,
 }
 
-impl Order {
+impl CompilerSearch {
     fn new() -> Self {
-        let mut folder = Folder::with_sources();
+        let mut folder = TestFolder::with_sources();
         folder.write("package.json", "{}");
-        folder.write("answer", &standard().to_string());
+        folder.write("answer", &standard_output().to_string());
         folder.toolchain.path = vec![folder.path("bin")];
         Self { folder }
     }
 
-    /// A compiler that tells its name and compiles.
+    /// Adds a native compiler that records its name.
     fn native(&self, name: &str) -> PathBuf {
         let answer = self.folder.path("answer").display().to_string();
         let used = self.folder.path("used").display().to_string();
-        self.folder.program(name, &format!("echo {name} > {used}; cat {answer}"))
+        self.folder.write_program(name, &format!("echo {name} > {used}; cat {answer}"))
     }
 
-    /// The npm package, with a `node` that tells the package it was to run.
+    /// Adds the npm package, with a `node` that records the package.
     fn package(&self, folder: &str) -> PathBuf {
         let answer = self.folder.path("answer").display().to_string();
         let used = self.folder.path("used").display().to_string();
-        self.folder.program("bin/node", &format!("echo package $4 > {used}; cat {answer}"));
+        self.folder.write_program("bin/node", &format!("echo package $4 > {used}; cat {answer}"));
         self.folder.write(&format!("{folder}/package.json"), r#"{"version":"0.8.37"}"#);
         self.folder.write(&format!("{folder}/soljson.js"), "");
         self.folder.path(folder)
     }
 
+    /// Returns the compiler that was run, or the error.
     fn used(&self) -> String {
-        let outcome = self.folder.check("src/Bank.sol");
+        let outcome = self.folder.describe_load("src/Bank.sol");
         match fs::read_to_string(self.folder.path("used")) {
-            Ok(used) => self.folder.masked(used.trim()),
+            Ok(used) => self.folder.mask_path(used.trim()),
             Err(_) => outcome,
         }
     }
 }
 
 #[test]
-fn from_the_cache_up_to_the_flag() {
-    let mut order = Order::new();
-    insta::assert_snapshot!(order.used(), @"
-    there is no Solidity compiler
-    hint: Run `vouch solc install`, or name a compiler with `--solc PATH`.
+fn prefers_flag_then_env_then_path_then_project_then_cache() {
+    let mut search = CompilerSearch::new();
+    insta::assert_snapshot!(search.used(), @"
+    no Solidity compiler found
+    hint: run `vouch solc install`, or pass a compiler with `--solc PATH`
     ");
 
-    order.folder.toolchain.cache = Some(order.folder.path("cache"));
-    order.package("cache/solc/0.8.9/node_modules/solc");
-    order.package("cache/solc/0.8.30/node_modules/solc");
-    order.folder.write("cache/solc/0.9.0/half", "");
-    order.package("cache/solc/.installing-1/node_modules/solc");
-    insta::assert_snapshot!(order.used(), @"package [folder]/cache/solc/0.8.30/node_modules/solc");
+    search.folder.toolchain.cache = Some(search.folder.path("cache"));
+    search.package("cache/solc/0.8.9/node_modules/solc");
+    search.package("cache/solc/0.8.30/node_modules/solc");
+    search.folder.write("cache/solc/0.9.0/half", "");
+    search.package("cache/solc/.installing-1/node_modules/solc");
+    insta::assert_snapshot!(search.used(), @"package [folder]/cache/solc/0.8.30/node_modules/solc");
 
-    order.package("node_modules/solc");
-    insta::assert_snapshot!(order.used(), @"package [folder]/node_modules/solc");
+    search.package("node_modules/solc");
+    insta::assert_snapshot!(search.used(), @"package [folder]/node_modules/solc");
 
-    order.native("bin/solc");
-    insta::assert_snapshot!(order.used(), @"bin/solc");
+    search.native("bin/solc");
+    insta::assert_snapshot!(search.used(), @"bin/solc");
 
-    order.folder.toolchain.env_solc = Some(order.native("from-env"));
-    insta::assert_snapshot!(order.used(), @"from-env");
+    search.folder.toolchain.env_solc = Some(search.native("from-env"));
+    insta::assert_snapshot!(search.used(), @"from-env");
 
-    order.folder.toolchain.solc = Some(order.package("elsewhere"));
-    insta::assert_snapshot!(order.used(), @"package [folder]/elsewhere");
+    search.folder.toolchain.solc = Some(search.package("elsewhere"));
+    insta::assert_snapshot!(search.used(), @"package [folder]/elsewhere");
 }
 
 #[test]
-fn a_bare_name_is_looked_up_on_the_path() {
-    let mut order = Order::new();
-    order.native("bin/solc-0.8");
-    order.folder.toolchain.env_solc = Some("solc-0.8".into());
-    assert_eq!(order.used(), "bin/solc-0.8");
+fn looks_up_bare_names_on_the_path() {
+    let mut search = CompilerSearch::new();
+    search.native("bin/solc-0.8");
+    search.folder.toolchain.env_solc = Some("solc-0.8".into());
+    assert_eq!(search.used(), "bin/solc-0.8");
 }
 
 #[test]
-fn the_command_of_the_package_means_the_package() {
-    let mut order = Order::new();
-    let package = order.package("p/node_modules/solc");
-    order.folder.program("p/node_modules/solc/solc.js", "");
-    fs::create_dir_all(order.folder.path("p/node_modules/.bin")).unwrap();
-    let command = order.folder.path("p/node_modules/.bin/solcjs");
+fn resolves_solcjs_command_to_its_package() {
+    let mut search = CompilerSearch::new();
+    let package = search.package("p/node_modules/solc");
+    search.folder.write_program("p/node_modules/solc/solc.js", "");
+    fs::create_dir_all(search.folder.path("p/node_modules/.bin")).unwrap();
+    let command = search.folder.path("p/node_modules/.bin/solcjs");
     std::os::unix::fs::symlink(package.join("solc.js"), &command).unwrap();
-    order.folder.toolchain.solc = Some(command);
-    assert!(order.used().ends_with("p/node_modules/solc"), "{}", order.used());
+    search.folder.toolchain.solc = Some(command);
+    assert!(search.used().ends_with("p/node_modules/solc"), "{}", search.used());
 }
 
 #[test]
-fn what_was_named_must_be_there() {
-    let mut order = Order::new();
-    order.native("bin/solc");
-    order.folder.toolchain.env_solc = Some("/no/such/solc".into());
-    insta::assert_snapshot!(order.used(), @"
-    `$SOLC` names `/no/such/solc`, which is neither a program nor the npm package `solc`
-    hint: Let `$SOLC` name the program `solc`, or a folder `node_modules/solc`.
+fn rejects_named_compiler_that_does_not_exist() {
+    let mut search = CompilerSearch::new();
+    search.native("bin/solc");
+    search.folder.toolchain.env_solc = Some("/no/such/solc".into());
+    insta::assert_snapshot!(search.used(), @"
+    `$SOLC` is `/no/such/solc`, which is neither an executable nor the npm package `solc`
+    hint: set `$SOLC` to the `solc` executable or to a `node_modules/solc` folder
     ");
-    order.folder.toolchain.solc = Some(order.folder.write("text", "no program"));
-    insta::assert_snapshot!(order.used(), @"
-    `--solc` names `[folder]/text`, which is neither a program nor the npm package `solc`
-    hint: Let `--solc` name the program `solc`, or a folder `node_modules/solc`.
-    ");
-}
-
-#[test]
-fn a_package_needs_node() {
-    let mut order = Order::new();
-    order.package("node_modules/solc");
-    order.folder.toolchain.path.clear();
-    insta::assert_snapshot!(order.used(), @"
-    the compiler `[folder]/node_modules/solc` needs Node.js, and there is no `node` on the path
-    hint: Install Node.js, or name a native compiler with `--solc PATH`.
+    search.folder.toolchain.solc = Some(search.folder.write("text", "no program"));
+    insta::assert_snapshot!(search.used(), @"
+    `--solc` is `[folder]/text`, which is neither an executable nor the npm package `solc`
+    hint: set `--solc` to the `solc` executable or to a `node_modules/solc` folder
     ");
 }
 
 #[test]
-fn without_solc_forge_builds_the_project_of_the_file() {
-    let mut order = Order::new();
-    order.folder.write("foundry.toml", "");
-    order.folder.write("ready.json", crate::outputs::FOUNDRY);
-    order
+fn npm_package_requires_node() {
+    let mut search = CompilerSearch::new();
+    search.package("node_modules/solc");
+    search.folder.toolchain.path.clear();
+    insta::assert_snapshot!(search.used(), @"
+    compiler `[folder]/node_modules/solc` needs Node.js, but `node` is not on the path
+    hint: install Node.js, or pass a native compiler with `--solc PATH`
+    ");
+}
+
+#[test]
+fn forge_builds_project_of_file_without_solc() {
+    let mut search = CompilerSearch::new();
+    search.folder.write("foundry.toml", "");
+    search.folder.write("ready.json", crate::outputs::FOUNDRY);
+    search
         .folder
-        .program("bin/forge", "mkdir -p out/build-info; cp ready.json out/build-info/1.json");
-    order.folder.load("src/Bank.sol").unwrap().find("BankTest").unwrap();
-    order.folder.toolchain.path.clear();
-    fs::remove_dir_all(order.folder.path("out")).unwrap();
-    insta::assert_snapshot!(order.used(), @"
-    there is no Solidity compiler
-    hint: Run `vouch solc install`, or name a compiler with `--solc PATH`.
+        .write_program("bin/forge", "mkdir -p out/build-info; cp ready.json out/build-info/1.json");
+    search.folder.load("src/Bank.sol").unwrap().find_contract("BankTest").unwrap();
+    search.folder.toolchain.path.clear();
+    fs::remove_dir_all(search.folder.path("out")).unwrap();
+    insta::assert_snapshot!(search.used(), @"
+    no Solidity compiler found
+    hint: run `vouch solc install`, or pass a compiler with `--solc PATH`
     ");
 }

@@ -1,88 +1,96 @@
-//! TypeScript and JavaScript.
+//! TypeScript and JavaScript imports.
 
 use tree_sitter::Node;
 
-use super::{Below, Found, Import, ImportKind, literal, text_of, visit};
+use super::{
+    Import, ImportCollector, ImportKind, WalkAction, node_text, unquote_literal, walk_tree,
+};
 
-pub(super) fn imports(root: Node<'_>, text: &str, found: &mut Found) {
-    // Only these can stand below a statement, and most texts have none.
+pub(super) fn collect_imports(root: Node<'_>, text: &str, collector: &mut ImportCollector) {
+    // Only these calls can be nested in statements. Most texts have none, so most subtrees are skipped.
     let deep = text.contains("import(") || text.contains("require") || text.contains("import (");
     let mut code = false;
-    visit(root, |node, above| match node.kind() {
+    walk_tree(root, |node, ancestors| match node.kind() {
         "import_statement" => {
             code = true;
-            let source = node.child_by_field_name("source").or_else(|| required(node));
-            push(source, kind_of(node, ImportKind::Import), text, found);
-            Below::Skip
+            let source = node.child_by_field_name("source").or_else(|| require_source(node));
+            push_specifier(source, import_kind(node, ImportKind::Import), text, collector);
+            WalkAction::Skip
         }
         "export_statement" => {
             code = true;
             let source = node.child_by_field_name("source");
-            push(source, kind_of(node, ImportKind::Export), text, found);
-            if source.is_some() { Below::Skip } else { Below::Visit }
+            push_specifier(source, import_kind(node, ImportKind::Export), text, collector);
+            if source.is_some() { WalkAction::Skip } else { WalkAction::Descend }
         }
         "call_expression" => {
-            push_call(node, above, text, found);
-            Below::Visit
+            push_call(node, ancestors, text, collector);
+            WalkAction::Descend
         }
         "comment" => {
             if !code {
-                push_reference(node, text, found);
+                push_reference(node, text, collector);
             }
-            Below::Skip
+            WalkAction::Skip
         }
-        "program" | "ambient_declaration" | "module" | "internal_module" => Below::Visit,
+        "program" | "ambient_declaration" | "module" | "internal_module" => WalkAction::Descend,
         "statement_block" | "expression_statement" => {
-            if deep || above.last().is_some_and(is_module) { Below::Visit } else { Below::Skip }
+            if deep || ancestors.last().is_some_and(has_statement_block) {
+                WalkAction::Descend
+            } else {
+                WalkAction::Skip
+            }
         }
-        "string" | "template_string" | "regex" | "identifier" => Below::Skip,
-        _ if deep => Below::Visit,
-        _ if node.has_error() => Below::Visit,
-        _ => Below::Skip,
+        "string" | "template_string" | "regex" | "identifier" => WalkAction::Skip,
+        _ if deep => WalkAction::Descend,
+        _ if node.has_error() => WalkAction::Descend,
+        _ => WalkAction::Skip,
     });
 }
 
-/// `declare module "x" { … }` and namespaces hold statements in a block.
-fn is_module(node: &Node<'_>) -> bool {
+/// Returns `true` for nodes with a statement block, such as `declare module "x" { … }` and namespaces.
+fn has_statement_block(node: &Node<'_>) -> bool {
     matches!(node.kind(), "module" | "internal_module" | "program")
 }
 
-/// `import x = require("…")`.
-fn required(node: Node<'_>) -> Option<Node<'_>> {
+/// Returns the source of `import x = require("…")`.
+fn require_source(node: Node<'_>) -> Option<Node<'_>> {
     let mut cursor = node.walk();
     let clause = node.named_children(&mut cursor).find(|c| c.kind() == "import_require_clause")?;
     clause.child_by_field_name("source")
 }
 
-fn kind_of(node: Node<'_>, kind: ImportKind) -> ImportKind {
+fn import_kind(node: Node<'_>, kind: ImportKind) -> ImportKind {
     let mut cursor = node.walk();
     let type_only = node.children(&mut cursor).any(|child| child.kind() == "type");
     match kind {
         ImportKind::Import if type_only => ImportKind::Type,
-        kind if required(node).is_none() => kind,
+        kind if require_source(node).is_none() => kind,
         _ => ImportKind::Require,
     }
 }
 
-fn push_call(node: Node<'_>, above: &[Node<'_>], text: &str, found: &mut Found) {
+fn push_call(node: Node<'_>, ancestors: &[Node<'_>], text: &str, collector: &mut ImportCollector) {
     let Some(function) = node.child_by_field_name("function") else { return };
     let kind = match function.kind() {
-        "import" if is_type(node, above) => ImportKind::Type,
+        "import" if is_type_position(node, ancestors) => ImportKind::Type,
         "import" => ImportKind::Dynamic,
-        "identifier" if text_of(function, text) == "require" => ImportKind::Require,
-        "member_expression" if text_of(function, text) == "require.resolve" => ImportKind::Require,
+        "identifier" if node_text(function, text) == "require" => ImportKind::Require,
+        "member_expression" if node_text(function, text) == "require.resolve" => {
+            ImportKind::Require
+        }
         _ => return,
     };
     let argument = node.child_by_field_name("arguments").and_then(|list| {
         let mut cursor = list.walk();
         list.named_children(&mut cursor).find(|child| !child.is_extra())
     });
-    push(argument, kind, text, found);
+    push_specifier(argument, kind, text, collector);
 }
 
-/// `import("…")` where a type stands, with the names that are taken from it.
-fn is_type(call: Node<'_>, above: &[Node<'_>]) -> bool {
-    let around = above.iter().rev().find(|node| node.kind() != "member_expression");
+/// Returns `true` if `import("…")` is in a type position, optionally followed by member names.
+fn is_type_position(call: Node<'_>, ancestors: &[Node<'_>]) -> bool {
+    let around = ancestors.iter().rev().find(|node| node.kind() != "member_expression");
     around.is_some_and(|around| match around.kind() {
         "as_expression" | "satisfies_expression" => call.start_byte() > around.start_byte(),
         "type_assertion" => false,
@@ -91,18 +99,23 @@ fn is_type(call: Node<'_>, above: &[Node<'_>]) -> bool {
     })
 }
 
-fn push(source: Option<Node<'_>>, kind: ImportKind, text: &str, found: &mut Found) {
+fn push_specifier(
+    source: Option<Node<'_>>,
+    kind: ImportKind,
+    text: &str,
+    collector: &mut ImportCollector,
+) {
     if let Some(source) = source
         && matches!(source.kind(), "string" | "template_string")
-        && let Some(specifier) = literal(source, text)
+        && let Some(specifier) = unquote_literal(source, text)
     {
-        found.push(Import::new(specifier, kind, source));
+        collector.push(Import::new(specifier, kind, source));
     }
 }
 
-/// `/// <reference path="…" />` before the first statement.
-fn push_reference(node: Node<'_>, text: &str, found: &mut Found) {
-    let comment = text_of(node, text);
+/// Collects `/// <reference path="…" />` before the first statement.
+fn push_reference(node: Node<'_>, text: &str, collector: &mut ImportCollector) {
+    let comment = node_text(node, text);
     let path = comment
         .strip_prefix("///")
         .map(str::trim_start)
@@ -115,6 +128,6 @@ fn push_reference(node: Node<'_>, text: &str, found: &mut Found) {
         return;
     };
     if let Some((path, _)) = quoted[1..].split_once(quote) {
-        found.push(Import::new(path, ImportKind::Reference, node));
+        collector.push(Import::new(path, ImportKind::Reference, node));
     }
 }

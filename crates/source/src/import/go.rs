@@ -1,20 +1,20 @@
-//! Go: single imports and blocks of them.
+//! Go imports: single declarations and blocks.
 
 use tree_sitter::Node;
 
-use super::{Below, Found, Import, ImportKind, literal, visit};
+use super::{Import, ImportCollector, ImportKind, WalkAction, unquote_literal, walk_tree};
 
-pub(super) fn imports(root: Node<'_>, text: &str, found: &mut Found) {
-    visit(root, |node, _| match node.kind() {
+pub(super) fn collect_imports(root: Node<'_>, text: &str, collector: &mut ImportCollector) {
+    walk_tree(root, |node, _| match node.kind() {
         "import_spec" => {
             if let Some(path) = node.child_by_field_name("path")
-                && let Some(specifier) = literal(path, text)
+                && let Some(specifier) = unquote_literal(path, text)
             {
-                found.push(Import::new(specifier, ImportKind::Import, node));
+                collector.push(Import::new(specifier, ImportKind::Import, node));
             }
-            Below::Skip
+            WalkAction::Skip
         }
-        "source_file" | "import_declaration" | "import_spec_list" | "ERROR" => Below::Visit,
-        _ => Below::Skip,
+        "source_file" | "import_declaration" | "import_spec_list" | "ERROR" => WalkAction::Descend,
+        _ => WalkAction::Skip,
     });
 }

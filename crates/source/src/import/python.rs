@@ -1,44 +1,44 @@
-//! Python: `import` and `from … import`, wherever they stand.
+//! Python imports: `import` and `from … import`, at any nesting level.
 
 use tree_sitter::Node;
 
-use super::{Below, Found, Import, ImportKind, text_of, visit};
+use super::{Import, ImportCollector, ImportKind, WalkAction, node_text, walk_tree};
 
-pub(super) fn imports(root: Node<'_>, text: &str, found: &mut Found) {
-    visit(root, |node, _| match node.kind() {
+pub(super) fn collect_imports(root: Node<'_>, text: &str, collector: &mut ImportCollector) {
+    walk_tree(root, |node, _| match node.kind() {
         "import_statement" => {
-            for name in names(node, text) {
-                found.push(Import::new(name, ImportKind::Import, node));
+            for name in imported_names(node, text) {
+                collector.push(Import::new(name, ImportKind::Import, node));
             }
-            Below::Skip
+            WalkAction::Skip
         }
         "import_from_statement" => {
             if let Some(module) = node.child_by_field_name("module_name") {
-                let mut import = Import::new(dotted(module, text), ImportKind::Import, node);
-                import.names = names(node, text);
-                found.push(import);
+                let mut import = Import::new(dotted_name(module, text), ImportKind::Import, node);
+                import.names = imported_names(node, text);
+                collector.push(import);
             }
-            Below::Skip
+            WalkAction::Skip
         }
         "future_import_statement"
         | "expression_statement"
         | "return_statement"
         | "comment"
-        | "string" => Below::Skip,
-        _ => Below::Visit,
+        | "string" => WalkAction::Skip,
+        _ => WalkAction::Descend,
     });
 }
 
-fn names(node: Node<'_>, text: &str) -> Vec<String> {
+fn imported_names(node: Node<'_>, text: &str) -> Vec<String> {
     let mut cursor = node.walk();
     let names = node.children_by_field_name("name", &mut cursor).map(|name| {
         let name = name.child_by_field_name("name").unwrap_or(name);
-        dotted(name, text)
+        dotted_name(name, text)
     });
     names.filter(|name| !name.is_empty()).collect()
 }
 
-/// Spaces and line breaks may stand around the dots.
-fn dotted(node: Node<'_>, text: &str) -> String {
-    text_of(node, text).split_whitespace().filter(|part| *part != "\\").collect()
+/// Returns a dotted name without the whitespace and line continuations allowed around its dots.
+fn dotted_name(node: Node<'_>, text: &str) -> String {
+    node_text(node, text).split_whitespace().filter(|part| *part != "\\").collect()
 }

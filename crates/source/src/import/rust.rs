@@ -1,104 +1,110 @@
-//! Rust: `mod name;`, `use`, `extern crate`, `include!`.
+//! Rust imports: `mod name;`, `use`, `extern crate`, `include!`.
 //!
-//! Many crates declare modules inside macros (`cfg_rt! { mod runtime; }`). The grammar sees only tokens there, so these
-//! are read for `mod name ;` as well.
+//! Many crates declare modules inside macros (`cfg_rt! { mod runtime; }`). The grammar yields only tokens there, so the
+//! tokens are searched for `mod name ;` as well.
 
 use tree_sitter::Node;
 
-use super::{Below, Found, Import, ImportKind, literal, text_of, visit};
+use super::{
+    Import, ImportCollector, ImportKind, WalkAction, node_text, unquote_literal, walk_tree,
+};
 
-/// Inline modules in inline modules are followed this far, and groups in the groups of a `use`.
+/// Maximum nesting depth of inline modules and of groups in a `use`.
 const MAX_DEPTH: usize = 64;
-/// Longer attributes are not looked at for a path.
+/// Maximum length of an attribute that is searched for a path.
 const MAX_ATTRIBUTE_BYTES: usize = 2 * guard::MAX_PATH_BYTES;
 
-pub(super) fn imports(root: Node<'_>, text: &str, found: &mut Found) {
-    let mut modules = Modules::default();
-    visit(root, |node, above| {
-        modules.leave(above.len());
+pub(super) fn collect_imports(root: Node<'_>, text: &str, collector: &mut ImportCollector) {
+    let mut modules = InlineModules::default();
+    walk_tree(root, |node, ancestors| {
+        modules.leave_modules(ancestors.len());
         match node.kind() {
             "mod_item" if node.child_by_field_name("body").is_some() => {
-                modules.enter(above.len(), field(node, "name", text));
-                return Below::Visit;
+                modules.enter_module(ancestors.len(), field_text(node, "name", text));
+                return WalkAction::Descend;
             }
             "mod_item" => {
-                let name = plain(field(node, "name", text));
+                let name = strip_raw_prefix(field_text(node, "name", text));
                 let mut import = Import::new(name, ImportKind::Module, node);
-                import.public = text_of(node, text).starts_with("pub mod");
+                import.public = node_text(node, text).starts_with("pub mod");
                 let paths = path_attributes(node, text);
-                modules.push(import, paths, found);
+                modules.push_import(import, paths, collector);
             }
             "use_declaration" => {
                 if let Some(argument) = node.child_by_field_name("argument") {
                     let mut leaf = |path: Option<String>, leaf: Node<'_>| match path {
                         Some(path) => {
                             let import = Import::new(path, ImportKind::Use, leaf);
-                            modules.push(import, Vec::new(), found);
+                            modules.push_import(import, Vec::new(), collector);
                         }
-                        None => found.left_out += 1,
+                        None => collector.left_out += 1,
                     };
-                    flatten(argument, "", text, 0, &mut leaf);
+                    flatten_use_tree(argument, "", text, 0, &mut leaf);
                 }
             }
             "extern_crate_declaration" => {
-                found.push(Import::new(field(node, "name", text), ImportKind::Crate, node));
+                collector.push(Import::new(
+                    field_text(node, "name", text),
+                    ImportKind::Crate,
+                    node,
+                ));
             }
-            "macro_invocation" => push_macro(node, above, text, &modules, found),
+            "macro_invocation" => collect_from_macro(node, ancestors, text, &modules, collector),
             "macro_definition" | "attribute_item" | "line_comment" | "block_comment"
             | "string_literal" => {}
-            _ => return Below::Visit,
+            _ => return WalkAction::Descend,
         }
-        Below::Skip
+        WalkAction::Skip
     });
 }
 
-fn field<'text>(node: Node<'_>, name: &str, text: &'text str) -> &'text str {
-    node.child_by_field_name(name).map(|field| text_of(field, text)).unwrap_or_default()
+fn field_text<'text>(node: Node<'_>, name: &str, text: &'text str) -> &'text str {
+    node.child_by_field_name(name).map(|field| node_text(field, text)).unwrap_or_default()
 }
 
-/// The inline modules that are open where the walk is, each with how deep it stands in the tree.
+/// The inline modules around the current node, each with its depth in the tree.
 #[derive(Default)]
-struct Modules {
+struct InlineModules {
     open: Vec<(usize, String)>,
 }
 
-impl Modules {
-    fn enter(&mut self, depth: usize, name: &str) {
-        self.open.push((depth, plain(name).to_owned()));
+impl InlineModules {
+    fn enter_module(&mut self, depth: usize, name: &str) {
+        self.open.push((depth, strip_raw_prefix(name).to_owned()));
     }
 
-    fn leave(&mut self, depth: usize) {
+    fn leave_modules(&mut self, depth: usize) {
         while self.open.pop_if(|(opened, _)| *opened >= depth).is_some() {}
     }
 
-    /// Adds what stands in these modules, once for each file that may be meant:
-    /// `#[cfg_attr(unix, path = "unix.rs")]` names one of several.
-    fn push(&self, import: Import, paths: Vec<String>, found: &mut Found) {
+    /// Adds an import inside the current modules, once for each candidate file:
+    /// `#[cfg_attr(unix, path = "unix.rs")]` is one of several.
+    fn push_import(&self, import: Import, paths: Vec<String>, collector: &mut ImportCollector) {
         let bytes = || self.open.iter().map(|(_, name)| name.len()).sum::<usize>();
         if self.open.len() > MAX_DEPTH || bytes() > guard::MAX_PATH_BYTES {
-            found.left_out += 1;
+            collector.left_out += 1;
             return;
         }
         let within = self.open.iter().map(|(_, name)| name.clone()).collect();
         let import = Import { within, ..import };
         if paths.is_empty() {
-            return found.push(import);
+            return collector.push(import);
         }
         for path in paths {
-            found.push(Import { path: Some(path), ..import.clone() });
+            collector.push(Import { path: Some(path), ..import.clone() });
         }
     }
 }
 
-/// `#[path = "…"]` and `#[cfg_attr(…, path = "…")]` among the attributes before a node.
+/// Returns the paths in `#[path = "…"]` and `#[cfg_attr(…, path = "…")]` attributes before a node.
 fn path_attributes(node: Node<'_>, text: &str) -> Vec<String> {
     let mut paths = Vec::new();
     let mut before = node.prev_sibling();
     while let Some(attribute) = before {
         match attribute.kind() {
             "attribute_item" => {
-                let inner = text_of(attribute, text).strip_prefix('#');
-                paths.extend(inner.and_then(path_of).map(str::to_owned));
+                let inner = node_text(attribute, text).strip_prefix('#');
+                paths.extend(inner.and_then(parse_path_attribute).map(str::to_owned));
             }
             "line_comment" | "block_comment" => {}
             _ => break,
@@ -109,14 +115,14 @@ fn path_attributes(node: Node<'_>, text: &str) -> Vec<String> {
     paths
 }
 
-/// The path in `[path = "…"]`.
-fn path_of(attribute: &str) -> Option<&str> {
+/// Returns the path in `[path = "…"]` or `[cfg_attr(…, path = "…")]`.
+fn parse_path_attribute(attribute: &str) -> Option<&str> {
     if attribute.len() > MAX_ATTRIBUTE_BYTES {
         return None;
     }
     let inner = attribute.strip_prefix('[')?.trim_start();
     let inner = match inner.strip_prefix("cfg_attr") {
-        // The condition may hold strings too, so the last `path` counts, and only as a word of its own.
+        // The condition may contain strings too, so only the last `path` after a comma is used.
         Some(conditional) => {
             let at = conditional.rfind("path")?;
             conditional[..at].trim_end().ends_with(',').then(|| &conditional[at..])?
@@ -127,8 +133,8 @@ fn path_of(attribute: &str) -> Option<&str> {
     quoted.trim_start().strip_prefix('"')?.split_once('"').map(|(path, _)| path)
 }
 
-/// The leaves of a `use` tree as whole paths; none for what is too deep or too long to be one.
-fn flatten<'tree>(
+/// Passes the full path of each leaf of a `use` tree to `leaf`, or `None` if it exceeds the depth or length limit.
+fn flatten_use_tree<'tree>(
     node: Node<'tree>,
     prefix: &str,
     text: &str,
@@ -140,28 +146,27 @@ fn flatten<'tree>(
         _ if depth > MAX_DEPTH || prefix.len() > guard::MAX_PATH_BYTES => leaf(None, node),
         "use_as_clause" => {
             if let Some(path) = node.child_by_field_name("path") {
-                flatten(path, prefix, text, depth + 1, leaf);
+                flatten_use_tree(path, prefix, text, depth + 1, leaf);
             }
         }
         "scoped_use_list" => {
-            // `::{…}` names crates.
-            let prefix = join(prefix, &squeeze(field(node, "path", text)));
+            let prefix = join_path(prefix, &normalize_path(field_text(node, "path", text)));
             if let Some(list) = node.child_by_field_name("list") {
-                flatten(list, &prefix, text, depth + 1, leaf);
+                flatten_use_tree(list, &prefix, text, depth + 1, leaf);
             }
         }
         "use_list" => {
             let mut cursor = node.walk();
             for child in node.named_children(&mut cursor) {
-                flatten(child, prefix, text, depth + 1, leaf);
+                flatten_use_tree(child, prefix, text, depth + 1, leaf);
             }
         }
         "self" if !prefix.is_empty() => leaf(Some(prefix.to_owned()), node),
-        _ => leaf(Some(join(prefix, &squeeze(text_of(node, text)))), node),
+        _ => leaf(Some(join_path(prefix, &normalize_path(node_text(node, text)))), node),
     }
 }
 
-fn join(prefix: &str, path: &str) -> String {
+fn join_path(prefix: &str, path: &str) -> String {
     match (prefix, path) {
         ("", path) => path.to_owned(),
         (prefix, "") => prefix.to_owned(),
@@ -169,84 +174,89 @@ fn join(prefix: &str, path: &str) -> String {
     }
 }
 
-fn squeeze(path: &str) -> String {
+fn normalize_path(path: &str) -> String {
     path.split_whitespace().map(|part| part.replace("r#", "")).collect()
 }
 
-fn plain(name: &str) -> &str {
+fn strip_raw_prefix(name: &str) -> &str {
     name.strip_prefix("r#").unwrap_or(name)
 }
 
-fn push_macro(
+fn collect_from_macro(
     node: Node<'_>,
-    above: &[Node<'_>],
+    ancestors: &[Node<'_>],
     text: &str,
-    modules: &Modules,
-    found: &mut Found,
+    modules: &InlineModules,
+    collector: &mut ImportCollector,
 ) {
     let mut cursor = node.walk();
     let Some(tokens) = node.named_children(&mut cursor).find(|c| c.kind() == "token_tree") else {
         return;
     };
-    if matches!(field(node, "macro", text), "include" | "include_str" | "include_bytes") {
-        if let Some(file) = tokens.named_child(0).and_then(|first| literal(first, text)) {
-            found.push(Import::new(file, ImportKind::Include, node));
+    if matches!(field_text(node, "macro", text), "include" | "include_str" | "include_bytes") {
+        if let Some(file) = tokens.named_child(0).and_then(|first| unquote_literal(first, text)) {
+            collector.push(Import::new(file, ImportKind::Include, node));
         }
         return;
     }
-    // Only macros that stand where items stand can declare any.
-    let item = match above {
+    // Only macros in item position can declare modules.
+    let item_position = match ancestors {
         [.., parent] if matches!(parent.kind(), "source_file" | "declaration_list") => true,
         [root, parent] => root.kind() == "source_file" && parent.kind() == "expression_statement",
         _ => false,
     };
-    if item {
-        push_tokens(tokens, text, modules, found);
+    if item_position {
+        collect_from_tokens(tokens, text, modules, collector);
     }
 }
 
-/// `mod name ;`, with its `#[path]`, anywhere among the tokens.
-fn push_tokens(tokens: Node<'_>, text: &str, modules: &Modules, found: &mut Found) {
+/// Collects `mod name ;`, with its `#[path]`, anywhere in a token tree.
+fn collect_from_tokens(
+    tokens: Node<'_>,
+    text: &str,
+    modules: &InlineModules,
+    collector: &mut ImportCollector,
+) {
     let mut paths = Vec::new();
-    let mut state = State::Start;
-    visit(tokens, |node, _| {
+    let mut state = ModTokenState::Start;
+    walk_tree(tokens, |node, _| {
         if node.kind() == "token_tree" && node != tokens {
-            // The inside of an attribute may name the module's file; other trees hold items or expressions.
-            if let Some(path) = path_of(text_of(node, text)) {
+            // A nested token tree is either an attribute that may set the module's file, or items and expressions.
+            if let Some(path) = parse_path_attribute(node_text(node, text)) {
                 paths.push(path.to_owned());
-                return Below::Skip;
+                return WalkAction::Skip;
             }
-            state = State::Start;
-            return Below::Visit;
+            state = ModTokenState::Start;
+            return WalkAction::Descend;
         }
         if node.child_count() > 0 {
-            return Below::Visit;
+            return WalkAction::Descend;
         }
-        let token = text_of(node, text);
+        let token = node_text(node, text);
         state = match (&state, token) {
-            (_, "mod") => State::Mod,
-            (State::Mod, name) if node.kind() == "identifier" => {
-                State::Named(name.to_owned(), node)
+            (_, "mod") => ModTokenState::AfterMod,
+            (ModTokenState::AfterMod, name) if node.kind() == "identifier" => {
+                ModTokenState::AfterName(name.to_owned(), node)
             }
-            (State::Named(name, at), ";") => {
-                let mut import = Import::new(plain(name), ImportKind::Module, *at);
-                // What stands before it is not looked at: a macro may make it anything.
+            (ModTokenState::AfterName(name, at), ";") => {
+                let mut import = Import::new(strip_raw_prefix(name), ImportKind::Module, *at);
+                // The visibility tokens are ignored, because the macro may change the visibility.
                 import.public = true;
-                modules.push(import, std::mem::take(&mut paths), found);
-                State::Start
+                modules.push_import(import, std::mem::take(&mut paths), collector);
+                ModTokenState::Start
             }
             (_, ";" | "}") => {
                 paths.clear();
-                State::Start
+                ModTokenState::Start
             }
-            _ => State::Start,
+            _ => ModTokenState::Start,
         };
-        Below::Skip
+        WalkAction::Skip
     });
 }
 
-enum State<'tree> {
+enum ModTokenState<'tree> {
     Start,
-    Mod,
-    Named(String, Node<'tree>),
+    AfterMod,
+    AfterName(String, Node<'tree>),
 }

@@ -1,59 +1,67 @@
-//! Pieces become chunks: small neighbours are joined, and their number is bounded.
+//! Merging of fragments into chunks: small neighbors are joined, and the number of chunks is limited.
 
-use super::pieces::Piece;
+use super::fragments::OutlineFragment;
 use super::{Chunk, ChunkKind};
-use crate::lines::Lines;
+use crate::line_starts::LineStarts;
 
-/// A definition of this size is a chunk by itself.
+/// Minimum size of a definition that gets its own chunk.
 const ALONE_BYTES: u32 = 400;
-/// Smaller ones are joined up to this size.
+/// Maximum size of a chunk merged from smaller fragments.
 const JOINED_BYTES: u32 = 1200;
-/// What begins a class and is no longer than this goes with the first member, whatever its size.
+/// Maximum size of a type's head that is merged with the first member regardless of the member's size.
 const HEAD_BYTES: u32 = 150;
-/// Of one file; then neighbours are joined whatever they are.
+/// Maximum number of chunks per file. Above it, neighbors are merged regardless of their kind.
 const MAX_CHUNKS: u32 = 1500;
-/// Lines longer than this were not written by hand.
+/// Minimum length of a line that counts as minified code or data.
 const LONG_LINE_BYTES: usize = 1000;
 
-/// Whether most of the text is in very long lines: minified code, embedded data.
-pub(super) fn is_dense(text: &str, lines: &Lines) -> bool {
-    let sizes = lines.ranges(text).map(|line| line.len());
+/// Returns `true` if most of the text is in very long lines, as in minified code or embedded data.
+pub(super) fn is_dense(text: &str, lines: &LineStarts) -> bool {
+    let sizes = lines.line_ranges(text).map(|line| line.len());
     let long: usize = sizes.filter(|size| *size > LONG_LINE_BYTES).sum();
     text.len() > 2 * LONG_LINE_BYTES && long > text.len() / 2
 }
 
-pub(super) fn pack(text: &str, lines: &Lines, pieces: Vec<Piece>) -> Vec<Chunk> {
-    let mut open: Vec<Open> = Vec::new();
+pub(super) fn pack_chunks(
+    text: &str,
+    lines: &LineStarts,
+    fragments: Vec<OutlineFragment>,
+) -> Vec<Chunk> {
+    let mut open: Vec<ChunkBuilder> = Vec::new();
     let mut start = 0;
     let whole = text.len() as u32;
-    for piece in pieces {
-        let size = piece.end - start;
+    for fragment in fragments {
+        let size = fragment.end - start;
         match open.last_mut() {
-            Some(last) if last.takes(&piece, size) => last.join(piece, size),
-            _ => open.push(Open { start, named: size, piece }),
+            Some(last) if last.can_merge(&fragment, size) => last.merge(fragment, size),
+            _ => open.push(ChunkBuilder { start, named: size, fragment }),
         }
-        start = open.last().map_or(start, |last| last.piece.end);
+        start = open.last().map_or(start, |last| last.fragment.end);
     }
     match open.last_mut() {
-        Some(last) => last.piece.end = whole,
-        None => open.push(Open { start: 0, named: whole, piece: Piece::text(whole) }),
+        Some(last) => last.fragment.end = whole,
+        None => open.push(ChunkBuilder {
+            start: 0,
+            named: whole,
+            fragment: OutlineFragment::unnamed_text(whole),
+        }),
     }
-    bound(&mut open, whole);
-    open.into_iter().map(|open| open.close(lines)).collect()
+    limit_chunks(&mut open, whole);
+    open.into_iter().map(|open| open.into_chunk(lines)).collect()
 }
 
-/// Joins neighbours that are too many to keep.
-fn bound(open: &mut Vec<Open>, whole: u32) {
+/// Merges neighbors until the number of chunks is close to [`MAX_CHUNKS`].
+fn limit_chunks(open: &mut Vec<ChunkBuilder>, whole: u32) {
     if open.len() as u32 <= MAX_CHUNKS {
         return;
     }
     let size = whole / MAX_CHUNKS + 1;
-    let mut joined: Vec<Open> = Vec::new();
+    let mut joined: Vec<ChunkBuilder> = Vec::new();
     for next in open.drain(..) {
         match joined.last_mut() {
             Some(last) if last.size() < size => {
                 let size = next.size();
-                last.join(next.piece, size);
+                last.merge(next.fragment, size);
             }
             _ => joined.push(next),
         }
@@ -61,32 +69,33 @@ fn bound(open: &mut Vec<Open>, whole: u32) {
     *open = joined;
 }
 
-/// A chunk that may still grow.
-struct Open {
+/// A chunk under construction.
+struct ChunkBuilder {
     start: u32,
-    /// The size of the piece that the chunk is named after.
+    /// Size of the fragment that the chunk is named after.
     named: u32,
-    piece: Piece,
+    fragment: OutlineFragment,
 }
 
-impl Open {
+impl ChunkBuilder {
     fn size(&self) -> u32 {
-        self.piece.end - self.start
+        self.fragment.end - self.start
     }
 
-    fn takes(&self, next: &Piece, size: u32) -> bool {
-        let alone = |piece: &Piece, size| piece.definition && size >= ALONE_BYTES;
-        let import = |piece: &Piece| piece.kind == ChunkKind::Imports;
-        let head = self.piece.head && self.size() <= HEAD_BYTES;
-        self.piece.group == next.group
-            && import(&self.piece) == import(next)
-            && !alone(&self.piece, self.named)
+    /// Returns `true` if the next fragment may be merged into this chunk.
+    fn can_merge(&self, next: &OutlineFragment, size: u32) -> bool {
+        let alone = |fragment: &OutlineFragment, size| fragment.definition && size >= ALONE_BYTES;
+        let import = |fragment: &OutlineFragment| fragment.kind == ChunkKind::Imports;
+        let head = self.fragment.head && self.size() <= HEAD_BYTES;
+        self.fragment.group == next.group
+            && import(&self.fragment) == import(next)
+            && !alone(&self.fragment, self.named)
             && (head || self.size() + size <= JOINED_BYTES && !alone(next, size))
     }
 
-    /// The biggest definition gives the name; a type, if only its small members are with it.
-    fn join(&mut self, next: Piece, size: u32) {
-        let last = &mut self.piece;
+    /// Appends a fragment. The largest definition names the chunk; the type itself names a head with small members.
+    fn merge(&mut self, next: OutlineFragment, size: u32) {
+        let last = &mut self.fragment;
         last.end = next.end;
         let better = match (last.definition, next.definition) {
             _ if last.head => size >= ALONE_BYTES,
@@ -104,13 +113,13 @@ impl Open {
         last.defines.extend(next.defines);
     }
 
-    fn close(self, lines: &Lines) -> Chunk {
-        let Piece { end, kind, name, mut defines, .. } = self.piece;
+    fn into_chunk(self, lines: &LineStarts) -> Chunk {
+        let OutlineFragment { end, kind, name, mut defines, .. } = self.fragment;
         let mut seen = std::collections::HashSet::new();
         defines.retain(|name| seen.insert(name.clone()));
         Chunk {
             bytes: self.start..end,
-            lines: lines.at(self.start)..lines.at(end.max(1) - 1) + 1,
+            lines: lines.line_at(self.start)..lines.line_at(end.max(1) - 1) + 1,
             kind,
             name,
             defines,

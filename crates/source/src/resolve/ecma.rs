@@ -1,93 +1,98 @@
-//! TypeScript and JavaScript, by `oxc_resolver` over the guard.
+//! TypeScript and JavaScript resolution with `oxc_resolver`.
 //!
-//! TypeScript asks as the compiler does (`.js` may mean `.ts`, types before code), JavaScript as Node and bundlers do.
-//! `project.rs` is the project as it sees it.
+//! TypeScript imports resolve as in the compiler: `.js` may mean `.ts`, and types come before code. JavaScript imports
+//! resolve as in Node and bundlers. `file_system.rs` exposes the project to `oxc_resolver` through the guard.
 
-mod project;
+mod file_system;
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use oxc_resolver::{ResolveError, ResolveOptions, ResolverGeneric, TsconfigDiscovery};
 
-use self::project::{Project, ROOT};
-use super::Resolution;
-use super::files::{Files, below, join, parent};
-use super::manifest::{Manifests, is_package_name, package_name};
+use self::file_system::{ProjectFileSystem, ROOT};
+use super::ImportResolution;
+use super::package_json::{NpmManifests, is_package_name, package_name};
+use super::project_files::{ProjectFiles, child_path, join_path, parent_folder};
 use super::stdlib;
 use crate::import::{Import, ImportKind};
 use crate::language::Language;
 
-pub(super) struct Ecma {
-    typescript: ResolverGeneric<Project>,
-    javascript: ResolverGeneric<Project>,
-    /// For files whose `tsconfig.json` builds on one that is not there.
-    own_config: ResolverGeneric<Project>,
-    /// For files whose `tsconfig.json` cannot be read.
-    without_config: ResolverGeneric<Project>,
+/// Resolves TypeScript and JavaScript imports.
+pub(super) struct EcmaResolver {
+    typescript: ResolverGeneric<ProjectFileSystem>,
+    javascript: ResolverGeneric<ProjectFileSystem>,
+    /// For files with a `tsconfig.json` that extends a missing one.
+    own_config: ResolverGeneric<ProjectFileSystem>,
+    /// For files with an invalid `tsconfig.json`.
+    without_config: ResolverGeneric<ProjectFileSystem>,
 }
 
-impl Ecma {
-    pub(super) fn new(files: &Arc<Files>) -> Self {
+impl EcmaResolver {
+    pub(super) fn new(files: &Arc<ProjectFiles>) -> Self {
         let typescript = ResolverGeneric::new_with_file_system(
-            Project::of(files),
-            options(Language::TypeScript),
+            ProjectFileSystem::from_files(files),
+            resolve_options(Language::TypeScript),
         );
-        let javascript = typescript.clone_with_options(options(Language::JavaScript));
+        let javascript = typescript.clone_with_options(resolve_options(Language::JavaScript));
         let own_config = ResolverGeneric::new_with_file_system(
-            Project::of(files).with_own_configs(),
-            options(Language::TypeScript),
+            ProjectFileSystem::from_files(files).without_missing_extends(),
+            resolve_options(Language::TypeScript),
         );
-        let without_config = typescript
-            .clone_with_options(ResolveOptions { tsconfig: None, ..options(Language::TypeScript) });
+        let without_config = typescript.clone_with_options(ResolveOptions {
+            tsconfig: None,
+            ..resolve_options(Language::TypeScript)
+        });
         Self { typescript, javascript, own_config, without_config }
     }
 
     pub(super) fn resolve(
         &self,
-        files: &Files,
-        manifests: &Manifests,
+        files: &ProjectFiles,
+        manifests: &NpmManifests,
         from: &str,
         language: Language,
         import: &Import,
-    ) -> Resolution {
+    ) -> ImportResolution {
         let specifier = import.specifier.as_str();
         if import.kind == ImportKind::Reference {
-            return Resolution::file(
-                join(parent(from), specifier).and_then(|path| files.file(&path)),
+            return ImportResolution::from_file(
+                join_path(parent_folder(from), specifier).and_then(|path| files.find_file(&path)),
             );
         }
-        if let Ok(path) = self.find(from, language, specifier) {
-            return Resolution::file(files.file(&path));
+        if let Ok(path) = self.find_path(from, language, specifier) {
+            return ImportResolution::from_file(files.find_file(&path));
         }
         let bare = specifier.split(['?', '!']).next().unwrap_or(specifier);
         if bare.starts_with(['.', '/', '#']) {
-            return Resolution::Missing;
+            return ImportResolution::Missing;
         }
         if let Some((scheme, _)) = bare.split_once(':') {
-            // `node:fs`, `bun:test`, `npm:zod`, `https://…`: somebody else's, by definition.
+            // Specifiers with a scheme (`node:fs`, `bun:test`, `npm:zod`, `https://…`) are always external.
             return match scheme {
-                "file" | "" => Resolution::Missing,
-                _ => Resolution::External(bare.to_owned()),
+                "file" | "" => ImportResolution::Missing,
+                _ => ImportResolution::External(bare.to_owned()),
             };
         }
         let package = package_name(bare);
         if stdlib::NODE.contains(&package) {
-            return Resolution::External(package.to_owned());
+            return ImportResolution::External(package.to_owned());
         }
-        if let Some(folder) = manifests.member(files, from, package) {
+        if let Some(folder) = manifests.find_member(files, from, package) {
             let rest = bare[package.len()..].trim_start_matches('/');
-            return Resolution::file(self.member_file(files, &folder, language, bare, rest));
+            return ImportResolution::from_file(
+                self.find_member_file(files, &folder, language, bare, rest),
+            );
         }
-        let external = is_package_name(package) && manifests.declares(files, from, package);
-        if external && !self.is_alias(from, bare) {
-            return Resolution::External(package.to_owned());
+        let external = is_package_name(package) && manifests.declares_package(files, from, package);
+        if external && !self.is_path_alias(from, bare) {
+            return ImportResolution::External(package.to_owned());
         }
-        Resolution::Missing
+        ImportResolution::Missing
     }
 
-    /// Whether `tsconfig.json` says that such names are the project's own.
-    fn is_alias(&self, from: &str, specifier: &str) -> bool {
+    /// Returns `true` if a `paths` pattern in `tsconfig.json` maps the specifier into the project.
+    fn is_path_alias(&self, from: &str, specifier: &str) -> bool {
         let file = PathBuf::from(ROOT).join(from);
         let config = self.typescript.find_tsconfig(&file);
         let config = config.or_else(|_| self.own_config.find_tsconfig(&file)).ok().flatten();
@@ -102,28 +107,31 @@ impl Ecma {
         })
     }
 
-    /// The file of a member of the workspace that is not linked into `node_modules`: as its manifest says, asked from
-    /// inside, where a package may be called by its own name.
-    fn member_file(
+    /// Returns the file of a workspace member that is not linked into `node_modules`.
+    ///
+    /// The specifier is resolved from inside the member's folder, because a package may import itself by name.
+    fn find_member_file(
         &self,
-        files: &Files,
+        files: &ProjectFiles,
         folder: &str,
         language: Language,
         specifier: &str,
         rest: &str,
     ) -> Option<String> {
-        let inside = below(folder, "package.json");
-        match self.find(&inside, language, specifier) {
-            Ok(path) => return files.file(&path),
+        let inside = child_path(folder, "package.json");
+        match self.find_path(&inside, language, specifier) {
+            Ok(path) => return files.find_file(&path),
             Err(ResolveError::PackagePathNotExported { .. }) => return None,
             Err(_) => {}
         }
-        let named = self.find(&inside, language, &format!("./{rest}")).ok();
-        named.and_then(|path| files.file(&path)).or_else(|| unbuilt(files, folder, rest))
+        let named = self.find_path(&inside, language, &format!("./{rest}")).ok();
+        named
+            .and_then(|path| files.find_file(&path))
+            .or_else(|| find_unbuilt_source(files, folder, rest))
     }
 
-    /// The path below the root, if there is such a file.
-    fn find(
+    /// Resolves a specifier to a path relative to the root.
+    fn find_path(
         &self,
         from: &str,
         language: Language,
@@ -142,11 +150,11 @@ impl Ecma {
                 .or_else(|error| self.typescript.resolve_dts(&file, specifier).map_err(|_| error)),
         };
         let found = match found {
-            Err(error) if is_of_config(&error) => self.own_config.resolve_file(&file, specifier),
+            Err(error) if is_config_error(&error) => self.own_config.resolve_file(&file, specifier),
             found => found,
         };
         let found = match found {
-            Err(error) if is_of_config(&error) => {
+            Err(error) if is_config_error(&error) => {
                 self.without_config.resolve_file(&file, specifier)
             }
             found => found,
@@ -157,11 +165,11 @@ impl Ecma {
     }
 }
 
-fn is_of_config(error: &ResolveError) -> bool {
+fn is_config_error(error: &ResolveError) -> bool {
     matches!(error, ResolveError::TsconfigLoadFailed { .. } | ResolveError::TsconfigNotFound(_))
 }
 
-fn options(language: Language) -> ResolveOptions {
+fn resolve_options(language: Language) -> ResolveOptions {
     let own = |list: &[&str]| list.iter().map(ToString::to_string).collect::<Vec<_>>();
     let alias = |from: &str, to: &[&str]| (from.to_owned(), own(to));
     let (extensions, extension_alias, main_fields, conditions) = match language {
@@ -199,15 +207,15 @@ fn options(language: Language) -> ResolveOptions {
         main_fields,
         condition_names: conditions,
         builtin_modules: true,
-        // What a link leads to is asked of the guard, once, for the file that was found.
+        // The guard resolves links once, for the resolved file.
         symlinks: false,
         node_path: false,
         ..ResolveOptions::default()
     }
 }
 
-/// The source of what a package's manifest names but nobody has built yet, where packages keep their sources.
-fn unbuilt(files: &Files, folder: &str, rest: &str) -> Option<String> {
+/// Returns the source file of a package entry that has not been built, from conventional source locations.
+fn find_unbuilt_source(files: &ProjectFiles, folder: &str, rest: &str) -> Option<String> {
     let stems = match rest {
         "" => vec!["src/index", "index", "src/main", "main", "lib/index"],
         rest => vec![rest],
@@ -215,14 +223,14 @@ fn unbuilt(files: &Files, folder: &str, rest: &str) -> Option<String> {
     let endings = ["", ".ts", ".tsx", ".mts", ".js", ".jsx", ".mjs", ".cjs", ".d.ts"];
     let mut candidates = Vec::new();
     for stem in stems {
-        for place in [
+        for base in [
             stem.to_owned(),
             format!("src/{stem}"),
             format!("{stem}/index"),
             format!("src/{stem}/index"),
         ] {
-            candidates.extend(endings.iter().map(|ending| format!("{place}{ending}")));
+            candidates.extend(endings.iter().map(|ending| format!("{base}{ending}")));
         }
     }
-    candidates.iter().find_map(|path| files.file(&below(folder, path)))
+    candidates.iter().find_map(|path| files.find_file(&child_path(folder, path)))
 }

@@ -1,69 +1,76 @@
-//! Go: packages of the file's module, of local replacements, and of the workspace.
+//! Go resolution: packages of the enclosing module, of local replacements, and of the workspace.
 
-mod manifest;
+mod go_mod;
 
-pub(crate) use self::manifest::GoMod;
-use self::manifest::{GoWork, Replaced};
-use super::Resolution;
-use super::files::{Files, below, folders_above, join, parent};
+pub(crate) use self::go_mod::GoMod;
+use self::go_mod::{GoWork, LocalReplacement};
+use super::ImportResolution;
+use super::project_files::{ProjectFiles, ancestor_folders, child_path, join_path, parent_folder};
 use crate::import::Import;
 
-/// A module of the project: its name, and where it is.
-type Local = (String, String);
+/// Name and folder of a module in the project.
+type LocalModule = (String, String);
 
-pub(super) fn resolve(files: &Files, from: &str, import: &Import) -> Resolution {
+pub(super) fn resolve_import(
+    files: &ProjectFiles,
+    from: &str,
+    import: &Import,
+) -> ImportResolution {
     let path = import.specifier.as_str();
     if path.starts_with("./") || path.starts_with("../") {
-        return package(files, join(parent(from), path));
+        return resolve_package(files, join_path(parent_folder(from), path));
     }
-    let own = folders_above(from).find_map(|folder| Some((module(files, folder)?, folder)));
-    let Some((own, own_folder)) = own else { return external(path, &[]) };
-    let workspace = folders_above(from)
-        .find_map(|folder| Some(GoWork::parse(folder, &files.read(&below(folder, "go.work"))?)));
+    let own = ancestor_folders(from).find_map(|folder| Some((read_go_mod(files, folder)?, folder)));
+    let Some((own, own_folder)) = own else { return resolve_external(path, &[]) };
+    let workspace = ancestor_folders(from).find_map(|folder| {
+        Some(GoWork::parse(folder, &files.read_text(&child_path(folder, "go.work"))?))
+    });
     let workspace = workspace.unwrap_or_default();
     let replaced = own.replaced.into_iter().chain(workspace.replaced);
-    let replaced = replaced.filter(|replaced| module(files, &replaced.folder).is_some());
+    let replaced = replaced.filter(|replaced| read_go_mod(files, &replaced.folder).is_some());
     let used = workspace.used.into_iter();
-    let used = used.filter_map(|folder| Some((module(files, &folder)?.name, folder)));
-    // Of the same name the last counts: modules of the workspace before what replaces them.
-    let modules: Vec<Local> = replaced
-        .map(|Replaced { name, folder }| (name, folder))
+    let used = used.filter_map(|folder| Some((read_go_mod(files, &folder)?.name, folder)));
+    // For equal names the last entry wins, so workspace modules take precedence over replacements.
+    let modules: Vec<LocalModule> = replaced
+        .map(|LocalReplacement { name, folder }| (name, folder))
         .chain(used)
         .chain([(own.name, own_folder.to_owned())])
         .collect();
-    // The longest name that fits: modules can be nested.
-    let fitting = modules
+    // Modules can be nested, so the longest matching name wins.
+    let matching = modules
         .iter()
-        .filter_map(|(name, folder)| Some((name, folder, rest_of(path, name)?)))
+        .filter_map(|(name, folder)| Some((name, folder, strip_module_path(path, name)?)))
         .max_by_key(|(name, ..)| name.len());
-    match fitting {
-        Some((_, folder, rest)) => package(files, join(folder, rest)),
-        None => external(path, &own.required),
+    match matching {
+        Some((_, folder, rest)) => resolve_package(files, join_path(folder, rest)),
+        None => resolve_external(path, &own.required),
     }
 }
 
-fn module(files: &Files, folder: &str) -> Option<GoMod> {
-    GoMod::parse(folder, &files.read(&below(folder, "go.mod"))?)
+fn read_go_mod(files: &ProjectFiles, folder: &str) -> Option<GoMod> {
+    GoMod::parse(folder, &files.read_text(&child_path(folder, "go.mod"))?)
 }
 
-fn rest_of<'path>(path: &'path str, module: &str) -> Option<&'path str> {
+fn strip_module_path<'path>(path: &'path str, module: &str) -> Option<&'path str> {
     let rest = path.strip_prefix(module)?;
     if rest.is_empty() { Some(rest) } else { rest.strip_prefix('/') }
 }
 
-/// All sources of a package, without its tests.
-fn package(files: &Files, folder: Option<String>) -> Resolution {
-    let Some(folder) = folder else { return Resolution::Missing };
-    let names = files.list(&folder);
+/// Returns all source files of a package, excluding tests.
+fn resolve_package(files: &ProjectFiles, folder: Option<String>) -> ImportResolution {
+    let Some(folder) = folder else { return ImportResolution::Missing };
+    let names = files.list_folder(&folder);
     let sources = names.iter().filter(|name| name.ends_with(".go") && !name.ends_with("_test.go"));
-    Resolution::files(sources.filter_map(|name| files.file(&below(&folder, name))).collect())
+    ImportResolution::from_files(
+        sources.filter_map(|name| files.find_file(&child_path(&folder, name))).collect(),
+    )
 }
 
-/// A module as `go.mod` requires it; the standard library has no dot in its first name.
-fn external(path: &str, required: &[String]) -> Resolution {
+/// Returns the external module of an import path: the longest match in `go.mod`, else the path itself.
+fn resolve_external(path: &str, required: &[String]) -> ImportResolution {
     let module = required
         .iter()
-        .filter(|module| rest_of(path, module).is_some())
+        .filter(|module| strip_module_path(path, module).is_some())
         .max_by_key(|module| module.len());
-    Resolution::External(module.map_or(path, String::as_str).to_owned())
+    ImportResolution::External(module.map_or(path, String::as_str).to_owned())
 }

@@ -1,10 +1,10 @@
-//! Java: classes to files, in the source folders of this and the other modules of the build.
+//! Java resolution: classes and packages in the source folders of all modules of the build.
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::Resolution;
-use super::files::{Files, Memory, below, folders_above};
+use super::ImportResolution;
+use super::project_files::{MemoMap, ProjectFiles, ancestor_folders, child_path};
 use crate::import::Import;
 
 const SOURCE_FOLDERS: [&str; 8] = [
@@ -17,43 +17,50 @@ const SOURCE_FOLDERS: [&str; 8] = [
     "app/src/main/java",
     "",
 ];
-/// What makes a folder a module, or the root of a build.
+/// Files that make a folder a build module or the root of a build.
 const BUILD_FILES: [&str; 5] =
     ["pom.xml", "build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts"];
-/// Folders that hold no module.
-const NO_MODULES: [&str; 5] = ["src", "build", "target", "out", "node_modules"];
-/// How deep modules lie below the root of the build, and in how many folders they are looked for.
+/// Folders that are not searched for modules.
+const EXCLUDED_FOLDERS: [&str; 5] = ["src", "build", "target", "out", "node_modules"];
+/// Maximum depth of modules below the root of the build.
 const MAX_DEPTH: usize = 4;
+/// Maximum number of folders searched for modules.
 const MAX_FOLDERS: usize = 2000;
-/// A name of more parts is none.
+/// Maximum number of parts in an import; longer ones are missing.
 const MAX_PARTS: usize = 64;
-/// So many names of a package are somebody's own: `org.apache` is not, `org.apache.kafka` is.
-const OWN_NAMES: usize = 3;
+/// Number of package name parts that identify one owner: `org.apache.kafka` does, `org.apache` does not.
+const OWNER_PARTS: usize = 3;
 
+/// Resolves Java imports.
 #[derive(Default)]
-pub(super) struct Java {
-    /// By the root of the build: the source folders of all its modules.
-    modules: Memory<Arc<[String]>>,
+pub(super) struct JavaResolver {
+    /// Source folders of all modules, keyed by the root of the build.
+    modules: MemoMap<Arc<[String]>>,
 }
 
-impl Java {
-    pub(super) fn resolve(&self, files: &Files, from: &str, import: &Import) -> Resolution {
+impl JavaResolver {
+    pub(super) fn resolve(
+        &self,
+        files: &ProjectFiles,
+        from: &str,
+        import: &Import,
+    ) -> ImportResolution {
         let parts: Vec<&str> = import.specifier.split('.').collect();
-        let (whole, parts) = match parts.split_last() {
+        let (wildcard, parts) = match parts.split_last() {
             Some((&"*", above)) => (true, above),
             _ => (false, &parts[..]),
         };
         if parts.len() > MAX_PARTS {
-            return Resolution::Missing;
+            return ImportResolution::Missing;
         }
-        let roots = self.roots(files, from);
+        let roots = self.source_roots(files, from);
         for root in &roots {
-            if let Some(path) = class(files, root, parts) {
-                return Resolution::Files(vec![path]);
+            if let Some(path) = find_class(files, root, parts) {
+                return ImportResolution::Files(vec![path]);
             }
-            let found = if whole { package(files, root, parts) } else { Vec::new() };
+            let found = if wildcard { list_package(files, root, parts) } else { Vec::new() };
             if !found.is_empty() {
-                return Resolution::files(found);
+                return ImportResolution::from_files(found);
             }
         }
         let names: Vec<&str> = parts
@@ -61,20 +68,23 @@ impl Java {
             .copied()
             .take_while(|part| !part.starts_with(|c: char| c.is_ascii_uppercase()))
             .collect();
-        if names.is_empty() || roots.iter().any(|root| is_own(files, root, &names)) {
-            return Resolution::Missing;
+        if names.is_empty() || roots.iter().any(|root| is_project_package(files, root, &names)) {
+            return ImportResolution::Missing;
         }
-        Resolution::External(names.join("."))
+        ImportResolution::External(names.join("."))
     }
 
-    /// Where packages may begin: around the file, then in the other modules.
-    fn roots(&self, files: &Files, from: &str) -> Vec<String> {
-        let mut roots: Vec<String> = folders_above(from).map(str::to_owned).collect();
-        for folder in folders_above(from) {
-            roots.extend(SOURCE_FOLDERS.iter().map(|source| below(folder, source)));
+    /// Returns the folders that may contain the top-level package: those around the file, then those of other modules.
+    fn source_roots(&self, files: &ProjectFiles, from: &str) -> Vec<String> {
+        let mut roots: Vec<String> = ancestor_folders(from).map(str::to_owned).collect();
+        for folder in ancestor_folders(from) {
+            roots.extend(SOURCE_FOLDERS.iter().map(|source| child_path(folder, source)));
         }
-        if let Some(build) = folders_above(from).filter(|folder| is_built(files, folder)).last() {
-            let modules = self.modules.get_or(build, || modules(files, build).into());
+        if let Some(build) =
+            ancestor_folders(from).filter(|folder| has_build_file(files, folder)).last()
+        {
+            let modules =
+                self.modules.get_or_compute(build, || find_module_sources(files, build).into());
             roots.extend(modules.iter().cloned());
         }
         let mut seen = HashSet::new();
@@ -83,34 +93,35 @@ impl Java {
     }
 }
 
-fn is_built(files: &Files, folder: &str) -> bool {
-    BUILD_FILES.iter().any(|name| files.file(&below(folder, name)).is_some())
+fn has_build_file(files: &ProjectFiles, folder: &str) -> bool {
+    BUILD_FILES.iter().any(|name| files.find_file(&child_path(folder, name)).is_some())
 }
 
-/// The source folders of the modules below the root of a build. A folder between two modules need not be one.
-fn modules(files: &Files, build: &str) -> Vec<String> {
+/// Returns the source folders of the modules below the root of a build. Folders between modules need no build file.
+fn find_module_sources(files: &ProjectFiles, build: &str) -> Vec<String> {
     let mut sources = Vec::new();
     let mut level = vec![build.to_owned()];
-    let mut looked = 0;
+    let mut visited = 0;
     for _ in 0..MAX_DEPTH {
         let mut next = Vec::new();
         for folder in level {
-            for name in files.list(&folder).iter() {
-                // A dot is a file's ending nearly always; asking would cost one call each.
-                if name.contains('.') || NO_MODULES.contains(&name.as_str()) {
+            for name in files.list_folder(&folder).iter() {
+                // Names with a dot are almost always files; skipping them saves a stat call each.
+                if name.contains('.') || EXCLUDED_FOLDERS.contains(&name.as_str()) {
                     continue;
                 }
-                let inside = below(&folder, name);
-                looked += 1;
-                if looked > MAX_FOLDERS {
+                let inside = child_path(&folder, name);
+                visited += 1;
+                if visited > MAX_FOLDERS {
                     return sources;
                 }
                 if !files.is_folder(&inside) {
                     continue;
                 }
-                if is_built(files, &inside) {
-                    let places = SOURCE_FOLDERS[..3].iter().map(|source| below(&inside, source));
-                    sources.extend(places.filter(|place| files.is_folder(place)));
+                if has_build_file(files, &inside) {
+                    let folders =
+                        SOURCE_FOLDERS[..3].iter().map(|source| child_path(&inside, source));
+                    sources.extend(folders.filter(|folder| files.is_folder(folder)));
                 }
                 next.push(inside);
             }
@@ -120,13 +131,13 @@ fn modules(files: &Files, build: &str) -> Vec<String> {
     sources
 }
 
-/// The file of a class. `a.b.C.D` may be a class in a class, or a member: the longest path that is a file.
-fn class(files: &Files, root: &str, parts: &[&str]) -> Option<String> {
+/// Returns the file of a class. `a.b.C.D` may be a nested class or a member, so the longest path that is a file wins.
+fn find_class(files: &ProjectFiles, root: &str, parts: &[&str]) -> Option<String> {
     let mut folder = root.to_owned();
     let mut found = None;
     for part in parts {
-        let stem = below(&folder, part);
-        found = files.file(&format!("{stem}.java")).or(found);
+        let stem = child_path(&folder, part);
+        found = files.find_file(&format!("{stem}.java")).or(found);
         if !files.is_folder(&stem) {
             break;
         }
@@ -135,29 +146,30 @@ fn class(files: &Files, root: &str, parts: &[&str]) -> Option<String> {
     found
 }
 
-/// All classes of a package.
-fn package(files: &Files, root: &str, parts: &[&str]) -> Vec<String> {
-    let folder = below(root, &parts.join("/"));
-    let names = files.list(&folder);
+/// Returns the files of all classes in a package.
+fn list_package(files: &ProjectFiles, root: &str, parts: &[&str]) -> Vec<String> {
+    let folder = child_path(root, &parts.join("/"));
+    let names = files.list_folder(&folder);
     let sources = names.iter().filter(|name| name.ends_with(".java"));
-    sources.filter_map(|name| files.file(&below(&folder, name))).collect()
+    sources.filter_map(|name| files.find_file(&child_path(&folder, name))).collect()
 }
 
-/// Whether a package is the project's although the class is not there, as one that is generated: its folder is there, or
-/// that of a package it is part of.
-fn is_own(files: &Files, root: &str, names: &[&str]) -> bool {
+/// Returns `true` if a package belongs to the project although the class is missing, for example a generated class.
+///
+/// This is the case if the folder of the package, or of a parent package, exists.
+fn is_project_package(files: &ProjectFiles, root: &str, names: &[&str]) -> bool {
     if matches!(names[0], "java" | "javax") {
         return false;
     }
     let mut folder = root.to_owned();
     for (above, name) in names.iter().enumerate() {
-        folder = below(&folder, name);
+        folder = child_path(&folder, name);
         if !files.is_folder(&folder) {
             return false;
         }
-        let has_classes = || files.list(&folder).iter().any(|name| name.ends_with(".java"));
-        // One name alone, as `com` or `org`, is nobody's, whatever lies there.
-        if above + 1 >= OWN_NAMES || above > 0 && has_classes() {
+        let has_classes = || files.list_folder(&folder).iter().any(|name| name.ends_with(".java"));
+        // A single name such as `com` or `org` has no owner, even if its folder contains classes.
+        if above + 1 >= OWNER_PARTS || above > 0 && has_classes() {
             return true;
         }
     }

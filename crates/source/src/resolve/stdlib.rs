@@ -1,6 +1,6 @@
-//! What languages bring along: names that mean no file of a project and no package either.
+//! Module names of the standard libraries, which are neither project files nor packages.
 
-/// Node's own modules, which may be imported without `node:`.
+/// Built-in Node modules that can be imported without the `node:` prefix.
 #[rustfmt::skip]
 pub(super) const NODE: &[&str] = &[
     "assert", "async_hooks", "buffer", "child_process", "cluster", "console", "constants",
@@ -10,7 +10,7 @@ pub(super) const NODE: &[&str] = &[
     "trace_events", "tty", "url", "util", "v8", "vm", "wasi", "worker_threads", "zlib",
 ];
 
-/// Python's standard library, version 3, with what earlier minor versions had.
+/// Python 3 standard library, including modules removed in later minor versions.
 #[rustfmt::skip]
 pub(super) const PYTHON: &[&str] = &[
     "__future__", "_thread", "_typeshed", "abc", "aifc", "annotationlib", "antigravity",
@@ -42,7 +42,7 @@ pub(super) const PYTHON: &[&str] = &[
     "wsgiref", "xdrlib", "xml", "xmlrpc", "zipapp", "zipfile", "zipimport", "zlib", "zoneinfo",
 ];
 
-/// Crates that come with the compiler.
+/// Crates shipped with the compiler.
 #[rustfmt::skip]
 pub(super) const RUST: &[&str] = &[
     "alloc", "core", "proc_macro", "std", "test",

@@ -1,9 +1,10 @@
-//! All forms of imports, as written.
+//! Import extraction for all import forms.
 
 use source::Language;
 
+/// Returns one line per import.
 fn check(path: &str, text: &str) -> String {
-    let found = source::imports(Language::of(path, text).unwrap(), text);
+    let found = source::extract_imports(Language::detect(path, text).unwrap(), text);
     let lines = found.imports.iter().map(|import| {
         let mut line = format!("{} {} {}", import.line, import.kind.name(), import.specifier);
         if !import.names.is_empty() {
@@ -21,7 +22,7 @@ fn check(path: &str, text: &str) -> String {
 }
 
 #[test]
-fn typescript() {
+fn extracts_typescript_imports() {
     insta::assert_snapshot!(check(
         "a.ts",
         r#"
@@ -54,7 +55,7 @@ import a2 from './a';
 }
 
 #[test]
-fn javascript_inside_errors() {
+fn extracts_javascript_imports_around_syntax_errors() {
     insta::assert_snapshot!(check(
         "a.js",
         "import a from './a';\nconst = 5;\nimport b from './b';\nfunction {\nconst c = require('./c');\n"
@@ -62,7 +63,7 @@ fn javascript_inside_errors() {
 }
 
 #[test]
-fn python() {
+fn extracts_python_imports() {
     insta::assert_snapshot!(check(
         "a.py",
         r#"
@@ -92,7 +93,7 @@ text = "import no"
 }
 
 #[test]
-fn rust() {
+fn extracts_rust_imports() {
     insta::assert_snapshot!(check(
         "a.rs",
         r#"
@@ -126,7 +127,7 @@ macro_rules! m { () => { mod no; use no::no; } }
 }
 
 #[test]
-fn others() {
+fn extracts_go_java_solidity_and_c_imports() {
     let go = "package a\nimport \"fmt\"\nimport (\n\tm \"example.com/m/v2\"\n\t. \"./dot\"\n\t_ `raw/path`\n)\n";
     let java = "package a.b;\nimport java.util.List;\nimport static a.b.C.member;\nimport a.b.*;\nimport module java.base;\nimport  static\ta . b.E;\nclass D {}\n";
     let solidity = "import \"./A.sol\";\nimport {B as C} from \"../B.sol\";\nimport * as D from '@oz/D.sol';\nimport \"E.sol\" as E;\n";

@@ -1,4 +1,4 @@
-//! What the crate says of texts and trees, as its callers ask it.
+//! Tests of the public API with sample texts and projects.
 
 #![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
@@ -14,10 +14,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use guard::{DenyList, Guard};
-use source::{Language, Resolution, Resolver};
+use source::{ImportResolution, ImportResolver, Language};
 use tempfile::TempDir;
 
-/// A project in a temporary folder.
+/// A sample project in a temporary folder.
 struct Project {
     folder: TempDir,
 }
@@ -42,7 +42,7 @@ impl Project {
         fs::write(path, content).unwrap();
     }
 
-    fn link(&self, target: &str, path: &str) {
+    fn create_symlink(&self, target: &str, path: &str) {
         let path = self.path(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::os::unix::fs::symlink(target, path).unwrap();
@@ -52,22 +52,22 @@ impl Project {
         Arc::new(Guard::new(&self.path(""), DenyList::default()).unwrap())
     }
 
-    /// What the imports of a file mean, one line for each.
-    fn resolved(&self, from: &str) -> String {
+    /// Resolves the imports of a file and returns one line per import.
+    fn resolve_imports(&self, from: &str) -> String {
         let text = fs::read_to_string(self.path(from)).unwrap();
-        let language = Language::of(from, &text).unwrap();
-        let resolver = Resolver::new(self.guard());
-        let lines = source::imports(language, &text).imports.into_iter().map(|import| {
-            let mut said = import.specifier.clone();
+        let language = Language::detect(from, &text).unwrap();
+        let resolver = ImportResolver::new(self.guard());
+        let lines = source::extract_imports(language, &text).imports.into_iter().map(|import| {
+            let mut written = import.specifier.clone();
             if !import.names.is_empty() {
-                said = format!("{said} ({})", import.names.join(", "));
+                written = format!("{written} ({})", import.names.join(", "));
             }
-            let meaning = match resolver.resolve(from, language, &import) {
-                Resolution::Files(paths) => paths.join(", "),
-                Resolution::External(name) => format!("package {name}"),
-                Resolution::Missing => "missing".to_owned(),
+            let target = match resolver.resolve(from, language, &import) {
+                ImportResolution::Files(paths) => paths.join(", "),
+                ImportResolution::External(name) => format!("package {name}"),
+                ImportResolution::Missing => "missing".to_owned(),
             };
-            format!("{said} -> {meaning}")
+            format!("{written} -> {target}")
         });
         lines.collect::<Vec<_>>().join("\n")
     }

@@ -1,18 +1,19 @@
-//! Which module a file belongs to.
+//! Assignment of files to modules.
 
-use source::Modules;
+use source::ModuleMap;
 
 use crate::Project;
 
 fn check(files: &[(&str, &str)], paths: &[&str]) -> String {
     let project = Project::new(files);
-    let modules = Modules::read(&project.guard());
-    let of = |path: &&str| format!("{path}: {}", modules.of(path).as_deref().unwrap_or("none"));
-    paths.iter().map(of).collect::<Vec<_>>().join("\n")
+    let modules = ModuleMap::load(&project.guard());
+    let describe =
+        |path: &&str| format!("{path}: {}", modules.find_module(path).as_deref().unwrap_or("none"));
+    paths.iter().map(describe).collect::<Vec<_>>().join("\n")
 }
 
 #[test]
-fn project_yaml_in_its_forms() {
+fn reads_every_project_yaml_form() {
     let paths = ["src/server/auth/a.ts", "src/api/b.ts", "src/apiary/c.ts", "web/d.ts", "e.ts"];
     let forms = [
         "modules:\n  - name: auth\n    path: src/server/auth\n  - name: api\n    paths: [src/api, ./web/]\n",
@@ -30,7 +31,7 @@ fn project_yaml_in_its_forms() {
 }
 
 #[test]
-fn packages_of_a_workspace() {
+fn workspace_packages_are_modules() {
     insta::assert_snapshot!(check(
         &[
             ("Cargo.toml", "[workspace]\nmembers = [\"crates/*\"]\n"),
@@ -55,7 +56,7 @@ fn packages_of_a_workspace() {
 }
 
 #[test]
-fn names_of_go_modules() {
+fn go_module_name_drops_host_and_version() {
     for (go_mod, expected) in [
         ("module example.com/foo/v2\n", "foo"),
         ("module example.com/lib // the library\n", "lib"),
@@ -70,7 +71,7 @@ fn names_of_go_modules() {
 }
 
 #[test]
-fn folders_of_a_single_package() {
+fn source_folders_of_single_package_are_modules() {
     insta::assert_snapshot!(check(
         &[("package.json", "{\"name\": \"shop\"}"), ("src/index.ts", "")],
         &[

@@ -1,9 +1,9 @@
-//! Imports to files: of each language, and what cannot be a file.
+//! Import resolution for each language.
 
 use crate::Project;
 
 #[test]
-fn typescript() {
+fn resolves_typescript_imports() {
     let project = Project::new(&[
         (
             "src/main.ts",
@@ -51,13 +51,13 @@ fn typescript() {
         ),
         ("packages/unlinked/src/index.ts", ""),
     ]);
-    project.link("../../packages/ui", "node_modules/@shop/ui");
-    insta::assert_snapshot!(project.resolved("src/main.ts"));
+    project.create_symlink("../../packages/ui", "node_modules/@shop/ui");
+    insta::assert_snapshot!(project.resolve_imports("src/main.ts"));
 }
 
-/// What a configuration says itself holds, though it builds on a package that is not installed.
+/// The settings of a `tsconfig.json` apply even if it extends a package that is not installed.
 #[test]
-fn typescript_configurations_of_others_that_are_not_there() {
+fn resolves_typescript_imports_when_extended_config_is_missing() {
     let project = Project::new(&[
         (
             "a/tsconfig.json",
@@ -76,7 +76,8 @@ fn typescript_configurations_of_others_that_are_not_there() {
         ("b/main.ts", "import '~/x';"),
         ("b/lib/x.ts", ""),
     ]);
-    let all = ["a/src/main.ts", "a/src/main.js", "b/main.ts"].map(|path| project.resolved(path));
+    let all =
+        ["a/src/main.ts", "a/src/main.js", "b/main.ts"].map(|path| project.resolve_imports(path));
     insta::assert_snapshot!(all.join("\n\n"), @r"
     @/x -> a/src/x.ts
     ./x -> a/src/x.ts
@@ -89,9 +90,9 @@ fn typescript_configurations_of_others_that_are_not_there() {
     ");
 }
 
-/// Members that are not linked mean what their manifests say; only what is not built yet is guessed.
+/// Unlinked members resolve by their manifests. Source locations are guessed only for entries that are not built.
 #[test]
-fn typescript_members_that_are_not_linked() {
+fn resolves_unlinked_typescript_workspace_members() {
     let project = Project::new(&[
         (
             "package.json",
@@ -128,11 +129,11 @@ fn typescript_members_that_are_not_linked() {
         ("packages/dist/src/index.ts", ""),
         ("packages/dist/src/part.ts", ""),
     ]);
-    insta::assert_snapshot!(project.resolved("main.ts"));
+    insta::assert_snapshot!(project.resolve_imports("main.ts"));
 }
 
 #[test]
-fn javascript() {
+fn resolves_javascript_imports() {
     let project = Project::new(&[
         (
             "lib/main.js",
@@ -150,11 +151,11 @@ fn javascript() {
         ("lib/both.js", ""),
         ("lib/both/index.js", ""),
     ]);
-    insta::assert_snapshot!(project.resolved("lib/main.js"));
+    insta::assert_snapshot!(project.resolve_imports("lib/main.js"));
 }
 
 #[test]
-fn typescript_projects_that_refer_to_others() {
+fn resolves_typescript_project_references() {
     let project = Project::new(&[
         (
             "tsconfig.json",
@@ -175,12 +176,13 @@ fn typescript_projects_that_refer_to_others() {
         ("circle/a.ts", "import './b';"),
         ("circle/b.ts", ""),
     ]);
-    let all = ["app/src/a.ts", "broken/a.ts", "circle/a.ts"].map(|path| project.resolved(path));
+    let all =
+        ["app/src/a.ts", "broken/a.ts", "circle/a.ts"].map(|path| project.resolve_imports(path));
     insta::assert_snapshot!(all.join("\n\n"));
 }
 
 #[test]
-fn python() {
+fn resolves_python_imports() {
     let project = Project::new(&[
         (
             "src/shop/cart/main.py",
@@ -208,13 +210,13 @@ fn python() {
         ("scripts/helper.py", ""),
         ("scripts/random.py", ""),
     ]);
-    let all = ["src/shop/cart/main.py", "scripts/run.py"].map(|path| project.resolved(path));
+    let all = ["src/shop/cart/main.py", "scripts/run.py"].map(|path| project.resolve_imports(path));
     insta::assert_snapshot!(all.join("\n\n"));
 }
 
-/// What is the project's is not somebody else's, though there is no file to name.
+/// Imports of the project's own packages are missing, not external, if they have no source file.
 #[test]
-fn python_of_the_project_without_a_file() {
+fn python_project_modules_without_source_are_missing() {
     let project = Project::new(&[
         ("pyproject.toml", "[project]\ndependencies = [\"Alembic>=1.13\"]\n"),
         (
@@ -228,7 +230,7 @@ fn python_of_the_project_without_a_file() {
         ("alembic/env.py", ""),
         ("data/cities.csv", ""),
     ]);
-    insta::assert_snapshot!(project.resolved("pkg/main.py"), @r"
+    insta::assert_snapshot!(project.resolve_imports("pkg/main.py"), @r"
     ns -> missing
     ns.gone -> missing
     ns.inner (mod) -> ns/inner/mod.py
@@ -240,7 +242,7 @@ fn python_of_the_project_without_a_file() {
 }
 
 #[test]
-fn rust() {
+fn resolves_rust_imports() {
     let project = Project::new(&[
         (
             "Cargo.toml",
@@ -305,13 +307,13 @@ fn rust() {
         "crates/old/src/a.rs",
     ];
     insta::assert_snapshot!(
-        paths.map(|path| format!("{path}\n{}", project.resolved(path))).join("\n\n")
+        paths.map(|path| format!("{path}\n{}", project.resolve_imports(path))).join("\n\n")
     );
 }
 
-/// Each name leads to the next, and none to a module.
+/// Each name refers to another `use`, and none to a module.
 #[test]
-fn rust_names_that_lead_in_a_circle() {
+fn cyclic_rust_use_paths_are_missing() {
     for text in [
         "use a::b;\nuse b::a;\n",
         "use a::b::c;\nuse c::d;\nuse d::e::a;\n",
@@ -321,13 +323,13 @@ fn rust_names_that_lead_in_a_circle() {
             ("Cargo.toml", "[package]\nname = \"x\"\nedition = \"2024\"\n"),
             ("src/lib.rs", text),
         ]);
-        let resolved = project.resolved("src/lib.rs");
+        let resolved = project.resolve_imports("src/lib.rs");
         assert!(resolved.lines().all(|line| line.ends_with("missing")), "{resolved}");
     }
 }
 
 #[test]
-fn rust_names_that_lead_on() {
+fn resolves_rust_paths_through_earlier_use() {
     let project = Project::new(&[
         ("Cargo.toml", "[package]\nname = \"x\"\nedition = \"2024\"\n"),
         ("src/lib.rs", "mod a;\nuse a::b;\nuse b::c;\nuse c::D;\n"),
@@ -335,11 +337,11 @@ fn rust_names_that_lead_on() {
         ("src/a/b.rs", "pub mod c;\n"),
         ("src/a/b/c.rs", ""),
     ]);
-    assert!(project.resolved("src/lib.rs").ends_with("c::D -> src/a/b/c.rs"));
+    assert!(project.resolve_imports("src/lib.rs").ends_with("c::D -> src/a/b/c.rs"));
 }
 
 #[test]
-fn go() {
+fn resolves_go_imports() {
     let project = Project::new(&[
         ("go.work", "go 1.22\nuse (\n\t./app\n\t./shared\n)\n"),
         (
@@ -358,11 +360,11 @@ fn go() {
         ("shared/go.mod", "module example.com/shared\n"),
         ("shared/s.go", ""),
     ]);
-    insta::assert_snapshot!(project.resolved("app/main.go"));
+    insta::assert_snapshot!(project.resolve_imports("app/main.go"));
 }
 
 #[test]
-fn go_workspaces_with_replacements() {
+fn resolves_go_workspace_replacements() {
     let project = Project::new(&[
         (
             "go.work",
@@ -388,7 +390,7 @@ fn go_workspaces_with_replacements() {
         ("old/o.go", ""),
         ("old/pkg/o.go", ""),
     ]);
-    insta::assert_snapshot!(project.resolved("my app/main.go"), @r"
+    insta::assert_snapshot!(project.resolve_imports("my app/main.go"), @r"
     example.com/fork/pkg -> third party/fork/pkg/f.go
     example.com/shared -> shared/s.go
     example.com/single -> single/s.go
@@ -397,7 +399,7 @@ fn go_workspaces_with_replacements() {
 }
 
 #[test]
-fn java() {
+fn resolves_java_imports() {
     let project = Project::new(&[
         ("pom.xml", ""),
         ("app/pom.xml", ""),
@@ -413,12 +415,12 @@ fn java() {
     ]);
     let paths =
         ["app/src/main/java/com/shop/Main.java", "app/src/test/java/com/shop/MainTest.java"];
-    insta::assert_snapshot!(paths.map(|path| project.resolved(path)).join("\n\n"));
+    insta::assert_snapshot!(paths.map(|path| project.resolve_imports(path)).join("\n\n"));
 }
 
-/// Modules lie anywhere below the root of the build, and what is generated later is the project's own.
+/// Modules can be anywhere below the root of the build. Generated classes of project packages are missing, not external.
 #[test]
-fn java_modules_in_folders() {
+fn resolves_java_imports_across_nested_modules() {
     let project = Project::new(&[
         ("settings.gradle", ""),
         ("app/build.gradle", ""),
@@ -433,7 +435,7 @@ fn java_modules_in_folders() {
         ("libs/y/src/main/java/com/y/z/app/App.java", ""),
         ("app/src/main/java/Here.java", ""),
     ]);
-    insta::assert_snapshot!(project.resolved("app/src/main/java/com/x/Main.java"), @r"
+    insta::assert_snapshot!(project.resolve_imports("app/src/main/java/com/x/Main.java"), @r"
     com.core.Api -> libs/core/src/main/java/com/core/Api.java
     com.x.gen.Generated -> missing
     Foo -> missing
@@ -445,16 +447,16 @@ fn java_modules_in_folders() {
     ");
 }
 
-/// Every prefix of a name may be a class, but not without end.
+/// Every prefix of a name may be a class, so the number of parts is limited.
 #[test]
-fn java_names_without_end() {
+fn overlong_java_names_are_missing() {
     let name = vec!["a"; 1900].join(".");
     let project = Project::new(&[("src/Main.java", &format!("import {name};\n"))]);
-    assert!(project.resolved("src/Main.java").ends_with("a -> missing"));
+    assert!(project.resolve_imports("src/Main.java").ends_with("a -> missing"));
 }
 
 #[test]
-fn solidity() {
+fn resolves_solidity_imports() {
     let project = Project::new(&[
         (
             "foundry.toml",
@@ -479,12 +481,14 @@ fn solidity() {
         ("node_modules/@installed/c/C.sol", ""),
     ]);
     insta::assert_snapshot!(
-        ["src/Vault.sol", "test/Vault.t.sol"].map(|path| project.resolved(path)).join("\n\n")
+        ["src/Vault.sol", "test/Vault.t.sol"]
+            .map(|path| project.resolve_imports(path))
+            .join("\n\n")
     );
 }
 
 #[test]
-fn c() {
+fn resolves_c_includes() {
     let project = Project::new(&[
         (
             "src/net/http.c",
@@ -498,12 +502,12 @@ fn c() {
         ("include/shop/api.h", ""),
         ("core/include/core/c.h", ""),
     ]);
-    insta::assert_snapshot!(project.resolved("src/net/http.c"));
+    insta::assert_snapshot!(project.resolve_imports("src/net/http.c"));
 }
 
-/// Links that lead out, round in a circle, or to a denied name.
+/// Covers symlinks that leave the project, form a cycle, or point to a denied name.
 #[test]
-fn links_and_circles() {
+fn symlinks_resolve_only_inside_project() {
     let project = Project::new(&[
         (
             "a.ts",
@@ -512,18 +516,18 @@ fn links_and_circles() {
         ("b.ts", "import './a';"),
         (".env.ts", ""),
     ]);
-    project.link("/etc", "out");
-    project.link(".", "round");
-    project.link("loop", "loop");
-    project.link(".env.ts", "hidden.ts");
-    insta::assert_snapshot!(project.resolved("a.ts"));
+    project.create_symlink("/etc", "out");
+    project.create_symlink(".", "round");
+    project.create_symlink("loop", "loop");
+    project.create_symlink(".env.ts", "hidden.ts");
+    insta::assert_snapshot!(project.resolve_imports("a.ts"));
 }
 
-/// The next resolver sees what has changed since.
+/// Each resolver sees the current files.
 #[test]
-fn files_that_come_and_go() {
+fn new_resolver_sees_added_files() {
     let project = Project::new(&[("a.ts", "import './b';")]);
-    assert_eq!(project.resolved("a.ts"), "./b -> missing");
+    assert_eq!(project.resolve_imports("a.ts"), "./b -> missing");
     project.write("b.ts", "");
-    assert_eq!(project.resolved("a.ts"), "./b -> b.ts");
+    assert_eq!(project.resolve_imports("a.ts"), "./b -> b.ts");
 }

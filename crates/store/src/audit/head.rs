@@ -1,4 +1,4 @@
-//! The head: a small file beside the log that knows the last line, so that the end of the log cannot be cut unnoticed.
+//! The head file `audit.head`: the sequence number and hash of the last line, to detect lines removed from the end.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -7,22 +7,23 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 
-use super::chain::{self, Tip};
+use super::chain::{self, ChainTip};
 
-/// Twenty digits, a space, the hash, a newline. Always this long and so always one write over the same bytes.
-const LENGTH: usize = 20 + 1 + chain::PREFIX.len() + 64 + 1;
+/// 20 digits, a space, the hash and a newline. The fixed length makes each update one write over the same bytes.
+const HEAD_LENGTH: usize = 20 + 1 + chain::HASH_PREFIX.len() + 64 + 1;
 
-pub(super) fn path_of(log: &Path) -> PathBuf {
+/// Returns the path of the head file that belongs to a log.
+pub(super) fn head_path(log: &Path) -> PathBuf {
     log.with_extension("head")
 }
 
-/// `None` when it is missing or not readable as a head.
-pub(super) fn read(path: &Path) -> io::Result<Option<Tip>> {
-    match open(OpenOptions::new().read(true), path) {
+/// Returns `None` if the file is missing or is not a valid head.
+pub(super) fn read_head(path: &Path) -> io::Result<Option<ChainTip>> {
+    match open_head(OpenOptions::new().read(true), path) {
         Ok(file) => {
-            let mut text = [0; LENGTH];
+            let mut text = [0; HEAD_LENGTH];
             match file.read_exact_at(&mut text, 0) {
-                Ok(()) => Ok(parse(&text)),
+                Ok(()) => Ok(parse_head(&text)),
                 Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(None),
                 Err(error) => Err(error),
             }
@@ -32,21 +33,21 @@ pub(super) fn read(path: &Path) -> io::Result<Option<Tip>> {
     }
 }
 
-/// Opened anew each time, so that a head that was removed comes back.
-pub(super) fn write(path: &Path, tip: &Tip) -> io::Result<()> {
-    let text = format!("{:020} {}\n", tip.seq, chain::text(&tip.hash));
+/// Writes the head. The file is opened each time, so that a removed head is created again.
+pub(super) fn write_head(path: &Path, tip: &ChainTip) -> io::Result<()> {
+    let text = format!("{:020} {}\n", tip.seq, chain::format_hash(&tip.hash));
     let options = &mut OpenOptions::new();
-    let file = open(options.write(true).create(true).truncate(false).mode(0o600), path)?;
+    let file = open_head(options.write(true).create(true).truncate(false).mode(0o600), path)?;
     file.write_all_at(text.as_bytes(), 0)
 }
 
-fn parse(text: &[u8; LENGTH]) -> Option<Tip> {
+fn parse_head(text: &[u8; HEAD_LENGTH]) -> Option<ChainTip> {
     let text = std::str::from_utf8(text).ok()?;
     let (seq, hash) = text.strip_suffix('\n')?.split_once(' ')?;
     let seq = seq.parse().ok().filter(|seq| *seq <= chain::MAX_SEQ)?;
-    Some(Tip { seq, hash: chain::parse_text(hash)? })
+    Some(ChainTip { seq, hash: chain::parse_hash(hash)? })
 }
 
-fn open(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
+fn open_head(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
     options.custom_flags(OFlags::NOFOLLOW.bits().cast_signed()).open(path)
 }

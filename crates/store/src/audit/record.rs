@@ -1,19 +1,18 @@
-//! What a line says: a call, or something that happened to the log itself.
+//! The content of an audit record: a call, or an event of the log itself.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 
-/// One call, as the caller of [`AuditLog::append`](super::AuditLog::append) gives it. The fields are on the wire in
-/// this order.
+/// One call, as passed to [`AuditLog::append`](super::AuditLog::append). The fields are serialized in this order.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Record {
-    #[serde(serialize_with = "milliseconds")]
+pub struct AuditCall {
+    #[serde(serialize_with = "serialize_milliseconds")]
     pub time: Timestamp,
-    /// Who called.
+    /// Principal of the caller.
     pub caller: String,
-    /// The program the call came through, as it names itself.
+    /// Name of the client program, as reported by the client.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client: Option<String>,
     pub tool: Option<String>,
@@ -21,9 +20,9 @@ pub struct Record {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contract: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub arguments: Option<Arguments>,
-    pub outcome: Outcome,
-    /// Why it failed, where it did.
+    pub arguments: Option<AuditArguments>,
+    pub outcome: AuditOutcome,
+    /// Error code of a failed call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,
     pub duration_us: u64,
@@ -32,58 +31,61 @@ pub struct Record {
     pub trace: Option<String>,
 }
 
+/// The arguments of a call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Arguments {
+pub struct AuditArguments {
     pub digest: String,
-    /// Names, types and sizes.
+    /// Names, types and sizes of the arguments.
     pub shape: Value,
-    /// Only where the contract lets values be kept.
+    /// Argument values, only if the contract allows recording them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub values: Option<Value>,
 }
 
+/// The outcome of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Outcome {
+pub enum AuditOutcome {
     Ok,
     Error,
     InputRequired,
-    /// A change was under way when the caller stopped waiting: it may have been made.
+    /// The caller stopped waiting during a change, which may or may not have been made.
     Unknown,
 }
 
-/// Something that happened to the log, put on record by the writer that noticed it.
+/// An event of the log itself, recorded by the writer that detected it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "camelCase", rename_all_fields = "camelCase")]
-pub enum Event {
-    /// A crash had left a torn last line, which was cut.
+pub enum AuditLogEvent {
+    /// A torn last line, left by a crash, was removed.
     Repaired { torn_bytes: u64, torn_digest: String },
-    /// The log could not be written for so long that this many records were dropped.
+    /// Records were dropped because the queue was full while the log could not be written.
     Lost { records: u64 },
-    /// The head knew of another last line: what stood after the line before this one had been removed, or that line
-    /// had been changed.
+    /// The head did not match the last line. Either the lines after the preceding line were removed, or the preceding
+    /// line was changed.
     HeadMismatch { head_seq: u64, head_hash: String },
-    /// The head was gone, so nobody can tell whether lines were missing here.
+    /// The head file was missing, so lines may have been removed before this one.
     HeadMissing,
 }
 
+/// A call or an event of the log.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
 #[expect(
     clippy::large_enum_variant,
-    reason = "nearly every entry is a call; a box would cost each one"
+    reason = "nearly all entries are calls, and boxing would cost an allocation for each"
 )]
-pub enum Entry {
-    Call(Record),
+pub enum AuditEntry {
+    Call(AuditCall),
     Event {
-        #[serde(serialize_with = "milliseconds")]
+        #[serde(serialize_with = "serialize_milliseconds")]
         time: Timestamp,
         #[serde(flatten)]
-        event: Event,
+        event: AuditLogEvent,
     },
 }
 
-impl Entry {
+impl AuditEntry {
     pub fn time(&self) -> Timestamp {
         match self {
             Self::Call(record) => record.time,
@@ -91,45 +93,50 @@ impl Entry {
         }
     }
 
-    pub(super) fn now(event: Event) -> Self {
+    /// Returns an entry for an event that happened now.
+    pub(super) fn event_now(event: AuditLogEvent) -> Self {
         Self::Event { time: Timestamp::now(), event }
     }
 }
 
-/// A line as it stands in the log; it serialises to the same bytes.
+/// One line of the log. It serializes to the same bytes that are in the log.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Line {
+pub struct AuditRecord {
     pub seq: u64,
     #[serde(flatten)]
-    pub entry: Entry,
+    pub entry: AuditEntry,
     pub prev: String,
 }
 
-impl Line {
+impl AuditRecord {
+    /// Returns `None` if the line is not an audit record.
     pub(super) fn parse(bytes: &[u8]) -> Option<Self> {
         #[derive(Deserialize)]
-        struct Frame {
+        struct EnvelopeFields {
             seq: u64,
             event: Option<String>,
             prev: String,
         }
         #[derive(Deserialize)]
-        struct Happened {
+        struct EventFields {
             time: Timestamp,
             #[serde(flatten)]
-            event: Event,
+            event: AuditLogEvent,
         }
-        let Frame { seq, event, prev } = serde_json::from_slice(bytes).ok()?;
+        let EnvelopeFields { seq, event, prev } = serde_json::from_slice(bytes).ok()?;
         let entry = if event.is_some() {
-            let Happened { time, event } = serde_json::from_slice(bytes).ok()?;
-            Entry::Event { time, event }
+            let EventFields { time, event } = serde_json::from_slice(bytes).ok()?;
+            AuditEntry::Event { time, event }
         } else {
-            Entry::Call(serde_json::from_slice(bytes).ok()?)
+            AuditEntry::Call(serde_json::from_slice(bytes).ok()?)
         };
         Some(Self { seq, entry, prev })
     }
 }
 
-fn milliseconds<S: Serializer>(time: &Timestamp, serializer: S) -> Result<S::Ok, S::Error> {
+fn serialize_milliseconds<S: Serializer>(
+    time: &Timestamp,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
     serializer.collect_str(&format_args!("{time:.3}"))
 }

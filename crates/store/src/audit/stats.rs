@@ -1,4 +1,4 @@
-//! Counts, failure rates and durations by tool, computed from the log.
+//! Call counts, failure rates and durations per tool, computed from the log.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -6,18 +6,19 @@ use std::path::Path;
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::read::read;
-use super::record::{Entry, Outcome, Record};
+use super::reader::read_records;
+use super::record::{AuditCall, AuditEntry, AuditOutcome};
 use crate::StoreError;
 
+/// Statistics of the calls of one tool. Durations are in microseconds.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolStats {
-    /// `None`: calls that named no tool.
+    /// `None` for calls without a tool name.
     pub tool: Option<String>,
     pub calls: u64,
     pub failures: u64,
-    /// Failures among calls, from 0 to 1.
+    /// Share of failed calls, from 0 to 1.
     pub failure_rate: f64,
     /// Failures by error code.
     pub by_code: BTreeMap<String, u64>,
@@ -27,46 +28,46 @@ pub struct ToolStats {
     pub max_us: u64,
 }
 
-/// The calls since a time, or all of them, by tool; the busiest tool first.
-pub fn stats(
+/// Returns statistics per tool, for all calls or those since a time. The tool with the most calls comes first.
+pub fn compute_tool_stats(
     path: impl AsRef<Path>,
     since: Option<Timestamp>,
 ) -> Result<Vec<ToolStats>, StoreError> {
-    let mut tools: BTreeMap<Option<String>, Tally> = BTreeMap::new();
-    for line in read(path)? {
+    let mut tools: BTreeMap<Option<String>, ToolTally> = BTreeMap::new();
+    for line in read_records(path)? {
         match line?.entry {
-            Entry::Call(record) if since.is_none_or(|since| record.time >= since) => {
-                tools.entry(record.tool.clone()).or_default().add(record);
+            AuditEntry::Call(record) if since.is_none_or(|since| record.time >= since) => {
+                tools.entry(record.tool.clone()).or_default().add_call(record);
             }
             _ => {}
         }
     }
-    let mut stats: Vec<_> = tools.into_iter().map(|(tool, tally)| tally.finish(tool)).collect();
+    let mut stats: Vec<_> = tools.into_iter().map(|(tool, tally)| tally.into_stats(tool)).collect();
     stats.sort_by_key(|stats| std::cmp::Reverse(stats.calls));
     Ok(stats)
 }
 
-/// Durations are kept whole: eight bytes a call, and the quantiles are exact.
+/// Accumulates the calls of one tool. It stores every duration (8 bytes per call), so the quantiles are exact.
 #[derive(Default)]
-struct Tally {
+struct ToolTally {
     durations: Vec<u64>,
     failures: u64,
     by_code: BTreeMap<String, u64>,
 }
 
-impl Tally {
-    fn add(&mut self, record: Record) {
+impl ToolTally {
+    fn add_call(&mut self, record: AuditCall) {
         self.durations.push(record.duration_us);
-        if matches!(record.outcome, Outcome::Error | Outcome::Unknown) {
+        if matches!(record.outcome, AuditOutcome::Error | AuditOutcome::Unknown) {
             self.failures += 1;
             *self.by_code.entry(record.code.unwrap_or_default()).or_default() += 1;
         }
     }
 
-    fn finish(mut self, tool: Option<String>) -> ToolStats {
+    fn into_stats(mut self, tool: Option<String>) -> ToolStats {
         self.durations.sort_unstable();
         let calls = self.durations.len() as u64;
-        // Nearest rank: the smallest duration that at least this share of the calls did not exceed.
+        // Nearest-rank method: the smallest duration that at least this share of the calls did not exceed.
         let quantile = |percent: usize| {
             let rank = (self.durations.len() * percent).div_ceil(100).max(1);
             self.durations[rank - 1]

@@ -1,61 +1,66 @@
-//! Finding what was done to a log, and naming the lines.
+//! Verifies the hash chain of a log and reports which lines were changed, removed, inserted or moved.
 //!
-//! One pass, one line of look-ahead. `walk` follows the chain from line to line; a line that does not follow is either
-//! changed, or stands where it does not belong, or something before it is missing. What stands in the wrong place is
-//! held against what is missing at the end: a line that is missing here and stands there was moved.
+//! Verification is one pass with one line of look-ahead. `chain_verifier` follows the chain from line to line. If a
+//! line does not follow, it was changed, is out of place, or lines before it are missing. At the end, lines out of
+//! place are matched with missing lines: a line that is in both sets was moved.
 
+mod chain_verifier;
 mod report;
-mod walk;
 
 use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::path::Path;
 
-pub use self::report::{Finding, Kind, Report};
-use self::walk::{Seen, Walk};
-use super::chain::Tip;
+use self::chain_verifier::{ChainVerifier, ScannedLine};
+pub use self::report::{VerificationFinding, VerificationFindingKind, VerificationReport};
+use super::chain::ChainTip;
 use super::head;
-use super::lines::LineReader;
+use super::line_reader::LineReader;
 use crate::{IoError, StoreError};
 
-/// Checks the whole log against its chain and its head, in constant memory, while others may go on writing.
-pub fn verify(path: impl AsRef<Path>) -> Result<Report, StoreError> {
+/// Verifies the whole log against its chain and its head. Returns the findings.
+///
+/// It uses constant memory, and other processes may write to the log meanwhile. Errors only if the log cannot be read.
+pub fn verify_log(path: impl AsRef<Path>) -> Result<VerificationReport, StoreError> {
     let path = path.as_ref();
-    check(path).map_err(|source| IoError::new("read the audit log", path, source).into())
+    verify_file(path).map_err(|source| IoError::new("read audit log", path, source).into())
 }
 
-fn check(path: &Path) -> io::Result<Report> {
-    let head = head::path_of(path);
+fn verify_file(path: &Path) -> io::Result<VerificationReport> {
+    let head = head::head_path(path);
     let file = match File::open(path) {
         Ok(file) => file,
-        // Nothing was ever written, or everything was removed: the head knows.
+        // The log was never written or was removed. The head tells which.
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            return Ok(Walk::new(head::read(&head)?).finish(None));
+            return Ok(ChainVerifier::new(head::read_head(&head)?).into_report(None));
         }
         Err(error) => return Err(error),
     };
-    let (length, head) = snapshot(&file, &head)?;
+    let (length, head) = take_snapshot(&file, &head)?;
     let mut reader = LineReader::new(BufReader::with_capacity(64 << 10, file.take(length)));
-    let mut walk = Walk::new(head);
+    let mut walk = ChainVerifier::new(head);
     let mut line = 1;
-    let mut current = see(&mut reader, line)?;
+    let mut current = scan_line(&mut reader, line)?;
     while let Some(seen) = current.take_if(|seen| seen.complete) {
         line += 1;
-        let next = see(&mut reader, line)?;
-        walk.step(&seen, next.as_ref());
+        let next = scan_line(&mut reader, line)?;
+        walk.check_line(&seen, next.as_ref());
         current = next;
     }
-    Ok(walk.finish(current))
+    Ok(walk.into_report(current))
 }
 
-/// Length and head at one moment between two batches. Up to that length nobody writes any more.
-fn snapshot(file: &File, head: &Path) -> io::Result<(u64, Option<Tip>)> {
+/// Returns the length and the head at one moment between two batches. The log up to that length no longer changes.
+fn take_snapshot(file: &File, head: &Path) -> io::Result<(u64, Option<ChainTip>)> {
     file.lock_shared()?;
-    let taken = file.metadata().and_then(|metadata| Ok((metadata.len(), head::read(head)?)));
+    let taken = file.metadata().and_then(|metadata| Ok((metadata.len(), head::read_head(head)?)));
     file.unlock()?;
     taken
 }
 
-fn see(reader: &mut LineReader<impl io::BufRead>, line: u64) -> io::Result<Option<Seen>> {
-    Ok(reader.next()?.map(|piece| Seen::new(line, &piece)))
+fn scan_line(
+    reader: &mut LineReader<impl io::BufRead>,
+    line: u64,
+) -> io::Result<Option<ScannedLine>> {
+    Ok(reader.next_line()?.map(|read| ScannedLine::new(line, &read)))
 }

@@ -1,4 +1,4 @@
-//! The discoveries that people added, and the statements on them.
+//! Discoveries that people added, and the SQL statements on them.
 
 use std::fmt;
 
@@ -7,30 +7,31 @@ use rusqlite::types::Type;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction};
 use serde::{Deserialize, Serialize};
 
-use super::raise;
-use crate::sqlite::{Failure, time};
+use super::increment_generation;
+use crate::sqlite::{TransactionError, timestamp_from_millis};
 use crate::{StoreError, random};
 
-/// People type these; ten thousand is a lifetime of decisions, and all of them fit in memory.
+/// Maximum number of stored discoveries. People write them by hand, so the limit is generous, and all fit in memory.
 pub const MAX_DISCOVERIES: usize = 10_000;
 
-/// What a discovery tells.
+/// The kind of a discovery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Kind {
-    /// How things are done here.
+pub enum DiscoveryKind {
+    /// A convention of the project.
     Pattern,
-    /// What must or must not be.
+    /// A requirement or a prohibition.
     Rule,
-    /// What was chosen.
+    /// A choice that was made.
     Decision,
-    /// What is or was wrong.
+    /// A current or past defect.
     Issue,
 }
 
-impl Kind {
+impl DiscoveryKind {
     pub const ALL: [Self; 4] = [Self::Pattern, Self::Rule, Self::Decision, Self::Issue];
 
+    /// Returns the name of the kind in the database and in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Pattern => "pattern",
@@ -40,27 +41,28 @@ impl Kind {
         }
     }
 
+    /// Returns the kind with this name.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.as_str() == name)
     }
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for DiscoveryKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.as_str())
     }
 }
 
-/// A discovery that somebody added.
+/// A discovery that a person added or imported.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoredDiscovery {
-    /// Made by whoever adds it, from what it says: the same discovery has the same id.
+    /// Computed by the caller from the content, so that equal discoveries have equal ids.
     pub id: String,
-    pub kind: Kind,
+    pub kind: DiscoveryKind,
     pub title: Option<String>,
     pub content: String,
     pub module: Option<String>,
-    /// Who added it, or the file it was imported from.
+    /// The author, or the file that the discovery was imported from.
     pub source: String,
     pub session: Option<String>,
     pub added_at: Timestamp,
@@ -69,10 +71,14 @@ pub struct StoredDiscovery {
 
 const COLUMNS: &str = "id, kind, title, content, module, source, session, added_at, tags";
 
-pub(super) fn add(tx: &Transaction<'_>, discoveries: &[StoredDiscovery]) -> Result<usize, Failure> {
+/// Inserts the discoveries and returns the number of new ones.
+pub(super) fn insert_discoveries(
+    tx: &Transaction<'_>,
+    discoveries: &[StoredDiscovery],
+) -> Result<usize, TransactionError> {
     let mut added = 0;
     for new in discoveries {
-        let tags = serde_json::to_string(&new.tags).expect("strings are always JSON");
+        let tags = serde_json::to_string(&new.tags).expect("strings always serialize");
         let sql = format!(
             "INSERT INTO discovery ({COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
              ON CONFLICT (id) DO NOTHING"
@@ -94,12 +100,14 @@ pub(super) fn add(tx: &Transaction<'_>, discoveries: &[StoredDiscovery]) -> Resu
         return Err(StoreError::TooManyDiscoveries { limit: MAX_DISCOVERIES }.into());
     }
     if added > 0 {
-        raise(tx, "discoveries")?;
+        increment_generation(tx, "discoveries")?;
     }
     Ok(added)
 }
 
-pub(super) fn list(connection: &Connection) -> Result<Vec<StoredDiscovery>, Failure> {
+pub(super) fn list_discoveries(
+    connection: &Connection,
+) -> Result<Vec<StoredDiscovery>, TransactionError> {
     let sql = format!("SELECT {COLUMNS} FROM discovery ORDER BY added_at DESC, id");
     let rows = connection
         .prepare_cached(&sql)?
@@ -108,8 +116,12 @@ pub(super) fn list(connection: &Connection) -> Result<Vec<StoredDiscovery>, Fail
     Ok(rows)
 }
 
-pub(super) fn find(connection: &Connection, id: &str) -> Result<StoredDiscovery, Failure> {
-    let prefix = random::normalize(id);
+/// Returns the discovery with this id or unique id prefix.
+pub(super) fn find_discovery(
+    connection: &Connection,
+    id: &str,
+) -> Result<StoredDiscovery, TransactionError> {
+    let prefix = random::normalize_id(id);
     let sql =
         format!("SELECT {COLUMNS} FROM discovery WHERE substr(id, 1, length($1)) = $1 LIMIT 2");
     let mut found = connection
@@ -123,11 +135,14 @@ pub(super) fn find(connection: &Connection, id: &str) -> Result<StoredDiscovery,
     }
 }
 
-pub(super) fn remove(tx: &Transaction<'_>, id: &str) -> Result<StoredDiscovery, Failure> {
-    let discovery = find(tx, id)?;
+pub(super) fn delete_discovery(
+    tx: &Transaction<'_>,
+    id: &str,
+) -> Result<StoredDiscovery, TransactionError> {
+    let discovery = find_discovery(tx, id)?;
     tx.query_row("DELETE FROM discovery WHERE id = $1 RETURNING id", [&discovery.id], |_| Ok(()))
         .optional()?;
-    raise(tx, "discoveries")?;
+    increment_generation(tx, "discoveries")?;
     Ok(discovery)
 }
 
@@ -136,18 +151,18 @@ fn from_row(row: &Row<'_>) -> rusqlite::Result<StoredDiscovery> {
     let tags: String = row.get("tags")?;
     Ok(StoredDiscovery {
         id: row.get("id")?,
-        kind: Kind::from_name(&kind)
-            .ok_or_else(|| broken(format!("{kind} is no kind of discovery")))?,
+        kind: DiscoveryKind::from_name(&kind)
+            .ok_or_else(|| conversion_error(format!("unknown discovery kind \"{kind}\"")))?,
         title: row.get("title")?,
         content: row.get("content")?,
         module: row.get("module")?,
         source: row.get("source")?,
         session: row.get("session")?,
-        added_at: time(row.get("added_at")?)?,
-        tags: serde_json::from_str(&tags).map_err(|error| broken(error.to_string()))?,
+        added_at: timestamp_from_millis(row.get("added_at")?)?,
+        tags: serde_json::from_str(&tags).map_err(|error| conversion_error(error.to_string()))?,
     })
 }
 
-fn broken(reason: String) -> rusqlite::Error {
+fn conversion_error(reason: String) -> rusqlite::Error {
     rusqlite::Error::FromSqlConversionFailure(0, Type::Text, reason.into())
 }

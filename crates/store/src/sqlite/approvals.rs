@@ -1,32 +1,33 @@
-//! The statements on approvals. Each function is the body of one transaction.
+//! SQL statements on approvals. Each function is the body of one transaction.
 
 use jiff::{SignedDuration, Timestamp};
 use rusqlite::types::Type;
 use rusqlite::{OptionalExtension, Row, Transaction};
 
-use super::{Failure, time};
+use super::{TransactionError, timestamp_from_millis};
 use crate::random;
-use crate::{Approval, Consent, Decision, NewApproval, State, StoreError};
+use crate::{Approval, ApprovalDecision, ApprovalState, Consent, NewApproval, StoreError};
 
-/// Approvals as they stand now. `expired` is derived here and nowhere else.
+/// Subquery for approvals with their current state at time `$1`. The state `expired` is derived only here.
 const APPROVALS: &str = "(SELECT id, principal, client, tool, contract_digest, arguments_digest, summary,
     requested_at, expires_at, decided_at, decided_by, used_at,
     CASE WHEN state IN ('pending', 'approved') AND expires_at <= $1 THEN 'expired' ELSE state END AS state
     FROM approval) AS approval";
 
-/// How long a finished approval can still be looked up. The audit log remembers the call itself for ever.
-const KEPT: SignedDuration = SignedDuration::from_hours(30 * 24);
+/// Time after its expiry during which an approval can still be looked up. The audit log keeps the call indefinitely.
+const RETENTION: SignedDuration = SignedDuration::from_hours(30 * 24);
 
-pub(super) fn request(
+/// Returns the pending approval for the same request, or inserts a new one. Deletes old approvals.
+pub(super) fn request_approval(
     tx: &Transaction<'_>,
     now: Timestamp,
     new: &NewApproval,
-) -> Result<Approval, Failure> {
-    let stale = now.checked_sub(KEPT).unwrap_or(Timestamp::MIN);
+) -> Result<Approval, TransactionError> {
+    let stale = now.checked_sub(RETENTION).unwrap_or(Timestamp::MIN);
     tx.execute("DELETE FROM approval WHERE expires_at <= $1", [stale.as_millisecond()])?;
 
     let NewApproval { principal, tool, contract_digest, arguments_digest, .. } = new;
-    let waiting = tx
+    let pending = tx
         .query_row(
             &format!(
                 "SELECT * FROM {APPROVALS} WHERE principal = $2 AND tool = $3 AND contract_digest = $4
@@ -36,11 +37,11 @@ pub(super) fn request(
             from_row,
         )
         .optional()?;
-    if let Some(waiting) = waiting {
-        return Ok(waiting);
+    if let Some(pending) = pending {
+        return Ok(pending);
     }
 
-    let id = random::id()?;
+    let id = random::generate_id()?;
     let expires = now.checked_add(new.ttl).unwrap_or(Timestamp::MAX);
     tx.execute(
         "INSERT INTO approval (id, principal, client, tool, contract_digest, arguments_digest, summary,
@@ -57,11 +58,16 @@ pub(super) fn request(
             expires.as_millisecond(),
         ),
     )?;
-    find(tx, now, &id)
+    find_approval(tx, now, &id)
 }
 
-pub(super) fn find(tx: &Transaction<'_>, now: Timestamp, id: &str) -> Result<Approval, Failure> {
-    let prefix = random::normalize(id);
+/// Returns the approval with this id or unique id prefix.
+pub(super) fn find_approval(
+    tx: &Transaction<'_>,
+    now: Timestamp,
+    id: &str,
+) -> Result<Approval, TransactionError> {
+    let prefix = random::normalize_id(id);
     let sql = format!("SELECT * FROM {APPROVALS} WHERE substr(id, 1, length($2)) = $2 LIMIT 2");
     let mut found = tx
         .prepare(&sql)?
@@ -74,45 +80,46 @@ pub(super) fn find(tx: &Transaction<'_>, now: Timestamp, id: &str) -> Result<App
     }
 }
 
-pub(super) fn list(
+pub(super) fn list_approvals(
     tx: &Transaction<'_>,
     now: Timestamp,
-    state: Option<State>,
-) -> Result<Vec<Approval>, Failure> {
+    state: Option<ApprovalState>,
+) -> Result<Vec<Approval>, TransactionError> {
     let sql = format!(
         "SELECT * FROM {APPROVALS} WHERE state = COALESCE($2, state) ORDER BY requested_at DESC, id"
     );
     let rows = tx
         .prepare(&sql)?
-        .query_map((now.as_millisecond(), state.map(State::as_str)), from_row)?
+        .query_map((now.as_millisecond(), state.map(ApprovalState::as_str)), from_row)?
         .collect::<rusqlite::Result<_>>()?;
     Ok(rows)
 }
 
-pub(super) fn decide(
+pub(super) fn decide_approval(
     tx: &Transaction<'_>,
     now: Timestamp,
     id: &str,
-    decision: Decision,
+    decision: ApprovalDecision,
     by: &str,
-) -> Result<Approval, Failure> {
-    let approval = find(tx, now, id)?;
+) -> Result<Approval, TransactionError> {
+    let approval = find_approval(tx, now, id)?;
     approval.check_pending()?;
     tx.execute(
         "UPDATE approval SET state = $1, decided_at = $2, decided_by = $3 WHERE id = $4",
-        (State::from(decision).as_str(), now.as_millisecond(), by, &approval.id),
+        (ApprovalState::from(decision).as_str(), now.as_millisecond(), by, &approval.id),
     )?;
-    find(tx, now, &approval.id)
+    find_approval(tx, now, &approval.id)
 }
 
-pub(super) fn consent(
+/// Returns the consent for a request given as principal, tool, contract digest and arguments digest.
+pub(super) fn claim_consent(
     tx: &Transaction<'_>,
     now: Timestamp,
     request: &[String; 4],
-) -> Result<Consent, Failure> {
+) -> Result<Consent, TransactionError> {
     let now = now.as_millisecond();
     let [principal, tool, contract_digest, arguments_digest] = request;
-    let newest = |state: State| {
+    let newest = |state: ApprovalState| {
         tx.query_row(
             "SELECT id FROM approval WHERE principal = $1 AND tool = $2 AND contract_digest = $3
              AND arguments_digest = $4 AND state = $5 AND expires_at > $6
@@ -122,41 +129,44 @@ pub(super) fn consent(
         )
         .optional()
     };
-    if let Some(id) = newest(State::Approved)? {
-        // The state is asked for once more: in a database without one write lock, that is what lets only one win.
+    if let Some(id) = newest(ApprovalState::Approved)? {
+        // The state is checked again. In a database without a single write lock, this lets only one caller win.
         let used = tx.execute(
             "UPDATE approval SET state = 'used', used_at = $1 WHERE id = $2 AND state = 'approved'",
             (now, &id),
         )?;
         return Ok(if used == 1 { Consent::Approved(id) } else { Consent::None });
     }
-    if let Some(id) = newest(State::Denied)? {
+    if let Some(id) = newest(ApprovalState::Denied)? {
         return Ok(Consent::Denied(id));
     }
-    Ok(newest(State::Pending)?.map_or(Consent::None, Consent::Pending))
+    Ok(newest(ApprovalState::Pending)?.map_or(Consent::None, Consent::Pending))
 }
 
 fn from_row(row: &Row<'_>) -> rusqlite::Result<Approval> {
     Ok(Approval {
         id: row.get("id")?,
-        state: state(&row.get::<_, String>("state")?)?,
+        state: parse_state(&row.get::<_, String>("state")?)?,
         principal: row.get("principal")?,
         client: row.get("client")?,
         tool: row.get("tool")?,
         contract_digest: row.get("contract_digest")?,
         arguments_digest: row.get("arguments_digest")?,
         summary: row.get("summary")?,
-        requested_at: time(row.get("requested_at")?)?,
-        expires_at: time(row.get("expires_at")?)?,
-        decided_at: row.get::<_, Option<i64>>("decided_at")?.map(time).transpose()?,
+        requested_at: timestamp_from_millis(row.get("requested_at")?)?,
+        expires_at: timestamp_from_millis(row.get("expires_at")?)?,
+        decided_at: row
+            .get::<_, Option<i64>>("decided_at")?
+            .map(timestamp_from_millis)
+            .transpose()?,
         decided_by: row.get("decided_by")?,
-        used_at: row.get::<_, Option<i64>>("used_at")?.map(time).transpose()?,
+        used_at: row.get::<_, Option<i64>>("used_at")?.map(timestamp_from_millis).transpose()?,
     })
 }
 
-fn state(text: &str) -> rusqlite::Result<State> {
-    State::ALL.into_iter().find(|state| state.as_str() == text).ok_or_else(|| {
-        let reason = format!("{text} is no state of an approval").into();
+fn parse_state(text: &str) -> rusqlite::Result<ApprovalState> {
+    ApprovalState::ALL.into_iter().find(|state| state.as_str() == text).ok_or_else(|| {
+        let reason = format!("unknown approval state \"{text}\"").into();
         rusqlite::Error::FromSqlConversionFailure(0, Type::Text, reason)
     })
 }

@@ -1,4 +1,4 @@
-//! Opening the database file: private, in WAL mode, at the newest schema.
+//! Opens the database file with private permissions, in WAL mode, and migrates it to the newest schema.
 
 use std::fs::File;
 use std::path::Path;
@@ -7,63 +7,66 @@ use std::time::Duration;
 use jiff::Timestamp;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
-use crate::{StateDir, StoreError, private};
+use crate::{StateDir, StoreError, private_file};
 
-/// A step in the schema's history is never edited once released; the next one is added.
+/// The schema migrations, in order. A released migration is never edited; a change needs a new one.
 const MIGRATIONS: [&str; 3] = [
     include_str!("../../migrations/0001_approvals.sql"),
     include_str!("../../migrations/0002_context.sql"),
     include_str!("../../migrations/0003_broken_answers.sql"),
 ];
 
-/// Far longer than any transaction of ours; only a stuck process makes it run out.
+/// Much longer than any transaction takes, so that only a stuck process causes a timeout.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 
-pub(crate) fn open(dir: &StateDir) -> Result<Connection, StoreError> {
-    let path = dir.database();
-    // SQLite does not wait for its turn when two processes switch a new file to WAL, so openers go one by one.
+/// Opens a connection to the database of a state directory, creating and migrating the database if needed.
+pub(crate) fn open_database(dir: &StateDir) -> Result<Connection, StoreError> {
+    let path = dir.database_path();
+    // SQLite ignores the busy timeout when two processes switch a new file to WAL, so a lock serializes opening.
     let folder = File::open(dir.path())
         .and_then(|folder| folder.lock().map(|()| folder))
-        .map_err(|source| StoreError::io("lock the state folder", dir.path(), source))?;
-    create_private(&path)?;
-    let connection = connect(&path);
+        .map_err(|source| StoreError::from_io("lock state directory", dir.path(), source))?;
+    create_private_file(&path)?;
+    let connection = open_connection(&path);
     drop(folder);
     connection
 }
 
-/// SQLite gives its side files the mode of the database, so the mode is set before it first sees the file.
-fn create_private(path: &Path) -> Result<(), StoreError> {
-    private::options()
+/// Creates the database file with private permissions before SQLite opens it. SQLite gives its WAL and shared-memory
+/// files the mode of the database file.
+fn create_private_file(path: &Path) -> Result<(), StoreError> {
+    private_file::open_options()
         .open(path)
         .map(drop)
-        .map_err(|source| StoreError::io("open the database", path, source))
+        .map_err(|source| StoreError::from_io("open database", path, source))
 }
 
-fn connect(path: &Path) -> Result<Connection, StoreError> {
-    let failed = |source| StoreError::database(path, source);
+fn open_connection(path: &Path) -> Result<Connection, StoreError> {
+    let failed = |source| StoreError::from_sqlite(path, source);
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
         | OpenFlags::SQLITE_OPEN_NO_MUTEX
         | OpenFlags::SQLITE_OPEN_NOFOLLOW;
     let mut connection = Connection::open_with_flags(path, flags).map_err(failed)?;
     connection.busy_timeout(BUSY_TIMEOUT).map_err(failed)?;
     connection.pragma_update(None, "journal_mode", "wal").map_err(failed)?;
-    // An approval that was used must stay used after a power cut: WAL alone would forget the last commits.
+    // A used approval must stay used after a power failure. In WAL mode, a lower level may lose the last commits.
     connection.pragma_update(None, "synchronous", "full").map_err(failed)?;
-    migrate(&mut connection, path)?;
+    migrate_schema(&mut connection, path)?;
     Ok(connection)
 }
 
-fn migrate(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
-    let known = i64::try_from(MIGRATIONS.len()).expect("there are few migrations");
-    let found = apply(connection, known).map_err(|source| StoreError::database(path, source))?;
+fn migrate_schema(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
+    let known = i64::try_from(MIGRATIONS.len()).expect("the number of migrations fits in i64");
+    let found = apply_migrations(connection, known)
+        .map_err(|source| StoreError::from_sqlite(path, source))?;
     if found > known {
-        return Err(StoreError::Newer { path: path.to_owned(), found, known });
+        return Err(StoreError::NewerSchema { path: path.to_owned(), found, known });
     }
     Ok(())
 }
 
-/// Applies what is missing and returns the version found.
-fn apply(connection: &mut Connection, known: i64) -> rusqlite::Result<i64> {
+/// Applies the missing migrations. Returns the schema version found before.
+fn apply_migrations(connection: &mut Connection, known: i64) -> rusqlite::Result<i64> {
     let tx = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     tx.execute_batch(
         "CREATE TABLE IF NOT EXISTS schema_version (version BIGINT PRIMARY KEY, applied_at BIGINT NOT NULL)",

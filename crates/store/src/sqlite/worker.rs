@@ -1,4 +1,4 @@
-//! The one thread that owns the connection, so that no async thread ever waits for the disk or for a lock.
+//! The thread that owns the SQLite connection, so that no async thread blocks on the disk or on a lock.
 
 use std::path::Path;
 use std::sync::mpsc;
@@ -9,17 +9,18 @@ use tokio::sync::oneshot;
 
 use crate::StoreError;
 
-type Job = Box<dyn FnOnce(&mut Connection) + Send>;
+type DatabaseJob = Box<dyn FnOnce(&mut Connection) + Send>;
 
-pub(super) struct Worker {
+/// A handle to the database thread. Dropping it stops the thread.
+pub(super) struct SqliteWorker {
     /// `None` only while the worker is being dropped.
-    jobs: Option<mpsc::Sender<Job>>,
+    jobs: Option<mpsc::Sender<DatabaseJob>>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Worker {
+impl SqliteWorker {
     pub(super) fn start(mut connection: Connection, path: &Path) -> Result<Self, StoreError> {
-        let (jobs, queue) = mpsc::channel::<Job>();
+        let (jobs, queue) = mpsc::channel::<DatabaseJob>();
         let thread = thread::Builder::new()
             .name("vouch-store".into())
             .spawn(move || {
@@ -27,17 +28,18 @@ impl Worker {
                     job(&mut connection);
                 }
             })
-            .map_err(|source| StoreError::io("start the thread of", path, source))?;
+            .map_err(|source| StoreError::from_io("start database thread for", path, source))?;
         Ok(Self { jobs: Some(jobs), thread: Some(thread) })
     }
 
+    /// Runs an action on the database thread and returns its result. Errors if the thread has ended.
     pub(super) async fn run<T: Send + 'static>(
         &self,
         action: impl FnOnce(&mut Connection) -> T + Send + 'static,
     ) -> Result<T, StoreError> {
         let (answer, answered) = oneshot::channel();
-        let job: Job = Box::new(move |connection| {
-            // The caller may have gone away; what was done stays done.
+        let job: DatabaseJob = Box::new(move |connection| {
+            // The caller may have been dropped. The action is not undone.
             let _ = answer.send(action(connection));
         });
         let jobs = self.jobs.as_ref().ok_or(StoreError::Closed)?;
@@ -46,12 +48,12 @@ impl Worker {
     }
 }
 
-impl Drop for Worker {
-    /// Waits until the connection is closed, which folds the write-ahead log back into the one file.
+impl Drop for SqliteWorker {
+    /// Waits until the connection is closed, which checkpoints the write-ahead log into the database file.
     fn drop(&mut self) {
         self.jobs = None;
         if let Some(thread) = self.thread.take() {
-            // A panic in there was reported when it happened.
+            // A panic of the thread was already reported by the panic hook.
             let _ = thread.join();
         }
     }

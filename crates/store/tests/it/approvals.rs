@@ -1,199 +1,212 @@
 use std::sync::Arc;
 
-use store::{Approval, Consent, Decision, SqliteStore, State, Store, StoreError};
+use store::{Approval, ApprovalDecision, ApprovalState, Consent, SqliteStore, Store, StoreError};
 
-use crate::support::{Bench, MINUTE, request};
+use crate::support::{MINUTE, StoreFixture, new_approval};
 
-async fn consent(store: &SqliteStore, arguments: &str) -> Consent {
+async fn claim_consent(store: &SqliteStore, arguments: &str) -> Consent {
     let arguments = format!("sha256:{arguments}");
-    store.consent("alice", "write_memory_entry", "sha256:c", &arguments).await.unwrap()
+    store.claim_consent("alice", "write_memory_entry", "sha256:c", &arguments).await.unwrap()
 }
 
-async fn ask(store: &SqliteStore, arguments: &str) -> Approval {
-    store.request_approval(request(arguments)).await.unwrap()
+async fn request_approval(store: &SqliteStore, arguments: &str) -> Approval {
+    store.request_approval(new_approval(arguments)).await.unwrap()
 }
 
 #[tokio::test]
-async fn an_approval_goes_from_pending_to_used() {
-    let bench = Bench::new();
-    let store = bench.store();
-    assert_eq!(consent(&store, "a").await, Consent::None);
+async fn approval_moves_from_pending_to_used() {
+    let fixture = StoreFixture::new();
+    let store = fixture.store();
+    assert_eq!(claim_consent(&store, "a").await, Consent::None);
 
-    let asked = ask(&store, "a").await;
-    assert_eq!(consent(&store, "a").await, Consent::Pending(asked.id.clone()));
-    bench.pass(MINUTE);
-    store.decide(&asked.id, Decision::Approve, "bob").await.unwrap();
-    bench.pass(MINUTE);
-    assert_eq!(consent(&store, "a").await, Consent::Approved(asked.id.clone()));
-    assert_eq!(consent(&store, "a").await, Consent::None);
+    let requested = request_approval(&store, "a").await;
+    assert_eq!(claim_consent(&store, "a").await, Consent::Pending(requested.id.clone()));
+    fixture.advance_clock(MINUTE);
+    store.decide_approval(&requested.id, ApprovalDecision::Approve, "bob").await.unwrap();
+    fixture.advance_clock(MINUTE);
+    assert_eq!(claim_consent(&store, "a").await, Consent::Approved(requested.id.clone()));
+    assert_eq!(claim_consent(&store, "a").await, Consent::None);
 
-    let used = Approval { id: "[id]".into(), ..store.approval(&asked.id).await.unwrap() };
+    let used = Approval { id: "[id]".into(), ..store.find_approval(&requested.id).await.unwrap() };
     insta::assert_json_snapshot!(used);
 }
 
 #[tokio::test]
-async fn the_same_request_is_asked_once_while_it_waits() {
-    let bench = Bench::new();
-    let (one, other) = (bench.store(), bench.store());
-    let first = ask(&one, "a").await;
-    bench.pass(MINUTE);
-    assert_eq!(ask(&other, "a").await, first);
-    assert_ne!(ask(&other, "b").await.id, first.id);
+async fn identical_request_returns_pending_approval() {
+    let fixture = StoreFixture::new();
+    let (one, other) = (fixture.store(), fixture.store());
+    let first = request_approval(&one, "a").await;
+    fixture.advance_clock(MINUTE);
+    assert_eq!(request_approval(&other, "a").await, first);
+    assert_ne!(request_approval(&other, "b").await.id, first.id);
 
-    bench.pass(10 * MINUTE);
-    assert_ne!(ask(&one, "a").await.id, first.id, "an expired request is asked anew");
+    fixture.advance_clock(10 * MINUTE);
+    assert_ne!(request_approval(&one, "a").await.id, first.id, "an expired request is replaced");
 }
 
 #[tokio::test]
-async fn an_approval_serves_only_the_call_it_was_given_for() {
-    let bench = Bench::new();
-    let store = bench.store();
-    let asked = ask(&store, "a").await;
-    store.decide(&asked.id, Decision::Approve, "bob").await.unwrap();
+async fn approval_is_valid_only_for_its_exact_call() {
+    let fixture = StoreFixture::new();
+    let store = fixture.store();
+    let requested = request_approval(&store, "a").await;
+    store.decide_approval(&requested.id, ApprovalDecision::Approve, "bob").await.unwrap();
     for [principal, tool, contract, arguments] in [
         ["mallory", "write_memory_entry", "sha256:c", "sha256:a"],
         ["alice", "other_tool", "sha256:c", "sha256:a"],
         ["alice", "write_memory_entry", "sha256:changed", "sha256:a"],
         ["alice", "write_memory_entry", "sha256:c", "sha256:b"],
     ] {
-        let answer = store.consent(principal, tool, contract, arguments).await.unwrap();
+        let answer = store.claim_consent(principal, tool, contract, arguments).await.unwrap();
         assert_eq!(answer, Consent::None, "{principal} {tool} {contract} {arguments}");
     }
-    assert_eq!(consent(&store, "a").await, Consent::Approved(asked.id));
+    assert_eq!(claim_consent(&store, "a").await, Consent::Approved(requested.id));
 }
 
 #[tokio::test]
-async fn a_denial_holds_until_it_expires() {
-    let bench = Bench::new();
-    let store = bench.store();
-    let asked = ask(&store, "a").await;
-    store.decide(&asked.id, Decision::Deny, "bob").await.unwrap();
-    assert_eq!(consent(&store, "a").await, Consent::Denied(asked.id.clone()));
-    assert_eq!(consent(&store, "a").await, Consent::Denied(asked.id.clone()));
-    bench.pass(10 * MINUTE);
-    assert_eq!(consent(&store, "a").await, Consent::None);
-    assert_eq!(store.approval(&asked.id).await.unwrap().state, State::Denied);
+async fn denial_is_valid_until_it_expires() {
+    let fixture = StoreFixture::new();
+    let store = fixture.store();
+    let requested = request_approval(&store, "a").await;
+    store.decide_approval(&requested.id, ApprovalDecision::Deny, "bob").await.unwrap();
+    assert_eq!(claim_consent(&store, "a").await, Consent::Denied(requested.id.clone()));
+    assert_eq!(claim_consent(&store, "a").await, Consent::Denied(requested.id.clone()));
+    fixture.advance_clock(10 * MINUTE);
+    assert_eq!(claim_consent(&store, "a").await, Consent::None);
+    assert_eq!(store.find_approval(&requested.id).await.unwrap().state, ApprovalState::Denied);
 }
 
 #[tokio::test]
-async fn what_has_expired_never_counts() {
-    let bench = Bench::new();
-    let store = bench.store();
-    let pending = ask(&store, "a").await;
-    let approved = ask(&store, "b").await;
-    store.decide(&approved.id, Decision::Approve, "bob").await.unwrap();
-    bench.pass(10 * MINUTE);
-    assert_eq!(consent(&store, "a").await, Consent::None);
-    assert_eq!(consent(&store, "b").await, Consent::None);
-    assert_eq!(store.approval(&pending.id).await.unwrap().state, State::Expired);
-    assert_eq!(store.approval(&approved.id).await.unwrap().state, State::Expired);
+async fn expired_approvals_give_no_consent() {
+    let fixture = StoreFixture::new();
+    let store = fixture.store();
+    let pending = request_approval(&store, "a").await;
+    let approved = request_approval(&store, "b").await;
+    store.decide_approval(&approved.id, ApprovalDecision::Approve, "bob").await.unwrap();
+    fixture.advance_clock(10 * MINUTE);
+    assert_eq!(claim_consent(&store, "a").await, Consent::None);
+    assert_eq!(claim_consent(&store, "b").await, Consent::None);
+    assert_eq!(store.find_approval(&pending.id).await.unwrap().state, ApprovalState::Expired);
+    assert_eq!(store.find_approval(&approved.id).await.unwrap().state, ApprovalState::Expired);
 }
 
 #[tokio::test]
-async fn a_decision_is_final_and_a_refusal_says_why() {
-    let bench = Bench::new();
-    let store = bench.store();
-    let [approved, used, expired] =
-        [ask(&store, "a").await, ask(&store, "b").await, ask(&store, "c").await];
-    store.decide(&approved.id, Decision::Approve, "bob").await.unwrap();
-    store.decide(&used.id, Decision::Approve, "bob").await.unwrap();
-    consent(&store, "b").await;
+async fn rejects_decision_unless_approval_is_pending() {
+    let fixture = StoreFixture::new();
+    let store = fixture.store();
+    let [approved, used, expired] = [
+        request_approval(&store, "a").await,
+        request_approval(&store, "b").await,
+        request_approval(&store, "c").await,
+    ];
+    store.decide_approval(&approved.id, ApprovalDecision::Approve, "bob").await.unwrap();
+    store.decide_approval(&used.id, ApprovalDecision::Approve, "bob").await.unwrap();
+    claim_consent(&store, "b").await;
 
-    let again = async |id: String| store.decide(&id, Decision::Deny, "eve").await.unwrap_err();
-    let error = again(approved.id.clone()).await;
-    assert!(matches!(error, StoreError::AlreadyDecided { state: State::Approved, .. }), "{error}");
-    let error = again(used.id.clone()).await;
-    assert!(matches!(error, StoreError::AlreadyUsed { .. }), "{error}");
-    for unknown in ["uuuuuuuuuu", "", "%", "a-very-long-id-that-nobody-made"] {
-        let error = again(unknown.into()).await;
+    let decide_again = async |id: String| {
+        store.decide_approval(&id, ApprovalDecision::Deny, "eve").await.unwrap_err()
+    };
+    let error = decide_again(approved.id.clone()).await;
+    assert!(
+        matches!(error, StoreError::ApprovalAlreadyDecided { state: ApprovalState::Approved, .. }),
+        "{error}"
+    );
+    let error = decide_again(used.id.clone()).await;
+    assert!(matches!(error, StoreError::ApprovalAlreadyUsed { .. }), "{error}");
+    for unknown in ["uuuuuuuuuu", "", "%", "a-very-long-id-that-does-not-exist"] {
+        let error = decide_again(unknown.into()).await;
         assert!(matches!(&error, StoreError::UnknownApproval { id } if id == unknown), "{error}");
     }
-    bench.pass(10 * MINUTE);
-    let error = again(expired.id.clone()).await;
-    assert!(matches!(error, StoreError::Expired { .. }), "{error}");
-    assert_eq!(store.approval(&approved.id).await.unwrap().decided_by.as_deref(), Some("bob"));
+    fixture.advance_clock(10 * MINUTE);
+    let error = decide_again(expired.id.clone()).await;
+    assert!(matches!(error, StoreError::ApprovalExpired { .. }), "{error}");
+    assert_eq!(store.find_approval(&approved.id).await.unwrap().decided_by.as_deref(), Some("bob"));
 }
 
 #[tokio::test]
-async fn a_unique_prefix_names_an_approval() {
-    let bench = Bench::new();
-    let store = bench.store();
+async fn finds_approval_by_unique_id_prefix() {
+    let fixture = StoreFixture::new();
+    let store = fixture.store();
     let mut ids = vec![];
-    // With more ids than letters, two begin alike.
+    // There are more ids than letters, so at least two share their first letter.
     for n in 0..33 {
-        ids.push(ask(&store, &n.to_string()).await.id);
+        ids.push(request_approval(&store, &n.to_string()).await.id);
     }
     let shared = |a: &str, b: &str| a.bytes().zip(b.bytes()).take_while(|(a, b)| a == b).count();
     for id in &ids {
         let unique = ids.iter().filter(|other| *other != id).map(|other| shared(id, other)).max();
         let length = unique.unwrap() + 1;
-        assert_eq!(&store.approval(&id[..length].to_uppercase()).await.unwrap().id, id);
+        assert_eq!(&store.find_approval(&id[..length].to_uppercase()).await.unwrap().id, id);
         if length > 1 {
-            let error = store.approval(&id[..length - 1]).await.unwrap_err();
+            let error = store.find_approval(&id[..length - 1]).await.unwrap_err();
             assert!(matches!(error, StoreError::AmbiguousApproval { .. }), "{error}");
         }
     }
 }
 
 #[tokio::test]
-async fn the_list_is_newest_first_and_filtered_by_state() {
-    let bench = Bench::new();
-    let store = bench.store();
+async fn lists_approvals_newest_first_and_by_state() {
+    let fixture = StoreFixture::new();
+    let store = fixture.store();
     for arguments in ["expired", "denied", "approved", "used", "pending"] {
-        let asked = ask(&store, arguments).await;
+        let requested = request_approval(&store, arguments).await;
         match arguments {
-            "expired" => bench.pass(10 * MINUTE),
-            "denied" => drop(store.decide(&asked.id, Decision::Deny, "bob").await.unwrap()),
+            "expired" => fixture.advance_clock(10 * MINUTE),
+            "denied" => drop(
+                store.decide_approval(&requested.id, ApprovalDecision::Deny, "bob").await.unwrap(),
+            ),
             "approved" | "used" => {
-                store.decide(&asked.id, Decision::Approve, "bob").await.unwrap();
+                store
+                    .decide_approval(&requested.id, ApprovalDecision::Approve, "bob")
+                    .await
+                    .unwrap();
             }
             _ => {}
         }
-        bench.pass(MINUTE);
+        fixture.advance_clock(MINUTE);
     }
-    consent(&store, "used").await;
+    claim_consent(&store, "used").await;
 
     let digests = |list: Vec<Approval>| {
         list.into_iter().map(|approval| approval.arguments_digest).collect::<Vec<_>>()
     };
     assert_eq!(
-        digests(store.approvals(None).await.unwrap()),
+        digests(store.list_approvals(None).await.unwrap()),
         ["pending", "used", "approved", "denied", "expired"].map(|state| format!("sha256:{state}"))
     );
-    for state in State::ALL {
-        let list = store.approvals(Some(state)).await.unwrap();
+    for state in ApprovalState::ALL {
+        let list = store.list_approvals(Some(state)).await.unwrap();
         assert!(list.iter().all(|approval| approval.state == state));
         assert_eq!(digests(list), [format!("sha256:{state}")]);
     }
 }
 
 #[tokio::test]
-async fn finished_approvals_are_forgotten_after_a_month() {
-    let bench = Bench::new();
-    let store = bench.store();
-    let old = ask(&store, "a").await;
-    bench.pass(31 * 24 * 60 * MINUTE);
-    ask(&store, "b").await;
-    assert!(store.approval(&old.id).await.is_err());
+async fn prunes_approvals_30_days_after_expiry() {
+    let fixture = StoreFixture::new();
+    let store = fixture.store();
+    let old = request_approval(&store, "a").await;
+    fixture.advance_clock(31 * 24 * 60 * MINUTE);
+    request_approval(&store, "b").await;
+    assert!(store.find_approval(&old.id).await.is_err());
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_many_who_ask_at_once_one_gets_the_approval() {
-    let bench = Bench::new();
-    let stores: Vec<_> = (0..8).map(|_| Arc::new(bench.store())).collect();
+async fn concurrent_calls_use_approval_once() {
+    let fixture = StoreFixture::new();
+    let stores: Vec<_> = (0..8).map(|_| Arc::new(fixture.store())).collect();
     for round in 0..10 {
         let arguments = round.to_string();
-        let asked = ask(&stores[0], &arguments).await;
-        stores[0].decide(&asked.id, Decision::Approve, "bob").await.unwrap();
+        let requested = request_approval(&stores[0], &arguments).await;
+        stores[0].decide_approval(&requested.id, ApprovalDecision::Approve, "bob").await.unwrap();
         let racers: Vec<_> = (0..32)
             .map(|n| {
                 let (store, arguments) = (stores[n % stores.len()].clone(), arguments.clone());
-                tokio::spawn(async move { consent(&store, &arguments).await })
+                tokio::spawn(async move { claim_consent(&store, &arguments).await })
             })
             .collect();
         let mut won = 0;
         for racer in racers {
-            won += usize::from(racer.await.unwrap() == Consent::Approved(asked.id.clone()));
+            won += usize::from(racer.await.unwrap() == Consent::Approved(requested.id.clone()));
         }
         assert_eq!(won, 1);
     }

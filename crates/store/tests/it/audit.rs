@@ -4,19 +4,22 @@ use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use store::audit::{self, Arguments, AuditLog, Entry, Event, Kind, Outcome, Record};
+use store::audit::{
+    self, AuditArguments, AuditCall, AuditEntry, AuditLog, AuditLogEvent, AuditOutcome,
+    VerificationFindingKind,
+};
 use tempfile::TempDir;
 
-/// A call that differs from others by its number alone.
-pub(crate) fn record(n: u64) -> Record {
-    Record {
+/// Returns a call whose time and duration depend on `n`.
+pub(crate) fn call_record(n: u64) -> AuditCall {
+    AuditCall {
         time: Timestamp::from_millisecond(1_772_366_400_000 + i64::try_from(n).unwrap()).unwrap(),
         caller: "alice".into(),
         client: None,
         tool: Some("hello".into()),
         contract: None,
         arguments: None,
-        outcome: Outcome::Ok,
+        outcome: AuditOutcome::Ok,
         code: None,
         duration_us: n,
         result_bytes: 2,
@@ -24,29 +27,29 @@ pub(crate) fn record(n: u64) -> Record {
     }
 }
 
-/// A log of `count` calls, closed.
-pub(crate) fn log(temp: &TempDir, count: u64) -> PathBuf {
+/// Writes a log of `count` calls, closes it and returns its path.
+pub(crate) fn write_log(temp: &TempDir, count: u64) -> PathBuf {
     let path = temp.path().join("audit.jsonl");
     let log = AuditLog::open(&path).unwrap();
-    (1..=count).for_each(|n| log.append(record(n)));
+    (1..=count).for_each(|n| log.append(call_record(n)));
     path
 }
 
-pub(crate) fn messages(report: &audit::Report) -> Vec<String> {
+pub(crate) fn messages(report: &audit::VerificationReport) -> Vec<String> {
     report.problems.iter().chain(&report.notes).map(|finding| finding.message.clone()).collect()
 }
 
-fn events(path: &Path) -> Vec<Event> {
-    let entries = audit::read(path).unwrap().map(|line| line.unwrap().entry);
+fn events(path: &Path) -> Vec<AuditLogEvent> {
+    let entries = audit::read_records(path).unwrap().map(|line| line.unwrap().entry);
     entries
         .filter_map(|entry| match entry {
-            Entry::Event { event, .. } => Some(event),
-            Entry::Call(_) => None,
+            AuditEntry::Event { event, .. } => Some(event),
+            AuditEntry::Call(_) => None,
         })
         .collect()
 }
 
-fn cut(path: &Path, bytes: u64) {
+fn truncate_by(path: &Path, bytes: u64) {
     let file = fs::OpenOptions::new().write(true).open(path).unwrap();
     file.set_len(file.metadata().unwrap().len() - bytes).unwrap();
 }
@@ -60,59 +63,59 @@ fn last_line(path: &Path) -> String {
 }
 
 #[test]
-fn a_line_has_its_fields_in_order() {
+fn writes_fields_in_documented_order() {
     let temp = TempDir::new().unwrap();
     let path = temp.path().join("audit.jsonl");
     let log = AuditLog::open(&path).unwrap();
-    log.append(record(1));
-    log.append(Record {
+    log.append(call_record(1));
+    log.append(AuditCall {
         client: Some("editor 1.0".into()),
         contract: Some("sha256:c".into()),
-        arguments: Some(Arguments {
+        arguments: Some(AuditArguments {
             digest: "sha256:a".into(),
             shape: json!({"path": "string(9)"}),
             values: Some(json!({"path": "README.md"})),
         }),
-        outcome: Outcome::Error,
+        outcome: AuditOutcome::Error,
         code: Some("NOT_FOUND".into()),
         trace: Some("00-4bf9-00f0-01".into()),
-        ..record(2)
+        ..call_record(2)
     });
-    log.append(Record { outcome: Outcome::InputRequired, tool: None, ..record(3) });
+    log.append(AuditCall { outcome: AuditOutcome::InputRequired, tool: None, ..call_record(3) });
     drop(log);
     insta::assert_snapshot!(fs::read_to_string(&path).unwrap());
     insta::assert_snapshot!(
-        "the_head",
+        "audit_head",
         fs::read_to_string(temp.path().join("audit.head")).unwrap()
     );
 
-    let read: Vec<_> = audit::read(&path).unwrap().map(Result::unwrap).collect();
+    let read: Vec<_> = audit::read_records(&path).unwrap().map(Result::unwrap).collect();
     let again: Vec<_> = read.iter().map(|line| serde_json::to_string(line).unwrap()).collect();
     assert_eq!(again.join("\n") + "\n", fs::read_to_string(&path).unwrap());
 }
 
 #[tokio::test]
-async fn the_chain_holds_over_many_batches_and_writers() {
+async fn chain_is_valid_across_batches_and_writers() {
     let temp = TempDir::new().unwrap();
     let path = temp.path().join("audit.jsonl");
     let logs: Vec<_> = (0..4).map(|_| AuditLog::open(&path).unwrap()).collect();
     for n in 0..2_000 {
         let log = &logs[n as usize % logs.len()];
-        log.append(record(n));
+        log.append(call_record(n));
         if n % 97 == 0 {
             log.flush().await.unwrap();
-            assert_eq!(log.pending(), 0);
+            assert_eq!(log.pending_count(), 0);
         }
     }
-    logs[0].append_durable(record(2_000)).await.unwrap();
+    logs[0].append_durable(call_record(2_000)).await.unwrap();
     drop(logs);
-    let report = audit::verify(&path).unwrap();
+    let report = audit::verify_log(&path).unwrap();
     assert!(report.ok && report.notes.is_empty(), "{report:?}");
     assert_eq!((report.lines, report.last_seq), (2_001, 2_001));
-    let mut durations: Vec<_> = audit::read(&path)
+    let mut durations: Vec<_> = audit::read_records(&path)
         .unwrap()
         .map(|line| match line.unwrap().entry {
-            Entry::Call(record) => record.duration_us,
+            AuditEntry::Call(record) => record.duration_us,
             event => panic!("{event:?}"),
         })
         .collect();
@@ -121,11 +124,11 @@ async fn the_chain_holds_over_many_batches_and_writers() {
 }
 
 #[test]
-fn a_torn_line_is_cut_and_the_repair_is_on_record() {
+fn removes_torn_line_and_records_repair() {
     let temp = TempDir::new().unwrap();
-    let path = log(&temp, 3);
+    let path = write_log(&temp, 3);
     append_raw(&path, r#"{"seq":4,"time":"2026"#);
-    let report = audit::verify(&path).unwrap();
+    let report = audit::verify_log(&path).unwrap();
     assert!(report.ok);
     assert_eq!(messages(&report), ["torn last line (21 bytes); the next start repairs it"]);
 
@@ -134,134 +137,134 @@ fn a_torn_line_is_cut_and_the_repair_is_on_record() {
     assert_eq!(line["tornBytes"], 21);
     assert_eq!(line["event"], "repaired");
     let log = AuditLog::open(&path).unwrap();
-    log.append(record(5));
+    log.append(call_record(5));
     drop(log);
-    let report = audit::verify(&path).unwrap();
+    let report = audit::verify_log(&path).unwrap();
     assert!(report.ok);
     assert_eq!(report.lines, 5);
     assert_eq!(messages(&report), ["line 4 records that a torn line of 21 bytes was cut"]);
 }
 
 #[test]
-fn a_long_torn_line_leaves_nothing_behind() {
+fn removes_long_torn_line_completely() {
     let temp = TempDir::new().unwrap();
-    let path = log(&temp, 3);
+    let path = write_log(&temp, 3);
     append_raw(&path, &"x".repeat(20_000));
     drop(AuditLog::open(&path).unwrap());
-    assert!(matches!(events(&path)[..], [Event::Repaired { torn_bytes: 20_000, .. }]));
-    assert!(audit::verify(&path).unwrap().ok);
+    assert!(matches!(events(&path)[..], [AuditLogEvent::Repaired { torn_bytes: 20_000, .. }]));
+    assert!(audit::verify_log(&path).unwrap().ok);
 }
 
 #[test]
-fn a_line_that_lacks_only_its_newline_is_kept() {
+fn keeps_line_that_lacks_only_its_newline() {
     let temp = TempDir::new().unwrap();
-    let path = log(&temp, 3);
+    let path = write_log(&temp, 3);
     let before = fs::read(&path).unwrap();
-    cut(&path, 1);
-    let report = audit::verify(&path).unwrap();
+    truncate_by(&path, 1);
+    let report = audit::verify_log(&path).unwrap();
     assert!(report.ok);
-    assert_eq!(report.notes[0].kind, Kind::Torn);
+    assert_eq!(report.notes[0].kind, VerificationFindingKind::Torn);
     drop(AuditLog::open(&path).unwrap());
     assert_eq!(fs::read(&path).unwrap(), before);
 }
 
 #[test]
-fn a_running_writer_repairs_what_another_left_torn() {
+fn running_writer_repairs_torn_line_of_another_writer() {
     let temp = TempDir::new().unwrap();
-    let path = log(&temp, 2);
+    let path = write_log(&temp, 2);
     let log = AuditLog::open(&path).unwrap();
     append_raw(&path, "{\"seq\":3,");
-    log.append(record(4));
+    log.append(call_record(4));
     drop(log);
-    assert!(matches!(events(&path)[..], [Event::Repaired { torn_bytes: 9, .. }]));
-    assert!(audit::verify(&path).unwrap().ok);
+    assert!(matches!(events(&path)[..], [AuditLogEvent::Repaired { torn_bytes: 9, .. }]));
+    assert!(audit::verify_log(&path).unwrap().ok);
 }
 
 #[test]
-fn lines_cut_from_the_end_stay_known_after_the_next_start() {
+fn removed_last_lines_are_still_reported_after_restart() {
     let temp = TempDir::new().unwrap();
-    let path = log(&temp, 5);
-    cut(&path, last_line(&path).len() as u64 + 1);
-    cut(&path, last_line(&path).len() as u64 + 1);
-    assert_eq!(messages(&audit::verify(&path).unwrap()), ["the last 2 lines are missing"]);
+    let path = write_log(&temp, 5);
+    truncate_by(&path, last_line(&path).len() as u64 + 1);
+    truncate_by(&path, last_line(&path).len() as u64 + 1);
+    assert_eq!(messages(&audit::verify_log(&path).unwrap()), ["the last 2 lines are missing"]);
     let log = AuditLog::open(&path).unwrap();
-    log.append(record(6));
+    log.append(call_record(6));
     drop(log);
-    let report = audit::verify(&path).unwrap();
+    let report = audit::verify_log(&path).unwrap();
     assert!(!report.ok);
     assert_eq!(messages(&report), ["line 4 records that 2 lines before it had been removed"]);
 }
 
 #[test]
-fn a_last_line_changed_while_nobody_looked_stays_known() {
+fn changed_last_line_is_still_reported_after_restart() {
     let temp = TempDir::new().unwrap();
-    let path = log(&temp, 3);
+    let path = write_log(&temp, 3);
     let text = fs::read_to_string(&path).unwrap();
     fs::write(&path, text.replace(r#""durationUs":3"#, r#""durationUs":9"#)).unwrap();
     assert_eq!(
-        messages(&audit::verify(&path).unwrap()),
+        messages(&audit::verify_log(&path).unwrap()),
         ["line 3 was changed after it was written"]
     );
     drop(AuditLog::open(&path).unwrap());
-    let report = audit::verify(&path).unwrap();
+    let report = audit::verify_log(&path).unwrap();
     assert_eq!(messages(&report), ["line 4 records that the line before it had been changed"]);
 }
 
 #[test]
-fn a_log_removed_whole_is_missed() {
+fn reports_removed_log_file() {
     let temp = TempDir::new().unwrap();
-    let path = log(&temp, 3);
+    let path = write_log(&temp, 3);
     let log = AuditLog::open(&path).unwrap();
     fs::remove_file(&path).unwrap();
-    assert_eq!(messages(&audit::verify(&path).unwrap()), ["the last 3 lines are missing"]);
-    log.append(record(4));
+    assert_eq!(messages(&audit::verify_log(&path).unwrap()), ["the last 3 lines are missing"]);
+    log.append(call_record(4));
     drop(log);
-    let report = audit::verify(&path).unwrap();
+    let report = audit::verify_log(&path).unwrap();
     assert_eq!(messages(&report), ["line 1 records that 3 lines before it had been removed"]);
     assert_eq!(report.lines, 2);
 }
 
 #[test]
-fn a_removed_head_is_noted() {
+fn notes_missing_head() {
     let temp = TempDir::new().unwrap();
-    let path = log(&temp, 3);
+    let path = write_log(&temp, 3);
     fs::remove_file(temp.path().join("audit.head")).unwrap();
-    let report = audit::verify(&path).unwrap();
+    let report = audit::verify_log(&path).unwrap();
     assert!(report.ok);
     assert_eq!(
         messages(&report),
-        ["audit.head is missing: whether the last lines are missing cannot be known"]
+        ["audit.head is missing: cannot tell whether the last lines were removed"]
     );
     drop(AuditLog::open(&path).unwrap());
-    assert_eq!(events(&path), [Event::HeadMissing]);
-    assert_eq!(audit::verify(&path).unwrap().notes[0].line, Some(4));
+    assert_eq!(events(&path), [AuditLogEvent::HeadMissing]);
+    assert_eq!(audit::verify_log(&path).unwrap().notes[0].line, Some(4));
 }
 
 #[test]
-fn a_log_may_be_ahead_of_its_head_after_a_kill() {
+fn accepts_log_that_is_ahead_of_its_head() {
     let temp = TempDir::new().unwrap();
-    let path = log(&temp, 2);
+    let path = write_log(&temp, 2);
     let head = temp.path().join("audit.head");
     let behind = fs::read(&head).unwrap();
-    log(&temp, 2);
+    write_log(&temp, 2);
     fs::write(&head, behind).unwrap();
-    let report = audit::verify(&path).unwrap();
+    let report = audit::verify_log(&path).unwrap();
     assert!(report.ok && report.notes.is_empty(), "{report:?}");
     drop(AuditLog::open(&path).unwrap());
     assert_eq!(events(&path), []);
 }
 
 #[test]
-fn what_never_was_is_not_an_error() {
+fn missing_log_is_empty_and_valid() {
     let temp = TempDir::new().unwrap();
     let path = temp.path().join("audit.jsonl");
-    assert!(audit::verify(&path).unwrap().ok);
-    assert_eq!(audit::tail(&path, 3).unwrap(), []);
-    assert_eq!(audit::stats(&path, None).unwrap(), []);
+    assert!(audit::verify_log(&path).unwrap().ok);
+    assert_eq!(audit::read_last_records(&path, 3).unwrap(), []);
+    assert_eq!(audit::compute_tool_stats(&path, None).unwrap(), []);
 }
 
 #[test]
-fn a_link_in_place_of_the_log_is_not_followed() {
+fn rejects_symlinked_log() {
     let temp = TempDir::new().unwrap();
     let path = temp.path().join("audit.jsonl");
     let target = temp.path().join("precious");
@@ -272,62 +275,62 @@ fn a_link_in_place_of_the_log_is_not_followed() {
 }
 
 #[tokio::test]
-async fn records_wait_while_the_log_cannot_be_written() {
+async fn buffers_records_while_log_cannot_be_written() {
     let temp = TempDir::new().unwrap();
-    let path = log(&temp, 1);
+    let path = write_log(&temp, 1);
     let log = AuditLog::open(&path).unwrap();
     let moved = temp.path().join("moved");
     fs::rename(&path, &moved).unwrap();
     fs::create_dir(&path).unwrap();
-    log.append(record(2));
-    let error = log.append_durable(record(3)).await.unwrap_err();
-    assert!(error.to_string().starts_with("cannot write the audit log"), "{error}");
+    log.append(call_record(2));
+    let error = log.append_durable(call_record(3)).await.unwrap_err();
+    assert!(error.to_string().starts_with("failed to write audit log"), "{error}");
     assert!(!log.is_healthy());
     assert!(log.flush().await.is_err());
-    assert_eq!(log.pending(), 2);
+    assert_eq!(log.pending_count(), 2);
 
     fs::remove_dir(&path).unwrap();
     fs::rename(&moved, &path).unwrap();
-    log.append_durable(record(4)).await.unwrap();
+    log.append_durable(call_record(4)).await.unwrap();
     assert!(log.is_healthy());
-    assert_eq!(log.pending(), 0);
-    let durations: Vec<_> = audit::tail(&path, 3)
+    assert_eq!(log.pending_count(), 0);
+    let durations: Vec<_> = audit::read_last_records(&path, 3)
         .unwrap()
         .into_iter()
         .map(|line| serde_json::to_value(line).unwrap()["durationUs"].clone())
         .collect();
     assert_eq!(durations, [2, 3, 4]);
-    assert!(audit::verify(&path).unwrap().ok);
+    assert!(audit::verify_log(&path).unwrap().ok);
 }
 
 #[tokio::test]
-async fn too_many_waiting_records_are_counted_as_lost() {
+async fn counts_records_dropped_from_full_queue() {
     let temp = TempDir::new().unwrap();
-    let path = log(&temp, 0);
+    let path = write_log(&temp, 0);
     let log = AuditLog::open(&path).unwrap();
     fs::remove_file(&path).unwrap();
     fs::create_dir(&path).unwrap();
     for n in 0..65_536 + 10 {
-        log.append(record(n));
+        log.append(call_record(n));
     }
     log.flush().await.unwrap_err();
     fs::remove_dir(&path).unwrap();
     log.flush().await.unwrap();
-    let Event::Lost { records } = events(&path)[0] else { panic!("{:?}", events(&path)) };
+    let AuditLogEvent::Lost { records } = events(&path)[0] else { panic!("{:?}", events(&path)) };
     assert_eq!(records, 10);
-    let report = audit::verify(&path).unwrap();
+    let report = audit::verify_log(&path).unwrap();
     assert!(report.ok, "{:?}", report.problems);
     assert_eq!((report.lines, report.notes[0].count), (65_537, 10));
 }
 
 #[test]
-fn the_tail_is_the_last_whole_lines() {
+fn reads_last_complete_records() {
     let temp = TempDir::new().unwrap();
-    let path = log(&temp, 300);
+    let path = write_log(&temp, 300);
     append_raw(&path, "torn");
     for (count, first) in [(0, 301), (1, 300), (250, 51), (300, 1), (9_999, 1)] {
         let numbers: Vec<_> =
-            audit::tail(&path, count).unwrap().iter().map(|line| line.seq).collect();
+            audit::read_last_records(&path, count).unwrap().iter().map(|line| line.seq).collect();
         assert_eq!(numbers, (first..=300).collect::<Vec<_>>());
     }
 }
@@ -335,16 +338,21 @@ fn the_tail_is_the_last_whole_lines() {
 #[test]
 fn stats_count_by_tool_and_time() {
     let temp = TempDir::new().unwrap();
-    let path = log(&temp, 200);
+    let path = write_log(&temp, 200);
     let log = AuditLog::open(&path).unwrap();
     for (n, code) in [(201, "RATE_LIMITED"), (202, "NOT_FOUND"), (203, "RATE_LIMITED")] {
         let tool = Some("read_repo_file".into());
-        log.append(Record { tool, outcome: Outcome::Error, code: Some(code.into()), ..record(n) });
+        log.append(AuditCall {
+            tool,
+            outcome: AuditOutcome::Error,
+            code: Some(code.into()),
+            ..call_record(n)
+        });
     }
-    log.append(Record { tool: Some("read_repo_file".into()), ..record(204) });
-    log.append(Record { tool: None, outcome: Outcome::InputRequired, ..record(205) });
+    log.append(AuditCall { tool: Some("read_repo_file".into()), ..call_record(204) });
+    log.append(AuditCall { tool: None, outcome: AuditOutcome::InputRequired, ..call_record(205) });
     drop(log);
-    insta::assert_json_snapshot!(audit::stats(&path, None).unwrap());
-    let since = audit::stats(&path, Some(record(204).time)).unwrap();
+    insta::assert_json_snapshot!(audit::compute_tool_stats(&path, None).unwrap());
+    let since = audit::compute_tool_stats(&path, Some(call_record(204).time)).unwrap();
     assert_eq!(since.iter().map(|tool| tool.calls).collect::<Vec<_>>(), [1, 1]);
 }

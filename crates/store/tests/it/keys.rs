@@ -2,13 +2,13 @@ use std::time::Duration;
 
 use store::Store;
 
-use crate::support::{Bench, MINUTE};
+use crate::support::{MINUTE, StoreFixture};
 
 #[tokio::test]
-async fn a_nonce_is_good_once() {
-    let bench = Bench::new();
-    let (one, other) = (bench.store(), bench.store());
-    let expires = bench.now() + MINUTE;
+async fn accepts_nonce_once() {
+    let fixture = StoreFixture::new();
+    let (one, other) = (fixture.store(), fixture.store());
+    let expires = fixture.now() + MINUTE;
     assert!(one.use_nonce("n", expires).await.unwrap());
     assert!(!one.use_nonce("n", expires).await.unwrap());
     assert!(!other.use_nonce("n", expires).await.unwrap());
@@ -16,31 +16,31 @@ async fn a_nonce_is_good_once() {
 }
 
 #[tokio::test]
-async fn an_expired_nonce_is_not_good_even_once() {
-    let bench = Bench::new();
-    let store = bench.store();
-    let expires = bench.now() + MINUTE;
+async fn rejects_expired_nonce() {
+    let fixture = StoreFixture::new();
+    let store = fixture.store();
+    let expires = fixture.now() + MINUTE;
     assert!(store.use_nonce("n", expires).await.unwrap());
-    bench.pass(MINUTE - Duration::from_millis(1));
+    fixture.advance_clock(MINUTE - Duration::from_millis(1));
     assert!(!store.use_nonce("n", expires).await.unwrap());
-    bench.pass(Duration::from_millis(1));
-    assert!(!store.use_nonce("n", expires).await.unwrap(), "pruned, but expired");
+    fixture.advance_clock(Duration::from_millis(1));
+    assert!(!store.use_nonce("n", expires).await.unwrap(), "deleted, but expired");
     assert!(!store.use_nonce("never seen", expires).await.unwrap());
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_secret_is_made_once_for_all() {
-    let bench = Bench::new();
+async fn concurrent_callers_get_the_same_secret() {
+    let fixture = StoreFixture::new();
     let racers: Vec<_> = (0..8)
         .map(|_| {
-            let store = bench.store();
-            tokio::spawn(async move { store.secret("seal").await.unwrap() })
+            let store = fixture.store();
+            tokio::spawn(async move { store.get_or_create_secret("seal").await.unwrap() })
         })
         .collect();
-    let known = bench.store().secret("seal").await.unwrap();
+    let secret = fixture.store().get_or_create_secret("seal").await.unwrap();
     for racer in racers {
-        assert_eq!(racer.await.unwrap(), known);
+        assert_eq!(racer.await.unwrap(), secret);
     }
-    assert_ne!(bench.store().secret("other").await.unwrap(), known);
-    assert_ne!(known, [0; 32]);
+    assert_ne!(fixture.store().get_or_create_secret("other").await.unwrap(), secret);
+    assert_ne!(secret, [0; 32]);
 }

@@ -1,13 +1,13 @@
-//! Tests of the store through its public interface: one module for each thing it keeps.
+//! Tests of the store through its public API, one module per kind of data.
 
 #![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
-mod answers;
 mod approvals;
 mod audit;
 mod context;
 mod crash;
-mod folder;
 mod keys;
+mod state_dir;
 mod support;
-mod tamper;
+mod tampering;
+mod withheld_answers;

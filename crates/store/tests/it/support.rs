@@ -1,4 +1,4 @@
-//! A state folder of its own and a clock that only the test moves.
+//! A temporary state directory with a clock that the test controls.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -8,12 +8,12 @@ use jiff::Timestamp;
 use store::{Clock, NewApproval, SqliteStore, StateDir};
 use tempfile::TempDir;
 
-pub(crate) struct Bench {
+pub(crate) struct StoreFixture {
     temp: TempDir,
     now: Arc<AtomicI64>,
 }
 
-impl Bench {
+impl StoreFixture {
     pub(crate) fn new() -> Self {
         let start: Timestamp = "2026-03-01T12:00:00Z".parse().unwrap();
         Self {
@@ -26,7 +26,7 @@ impl Bench {
         StateDir::open(self.temp.path().join(".vouch")).unwrap()
     }
 
-    /// Each call is another connection, as another process would have.
+    /// Opens a new connection, like another process would.
     pub(crate) fn store(&self) -> SqliteStore {
         let now = self.now.clone();
         let clock: Clock =
@@ -38,14 +38,14 @@ impl Bench {
         Timestamp::from_millisecond(self.now.load(Ordering::Relaxed)).unwrap()
     }
 
-    pub(crate) fn pass(&self, time: Duration) {
+    pub(crate) fn advance_clock(&self, time: Duration) {
         self.now.fetch_add(i64::try_from(time.as_millis()).unwrap(), Ordering::Relaxed);
     }
 }
 
 pub(crate) const MINUTE: Duration = Duration::from_secs(60);
 
-pub(crate) fn request(arguments: &str) -> NewApproval {
+pub(crate) fn new_approval(arguments: &str) -> NewApproval {
     NewApproval {
         principal: "alice".into(),
         client: Some("editor 1.0".into()),

@@ -1,14 +1,14 @@
-//! The tools of the repository pack on bare `rmcp`, with no pipeline: what the benchmark compares against.
+//! The tools of the repository pack on plain `rmcp`, without the pipeline. Benchmarks use it as the baseline.
 //!
-//! Written as somebody would who trusts every caller: the arguments go straight to the tool, off the async threads if
-//! the tool may wait, and the answer straight back. No validation, no limits, no audit.
+//! The server trusts every caller. It passes arguments directly to the tool, on a blocking thread if the tool may block,
+//! and returns the result unchanged. There is no validation, no limit and no audit.
 
 use std::sync::Arc;
 
-use contract::{CallContext, Caller, Content, Tool};
+use contract::{CallContext, Caller, ContentBlock, Tool};
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ErrorData,
-    ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig,
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock as RpcContentBlock,
+    ErrorData, ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig,
 };
 use rmcp::service::RequestContext;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
@@ -16,12 +16,13 @@ use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 use rmcp::{RoleServer, ServerHandler, ServiceExt};
 use serde_json::Value;
 
+/// An MCP server that calls its tools directly.
 #[derive(Clone)]
-struct Bare {
+struct BareServer {
     tools: Arc<Vec<Arc<dyn Tool>>>,
 }
 
-impl ServerHandler for Bare {
+impl ServerHandler for BareServer {
     fn get_info(&self) -> ServerConfig {
         ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
     }
@@ -45,9 +46,9 @@ impl ServerHandler for Bare {
         _context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let tool = self.tools.iter().find(|tool| tool.contract().name == request.name).cloned();
-        let tool = tool.ok_or_else(|| ErrorData::invalid_params("no such tool", None))?;
+        let tool = tool.ok_or_else(|| ErrorData::invalid_params("unknown tool", None))?;
         let mut arguments = Value::Object(request.arguments.unwrap_or_default());
-        // The tools are typed with their defaults filled in.
+        // Tools expect their arguments with defaults filled in.
         tool.contract().input.fill_defaults(&mut arguments);
         let ctx = CallContext::new(Caller::new("bench"));
         let output = match tool.call_now(&arguments, &ctx) {
@@ -58,10 +59,10 @@ impl ServerHandler for Bare {
         };
         let output = output.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
         let text = match (output.content.into_iter().next(), &output.structured) {
-            (Some(Content::Text(text)), _) => text,
+            (Some(ContentBlock::Text(text)), _) => text,
             (_, structured) => structured.as_ref().map(Value::to_string).unwrap_or_default(),
         };
-        let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
+        let mut result = CallToolResult::success(vec![RpcContentBlock::text(text)]);
         result.structured_content = output.structured;
         Ok(result.into())
     }
@@ -69,14 +70,14 @@ impl ServerHandler for Bare {
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let tools = pack_repo::tools(".", pack_repo::RepoOptions::default())?;
-    let bare = Bare { tools: Arc::new(tools) };
+    let tools = pack_repo::build_tools(".", pack_repo::RepoOptions::default())?;
+    let server = BareServer { tools: Arc::new(tools) };
     if std::env::args().any(|argument| argument == "--stdio") {
-        bare.serve(rmcp::transport::stdio()).await?.waiting().await?;
+        server.serve(rmcp::transport::stdio()).await?.waiting().await?;
         return Ok(());
     }
     let service = StreamableHttpService::new(
-        move || Ok(bare.clone()),
+        move || Ok(server.clone()),
         Arc::new(LocalSessionManager::default()),
         StreamableHttpServerConfig::default().with_json_response(true),
     );

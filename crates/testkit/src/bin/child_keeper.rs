@@ -1,6 +1,6 @@
-//! The keeper of stdio servers as a program of its own, for the tests here that start some. In the product it is a
-//! hidden subcommand.
+//! The supervisor of stdio servers as a standalone program, for tests that start such servers. In the product the
+//! supervisor is a hidden subcommand.
 
 fn main() -> std::process::ExitCode {
-    link::keeper::main()
+    link::supervisor::main()
 }

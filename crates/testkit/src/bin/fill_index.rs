@@ -1,35 +1,35 @@
-//! Fills the index of a project with vectors of the embedded model's name that the model never saw.
+//! Fills the index of a project with fake vectors under the name of the embedded model.
 //!
-//! For `cargo xtask bench context` alone: what a warm search costs depends on how many vectors there are, not on what
-//! they say, and making a hundred thousand real ones takes an hour.
+//! Only for `cargo xtask bench context`. The cost of a warm search depends on the number of vectors, not on their values,
+//! and computing a hundred thousand real vectors takes an hour.
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use embed::{EmbedError, Embedder, MiniLm, Model};
+use embed::{EmbedError, Embedder, EmbeddingModel, MiniLm};
 use pack_context::{ContextOptions, ContextPack};
 use store::StateDir;
 
-/// Vectors that differ by text and cost nothing, under the name of the real model.
-struct Pretend {
+/// Returns cheap vectors that differ by text, under the name of the real model.
+struct FakeEmbedder {
     real: MiniLm,
 }
 
-impl Embedder for Pretend {
-    fn model(&self) -> &Model {
+impl Embedder for FakeEmbedder {
+    fn model(&self) -> &EmbeddingModel {
         self.real.model()
     }
 
     fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, EmbedError> {
         let dims = self.model().dims.unwrap_or(384);
-        Ok(texts.iter().map(|text| vector(text, dims)).collect())
+        Ok(texts.iter().map(|text| fake_vector(text, dims)).collect())
     }
 }
 
-/// Pseudo-random, of length one, the same for the same text.
-fn vector(text: &str, dims: usize) -> Vec<f32> {
-    // FNV-1a seeds a linear congruential generator: any spread will do.
+/// Returns a pseudo-random unit vector that depends only on the text.
+fn fake_vector(text: &str, dims: usize) -> Vec<f32> {
+    // FNV-1a seeds a linear congruential generator; any distribution is good enough.
     let mut state = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     });
@@ -46,11 +46,12 @@ fn vector(text: &str, dims: usize) -> Vec<f32> {
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let root = PathBuf::from(std::env::args_os().nth(1).ok_or("usage: fill_index PROJECT")?);
     let state = StateDir::open(root.join(".vouch"))?;
-    let embedder: Arc<dyn Embedder> = Arc::new(Pretend { real: MiniLm::new(NonZeroUsize::MIN) });
+    let embedder: Arc<dyn Embedder> =
+        Arc::new(FakeEmbedder { real: MiniLm::new(NonZeroUsize::MIN) });
     let options = ContextOptions { embedder: Some(embedder), ..ContextOptions::default() };
     let pack = ContextPack::open(&root, &state, options)?;
-    match pack.index().complete(&|_| (), &|| false) {
+    match pack.index().run_to_completion(&|_| (), &|| false) {
         true => Ok(()),
-        false => Err("the index could not be completed".into()),
+        false => Err("failed to complete the index".into()),
     }
 }

@@ -1,67 +1,68 @@
-//! Streamable HTTP, one request at a time.
+//! A streamable HTTP client that sends one request at a time.
 
 use reqwest::header::{ACCEPT, CONTENT_TYPE};
 use serde_json::{Value, json};
 
-/// What came back for one POST.
+/// The response to one POST.
 #[derive(Debug)]
-pub struct Answer {
+pub struct RawHttpResponse {
     pub status: u16,
-    /// Answered as an event stream.
+    /// True if the body is an event stream.
     pub streamed: bool,
     pub session: Option<String>,
-    /// The body, or the `data` of each event, as text.
+    /// The body, or the `data` of each event.
     pub texts: Vec<String>,
 }
 
-impl Answer {
-    /// The last message.
-    pub fn message(&self) -> Value {
+impl RawHttpResponse {
+    /// Returns the last message, or null if it is not JSON.
+    pub fn last_message(&self) -> Value {
         let text = self.texts.last().map(String::as_str).unwrap_or_default();
         serde_json::from_str(text).unwrap_or_default()
     }
 }
 
-/// A client that keeps its session, once it has one.
+/// An HTTP client that sends its session id once it has one.
 #[derive(Clone, Debug)]
-pub struct Http {
+pub struct RawHttpClient {
     pub url: String,
     pub session: Option<String>,
     client: reqwest::Client,
 }
 
-impl Http {
+impl RawHttpClient {
     pub fn new(url: &str) -> Self {
-        // Built together with crates that speak TLS, reqwest wants a provider even for plain HTTP. A second one is
-        // refused, and as good.
+        // Built together with crates that use TLS, reqwest needs a crypto provider even for plain HTTP. Installing a
+        // second provider fails, which is harmless.
         let _ = rustls::crypto::ring::default_provider().install_default();
         Self { url: url.to_owned(), session: None, client: reqwest::Client::new() }
     }
 
-    /// Opens a session.
-    pub async fn greet(&mut self) -> Answer {
-        let answer = self.request("initialize", super::hello()).await;
+    /// Performs the handshake, keeps the session id and returns the response to `initialize`.
+    pub async fn initialize(&mut self) -> RawHttpResponse {
+        let answer = self.send_request("initialize", super::initialize_params()).await;
         self.session.clone_from(&answer.session);
-        self.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"})).await;
+        self.send_message(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"})).await;
         answer
     }
 
-    /// A request, with the headers that belong to it.
-    pub async fn request(&self, method: &str, params: Value) -> Answer {
-        self.send(&json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})).await
+    /// Sends a request with its standard headers and returns the response.
+    pub async fn send_request(&self, method: &str, params: Value) -> RawHttpResponse {
+        self.send_message(&json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}))
+            .await
     }
 
-    /// Calls a tool in the handshake era.
-    pub async fn call(&self, tool: &str, arguments: Value) -> Answer {
-        self.request("tools/call", json!({"name": tool, "arguments": arguments})).await
+    /// Calls a tool in the handshake era and returns the response.
+    pub async fn call_tool(&self, tool: &str, arguments: Value) -> RawHttpResponse {
+        self.send_request("tools/call", json!({"name": tool, "arguments": arguments})).await
     }
 
-    /// Sends any message and reads all that comes back for it.
+    /// Sends a message and returns the complete response.
     ///
     /// # Panics
     ///
-    /// If the server cannot be reached or breaks off.
-    pub async fn send(&self, message: &Value) -> Answer {
+    /// If the server cannot be reached or closes the connection early.
+    pub async fn send_message(&self, message: &Value) -> RawHttpResponse {
         let meta = &message["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"];
         let mut request = self
             .client
@@ -84,7 +85,7 @@ impl Http {
             header("content-type").is_some_and(|kind| kind.starts_with("text/event-stream"));
         let session = header("mcp-session-id").map(str::to_owned);
         let status = response.status().as_u16();
-        let body = response.text().await.expect("the answer can be read");
+        let body = response.text().await.expect("the response can be read");
         let texts = match streamed {
             true => body
                 .lines()
@@ -93,6 +94,6 @@ impl Http {
                 .collect(),
             false => vec![body],
         };
-        Answer { status, streamed, session, texts }
+        RawHttpResponse { status, streamed, session, texts }
     }
 }

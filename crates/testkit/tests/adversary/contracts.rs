@@ -1,27 +1,27 @@
-//! What our linter says of the tools: nothing of the well-formed ones, the right thing of the others.
+//! Lint findings of the offered tools: none for valid definitions, one rule for each invalid one.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use contract::Definition;
+use contract::ToolDefinition;
 use insta::assert_snapshot;
 use lint::lint_all;
 
-use super::{greeted, list};
+use super::{list_tools, start_initialized};
 
 #[tokio::test]
-async fn only_the_ill_formed_tools_break_rules() {
-    let mut server = greeted(&["--tools", "3"]).await;
-    let definitions: Vec<Definition> = list(&mut server)
+async fn only_invalid_definitions_violate_lint_rules() {
+    let mut server = start_initialized(&["--tools", "3"]).await;
+    let definitions: Vec<ToolDefinition> = list_tools(&mut server)
         .await
         .into_iter()
         .map(|tool| serde_json::from_value(tool).expect("a definition"))
         .collect();
-    let mut broken: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    let mut violations: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for finding in lint_all(&definitions) {
         let rule = format!("{} {} ({})", finding.rule.id, finding.rule.name, finding.rule.severity);
-        broken.entry(finding.tool).or_default().insert(rule);
+        violations.entry(finding.tool).or_default().insert(rule);
     }
-    let table: Vec<String> = broken
+    let table: Vec<String> = violations
         .iter()
         .map(|(tool, rules)| {
             let rules: Vec<&str> = rules.iter().map(String::as_str).collect();
@@ -32,9 +32,9 @@ async fn only_the_ill_formed_tools_break_rules() {
 }
 
 #[tokio::test]
-async fn all_tools_are_on_the_list_in_the_same_order_each_time() {
-    let mut server = greeted(&[]).await;
-    let tools = list(&mut server).await;
-    assert_eq!(tools, list(&mut server).await);
-    assert_snapshot!(super::names(&tools).join("\n"));
+async fn lists_all_tools_in_stable_order() {
+    let mut server = start_initialized(&[]).await;
+    let tools = list_tools(&mut server).await;
+    assert_eq!(tools, list_tools(&mut server).await);
+    assert_snapshot!(super::tool_names(&tools).join("\n"));
 }

@@ -1,4 +1,4 @@
-//! The first pass: how many lines of each file match, and which files come first.
+//! The first pass: counts the matching lines of each file, and keeps the files needed for the first matches.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -6,42 +6,43 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use grep_searcher::{Searcher, Sink, SinkFinish, SinkMatch};
 use parking_lot::Mutex;
 
-use super::reader::{Reader, settings};
-use super::{Place, Query};
-use crate::{Stamp, Tree};
-use guard::Refusal;
+use super::reader::{FileSearcher, searcher_settings};
+use super::{GrepQuery, OrderedPath};
+use crate::{FileStamp, FileTree};
+use guard::PathRefusal;
 
-/// What one file holds, and the state it was in.
+/// The matches of one file, and the state of the file when they were counted.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FileCount {
     pub(super) matches: u64,
-    pub(super) stamp: Stamp,
-    /// How many bytes were searched.
+    pub(super) stamp: FileStamp,
+    /// Number of bytes that may be searched again; `u64::MAX` for a file without NUL bytes.
     pub(super) bytes: u64,
 }
 
-/// The sums over all files so far, shared by the threads.
-pub(super) struct Tally {
+/// Counts over all files so far, shared by the threads.
+pub(super) struct MatchTally {
     limit: u64,
     total: AtomicU64,
     skipped: AtomicU64,
-    first: Mutex<First>,
+    first: Mutex<LeadingFiles>,
 }
 
-/// Files with matches, as many of the first as are needed for `limit` matches.
+/// The first files with matches, as many as are needed for `limit` matches.
 #[derive(Default)]
-struct First {
-    files: BTreeMap<Place, FileCount>,
+struct LeadingFiles {
+    files: BTreeMap<OrderedPath, FileCount>,
     matches: u64,
 }
 
-pub(super) struct Counted {
-    pub(super) first: BTreeMap<Place, FileCount>,
+/// The result of the first pass.
+pub(super) struct MatchCounts {
+    pub(super) first: BTreeMap<OrderedPath, FileCount>,
     pub(super) total: u64,
     pub(super) skipped: u64,
 }
 
-impl Tally {
+impl MatchTally {
     pub(super) fn new(limit: usize) -> Self {
         Self {
             limit: limit as u64,
@@ -51,10 +52,10 @@ impl Tally {
         }
     }
 
-    fn add(&self, path: &str, count: FileCount) {
+    fn add_file(&self, path: &str, count: FileCount) {
         self.total.fetch_add(count.matches, Ordering::Relaxed);
         let mut first = self.first.lock();
-        first.files.insert(Place(path.into()), count);
+        first.files.insert(OrderedPath(path.into()), count);
         first.matches += count.matches;
         while let Some((_, last)) = first.files.last_key_value()
             && first.matches - last.matches >= self.limit
@@ -64,9 +65,9 @@ impl Tally {
         }
     }
 
-    pub(super) fn finish(self) -> Counted {
+    pub(super) fn finish(self) -> MatchCounts {
         let first = self.first.into_inner();
-        Counted {
+        MatchCounts {
             first: first.files,
             total: self.total.into_inner(),
             skipped: self.skipped.into_inner(),
@@ -74,53 +75,57 @@ impl Tally {
     }
 }
 
-/// Counts for one thread.
-pub(super) struct Counter<'a> {
-    tree: &'a Tree,
-    query: &'a Query,
-    tally: &'a Tally,
-    reader: Reader<'a>,
+/// Counts matches on one thread.
+pub(super) struct MatchCounter<'a> {
+    tree: &'a FileTree,
+    query: &'a GrepQuery,
+    tally: &'a MatchTally,
+    reader: FileSearcher<'a>,
 }
 
-impl<'a> Counter<'a> {
+impl<'a> MatchCounter<'a> {
     pub(super) fn new(
-        tree: &'a Tree,
-        query: &'a Query,
-        tally: &'a Tally,
+        tree: &'a FileTree,
+        query: &'a GrepQuery,
+        tally: &'a MatchTally,
         is_cancelled: &'a (dyn Fn() -> bool + Sync),
     ) -> Self {
-        let mut settings = settings();
+        let mut settings = searcher_settings();
         settings.line_number(false);
-        Self { tree, query, tally, reader: Reader::new(settings, is_cancelled) }
+        Self { tree, query, tally, reader: FileSearcher::new(settings, is_cancelled) }
     }
 
-    /// Searches one file. What cannot be read is skipped; what has vanished is not there.
-    pub(super) fn count(&mut self, path: &str) {
+    /// Searches one file. Unreadable files are counted as skipped; removed files are not counted at all.
+    pub(super) fn count_file(&mut self, path: &str) {
         let (file, metadata) = match self.tree.open(path) {
             Ok(opened) => opened,
-            Err(Refusal::NotFound) => return,
+            Err(PathRefusal::NotFound) => return,
             Err(_) => {
                 self.tally.skipped.fetch_add(1, Ordering::Relaxed);
                 return;
             }
         };
-        let lines = || Lines { matches: 0, bytes: 0 };
-        match self.reader.search(&self.query.matcher, &file, metadata.len(), u64::MAX, lines) {
-            Ok(Lines { matches: 0, .. }) => {}
-            Ok(Lines { matches, bytes }) => {
-                self.tally.add(path, FileCount { matches, stamp: Stamp::of(&metadata), bytes });
+        let lines = || LineCountSink { matches: 0, bytes: 0 };
+        match self.reader.search_file(&self.query.matcher, &file, metadata.len(), u64::MAX, lines) {
+            Ok(LineCountSink { matches: 0, .. }) => {}
+            Ok(LineCountSink { matches, bytes }) => {
+                self.tally.add_file(
+                    path,
+                    FileCount { matches, stamp: FileStamp::from_metadata(&metadata), bytes },
+                );
             }
             Err(_) => drop(self.tally.skipped.fetch_add(1, Ordering::Relaxed)),
         }
     }
 }
 
-struct Lines {
+/// Counts the matching lines of one file.
+struct LineCountSink {
     matches: u64,
     bytes: u64,
 }
 
-impl Sink for Lines {
+impl Sink for LineCountSink {
     type Error = std::io::Error;
 
     fn matched(&mut self, _: &Searcher, _: &SinkMatch<'_>) -> Result<bool, Self::Error> {
@@ -128,8 +133,8 @@ impl Sink for Lines {
         Ok(true)
     }
 
-    /// A file with a NUL byte is searched up to the piece of it, as it was read, that has the byte. Pieces differ
-    /// between passes, so the second must not go further than the first did.
+    /// Records where the search ended. A file with a NUL byte is searched up to the chunk that contains the byte. Chunk
+    /// boundaries differ between the passes, so the second pass must not read further than the first.
     fn finish(&mut self, _: &Searcher, end: &SinkFinish) -> Result<(), Self::Error> {
         self.bytes = end.binary_byte_offset().map_or(u64::MAX, |_| end.byte_count());
         Ok(())

@@ -1,37 +1,39 @@
-//! Which files are asked for: one glob, as `rg -g` takes it.
+//! The file filter of a query: one glob with the syntax of `rg -g`.
 //!
-//! A glob without a slash matches names at any depth, one with a slash paths from the root; `!` in front excludes what
-//! matches, folders with all below them. Unlike `rg -g` it only ever narrows: it never brings back an ignored file.
+//! A glob without a slash matches names at any depth; one with a slash matches paths from the root. A leading `!`
+//! excludes matching files, and matching folders with their contents. Unlike `rg -g`, a glob never re-includes an
+//! ignored file.
 
-use guard::Refusal;
+use guard::PathRefusal;
 use ignore::overrides::{Override, OverrideBuilder};
 
-/// The longest glob, in characters.
+/// Maximum length of a glob, in characters.
 pub const MAX_GLOB: usize = 1000;
 
-/// Why a glob cannot be used. Each reads as the end of a sentence that the glob begins.
+/// An invalid glob. Each message is a predicate whose subject is the glob.
 #[derive(Debug, thiserror::Error)]
 pub enum FilterError {
-    /// It leads out of the project, by the guard's rules for paths.
+    /// The glob points outside the project, by the guard's rules for paths.
     #[error(transparent)]
-    LeadsOut(Refusal),
-    #[error("is longer than {MAX_GLOB} characters, which no file pattern may be")]
+    OutsideProject(PathRefusal),
+    #[error("is longer than {MAX_GLOB} characters")]
     TooLong,
-    #[error("is not a glob: {0}")]
-    NotAGlob(String),
+    #[error("is not a valid glob: {0}")]
+    InvalidGlob(String),
 }
 
+/// Selects files by an optional glob.
 #[derive(Debug, Default)]
-pub(super) struct Filter(Option<Globs>);
+pub(super) struct GlobFilter(Option<CompiledGlob>);
 
 #[derive(Debug)]
-struct Globs {
+struct CompiledGlob {
     globs: Override,
     excludes: bool,
 }
 
-impl Filter {
-    /// An empty glob filters nothing.
+impl GlobFilter {
+    /// Compiles a glob. An empty glob matches every file.
     pub(super) fn new(glob: &str) -> Result<Self, FilterError> {
         if glob.chars().nth(MAX_GLOB).is_some() {
             return Err(FilterError::TooLong);
@@ -41,29 +43,30 @@ impl Filter {
             None => (false, glob),
         };
         if body.starts_with('/') {
-            return Err(FilterError::LeadsOut(Refusal::Absolute));
+            return Err(FilterError::OutsideProject(PathRefusal::Absolute));
         }
         if body.split(['/', '{', '}', ',']).any(|name| name == "..") {
-            return Err(FilterError::LeadsOut(Refusal::Parent));
+            return Err(FilterError::OutsideProject(PathRefusal::ParentComponent));
         }
         let body = body.strip_prefix("./").unwrap_or(body);
         if body.trim().is_empty() {
             return match excludes {
-                true => Err(FilterError::NotAGlob("nothing follows the `!`".into())),
+                true => Err(FilterError::InvalidGlob("no pattern after `!`".into())),
                 false => Ok(Self(None)),
             };
         }
-        // A line of a rule file that begins like this would be a comment.
+        // In an ignore file, `#` starts a comment and `!` a negation.
         let escape = if body.starts_with(['#', '!']) { "\\" } else { "" };
         let line = format!("{}{escape}{body}", if excludes { "!" } else { "" });
         let mut builder = OverrideBuilder::new("");
         let globs = builder.add(&line).and_then(|builder| builder.build());
-        let globs = globs.map_err(|error| FilterError::NotAGlob(reason(&error)))?;
-        Ok(Self(Some(Globs { globs, excludes })))
+        let globs = globs.map_err(|error| FilterError::InvalidGlob(describe_glob_error(&error)))?;
+        Ok(Self(Some(CompiledGlob { globs, excludes })))
     }
 
-    pub(super) fn lets_through(&self, path: &str) -> bool {
-        let Some(Globs { globs, excludes }) = &self.0 else { return true };
+    /// Returns true if a file at `path` is selected.
+    pub(super) fn matches_path(&self, path: &str) -> bool {
+        let Some(CompiledGlob { globs, excludes }) = &self.0 else { return true };
         if !excludes {
             return globs.matched(path, false).is_whitelist();
         }
@@ -73,8 +76,8 @@ impl Filter {
     }
 }
 
-/// The parser's own words, without the glob that they repeat.
-fn reason(error: &ignore::Error) -> String {
+/// Returns the message of the glob parser, without the glob itself.
+fn describe_glob_error(error: &ignore::Error) -> String {
     match error {
         ignore::Error::Glob { err, .. } => err.clone(),
         other => other.to_string(),

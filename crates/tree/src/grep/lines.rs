@@ -1,4 +1,4 @@
-//! The second pass: the matching lines of one file, with their context.
+//! The second pass: reads the matching lines of one file, with their context.
 
 use std::collections::VecDeque;
 
@@ -6,30 +6,31 @@ use grep_matcher::Matcher;
 use grep_searcher::{Searcher, Sink, SinkContext, SinkMatch};
 
 use super::count::FileCount;
-use super::excerpt::{characters, excerpt};
-use super::reader::{Reader, settings};
-use super::{CONTEXT_LINES, Match, Query};
-use crate::{Stamp, Tree};
+use super::excerpt::{count_characters, excerpt_line};
+use super::reader::{FileSearcher, searcher_settings};
+use super::{CONTEXT_LINES, GrepMatch, GrepQuery};
+use crate::{FileStamp, FileTree};
 
+/// The matches of one file.
 #[derive(Default)]
-pub(super) struct FileLines {
-    pub(super) matches: Vec<Match>,
-    /// How many lines of the file match: what was counted before, unless the file has changed since.
+pub(super) struct FileMatches {
+    pub(super) matches: Vec<GrepMatch>,
+    /// Number of matching lines. This is the count of the first pass, unless the file has changed since.
     pub(super) total: u64,
 }
 
-/// The first `wanted` matches of a file.
-pub(super) fn of_file(
-    tree: &Tree,
-    query: &Query,
+/// Returns the first `wanted` matches of a file. The result is empty if the file can no longer be read.
+pub(super) fn read_file_matches(
+    tree: &FileTree,
+    query: &GrepQuery,
     path: &str,
     counted: &FileCount,
     wanted: usize,
     is_cancelled: &(dyn Fn() -> bool + Sync),
-) -> FileLines {
-    let Ok((file, metadata)) = tree.open(path) else { return FileLines::default() };
-    let unchanged = Stamp::of(&metadata) == counted.stamp;
-    let collector = || Collector {
+) -> FileMatches {
+    let Ok((file, metadata)) = tree.open(path) else { return FileMatches::default() };
+    let unchanged = FileStamp::from_metadata(&metadata) == counted.stamp;
+    let collector = || MatchCollector {
         query,
         path,
         wanted,
@@ -40,47 +41,48 @@ pub(super) fn of_file(
         last_line: 0,
     };
     let bytes = if unchanged { counted.bytes } else { u64::MAX };
-    let mut settings = settings();
+    let mut settings = searcher_settings();
     settings.before_context(CONTEXT_LINES).after_context(CONTEXT_LINES);
-    let mut reader = Reader::new(settings, is_cancelled);
-    match reader.search(&query.matcher, &file, metadata.len(), bytes, collector) {
-        Ok(Collector { matches, total, .. }) => {
-            FileLines { matches, total: if unchanged { counted.matches } else { total } }
+    let mut reader = FileSearcher::new(settings, is_cancelled);
+    match reader.search_file(&query.matcher, &file, metadata.len(), bytes, collector) {
+        Ok(MatchCollector { matches, total, .. }) => {
+            FileMatches { matches, total: if unchanged { counted.matches } else { total } }
         }
-        // It was readable a moment ago, and is not any more.
-        Err(_) => FileLines::default(),
+        // The file became unreadable after the first pass.
+        Err(_) => FileMatches::default(),
     }
 }
 
-struct Collector<'a> {
-    query: &'a Query,
+/// Collects matches and their context.
+struct MatchCollector<'a> {
+    query: &'a GrepQuery,
     path: &'a str,
     wanted: usize,
     count_all: bool,
-    matches: Vec<Match>,
+    matches: Vec<GrepMatch>,
     total: u64,
-    /// The last lines, for the context before the next match.
+    /// The most recent lines, which are the context before the next match.
     recent: VecDeque<String>,
     last_line: u64,
 }
 
-impl Collector<'_> {
-    /// Takes a line into the context of the matches near it; whether more lines are needed.
-    fn take(&mut self, line: u64, text: &[u8]) -> bool {
+impl MatchCollector<'_> {
+    /// Adds a line to the context of nearby matches. Returns true if more lines are needed.
+    fn record_line(&mut self, line: u64, text: &[u8]) -> bool {
         if line != self.last_line + 1 {
             self.recent.clear();
         }
         self.last_line = line;
         for near in self.matches.iter_mut().rev().take(CONTEXT_LINES) {
             if near.line < line && line - near.line <= CONTEXT_LINES as u64 {
-                near.after.push(excerpt(text, 0));
+                near.after.push(excerpt_line(text, 0));
             }
         }
         if self.matches.len() < self.wanted {
             if self.recent.len() == CONTEXT_LINES {
                 self.recent.pop_front();
             }
-            self.recent.push_back(excerpt(text, 0));
+            self.recent.push_back(excerpt_line(text, 0));
             return true;
         }
         let complete =
@@ -88,9 +90,9 @@ impl Collector<'_> {
         self.count_all || !complete
     }
 
-    /// Where on its line the first match begins, in bytes. Looked for as ripgrep does for its JSON output: with the
-    /// lines before in sight, and without the end of the line.
-    fn start(&self, found: &SinkMatch<'_>) -> usize {
+    /// Returns the byte offset of the first match in its line. The search follows ripgrep's JSON output: it sees the
+    /// preceding lines, and excludes the line ending.
+    fn match_start(&self, found: &SinkMatch<'_>) -> usize {
         let range = found.bytes_range_in_buffer();
         let buffer = &found.buffer()[..range.end];
         let buffer = buffer.strip_suffix(b"\n").unwrap_or(buffer);
@@ -99,7 +101,7 @@ impl Collector<'_> {
     }
 }
 
-impl Sink for Collector<'_> {
+impl Sink for MatchCollector<'_> {
     type Error = std::io::Error;
 
     fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> Result<bool, Self::Error> {
@@ -107,19 +109,19 @@ impl Sink for Collector<'_> {
         let line = found.line_number().expect("line numbers are on by default");
         let text = found.bytes();
         let new = (self.matches.len() < self.wanted).then(|| {
-            let start = self.start(found);
+            let start = self.match_start(found);
             let before =
                 if line == self.last_line + 1 { self.recent.clone().into() } else { Vec::new() };
-            Match {
+            GrepMatch {
                 file: self.path.to_owned(),
                 line,
-                column: characters(&text[..start.min(text.len())]) as u64 + 1,
-                text: excerpt(text, start),
+                column: count_characters(&text[..start.min(text.len())]) as u64 + 1,
+                text: excerpt_line(text, start),
                 before,
                 after: Vec::new(),
             }
         });
-        let more = self.take(line, text);
+        let more = self.record_line(line, text);
         let is_new = new.is_some();
         self.matches.extend(new);
         Ok(more || is_new)
@@ -127,6 +129,6 @@ impl Sink for Collector<'_> {
 
     fn context(&mut self, _: &Searcher, context: &SinkContext<'_>) -> Result<bool, Self::Error> {
         let line = context.line_number().expect("line numbers are on by default");
-        Ok(self.take(line, context.bytes()))
+        Ok(self.record_line(line, context.bytes()))
     }
 }

@@ -1,42 +1,43 @@
-//! What is asked: a pattern, compiled within bounds, and which files it is asked of.
+//! A grep query: a pattern that is compiled within size limits, and a filter for files.
 
 use grep_regex::{ErrorKind, RegexMatcher, RegexMatcherBuilder};
 use regex_syntax::hir::Hir;
 use regex_syntax::{ParserBuilder, ast};
 
-use super::filter::{Filter, FilterError};
-use crate::trigram::Plan;
+use super::filter::{FilterError, GlobFilter};
+use crate::trigram::TrigramPlan;
 
-/// What a compiled pattern may take. Ripgrep allows ten times as much; a pattern that needs more than this takes
-/// longer to compile than most searches run.
+/// Maximum size of a compiled pattern. Ripgrep allows ten times as much, but compiling a larger pattern takes longer
+/// than most searches.
 const MAX_PROGRAM_BYTES: usize = 10 * 1024 * 1024;
-/// What each thread may keep of the automaton that it builds as it goes.
+/// Maximum size of the lazy DFA cache of each thread.
 const MAX_CACHE_BYTES: usize = 10 * 1024 * 1024;
-/// How deep groups may nest; as in ripgrep.
+/// Maximum nesting depth of groups, as in ripgrep.
 const MAX_NESTING: u32 = 250;
 
-/// Why a pattern cannot be used.
+/// An invalid pattern.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum PatternError {
+pub enum GrepPatternError {
     #[error("{reason}")]
     Syntax {
         reason: String,
-        /// Where it goes wrong, in characters from 1.
+        /// Position of the error, in characters, starting at 1.
         position: usize,
     },
-    #[error("a line feed can match nothing, because lines are searched one by one")]
+    #[error("a line feed never matches: files are searched line by line")]
     LineFeed { position: Option<usize> },
-    #[error("a NUL byte can match nothing, because files that hold one are not text")]
+    #[error("a NUL byte never matches: a file is searched only up to its first NUL byte")]
     Nul { position: Option<usize> },
     #[error(
-        "it takes more than {MAX_PROGRAM_BYTES} bytes once compiled; repeat less, or search for a part of it"
+        "compiled pattern exceeds {MAX_PROGRAM_BYTES} bytes; use fewer repetitions or a shorter pattern"
     )]
     TooBig,
     #[error("{0}")]
     Other(String),
 }
 
-impl PatternError {
+impl GrepPatternError {
+    /// Returns the position of the error in the pattern, in characters, starting at 1.
     pub fn position(&self) -> Option<usize> {
         match self {
             Self::Syntax { position, .. } => Some(*position),
@@ -46,19 +47,19 @@ impl PatternError {
     }
 }
 
-/// A search that can be run.
+/// A compiled search.
 #[derive(Debug)]
-pub struct Query {
+pub struct GrepQuery {
     pub(super) matcher: RegexMatcher,
-    pub(super) plan: Plan,
-    pub(super) filter: Filter,
+    pub(super) plan: TrigramPlan,
+    pub(super) filter: GlobFilter,
     pub(super) limit: usize,
 }
 
-impl Query {
-    /// All files, the first fifty matches.
-    pub fn new(pattern: &str, case_sensitive: bool) -> Result<Self, PatternError> {
-        let tree = parse(pattern, case_sensitive)?;
+impl GrepQuery {
+    /// Compiles a pattern. By default, the query covers all files and returns the first 50 matches.
+    pub fn new(pattern: &str, case_sensitive: bool) -> Result<Self, GrepPatternError> {
+        let tree = parse_pattern(pattern, case_sensitive)?;
         let matcher = RegexMatcherBuilder::new()
             .case_insensitive(!case_sensitive)
             .multi_line(true)
@@ -70,42 +71,50 @@ impl Query {
             .dfa_size_limit(MAX_CACHE_BYTES)
             .nest_limit(MAX_NESTING)
             .build(pattern)
-            .map_err(|error| not_compiled(&error, pattern))?;
-        Ok(Self { matcher, plan: Plan::of(&tree), filter: Filter::default(), limit: 50 })
+            .map_err(|error| convert_compile_error(&error, pattern))?;
+        Ok(Self {
+            matcher,
+            plan: TrigramPlan::from_pattern(&tree),
+            filter: GlobFilter::default(),
+            limit: 50,
+        })
     }
 
-    /// Only files that match the glob.
-    pub fn in_files(mut self, glob: &str) -> Result<Self, FilterError> {
-        self.filter = Filter::new(glob)?;
+    /// Restricts the search to files that match `glob`.
+    pub fn with_glob(mut self, glob: &str) -> Result<Self, FilterError> {
+        self.filter = GlobFilter::new(glob)?;
         Ok(self)
     }
 
-    /// At most this many matches are shown; all are counted.
+    /// Sets the maximum number of returned matches. All matches are counted.
     #[must_use]
-    pub fn limit(mut self, matches: usize) -> Self {
+    pub fn with_limit(mut self, matches: usize) -> Self {
         self.limit = matches;
         self
     }
 
-    pub fn plan(&self) -> &Plan {
+    pub fn plan(&self) -> &TrigramPlan {
         &self.plan
     }
 
-    /// Whether a line of this content matches.
-    pub fn matches(&self, content: &[u8]) -> bool {
+    /// Returns true if a line of `content` matches.
+    pub fn matches_content(&self, content: &[u8]) -> bool {
         let mut found = false;
         let sink = grep_searcher::sinks::Bytes(|_, _| {
             found = true;
             Ok(false)
         });
-        // Only reading can fail.
-        super::reader::settings().build().search_reader(&self.matcher, content, sink).is_ok()
+        // Searching a slice cannot fail.
+        super::reader::searcher_settings()
+            .build()
+            .search_reader(&self.matcher, content, sink)
+            .is_ok()
             && found
     }
 }
 
-/// The syntax tree as the matcher sees it, and its errors with their place.
-fn parse(pattern: &str, case_sensitive: bool) -> Result<Hir, PatternError> {
+/// Parses a pattern with the options of the matcher. Errors carry their position.
+fn parse_pattern(pattern: &str, case_sensitive: bool) -> Result<Hir, GrepPatternError> {
     let mut parser = ParserBuilder::new()
         .case_insensitive(!case_sensitive)
         .multi_line(true)
@@ -122,26 +131,28 @@ fn parse(pattern: &str, case_sensitive: bool) -> Result<Hir, PatternError> {
             regex_syntax::Error::Translate(error) => {
                 (error.kind().to_string(), error.span().start.offset)
             }
-            other => return PatternError::Other(other.to_string()),
+            other => return GrepPatternError::Other(other.to_string()),
         };
-        PatternError::Syntax { reason, position: character(pattern, offset) }
+        GrepPatternError::Syntax { reason, position: character_position(pattern, offset) }
     })
 }
 
-fn not_compiled(error: &grep_regex::Error, pattern: &str) -> PatternError {
+fn convert_compile_error(error: &grep_regex::Error, pattern: &str) -> GrepPatternError {
     match error.kind() {
-        ErrorKind::NotAllowed(_) => PatternError::LineFeed { position: find(pattern, '\n') },
-        ErrorKind::Banned(_) => PatternError::Nul { position: find(pattern, '\0') },
-        // The pattern was parsed before, so what is left is its size.
-        ErrorKind::Regex(_) => PatternError::TooBig,
-        _ => PatternError::Other(error.to_string()),
+        ErrorKind::NotAllowed(_) => {
+            GrepPatternError::LineFeed { position: find_character(pattern, '\n') }
+        }
+        ErrorKind::Banned(_) => GrepPatternError::Nul { position: find_character(pattern, '\0') },
+        // The pattern has been parsed successfully, so only its size can be wrong.
+        ErrorKind::Regex(_) => GrepPatternError::TooBig,
+        _ => GrepPatternError::Other(error.to_string()),
     }
 }
 
-/// Where a pattern asks for this very character, however it is written.
-fn find(pattern: &str, wanted: char) -> Option<usize> {
-    struct Finder(char);
-    impl ast::Visitor for Finder {
+/// Returns the position of the first literal `wanted` in the pattern, in any notation.
+fn find_character(pattern: &str, wanted: char) -> Option<usize> {
+    struct CharacterFinder(char);
+    impl ast::Visitor for CharacterFinder {
         type Output = ();
         type Err = usize;
 
@@ -167,10 +178,12 @@ fn find(pattern: &str, wanted: char) -> Option<usize> {
     }
     let tree =
         ast::parse::ParserBuilder::new().nest_limit(MAX_NESTING).build().parse(pattern).ok()?;
-    ast::visit(&tree, Finder(wanted)).err().map(|offset| character(pattern, offset))
+    ast::visit(&tree, CharacterFinder(wanted))
+        .err()
+        .map(|offset| character_position(pattern, offset))
 }
 
-/// The character at a byte offset, from 1.
-fn character(pattern: &str, offset: usize) -> usize {
+/// Converts a byte offset to a character position, starting at 1.
+fn character_position(pattern: &str, offset: usize) -> usize {
     pattern.char_indices().take_while(|(at, _)| *at < offset).count() + 1
 }

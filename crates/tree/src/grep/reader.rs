@@ -1,4 +1,4 @@
-//! How files are read for both passes: the searcher's settings, with a bound on memory, and an end when nobody waits.
+//! Reads files for both passes, with ripgrep's searcher settings, bounded memory and cancellation.
 
 use std::fs::File;
 use std::io::{self, Read, Seek};
@@ -8,43 +8,48 @@ use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink};
 
 use super::MAX_LINE_BYTES;
 
-/// How much the searcher reads at once, until a line is longer.
-const PIECE: usize = 64 * 1024;
+/// Number of bytes the searcher reads at once, unless a line is longer.
+const CHUNK_BYTES: usize = 64 * 1024;
 
-/// How much of a file is read at first: a piece, and the three bytes before it that are looked at for a byte order mark.
-const BEGINNING: usize = PIECE + 3;
+/// Size of the first read: one chunk, plus the three bytes that are checked for a byte order mark.
+const FIRST_READ_BYTES: usize = CHUNK_BYTES + 3;
 
-/// The settings of ripgrep for files that it meets in a folder.
-pub(super) fn settings() -> SearcherBuilder {
+/// Returns ripgrep's settings for the files of a folder search.
+pub(super) fn searcher_settings() -> SearcherBuilder {
     let mut builder = SearcherBuilder::new();
     builder.binary_detection(BinaryDetection::quit(0)).heap_limit(Some(MAX_LINE_BYTES));
     builder
 }
 
-/// Searches one file after the other.
-pub(super) struct Reader<'a> {
+/// Searches files one after the other, and reuses its buffers.
+pub(super) struct FileSearcher<'a> {
     settings: SearcherBuilder,
     searcher: Searcher,
-    /// The beginning of a file, kept for the next one.
+    /// Buffer for the beginning of a file.
     beginning: Vec<u8>,
     is_cancelled: &'a (dyn Fn() -> bool + Sync),
 }
 
-impl<'a> Reader<'a> {
+impl<'a> FileSearcher<'a> {
     pub(super) fn new(
         settings: SearcherBuilder,
         is_cancelled: &'a (dyn Fn() -> bool + Sync),
     ) -> Self {
-        Self { searcher: settings.build(), settings, beginning: vec![0; BEGINNING], is_cancelled }
+        Self {
+            searcher: settings.build(),
+            settings,
+            beginning: vec![0; FIRST_READ_BYTES],
+            is_cancelled,
+        }
     }
 
-    /// Searches at most `bytes` of the file, of which there are `size`, and gives the sink that was told.
+    /// Searches at most `bytes` bytes of a file of `size` bytes. Returns the sink that received the matches.
     ///
-    /// A long line makes the searcher's buffer grow for good, and with it the pieces that it reads. How much of a file
-    /// with a NUL byte is searched depends on the pieces, so a grown buffer would let one file decide what is found in
-    /// another. It is replaced, and the search begun again with a new sink: the first three bytes are read apart, for
-    /// the byte order mark, and a sink may have heard of a line in them.
-    pub(super) fn search<S: Sink<Error = io::Error>>(
+    /// A long line makes the searcher's buffer grow permanently, and with it the chunks that it reads. The searched
+    /// part of a file with a NUL byte depends on the chunks, so a grown buffer would let one file affect the matches of
+    /// another. Therefore a grown searcher is replaced, and the search restarts with a new sink. A new sink is needed
+    /// because the first three bytes are read separately for the byte order mark, and may already contain a line.
+    pub(super) fn search_file<S: Sink<Error = io::Error>>(
         &mut self,
         matcher: &RegexMatcher,
         mut file: &File,
@@ -52,38 +57,38 @@ impl<'a> Reader<'a> {
         bytes: u64,
         sink: impl Fn() -> S,
     ) -> io::Result<S> {
-        // What is written while it is searched counts next time. Some file systems say 0 of every file.
+        // Data appended during the search is ignored. Some file systems report size 0 for every file.
         let bytes = if size == 0 { bytes } else { bytes.min(size) };
-        let mut pieces = Pieces::new(file, bytes, &mut self.beginning, self.is_cancelled);
-        let mut told = sink();
-        let mut result = self.searcher.search_reader(matcher, &mut pieces, &mut told);
-        if pieces.has_grown {
+        let mut chunks = FileChunks::new(file, bytes, &mut self.beginning, self.is_cancelled);
+        let mut receiver = sink();
+        let mut result = self.searcher.search_reader(matcher, &mut chunks, &mut receiver);
+        if chunks.has_grown {
             self.searcher = self.settings.build();
             file.rewind()?;
-            let pieces = Pieces::new(file, bytes, &mut self.beginning, self.is_cancelled);
-            told = sink();
-            result = self.searcher.search_reader(matcher, pieces, &mut told);
+            let chunks = FileChunks::new(file, bytes, &mut self.beginning, self.is_cancelled);
+            receiver = sink();
+            result = self.searcher.search_reader(matcher, chunks, &mut receiver);
         }
-        result.map(|()| told)
+        result.map(|()| receiver)
     }
 }
 
-/// Gives the searcher the pieces that reading the file itself would give, with fewer calls: a small file is read by one.
-struct Pieces<'a> {
+/// Returns the same chunks as reading the file directly, with fewer system calls: one for a small file.
+struct FileChunks<'a> {
     file: &'a File,
-    /// How many bytes may still be given.
+    /// Number of bytes that may still be returned.
     left: u64,
-    /// How many were given.
+    /// Number of bytes returned so far.
     read: usize,
     beginning: &'a mut [u8],
-    /// How much of the beginning is filled; None before the first read.
+    /// Number of bytes in `beginning`; `None` before the first read.
     filled: Option<usize>,
-    /// The buffer was larger than it should be before anything was searched.
+    /// Set if the searcher's buffer was too large before the search started.
     has_grown: bool,
     is_cancelled: &'a (dyn Fn() -> bool + Sync),
 }
 
-impl<'a> Pieces<'a> {
+impl<'a> FileChunks<'a> {
     fn new(
         file: &'a File,
         left: u64,
@@ -93,7 +98,7 @@ impl<'a> Pieces<'a> {
         Self { file, left, read: 0, beginning, filled: None, has_grown: false, is_cancelled }
     }
 
-    /// The beginning that was not given yet, read by one call where the system does.
+    /// Returns the unread rest of the beginning. The first call fills it with one `read`.
     fn rest_of_beginning(&mut self) -> io::Result<&[u8]> {
         let filled = match self.filled {
             Some(filled) => filled,
@@ -106,12 +111,12 @@ impl<'a> Pieces<'a> {
     }
 }
 
-impl Read for Pieces<'_> {
+impl Read for FileChunks<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        // Even a file of many gigabytes is given up at once.
-        self.has_grown = buffer.len() > PIECE && self.read < PIECE;
+        // Checked on each read, so that cancellation also stops the search of a huge file.
+        self.has_grown = buffer.len() > CHUNK_BYTES && self.read < CHUNK_BYTES;
         if self.has_grown || (self.is_cancelled)() {
-            // Not `Interrupted`, which readers take for an invitation to try again.
+            // Not `Interrupted`, because readers retry on it.
             return Err(io::ErrorKind::ConnectionAborted.into());
         }
         if self.left == 0 {
@@ -121,7 +126,7 @@ impl Read for Pieces<'_> {
         let mut read = rest.len().min(buffer.len());
         buffer[..read].copy_from_slice(&rest[..read]);
         self.left -= read as u64;
-        // A piece ends where the buffer or the file does, not where the beginning happens to.
+        // A chunk ends at the end of the buffer or of the file, not at the end of `beginning`.
         if read < buffer.len() && self.left > 0 {
             let more = self.file.take(self.left).read(&mut buffer[read..])?;
             self.left -= more as u64;

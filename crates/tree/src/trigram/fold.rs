@@ -1,17 +1,17 @@
-//! Letter case, folded away in a way that loses no match.
+//! Case folding that loses no match.
 //!
-//! ASCII capitals become small, and so do the two characters beyond ASCII that case folding takes for ASCII letters:
-//! `ſ` is an `s`, and `K` (the Kelvin sign) is a `k`. Nothing else changes: what a case-insensitive pattern takes for
-//! equal beyond that, the pattern's plan lists one by one.
+//! ASCII capitals are lowercased, and so are the two non-ASCII characters that case folding maps to ASCII letters:
+//! `ſ` becomes `s`, and `K` (the Kelvin sign) becomes `k`. No other character changes. A pattern's plan lists all other
+//! case-insensitive equivalents explicitly.
 //!
-//! Folding a piece of text gives the same bytes as folding the whole and taking the piece, if the piece is UTF-8: both
-//! characters begin with a byte that no other character ends with, so no piece of UTF-8 can cut through one of them.
+//! If a substring is valid UTF-8, folding it yields the same bytes as the matching part of the folded whole. Both
+//! characters begin with a byte that no other character ends with, so a UTF-8 substring cannot split them.
 
 const LONG_S: &[u8] = "ſ".as_bytes();
 const KELVIN: &[u8] = "\u{212a}".as_bytes();
 
-/// The folded bytes of a text.
-pub(super) fn folded(text: &[u8]) -> impl Iterator<Item = u8> + '_ {
+/// Returns the case-folded bytes of `text`.
+pub(super) fn fold_case(text: &[u8]) -> impl Iterator<Item = u8> + '_ {
     let mut at = 0;
     std::iter::from_fn(move || {
         let first = *text.get(at)?;
@@ -37,18 +37,18 @@ mod tests {
     use super::*;
 
     fn fold(text: &[u8]) -> Vec<u8> {
-        folded(text).collect()
+        fold_case(text).collect()
     }
 
     #[test]
-    fn what_is_folded() {
+    fn folds_ascii_long_s_and_kelvin_sign() {
         assert_eq!(fold("KeyK ſS É\u{c5}".as_bytes()), "keyk ss É\u{c5}".as_bytes());
         assert_eq!(fold(b"\xc5\xc5\xbf\xe2\x84"), b"\xc5s\xe2\x84");
     }
 
     proptest! {
         #[test]
-        fn a_piece_of_utf8_is_found_in_the_folded_whole(
+        fn folded_utf8_substring_occurs_in_the_folded_whole(
             before in prop::collection::vec(prop::sample::select(&b"\xc5\xbf\xe2\x84\xaaks"[..]), 0..8),
             piece in "[ksKSſ\u{212a}\u{c5}ÿ€]{0,6}",
             after in prop::collection::vec(prop::sample::select(&b"\xc5\xbf\xe2\x84\xaaks"[..]), 0..8),

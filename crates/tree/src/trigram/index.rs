@@ -1,37 +1,37 @@
-//! The index as files come and go: immutable segments, and the files that are too new for one.
+//! The mutable index: immutable segments, plus recent files that are not in a segment yet.
 //!
-//! A changed file is a new file: its old number is dead. Segments are of one size and never merged: many small ones cost
-//! a search little, and one pause that rewrites everything costs the search that waits for it much. When half of all
-//! numbers are dead, segments are written anew without them.
+//! A changed file gets a new number, and its old number is dead. Segments have one size and are never merged: many
+//! small segments cost a search little, whereas a merge would delay the search that waits for it. When half of all
+//! numbers are dead, the segments are rewritten without them.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use super::plan::Plan;
-use super::segment::{Segment, has_no_runs};
-use super::set::{RUNS_FROM, Set};
+use super::plan::TrigramPlan;
+use super::segment::{TrigramSegment, has_no_runs};
+use super::set::{FIRST_RUN_KEY, TrigramSet};
 
-/// New files wait until there are this many, or have this many trigrams between them. Looking through them one by one
-/// takes a fraction of a millisecond.
+/// Maximum number of recent files before they become a segment. Scanning them takes a fraction of a millisecond.
 const MAX_FRESH: usize = 2048;
+/// Maximum number of trigrams of all recent files together.
 const MAX_FRESH_TRIGRAMS: usize = 16 * 1024 * 1024;
 
-/// Narrows searches over a changing set of files.
+/// A trigram index over a changing set of files.
 #[derive(Default)]
-pub struct Index {
+pub struct TrigramIndex {
     /// The live files, by number.
     paths: Vec<Option<Arc<str>>>,
     numbers: HashMap<Arc<str>, u32>,
-    segments: Vec<Segment>,
-    /// Number and trigrams, ascending.
+    segments: Vec<TrigramSegment>,
+    /// Recent files: their numbers and ascending trigrams.
     fresh: Vec<(u32, Box<[u32]>)>,
     fresh_trigrams: usize,
-    /// Files without a set: always candidates.
+    /// Files without a trigram set, which are always candidates.
     unknown: BTreeSet<u32>,
 }
 
-impl Index {
-    /// How many files there are.
+impl TrigramIndex {
+    /// Returns the number of files.
     pub fn len(&self) -> usize {
         self.numbers.len()
     }
@@ -40,7 +40,7 @@ impl Index {
         self.numbers.is_empty()
     }
 
-    /// All files, in no order.
+    /// Returns all files in arbitrary order.
     pub fn paths(&self) -> impl Iterator<Item = &Arc<str>> {
         self.numbers.keys()
     }
@@ -49,12 +49,12 @@ impl Index {
         self.numbers.contains_key(path)
     }
 
-    /// Adds a file, or says anew what is in it. Without a set it is always a candidate.
-    pub fn insert(&mut self, path: &str, set: Option<Set>) {
+    /// Adds or replaces a file. A file without a set is always a candidate.
+    pub fn insert(&mut self, path: &str, set: Option<TrigramSet>) {
         let number = match self.numbers.get(path) {
-            // So far nothing is known of it that would have to be forgotten.
+            // No trigrams are stored under this number, so it can be reused.
             Some(number) if self.unknown.remove(number) => *number,
-            _ => self.number(path),
+            _ => self.assign_number(path),
         };
         let Some(set) = set else {
             self.unknown.insert(number);
@@ -64,13 +64,14 @@ impl Index {
         self.fresh_trigrams += trigrams.len();
         self.fresh.push((number, trigrams));
         if self.fresh.len() >= MAX_FRESH || self.fresh_trigrams >= MAX_FRESH_TRIGRAMS {
-            self.segments.push(Segment::build(&self.fresh));
+            self.segments.push(TrigramSegment::build(&self.fresh));
             self.fresh.clear();
             self.fresh_trigrams = 0;
         }
     }
 
-    fn number(&mut self, path: &str) -> u32 {
+    /// Gives a file a new number, and removes its old one.
+    fn assign_number(&mut self, path: &str) -> u32 {
         self.remove(path);
         let number = self.paths.len() as u32;
         let path: Arc<str> = path.into();
@@ -79,6 +80,7 @@ impl Index {
         number
     }
 
+    /// Removes a file; no-op if absent.
     pub fn remove(&mut self, path: &str) {
         let Some(number) = self.numbers.remove(path) else { return };
         self.paths[number as usize] = None;
@@ -88,24 +90,24 @@ impl Index {
             self.fresh_trigrams -= trigrams.len();
         }
         if self.paths.len() > 2 * (self.numbers.len() + MAX_FRESH) {
-            self.renumber();
+            self.renumber_files();
         }
     }
 
-    /// The files that may hold what the plan needs, in no order.
-    pub fn candidates(&self, plan: &Plan) -> Vec<Arc<str>> {
-        if *plan == Plan::Any {
+    /// Returns the files that may satisfy the plan, in arbitrary order.
+    pub fn find_candidates(&self, plan: &TrigramPlan) -> Vec<Arc<str>> {
+        if *plan == TrigramPlan::Any {
             return self.paths().cloned().collect();
         }
-        let fresh = self.fresh.iter().filter(|(_, trigrams)| satisfies(trigrams, plan));
-        let settled = self.segments.iter().flat_map(|segment| segment.candidates(plan));
+        let fresh = self.fresh.iter().filter(|(_, trigrams)| satisfies_plan(trigrams, plan));
+        let settled = self.segments.iter().flat_map(|segment| segment.find_candidates(plan));
         let numbers =
             settled.chain(fresh.map(|(file, _)| *file)).chain(self.unknown.iter().copied());
         numbers.filter_map(|number| self.paths[number as usize].clone()).collect()
     }
 
-    /// Gives the live files new numbers without gaps.
-    fn renumber(&mut self) {
+    /// Renumbers the live files without gaps.
+    fn renumber_files(&mut self) {
         let mut paths = Vec::with_capacity(self.numbers.len());
         let mut new = vec![None; self.paths.len()];
         for (old, path) in self.paths.iter().enumerate() {
@@ -116,53 +118,53 @@ impl Index {
             }
         }
         for segment in &mut self.segments {
-            *segment = segment.renamed(&new);
+            *segment = segment.renumber_files(&new);
         }
         self.segments.retain(|segment| segment.len() > 0);
         for (file, _) in &mut self.fresh {
-            *file = new[*file as usize].expect("what is fresh is live");
+            *file = new[*file as usize].expect("recent files are live");
         }
         self.unknown = self.unknown.iter().filter_map(|file| new[*file as usize]).collect();
         self.paths = paths;
     }
 }
 
-/// Whether a single file has what the plan needs.
-fn satisfies(trigrams: &[u32], plan: &Plan) -> bool {
+/// Returns true if a file with these trigrams may satisfy the plan.
+fn satisfies_plan(trigrams: &[u32], plan: &TrigramPlan) -> bool {
     match plan {
-        Plan::Any => true,
-        Plan::Has(number) => {
-            let is_excused = *number >= RUNS_FROM && has_no_runs(trigrams);
+        TrigramPlan::Any => true,
+        TrigramPlan::Contains(number) => {
+            let is_excused = *number >= FIRST_RUN_KEY && has_no_runs(trigrams);
             is_excused || trigrams.binary_search(number).is_ok()
         }
-        Plan::All(plans) => plans.iter().all(|plan| satisfies(trigrams, plan)),
-        Plan::One(plans) => plans.iter().any(|plan| satisfies(trigrams, plan)),
+        TrigramPlan::AllOf(plans) => plans.iter().all(|plan| satisfies_plan(trigrams, plan)),
+        TrigramPlan::AnyOf(plans) => plans.iter().any(|plan| satisfies_plan(trigrams, plan)),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trigram::Collector;
-    use crate::trigram::set::numbers_of;
+    use crate::trigram::TrigramCollector;
+    use crate::trigram::set::text_keys;
 
-    fn has(text: &str) -> Plan {
-        Plan::All(numbers_of(text.as_bytes()).map(Plan::Has).collect())
+    fn has(text: &str) -> TrigramPlan {
+        TrigramPlan::AllOf(text_keys(text.as_bytes()).map(TrigramPlan::Contains).collect())
     }
 
-    fn found(index: &Index, plan: &Plan) -> Vec<String> {
+    fn found(index: &TrigramIndex, plan: &TrigramPlan) -> Vec<String> {
         let mut paths: Vec<_> =
-            index.candidates(plan).iter().map(|path| path.to_string()).collect();
+            index.find_candidates(plan).iter().map(|path| path.to_string()).collect();
         paths.sort();
         paths
     }
 
-    /// Files by the thousand: whatever is in segments, fresh, changed, gone or renumbered is found where it should be.
+    /// Uses thousands of files, so that segments, recent files, changes, removals and renumbering all occur.
     #[test]
-    fn files_come_change_and_go() {
-        let mut index = Index::default();
-        // Every other one is long.
-        let mut collectors = [usize::MAX, 0].map(Collector::with_runs_from);
+    fn finds_files_after_inserts_changes_and_removals() {
+        let mut index = TrigramIndex::default();
+        // Every other file is long.
+        let mut collectors = [usize::MAX, 0].map(TrigramCollector::with_run_threshold);
         let mut text = |number: usize, round: usize| {
             collectors[number % 2]
                 .collect(format!("common text, file{number:05}, round{round}").as_bytes())
@@ -178,15 +180,15 @@ mod tests {
             index.insert("always", None);
             index.insert("always", None);
             assert_eq!(found(&index, &has("file02999")), ["always".to_owned(), path(2999),]);
-            // Others have the same trigrams, in other places.
+            // Other files contain the same trigrams at other positions.
             let removed = round * 100;
             let near = found(&index, &has(&format!("file{removed:05}")));
             assert!(!near.contains(&path(removed)));
             assert_eq!(found(&index, &has(&format!("round{round}"))).len(), index.len());
             assert_eq!(found(&index, &has("round9")), ["always"]);
-            assert_eq!(found(&index, &Plan::Any).len(), index.len());
+            assert_eq!(found(&index, &TrigramPlan::Any).len(), index.len());
         }
-        assert!(index.paths.len() < 2 * (3000 + MAX_FRESH) + 2, "dead numbers are dropped");
+        assert!(index.paths.len() < 2 * (3000 + MAX_FRESH) + 2, "dead numbers must be dropped");
         assert!(index.segments.iter().all(|segment| segment.len() <= MAX_FRESH));
     }
 }

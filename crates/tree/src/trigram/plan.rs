@@ -1,42 +1,43 @@
-//! What a line must have to match a pattern, in trigrams.
+//! Derives the trigrams that a line must contain to match a pattern.
 //!
-//! The pattern's syntax tree is folded up from its leaves. Of each part it is known either which strings it matches
-//! *exactly* (while these are few), or how its matches can begin and end and what they need inside. Joining two parts
-//! joins the ends of the one to the beginnings of the other, so trigrams across the seam are found too. Whatever is not
-//! known makes a plan weaker, never wrong.
+//! The pattern's syntax tree is evaluated from its leaves. For each part, the result is either the strings that it
+//! matches *exactly* (while these are few), or the possible prefixes and suffixes of its matches and the trigrams in
+//! between. Concatenation joins the suffixes of one part with the prefixes of the next, so trigrams across the boundary
+//! are found too. Missing information makes a plan weaker, never wrong.
 
 use std::collections::BTreeSet;
 
 use regex_syntax::hir::{Class, Hir, HirKind, Repetition};
 
-use super::fold::folded;
-use super::set::numbers_of;
+use super::fold::fold_case;
+use super::set::text_keys;
 
-/// How many strings one part may match exactly, or begin or end with, before less is said of it.
+/// Maximum number of exact strings, prefixes or suffixes of a part before they are simplified.
 const MAX_STRINGS: usize = 32;
-/// The longest string that is kept whole.
+/// Maximum length of an exact string.
 const MAX_LENGTH: usize = 256;
-/// How many characters a class may have to be listed one by one.
+/// Maximum number of characters in a class that is expanded to strings.
 const MAX_CLASS: usize = 16;
-/// How often a repeated part is written out.
+/// Maximum number of copies to which a repetition is expanded.
 const MAX_COPIES: u32 = 4;
 
-/// Trigrams that a matching file must have, and runs of four bytes that a long one must have as well.
+/// A boolean query: trigrams that a matching file must contain, and runs of four bytes that a long file must contain.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Plan {
+pub enum TrigramPlan {
     /// Any file may match.
     Any,
-    Has(u32),
-    All(BTreeSet<Plan>),
-    One(BTreeSet<Plan>),
+    /// The file contains this trigram or run.
+    Contains(u32),
+    AllOf(BTreeSet<TrigramPlan>),
+    AnyOf(BTreeSet<TrigramPlan>),
 }
 
-impl Plan {
-    /// The plan for a parsed pattern. Case-insensitivity is in the syntax tree already.
-    pub fn of(pattern: &Hir) -> Self {
-        match Part::of(pattern) {
-            Part::Exact(strings) => needs(&strings),
-            Part::Known { inside, .. } => inside,
+impl TrigramPlan {
+    /// Derives the plan for a parsed pattern. The syntax tree already reflects case-insensitivity.
+    pub fn from_pattern(pattern: &Hir) -> Self {
+        match PatternInfo::from_pattern(pattern) {
+            PatternInfo::Exact(strings) => plan_for_strings(&strings),
+            PatternInfo::Affixes { inside, .. } => inside,
         }
     }
 
@@ -47,126 +48,130 @@ impl Plan {
                 let mut all = BTreeSet::new();
                 for plan in [left, right] {
                     match plan {
-                        Self::All(parts) => all.extend(parts),
+                        Self::AllOf(parts) => all.extend(parts),
                         part => drop(all.insert(part)),
                     }
                 }
-                if all.len() == 1 { all.pop_first().unwrap_or(Self::Any) } else { Self::All(all) }
+                if all.len() == 1 { all.pop_first().unwrap_or(Self::Any) } else { Self::AllOf(all) }
             }
         }
     }
 
-    fn one_of(plans: impl IntoIterator<Item = Self>) -> Self {
+    fn any_of(plans: impl IntoIterator<Item = Self>) -> Self {
         let mut one = BTreeSet::new();
         for plan in plans {
             match plan {
                 Self::Any => return Self::Any,
-                Self::One(parts) => one.extend(parts),
+                Self::AnyOf(parts) => one.extend(parts),
                 part => drop(one.insert(part)),
             }
         }
-        if one.len() == 1 { one.pop_first().unwrap_or(Self::Any) } else { Self::One(one) }
+        if one.len() == 1 { one.pop_first().unwrap_or(Self::Any) } else { Self::AnyOf(one) }
     }
 }
 
 type Strings = BTreeSet<Vec<u8>>;
 
-/// What is known of the folded text that a part of a pattern matches.
+/// Properties of the case-folded text that a part of a pattern matches.
 #[derive(Clone)]
-enum Part {
-    /// One of these, and nothing else.
+enum PatternInfo {
+    /// The text is one of these strings.
     Exact(Strings),
-    /// It begins with one of `start`, ends with one of `end`, and the line satisfies `inside`.
-    Known { start: Strings, end: Strings, inside: Plan },
+    /// The text begins with one of `start` and ends with one of `end`, and the line satisfies `inside`.
+    Affixes { start: Strings, end: Strings, inside: TrigramPlan },
 }
 
-impl Part {
-    fn empty() -> Self {
+impl PatternInfo {
+    fn empty_string() -> Self {
         Self::Exact(Strings::from([Vec::new()]))
     }
 
-    fn anything() -> Self {
+    fn any_text() -> Self {
         let nothing = Strings::from([Vec::new()]);
-        Self::Known { start: nothing.clone(), end: nothing, inside: Plan::Any }
+        Self::Affixes { start: nothing.clone(), end: nothing, inside: TrigramPlan::Any }
     }
 
-    fn of(pattern: &Hir) -> Self {
+    fn from_pattern(pattern: &Hir) -> Self {
         match pattern.kind() {
-            HirKind::Empty | HirKind::Look(_) => Self::empty(),
+            HirKind::Empty | HirKind::Look(_) => Self::empty_string(),
             HirKind::Literal(literal) => match std::str::from_utf8(&literal.0) {
                 Ok(text) => {
-                    Self::Exact(Strings::from([folded(text.as_bytes()).collect()])).bounded()
+                    Self::Exact(Strings::from([fold_case(text.as_bytes()).collect()])).simplify()
                 }
-                // Folding could cut through a character here.
-                Err(_) => Self::anything(),
+                // Folding could split a character here.
+                Err(_) => Self::any_text(),
             },
-            HirKind::Class(class) => of_class(class),
-            HirKind::Repetition(repetition) => of_repetition(repetition),
-            HirKind::Capture(capture) => Self::of(&capture.sub),
-            HirKind::Concat(parts) => {
-                parts.iter().map(Self::of).fold(Self::empty(), |left, right| left.then(right))
+            HirKind::Class(class) => analyze_class(class),
+            HirKind::Repetition(repetition) => analyze_repetition(repetition),
+            HirKind::Capture(capture) => Self::from_pattern(&capture.sub),
+            HirKind::Concat(parts) => parts
+                .iter()
+                .map(Self::from_pattern)
+                .fold(Self::empty_string(), |left, right| left.concat_with(right)),
+            HirKind::Alternation(parts) => {
+                Self::any_of(parts.iter().map(Self::from_pattern).collect())
             }
-            HirKind::Alternation(parts) => Self::one_of(parts.iter().map(Self::of).collect()),
         }
     }
 
-    fn then(self, right: Self) -> Self {
+    fn concat_with(self, right: Self) -> Self {
         if let (Self::Exact(left), Self::Exact(right)) = (&self, &right)
-            && let Some(both) = joined(left, right)
+            && let Some(both) = cross_product(left, right)
         {
-            return Self::Exact(both).bounded();
+            return Self::Exact(both).simplify();
         }
         let (left_exact, right_exact) = (self.is_exact(), right.is_exact());
-        let (left_start, left_end, left_inside) = self.known();
-        let (right_start, right_end, right_inside) = right.known();
-        let seam = joined(&left_end, &right_start).map_or(Plan::Any, |seam| needs(&seam));
-        let inside = left_inside.and(right_inside).and(seam);
-        let start = match joined(&left_start, &right_start) {
+        let (left_start, left_end, left_inside) = self.into_affixes();
+        let (right_start, right_end, right_inside) = right.into_affixes();
+        let boundary = cross_product(&left_end, &right_start)
+            .map_or(TrigramPlan::Any, |strings| plan_for_strings(&strings));
+        let inside = left_inside.and(right_inside).and(boundary);
+        let start = match cross_product(&left_start, &right_start) {
             Some(start) if left_exact => start,
             _ => left_start,
         };
-        let end = match joined(&left_end, &right_end) {
+        let end = match cross_product(&left_end, &right_end) {
             Some(end) if right_exact => end,
             _ => right_end,
         };
-        Self::Known { start, end, inside }.bounded()
+        Self::Affixes { start, end, inside }.simplify()
     }
 
-    fn one_of(parts: Vec<Self>) -> Self {
+    fn any_of(parts: Vec<Self>) -> Self {
         if parts.iter().all(Self::is_exact) {
             let strings = parts.iter().flat_map(|part| match part {
                 Self::Exact(strings) => strings.clone(),
-                Self::Known { .. } => Strings::new(),
+                Self::Affixes { .. } => Strings::new(),
             });
-            return Self::Exact(strings.collect()).bounded();
+            return Self::Exact(strings.collect()).simplify();
         }
         let (mut starts, mut ends, mut insides) = (Strings::new(), Strings::new(), Vec::new());
         for part in parts {
-            let (start, end, inside) = part.known();
+            let (start, end, inside) = part.into_affixes();
             starts.extend(start);
             ends.extend(end);
             insides.push(inside);
         }
-        Self::Known { start: starts, end: ends, inside: Plan::one_of(insides) }.bounded()
+        Self::Affixes { start: starts, end: ends, inside: TrigramPlan::any_of(insides) }.simplify()
     }
 
     fn is_exact(&self) -> bool {
         matches!(self, Self::Exact(_))
     }
 
-    /// Start, end and inside, whichever way they are known.
-    fn known(self) -> (Strings, Strings, Plan) {
+    /// Returns the prefixes, the suffixes and the plan for the text in between.
+    fn into_affixes(self) -> (Strings, Strings, TrigramPlan) {
         match self {
             Self::Exact(strings) => {
-                let inside = needs(&strings);
+                let inside = plan_for_strings(&strings);
                 (strings.clone(), strings, inside)
             }
-            Self::Known { start, end, inside } => (start, end, inside),
+            Self::Affixes { start, end, inside } => (start, end, inside),
         }
     }
 
-    /// Says less where too much would have to be remembered. Nothing is forgotten that `inside` does not hold by then.
-    fn bounded(self) -> Self {
+    /// Discards strings where there are too many, after adding their trigrams to `inside`.
+    fn simplify(self) -> Self {
         let fits = |strings: &Strings| {
             strings.len() <= MAX_STRINGS && strings.iter().all(|string| string.len() <= MAX_LENGTH)
         };
@@ -175,9 +180,9 @@ impl Part {
         {
             return self;
         }
-        let (start, end, inside) = self.known();
-        let inside = inside.and(needs(&start)).and(needs(&end));
-        // A trigram across a seam has at most two bytes of either side.
+        let (start, end, inside) = self.into_affixes();
+        let inside = inside.and(plan_for_strings(&start)).and(plan_for_strings(&end));
+        // A trigram across a boundary has at most two bytes of either side.
         let start = start.into_iter().map(|mut string| {
             string.truncate(2);
             string
@@ -188,51 +193,51 @@ impl Part {
             true => strings,
             false => Strings::from([Vec::new()]),
         };
-        Self::Known { start: few(start.collect()), end: few(end.collect()), inside }
+        Self::Affixes { start: few(start.collect()), end: few(end.collect()), inside }
     }
 }
 
-fn of_class(class: &Class) -> Part {
+fn analyze_class(class: &Class) -> PatternInfo {
     let unicode = match class {
         Class::Unicode(class) => Some(class.clone()),
-        // Bytes beyond ASCII may be pieces of characters.
+        // Bytes beyond ASCII may be parts of characters.
         Class::Bytes(class) => class.to_unicode_class(),
     };
-    let Some(class) = unicode else { return Part::anything() };
+    let Some(class) = unicode else { return PatternInfo::any_text() };
     let size: usize = class.ranges().iter().map(|range| range.len()).sum();
-    // A class of nothing matches nothing, but says so elsewhere too.
+    // An empty class never matches, so any plan is correct for it.
     if size == 0 || size > MAX_CLASS * 2 {
-        return Part::anything();
+        return PatternInfo::any_text();
     }
     let mut strings = Strings::new();
     for character in class.ranges().iter().flat_map(|range| range.start()..=range.end()) {
-        strings.insert(folded(character.to_string().as_bytes()).collect());
+        strings.insert(fold_case(character.to_string().as_bytes()).collect());
     }
-    if strings.len() > MAX_CLASS { Part::anything() } else { Part::Exact(strings) }
+    if strings.len() > MAX_CLASS { PatternInfo::any_text() } else { PatternInfo::Exact(strings) }
 }
 
-fn of_repetition(repetition: &Repetition) -> Part {
-    let part = Part::of(&repetition.sub);
+fn analyze_repetition(repetition: &Repetition) -> PatternInfo {
+    let part = PatternInfo::from_pattern(&repetition.sub);
     let Repetition { min, max, .. } = *repetition;
     if min == 0 {
         return match max {
-            Some(0) => Part::empty(),
-            Some(1) => Part::one_of(vec![part, Part::empty()]),
-            _ => Part::anything(),
+            Some(0) => PatternInfo::empty_string(),
+            Some(1) => PatternInfo::any_of(vec![part, PatternInfo::empty_string()]),
+            _ => PatternInfo::any_text(),
         };
     }
     let copies = min.min(MAX_COPIES);
-    let written = (1..copies).fold(part.clone(), |left, _| left.then(part.clone()));
+    let expanded = (1..copies).fold(part.clone(), |left, _| left.concat_with(part.clone()));
     if max == Some(copies) {
-        return written;
+        return expanded;
     }
-    // More may follow: it begins and ends as what is written out does.
-    let (start, end, inside) = written.known();
-    Part::Known { start, end, inside }.bounded()
+    // More copies may follow. The text begins and ends like the expanded copies.
+    let (start, end, inside) = expanded.into_affixes();
+    PatternInfo::Affixes { start, end, inside }.simplify()
 }
 
-/// Every string of the one followed by every string of the other; None if they are too many.
-fn joined(left: &Strings, right: &Strings) -> Option<Strings> {
+/// Returns every concatenation of a left and a right string, or `None` if there are too many.
+fn cross_product(left: &Strings, right: &Strings) -> Option<Strings> {
     let pairs = left.len().checked_mul(right.len()).filter(|pairs| *pairs <= MAX_STRINGS)?;
     let mut both = Strings::new();
     for left in left {
@@ -242,9 +247,10 @@ fn joined(left: &Strings, right: &Strings) -> Option<Strings> {
     Some(both)
 }
 
-/// What a line needs that holds one of the strings, which are folded.
-fn needs(strings: &Strings) -> Plan {
-    Plan::one_of(strings.iter().map(|string| {
-        numbers_of(string).fold(Plan::Any, |plan, number| plan.and(Plan::Has(number)))
+/// Returns the plan for a line that contains one of the case-folded strings.
+fn plan_for_strings(strings: &Strings) -> TrigramPlan {
+    TrigramPlan::any_of(strings.iter().map(|string| {
+        text_keys(string)
+            .fold(TrigramPlan::Any, |plan, number| plan.and(TrigramPlan::Contains(number)))
     }))
 }

@@ -1,39 +1,40 @@
-//! An immutable part of the index: for each trigram, which of its files have it.
+//! An immutable part of the index: one posting list for each trigram, with the files that contain it.
 //!
 //! ```text
 //! keys    the trigrams and runs, ascending
-//! ends    for each key, where its list ends in `lists` (it begins where the one before ends)
-//! lists   the numbers of the files, ascending, packed as a set is; or, where that would not be shorter,
-//!         one bit for each file. A list that is as long as the bits would be is the bits.
-//! short   the files that have no runs: of them nothing is known that a run could deny
+//! ends    for each key, the end of its list in `lists`; it begins at the end of the previous list
+//! lists   ascending file numbers, packed like a set, or a bitmap with one bit for each file if that is not longer.
+//!         A list with exactly the length of a bitmap is a bitmap.
+//! short   the files without runs, which a run can never rule out
 //! ```
 //!
-//! Half of all entries belong to trigrams that most files have, so bits halve the memory; and they are what lists are
-//! turned into anyway, because joining bits needs no branches.
+//! Half of all entries belong to trigrams that most files contain, so bitmaps halve the memory. Lists are expanded to
+//! bitmaps for evaluation anyway, because combining bitmaps needs no branches.
 
-use super::plan::Plan;
-use super::set::{RUNS_FROM, SPACE, put, take};
+use super::plan::TrigramPlan;
+use super::set::{FIRST_RUN_KEY, KEY_COUNT, read_varint, write_varint};
 
-pub(super) struct Segment {
-    /// What the index calls the files, by their number here.
+/// Posting lists for a fixed set of files.
+pub(super) struct TrigramSegment {
+    /// The file number in the index for each file number in the segment.
     files: Box<[u32]>,
     keys: Box<[u32]>,
     ends: Box<[u32]>,
     lists: Box<[u8]>,
-    short: Bits,
+    short: FileBitSet,
 }
 
-/// Whether these are the numbers of a file without runs.
+/// Returns true if these ascending keys belong to a file without runs.
 pub(super) fn has_no_runs(numbers: &[u32]) -> bool {
-    numbers.last().is_none_or(|last| *last < RUNS_FROM)
+    numbers.last().is_none_or(|last| *last < FIRST_RUN_KEY)
 }
 
-impl Segment {
-    /// Of files with their trigrams, ascending.
+impl TrigramSegment {
+    /// Builds a segment from file numbers with their ascending trigrams.
     pub(super) fn build(files: &[(u32, Box<[u32]>)]) -> Self {
-        // Counted first, then filled in: no sorting of all entries. The tables are big but sparse, and the pages of a
-        // zeroed table that nobody touches cost nothing.
-        let mut counts = vec![0_u32; SPACE];
+        // A counting sort avoids sorting all entries. The tables are large but sparse, and untouched pages of a zeroed
+        // table cost nothing.
+        let mut counts = vec![0_u32; KEY_COUNT];
         let mut keys = Vec::new();
         for trigram in files.iter().flat_map(|(_, trigrams)| trigrams) {
             let count = &mut counts[*trigram as usize];
@@ -43,66 +44,70 @@ impl Segment {
             *count += 1;
         }
         keys.sort_unstable();
-        let mut places = counts;
+        let mut offsets = counts;
         let mut total = 0;
         for key in &keys {
-            total += std::mem::replace(&mut places[*key as usize], total);
+            total += std::mem::replace(&mut offsets[*key as usize], total);
         }
         let mut entries = vec![0_u32; total as usize];
         for (number, (_, trigrams)) in files.iter().enumerate() {
             for trigram in trigrams {
-                let place = &mut places[*trigram as usize];
-                entries[*place as usize] = number as u32;
-                *place += 1;
+                let offset = &mut offsets[*trigram as usize];
+                entries[*offset as usize] = number as u32;
+                *offset += 1;
             }
         }
-        // By now each place is where its list ends.
+        // Each offset is now the end of its list.
         let mut start = 0;
         let lists = keys.iter().map(|key| {
-            let end = places[*key as usize] as usize;
+            let end = offsets[*key as usize] as usize;
             let list = &entries[start..end];
             start = end;
             (*key, list.iter().copied())
         });
-        let mut short = Bits::default();
+        let mut short = FileBitSet::default();
         short.clear(files.len());
         for (number, (_, numbers)) in (0..).zip(files) {
             if has_no_runs(numbers) {
-                short.set(number);
+                short.insert(number);
             }
         }
-        Self::pack(files.iter().map(|(file, _)| *file).collect(), short, lists)
+        Self::pack_lists(files.iter().map(|(file, _)| *file).collect(), short, lists)
     }
 
-    /// The same with new names for its files, without those that get none.
-    pub(super) fn renamed(&self, names: &[Option<u32>]) -> Self {
+    /// Returns a copy with new index numbers for its files. Files without a new number are dropped.
+    pub(super) fn renumber_files(&self, new_numbers: &[Option<u32>]) -> Self {
         let mut files = Vec::new();
         let numbers: Vec<Option<u32>> = self
             .files
             .iter()
             .map(|file| {
-                names[*file as usize].map(|name| {
-                    files.push(name);
+                new_numbers[*file as usize].map(|new| {
+                    files.push(new);
                     files.len() as u32 - 1
                 })
             })
             .collect();
-        let mut bits = Bits::default();
+        let mut bits = FileBitSet::default();
         let lists = self.keys.iter().filter_map(|key| {
-            self.unpack(self.list(*key)?, &mut bits);
+            self.unpack_list(self.posting_list(*key)?, &mut bits);
             let list: Vec<u32> =
                 bits.iter().filter_map(|number| numbers[number as usize]).collect();
             Some((*key, list.into_iter()))
         });
-        let mut short = Bits::default();
+        let mut short = FileBitSet::default();
         short.clear(files.len());
         for number in self.short.iter().filter_map(|number| numbers[number as usize]) {
-            short.set(number);
+            short.insert(number);
         }
-        Self::pack(files, short, lists)
+        Self::pack_lists(files, short, lists)
     }
 
-    fn pack<L>(files: Vec<u32>, short: Bits, lists: impl Iterator<Item = (u32, L)>) -> Self
+    fn pack_lists<L>(
+        files: Vec<u32>,
+        short: FileBitSet,
+        lists: impl Iterator<Item = (u32, L)>,
+    ) -> Self
     where
         L: Iterator<Item = u32> + Clone,
     {
@@ -112,7 +117,7 @@ impl Segment {
             let start = packed.len();
             let mut next = 0;
             for number in list.clone() {
-                put(&mut packed, number - next);
+                write_varint(&mut packed, number - next);
                 next = number + 1;
                 if packed.len() - start >= width {
                     break;
@@ -144,34 +149,37 @@ impl Segment {
         self.files.len()
     }
 
-    /// The files that may satisfy the plan.
-    pub(super) fn candidates(&self, plan: &Plan) -> impl Iterator<Item = u32> + '_ {
-        let mut found = self.satisfying(plan);
-        // The bits are whole words, so the last may have bits of no file.
-        found.cut(self.len());
+    /// Returns the index numbers of the files that may satisfy the plan.
+    pub(super) fn find_candidates(&self, plan: &TrigramPlan) -> impl Iterator<Item = u32> + '_ {
+        let mut found = self.evaluate_plan(plan);
+        // The last word may contain bits that belong to no file.
+        found.truncate_to(self.len());
         found.into_numbers().map(|number| self.files[number as usize])
     }
 
-    fn satisfying(&self, plan: &Plan) -> Bits {
-        let mut found = Bits::default();
+    fn evaluate_plan(&self, plan: &TrigramPlan) -> FileBitSet {
+        let mut found = FileBitSet::default();
         match plan {
-            Plan::Any => found.fill(self.len()),
-            Plan::Has(number) => {
-                if let Some(list) = self.list(*number) {
-                    self.unpack(list, &mut found);
+            TrigramPlan::Any => found.fill(self.len()),
+            TrigramPlan::Contains(number) => {
+                if let Some(list) = self.posting_list(*number) {
+                    self.unpack_list(list, &mut found);
                 }
-                if *number >= RUNS_FROM {
-                    found.or(&self.short);
+                if *number >= FIRST_RUN_KEY {
+                    found.union_with(&self.short);
                 }
             }
-            Plan::One(plans) => plans.iter().for_each(|plan| found.or(&self.satisfying(plan))),
-            Plan::All(plans) => {
-                // The rarest first: often nothing is left after one or two.
-                let mut plans: Vec<_> = plans.iter().map(|plan| (self.cost(plan), plan)).collect();
+            TrigramPlan::AnyOf(plans) => {
+                plans.iter().for_each(|plan| found.union_with(&self.evaluate_plan(plan)))
+            }
+            TrigramPlan::AllOf(plans) => {
+                // Rarest first: often no file is left after one or two.
+                let mut plans: Vec<_> =
+                    plans.iter().map(|plan| (self.estimate_cost(plan), plan)).collect();
                 plans.sort_unstable_by_key(|(cost, _)| *cost);
                 found.fill(self.len());
                 for (_, plan) in plans {
-                    found.and(&self.satisfying(plan));
+                    found.intersect_with(&self.evaluate_plan(plan));
                     if found.is_empty() {
                         break;
                     }
@@ -181,45 +189,45 @@ impl Segment {
         found
     }
 
-    /// About how many files a plan leaves.
-    fn cost(&self, plan: &Plan) -> usize {
+    /// Returns a rough measure of how many files satisfy a plan.
+    fn estimate_cost(&self, plan: &TrigramPlan) -> usize {
         match plan {
-            Plan::Any => usize::MAX,
-            Plan::Has(trigram) => self.list(*trigram).map_or(0, <[u8]>::len),
-            Plan::All(plans) => {
-                plans.iter().map(|plan| self.cost(plan)).min().unwrap_or(usize::MAX)
+            TrigramPlan::Any => usize::MAX,
+            TrigramPlan::Contains(trigram) => self.posting_list(*trigram).map_or(0, <[u8]>::len),
+            TrigramPlan::AllOf(plans) => {
+                plans.iter().map(|plan| self.estimate_cost(plan)).min().unwrap_or(usize::MAX)
             }
-            Plan::One(plans) => {
-                plans.iter().fold(0, |sum, plan| self.cost(plan).saturating_add(sum))
+            TrigramPlan::AnyOf(plans) => {
+                plans.iter().fold(0, |sum, plan| self.estimate_cost(plan).saturating_add(sum))
             }
         }
     }
 
-    fn list(&self, trigram: u32) -> Option<&[u8]> {
+    fn posting_list(&self, trigram: u32) -> Option<&[u8]> {
         let key = self.keys.binary_search(&trigram).ok()?;
         let start = key.checked_sub(1).map_or(0, |before| self.ends[before]);
         Some(&self.lists[start as usize..self.ends[key] as usize])
     }
 
-    fn unpack(&self, mut list: &[u8], bits: &mut Bits) {
+    fn unpack_list(&self, mut list: &[u8], bits: &mut FileBitSet) {
         bits.clear(self.len());
         if list.len() == self.len().div_ceil(8) {
-            bits.copy(list);
+            bits.copy_from_bytes(list);
             return;
         }
         let mut next = 0;
-        while let Some(gap) = take(&mut list) {
-            bits.set(next + gap);
+        while let Some(gap) = read_varint(&mut list) {
+            bits.insert(next + gap);
             next += gap + 1;
         }
     }
 }
 
-/// A set of file numbers.
+/// A set of segment file numbers, as a bitmap.
 #[derive(Default)]
-struct Bits(Vec<u64>);
+struct FileBitSet(Vec<u64>);
 
-impl Bits {
+impl FileBitSet {
     fn clear(&mut self, len: usize) {
         self.0.clear();
         self.0.resize(len.div_ceil(64), 0);
@@ -230,19 +238,20 @@ impl Bits {
         self.0.resize(len.div_ceil(64), u64::MAX);
     }
 
-    fn cut(&mut self, len: usize) {
+    /// Clears the bits from `len` on in the last word.
+    fn truncate_to(&mut self, len: usize) {
         if let Some(last) = self.0.get_mut(len / 64) {
             *last &= (1 << (len % 64)) - 1;
         }
     }
 
-    fn set(&mut self, number: u32) {
+    fn insert(&mut self, number: u32) {
         if let Some(word) = self.0.get_mut(number as usize / 64) {
             *word |= 1 << (number % 64);
         }
     }
 
-    fn copy(&mut self, bytes: &[u8]) {
+    fn copy_from_bytes(&mut self, bytes: &[u8]) {
         for (word, bytes) in self.0.iter_mut().zip(bytes.chunks(8)) {
             let mut whole = [0; 8];
             whole[..bytes.len()].copy_from_slice(bytes);
@@ -250,13 +259,13 @@ impl Bits {
         }
     }
 
-    fn and(&mut self, other: &Self) {
-        // What the other does not reach, it does not have.
+    fn intersect_with(&mut self, other: &Self) {
+        // Words beyond the end of the other set are empty.
         self.0.truncate(other.0.len());
         self.0.iter_mut().zip(&other.0).for_each(|(word, other)| *word &= other);
     }
 
-    fn or(&mut self, other: &Self) {
+    fn union_with(&mut self, other: &Self) {
         let len = self.0.len().max(other.0.len());
         self.0.resize(len, 0);
         self.0.iter_mut().zip(&other.0).for_each(|(word, other)| *word |= other);
@@ -267,18 +276,19 @@ impl Bits {
     }
 
     fn iter(&self) -> impl Iterator<Item = u32> + '_ {
-        self.0.iter().enumerate().flat_map(|(place, word)| ones(place, *word))
+        self.0.iter().enumerate().flat_map(|(index, word)| set_bits(index, *word))
     }
 
     fn into_numbers(self) -> impl Iterator<Item = u32> {
-        self.0.into_iter().enumerate().flat_map(|(place, word)| ones(place, word))
+        self.0.into_iter().enumerate().flat_map(|(index, word)| set_bits(index, word))
     }
 }
 
-fn ones(place: usize, mut word: u64) -> impl Iterator<Item = u32> {
+/// Returns the numbers of the set bits in the word at `index`.
+fn set_bits(index: usize, mut word: u64) -> impl Iterator<Item = u32> {
     std::iter::from_fn(move || {
         let bit = (word != 0).then(|| word.trailing_zeros())?;
         word &= word - 1;
-        Some(place as u32 * 64 + bit)
+        Some(index as u32 * 64 + bit)
     })
 }

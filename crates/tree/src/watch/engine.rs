@@ -1,45 +1,46 @@
-//! Turns events into changes.
+//! Turns file events into changes.
 //!
-//! An event only says where to look: what is told is what is there when it is looked at. So events that come late, twice
-//! or out of order (a folder moved twice before anybody looked) do no harm; the last look is the one that counts, and a
-//! change after it makes another event.
+//! An event only identifies a path. The reported change reflects the state of the file system when the event is
+//! processed. Late, duplicate or reordered events are therefore harmless, for example after a folder was moved twice.
+//! Every later change causes another event.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::events::{Event, Source};
-use super::outside::Outside;
-use super::{Change, Settled};
-use crate::list::Hook;
-use crate::rules::OneByOne;
-use crate::{Entry, Stamp, Tree, is_within};
+use super::events::{EventSource, FileEvent};
+use super::external_rules::ExternalRules;
+use super::{FileChange, SettleOutcome};
+use crate::listing::FolderHook;
+use crate::rules::IgnoreMatcher;
+use crate::{FileEntry, FileStamp, FileTree, is_within};
 use parking_lot::Mutex;
 
-/// Over this many folders at once, one listing of everything is cheaper than one of each.
+/// Maximum number of folders listed one by one. For more, one listing of the whole project is cheaper.
 const MAX_LISTINGS: usize = 32;
 
-pub(super) struct Engine {
-    tree: Arc<Tree>,
-    source: Option<Source>,
-    on_change: Box<dyn FnMut(Change) + Send>,
-    outside: Outside,
-    /// The rules for single files, until a rule file or a folder changes.
-    rules: Option<OneByOne>,
+/// The state of a watcher.
+pub(super) struct WatchEngine {
+    tree: Arc<FileTree>,
+    source: Option<EventSource>,
+    on_change: Box<dyn FnMut(FileChange) + Send>,
+    outside: ExternalRules,
+    /// Matcher for single files; discarded when an ignore file or a folder changes.
+    rules: Option<IgnoreMatcher>,
     /// Folders that could not be read.
     pub(super) unreadable: BTreeSet<String>,
 }
 
-impl Engine {
-    pub(super) fn start(tree: Arc<Tree>, on_change: Box<dyn FnMut(Change) + Send>) -> Self {
+impl WatchEngine {
+    pub(super) fn start(tree: Arc<FileTree>, on_change: Box<dyn FnMut(FileChange) + Send>) -> Self {
         let mut engine = Self {
-            source: Source::open(&tree),
+            source: EventSource::open(&tree),
             tree,
             on_change,
-            outside: Outside::default(),
+            outside: ExternalRules::default(),
             rules: None,
             unreadable: BTreeSet::new(),
         };
-        engine.list_again("");
+        engine.relist_folder("");
         engine
     }
 
@@ -48,33 +49,33 @@ impl Engine {
     }
 
     #[cfg(all(target_os = "linux", not(vouch_portable)))]
-    pub(super) fn source(&self) -> Option<&Source> {
+    pub(super) fn source(&self) -> Option<&EventSource> {
         self.source.as_ref()
     }
 
-    pub(super) fn settle(&mut self) -> Settled {
+    pub(super) fn settle(&mut self) -> SettleOutcome {
         if self.source.is_none() {
-            self.list_again("");
-            return Settled::Listed;
+            self.relist_folder("");
+            return SettleOutcome::Relisted;
         }
-        self.take_events();
-        if self.outside.have_changed() {
-            self.list_again("");
+        self.process_events();
+        if self.outside.has_changed() {
+            self.relist_folder("");
         }
-        if self.source.is_some() { Settled::Exact } else { Settled::Listed }
+        if self.source.is_some() { SettleOutcome::Exact } else { SettleOutcome::Relisted }
     }
 
-    /// Empties the queue and tells what came of it.
-    pub(super) fn take_events(&mut self) {
+    /// Drains the event queue and reports the resulting changes.
+    pub(super) fn process_events(&mut self) {
         let Some(source) = &mut self.source else { return };
         let mut files = BTreeSet::new();
         let mut folders = BTreeSet::new();
-        for event in source.read() {
+        for event in source.read_events() {
             match event {
-                Event::File(path) => drop(files.insert(path)),
-                Event::Folder(path) => drop(folders.insert(path)),
-                Event::Lost => {
-                    self.give_up("the root was moved or removed");
+                FileEvent::File(path) => drop(files.insert(path)),
+                FileEvent::Folder(path) => drop(folders.insert(path)),
+                FileEvent::RootLost => {
+                    self.stop_watching("project root was moved or removed");
                     folders.insert(String::new());
                 }
             }
@@ -83,37 +84,37 @@ impl Engine {
             folders = BTreeSet::from([String::new()]);
         }
         for folder in &folders {
-            // A folder that lies in another of them has been listed with it.
+            // A folder inside another changed folder is listed together with it.
             let covered = |other: &String| other != folder && is_within(folder, other);
             if !folders.iter().any(covered) {
-                self.list_again(folder);
+                self.relist_folder(folder);
             }
         }
         for file in files {
-            self.look_at(file);
+            self.check_file(file);
         }
     }
 
-    /// Lists a folder, watches what is in it, and tells.
-    pub(super) fn list_again(&mut self, folder: &str) {
+    /// Lists a folder, watches its subfolders, and reports its files.
+    pub(super) fn relist_folder(&mut self, folder: &str) {
         self.rules = None;
         let everything = folder.is_empty();
         let outside = if everything {
-            Outside::of(self.tree.root())
+            ExternalRules::from_root(self.tree.root())
         } else {
             std::mem::take(&mut self.outside)
         };
         let outside = Arc::new(Mutex::new(outside));
-        let watch = self.source.as_ref().map(Source::watcher);
-        let hook: Hook = {
+        let watch = self.source.as_ref().map(EventSource::new_registrar);
+        let hook: FolderHook = {
             let (tree, outside) = (Arc::clone(&self.tree), Arc::clone(&outside));
             let watch = watch.clone();
             Arc::new(move |path| {
-                let absolute = tree.absolute(path);
+                let absolute = tree.absolute_path(path);
                 if let Some(watch) = &watch {
-                    watch.add(path, &absolute);
+                    watch.add_watch(path, &absolute);
                 }
-                outside.lock().note_repository(&absolute);
+                outside.lock().track_repository(&absolute);
             })
         };
         let listing = self.tree.list_below(folder, &hook);
@@ -121,35 +122,40 @@ impl Engine {
         if let (Some(source), Some(watch)) = (&mut self.source, watch)
             && let Err(reason) = source.adopt(folder, &watch)
         {
-            self.give_up(&reason);
+            self.stop_watching(&reason);
         }
         self.unreadable.retain(|path| !is_within(path, folder));
         self.unreadable.extend(listing.unreadable);
-        (self.on_change)(Change::Folder { path: folder.to_owned(), entries: listing.entries });
+        (self.on_change)(FileChange::FolderListed {
+            path: folder.to_owned(),
+            entries: listing.entries,
+        });
     }
 
-    /// Tells of one path, if a file there would count.
-    fn look_at(&mut self, path: String) {
-        if !self.tree.names.let_all_through(&path, false) {
+    /// Reports the state of one path, if a file there would be included.
+    fn check_file(&mut self, path: String) {
+        if !self.tree.names.allows_path(&path, false) {
             return;
         }
-        let rules = self.rules.get_or_insert_with(|| OneByOne::new(self.tree.root()));
-        let greppable = rules.lets_through(&path, false);
+        let rules = self.rules.get_or_insert_with(|| IgnoreMatcher::new(self.tree.root()));
+        let greppable = rules.allows_path(&path, false);
         let is_extra = self.tree.extra.iter().any(|extra| is_within(&path, extra));
         if !(greppable || is_extra || self.tree.is_extra_anywhere(&path, rules)) {
             return;
         }
-        let change = match self.tree.absolute(&path).symlink_metadata() {
-            Ok(metadata) if metadata.is_file() => {
-                Change::Changed(Entry { path: path.into(), stamp: Stamp::of(&metadata), greppable })
-            }
-            _ => Change::Removed(path),
+        let change = match self.tree.absolute_path(&path).symlink_metadata() {
+            Ok(metadata) if metadata.is_file() => FileChange::Changed(FileEntry {
+                path: path.into(),
+                stamp: FileStamp::from_metadata(&metadata),
+                greppable,
+            }),
+            _ => FileChange::Removed(path),
         };
         (self.on_change)(change);
     }
 
-    fn give_up(&mut self, reason: &str) {
-        tracing::warn!(reason, "file watching has stopped: every search lists the files instead");
+    fn stop_watching(&mut self, reason: &str) {
+        tracing::warn!(reason, "file watching stopped; listing files for every search instead");
         self.source = None;
     }
 }

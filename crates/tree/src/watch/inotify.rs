@@ -1,7 +1,7 @@
-//! The kernel's side on Linux: one inotify queue, one watch for each folder.
+//! File events on Linux: one inotify queue, with one watch for each folder.
 //!
-//! Not the `notify` crate: it also asks for opens, of which one search of a big tree makes more than the queue holds, and
-//! it reads the queue on a thread of its own, so that a barrier would have to wait for a file of its own to come by.
+//! The `notify` crate is unsuitable. It also watches opens, and one search of a large tree causes more opens than the
+//! queue holds. It reads the queue on its own thread, so a barrier would have to wait for the event of a cookie file.
 
 use std::collections::{BTreeMap, HashMap};
 use std::mem::MaybeUninit;
@@ -14,59 +14,61 @@ use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
 use rustix::io::Errno;
 
 use super::remote::is_remote;
-use crate::Tree;
-use crate::rules::RULE_FILES;
+use crate::FileTree;
+use crate::rules::IGNORE_FILES;
 
-/// What to look at again.
+/// A path whose state must be checked.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Event {
+pub(super) enum FileEvent {
     File(String),
-    /// A folder, new or gone or with other rules.
+    /// A folder that was added or removed, or whose ignore rules changed.
     Folder(String),
-    /// The root itself: nothing can be watched from here on.
-    Lost,
+    /// The root was moved or removed, or the queue failed: watching is no longer possible.
+    RootLost,
 }
 
-/// A read takes about this many events, twice what the kernel queues by default; with more, all files are listed.
+/// Approximate maximum of events per read, twice the default queue length of the kernel. Above it, all files are
+/// listed.
 const MAX_EVENTS: usize = 32_768;
 
-pub(super) struct Source {
+/// An inotify queue and its watches.
+pub(super) struct EventSource {
     queue: Arc<OwnedFd>,
-    folders: Folders,
+    folders: WatchedFolders,
 }
 
-/// Sets watches while folders are listed, from many threads.
+/// Adds watches while folders are listed, from several threads.
 #[derive(Clone)]
-pub(super) struct Watcher {
+pub(super) struct WatchRegistrar {
     queue: Arc<OwnedFd>,
-    added: Arc<Mutex<Added>>,
+    added: Arc<Mutex<AddedWatches>>,
 }
 
+/// The watches added during one listing.
 #[derive(Default)]
-struct Added {
+struct AddedWatches {
     folders: Vec<(i32, String)>,
     failed: Option<Errno>,
 }
 
-/// Which watch is which folder's, both ways.
+/// Bidirectional map of watch descriptors and folders.
 #[derive(Default)]
-struct Folders {
+struct WatchedFolders {
     paths: HashMap<i32, String>,
     watches: BTreeMap<String, i32>,
 }
 
-impl Source {
-    pub(super) fn open(tree: &Tree) -> Option<Self> {
+impl EventSource {
+    /// Opens a queue. Returns `None` on a network file system, or if inotify is unavailable.
+    pub(super) fn open(tree: &FileTree) -> Option<Self> {
         if is_remote(tree.root()) {
-            tracing::info!(
-                "the project lies on a network file system: every search lists its files"
-            );
+            tracing::info!("project is on a network file system; listing files for every search");
             return None;
         }
         match inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK) {
-            Ok(queue) => Some(Self { queue: Arc::new(queue), folders: Folders::default() }),
+            Ok(queue) => Some(Self { queue: Arc::new(queue), folders: WatchedFolders::default() }),
             Err(error) => {
-                tracing::warn!(%error, "files cannot be watched: every search lists them instead");
+                tracing::warn!(%error, "failed to watch files; listing files for every search instead");
                 None
             }
         }
@@ -76,51 +78,54 @@ impl Source {
         Arc::clone(&self.queue)
     }
 
-    pub(super) fn watcher(&self) -> Watcher {
-        Watcher { queue: Arc::clone(&self.queue), added: Arc::default() }
+    pub(super) fn new_registrar(&self) -> WatchRegistrar {
+        WatchRegistrar { queue: Arc::clone(&self.queue), added: Arc::default() }
     }
 
-    /// Takes over what was added while `folder` was listed; folders below it that were not seen again are let go.
-    pub(super) fn adopt(&mut self, folder: &str, watcher: &Watcher) -> Result<(), String> {
+    /// Takes over the watches added while `folder` was listed, and removes the old watches below it that were not
+    /// re-added.
+    ///
+    /// Returns the reason if a folder could not be watched.
+    pub(super) fn adopt(&mut self, folder: &str, watcher: &WatchRegistrar) -> Result<(), String> {
         let added = std::mem::take(&mut *watcher.added.lock());
         if let Some(error) = added.failed {
-            return Err(format!("a folder cannot be watched: {error}"));
+            return Err(format!("failed to watch a folder: {error}"));
         }
         let mut before = self.folders.take_within(folder);
         for (watch, path) in added.folders {
             before.retain(|old| *old != watch);
             self.folders.insert(watch, path);
         }
-        self.release(before);
+        self.remove_watches(before);
         Ok(())
     }
 
-    /// All that is queued now.
-    pub(super) fn read(&mut self) -> Vec<Event> {
+    /// Returns all queued events without blocking.
+    pub(super) fn read_events(&mut self) -> Vec<FileEvent> {
         let mut events = Vec::new();
         let mut buffer = [MaybeUninit::uninit(); 16 * 1024];
         let queue = self.queue();
         let mut reader = inotify::Reader::new(&*queue, &mut buffer);
         for taken in 0.. {
             if taken >= MAX_EVENTS && reader.is_buffer_empty() {
-                events.push(Event::Folder(String::new()));
+                events.push(FileEvent::Folder(String::new()));
                 break;
             }
             match reader.next() {
                 Ok(event) => {
                     let name = event.file_name().map(|name| name.to_bytes());
                     let (watch, flags) = (event.wd(), event.events());
-                    // Names that are not UTF-8 do not count.
+                    // Files with names that are not UTF-8 are not included.
                     let name = name.map(std::str::from_utf8).transpose();
                     if let Ok(name) = name {
-                        events.extend(self.event(watch, flags, name));
+                        events.extend(self.convert_event(watch, flags, name));
                     }
                 }
                 Err(Errno::AGAIN) => break,
                 Err(Errno::INTR) => {}
                 Err(error) => {
-                    tracing::warn!(%error, "file events cannot be read");
-                    events.push(Event::Lost);
+                    tracing::warn!(%error, "failed to read file events");
+                    events.push(FileEvent::RootLost);
                     break;
                 }
             }
@@ -128,9 +133,15 @@ impl Source {
         events
     }
 
-    fn event(&mut self, watch: i32, flags: ReadFlags, name: Option<&str>) -> Option<Event> {
+    /// Converts a kernel event. Returns `None` if no path needs to be checked.
+    fn convert_event(
+        &mut self,
+        watch: i32,
+        flags: ReadFlags,
+        name: Option<&str>,
+    ) -> Option<FileEvent> {
         if flags.intersects(ReadFlags::QUEUE_OVERFLOW | ReadFlags::UNMOUNT) {
-            return Some(Event::Folder(String::new()));
+            return Some(FileEvent::Folder(String::new()));
         }
         if flags.contains(ReadFlags::IGNORED) {
             self.folders.remove(watch);
@@ -138,38 +149,38 @@ impl Source {
         }
         let folder = self.folders.paths.get(&watch)?;
         let Some(name) = name else {
-            // Of the folder itself; those below the root are told of by the folder above.
+            // An event of the watched folder itself. Below the root, the parent folder reports it too.
             let gone = flags.intersects(ReadFlags::DELETE_SELF | ReadFlags::MOVE_SELF);
-            return (folder.is_empty() && gone).then_some(Event::Lost);
+            return (folder.is_empty() && gone).then_some(FileEvent::RootLost);
         };
-        if RULE_FILES.contains(&name) || name == ".git" {
-            return Some(Event::Folder(folder.clone()));
+        if IGNORE_FILES.contains(&name) || name == ".git" {
+            return Some(FileEvent::Folder(folder.clone()));
         }
         let path = if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") };
         if !flags.contains(ReadFlags::ISDIR) {
-            return Some(Event::File(path));
+            return Some(FileEvent::File(path));
         }
         if flags.intersects(ReadFlags::MOVED_FROM | ReadFlags::DELETE) {
-            // Watches move with a folder: left alone they would speak under a name that is no longer theirs.
+            // Watches move with a folder, and would report events under its old path.
             let gone = self.folders.take_within(&path);
-            self.release(gone);
+            self.remove_watches(gone);
         }
-        Some(Event::Folder(path))
+        Some(FileEvent::Folder(path))
     }
 
-    fn release(&self, watches: Vec<i32>) {
+    fn remove_watches(&self, watches: Vec<i32>) {
         for watch in watches {
-            // One that went with its folder is gone already.
+            // The kernel has already removed the watch of a deleted folder.
             let _ = inotify::remove_watch(&*self.queue, watch);
         }
     }
 }
 
-impl Watcher {
-    pub(super) fn add(&self, path: &str, absolute: &Path) {
+impl WatchRegistrar {
+    pub(super) fn add_watch(&self, path: &str, absolute: &Path) {
         let mut flags = WatchFlags::CREATE
             | WatchFlags::MODIFY
-            // A memory map that was written to shows here at the latest.
+            // Writes through a memory map are reported when the file is closed.
             | WatchFlags::CLOSE_WRITE
             | WatchFlags::ATTRIB
             | WatchFlags::DELETE
@@ -183,7 +194,7 @@ impl Watcher {
         let mut added = self.added.lock();
         match watch {
             Ok(watch) => added.folders.push((watch, path.to_owned())),
-            // Gone or replaced since it was seen, or not to be read: the listing will see it the same way.
+            // Removed, replaced or unreadable: the listing will encounter the same state.
             Err(
                 Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::ACCESS | Errno::NAMETOOLONG,
             ) => {}
@@ -192,9 +203,9 @@ impl Watcher {
     }
 }
 
-impl Folders {
+impl WatchedFolders {
     fn insert(&mut self, watch: i32, path: String) {
-        // One folder seen under two names, because it was moved meanwhile: the later name holds.
+        // A folder that was moved in the meantime can be seen under two paths; the later path wins.
         self.remove(watch);
         if let Some(other) = self.watches.insert(path.clone(), watch) {
             self.paths.remove(&other);
@@ -210,7 +221,7 @@ impl Folders {
         }
     }
 
-    /// Forgets a folder and all below it; gives their watches.
+    /// Removes a folder and all folders below it. Returns their watches.
     fn take_within(&mut self, folder: &str) -> Vec<i32> {
         let within: Vec<String> = if folder.is_empty() {
             self.watches.keys().cloned().collect()

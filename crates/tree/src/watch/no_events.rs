@@ -1,41 +1,42 @@
-//! The place of `inotify.rs` on systems that have no events with a barrier: there every barrier lists the files.
+//! Replaces `inotify.rs` on systems without events that support a barrier. There, every barrier lists the files.
 
 use std::convert::Infallible;
 use std::path::Path;
 
-use crate::Tree;
+use crate::FileTree;
 
-pub(super) enum Event {
+pub(super) enum FileEvent {
     File(String),
     Folder(String),
-    Lost,
+    RootLost,
 }
 
-pub(super) struct Source(Infallible);
+/// An event source that is never available.
+pub(super) struct EventSource(Infallible);
 
 #[derive(Clone)]
-pub(super) struct Watcher(Infallible);
+pub(super) struct WatchRegistrar(Infallible);
 
-impl Source {
-    pub(super) fn open(_: &Tree) -> Option<Self> {
+impl EventSource {
+    pub(super) fn open(_: &FileTree) -> Option<Self> {
         None
     }
 
-    pub(super) fn watcher(&self) -> Watcher {
-        Watcher(self.0)
+    pub(super) fn new_registrar(&self) -> WatchRegistrar {
+        WatchRegistrar(self.0)
     }
 
-    pub(super) fn read(&mut self) -> Vec<Event> {
+    pub(super) fn read_events(&mut self) -> Vec<FileEvent> {
         match self.0 {}
     }
 
-    pub(super) fn adopt(&mut self, _: &str, _: &Watcher) -> Result<(), String> {
+    pub(super) fn adopt(&mut self, _: &str, _: &WatchRegistrar) -> Result<(), String> {
         match self.0 {}
     }
 }
 
-impl Watcher {
-    pub(super) fn add(&self, _: &str, _: &Path) {
+impl WatchRegistrar {
+    pub(super) fn add_watch(&self, _: &str, _: &Path) {
         match self.0 {}
     }
 }

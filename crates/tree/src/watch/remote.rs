@@ -1,10 +1,10 @@
-//! File systems that others may change without this kernel hearing of it.
+//! Detects file systems that can change without an event from this kernel.
 
 use std::path::Path;
 
-/// The magic numbers of `statfs`: NFS, SMB (three generations), Ceph, AFS, 9P, FUSE (sshfs, virtiofs, and every file
-/// system in user space), and the shared folders of VirtualBox.
-const REMOTE: [u64; 9] = [
+/// Magic numbers of `statfs`: NFS, SMB (three generations), Ceph, AFS, 9P, FUSE (sshfs, virtiofs, and every other file
+/// system in user space), and VirtualBox shared folders.
+const REMOTE_MAGIC_NUMBERS: [u64; 9] = [
     0x6969,
     0x517b,
     0xff53_4d42,
@@ -16,9 +16,10 @@ const REMOTE: [u64; 9] = [
     0x786f_4256,
 ];
 
-/// Whether events below this folder may be missing. What cannot be told counts as local: it is then not a file system
-/// that this list knows.
+/// Returns true if events below this folder may be missing. An unknown file system, or a failed `statfs`, is treated as
+/// local.
 pub(super) fn is_remote(folder: &Path) -> bool {
     // The width and sign of the field differ between architectures; the numbers fit in 32 bits.
-    rustix::fs::statfs(folder).is_ok_and(|found| REMOTE.contains(&(found.f_type as u32 as u64)))
+    rustix::fs::statfs(folder)
+        .is_ok_and(|found| REMOTE_MAGIC_NUMBERS.contains(&(found.f_type as u32 as u64)))
 }

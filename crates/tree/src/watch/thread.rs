@@ -1,4 +1,4 @@
-//! Hands changes over while nobody asks for a barrier, so that a barrier finds little left to do.
+//! Reports changes between barriers, so that a barrier has little work left.
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -8,26 +8,30 @@ use parking_lot::Mutex;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::io::Errno;
 
-use super::engine::Engine;
+use super::engine::WatchEngine;
 
-/// Changes come in bursts (a save is several events, a checkout thousands): waiting this long tells each file once.
-const BURST: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
+/// Changes come in bursts: a save causes several events, a checkout thousands. This delay reports each file only once.
+const BURST_DELAY: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
 
-pub(super) struct Thread {
+/// The thread that waits for events.
+pub(super) struct WatchThread {
     end: Arc<OwnedFd>,
     handle: JoinHandle<()>,
 }
 
-impl Thread {
-    /// None without events, or without the means to wait for them; barriers do all the work then.
-    pub(super) fn start(engine: &Arc<Mutex<Engine>>) -> Option<Self> {
+impl WatchThread {
+    /// Starts the thread. Returns `None` without an event source, or if it cannot be polled; then only barriers report
+    /// changes.
+    pub(super) fn start(engine: &Arc<Mutex<WatchEngine>>) -> Option<Self> {
         let queue = engine.lock().source()?.queue();
         let end = Arc::new(eventfd(0, EventfdFlags::CLOEXEC).ok()?);
         let (ended, engine) = (Arc::clone(&end), Arc::clone(engine));
         let run = move || {
-            while !is_ready(&ended, Some(&queue), None) && !is_ready(&ended, None, Some(&BURST)) {
+            while !poll_first(&ended, Some(&queue), None)
+                && !poll_first(&ended, None, Some(&BURST_DELAY))
+            {
                 let mut engine = engine.lock();
-                engine.take_events();
+                engine.process_events();
                 if !engine.is_live() {
                     return;
                 }
@@ -38,16 +42,16 @@ impl Thread {
     }
 
     pub(super) fn stop(self) {
-        // Writing to an event counter fails only when it is full, and then the thread is awake already.
+        // Writing to an eventfd fails only if it is full, and then the thread is already awake.
         let _ = rustix::io::write(&*self.end, &1_u64.to_ne_bytes());
         if self.handle.join().is_err() {
-            tracing::error!("the thread that watches files panicked");
+            tracing::error!("file watcher thread panicked");
         }
     }
 }
 
-/// Waits for either queue; whether it is the first that has something.
-fn is_ready(first: &OwnedFd, other: Option<&OwnedFd>, limit: Option<&Timespec>) -> bool {
+/// Waits until a queue is readable or `limit` expires. Returns true if the first queue is readable, or polling failed.
+fn poll_first(first: &OwnedFd, other: Option<&OwnedFd>, limit: Option<&Timespec>) -> bool {
     let mut waiting = vec![PollFd::new(first, PollFlags::IN)];
     waiting.extend(other.map(|other| PollFd::new(other, PollFlags::IN)));
     loop {

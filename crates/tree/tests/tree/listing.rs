@@ -1,13 +1,13 @@
-//! Which files count.
+//! Tests which files are included.
 
 use std::fs;
 use std::os::unix::fs::symlink;
 
 use crate::Project;
 
-fn listed(project: &Project) -> String {
-    let entries = project.tree.list().entries;
-    let line = |entry: &tree::Entry| match entry.greppable {
+fn format_listing(project: &Project) -> String {
+    let entries = project.tree.list_files().entries;
+    let line = |entry: &tree::FileEntry| match entry.greppable {
         true => entry.path.to_string(),
         false => format!("{} (extra)", entry.path),
     };
@@ -15,13 +15,13 @@ fn listed(project: &Project) -> String {
 }
 
 #[test]
-fn files_that_ripgrep_would_search_less_what_is_excluded_and_denied() {
+fn lists_files_that_ripgrep_searches_except_excluded_and_denied() {
     let project = Project::new(&[
         ("a-b/file", ""),
         ("a/b/file", ""),
         ("a/file.rs", ""),
         ("a.rs", ""),
-        ("build", "a file of that name is no folder"),
+        ("build", "a file with the name of an excluded folder"),
         ("src/build/out.js", ""),
         ("node_modules/x/index.js", ""),
         ("dist/x.js", ""),
@@ -43,7 +43,7 @@ fn files_that_ripgrep_would_search_less_what_is_excluded_and_denied() {
     fs::write(project.root().join("two\nlines"), "").unwrap();
     symlink("a.rs", project.root().join("link.rs")).unwrap();
     symlink("..", project.root().join("a/loop")).unwrap();
-    insta::assert_snapshot!(listed(&project), @r"
+    insta::assert_snapshot!(format_listing(&project), @r"
     a/b/file
     a/file.rs
     a-b/file
@@ -54,15 +54,16 @@ fn files_that_ripgrep_would_search_less_what_is_excluded_and_denied() {
 }
 
 #[test]
-fn rule_files_above_the_root_hold() {
+fn respects_ignore_files_above_the_root() {
     let project = Project::new(&[(".ignore", "*.tmp\n"), ("in/a.tmp", ""), ("in/b", "")]);
-    let inner = tree::Tree::new(&project.root().join("in"), guard::DenyList::default()).unwrap();
-    let paths: Vec<_> = inner.list().entries.into_iter().map(|entry| entry.path).collect();
+    let inner =
+        tree::FileTree::new(&project.root().join("in"), guard::DenyList::default()).unwrap();
+    let paths: Vec<_> = inner.list_files().entries.into_iter().map(|entry| entry.path).collect();
     assert_eq!(paths, ["b".into()]);
 }
 
 #[test]
-fn extra_paths_count_without_being_greppable() {
+fn lists_extra_paths_without_making_them_greppable() {
     let project = Project::with_extra(
         &[
             (".gitignore", "ignored\n"),
@@ -76,7 +77,7 @@ fn extra_paths_count_without_being_greppable() {
         ],
         &[".claude/memory", ".cursor/rules", "docs/adr", "ignored/notes.md", "missing"],
     );
-    insta::assert_snapshot!(listed(&project), @r"
+    insta::assert_snapshot!(format_listing(&project), @r"
     .claude/memory/decisions.md (extra)
     .cursor/rules (extra)
     docs/adr/1.md
@@ -85,7 +86,7 @@ fn extra_paths_count_without_being_greppable() {
 }
 
 #[test]
-fn any_folder_that_counts_may_have_extra_paths() {
+fn lists_extra_paths_of_every_included_folder() {
     let project = Project::new(&[
         (".gitignore", "ignored\n"),
         (".d/x/a", ""),
@@ -97,7 +98,7 @@ fn any_folder_that_counts_may_have_extra_paths() {
         (".hidden/.d/x/a", ""),
         ("pkg/.d/x/node_modules/a", ""),
     ]);
-    insta::assert_snapshot!(listed(&project), @r"
+    insta::assert_snapshot!(format_listing(&project), @r"
     .d/x/a (extra)
     pkg/.d/x/b/c (extra)
     pkg/sub/.d/x (extra)
@@ -105,30 +106,30 @@ fn any_folder_that_counts_may_have_extra_paths() {
 }
 
 #[test]
-fn more_folders_can_be_excluded() {
+fn skips_additional_excluded_folders() {
     let folder = tempfile::tempdir().unwrap();
     for path in ["out/x", "a/out/x", "a/gen/x", "gen/x", "a/x"] {
         let path = folder.path().join(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, "").unwrap();
     }
-    let tree = tree::Tree::new(folder.path(), guard::DenyList::default()).unwrap();
-    let entries = tree.with_excluded(["out", "a/gen/"]).list().entries;
+    let tree = tree::FileTree::new(folder.path(), guard::DenyList::default()).unwrap();
+    let entries = tree.with_excluded_folders(["out", "a/gen/"]).list_files().entries;
     let paths: Vec<_> = entries.iter().map(|entry| &*entry.path).collect();
     assert_eq!(paths, ["a/x", "gen/x"]);
 }
 
 #[test]
-fn extra_paths_that_cannot_be() {
+fn rejects_invalid_extra_paths() {
     let folder = tempfile::tempdir().unwrap();
     let error = |path| {
-        let tree = tree::Tree::new(folder.path(), guard::DenyList::default()).unwrap();
-        tree.with_extra([path]).unwrap_err().to_string()
+        let tree = tree::FileTree::new(folder.path(), guard::DenyList::default()).unwrap();
+        tree.with_extra_paths([path]).unwrap_err().to_string()
     };
     insta::assert_snapshot!(["../x", "/etc", ".git/hooks", "."].map(error).join("\n"), @r"
-    extra path `../x` cannot be used: it holds `..`, which no path may; give the path from the repository root
-    extra path `/etc` cannot be used: it is absolute; give a path relative to the repository root
-    extra path `.git/hooks` cannot be used: it is blocked by the rule `.git`
-    extra path `.` cannot be used: it names the repository root itself; give the path of a file below it
+    invalid extra path `../x`: it contains `..`, which is not allowed; give the path from the repository root
+    invalid extra path `/etc`: it is absolute; give a path relative to the repository root
+    invalid extra path `.git/hooks`: it is blocked by the rule `.git`
+    invalid extra path `.`: it names the repository root itself; give the path of a file below it
     ");
 }

@@ -1,4 +1,4 @@
-//! The crate from outside.
+//! Integration tests of the public API.
 #![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 mod listing;
@@ -11,12 +11,12 @@ use std::sync::Arc;
 
 use guard::DenyList;
 use tempfile::TempDir;
-use tree::Tree;
+use tree::FileTree;
 
-/// A project in a folder of its own.
+/// A project in a temporary folder.
 struct Project {
     folder: TempDir,
-    tree: Arc<Tree>,
+    tree: Arc<FileTree>,
 }
 
 impl Project {
@@ -26,9 +26,10 @@ impl Project {
 
     fn with_extra(files: &[(&str, &str)], extra: &[&str]) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let tree = Tree::new(folder.path(), DenyList::default().with("node_modules")).unwrap();
-        let tree = tree.with_extra(extra.iter().copied()).unwrap();
-        let tree = Arc::new(tree.with_extra_anywhere([".d/x"]).unwrap());
+        let tree =
+            FileTree::new(folder.path(), DenyList::default().with_pattern("node_modules")).unwrap();
+        let tree = tree.with_extra_paths(extra.iter().copied()).unwrap();
+        let tree = Arc::new(tree.with_extra_paths_anywhere([".d/x"]).unwrap());
         let project = Self { folder, tree };
         files.iter().for_each(|(path, text)| project.write(path, text));
         project

@@ -1,23 +1,25 @@
-//! Searches: what is found, in which order, how it is shown, and that an index never changes an answer.
+//! Tests of grep: matches, their order and excerpts, and that an index never changes a result.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use proptest::prelude::*;
-use tree::Tree;
-use tree::grep::{Cancelled, Found, Narrow, Narrowed, Query, search};
-use tree::trigram::{Collector, Index, Plan};
+use tree::FileTree;
+use tree::grep::{
+    CandidateSource, GrepCandidates, GrepQuery, GrepResults, SearchCancelled, search_files,
+};
+use tree::trigram::{TrigramCollector, TrigramIndex, TrigramPlan};
 
 use crate::Project;
 
-/// An index of the whole tree, made on the spot.
-struct Indexed(Mutex<Index>);
+/// A trigram index of the whole tree.
+struct TreeIndex(Mutex<TrigramIndex>);
 
-impl Indexed {
-    fn of(tree: &Tree) -> Self {
-        let mut collector = Collector::with_runs_from(10);
-        let mut index = Index::default();
-        for entry in tree.list().entries {
+impl TreeIndex {
+    fn build(tree: &FileTree) -> Self {
+        let mut collector = TrigramCollector::with_run_threshold(10);
+        let mut index = TrigramIndex::default();
+        for entry in tree.list_files().entries {
             let content = std::fs::read(tree.root().join(&*entry.path)).unwrap();
             index.insert(&entry.path, collector.collect(&content));
         }
@@ -25,27 +27,31 @@ impl Indexed {
     }
 }
 
-impl Narrow for Indexed {
-    fn narrow(&self, plan: &Plan, filter: &dyn Fn(&str) -> bool) -> Option<Narrowed> {
+impl CandidateSource for TreeIndex {
+    fn find_candidates(
+        &self,
+        plan: &TrigramPlan,
+        filter: &dyn Fn(&str) -> bool,
+    ) -> Option<GrepCandidates> {
         let index = self.0.lock().unwrap();
-        let mut candidates = index.candidates(plan);
+        let mut candidates = index.find_candidates(plan);
         candidates.retain(|path| filter(path));
         let files = index.paths().filter(|path| filter(path)).count() as u64;
-        Some(Narrowed { files, candidates, unreadable: 0 })
+        Some(GrepCandidates { files, candidates, unreadable: 0 })
     }
 }
 
-/// Searches with and without an index, which must not differ.
+/// Searches with and without an index, and checks that the results are equal.
 #[track_caller]
-fn find(project: &Project, query: &Query) -> Found {
-    let without = search(&project.tree, query, None, &|| false).unwrap();
-    let index = Indexed::of(&project.tree);
-    let with = search(&project.tree, query, Some(&index), &|| false).unwrap();
+fn find(project: &Project, query: &GrepQuery) -> GrepResults {
+    let without = search_files(&project.tree, query, None, &|| false).unwrap();
+    let index = TreeIndex::build(&project.tree);
+    let with = search_files(&project.tree, query, Some(&index), &|| false).unwrap();
     assert_eq!(with, without, "{query:?}");
     without
 }
 
-fn shown(found: &Found) -> String {
+fn format_results(found: &GrepResults) -> String {
     let mut lines =
         vec![format!("{} in {} files, {} skipped", found.total, found.files, found.skipped)];
     for found in &found.matches {
@@ -56,12 +62,12 @@ fn shown(found: &Found) -> String {
     lines.join("\n")
 }
 
-fn query(pattern: &str) -> Query {
-    Query::new(pattern, false).unwrap()
+fn query(pattern: &str) -> GrepQuery {
+    GrepQuery::new(pattern, false).unwrap()
 }
 
 #[test]
-fn matches_with_their_context_in_order() {
+fn returns_matches_with_context_in_order() {
     let project = Project::new(&[
         ("a-b.txt", "needle\n"),
         ("a/b.txt", "one\ntwo\nthree NEEDLE\nneedle needle\nfive\nsix\nseven"),
@@ -69,7 +75,7 @@ fn matches_with_their_context_in_order() {
         ("z.txt", "ä€𝄞 needle"),
         ("crlf.txt", "first\r\nsecond needle\r\nthird\r\n"),
     ]);
-    insta::assert_snapshot!(shown(&find(&project, &query("needle"))), @r#"
+    insta::assert_snapshot!(format_results(&find(&project, &query("needle"))), @r#"
     5 in 5 files, 0 skipped
     a/b.txt:3:7: "three NEEDLE"
         - "one"
@@ -90,13 +96,13 @@ fn matches_with_their_context_in_order() {
 }
 
 #[test]
-fn totals_are_exact_past_the_limit() {
+fn counts_all_matches_beyond_the_limit() {
     let text: String = (0..1000).map(|line| format!("line {line} of many\n")).collect();
     let files: Vec<_> = (0..20).map(|number| format!("folder{}/{number}", number % 3)).collect();
     let files: Vec<_> = files.iter().map(|path| (path.as_str(), text.as_str())).collect();
     let project = Project::new(&files);
-    let found = find(&project, &query("line 9").limit(3));
-    insta::assert_snapshot!(shown(&found), @r#"
+    let found = find(&project, &query("line 9").with_limit(3));
+    insta::assert_snapshot!(format_results(&found), @r#"
     2220 in 20 files, 0 skipped
     folder0/0:10:1: "line 9 of many"
         - "line 7 of many"
@@ -117,7 +123,7 @@ fn totals_are_exact_past_the_limit() {
 }
 
 #[test]
-fn files_that_are_no_plain_text() {
+fn searches_encoded_binary_and_long_files() {
     let utf16: Vec<u8> = [0xff, 0xfe]
         .into_iter()
         .chain("ein wört\r\nnoch ein Wort\r\n".encode_utf16().flat_map(u16::to_le_bytes))
@@ -131,7 +137,7 @@ fn files_that_are_no_plain_text() {
     project.write("latin1.txt", b"W\xf6rter und Wort\n");
     project.write("long.txt", format!("{}Wort{}", "x".repeat(600_000), "y".repeat(300_000)));
     let found = find(&project, &query("wort"));
-    // As many lines as ripgrep shows of the late one: the piece of 64 KiB with the byte is left out.
+    // This equals ripgrep's count: the 64 KiB chunk with the late NUL byte is not searched.
     assert_eq!(found.total, 4 + 13_107);
     let columns: Vec<_> = found
         .matches
@@ -151,9 +157,9 @@ fn files_that_are_no_plain_text() {
     assert!(found.matches.iter().all(|found| found.text.chars().count() <= 502));
 }
 
-/// Each file's lines are counted once, whatever was searched before it on the same thread.
+/// Each line is counted once, independent of the files searched before on the same thread.
 #[test]
-fn a_long_line_does_not_change_the_count_of_the_next_file() {
+fn long_line_does_not_affect_the_next_file() {
     let long = "x".repeat(200_000);
     let mut files = vec![("long.txt", long.as_str())];
     files.extend(["a", "b", "c", "d", "e", "f"].map(|name| (name, "{\n}\n")));
@@ -162,7 +168,7 @@ fn a_long_line_does_not_change_the_count_of_the_next_file() {
 }
 
 #[test]
-fn globs_filter() {
+fn filters_files_by_glob() {
     let project = Project::new(&[
         ("a.ts", "x"),
         ("src/b.ts", "x"),
@@ -173,7 +179,7 @@ fn globs_filter() {
         (".gitignore", "lib/src\n"),
     ]);
     let files = |glob: &str| {
-        let found = find(&project, &query("x").in_files(glob).unwrap());
+        let found = find(&project, &query("x").with_glob(glob).unwrap());
         assert_eq!(found.files, found.total);
         let files: Vec<_> = found.matches.into_iter().map(|found| found.file).collect();
         format!("{glob:18} {}", files.join(" "))
@@ -199,20 +205,20 @@ fn globs_filter() {
 }
 
 #[test]
-fn globs_that_cannot_be() {
+fn rejects_invalid_globs() {
     let error = |glob: &str| {
-        let error = query("x").in_files(glob).unwrap_err();
+        let error = query("x").with_glob(glob).unwrap_err();
         format!("`{glob}` {error}")
     };
     let globs = ["../*.ts", "src/../../x", "!../x", "{../a,b}", "/etc/*", "[a", "{a", "!", "a**{b"];
     insta::assert_snapshot!(globs.map(error).join("\n"));
-    assert!(query("x").in_files(&"a".repeat(1001)).is_err());
+    assert!(query("x").with_glob(&"a".repeat(1001)).is_err());
 }
 
 #[test]
-fn patterns_that_cannot_be() {
+fn rejects_invalid_patterns() {
     let error = |pattern: &str| {
-        let error = Query::new(pattern, false).unwrap_err();
+        let error = GrepQuery::new(pattern, false).unwrap_err();
         format!("`{pattern}` at {:?}: {error}", error.position())
     };
     let patterns = [
@@ -233,23 +239,26 @@ fn patterns_that_cannot_be() {
 }
 
 #[test]
-fn a_cancelled_search_stops() {
+fn cancelled_search_stops() {
     let files: Vec<_> = (0..200).map(|number| (format!("{number}"), "x")).collect();
     let files: Vec<_> = files.iter().map(|(path, text)| (path.as_str(), *text)).collect();
     let project = Project::new(&files);
-    let index = Indexed::of(&project.tree);
-    let narrow: [Option<&dyn Narrow>; 2] = [None, Some(&index)];
+    let index = TreeIndex::build(&project.tree);
+    let narrow: [Option<&dyn CandidateSource>; 2] = [None, Some(&index)];
     for narrow in narrow {
-        let asked = AtomicUsize::new(0);
-        let cancelled = || asked.fetch_add(1, Ordering::Relaxed) > 20;
-        assert_eq!(search(&project.tree, &query("x"), narrow, &cancelled), Err(Cancelled));
-        // Every thread asks once more at most: nothing was read to the end.
-        assert!(asked.load(Ordering::Relaxed) < 60);
+        let checks = AtomicUsize::new(0);
+        let cancelled = || checks.fetch_add(1, Ordering::Relaxed) > 20;
+        assert_eq!(
+            search_files(&project.tree, &query("x"), narrow, &cancelled),
+            Err(SearchCancelled)
+        );
+        // Each thread checks at most once more, so no search ran to the end.
+        assert!(checks.load(Ordering::Relaxed) < 60);
     }
 }
 
 #[test]
-fn links_in_a_circle_are_not_followed() {
+fn does_not_follow_cyclic_symlinks() {
     let project = Project::new(&[("a/file", "needle")]);
     std::os::unix::fs::symlink("..", project.root().join("a/up")).unwrap();
     std::os::unix::fs::symlink("me", project.root().join("me")).unwrap();
@@ -258,7 +267,7 @@ fn links_in_a_circle_are_not_followed() {
     assert_eq!((found.total, found.files, found.skipped), (1, 1, 0));
 }
 
-/// Texts that are near the patterns below, with all that folding could trip over.
+/// Texts similar to the patterns below, with characters that are difficult for case folding.
 fn text() -> impl Strategy<Value = Vec<u8>> {
     let piece = prop_oneof![
         8 => "[a-fsk]{1,5}",
@@ -300,21 +309,21 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
-    fn an_index_never_changes_an_answer(
+    fn index_never_excludes_a_matching_file(
         texts in prop::collection::vec(text(), 1..12),
         patterns in prop::collection::vec((pattern(), any::<bool>()), 1..12),
         long_from in prop::sample::select(vec![0, 10, usize::MAX]),
     ) {
-        let mut collector = Collector::with_runs_from(long_from);
+        let mut collector = TrigramCollector::with_run_threshold(long_from);
         for (pattern, case_sensitive) in patterns {
-            let Ok(query) = Query::new(&pattern, case_sensitive) else { continue };
-            let mut index = Index::default();
+            let Ok(query) = GrepQuery::new(&pattern, case_sensitive) else { continue };
+            let mut index = TrigramIndex::default();
             for (number, text) in texts.iter().enumerate() {
                 index.insert(&number.to_string(), collector.collect(text));
             }
-            let candidates = index.candidates(query.plan());
+            let candidates = index.find_candidates(query.plan());
             for (number, text) in texts.iter().enumerate() {
-                if query.matches(text) {
+                if query.matches_content(text) {
                     let found = candidates.iter().any(|path| **path == *number.to_string());
                     prop_assert!(found, "{pattern:?} {case_sensitive} {:?}", String::from_utf8_lossy(text));
                 }

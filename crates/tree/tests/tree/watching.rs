@@ -1,4 +1,4 @@
-//! A list that is kept by changes alone equals a fresh one after every barrier.
+//! Tests that a list maintained only from changes equals a fresh listing after every barrier.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -6,29 +6,29 @@ use std::os::unix::fs::symlink;
 use std::sync::{Arc, Mutex};
 
 use proptest::prelude::*;
-use tree::{Change, Entry, Settled, Watch};
+use tree::{FileChange, FileEntry, FileWatcher, SettleOutcome};
 
 use crate::Project;
 
-/// What somebody knows who only ever hears changes.
+/// A list of files that is maintained only from changes, and a log of the changes.
 #[derive(Default)]
-struct Known {
-    files: BTreeMap<Box<str>, Entry>,
+struct TrackedFiles {
+    files: BTreeMap<Box<str>, FileEntry>,
     log: Vec<String>,
 }
 
-impl Known {
-    fn hear(&mut self, change: Change) {
+impl TrackedFiles {
+    fn apply(&mut self, change: FileChange) {
         match change {
-            Change::Changed(entry) => {
+            FileChange::Changed(entry) => {
                 self.log.push(format!("changed {}", entry.path));
                 self.files.insert(entry.path.clone(), entry);
             }
-            Change::Removed(path) => {
+            FileChange::Removed(path) => {
                 self.log.push(format!("removed {path}"));
                 self.files.remove(path.as_str());
             }
-            Change::Folder { path, entries } => {
+            FileChange::FolderListed { path, entries } => {
                 let names: Vec<_> = entries.iter().map(|entry| &*entry.path).collect();
                 self.log.push(format!("folder `{path}`: {}", names.join(" ")));
                 let below = format!("{path}/");
@@ -39,36 +39,37 @@ impl Known {
     }
 }
 
-struct Watched {
+struct WatchedProject {
     project: Project,
-    known: Arc<Mutex<Known>>,
-    watch: Watch,
+    known: Arc<Mutex<TrackedFiles>>,
+    watch: FileWatcher,
 }
 
-impl Watched {
+impl WatchedProject {
     fn new(project: Project) -> Self {
-        let known = Arc::new(Mutex::new(Known::default()));
-        let hears = Arc::clone(&known);
-        let watch = Watch::start(Arc::clone(&project.tree), move |change| {
-            hears.lock().unwrap().hear(change);
+        let known = Arc::new(Mutex::new(TrackedFiles::default()));
+        let receiver = Arc::clone(&known);
+        let watch = FileWatcher::start(Arc::clone(&project.tree), move |change| {
+            receiver.lock().unwrap().apply(change);
         });
         Self { project, known, watch }
     }
 
-    /// Settles, and holds what is known against a fresh listing.
+    /// Settles, and compares the tracked files with a fresh listing.
     #[track_caller]
     fn check(&self) {
-        let expected = if cfg!(vouch_portable) { Settled::Listed } else { Settled::Exact };
+        let expected =
+            if cfg!(vouch_portable) { SettleOutcome::Relisted } else { SettleOutcome::Exact };
         assert_eq!(self.watch.settle(), expected);
-        let fresh = self.project.tree.list().entries;
+        let fresh = self.project.tree.list_files().entries;
         let known = self.known.lock().unwrap();
         let mut expected: Vec<_> = fresh.iter().collect();
         expected.sort_by(|left, right| left.path.cmp(&right.path));
         assert_eq!(known.files.values().collect::<Vec<_>>(), expected, "{:#?}", known.log);
     }
 
-    /// What was told since the last time this was asked; the same in whatever portions it came.
-    fn told(&self) -> String {
+    /// Returns the changes reported since the last call. Duplicates are removed, because the batches vary.
+    fn take_log(&self) -> String {
         let log = std::mem::take(&mut self.known.lock().unwrap().log);
         let mut lines: Vec<String> = Vec::new();
         for line in log {
@@ -82,55 +83,55 @@ impl Watched {
 
 #[cfg(not(vouch_portable))]
 #[test]
-fn changes_are_told_before_the_barrier_returns() {
-    let watched = Watched::new(Project::with_extra(
+fn reports_changes_before_the_barrier_returns() {
+    let watched = WatchedProject::new(Project::with_extra(
         &[("a/one", "1"), ("b/two", "2"), (".gitignore", "*.log\n")],
         &[".claude/memory"],
     ));
     let root = watched.project.root().to_owned();
-    // Each step is one change that nobody can see half done: the watch's own thread looks when it likes.
+    // Each step is one atomic change, because the watcher's thread may check at any time.
     let elsewhere = tempfile::tempdir().unwrap();
     let prepared = elsewhere.path().join("rules");
     fs::write(&prepared, "c\n").unwrap();
-    let mut story = String::new();
+    let mut log = String::new();
     let mut step = |name: &str, change: &dyn Fn()| {
         change();
         watched.check();
-        story.push_str(&format!("{name}\n{}\n\n", watched.told()));
+        log.push_str(&format!("{name}\n{}\n\n", watched.take_log()));
     };
     step("start", &|| ());
     step("a write", &|| fs::write(root.join("a/one"), "11").unwrap());
     step("an ignored file", &|| fs::write(root.join("a/x.log"), "").unwrap());
     step("a link", &|| symlink("one", root.join("a/link")).unwrap());
-    step("a file goes", &|| fs::remove_file(root.join("a/one")).unwrap());
-    step("a folder moves", &|| fs::rename(root.join("b"), root.join("c")).unwrap());
-    step("a write in it", &|| fs::write(root.join("c/two"), "22").unwrap());
-    step("new rules", &|| fs::rename(&prepared, root.join(".gitignore")).unwrap());
-    step("a write in what is ignored now", &|| fs::write(root.join("c/two"), "2").unwrap());
-    step("no rules", &|| fs::remove_file(root.join(".gitignore")).unwrap());
+    step("a file is removed", &|| fs::remove_file(root.join("a/one")).unwrap());
+    step("a folder is moved", &|| fs::rename(root.join("b"), root.join("c")).unwrap());
+    step("a write in the moved folder", &|| fs::write(root.join("c/two"), "22").unwrap());
+    step("new ignore rules", &|| fs::rename(&prepared, root.join(".gitignore")).unwrap());
+    step("a write in an ignored folder", &|| fs::write(root.join("c/two"), "2").unwrap());
+    step("no ignore rules", &|| fs::remove_file(root.join(".gitignore")).unwrap());
     step("the folder above memory", &|| fs::create_dir(root.join(".claude")).unwrap());
     step("the folder of memory", &|| fs::create_dir(root.join(".claude/memory")).unwrap());
     step("memory", &|| watched.project.write(".claude/memory/notes.md", "x"));
     step("beside memory", &|| watched.project.write(".claude/settings.json", "x"));
     step("reading", &|| drop(fs::read(root.join("a/x.log")).unwrap()));
-    insta::assert_snapshot!(story);
+    insta::assert_snapshot!(log);
 }
 
 #[test]
-fn rule_files_outside_the_watched_folders_are_asked_at_each_barrier() {
+fn barrier_checks_ignore_files_outside_the_watched_folders() {
     let project = Project::new(&[("x.local", ""), ("sub/y.local", "")]);
     fs::create_dir_all(project.root().join(".git/info")).unwrap();
-    let watched = Watched::new(project);
+    let watched = WatchedProject::new(project);
     watched.check();
     watched.project.write(".git/info/exclude", "*.local\n");
     watched.check();
     assert_eq!(watched.known.lock().unwrap().files.len(), 0);
 }
 
-/// Nobody tells of it, so somebody must look.
+/// Such a write causes no event.
 #[test]
-fn a_write_through_a_link_from_elsewhere_is_found_by_a_recheck() {
-    let watched = Watched::new(Project::new(&[("file", "before")]));
+fn recheck_finds_writes_through_an_outside_hard_link() {
+    let watched = WatchedProject::new(Project::new(&[("file", "before")]));
     let elsewhere = tempfile::tempdir_in(watched.project.root().parent().unwrap()).unwrap();
     let link = elsewhere.path().join("link");
     fs::hard_link(watched.project.root().join("file"), &link).unwrap();
@@ -141,11 +142,11 @@ fn a_write_through_a_link_from_elsewhere_is_found_by_a_recheck() {
 }
 
 #[test]
-fn a_burst_that_overflows_the_queue_is_listed_instead() {
-    let watched = Watched::new(Project::new(&[]));
+fn lists_files_after_the_event_queue_overflows() {
+    let watched = WatchedProject::new(Project::new(&[]));
     let root = watched.project.root();
     {
-        // Whoever is told of the first file waits here, so nobody empties the queue meanwhile.
+        // The callback for the first file blocks on this lock, so the queue is not drained in the meantime.
         let _busy = watched.known.lock().unwrap();
         fs::write(root.join("first"), "").unwrap();
         for _ in 0..12_000 {
@@ -162,21 +163,22 @@ fn a_burst_that_overflows_the_queue_is_listed_instead() {
 
 #[cfg(not(vouch_portable))]
 #[test]
-fn without_its_root_a_watch_lists() {
-    let watched = Watched::new(Project::new(&[("in/a", "")]));
+fn falls_back_to_listing_without_its_root() {
+    let watched = WatchedProject::new(Project::new(&[("in/a", "")]));
     let inner = Arc::new(
-        tree::Tree::new(&watched.project.root().join("in"), guard::DenyList::default()).unwrap(),
+        tree::FileTree::new(&watched.project.root().join("in"), guard::DenyList::default())
+            .unwrap(),
     );
-    let files = Arc::new(Mutex::new(Known::default()));
-    let hears = Arc::clone(&files);
-    let watch = Watch::start(inner, move |change| hears.lock().unwrap().hear(change));
-    assert_eq!(watch.settle(), Settled::Exact);
+    let files = Arc::new(Mutex::new(TrackedFiles::default()));
+    let receiver = Arc::clone(&files);
+    let watch = FileWatcher::start(inner, move |change| receiver.lock().unwrap().apply(change));
+    assert_eq!(watch.settle(), SettleOutcome::Exact);
     fs::rename(watched.project.root().join("in"), watched.project.root().join("out")).unwrap();
-    assert_eq!(watch.settle(), Settled::Listed);
+    assert_eq!(watch.settle(), SettleOutcome::Relisted);
     assert!(!watch.is_live());
     assert!(files.lock().unwrap().files.is_empty());
     watched.project.write("in/b", "");
-    assert_eq!(watch.settle(), Settled::Listed);
+    assert_eq!(watch.settle(), SettleOutcome::Relisted);
     assert_eq!(files.lock().unwrap().files.keys().collect::<Vec<_>>(), [&"b".into()]);
 }
 
@@ -209,13 +211,13 @@ fn step() -> impl Strategy<Value = Step> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Whatever happens between barriers, and however much of it the watch's own thread has seen.
+    /// Random changes between barriers, some of which the watcher's thread has already processed.
     #[test]
-    fn any_story(steps in prop::collection::vec(step(), 1..60)) {
-        let watched = Watched::new(Project::with_extra(&[], &[".d/b", "a/x"]));
+    fn stays_consistent_under_random_changes(steps in prop::collection::vec(step(), 1..60)) {
+        let watched = WatchedProject::new(Project::with_extra(&[], &[".d/b", "a/x"]));
         let root = watched.project.root();
         for step in steps {
-            // Many steps are impossible where they come up, which is fine.
+            // Many steps are impossible in the current state; they are ignored.
             match step {
                 Step::Write(path) | Step::Rules(path, _) if root.join(&path).is_dir() => {}
                 Step::Write(path) => {

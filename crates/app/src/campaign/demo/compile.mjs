@@ -4,7 +4,7 @@
 //     cd crates/app
 //     node src/campaign/demo/compile.mjs FOLDER/node_modules/solc src/campaign/demo/Vault.sol ../cli/tests/cli/fuzz/*.sol
 //
-// The source carries the hash of its text, by which a test notices that somebody changed it and did not run this.
+// Each JSON contains the hash of its source. A test compares it, so that a changed source without a new JSON is noticed.
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';

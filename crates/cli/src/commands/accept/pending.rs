@@ -1,30 +1,32 @@
-//! A change that waits, as a person judges it.
+//! A pending change of an upstream tool, as shown for review.
 
 use std::fmt::Write;
 
-use admit::{ChangeClass, Pin, classify};
+use admit::{ChangeClass, ToolPin, classify_change};
 use contract::text::one_line;
 use serde_json::{Value, json};
 
-pub(super) struct Change {
+/// Change of one tool that is not accepted yet.
+pub(super) struct PendingChange {
     pub(super) upstream: String,
     pub(super) tool: String,
-    /// Of what waits.
+    /// Digest of the pending definition.
     pub(super) digest: String,
     classes: Vec<ChangeClass>,
-    /// Against what was admitted; of a tool that never was, its whole definition.
+    /// Diff against the admitted definition, or the full definition of a new tool.
     diff: String,
     is_new: bool,
 }
 
-impl Change {
-    pub(super) fn of((upstream, tool, pin): (&str, &str, &Pin)) -> Option<Self> {
+impl PendingChange {
+    /// Returns the pending change of a pin, or `None` if the pin has none.
+    pub(super) fn from_pin((upstream, tool, pin): (&str, &str, &ToolPin)) -> Option<Self> {
         let pending = pin.pending.as_ref()?;
         let diff = match &pin.baseline {
-            Some(baseline) => classify(&baseline.definition, &pending.definition)
+            Some(baseline) => classify_change(&baseline.definition, &pending.definition)
                 .map(|change| change.diff)
                 .unwrap_or_default(),
-            None => contract::text::json(&pending.definition),
+            None => contract::text::to_visible_json(&pending.definition),
         };
         Some(Self {
             upstream: upstream.to_owned(),
@@ -36,15 +38,15 @@ impl Change {
         })
     }
 
-    /// Whole, and safe to show.
-    pub(super) fn text(&self) -> String {
+    /// Returns the full text for a terminal, with hidden characters escaped.
+    pub(super) fn to_text(&self) -> String {
         let name = one_line(&format!("{}/{}", self.upstream, self.tool));
         let mut text = match self.is_new {
             true => format!("{name} is new:\n"),
             false => format!("{name} changed:\n"),
         };
         for class in &self.classes {
-            let _ = writeln!(text, "  {class}: {}", meaning(*class));
+            let _ = writeln!(text, "  {class}: {}", describe_class(*class));
         }
         for line in self.diff.lines() {
             let _ = write!(text, "\n  │ {line}");
@@ -52,7 +54,7 @@ impl Change {
         text
     }
 
-    pub(super) fn view(&self) -> Value {
+    pub(super) fn to_json(&self) -> Value {
         json!({
             "upstream": self.upstream,
             "tool": self.tool,
@@ -64,16 +66,16 @@ impl Change {
     }
 }
 
-fn meaning(class: ChangeClass) -> &'static str {
+fn describe_class(class: ChangeClass) -> &'static str {
     match class {
-        ChangeClass::Descriptive => "words for people and models",
-        ChangeClass::Additive => "old calls still work",
+        ChangeClass::Descriptive => "only descriptions changed",
+        ChangeClass::Additive => "existing calls still work",
         ChangeClass::Breaking => {
-            "a call that was accepted may be refused, mean something else, or be answered otherwise"
+            "an existing call may be rejected, change its meaning, or get a different result"
         }
-        ChangeClass::Annotation => "the hints about side effects",
+        ChangeClass::Annotation => "the hints about side effects changed",
         ChangeClass::Instruction => {
-            "new text hides characters or gives orders to a model: read it twice"
+            "new text contains hidden characters or instructions to a model; review it carefully"
         }
     }
 }

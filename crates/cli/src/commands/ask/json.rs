@@ -1,27 +1,27 @@
-//! What came of an ask as one object, for scripts. A withheld answer is not in it: whoever reads this may be a model.
+//! The result of an ask as one JSON object. A withheld answer is left out, because the reader may be a model.
 
 use std::io::Write;
 
 use serde_json::{Map, Value, json};
 
-use super::outcome::{Told, What};
-use crate::commands::Context;
+use super::outcome::{AskReport, AskResult};
+use crate::commands::CommandContext;
 use crate::report::Result;
 
-pub(super) fn put(ctx: &Context, told: &Told) -> Result {
-    write!(ctx.ui.out(), "{}", contract::text::json(&view(told)))?;
+pub(super) fn print_json(ctx: &CommandContext, report: &AskReport) -> Result {
+    write!(ctx.ui.stdout(), "{}", contract::text::to_visible_json(&to_json(report)))?;
     Ok(())
 }
 
-fn view(told: &Told) -> Value {
+fn to_json(report: &AskReport) -> Value {
     let mut view = Map::new();
-    view.insert("ask".into(), told.ask.as_str().into());
-    view.insert("outcome".into(), told.name().into());
-    let (server, tool) = told.tool.clone().unzip();
+    view.insert("ask".into(), report.ask.as_str().into());
+    view.insert("outcome".into(), report.name().into());
+    let (server, tool) = report.tool.clone().unzip();
     view.insert("server".into(), server.into());
     view.insert("tool".into(), tool.into());
-    let rest = match &told.what {
-        What::Answered { arguments, result, summary } => {
+    let rest = match &report.what {
+        AskResult::Answered { arguments, result, summary } => {
             let mut rest = json!({"arguments": arguments, "result": result});
             match summary {
                 Some(Ok(summary)) => {
@@ -34,13 +34,13 @@ fn view(told: &Told) -> Value {
             }
             rest
         }
-        What::NeedsMoreInfo { question } => json!({"question": question}),
-        What::NoTool { reason } => json!({"reason": reason}),
-        What::Stopped { gate, reason } | What::BrokeDown { gate, reason } => {
+        AskResult::NeedsMoreInfo { question } => json!({"question": question}),
+        AskResult::NoTool { reason } => json!({"reason": reason}),
+        AskResult::Stopped { gate, reason } | AskResult::BrokeDown { gate, reason } => {
             json!({"gate": {"number": gate.number(), "name": gate.name()}, "reason": reason})
         }
-        What::Failed { error } => json!({"error": error.envelope()["error"]}),
-        What::Withheld { violation, kept, .. } => json!({"reason": violation, "callId": kept}),
+        AskResult::Failed { error } => json!({"error": error.to_envelope()["error"]}),
+        AskResult::Withheld { violation, kept, .. } => json!({"reason": violation, "callId": kept}),
     };
     if let Value::Object(rest) = rest {
         view.extend(rest);

@@ -1,28 +1,30 @@
-//! What came of an ask, in the words of people and of scripts.
+//! The result of an ask, in the form that `print` and `json` share.
 
 use contract::text::one_line;
-use contract::{Code, Content, Output, ToolError};
-use host::summary::Summary;
-use host::{Answered, Asked, Gate, Outcome, Raw};
+use contract::{ContentBlock, ErrorCode, ToolError, ToolOutput};
+use host::summary::GroundedSummary;
+use host::{AskAnswer, AskGate, AskOutcome, RawAnswer, TracedOutcome};
 use serde_json::{Map, Value};
 use store::Store;
 
-use crate::exit::Exit;
+use crate::exit::ExitStatus;
 
-pub(super) struct Told {
-    /// The id of its trace.
+/// Result of one query, ready to be printed.
+pub(super) struct AskReport {
+    /// ID of the trace.
     pub(super) ask: String,
-    /// `server` and `tool`, once one was chosen.
+    /// Server and tool, if one was chosen.
     pub(super) tool: Option<(String, String)>,
-    pub(super) what: What,
+    pub(super) what: AskResult,
 }
 
-pub(super) enum What {
+/// Outcome of one query, with the fields that are printed.
+pub(super) enum AskResult {
     Answered {
         arguments: Map<String, Value>,
         result: Value,
-        /// The reason, where one was wanted and there is none.
-        summary: Option<Result<Summary, String>>,
+        /// `None` if no summary was requested; `Err` with the reason if it was rejected.
+        summary: Option<Result<GroundedSummary, String>>,
     },
     NeedsMoreInfo {
         question: String,
@@ -31,120 +33,122 @@ pub(super) enum What {
         reason: String,
     },
     Stopped {
-        gate: Gate,
+        gate: AskGate,
         reason: String,
     },
-    /// The planner or the servers failed; no gate had a say.
+    /// The planner or a server failed before a gate decided.
     BrokeDown {
-        gate: Gate,
+        gate: AskGate,
         reason: String,
     },
     Failed {
         error: ToolError,
     },
-    /// Nobody may reason over it; a person may look at it.
+    /// The answer broke its contract. People may inspect it; models may not.
     Withheld {
         violation: String,
-        /// As it came, not made safe for a terminal.
+        /// Raw text, not escaped for a terminal.
         raw: Option<String>,
-        /// Under which it is kept.
+        /// ID under which the store keeps the answer.
         kept: Option<String>,
     },
 }
 
-impl Told {
-    pub(super) async fn of(asked: Asked, store: &dyn Store) -> Self {
+impl AskReport {
+    /// Converts the result of `host`. Reads a withheld answer from the store if it is kept there.
+    pub(super) async fn from_asked(asked: TracedOutcome, store: &dyn Store) -> Self {
         let ask = asked.trace.id().to_owned();
-        let name = |offer: &host::Offer| Some((offer.server.clone(), offer.tool.clone()));
+        let name = |offer: &host::ToolOffer| Some((offer.server.clone(), offer.tool.clone()));
         let (tool, what) = match asked.outcome {
-            Outcome::Answered(answered) => {
+            AskOutcome::Answered(answered) => {
                 let tool = name(&answered.offer);
-                (tool, answer(*answered))
+                (tool, classify_answer(*answered))
             }
-            Outcome::NeedsMoreInfo { question } => (None, What::NeedsMoreInfo { question }),
-            Outcome::NoTool { reason } => (None, What::NoTool { reason }),
-            Outcome::Stopped(reason) => {
+            AskOutcome::NeedsMoreInfo { question } => (None, AskResult::NeedsMoreInfo { question }),
+            AskOutcome::NoTool { reason } => (None, AskResult::NoTool { reason }),
+            AskOutcome::Stopped(reason) => {
                 let (gate, reason) = (reason.gate(), one_line(&reason.to_string()));
-                (None, What::Stopped { gate, reason })
+                (None, AskResult::Stopped { gate, reason })
             }
-            Outcome::BrokeDown(breakdown) => {
+            AskOutcome::PlanningFailed(breakdown) => {
                 let (gate, reason) = (breakdown.gate(), one_line(&breakdown.to_string()));
-                (None, What::BrokeDown { gate, reason })
+                (None, AskResult::BrokeDown { gate, reason })
             }
-            Outcome::Failed { offer, error } => (name(&offer), What::Failed { error }),
-            Outcome::Withheld { offer, raw, violation } => {
-                (name(&offer), withheld(raw, &violation.to_string(), store).await)
+            AskOutcome::ToolFailed { offer, error } => (name(&offer), AskResult::Failed { error }),
+            AskOutcome::Withheld { offer, raw, violation } => {
+                (name(&offer), classify_withheld(raw, &violation.to_string(), store).await)
             }
         };
         Self { ask, tool, what }
     }
 
+    /// Returns the name of the outcome in the JSON output.
     pub(super) fn name(&self) -> &'static str {
         match &self.what {
-            What::Answered { .. } => "answered",
-            What::NeedsMoreInfo { .. } => "needs_more_info",
-            What::NoTool { .. } => "no_tool",
-            What::Stopped { .. } => "stopped",
-            What::BrokeDown { .. } | What::Failed { .. } => "failed",
-            What::Withheld { .. } => "withheld",
+            AskResult::Answered { .. } => "answered",
+            AskResult::NeedsMoreInfo { .. } => "needs_more_info",
+            AskResult::NoTool { .. } => "no_tool",
+            AskResult::Stopped { .. } => "stopped",
+            AskResult::BrokeDown { .. } | AskResult::Failed { .. } => "failed",
+            AskResult::Withheld { .. } => "withheld",
         }
     }
 
-    pub(super) fn exit(&self) -> Exit {
+    pub(super) fn exit_status(&self) -> ExitStatus {
         match &self.what {
-            What::Answered { .. } => Exit::Success,
-            What::BrokeDown { .. } => Exit::Failed,
-            What::Failed { error } => match error.code {
-                Code::UpstreamUnavailable | Code::ExecutionTimeout | Code::InternalError => {
-                    Exit::Failed
-                }
-                _ => Exit::No,
+            AskResult::Answered { .. } => ExitStatus::Success,
+            AskResult::BrokeDown { .. } => ExitStatus::Failed,
+            AskResult::Failed { error } => match error.code {
+                ErrorCode::UpstreamUnavailable
+                | ErrorCode::ExecutionTimeout
+                | ErrorCode::InternalError => ExitStatus::Failed,
+                _ => ExitStatus::Negative,
             },
-            _ => Exit::No,
+            _ => ExitStatus::Negative,
         }
     }
 }
 
-fn answer(answered: Answered) -> What {
-    // The tool's own word that it failed is no answer, in whatever form it comes.
-    if let Some(error) = answered.output.failure() {
-        return What::Failed { error };
+fn classify_answer(answered: AskAnswer) -> AskResult {
+    // A tool's report of its own failure is not an answer, in whatever form it is returned.
+    if let Some(error) = answered.output.to_tool_error() {
+        return AskResult::Failed { error };
     }
-    What::Answered {
+    AskResult::Answered {
         arguments: answered.arguments,
         result: answered.value.value().clone(),
         summary: answered.summary.map(|summary| summary.map_err(|error| error.to_string())),
     }
 }
 
-async fn withheld(raw: Raw, violation: &str, store: &dyn Store) -> What {
+async fn classify_withheld(raw: RawAnswer, violation: &str, store: &dyn Store) -> AskResult {
     match raw {
-        Raw::Output(output) => match output.failure() {
-            Some(error) => What::Failed { error },
+        RawAnswer::Output(output) => match output.to_tool_error() {
+            Some(error) => AskResult::Failed { error },
             None => {
                 let violation = violation.to_owned();
-                What::Withheld { violation, raw: Some(text(&output)), kept: None }
+                AskResult::Withheld { violation, raw: Some(output_text(&output)), kept: None }
             }
         },
-        Raw::Kept(error) => {
+        RawAnswer::WithheldByPipeline(error) => {
             let kept = error.details.get("callId").and_then(Value::as_str).map(str::to_owned);
             let raw = match &kept {
-                Some(id) => store.kept_answer(id).await.ok().map(|kept| kept.raw),
+                Some(id) => store.find_withheld_answer(id).await.ok().map(|kept| kept.raw),
                 None => None,
             };
-            What::Withheld { violation: error.message, raw, kept }
+            AskResult::Withheld { violation: error.message, raw, kept }
         }
     }
 }
 
-/// An answer as it came, or all that is left of it.
-fn text(output: &Output) -> String {
+/// Returns the raw text of an answer, or its contents if the raw text was not kept.
+fn output_text(output: &ToolOutput) -> String {
     if let Some(raw) = &output.raw {
         return raw.text.to_string();
     }
     let texts = output.content.iter().map(|content| match content {
-        Content::Text(text) => text.clone(),
-        Content::Block(block) => block.to_string(),
+        ContentBlock::Text(text) => text.clone(),
+        ContentBlock::Block(block) => block.to_string(),
     });
     let structured = output.structured.as_ref().map(ToString::to_string);
     texts.chain(structured).collect::<Vec<_>>().join("\n")

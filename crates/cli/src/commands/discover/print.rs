@@ -1,23 +1,23 @@
-//! Discoveries on a terminal, and as JSON.
+//! Prints discoveries as text and as JSON.
 
 use std::io::Write;
 
-use contract::text::{one_line, visible};
+use contract::text::{escape_hidden, one_line};
 use pack_context::discover::Discovery;
 use serde::Serialize;
 use store::context::StoredDiscovery;
 
-use crate::commands::Context;
-use crate::exit::Exit;
+use crate::commands::CommandContext;
+use crate::exit::ExitStatus;
 use crate::report::Result;
-use crate::ui::{BOLD, Table};
+use crate::ui::{BOLD, TextTable};
 
-/// What a list shows of a text, in characters.
+/// Maximum characters of a text in a list.
 const SHOWN: usize = 80;
 
-/// A discovery as a script reads it.
+/// JSON form of a discovery.
 #[derive(Serialize)]
-struct Record<'a> {
+struct DiscoveryRecord<'a> {
     id: &'a str,
     r#type: &'a str,
     title: Option<&'a str>,
@@ -29,9 +29,9 @@ struct Record<'a> {
     source: String,
 }
 
-fn record(discovery: &Discovery) -> Record<'_> {
+fn to_record(discovery: &Discovery) -> DiscoveryRecord<'_> {
     let Discovery { id, kind, title, content, module, session, tags, date, source } = discovery;
-    Record {
+    DiscoveryRecord {
         id,
         r#type: kind.as_str(),
         title: title.as_deref(),
@@ -44,42 +44,47 @@ fn record(discovery: &Discovery) -> Record<'_> {
     }
 }
 
-pub(super) fn list(ctx: &Context, all: &[Discovery], filtered: bool, json: bool) -> Result<Exit> {
+pub(super) fn print_list(
+    ctx: &CommandContext,
+    all: &[Discovery],
+    filtered: bool,
+    json: bool,
+) -> Result<ExitStatus> {
     if json {
-        ctx.ui.json(&all.iter().map(record).collect::<Vec<_>>())?;
-        return Ok(Exit::Success);
+        ctx.ui.print_json(&all.iter().map(to_record).collect::<Vec<_>>())?;
+        return Ok(ExitStatus::Success);
     }
     if all.is_empty() {
-        ctx.ui.note(match filtered {
-            true => "No discovery is so: vouch discover list shows them all.",
-            false => "There are no discoveries yet: vouch discover add \"what was found out\"",
+        ctx.ui.print_note(match filtered {
+            true => "No matching discoveries. Run `vouch discover list` to see all of them.",
+            false => "No discoveries yet. Add one: vouch discover add \"TEXT\"",
         });
-        return Ok(Exit::Success);
+        return Ok(ExitStatus::Success);
     }
-    table(ctx, all)?;
-    ctx.ui.note("\nsee all of one: vouch discover show <id>");
-    Ok(Exit::Success)
+    print_table(ctx, all)?;
+    ctx.ui.print_note("\nRun `vouch discover show <id>` to see a discovery in full.");
+    Ok(ExitStatus::Success)
 }
 
-fn table(ctx: &Context, all: &[Discovery]) -> Result {
-    let mut table = Table::new(["ID", "TYPE", "MODULE", "DATE", "SOURCE", "TEXT"]);
+fn print_table(ctx: &CommandContext, all: &[Discovery]) -> Result {
+    let mut table = TextTable::new(["ID", "TYPE", "MODULE", "DATE", "SOURCE", "TEXT"]);
     for discovery in all {
         let text = discovery.title.as_ref().unwrap_or(&discovery.content);
-        table.row([
+        table.add_row([
             discovery.id.clone(),
             discovery.kind.to_string(),
             one_line(discovery.module.as_deref().unwrap_or("-")),
             discovery.date.chars().take(10).collect(),
             one_line(&discovery.source.to_string()),
-            short(text),
+            shorten_text(text),
         ]);
     }
-    table.print(&mut ctx.ui.out())?;
+    table.write_to(&mut ctx.ui.stdout())?;
     Ok(())
 }
 
-/// The beginning of a text, on one line.
-fn short(text: &str) -> String {
+/// Returns the beginning of a text on one line.
+fn shorten_text(text: &str) -> String {
     let words: Vec<_> = text.split_whitespace().collect();
     let line = one_line(&words.join(" "));
     match line.char_indices().nth(SHOWN) {
@@ -88,12 +93,16 @@ fn short(text: &str) -> String {
     }
 }
 
-pub(super) fn show(ctx: &Context, discovery: &Discovery, json: bool) -> Result<Exit> {
+pub(super) fn print_discovery(
+    ctx: &CommandContext,
+    discovery: &Discovery,
+    json: bool,
+) -> Result<ExitStatus> {
     if json {
-        ctx.ui.json(&record(discovery))?;
-        return Ok(Exit::Success);
+        ctx.ui.print_json(&to_record(discovery))?;
+        return Ok(ExitStatus::Success);
     }
-    let mut out = ctx.ui.out();
+    let mut out = ctx.ui.stdout();
     let Discovery { id, kind, title, content, module, session, tags, date, source } = discovery;
     writeln!(out, "{BOLD}{id}{BOLD:#}  {kind}")?;
     writeln!(out, "from    {}", one_line(&source.to_string()))?;
@@ -110,54 +119,62 @@ pub(super) fn show(ctx: &Context, discovery: &Discovery, json: bool) -> Result<E
     if let Some(title) = title {
         writeln!(out, "\n{BOLD}{}{BOLD:#}", one_line(title))?;
     }
-    writeln!(out, "\n{}", visible(content))?;
-    Ok(Exit::Success)
+    writeln!(out, "\n{}", escape_hidden(content))?;
+    Ok(ExitStatus::Success)
 }
 
-/// `added` of them were not there before.
-pub(super) fn added(
-    ctx: &Context,
+/// Prints the result of adding `all`, of which `added` are new.
+pub(super) fn print_added(
+    ctx: &CommandContext,
     all: &[StoredDiscovery],
     added: usize,
     json: bool,
-) -> Result<Exit> {
+) -> Result<ExitStatus> {
     let discoveries: Vec<_> = all.iter().cloned().map(Discovery::from).collect();
     if json {
-        ctx.ui.json(&discoveries.iter().map(record).collect::<Vec<_>>())?;
-        return Ok(Exit::Success);
+        ctx.ui.print_json(&discoveries.iter().map(to_record).collect::<Vec<_>>())?;
+        return Ok(ExitStatus::Success);
     }
     match (&discoveries[..], added) {
-        ([one], 0) => writeln!(ctx.ui.out(), "{BOLD}{}{BOLD:#} was there already", one.id)?,
-        ([one], _) => writeln!(ctx.ui.out(), "added {} {BOLD}{}{BOLD:#}", one.kind, one.id)?,
+        ([one], 0) => writeln!(ctx.ui.stdout(), "{BOLD}{}{BOLD:#} already exists", one.id)?,
+        ([one], _) => writeln!(ctx.ui.stdout(), "added {} {BOLD}{}{BOLD:#}", one.kind, one.id)?,
         (many, added) => {
-            let there = many.len() - added;
-            writeln!(ctx.ui.out(), "added {BOLD}{added}{BOLD:#}; {there} were there already")?;
+            let existing = many.len() - added;
+            writeln!(ctx.ui.stdout(), "added {BOLD}{added}{BOLD:#}; {existing} already existed")?;
         }
     }
     if added > 0 {
-        ctx.ui.note("context_search finds it from now on, also in servers that run already.");
+        ctx.ui.print_note("context_search now finds it, including in running servers.");
     }
-    Ok(Exit::Success)
+    Ok(ExitStatus::Success)
 }
 
-pub(super) fn would_add(ctx: &Context, all: &[StoredDiscovery], json: bool) -> Result<Exit> {
+pub(super) fn print_dry_run(
+    ctx: &CommandContext,
+    all: &[StoredDiscovery],
+    json: bool,
+) -> Result<ExitStatus> {
     let discoveries: Vec<_> = all.iter().cloned().map(Discovery::from).collect();
     if json {
-        ctx.ui.json(&discoveries.iter().map(record).collect::<Vec<_>>())?;
-        return Ok(Exit::Success);
+        ctx.ui.print_json(&discoveries.iter().map(to_record).collect::<Vec<_>>())?;
+        return Ok(ExitStatus::Success);
     }
-    table(ctx, &discoveries)?;
-    ctx.ui.note("\nNothing was added: this was a dry run.");
-    Ok(Exit::Success)
+    print_table(ctx, &discoveries)?;
+    ctx.ui.print_note("\nDry run: nothing was added.");
+    Ok(ExitStatus::Success)
 }
 
-pub(super) fn removed(ctx: &Context, removed: &StoredDiscovery, json: bool) -> Result<Exit> {
+pub(super) fn print_removed(
+    ctx: &CommandContext,
+    removed: &StoredDiscovery,
+    json: bool,
+) -> Result<ExitStatus> {
     let discovery = Discovery::from(removed.clone());
     if json {
-        ctx.ui.json(&record(&discovery))?;
-        return Ok(Exit::Success);
+        ctx.ui.print_json(&to_record(&discovery))?;
+        return Ok(ExitStatus::Success);
     }
-    writeln!(ctx.ui.out(), "removed {} {BOLD}{}{BOLD:#}", discovery.kind, discovery.id)?;
-    writeln!(ctx.ui.out(), "\n{}", visible(&discovery.content))?;
-    Ok(Exit::Success)
+    writeln!(ctx.ui.stdout(), "removed {} {BOLD}{}{BOLD:#}", discovery.kind, discovery.id)?;
+    writeln!(ctx.ui.stdout(), "\n{}", escape_hidden(&discovery.content))?;
+    Ok(ExitStatus::Success)
 }

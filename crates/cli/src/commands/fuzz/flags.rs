@@ -1,58 +1,59 @@
-//! The flags of `vouch fuzz`, and what they change in the settings.
+//! The flags of `vouch fuzz`. [`FuzzFlags::apply_to`] writes them into the settings.
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use ::fuzz::config::{Format, Settings, TestMode, echidna_yaml, number};
+use ::fuzz::config::{CampaignSettings, OutputFormat, TestMode, echidna_yaml, number};
 use alloy_primitives::Address;
 
-use super::more::More;
+use super::echidna_flags::EchidnaFlags;
 use crate::report::Result;
 
+/// Flags for the settings that are commonly given by hand. The others are in [`EchidnaFlags`].
 #[derive(Debug, clap::Args)]
-pub(crate) struct Flags {
-    /// The contract under test, as `Name` or `path:Name` [default: the one that has tests]
+pub(crate) struct FuzzFlags {
+    /// Smart contract under test, as `Name` or `path:Name` [default: the one that has tests]
     #[arg(long, value_name = "NAME")]
     pub(super) contract: Option<String>,
 
-    /// What to look for [default: property]
+    /// Kind of tests to run [default: property]
     ///
-    /// property: functions that begin with the prefix (echidna_) and return false or revert, and Foundry's invariants.
-    /// assertion: assert and the event AssertionFailed. foundry: functions that begin with test. optimization: the largest
-    /// number that a function returns. overflow: arithmetic that panics. exploration: nothing, only coverage.
+    /// property: functions with the prefix (echidna_) that return false or revert, and Foundry invariants. assertion:
+    /// failed assert statements and AssertionFailed events. foundry: functions with the prefix test. optimization:
+    /// maximizes the number returned by a function. overflow: arithmetic overflows. exploration: no tests, only coverage.
     #[arg(long, value_name = "MODE")]
     test_mode: Option<TestMode>,
 
-    /// Calls to make at most [default: 50000]
-    #[arg(long, value_name = "N", value_parser = count, allow_negative_numbers = true)]
+    /// Maximum number of calls [default: 50000]
+    #[arg(long, value_name = "N", value_parser = parse_count, allow_negative_numbers = true)]
     test_limit: Option<u64>,
 
-    /// Calls of one sequence at most [default: 100]
-    #[arg(long, value_name = "N", value_parser = positive, allow_negative_numbers = true)]
+    /// Maximum number of calls per sequence [default: 100]
+    #[arg(long, value_name = "N", value_parser = parse_positive, allow_negative_numbers = true)]
     seq_len: Option<NonZeroUsize>,
 
-    /// Tries to make one failure smaller [default: 5000]
-    #[arg(long, value_name = "N", value_parser = count, allow_negative_numbers = true)]
+    /// Maximum attempts to shrink a failure [default: 5000]
+    #[arg(long, value_name = "N", value_parser = parse_count, allow_negative_numbers = true)]
     shrink_limit: Option<u64>,
 
     /// Stop after this many seconds
-    #[arg(long, value_name = "SECONDS", value_parser = count, allow_negative_numbers = true)]
+    #[arg(long, value_name = "SECONDS", value_parser = parse_count, allow_negative_numbers = true)]
     timeout: Option<u64>,
 
-    /// Threads that fuzz [default: one for each core]
-    #[arg(long, value_name = "N", value_parser = positive, allow_negative_numbers = true)]
+    /// Number of fuzzing threads [default: one per core]
+    #[arg(long, value_name = "N", value_parser = parse_positive, allow_negative_numbers = true)]
     workers: Option<NonZeroUsize>,
 
-    /// Where chance begins: with the same seed and number of workers a run is the same [default: random]
-    #[arg(long, value_name = "N", value_parser = count, allow_negative_numbers = true)]
+    /// Random seed; the same seed and number of workers reproduce a run [default: random]
+    #[arg(long, value_name = "N", value_parser = parse_count, allow_negative_numbers = true)]
     seed: Option<u64>,
 
-    /// Folder that keeps the corpus and the reproducers; without it nothing is written
+    /// Folder for the corpus and reproducers; without it, no files are written
     #[arg(long, value_name = "DIR")]
     corpus_dir: Option<PathBuf>,
 
-    /// Folder for the reports of coverage [default: that of the corpus]
+    /// Folder for coverage reports [default: the corpus folder]
     #[arg(long, value_name = "DIR")]
     coverage_dir: Option<PathBuf>,
 
@@ -60,35 +61,35 @@ pub(crate) struct Flags {
     #[arg(long)]
     stop_on_fail: bool,
 
-    /// Call the functions of all contracts, not only those of the one under test
+    /// Call the functions of all smart contracts, not only of the one under test
     #[arg(long)]
     all_contracts: bool,
 
-    /// Who makes calls; may be given several times [default: 0x10000, 0x20000, 0x30000]
-    #[arg(long = "sender", value_name = "ADDRESS", value_parser = address)]
+    /// Sender of calls; can be repeated [default: 0x10000, 0x20000, 0x30000]
+    #[arg(long = "sender", value_name = "ADDRESS", value_parser = parse_address)]
     senders: Vec<Address>,
 
-    /// Who deploys [default: 0x30000]
-    #[arg(long, value_name = "ADDRESS", value_parser = address)]
+    /// Deployer of the smart contracts [default: 0x30000]
+    #[arg(long, value_name = "ADDRESS", value_parser = parse_address)]
     deployer: Option<Address>,
 
-    /// Where the contract under test is deployed
-    #[arg(long, value_name = "ADDRESS", value_parser = place)]
+    /// Address of the smart contract under test
+    #[arg(long, value_name = "ADDRESS", value_parser = parse_deploy_address)]
     contract_addr: Option<Address>,
 
-    /// How to print the results: text, json or none
+    /// Output format of the results: text, json or none
     #[arg(long, value_name = "FORMAT", conflicts_with = "json")]
-    format: Option<Format>,
+    format: Option<OutputFormat>,
 
-    /// Print JSON; the same as --format json
+    /// Print JSON; short for --format json
     #[arg(long)]
     json: bool,
 
-    /// Print lines while it runs, even where a terminal could show a screen; the same as --format text
+    /// Print progress as lines instead of the full-screen view; short for --format text
     #[arg(long, conflicts_with_all = ["json", "format"])]
     plain: bool,
 
-    /// The Solidity compiler: a program, or the folder of the npm package solc
+    /// Solidity compiler: an executable, or the folder of the npm package solc
     #[arg(long, value_name = "PATH")]
     pub(super) solc: Option<PathBuf>,
 
@@ -96,56 +97,57 @@ pub(crate) struct Flags {
     #[arg(long, value_name = "ARGS", allow_hyphen_values = true)]
     solc_args: Option<String>,
 
-    /// Run the calls of a file of the corpus and show what each does, instead of fuzzing
+    /// Run the calls of a corpus file and print a trace of each, instead of fuzzing
     #[arg(long, value_name = "FILE")]
     pub(super) replay: Option<PathBuf>,
 
-    /// Serve MCP and REST on this port of the loopback while it runs; 0 takes a free one
+    /// Serve MCP and REST on this loopback port during the campaign; 0 picks a free port
     ///
-    /// Agents then watch and steer the campaign with the tools of the pack `campaign`. Every call is checked and put on record
-    /// as by `vouch serve`.
+    /// Agents watch and steer the campaign with the tools of the `campaign` pack. Every call is validated and audited as in
+    /// `vouch serve`.
     #[arg(long, value_name = "PORT", conflicts_with = "replay")]
     pub(super) mcp_port: Option<u16>,
 
-    /// Make no call before an agent, or somebody who presses p, lets it go on
+    /// Start paused, until an agent resumes the campaign or p is pressed
     #[arg(long, requires = "mcp_port")]
     pub(super) paused: bool,
 
-    /// Give the commands again that agents gave in an earlier run [default file: mcp-commands.jsonl of the corpus]
+    /// Repeat the agents' commands of an earlier run [default file: mcp-commands.jsonl in the corpus folder]
     #[arg(long, value_name = "FILE", num_args = 0..=1, conflicts_with = "replay")]
     pub(super) replay_mcp_commands: Option<Option<PathBuf>>,
 
-    /// Fuzz a small vault that comes with this program; needs no compiler
+    /// Fuzz the built-in example, a small vault; needs no compiler
     #[arg(long, conflicts_with_all = ["path", "contract", "solc", "solc_args"])]
     pub(super) demo: bool,
 
-    /// Let contracts run programs on this machine, by the cheat code ffi
+    /// Allow smart contracts to run programs on this machine through the ffi cheat code
     #[arg(long)]
     allow_ffi: bool,
 
     #[command(flatten)]
-    more: More,
+    more: EchidnaFlags,
 }
 
-impl Flags {
-    /// Writes what was given over what files say.
-    pub(super) fn apply(&self, settings: &mut Settings) -> Result {
-        put(&mut settings.test_mode, self.test_mode);
-        put(&mut settings.test_limit, self.test_limit);
-        put(&mut settings.sequence_length, self.seq_len);
-        put(&mut settings.shrink_limit, self.shrink_limit);
-        put(&mut settings.timeout, self.timeout.map(|it| Some(Duration::from_secs(it))));
-        put(&mut settings.workers, self.workers.map(Some));
-        put(&mut settings.seed, self.seed.map(Some));
-        put(&mut settings.corpus_dir, self.corpus_dir.clone().map(Some));
-        put(&mut settings.coverage_dir, self.coverage_dir.clone().map(Some));
-        put(&mut settings.stop_on_fail, self.stop_on_fail.then_some(true));
-        put(&mut settings.all_contracts, self.all_contracts.then_some(true));
-        put(&mut settings.deployer, self.deployer);
-        put(&mut settings.contract_address, self.contract_addr);
-        let short = self.json.then_some(Format::Json).or(self.plain.then_some(Format::Text));
-        put(&mut settings.format, short.or(self.format).map(Some));
-        put(&mut settings.solc_args, self.solc_args.clone());
+impl FuzzFlags {
+    /// Overrides the settings with the flags that were given.
+    pub(super) fn apply_to(&self, settings: &mut CampaignSettings) -> Result {
+        set_if_given(&mut settings.test_mode, self.test_mode);
+        set_if_given(&mut settings.test_limit, self.test_limit);
+        set_if_given(&mut settings.sequence_length, self.seq_len);
+        set_if_given(&mut settings.shrink_limit, self.shrink_limit);
+        set_if_given(&mut settings.timeout, self.timeout.map(|it| Some(Duration::from_secs(it))));
+        set_if_given(&mut settings.workers, self.workers.map(Some));
+        set_if_given(&mut settings.seed, self.seed.map(Some));
+        set_if_given(&mut settings.corpus_dir, self.corpus_dir.clone().map(Some));
+        set_if_given(&mut settings.coverage_dir, self.coverage_dir.clone().map(Some));
+        set_if_given(&mut settings.stop_on_fail, self.stop_on_fail.then_some(true));
+        set_if_given(&mut settings.all_contracts, self.all_contracts.then_some(true));
+        set_if_given(&mut settings.deployer, self.deployer);
+        set_if_given(&mut settings.contract_address, self.contract_addr);
+        let short =
+            self.json.then_some(OutputFormat::Json).or(self.plain.then_some(OutputFormat::Text));
+        set_if_given(&mut settings.format, short.or(self.format).map(Some));
+        set_if_given(&mut settings.solc_args, self.solc_args.clone());
         if !self.senders.is_empty() {
             settings.senders.clear();
             for sender in &self.senders {
@@ -155,39 +157,39 @@ impl Flags {
             }
         }
         settings.allow_ffi = self.allow_ffi;
-        self.more.apply(settings)
+        self.more.apply_to(settings)
     }
 }
 
-fn put<T>(place: &mut T, value: Option<T>) {
+fn set_if_given<T>(setting: &mut T, value: Option<T>) {
     if let Some(value) = value {
-        *place = value;
+        *setting = value;
     }
 }
 
-/// Numbers may be written as in Echidna's file: 50000, 1e6, 0xff.
-fn count(text: &str) -> std::result::Result<u64, String> {
-    let number = number::parse(text).and_then(|number| u64::try_from(number).ok());
-    number.ok_or_else(|| "expected a whole number from 0 up, such as 50000 or 1e6".to_owned())
+/// Parses a number in any notation of Echidna's file: 50000, 1e6, 0xff.
+fn parse_count(text: &str) -> std::result::Result<u64, String> {
+    let number = number::parse_number(text).and_then(|number| u64::try_from(number).ok());
+    number.ok_or_else(|| "expected a non-negative integer, such as 50000 or 1e6".to_owned())
 }
 
-fn positive(text: &str) -> std::result::Result<NonZeroUsize, String> {
-    let number = count(text).ok().and_then(|number| usize::try_from(number).ok());
+fn parse_positive(text: &str) -> std::result::Result<NonZeroUsize, String> {
+    let number = parse_count(text).ok().and_then(|number| usize::try_from(number).ok());
     let number = number.and_then(NonZeroUsize::new);
-    number.ok_or_else(|| "expected a whole number from 1 up".to_owned())
+    number.ok_or_else(|| "expected a positive integer".to_owned())
 }
 
-fn address(text: &str) -> std::result::Result<Address, String> {
+fn parse_address(text: &str) -> std::result::Result<Address, String> {
     number::parse_address(text)
-        .ok_or_else(|| "expected an address of at most 40 hex digits such as 0x10000".to_owned())
+        .ok_or_else(|| "expected an address of up to 40 hex digits, such as 0x10000".to_owned())
 }
 
-/// An address that a contract can be put at, by the rule that holds for the same key in a file.
-fn place(text: &str) -> std::result::Result<Address, String> {
-    let address = address(text)?;
-    match echidna_yaml::read(&format!("contractAddr: \"{address}\"")) {
+/// Parses an address that a smart contract can be deployed to, by the same rule as the key of Echidna's file.
+fn parse_deploy_address(text: &str) -> std::result::Result<Address, String> {
+    let address = parse_address(text)?;
+    match echidna_yaml::parse_config(&format!("contractAddr: \"{address}\"")) {
         Ok((settings, _)) => Ok(settings.contract_address),
-        Err(echidna_yaml::ConfigError::Value { expected, .. }) => {
+        Err(echidna_yaml::EchidnaConfigError::InvalidValue { expected, .. }) => {
             Err(format!("expected {expected}"))
         }
         Err(error) => Err(error.to_string()),

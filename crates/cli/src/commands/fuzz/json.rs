@@ -1,20 +1,20 @@
-//! The results for programs: the object that Echidna prints, with more in it.
+//! Results as JSON: the object that Echidna prints, with additional keys.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::results::{Results, Step, Tested, Used, Verdict};
+use super::results::{CallStep, CampaignResults, FinalVerdict, FunctionUsage, TestResult};
 
-pub(super) fn of(results: &Results) -> Value {
-    let error = error(results);
+pub(super) fn results_to_json(results: &CampaignResults) -> Value {
+    let error = describe_error(results);
     json!({
         "success": !results.has_failed() && error.is_none(),
         "error": error,
-        "tests": results.tests.iter().map(test).collect::<Vec<_>>(),
+        "tests": results.tests.iter().map(test_to_json).collect::<Vec<_>>(),
         "seed": results.seed,
-        "coverage": coverage(results),
-        "gas_info": results.functions.iter().map(function).collect::<Vec<_>>(),
+        "coverage": coverage_to_json(results),
+        "gas_info": results.functions.iter().map(function_to_json).collect::<Vec<_>>(),
         "contract": results.contract,
         "workers": results.workers,
         "calls": results.calls,
@@ -27,30 +27,30 @@ pub(super) fn of(results: &Results) -> Value {
     })
 }
 
-fn error(results: &Results) -> Option<String> {
-    let crashed = "a worker crashed, which is a defect of the fuzzer";
+fn describe_error(results: &CampaignResults) -> Option<String> {
+    let crashed = "a worker crashed, which is a bug in the fuzzer";
     let crashed = results.has_crashed().then(|| crashed.to_owned());
     crashed.or_else(|| results.unsupported.clone()).or_else(|| results.trouble.clone())
 }
 
-fn test(test: &Tested) -> Value {
+fn test_to_json(test: &TestResult) -> Value {
     let (status, value) = match test.verdict {
-        Verdict::Passed => ("passed", None),
-        Verdict::Open => ("fuzzing", None),
-        Verdict::Failed { is_shrunk: true } => ("solved", None),
-        Verdict::Failed { is_shrunk: false } => ("shrinking", None),
-        Verdict::Reached(value) => ("solved", value),
+        FinalVerdict::Passed => ("passed", None),
+        FinalVerdict::Inconclusive => ("fuzzing", None),
+        FinalVerdict::Failed { is_shrunk: true } => ("solved", None),
+        FinalVerdict::Failed { is_shrunk: false } => ("shrinking", None),
+        FinalVerdict::Reached(value) => ("solved", value),
     };
-    let has_calls = !matches!(test.verdict, Verdict::Passed | Verdict::Open);
+    let has_calls = !matches!(test.verdict, FinalVerdict::Passed | FinalVerdict::Inconclusive);
     let mut object = json!({
         "contract": test.contract,
         "name": test.name,
         "status": status,
         "error": null,
-        "reason": test.place,
+        "reason": test.location,
         "events": [],
         "type": test.kind,
-        "transactions": has_calls.then(|| test.calls.iter().map(step).collect::<Vec<_>>()),
+        "transactions": has_calls.then(|| test.calls.iter().map(call_to_json).collect::<Vec<_>>()),
     });
     if let Some(value) = value {
         object["value"] = json!(value.to_string());
@@ -58,8 +58,8 @@ fn test(test: &Tested) -> Value {
     object
 }
 
-fn step(step: &Step) -> Value {
-    let Step { call, .. } = step;
+fn call_to_json(step: &CallStep) -> Value {
+    let CallStep { call, .. } = step;
     json!({
         "contract": step.contract,
         "function": step.function,
@@ -74,8 +74,8 @@ fn step(step: &Step) -> Value {
     })
 }
 
-/// By contract, of those that ran.
-fn coverage(results: &Results) -> Value {
+/// Returns the coverage of each smart contract that ran, by `path:Name`.
+fn coverage_to_json(results: &CampaignResults) -> Value {
     let contracts = results.report.contracts.iter();
     let contracts: BTreeMap<String, Value> = contracts
         .map(|it| {
@@ -86,7 +86,7 @@ fn coverage(results: &Results) -> Value {
     json!(contracts)
 }
 
-fn function(used: &Used) -> Value {
+fn function_to_json(used: &FunctionUsage) -> Value {
     let it = used.statistics;
     json!({
         "function": used.name,

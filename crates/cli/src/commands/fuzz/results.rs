@@ -1,95 +1,100 @@
-//! What a campaign came to, in the order in which people want to know it. How it is printed is for `text` and `json`.
+//! Results of a campaign. `text` and `json` print them.
 
 use std::time::Duration;
 
-use ::fuzz::campaign::{Ended, Failure, Shared, Statistics, Summary};
-use ::fuzz::target::{Target, TestKind};
+use ::fuzz::campaign::{
+    CampaignState, CampaignSummary, FunctionStatistics, TestFailure, WorkerEndReason,
+};
+use ::fuzz::target::{FuzzTarget, TestKind};
 use alloy_primitives::I256;
-use app::campaign::cover::Cover;
-use app::campaign::plan::Plan;
-use app::campaign::subject::Subject;
-use coverage::Report;
+use app::campaign::coverage_report::CampaignCoverage;
+use app::campaign::plan::CampaignPlan;
+use app::campaign::target::DeployedTarget;
+use coverage::CoverageReport;
 
-use super::site;
-use super::watch::Watched;
+use super::failure_location;
+use super::watch::FinishedCampaign;
 
-pub(super) struct Results {
+/// The results of a finished campaign.
+pub(super) struct CampaignResults {
     pub(super) contract: String,
     pub(super) seed: u64,
     pub(super) workers: usize,
-    pub(super) tests: Vec<Tested>,
-    pub(super) functions: Vec<Used>,
+    pub(super) tests: Vec<TestResult>,
+    pub(super) functions: Vec<FunctionUsage>,
     pub(super) calls: u64,
     pub(super) gas: u64,
     pub(super) elapsed: Duration,
     pub(super) branches: usize,
     pub(super) corpus: usize,
-    pub(super) report: Report,
-    pub(super) ended: Vec<Ended>,
-    /// What could not be kept.
+    pub(super) report: CoverageReport,
+    pub(super) ended: Vec<WorkerEndReason>,
+    /// Error that prevented results from being saved.
     pub(super) trouble: Option<String>,
-    /// The cheat code that made it end, because there is none such here.
+    /// Message about the unsupported cheat code that ended the campaign.
     pub(super) unsupported: Option<String>,
 }
 
-/// A test, or one of the ways in which it failed.
-pub(super) struct Tested {
+/// A test with its verdict. A test that failed at several locations has one entry for each.
+pub(super) struct TestResult {
     pub(super) contract: String,
     pub(super) name: String,
     pub(super) kind: &'static str,
-    pub(super) verdict: Verdict,
-    /// Where it failed, as `path:line`.
-    pub(super) place: Option<String>,
-    pub(super) calls: Vec<Step>,
+    pub(super) verdict: FinalVerdict,
+    /// Location of the failure, as `path:line`.
+    pub(super) location: Option<String>,
+    pub(super) calls: Vec<CallStep>,
 }
 
+/// Final verdict on a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum FinalVerdict {
     Passed,
-    /// It ended before the limit.
-    Open,
+    /// The campaign ended early, before the test failed.
+    Inconclusive,
     Failed {
         is_shrunk: bool,
     },
-    /// The largest number that was reached; None if the function never returned one.
+    /// The largest number that was reached; `None` if the function never returned one.
     Reached(Option<I256>),
 }
 
-/// One call, for people and for programs.
-pub(super) struct Step {
+/// One call of a sequence, as text and as fields.
+pub(super) struct CallStep {
     pub(super) line: String,
-    pub(super) call: ::fuzz::call::Call,
+    pub(super) call: ::fuzz::call::SequenceCall,
     pub(super) contract: String,
     pub(super) function: String,
     pub(super) arguments: Vec<String>,
     pub(super) gas: u64,
 }
 
-/// A function and how it was used.
-pub(super) struct Used {
+/// A function with its call statistics.
+pub(super) struct FunctionUsage {
     pub(super) name: String,
-    pub(super) statistics: Statistics,
+    pub(super) statistics: FunctionStatistics,
 }
 
-impl Results {
+impl CampaignResults {
     pub(super) fn new(
-        plan: &Plan,
-        subject: &Subject,
-        shared: &Shared,
-        watched: Watched,
-        cover: &Cover,
+        plan: &CampaignPlan,
+        subject: &DeployedTarget,
+        shared: &CampaignState,
+        watched: FinishedCampaign,
+        cover: &CampaignCoverage,
     ) -> Self {
-        let Watched { summary, elapsed, is_interrupted } = watched;
-        let unsupported = shared.unsupported();
-        let is_cut_short =
-            is_interrupted || unsupported.is_some() || summary.ended.contains(&Ended::Crashed);
-        let teller = Teller { plan, target: &subject.target, is_cut_short };
+        let FinishedCampaign { summary, elapsed, is_interrupted } = watched;
+        let unsupported = shared.unsupported_cheat();
+        let is_cut_short = is_interrupted
+            || unsupported.is_some()
+            || summary.ended.contains(&WorkerEndReason::Crashed);
+        let teller = ResultBuilder { plan, target: &subject.target, is_cut_short };
         Self {
             contract: subject.name.clone(),
             seed: plan.seed,
-            workers: shared.workers(),
-            tests: teller.tests(&summary),
-            functions: used(&subject.target, shared.statistics()),
+            workers: shared.worker_count(),
+            tests: teller.build_results(&summary),
+            functions: collect_used_functions(&subject.target, shared.statistics()),
             calls: summary.calls,
             gas: shared.gas(),
             elapsed,
@@ -97,17 +102,19 @@ impl Results {
             corpus: shared.corpus_size(),
             report: cover.report.clone(),
             ended: summary.ended,
-            trouble: shared.trouble(),
+            trouble: shared.recorder_error(),
             unsupported,
         }
     }
 
+    /// Returns true if a test failed.
     pub(super) fn has_failed(&self) -> bool {
-        self.tests.iter().any(|test| matches!(test.verdict, Verdict::Failed { .. }))
+        self.tests.iter().any(|test| matches!(test.verdict, FinalVerdict::Failed { .. }))
     }
 
+    /// Returns true if a worker crashed.
     pub(super) fn has_crashed(&self) -> bool {
-        self.ended.contains(&Ended::Crashed)
+        self.ended.contains(&WorkerEndReason::Crashed)
     }
 
     pub(super) fn calls_per_second(&self) -> u64 {
@@ -116,78 +123,79 @@ impl Results {
     }
 }
 
-struct Teller<'a> {
-    plan: &'a Plan,
-    target: &'a Target,
+/// Builds the test results from the summary of a campaign.
+struct ResultBuilder<'a> {
+    plan: &'a CampaignPlan,
+    target: &'a FuzzTarget,
     is_cut_short: bool,
 }
 
-impl Teller<'_> {
-    fn tests(&self, summary: &Summary) -> Vec<Tested> {
+impl ResultBuilder<'_> {
+    fn build_results(&self, summary: &CampaignSummary) -> Vec<TestResult> {
         let all = 0..self.target.tests.len();
-        all.flat_map(|test| self.test(test, summary)).collect()
+        all.flat_map(|test| self.build_test(test, summary)).collect()
     }
 
-    /// One for each way in which it failed, else one.
-    fn test(&self, test: usize, summary: &Summary) -> Vec<Tested> {
+    /// Returns one result for each location at which the test failed, or a single result if it did not fail.
+    fn build_test(&self, test: usize, summary: &CampaignSummary) -> Vec<TestResult> {
         let failures = summary.failures.iter();
         let failures = failures.filter(|it| it.test == test && !is_repeated(it, &summary.failures));
-        let failed: Vec<_> = failures.map(|failure| self.failed(failure)).collect();
+        let failed: Vec<_> = failures.map(|failure| self.build_failure(failure)).collect();
         if !failed.is_empty() {
             return failed;
         }
         let is_maximum = matches!(self.target.tests[test].kind, TestKind::Maximum { .. });
         let best = summary.best.iter().find(|best| best.test == test);
         let verdict = match (is_maximum, self.is_cut_short) {
-            (true, _) => Verdict::Reached(best.map(|best| best.value)),
-            (false, true) => Verdict::Open,
-            (false, false) => Verdict::Passed,
+            (true, _) => FinalVerdict::Reached(best.map(|best| best.value)),
+            (false, true) => FinalVerdict::Inconclusive,
+            (false, false) => FinalVerdict::Passed,
         };
         let calls = best.map_or(&[][..], |best| &best.calls);
-        vec![self.told(test, verdict, None, calls)]
+        vec![self.build_result(test, verdict, None, calls)]
     }
 
-    fn failed(&self, failure: &Failure) -> Tested {
-        let verdict = Verdict::Failed { is_shrunk: failure.is_shrunk };
-        let place = site::line(self.target, failure.site);
-        self.told(failure.test, verdict, place, &failure.calls)
+    fn build_failure(&self, failure: &TestFailure) -> TestResult {
+        let verdict = FinalVerdict::Failed { is_shrunk: failure.is_shrunk };
+        let location = failure_location::locate_failure(self.target, failure.site);
+        self.build_result(failure.test, verdict, location, &failure.calls)
     }
 
-    fn told(
+    fn build_result(
         &self,
         test: usize,
-        verdict: Verdict,
-        place: Option<String>,
-        calls: &[::fuzz::call::Call],
-    ) -> Tested {
+        verdict: FinalVerdict,
+        location: Option<String>,
+        calls: &[::fuzz::call::SequenceCall],
+    ) -> TestResult {
         let test = &self.target.tests[test];
-        Tested {
+        TestResult {
             contract: test.contract.clone(),
             name: test.name.clone(),
-            kind: kind(&test.kind),
+            kind: echidna_kind(&test.kind),
             verdict,
-            place,
-            calls: calls.iter().map(|call| self.step(call)).collect(),
+            location,
+            calls: calls.iter().map(|call| self.build_step(call)).collect(),
         }
     }
 
-    fn step(&self, call: &::fuzz::call::Call) -> Step {
+    fn build_step(&self, call: &::fuzz::call::SequenceCall) -> CallStep {
         use ::fuzz::abi::text;
-        use ::fuzz::call::What;
+        use ::fuzz::call::CallPayload;
         use ::fuzz::reproducer::solidity;
-        let (function, arguments) = match &call.what {
-            What::Function { function, args } => {
+        let (function, arguments) = match &call.payload {
+            CallPayload::Function { function, args } => {
                 let function = self.target.function(*function);
                 let values = function.inputs.iter().zip(args);
-                let values = values.map(|(ty, value)| text::value(ty, value)).collect();
+                let values = values.map(|(ty, value)| text::format_value(ty, value)).collect();
                 (function.name.clone(), values)
             }
-            What::Data(data) => (alloy_primitives::hex::encode_prefixed(data), Vec::new()),
-            What::Nothing => ("*wait*".to_owned(), Vec::new()),
+            CallPayload::Data(data) => (alloy_primitives::hex::encode_prefixed(data), Vec::new()),
+            CallPayload::WaitOnly => ("*wait*".to_owned(), Vec::new()),
         };
         let deployed = self.target.contracts.iter().find(|it| it.address == call.to);
-        Step {
-            line: solidity::line(call, self.target),
+        CallStep {
+            line: solidity::format_line(call, self.target),
             call: call.clone(),
             contract: deployed.map(|deployed| deployed.name.clone()).unwrap_or_default(),
             function,
@@ -197,36 +205,40 @@ impl Teller<'_> {
     }
 }
 
-/// The same assertion, reached through another function, while this test has a failure of its own: it was not made small,
-/// for it says nothing new.
-pub(super) fn is_repeated(failure: &Failure, all: &[Failure]) -> bool {
+/// Returns true if the failure repeats another one and can be left out. It hits an assertion for which another test has a
+/// shrunk failure, was not shrunk itself, and its test has another failure that was.
+pub(super) fn is_repeated(failure: &TestFailure, all: &[TestFailure]) -> bool {
     !failure.is_shrunk
         && failure.site != (0, 0)
         && all.iter().any(|it| it.test != failure.test && it.site == failure.site && it.is_shrunk)
         && all.iter().any(|it| it.test == failure.test && it.is_shrunk)
 }
 
-fn kind(kind: &TestKind) -> &'static str {
+/// Returns the kind of a test under Echidna's name.
+fn echidna_kind(kind: &TestKind) -> &'static str {
     match kind {
         TestKind::Property { .. }
         | TestKind::MustRevert { .. }
         | TestKind::Invariant { .. }
         | TestKind::Destruction { .. } => "property",
-        TestKind::Assertion { .. } | TestKind::Event => "assertion",
+        TestKind::Assertion { .. } | TestKind::AssertionEvent => "assertion",
         TestKind::Unit { .. } => "foundry",
         TestKind::Maximum { .. } => "optimization",
         TestKind::Overflow { .. } => "overflow",
     }
 }
 
-/// The functions that were called.
-fn used(target: &Target, statistics: Vec<Statistics>) -> Vec<Used> {
+/// Returns the functions that were called, with their statistics.
+fn collect_used_functions(
+    target: &FuzzTarget,
+    statistics: Vec<FunctionStatistics>,
+) -> Vec<FunctionUsage> {
     let functions = target.functions.iter().zip(statistics);
     let functions = functions.filter(|(_, statistics)| statistics.calls > 0);
     functions
         .map(|(function, statistics)| {
             let contract = &target.contracts[function.contract].name;
-            Used { name: format!("{contract}.{}", function.signature), statistics }
+            FunctionUsage { name: format!("{contract}.{}", function.signature), statistics }
         })
         .collect()
 }

@@ -1,10 +1,12 @@
-//! The screen of a campaign: what fills the terminal while it runs, for a person who watches.
+//! Full-screen view of a running campaign.
 //!
 //! ```text
-//!  Shared ──► collect ──► Model ──► draw ──► panels            keys ──► Action ──► View, or a Wish of the person
+//!  CampaignState ──► collect ──► ScreenModel ──► draw ──► panels
+//!  keys ──► ScreenAction ──► ScreenView, or a ControlRequest for the campaign
 //! ```
 //!
-//! Whether there is a screen is decided in `front`; results are printed after it, where they stay.
+//! The `display` module decides if the view is shown. Results are printed after it closes. Start at
+//! [`CampaignScreen::show_campaign`].
 
 mod collect;
 mod draw;
@@ -21,73 +23,77 @@ mod view;
 use std::io;
 use std::time::{Duration, Instant};
 
-use ::fuzz::campaign::Shared;
+use ::fuzz::campaign::CampaignState;
 use ratatui::crossterm::event::Event;
 
-use collect::Collector;
-use terminal::Terminal;
-use theme::Theme;
-use view::View;
+use collect::ModelCollector;
+use terminal::ScreenTerminal;
+use theme::ScreenTheme;
+use view::ScreenView;
 
-pub(super) use view::Wish;
+pub(super) use view::ControlRequest;
 
-/// Between two pictures, if nobody presses a key: often enough to look alive, too seldom to cost the workers anything.
+/// Interval between frames without key presses: looks responsive and does not slow the workers down.
 const PERIOD: Duration = Duration::from_millis(200);
 
-pub(super) struct Screen {
-    terminal: Terminal,
-    collector: Collector,
-    view: View,
-    theme: Theme,
+/// The full-screen view, from opening to closing.
+pub(super) struct CampaignScreen {
+    terminal: ScreenTerminal,
+    collector: ModelCollector,
+    view: ScreenView,
+    theme: ScreenTheme,
     drawn: Option<Instant>,
 }
 
-impl Screen {
+impl CampaignScreen {
     pub(super) fn open(
         title: String,
         agents: Option<String>,
         has_colors: bool,
     ) -> io::Result<Self> {
         Ok(Self {
-            terminal: Terminal::open()?,
-            collector: Collector::new(title, agents),
-            view: View::default(),
-            theme: Theme { has_colors },
+            terminal: ScreenTerminal::open()?,
+            collector: ModelCollector::new(title, agents),
+            view: ScreenView::default(),
+            theme: ScreenTheme { has_colors },
             drawn: None,
         })
     }
 
-    /// Takes in what was typed, and draws when it is time; what the person wants, if anything.
-    pub(super) fn show(&mut self, shared: &Shared) -> io::Result<Vec<Wish>> {
-        let mut wishes = Vec::new();
+    /// Handles key presses and redraws if due. Returns requests for the campaign.
+    pub(super) fn show_campaign(
+        &mut self,
+        shared: &CampaignState,
+    ) -> io::Result<Vec<ControlRequest>> {
+        let mut requests = Vec::new();
         let mut is_due = self.drawn.is_none_or(|drawn| drawn.elapsed() >= PERIOD);
         while let Some(event) = self.terminal.next_event()? {
             is_due = true;
             if let Event::Key(key) = event {
-                let action = keys::action(key);
-                wishes.extend(action.and_then(|action| self.view.act(action)));
+                let action = keys::map_key(key);
+                requests.extend(action.and_then(|action| self.view.apply_action(action)));
             }
         }
         if is_due {
-            self.draw(shared)?;
+            self.draw_frame(shared)?;
         }
-        Ok(wishes)
+        Ok(requests)
     }
 
-    /// Gives the terminal back; what threads said in panic meanwhile, which nobody has seen.
+    /// Restores the terminal. Returns the panic messages of other threads that were held back.
     pub(super) fn close(self) -> Vec<String> {
         self.terminal.close()
     }
 
-    fn draw(&mut self, shared: &Shared) -> io::Result<()> {
-        let mut model = self.collector.look(shared, &self.view);
+    fn draw_frame(&mut self, shared: &CampaignState) -> io::Result<()> {
+        let mut model = self.collector.build_model(shared, &self.view);
         if self.terminal.has_panicked() {
-            let crashed = "a worker crashed, which is a defect of the fuzzer; q ends the campaign";
+            let crashed = "a worker crashed, which is a bug in the fuzzer; press q to stop";
             model.trouble.get_or_insert_with(|| crashed.to_owned());
         }
-        self.view.fit(&model);
+        self.view.clamp_to_model(&model);
         let (view, theme) = (&self.view, self.theme);
-        self.terminal.draw(|frame| draw::all(frame, &model, view, theme))?;
+        self.terminal.draw_frame(|frame| draw::draw_screen(frame, &model, view, theme))?;
         self.drawn = Some(Instant::now());
         Ok(())
     }

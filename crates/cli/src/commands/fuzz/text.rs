@@ -1,98 +1,102 @@
-//! The results for people.
+//! Results as human-readable text.
 
 use std::io::Write;
 
-use ::fuzz::campaign::Ended;
+use ::fuzz::campaign::WorkerEndReason;
 use contract::text::one_line;
-use coverage::Ratio;
+use coverage::CoverageRatio;
 
-use super::results::{Results, Tested, Verdict};
+use super::results::{CampaignResults, FinalVerdict, TestResult};
 use crate::report::Result;
-use crate::ui::{BOLD, DIM, ERROR, GOOD, Table, Ui, WARN};
+use crate::ui::{BOLD, DIM, ERROR, GOOD, TextTable, Ui, WARN};
 
-pub(super) fn print(ui: Ui, results: &Results) -> Result {
-    let mut out = ui.out();
+pub(super) fn print_text(ui: Ui, results: &CampaignResults) -> Result {
+    let mut out = ui.stdout();
     for test in &results.tests {
-        tested(&mut out, test)?;
+        print_test(&mut out, test)?;
     }
     if !results.tests.is_empty() {
         writeln!(out)?;
     }
-    functions(&mut out, results)?;
-    for (name, value) in facts(results) {
+    print_functions(&mut out, results)?;
+    for (name, value) in collect_summary(results) {
         writeln!(out, "{BOLD}{name:<10}{BOLD:#} {}", one_line(&value))?;
     }
     Ok(())
 }
 
-fn tested(out: &mut impl Write, test: &Tested) -> std::io::Result<()> {
+fn print_test(out: &mut impl Write, test: &TestResult) -> std::io::Result<()> {
     let (style, verdict) = match test.verdict {
-        Verdict::Passed => (GOOD, "passed".to_owned()),
-        Verdict::Open => (WARN, "not broken so far".to_owned()),
-        Verdict::Failed { is_shrunk: true } => (ERROR, "FAILED".to_owned()),
-        Verdict::Failed { is_shrunk: false } => {
-            (ERROR, "FAILED (not shrunk to the end)".to_owned())
+        FinalVerdict::Passed => (GOOD, "passed".to_owned()),
+        FinalVerdict::Inconclusive => (WARN, "no failure so far".to_owned()),
+        FinalVerdict::Failed { is_shrunk: true } => (ERROR, "FAILED".to_owned()),
+        FinalVerdict::Failed { is_shrunk: false } => {
+            (ERROR, "FAILED (shrinking incomplete)".to_owned())
         }
-        Verdict::Reached(Some(value)) => (GOOD, format!("reached {value}")),
-        Verdict::Reached(None) => (WARN, "never returned a number".to_owned()),
+        FinalVerdict::Reached(Some(value)) => (GOOD, format!("reached {value}")),
+        FinalVerdict::Reached(None) => (WARN, "never returned a number".to_owned()),
     };
     write!(out, "{}: {style}{verdict}{style:#}", one_line(&test.name))?;
-    if let Some(place) = &test.place {
-        write!(out, " at {}", one_line(place))?;
+    if let Some(location) = &test.location {
+        write!(out, " at {}", one_line(location))?;
     }
     writeln!(out)?;
     match (&test.verdict, &test.calls[..]) {
-        (Verdict::Failed { .. } | Verdict::Reached(Some(_)), []) => {
-            writeln!(out, "  {DIM}without any call{DIM:#}")
+        (FinalVerdict::Failed { .. } | FinalVerdict::Reached(Some(_)), []) => {
+            writeln!(out, "  {DIM}no calls needed{DIM:#}")
         }
         (_, calls) => calls.iter().try_for_each(|step| writeln!(out, "  {}", one_line(&step.line))),
     }
 }
 
-/// How each function was used: one that always reverts is a function that was not tested.
-fn functions(out: &mut impl Write, results: &Results) -> std::io::Result<()> {
+/// Prints the call statistics of each function. A function that always reverts was effectively not tested.
+fn print_functions(out: &mut impl Write, results: &CampaignResults) -> std::io::Result<()> {
     if results.functions.is_empty() {
         return Ok(());
     }
-    let mut table = Table::new(["CALLS", "REVERTS", "MEAN GAS", "MOST GAS", "FUNCTION"]);
+    let mut table = TextTable::new(["CALLS", "REVERTS", "MEAN GAS", "MAX GAS", "FUNCTION"]);
     for used in &results.functions {
         let it = used.statistics;
         let numbers = [it.calls, it.reverts, it.gas / it.calls.max(1), it.max_gas];
-        let [calls, reverts, mean, most] = numbers.map(|number| number.to_string());
-        table.row([calls, reverts, mean, most, one_line(&used.name)]);
+        let [calls, reverts, mean, max] = numbers.map(|number| number.to_string());
+        table.add_row([calls, reverts, mean, max, one_line(&used.name)]);
     }
-    table.print(out)?;
+    table.write_to(out)?;
     writeln!(out)
 }
 
-fn facts(results: &Results) -> Vec<(&'static str, String)> {
+/// Returns the rows of the closing summary.
+fn collect_summary(results: &CampaignResults) -> Vec<(&'static str, String)> {
     let (lines, branches) = results.report.totals();
     let mut facts = vec![
-        ("calls", format!("{}, {} in a second", results.calls, results.calls_per_second())),
-        ("branches", format!("{} in the code{}", results.branches, of_source(branches))),
+        ("calls", format!("{} ({}/s)", results.calls, results.calls_per_second())),
+        (
+            "branches",
+            format!("{} in bytecode{}", results.branches, format_source_branches(branches)),
+        ),
     ];
     if lines.found > 0 {
-        facts.push(("lines", percent(lines)));
+        facts.push(("lines", format_ratio(lines)));
     }
     let sequences = if results.corpus == 1 { "sequence" } else { "sequences" };
     facts.push(("corpus", format!("{} {sequences}", results.corpus)));
     facts.push(("seed", format!("{}, workers {}", results.seed, results.workers)));
-    // All workers end for the same reason, unless one of them crashed.
-    let crashed = results.has_crashed().then_some(Ended::Crashed);
+    // All workers end for the same reason, unless one crashed.
+    let crashed = results.has_crashed().then_some(WorkerEndReason::Crashed);
     if let Some(ended) = crashed.or(results.ended.first().copied()) {
         facts.push(("ended", format!("because {ended}")));
     }
     facts
 }
 
-fn of_source(branches: Ratio) -> String {
+fn format_source_branches(branches: CoverageRatio) -> String {
     match branches.found {
         0 => String::new(),
-        _ => format!("; in the source {}", percent(branches)),
+        _ => format!(", {} in source", format_ratio(branches)),
     }
 }
 
-fn percent(ratio: Ratio) -> String {
-    let percent = ratio.percent().map(|it| format!(" ({it} %)")).unwrap_or_default();
+fn format_ratio(ratio: CoverageRatio) -> String {
+    let percent = ratio.percent().map(|it| format!(" ({it}%)")).unwrap_or_default();
     format!("{} of {}{percent}", ratio.hit, ratio.found)
 }

@@ -1,71 +1,72 @@
-//! Waits for the end of a campaign: shows how far it is, and stops it when somebody asks.
+//! Runs a campaign to its end: updates the display and stops the campaign on request.
 //!
-//! The first Ctrl-C (or SIGTERM) ends the fuzzing and lets failures be made small; the second ends that, too. Either way
-//! what was found is printed. On the screen the keys q and Ctrl-C mean the same.
+//! The first Ctrl-C or SIGTERM stops fuzzing and lets failures be shrunk; the second also stops shrinking. The results are
+//! printed either way. In the full-screen view, the keys q and Ctrl-C do the same.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use ::fuzz::campaign::{Campaign, Shared, Summary};
+use ::fuzz::campaign::{Campaign, CampaignState, CampaignSummary};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use super::front::Front;
-use super::screen::Wish;
-use crate::report::{Explain, Result};
+use super::display::CampaignDisplay;
+use super::screen::ControlRequest;
+use crate::report::{FailureExt, Result};
 
-/// Between two looks. A campaign of some thousand calls is over in a few of them.
+/// Interval between checks. A campaign of some thousand calls takes a few of them.
 const TICK: Duration = Duration::from_millis(50);
-/// How long workers may take to notice that all is over; a single call may run for longer.
-const LAST_WORDS: Duration = Duration::from_secs(2);
+/// Time that workers have to end after the second stop request; a single call may take longer.
+const KILL_GRACE: Duration = Duration::from_secs(2);
 
-/// A campaign that is over.
-pub(super) struct Watched {
-    pub(super) summary: Summary,
+/// A campaign that has ended.
+pub(super) struct FinishedCampaign {
+    pub(super) summary: CampaignSummary,
     pub(super) elapsed: Duration,
     pub(super) is_interrupted: bool,
 }
 
-pub(super) async fn until_end(
-    mut front: Front,
+/// Displays a campaign until it ends, and returns its summary.
+pub(super) async fn watch_until_end(
+    mut front: CampaignDisplay,
     campaign: Campaign,
-    mut signals: Signals,
-) -> Watched {
+    mut signals: StopSignals,
+) -> FinishedCampaign {
     let began = Instant::now();
     let shared = Arc::clone(campaign.shared());
-    let mut stop = Stop::default();
+    let mut stop = StopRequests::default();
     while !campaign.is_finished() && !stop.is_overdue() {
-        for wish in front.show(&shared) {
-            match wish {
-                Wish::Stop => stop.ask(&front, &shared),
-                // What ends must not wait for somebody to let it go on.
-                Wish::Pause if shared.is_stopped() => {}
-                Wish::Pause if shared.is_paused() => shared.resume(),
-                Wish::Pause => shared.pause(),
+        for request in front.show_campaign(&shared) {
+            match request {
+                ControlRequest::Stop => stop.request_stop(&front, &shared),
+                // A stopping campaign cannot be paused: it would never end.
+                ControlRequest::TogglePause if shared.is_stopped() => {}
+                ControlRequest::TogglePause if shared.is_paused() => shared.resume(),
+                ControlRequest::TogglePause => shared.pause(),
             }
         }
         tokio::select! {
-            () = signals.next() => stop.ask(&front, &shared),
+            () = signals.wait_for_signal() => stop.request_stop(&front, &shared),
             () = tokio::time::sleep(TICK) => {}
         }
     }
     let elapsed = began.elapsed();
-    front.end(&shared);
-    Watched { summary: summary(campaign), elapsed, is_interrupted: stop.asked > 0 }
+    front.finish_display(&shared);
+    FinishedCampaign { summary: take_summary(campaign), elapsed, is_interrupted: stop.asked > 0 }
 }
 
-/// How often somebody asked for the end.
+/// Counts stop requests: the first stops fuzzing, the second also stops shrinking.
 #[derive(Default)]
-struct Stop {
+struct StopRequests {
     asked: usize,
     killed: Option<Instant>,
 }
 
-impl Stop {
-    fn ask(&mut self, front: &Front, shared: &Shared) {
+impl StopRequests {
+    fn request_stop(&mut self, front: &CampaignDisplay, shared: &CampaignState) {
         self.asked += 1;
         if self.asked == 1 {
-            front.note(
-                "stopping, with what was found made small; press Ctrl-C again to stop at once",
+            front.print_note(
+                "stopping after failures are shrunk; press Ctrl-C again to stop immediately",
             );
             shared.stop();
         } else {
@@ -74,19 +75,19 @@ impl Stop {
         }
     }
 
-    /// A worker had its time and does not come to an end.
+    /// Returns true if workers did not end in time after the second request.
     fn is_overdue(&self) -> bool {
-        self.killed.is_some_and(|it| it.elapsed() >= LAST_WORDS)
+        self.killed.is_some_and(|it| it.elapsed() >= KILL_GRACE)
     }
 }
 
-/// What the campaign left, or has so far if a worker does not come to an end.
-fn summary(campaign: Campaign) -> Summary {
+/// Returns the summary of the campaign, or its current state if a worker does not end.
+fn take_summary(campaign: Campaign) -> CampaignSummary {
     if campaign.is_finished() {
         return campaign.wait();
     }
     let shared = campaign.shared();
-    Summary {
+    CampaignSummary {
         failures: shared.failures(),
         best: shared.best(),
         ended: Vec::new(),
@@ -94,22 +95,23 @@ fn summary(campaign: Campaign) -> Summary {
     }
 }
 
-/// Those that ask for the end.
-pub(super) struct Signals {
+/// Listener for SIGINT and SIGTERM.
+pub(super) struct StopSignals {
     interrupt: Signal,
     terminate: Signal,
 }
 
-impl Signals {
+impl StopSignals {
     pub(super) fn listen() -> Result<Self> {
-        let failed = "cannot listen for signals";
+        let message = "failed to listen for signals";
         Ok(Self {
-            interrupt: signal(SignalKind::interrupt()).explain(failed)?,
-            terminate: signal(SignalKind::terminate()).explain(failed)?,
+            interrupt: signal(SignalKind::interrupt()).explain(message)?,
+            terminate: signal(SignalKind::terminate()).explain(message)?,
         })
     }
 
-    async fn next(&mut self) {
+    /// Waits for the next signal.
+    async fn wait_for_signal(&mut self) {
         tokio::select! {
             _ = self.interrupt.recv() => {}
             _ = self.terminate.recv() => {}

@@ -1,90 +1,95 @@
-//! What `vouch gateway` says when it is up: each server with what became of its tools. All on standard error.
+//! Startup banner of `vouch gateway`, on standard error: the upstream servers with the states of their tools.
 
 use std::io::{self, Write};
 use std::net::SocketAddr;
 
-use admit::State;
-use app::clients::Launch;
+use admit::ToolStatus;
+use app::clients::LaunchCommand;
 use app::config::Settings;
-use gateway::{Gateway, Upstream};
+use gateway::{Gateway, GatewayUpstream};
 use runtime::Catalog;
 
-use crate::commands::Context;
-use crate::commands::serve::{connect, head};
+use crate::commands::CommandContext;
+use crate::commands::serve::{write_connect_help, write_header};
 use crate::ui::{BOLD, GOOD, HINT, WARN};
 
-pub(super) fn print(
-    ctx: &Context,
+pub(super) fn print_banner(
+    ctx: &CommandContext,
     settings: &Settings,
     gateway: &Gateway,
     catalog: &Catalog,
     address: Option<SocketAddr>,
 ) {
     let write = || -> io::Result<()> {
-        let mut out = ctx.ui.err();
+        let mut out = ctx.ui.stderr();
         let count = catalog.names().count();
         let servers = gateway.upstreams().len();
-        let does =
-            format!("offers {count} tool{} of {servers} server{}", plural(count), plural(servers));
-        head(&mut out, settings, does, address)?;
-        writeln!(
-            out,
-            "\n{BOLD}Servers{BOLD:#}  (each tool with its reasons: vouch upstream tools)"
-        )?;
+        let does = format!(
+            "serves {count} tool{} of {servers} server{}",
+            plural_suffix(count),
+            plural_suffix(servers)
+        );
+        write_header(&mut out, settings, does, address)?;
+        writeln!(out, "\n{BOLD}Servers{BOLD:#}  (run `vouch upstream tools` to see each tool)")?;
         let names = gateway.upstreams().iter().map(|upstream| upstream.name().len());
         let width = names.max().unwrap_or_default();
         for upstream in gateway.upstreams() {
-            let (style, state) = state(upstream);
+            let (style, state) = format_state(upstream);
             writeln!(out, "  {:width$}  {style}{state}{style:#}", upstream.name())?;
         }
-        if let Ok((_, clashes)) = gateway.catalog() {
+        if let Ok((_, clashes)) = gateway.build_catalog() {
             for clash in clashes {
-                writeln!(out, "  {WARN}not offered:{WARN:#} {clash}")?;
+                writeln!(out, "  {WARN}not served:{WARN:#} {clash}")?;
             }
         }
-        if gateway.upstreams().iter().any(|upstream| count_of(upstream, State::Quarantined) > 0) {
-            writeln!(out, "  what changed, and to let it in: {HINT}vouch accept{HINT:#}")?;
+        if gateway
+            .upstreams()
+            .iter()
+            .any(|upstream| count_tools(upstream, ToolStatus::Quarantined) > 0)
+        {
+            writeln!(out, "  review and accept changed tools: {HINT}vouch accept{HINT:#}")?;
         }
-        let stdio = Launch::new(settings, ctx.app.place.config.as_deref(), &ctx.app.environment);
-        connect(&mut out, settings, address, stdio.of_gateway())
+        let stdio =
+            LaunchCommand::new(settings, ctx.app.location.config.as_deref(), &ctx.app.environment);
+        write_connect_help(&mut out, settings, address, stdio.for_gateway())
     };
-    // There is nobody left to tell if that fails.
+    // A write error cannot be reported anywhere.
     let _ = write();
 }
 
-pub(crate) fn plural(count: usize) -> &'static str {
+pub(crate) fn plural_suffix(count: usize) -> &'static str {
     if count == 1 { "" } else { "s" }
 }
 
-fn count_of(upstream: &Upstream, state: State) -> usize {
-    let view = upstream.view();
-    let counts = view.admission.as_ref().map(|admission| admission.counts());
+fn count_tools(upstream: &GatewayUpstream, state: ToolStatus) -> usize {
+    let view = upstream.snapshot();
+    let counts = view.admission.as_ref().map(|admission| admission.count_by_status());
     counts.and_then(|counts| counts.get(&state).copied()).unwrap_or_default()
 }
 
-/// `3 ready, 1 refused`, or why there is nothing to count.
-fn state(upstream: &Upstream) -> (anstyle::Style, String) {
-    let view = upstream.view();
+/// Returns the style and text of an upstream's state: `3 ready, 1 refused`, or the reason for having no tools.
+fn format_state(upstream: &GatewayUpstream) -> (anstyle::Style, String) {
+    let view = upstream.snapshot();
     let Some(admission) = &view.admission else {
         let why = view.failure.clone();
         return (
             WARN,
-            why.unwrap_or_else(|| "has not answered yet; its tools come when it does".into()),
+            why.unwrap_or_else(|| "no response yet; its tools are added once it responds".into()),
         );
     };
-    let runs = admission.running().count();
+    let runs = admission.runnable_tools().count();
     let mut parts = vec![format!("{runs} ready")];
-    let observed = admission.running().filter(|tool| tool.observed).count();
+    let observed = admission.runnable_tools().filter(|tool| tool.observed).count();
     if observed > 0 {
-        parts.push(format!("{observed} of them only observed"));
+        parts.push(format!("{observed} of them observed only"));
     }
     for (state, word) in [
-        (State::Refused, "refused"),
-        (State::Quarantined, "quarantined"),
-        (State::NotAllowed, "not allowed"),
+        (ToolStatus::Refused, "refused"),
+        (ToolStatus::Quarantined, "quarantined"),
+        (ToolStatus::NotAllowed, "not allowed"),
     ] {
         let count =
-            admission.tools.iter().filter(|tool| tool.state == state && !tool.runs()).count();
+            admission.tools.iter().filter(|tool| tool.state == state && !tool.can_run()).count();
         if count > 0 {
             parts.push(format!("{count} {word}"));
         }

@@ -1,41 +1,42 @@
-//! How far the work has come: a bar on a terminal, a line now and then elsewhere. All on standard error.
+//! Progress of the index build on standard error: a bar on a terminal, occasional lines elsewhere.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use pack_context::Progress;
+use pack_context::IndexProgress;
 use parking_lot::Mutex;
 
 use crate::ui::{self, Ui};
 
-/// Without a terminal a line appears whenever this much more is done, in percent.
-const STEP: usize = 10;
+/// Progress between two lines without a terminal, in percent.
+const STEP_PERCENT: usize = 10;
 
-pub(super) enum Reporter {
+/// Prints the progress of an index build.
+pub(super) enum IndexProgressReporter {
     Bar(ProgressBar),
     Lines { ui: Ui, last: Mutex<Option<(&'static str, usize)>> },
 }
 
-impl Reporter {
+impl IndexProgressReporter {
     pub(super) fn new(ui: Ui) -> Self {
-        if ui.is_quiet() || !ui::err_is_terminal() {
+        if ui.is_quiet() || !ui::is_stderr_terminal() {
             return Self::Lines { ui, last: Mutex::default() };
         }
         let target = ProgressDrawTarget::stderr();
-        let bar = ProgressBar::with_draw_target(None, target).with_style(spinner());
+        let bar = ProgressBar::with_draw_target(None, target).with_style(spinner_style());
         bar.enable_steady_tick(std::time::Duration::from_millis(100));
         Self::Bar(bar)
     }
 
-    pub(super) fn show(&self, progress: Progress) {
-        let (what, done, all) = match progress {
-            Progress::Listing { files } => ("listing", files, None),
-            Progress::Analysing { done, all } => ("reading", done, Some(all)),
-            Progress::Embedding { done, all } => ("embedding", done, Some(all)),
+    pub(super) fn show_progress(&self, progress: IndexProgress) {
+        let (phase, done, all) = match progress {
+            IndexProgress::Listing { files } => ("listing", files, None),
+            IndexProgress::Analyzing { done, all } => ("reading", done, Some(all)),
+            IndexProgress::Embedding { done, all } => ("embedding", done, Some(all)),
         };
         match self {
             Self::Bar(bar) => {
-                if bar.message() != what {
-                    bar.set_message(what);
-                    bar.set_style(if all.is_some() { counted() } else { spinner() });
+                if bar.message() != phase {
+                    bar.set_message(phase);
+                    bar.set_style(if all.is_some() { bar_style() } else { spinner_style() });
                     bar.reset_eta();
                 }
                 if let Some(all) = all {
@@ -44,33 +45,34 @@ impl Reporter {
                 bar.set_position(done as u64);
             }
             Self::Lines { ui, last } => {
-                let step = all.map_or(0, |all| (done * 100).checked_div(all).unwrap_or(100) / STEP);
+                let step = all
+                    .map_or(0, |all| (done * 100).checked_div(all).unwrap_or(100) / STEP_PERCENT);
                 let mut last = last.lock();
-                if last.replace((what, step)) != Some((what, step)) {
+                if last.replace((phase, step)) != Some((phase, step)) {
                     match all {
-                        Some(all) => ui.note(format_args!("{what}: {done} of {all}")),
-                        None => ui.note(format_args!("{what}: {done} files")),
+                        Some(all) => ui.print_note(format_args!("{phase}: {done} of {all}")),
+                        None => ui.print_note(format_args!("{phase}: {done} files")),
                     }
                 }
             }
         }
     }
 
-    pub(super) fn end(&self) {
+    pub(super) fn finish(&self) {
         if let Self::Bar(bar) = self {
             bar.finish_and_clear();
         }
     }
 }
 
-fn spinner() -> ProgressStyle {
-    style("{spinner} {msg} {pos}")
+fn spinner_style() -> ProgressStyle {
+    parse_style("{spinner} {msg} {pos}")
 }
 
-fn counted() -> ProgressStyle {
-    style("{spinner} {msg:9} {wide_bar} {pos}/{len} {eta}")
+fn bar_style() -> ProgressStyle {
+    parse_style("{spinner} {msg:9} {wide_bar} {pos}/{len} {eta}")
 }
 
-fn style(template: &str) -> ProgressStyle {
-    ProgressStyle::with_template(template).expect("the template is one of ours and well-formed")
+fn parse_style(template: &str) -> ProgressStyle {
+    ProgressStyle::with_template(template).expect("the built-in templates are valid")
 }

@@ -1,35 +1,36 @@
-//! One draft on its way to a file.
+//! An overlay draft of one tool, and its file.
 
-use admit::Judged;
-use admit::learn::{Draft, Samples, draft};
+use admit::ToolAdmission;
+use admit::learn::{DraftOverlay, SampleSet, draft_overlay};
 use app::config::Settings;
-use app::files::replace;
-use app::upstreams::shown;
+use app::files::replace_atomically;
+use app::upstreams::display_path;
 use serde_json::{Value, json};
 
-use crate::report::{Explain, Result};
+use crate::report::{FailureExt, Result};
 
-pub(super) struct Drafted {
+/// Overlay draft of one tool.
+pub(super) struct LearnDraft {
     upstream: String,
     tool: String,
-    /// As people write it.
+    /// Path of the overlay file, for display.
     pub(super) file: String,
     pub(super) samples: usize,
     overlay: admit::Overlay,
     pub(super) notes: Vec<String>,
-    /// None where nobody asked for it.
+    /// Result of writing the file, with the reason if it was skipped. `None` without `--write`.
     pub(super) written: Option<std::result::Result<(), String>>,
 }
 
-impl Drafted {
+impl LearnDraft {
     pub(super) fn new(
         settings: &Settings,
         upstream: &str,
-        tool: &Judged,
-        samples: &Samples,
+        tool: &ToolAdmission,
+        samples: &SampleSet,
     ) -> Self {
-        let Draft { overlay, notes } = draft(&tool.upstream, samples);
-        let contracts = shown(settings, &settings.gateway.contracts);
+        let DraftOverlay { overlay, notes } = draft_overlay(&tool.upstream, samples);
+        let contracts = display_path(settings, &settings.gateway.contracts);
         Self {
             upstream: upstream.to_owned(),
             tool: tool.name.clone(),
@@ -41,36 +42,36 @@ impl Drafted {
         }
     }
 
-    pub(super) fn text(&self) -> String {
+    pub(super) fn to_pretty_json(&self) -> String {
         self.overlay.to_pretty_json()
     }
 
-    /// A person's overlay is not replaced unless that is wanted, and a draft from nothing is worth no file.
+    /// Writes the file. Skips it if there are no samples, or if it exists and `force` is not set.
     pub(super) fn write(&mut self, settings: &Settings, force: bool) -> Result {
         let folder = settings.gateway.contracts.join(&self.upstream);
         let path = folder.join(format!("{}.json", self.tool));
         let refusal = if !is_file_name(&self.tool) {
-            Some("no file can be called as the tool is".to_owned())
+            Some("the tool's name is not a valid file name".to_owned())
         } else if self.samples == 0 {
-            Some("there is nothing to draft it from".to_owned())
+            Some("there are no samples".to_owned())
         } else if path.exists() && !force {
-            Some("it is there already; to replace it: --write --force".to_owned())
+            Some("the file already exists; pass `--force` to replace it".to_owned())
         } else {
             None
         };
         self.written = Some(match refusal {
             Some(why) => Err(why),
             None => {
-                let failed = format!("cannot write {}", self.file);
+                let failed = format!("failed to write {}", self.file);
                 std::fs::create_dir_all(&folder).explain(&failed)?;
-                replace(&path, &self.text()).explain(&failed)?;
+                replace_atomically(&path, &self.to_pretty_json()).explain(&failed)?;
                 Ok(())
             }
         });
         Ok(())
     }
 
-    pub(super) fn view(&self) -> Value {
+    pub(super) fn to_json(&self) -> Value {
         json!({
             "upstream": self.upstream,
             "tool": self.tool,
@@ -83,7 +84,7 @@ impl Drafted {
     }
 }
 
-/// A name that MCP allows, and that is no path.
+/// Returns true for a tool name that MCP allows and that is safe as a file name.
 fn is_file_name(tool: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
     (1..=128).contains(&tool.len()) && tool.chars().all(plain) && !tool.starts_with('.')

@@ -1,130 +1,129 @@
-//! What `vouch serve` says when it is up: where, what, and how to connect. All on standard error.
+//! Startup banner of `vouch serve`, on standard error: URLs, tools and how to connect clients.
 
 use std::fmt::Display;
 use std::io::{self, Write};
 use std::net::SocketAddr;
 
-use app::clients::{Client, Launch, Way, url};
-use app::config::{Aim, Pack, Policy, Settings};
+use app::clients::{ClientConnection, LaunchCommand, McpClient, local_url};
+use app::config::{ApprovalPolicy, CampaignTarget, Settings, ToolPack};
 use contract::SideEffects;
 use contract::text::one_line;
 use runtime::Catalog;
 
-use crate::commands::Context;
-use crate::commands::tools::title;
+use crate::commands::CommandContext;
+use crate::commands::tools::tool_title;
 use crate::ui::{BOLD, DIM, HINT, WARN};
 
-/// At an address, or on standard input and output.
-pub(super) fn print(
-    ctx: &Context,
+/// Prints the banner. Without an address, the server uses standard input and output.
+pub(super) fn print_banner(
+    ctx: &CommandContext,
     settings: &Settings,
     catalog: &Catalog,
     address: Option<SocketAddr>,
 ) {
     let write = || -> io::Result<()> {
-        let mut out = ctx.ui.err();
+        let mut out = ctx.ui.stderr();
         let root = settings.root.display();
-        head(&mut out, settings, format_args!("serves {root}"), address)?;
-        index(&mut out, settings)?;
-        campaigns(&mut out, settings)?;
-        tools(&mut out, settings, catalog)?;
-        let stdio = Launch::new(settings, ctx.app.place.config.as_deref(), &ctx.app.environment);
-        connect(&mut out, settings, address, stdio)
+        write_header(&mut out, settings, format_args!("serves {root}"), address)?;
+        write_index(&mut out, settings)?;
+        write_campaigns(&mut out, settings)?;
+        write_tools(&mut out, settings, catalog)?;
+        let stdio =
+            LaunchCommand::new(settings, ctx.app.location.config.as_deref(), &ctx.app.environment);
+        write_connect_help(&mut out, settings, address, stdio)
     };
-    // There is nobody left to tell if that fails.
+    // A write error cannot be reported anywhere.
     let _ = write();
 }
 
-/// Who is there, and where.
-pub(crate) fn head(
+/// Writes the version, what is served, and the URLs.
+pub(crate) fn write_header(
     out: &mut impl Write,
     settings: &Settings,
-    does: impl Display,
+    activity: impl Display,
     address: Option<SocketAddr>,
 ) -> io::Result<()> {
-    writeln!(out, "{BOLD}vouch {}{BOLD:#} {does}\n", env!("CARGO_PKG_VERSION"))?;
+    writeln!(out, "{BOLD}vouch {}{BOLD:#} {activity}\n", env!("CARGO_PKG_VERSION"))?;
     let Some(address) = address else {
-        return writeln!(
-            out,
-            "  MCP   on standard input and output: this is for a client, not for typing"
-        );
+        return writeln!(out, "  MCP   on standard input and output, for an MCP client");
     };
-    let mcp = url(address);
+    let mcp = local_url(address);
     let base = mcp.trim_end_matches("/mcp");
     writeln!(out, "  MCP   {HINT}{mcp}{HINT:#}")?;
     writeln!(out, "  REST  {HINT}{base}/v1/tools{HINT:#}  (described in {base}/openapi.json)")?;
     if settings.server.token.is_some() {
-        writeln!(out, "  Requests must bear a token: Authorization: Bearer $VOUCH_TOKEN")?;
+        writeln!(out, "  Requests require a token: Authorization: Bearer $VOUCH_TOKEN")?;
     }
     Ok(())
 }
 
-/// How clients are connected, and how it ends.
-pub(crate) fn connect(
+/// Writes how to connect clients and how to stop the server.
+pub(crate) fn write_connect_help(
     out: &mut impl Write,
     settings: &Settings,
     address: Option<SocketAddr>,
-    stdio: Launch,
+    stdio: LaunchCommand,
 ) -> io::Result<()> {
     let Some(address) = address else {
         return writeln!(
             out,
-            "\n{DIM}Ctrl-D ends it. To connect a client: vouch connect <client>{DIM:#}"
+            "\n{DIM}Press Ctrl-D to stop. Run `vouch connect <client>` to connect a client.{DIM:#}"
         );
     };
-    let http = Way::Http { url: url(address), token: settings.server.token.is_some() };
-    let stdio = Way::Stdio(stdio);
+    let http =
+        ClientConnection::Http { url: local_url(address), token: settings.server.token.is_some() };
+    let stdio = ClientConnection::Stdio(stdio);
     writeln!(
         out,
-        "\n{BOLD}Connect{BOLD:#}, over HTTP or by letting the client start vouch (more: vouch connect <client>)"
+        "\n{BOLD}Connect{BOLD:#} over HTTP, or let the client start vouch (see `vouch connect --help`)"
     )?;
-    for client in [Client::ClaudeCode, Client::Cursor, Client::VsCode, Client::Codex] {
-        writeln!(out, "  {}", client.title())?;
+    for client in [McpClient::ClaudeCode, McpClient::Cursor, McpClient::VsCode, McpClient::Codex] {
+        writeln!(out, "  {}", client.display_name())?;
         for way in [&http, &stdio] {
-            writeln!(out, "    {HINT}{}{HINT:#}", paste(client, way))?;
+            writeln!(out, "    {HINT}{}{HINT:#}", connect_snippet(client, way))?;
         }
     }
-    writeln!(out, "\n{DIM}Ctrl-C stops it.{DIM:#}")
+    writeln!(out, "\n{DIM}Press Ctrl-C to stop.{DIM:#}")
 }
 
-/// A command where the client has one, else the line for its file.
-fn paste(client: Client, way: &Way) -> String {
-    client.one_liner("vouch", way).unwrap_or_else(|| {
-        let entry = serde_json::json!({"mcpServers": {"vouch": client.entry(way)}});
+/// Returns the client's own command to add the server, or the entry for its file if it has no such command.
+fn connect_snippet(client: McpClient, way: &ClientConnection) -> String {
+    client.add_command("vouch", way).unwrap_or_else(|| {
+        let entry = serde_json::json!({"mcpServers": {"vouch": client.server_entry(way)}});
         format!(".cursor/mcp.json  {entry}")
     })
 }
 
-fn index(out: &mut impl Write, settings: &Settings) -> io::Result<()> {
-    if !settings.packs.contains(&Pack::Context) {
+fn write_index(out: &mut impl Write, settings: &Settings) -> io::Result<()> {
+    if !settings.packs.contains(&ToolPack::Context) {
         return Ok(());
     }
     let status = format!("{HINT}vouch index status{HINT:#}");
-    writeln!(out, "  INDEX built in the background; searches answer meanwhile  ({status})")
+    writeln!(out, "  INDEX built in the background; search works meanwhile  ({status})")
 }
 
-fn campaigns(out: &mut impl Write, settings: &Settings) -> io::Result<()> {
-    for Aim { path, .. } in &settings.campaign.aims {
-        let what = path.as_ref().map_or("the demo".to_owned(), |path| path.display().to_string());
-        writeln!(out, "  FUZZ  {}, as soon as it is compiled and deployed", one_line(&what))?;
+fn write_campaigns(out: &mut impl Write, settings: &Settings) -> io::Result<()> {
+    for CampaignTarget { path, .. } in &settings.campaign.targets {
+        let target = path.as_ref().map_or("the demo".to_owned(), |path| path.display().to_string());
+        writeln!(out, "  FUZZ  {}, once it is compiled and deployed", one_line(&target))?;
     }
     Ok(())
 }
 
-fn tools(out: &mut impl Write, settings: &Settings, catalog: &Catalog) -> io::Result<()> {
+fn write_tools(out: &mut impl Write, settings: &Settings, catalog: &Catalog) -> io::Result<()> {
     writeln!(out, "\n{BOLD}Tools{BOLD:#}")?;
     let width = catalog.names().map(str::len).max().unwrap_or_default();
     for contract in catalog.contracts() {
-        let policy = settings.policy(&contract.name, contract.constraints.approval);
+        let policy = settings.approval_policy(&contract.name, contract.constraints.approval);
         let mark = match policy {
-            Some(Policy::Ask) => "  (asks a person first)",
-            Some(Policy::Never) => "  (always refused, by policy)",
+            Some(ApprovalPolicy::Ask) => "  (requires approval)",
+            Some(ApprovalPolicy::Never) => "  (always denied by policy)",
             _ if contract.constraints.side_effects != SideEffects::None => {
-                "  (runs without asking anybody)"
+                "  (runs without approval)"
             }
             _ => "",
         };
-        writeln!(out, "  {:width$}  {}{WARN}{mark}{WARN:#}", contract.name, title(contract))?;
+        writeln!(out, "  {:width$}  {}{WARN}{mark}{WARN:#}", contract.name, tool_title(contract))?;
     }
     Ok(())
 }

@@ -1,52 +1,55 @@
-//! `vouch upstream add`.
+//! `vouch upstream add`: adds a server to vouch.toml.
 
 use std::path::{Path, PathBuf};
 
-use app::config::{Address, Reference, Settings, UpstreamName, UpstreamPolicy};
-use app::env::Var;
-use app::pairs::{header, variable};
-use app::upstreams::draft::{Draft, Sandbox, Way, launcher_note, surroundings};
+use app::config::{SecretReference, ServerUrl, Settings, UpstreamName, UpstreamPolicy};
+use app::env::EnvVar;
+use app::flag_pairs::{parse_header, parse_variable};
+use app::upstreams::draft::{
+    DraftConnection, DraftSandbox, UpstreamDraft, add_required_variables, launcher_note,
+};
 use app::upstreams::file::ConfigFile;
 
-use crate::commands::Context;
-use crate::exit::Exit;
+use crate::commands::CommandContext;
+use crate::exit::ExitStatus;
 use crate::report::{Failure, Result};
 use crate::values;
 
 /// Add a server to vouch.toml
 ///
-/// Either a program that is started, after `--`, or a URL. Values of --env and --header may refer to secrets, which stay
-/// out of the file: ${NAME} is a variable, ${file:PATH} a file's content; quote them for the shell.
+/// The server is a program to start (after `--`) or a URL. Values of --env and --header may refer to secrets, which are
+/// not stored in the file: ${NAME} is replaced by a variable, ${file:PATH} by the content of a file. Quote them for the
+/// shell.
 ///
-/// A program runs under Landlock: it may read the project, write nothing and use no network, unless --read, --write and
-/// --network say otherwise.
+/// A program runs in a Landlock sandbox. By default it may read the project, write nothing and use no network; grant
+/// more with --read, --write and --network.
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {
-    /// What it is called here: small letters, digits and `-`
+pub(super) struct UpstreamAddArgs {
+    /// Name of the upstream: lower-case letters, digits and `-`
     #[arg(value_parser = |text: &str| text.parse::<UpstreamName>())]
     name: UpstreamName,
 
-    /// Where it is reached over HTTP
-    #[arg(long, value_name = "URL", value_parser = |text: &str| text.parse::<Address>())]
-    url: Option<Address>,
+    /// URL of the server
+    #[arg(long, value_name = "URL", value_parser = |text: &str| text.parse::<ServerUrl>())]
+    url: Option<ServerUrl>,
 
-    /// The URL speaks the transport of before 2025
+    /// Use the HTTP+SSE transport that preceded streamable HTTP (before 2025)
     #[arg(long, requires = "url")]
     sse: bool,
 
-    /// A header of every request, as 'Name: value'
+    /// Add a header to every request, as 'Name: value'
     #[arg(long, value_name = "HEADER", requires = "url")]
     header: Vec<String>,
 
-    /// A variable of the program's environment, which holds nothing else but what finds programs
+    /// Set an environment variable of the program; others are not inherited, except those needed to find programs
     #[arg(long, value_name = "NAME=VALUE", conflicts_with = "url")]
     env: Vec<String>,
 
-    /// A folder that it may read, instead of the project
+    /// Let it read this folder, instead of the project
     #[arg(long, value_name = "DIR", conflicts_with = "url")]
     read: Vec<PathBuf>,
 
-    /// A folder that it may write
+    /// Let it write to this folder
     #[arg(long, value_name = "DIR", conflicts_with = "url")]
     write: Vec<PathBuf>,
 
@@ -54,15 +57,15 @@ pub(super) struct Args {
     #[arg(long, conflicts_with = "url")]
     network: bool,
 
-    /// Let it do everything that you may
+    /// Run it without a sandbox
     #[arg(long, conflicts_with_all = ["url", "read", "write", "network"])]
     no_sandbox: bool,
 
-    /// What happens to tools that do not conform
-    #[arg(long, value_parser = values::upstream_policy())]
+    /// Policy for tools that do not conform
+    #[arg(long, value_parser = values::upstream_policy_parser())]
     policy: Option<UpstreamPolicy>,
 
-    /// The program and its arguments
+    /// Program to start, with its arguments
     #[arg(
         last = true,
         value_name = "COMMAND",
@@ -72,87 +75,87 @@ pub(super) struct Args {
     command: Vec<String>,
 }
 
-/// The file is shared and kept; so no secret that is recognised as one goes into it.
-fn checked(flag: &str, (name, value): (String, &str)) -> Result<(String, String)> {
+/// Returns the pair if its value contains no recognizable secret, because vouch.toml is shared. Errors otherwise.
+fn reject_secret(flag: &str, (name, value): (String, &str)) -> Result<(String, String)> {
     value
-        .parse::<Reference>()
+        .parse::<SecretReference>()
         .map_err(|message| Failure::usage(format!("{flag} {name}: {message}")))?;
-    match secrets::find(&format!("{name}={value}")) {
+    match secrets::find_secret(&format!("{name}={value}")) {
         Some(rule) => {
-            let variable = app::upstreams::translate::variable_name(&name);
+            let variable = app::upstreams::import::to_variable_name(&name);
             let message = format!(
-                "{flag} {name}: the value looks like {}, and vouch.toml is no place for it",
-                rule.what
+                "{flag} {name}: the value looks like {}, which must not be stored in vouch.toml",
+                rule.description
             );
             Err(Failure::usage(message)
-                .with_hint(format!("name the variable that holds it: '${{{variable}}}'")))
+                .with_hint(format!("refer to an environment variable: '${{{variable}}}'")))
         }
         None => Ok((name, value.to_owned())),
     }
 }
 
-pub(super) fn run(ctx: &Context, args: &Args) -> Result<Exit> {
+pub(super) fn run_upstream_add(ctx: &CommandContext, args: &UpstreamAddArgs) -> Result<ExitStatus> {
     let settings = ctx.app.settings()?;
     let UpstreamName(name) = &args.name;
     if settings.upstreams.iter().any(|upstream| upstream.name == *name) {
-        return Err(Failure::usage(format!("there is an upstream `{name}` already"))
-            .with_hint(format!("take another name, or remove it: vouch upstream remove {name}")));
+        return Err(Failure::usage(format!("upstream `{name}` already exists"))
+            .with_hint(format!("choose another name, or run `vouch upstream remove {name}`")));
     }
-    let draft = draft(args, &settings)?;
-    let mut file = ConfigFile::of(&settings)?;
-    file.add(std::slice::from_ref(&draft))?;
-    let would_be = file.check(&ctx.app, &settings)?;
+    let draft = build_draft(args, &settings)?;
+    let mut file = ConfigFile::open(&settings)?;
+    file.add_upstreams(std::slice::from_ref(&draft))?;
+    let would_be = file.preview(&ctx.app, &settings)?;
     file.write()?;
-    ctx.ui.note(format_args!("added `{name}` to {}", file.shown(&settings.root)));
+    ctx.ui.print_note(format_args!("added `{name}` to {}", file.display_path(&settings.root)));
     if args.no_sandbox {
-        ctx.ui.note("It runs without a sandbox: it may do everything that you may.");
+        ctx.ui.print_note("It runs without a sandbox, with all of your permissions.");
     }
-    if let Some((_, note)) = launcher_note(&draft, ctx.app.environment.get(Var::Home)) {
-        ctx.ui.note(note);
+    if let Some((_, note)) = launcher_note(&draft, ctx.app.environment.get(EnvVar::Home)) {
+        ctx.ui.print_note(note);
     }
     let upstream = would_be.upstreams.iter().find(|upstream| upstream.name == *name);
-    let missing = upstream.into_iter().flat_map(|upstream| upstream.variables());
-    for name in missing.filter(|name| ctx.app.environment.secret(name).is_none()) {
-        ctx.ui.note(format_args!("set {name} before it is started"));
+    let missing = upstream.into_iter().flat_map(|upstream| upstream.variable_names());
+    for name in missing.filter(|name| ctx.app.environment.read_secret(name).is_none()) {
+        ctx.ui.print_note(format_args!("set {name} before it is started"));
     }
-    Ok(Exit::Success)
+    Ok(ExitStatus::Success)
 }
 
-fn draft(args: &Args, settings: &Settings) -> Result<Draft> {
-    // clap does not ask for what another flag excludes.
+fn build_draft(args: &UpstreamAddArgs, settings: &Settings) -> Result<UpstreamDraft> {
+    // clap does not enforce `requires` if a conflicting argument is present.
     if args.url.is_none() && (args.sse || !args.header.is_empty()) {
-        return Err(Failure::usage("--sse and --header are for a server with --url"));
+        return Err(Failure::usage("--sse and --header require --url"));
     }
     let way = match (&args.url, args.command.split_first()) {
-        (Some(Address(url)), _) => {
+        (Some(ServerUrl(url)), _) => {
             let headers = args
                 .header
                 .iter()
-                .map(|text| checked("--header", header(text)?))
+                .map(|text| reject_secret("--header", parse_header(text)?))
                 .collect::<Result<_>>()?;
-            Way::Url { url: url.clone(), sse: args.sse, headers }
+            DraftConnection::Url { url: url.clone(), sse: args.sse, headers }
         }
-        // clap lets neither through.
+        // clap requires a command if there is no URL.
         (None, command) => {
             let (command, rest) = command.map_or(("", &[][..]), |(first, rest)| (first, rest));
             let mut env = args
                 .env
                 .iter()
-                .map(|text| checked("--env", variable(text)?))
+                .map(|text| reject_secret("--env", parse_variable(text)?))
                 .collect::<Result<Vec<_>>>()?;
-            surroundings(command, &mut env);
-            Way::Stdio {
+            add_required_variables(command, &mut env);
+            DraftConnection::Stdio {
                 command: command.to_owned(),
                 args: rest.to_vec(),
                 env,
                 cwd: None,
-                sandbox: sandbox(args, &settings.root),
+                sandbox: build_sandbox(args, &settings.root),
             }
         }
     };
-    Ok(Draft {
+    Ok(UpstreamDraft {
         name: args.name.0.clone(),
-        way,
+        connection: way,
         policy: args.policy,
         tools: Vec::new(),
         connect_timeout_ms: None,
@@ -160,23 +163,23 @@ fn draft(args: &Args, settings: &Settings) -> Result<Draft> {
     })
 }
 
-fn sandbox(args: &Args, root: &Path) -> Option<Sandbox> {
+fn build_sandbox(args: &UpstreamAddArgs, root: &Path) -> Option<DraftSandbox> {
     if args.no_sandbox {
-        return Some(Sandbox::Off);
+        return Some(DraftSandbox::Off);
     }
     if args.read.is_empty() && args.write.is_empty() && !args.network {
         return None;
     }
-    let paths = |paths: &[PathBuf]| paths.iter().map(|path| below(path, root)).collect();
-    Some(Sandbox::Grants {
+    let paths = |paths: &[PathBuf]| paths.iter().map(|path| relative_to_root(path, root)).collect();
+    Some(DraftSandbox::Grants {
         read: paths(&args.read),
         write: paths(&args.write),
         network: args.network,
     })
 }
 
-/// As the file has it: relative to the root where it is below it, wherever the command was typed.
-fn below(path: &Path, root: &Path) -> String {
+/// Returns the path as stored in the file: relative to the root if it is inside, regardless of the current folder.
+fn relative_to_root(path: &Path, root: &Path) -> String {
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let absolute = absolute.canonicalize().unwrap_or(absolute);
     match absolute.strip_prefix(root) {

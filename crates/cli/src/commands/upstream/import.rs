@@ -1,143 +1,160 @@
-//! `vouch upstream import`: the servers that an MCP client has, without the secrets in its file.
+//! `vouch upstream import`: imports the servers of MCP clients, without the secrets in their files.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use app::clients::servers::{self, Listed, ReadError};
-use app::clients::{Client, url};
-use app::config::{ConfigError, Settings, suggest};
-use app::env::Var;
-use app::upstreams::draft::{Draft, launcher_note};
+use app::clients::servers::{self, ClientFileError, ClientServerEntry};
+use app::clients::{McpClient, local_url};
+use app::config::{ConfigError, Settings, suggest_name};
+use app::env::EnvVar;
+use app::upstreams::draft::{UpstreamDraft, launcher_note};
 use app::upstreams::file::ConfigFile;
-use app::upstreams::translate::{Answer, Translate};
+use app::upstreams::import::{ImportResult, ServerImporter};
 
-use crate::commands::Context;
-use crate::exit::Exit;
-use crate::report::{Explain, Failure, Result};
+use crate::commands::CommandContext;
+use crate::exit::ExitStatus;
+use crate::report::{Failure, FailureExt, Result};
 use crate::values;
 
-/// Take over the servers of an MCP client
+/// Import the servers of an MCP client
 ///
-/// Reads the files of Claude Code, Claude Desktop, Cursor, VS Code and Codex, and writes their servers into vouch.toml. Keys
-/// and tokens are not copied: a variable is named instead, and said. What is in vouch.toml already stays as it is.
+/// Reads the files of Claude Code, Claude Desktop, Cursor, VS Code and Codex, and adds their servers to vouch.toml.
+/// Keys and tokens are not copied; they are replaced by references to variables, which are listed. Existing upstreams
+/// are left unchanged.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   vouch upstream import --dry-run
   vouch upstream import --from cursor github
   vouch upstream import --file ~/work/.mcp.json")]
-pub(super) struct Args {
-    /// Only these servers, by the names in the client's file
+pub(super) struct UpstreamImportArgs {
+    /// Import only these servers, by their names in the client's file
     names: Vec<String>,
-    /// Only from this client
-    #[arg(long, value_parser = values::client(), value_name = "CLIENT")]
-    from: Option<Client>,
-    /// From this file, which is in the format of one of the clients
+    /// Import only from this client
+    #[arg(long, value_parser = values::client_parser(), value_name = "CLIENT")]
+    from: Option<McpClient>,
+    /// Import from this file, in the format of any of the clients
     #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
-    /// Print what would be added, and write nothing
+    /// Print the entries without writing them
     #[arg(long)]
     dry_run: bool,
 }
 
-pub(super) fn run(ctx: &Context, args: &Args) -> Result<Exit> {
+pub(super) fn run_upstream_import(
+    ctx: &CommandContext,
+    args: &UpstreamImportArgs,
+) -> Result<ExitStatus> {
     let settings = ctx.app.settings()?;
-    let listed = listed(ctx, args, &settings)?;
-    let listed = chosen(listed, &args.names)?;
+    let listed = read_servers(ctx, args, &settings)?;
+    let listed = select_servers(listed, &args.names)?;
     let taken: BTreeSet<_> = settings.upstreams.iter().map(|one| one.name.clone()).collect();
-    let own = url(settings.server.address);
-    let home = ctx.app.environment.get(Var::Home);
-    let mut translate = Translate::new(taken, own, home);
-    let (mut drafts, mut notes) = (Vec::<Draft>::new(), Vec::new());
+    let own = local_url(settings.server.address);
+    let home = ctx.app.environment.get(EnvVar::Home);
+    let mut translate = ServerImporter::new(taken, own, home);
+    let (mut drafts, mut notes) = (Vec::<UpstreamDraft>::new(), Vec::new());
     for server in &listed {
-        let from = shown(&server.file, &settings.root, home);
-        match translate.one(server, |draft| fits(ctx, &settings, draft)) {
-            Ok((draft, said)) => {
+        let from = display_path(&server.file, &settings.root, home);
+        match translate.import_entry(server, |draft| check_draft(ctx, &settings, draft)) {
+            Ok((draft, remarks)) => {
                 let verb = if args.dry_run { "would import" } else { "imported" };
                 notes.push(format!("{verb} `{}` from {from}", draft.name));
-                notes.extend(said.into_iter().map(|note| format!("  {note}")));
+                notes.extend(remarks.into_iter().map(|note| format!("  {note}")));
                 drafts.push(draft);
             }
             Err(why) => notes.push(format!(
-                "left out `{}` in {from}: {why}",
+                "skipped `{}` in {from}: {why}",
                 contract::text::one_line(&server.name)
             )),
         }
     }
-    // One for each launcher is enough.
+    // One note per launcher.
     let launchers: BTreeMap<_, _> =
         drafts.iter().rev().filter_map(|draft| launcher_note(draft, home)).collect();
     if !drafts.is_empty() {
-        let mut file = ConfigFile::of(&settings)?;
-        file.add(&drafts)?;
-        let would_be = file.check(&ctx.app, &settings)?;
-        notes.extend(missing(ctx, &would_be, &drafts, &notes));
+        let mut file = ConfigFile::open(&settings)?;
+        file.add_upstreams(&drafts)?;
+        let would_be = file.preview(&ctx.app, &settings)?;
+        notes.extend(unset_variable_notes(ctx, &would_be, &drafts, &notes));
         if args.dry_run {
-            let text: Vec<_> = drafts.iter().map(Draft::text).collect();
-            write!(ctx.ui.out(), "{}", text.join("\n"))?;
+            let text: Vec<_> = drafts.iter().map(UpstreamDraft::to_toml).collect();
+            write!(ctx.ui.stdout(), "{}", text.join("\n"))?;
         } else {
             file.write()?;
         }
     }
-    notes.iter().for_each(|note| ctx.ui.note(note));
-    launchers.values().for_each(|note| ctx.ui.note(note));
+    notes.iter().for_each(|note| ctx.ui.print_note(note));
+    launchers.values().for_each(|note| ctx.ui.print_note(note));
     if drafts.is_empty() {
-        ctx.ui.note("Nothing to import.");
+        ctx.ui.print_note("Nothing to import.");
     }
-    Ok(Exit::Success)
+    Ok(ExitStatus::Success)
 }
 
-/// Whether the file would load with this table.
-fn fits(ctx: &Context, settings: &Settings, draft: &Draft) -> Answer<()> {
-    let loaded = ConfigFile::of(settings).and_then(|mut file| {
-        file.add(std::slice::from_ref(draft))?;
-        file.check(&ctx.app, settings)
+/// Errors with the reason if vouch.toml would not load with this entry.
+fn check_draft(
+    ctx: &CommandContext,
+    settings: &Settings,
+    draft: &UpstreamDraft,
+) -> ImportResult<()> {
+    let loaded = ConfigFile::open(settings).and_then(|mut file| {
+        file.add_upstreams(std::slice::from_ref(draft))?;
+        file.preview(&ctx.app, settings)
     });
-    loaded.map(drop).map_err(|failure| match failure.find() {
-        // The line is one of a file that is never written.
+    loaded.map(drop).map_err(|failure| match failure.find_cause() {
+        // The line number is omitted, because that file is never written.
         Some(ConfigError::Value { key, message, .. }) => {
             let key = key.strip_prefix("upstream.").unwrap_or(key);
-            contract::text::one_line(&format!("its {key} does not fit: {message}"))
+            contract::text::one_line(&format!("invalid {key}: {message}"))
         }
-        _ => failure.one_line(),
+        _ => failure.to_one_line(),
     })
 }
 
-/// Variables that are not set and that nothing was said about.
-fn missing(ctx: &Context, would_be: &Settings, drafts: &[Draft], notes: &[String]) -> Vec<String> {
+/// Returns a note for each unset variable that `notes` does not mention yet.
+fn unset_variable_notes(
+    ctx: &CommandContext,
+    would_be: &Settings,
+    drafts: &[UpstreamDraft],
+    notes: &[String],
+) -> Vec<String> {
     let imported = |name: &str| drafts.iter().any(|draft| draft.name == name);
     let upstreams = would_be.upstreams.iter().filter(|upstream| imported(&upstream.name));
-    let variables: BTreeSet<_> = upstreams.flat_map(|upstream| upstream.variables()).collect();
-    let said = |name: &str| notes.iter().any(|note| note.contains(&format!("set {name} ")));
+    let variables: BTreeSet<_> = upstreams.flat_map(|upstream| upstream.variable_names()).collect();
+    let is_noted = |name: &str| notes.iter().any(|note| note.contains(&format!("set {name} ")));
     variables
         .into_iter()
-        .filter(|name| ctx.app.environment.secret(name).is_none() && !said(name))
+        .filter(|name| ctx.app.environment.read_secret(name).is_none() && !is_noted(name))
         .map(|name| format!("set {name} before it is started"))
         .collect()
 }
 
-/// The servers of the files that are there.
-fn listed(ctx: &Context, args: &Args, settings: &Settings) -> Result<Vec<Listed>> {
+/// Returns the servers of `--file`, or of the clients' files that exist.
+fn read_servers(
+    ctx: &CommandContext,
+    args: &UpstreamImportArgs,
+    settings: &Settings,
+) -> Result<Vec<ClientServerEntry>> {
     if let Some(path) = &args.file {
-        return servers::read(path, &settings.root)
-            .explain(format!("cannot read the servers in {}", path.display()));
+        return servers::read_servers(path, &settings.root)
+            .explain(format!("failed to read the servers in {}", path.display()));
     }
     let clients = match args.from {
         Some(client) => vec![client],
-        None => Client::ALL.to_vec(),
+        None => McpClient::ALL.to_vec(),
     };
     let mut all = Vec::new();
     let mut files = Vec::new();
     for client in clients {
-        for path in client.files(&settings.root, &ctx.app.environment) {
+        for path in client.server_list_paths(&settings.root, &ctx.app.environment) {
             if path.exists() {
-                let read = servers::read(&path, &settings.root);
-                let what = format!("cannot read the servers in {}", path.display());
+                let read = servers::read_servers(&path, &settings.root);
+                let failed = format!("failed to read the servers in {}", path.display());
                 match read {
-                    // It is the client's file, with other things in it.
-                    Err(ReadError::NoServers) => {}
-                    read => all.extend(read.explain(what)?),
+                    // A client's file may contain only other settings.
+                    Err(ClientFileError::NoServers) => {}
+                    read => all.extend(read.explain(failed)?),
                 }
             }
             files.push(path);
@@ -145,28 +162,35 @@ fn listed(ctx: &Context, args: &Args, settings: &Settings) -> Result<Vec<Listed>
     }
     if let (Some(client), false) = (args.from, files.iter().any(|path| path.exists())) {
         let looked: Vec<_> = files.iter().map(|path| path.display().to_string()).collect();
-        return Err(Failure::new(format!("{} has no file here", client.title()))
-            .with_hint(format!("looked for {}; name another with --file", looked.join(", "))));
+        return Err(Failure::new(format!(
+            "no configuration file of {} found",
+            client.display_name()
+        ))
+        .with_hint(format!("looked for {}; pass another with `--file`", looked.join(", "))));
     }
     Ok(all)
 }
 
-fn chosen(listed: Vec<Listed>, names: &[String]) -> Result<Vec<Listed>> {
+fn select_servers(
+    listed: Vec<ClientServerEntry>,
+    names: &[String],
+) -> Result<Vec<ClientServerEntry>> {
     if names.is_empty() {
         return Ok(listed);
     }
     let known: Vec<_> = listed.iter().map(|server| server.name.as_str()).collect();
     if let Some(name) = names.iter().find(|name| !known.contains(&name.as_str())) {
-        let failure = Failure::usage(format!("there is no server `{name}` in what was read"));
+        let failure = Failure::usage(format!("unknown server `{name}`"));
         return Err(match known.is_empty() {
             true => failure,
-            false => failure.with_hint(suggest(name, &known, "servers")),
+            false => failure.with_hint(suggest_name(name, &known, "servers")),
         });
     }
     Ok(listed.into_iter().filter(|server| names.contains(&server.name)).collect())
 }
 
-fn shown(path: &Path, root: &Path, home: Option<&str>) -> String {
+/// Returns a path for display, relative to the root or to the home folder.
+fn display_path(path: &Path, root: &Path, home: Option<&str>) -> String {
     if let Ok(inside) = path.strip_prefix(root) {
         return inside.display().to_string();
     }

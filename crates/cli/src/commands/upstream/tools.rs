@@ -1,123 +1,134 @@
-//! `vouch upstream tools`: what became of each tool of the other servers, and why. Nothing is pinned.
+//! `vouch upstream tools`: prints the admission state of each upstream tool, with the reasons. Pins nothing.
 
 use std::io::Write;
 use std::sync::Arc;
 
-use admit::conformance::{Report, ServerId};
-use admit::{Judged, Reason, State};
-use app::config::{Connection, Sandbox, Settings};
-use app::env::Var;
-use app::upstreams::draft::{launcher, remedy};
-use app::upstreams::place;
-use app::upstreams::{self, Look, Survey, catalog_name, shown};
+use admit::conformance::{ConformanceReport, ServerId};
+use admit::{AdmissionReason, ToolAdmission, ToolStatus};
+use app::config::{SandboxConfig, Settings, UpstreamConnection};
+use app::env::EnvVar;
+use app::upstreams::display_location;
+use app::upstreams::draft::{detect_launcher, suggest_sandbox};
+use app::upstreams::{self, SurveyMode, UpstreamSurvey, catalog_name, display_path};
 use contract::text::one_line;
 use lint::Severity;
 use serde_json::{Value, json};
 
-use crate::commands::{Context, Format};
-use crate::exit::Exit;
+use crate::commands::{CommandContext, JsonOutputArgs};
+use crate::exit::ExitStatus;
 use crate::logging;
 use crate::report::Result;
-use crate::ui::{BOLD, Table, WARN};
+use crate::ui::{BOLD, TextTable, WARN};
 
-/// A name that fills a terminal hides the rest of its line.
+/// Maximum characters of a printed tool name, so that a long name cannot push the rest of its line off the screen.
 const MAX_NAME: usize = 64;
 
-/// Show each tool of the other servers: ready, refused or quarantined, why, and what to do
+/// Show the state of each upstream tool, with reasons and remedies
 ///
-/// The servers are asked now; nothing is pinned. Exits with 0 if all tools that are allowed run, with 1 if one does not,
-/// with 3 if a server could not be asked.
+/// Starts the servers and lists their tools; pins nothing. A tool is ready, overlaid, refused, quarantined or not
+/// allowed. Exits with 0 if all allowed tools are usable, 1 if one is not, 3 if a server could not be listed.
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {
-    /// Only these servers
+pub(super) struct UpstreamToolsArgs {
+    /// Show only these servers
     names: Vec<String>,
-    /// What is worth knowing of tools that run, too
+    /// Include the findings of usable tools
     #[arg(long)]
     all: bool,
     #[command(flatten)]
-    format: Format,
+    format: JsonOutputArgs,
     /// Print SARIF, for code scanning
     #[arg(long, conflicts_with = "json")]
     sarif: bool,
 }
 
-pub(super) fn run(ctx: &Context, args: &Args) -> Result<Exit> {
+pub(super) fn run_upstream_tools(
+    ctx: &CommandContext,
+    args: &UpstreamToolsArgs,
+) -> Result<ExitStatus> {
     let settings = Arc::new(ctx.app.settings()?);
-    logging::init_if_asked(ctx)?;
-    let survey = ctx.block_on(upstreams::survey(&ctx.app, &settings, &args.names, Look::Only))?;
-    let mut out = ctx.ui.out();
+    logging::init_logging_if_requested(ctx)?;
+    let survey = ctx.block_on(upstreams::survey_upstreams(
+        &ctx.app,
+        &settings,
+        &args.names,
+        SurveyMode::Inspect,
+    ))?;
+    let mut out = ctx.ui.stdout();
     if args.format.json {
-        let tools: Vec<Value> =
-            judged(&survey).map(|(name, tool)| view(&settings, &name, tool.as_ref())).collect();
-        write!(out, "{}", contract::text::json(&Value::Array(tools)))?;
+        let tools: Vec<Value> = judged_tools(&survey)
+            .map(|(name, tool)| tool_to_json(&settings, &name, tool.as_ref()))
+            .collect();
+        write!(out, "{}", contract::text::to_visible_json(&Value::Array(tools)))?;
     } else if args.sarif {
-        write!(out, "{}", contract::text::json(&sarif(&settings, &survey)))?;
+        write!(out, "{}", contract::text::to_visible_json(&to_sarif(&settings, &survey)))?;
     } else {
-        print(&mut out, &settings, &survey, args.all)?;
+        print_tools(&mut out, &settings, &survey, args.all)?;
     }
-    // A program reads standard output; what is not in there is said beside it.
+    // JSON and SARIF contain only listed servers; the others are reported on standard error.
     for (name, why) in &survey.absent {
         if args.format.json || args.sarif {
             writeln!(
-                ctx.ui.err(),
-                "{WARN}warning:{WARN:#} {name} could not be asked: {}",
+                ctx.ui.stderr(),
+                "{WARN}warning:{WARN:#} failed to list the tools of {name}: {}",
                 one_line(why)
             )?;
         }
     }
-    advise(ctx, &settings, &survey);
-    Ok(exit(&survey))
+    print_advice(ctx, &settings, &survey);
+    Ok(exit_status(&survey))
 }
 
-/// What a program said before it failed, and what may have stopped it.
-fn advise(ctx: &Context, settings: &Settings, survey: &Survey) {
+/// Prints the last output of each failed server, and how to relax its sandbox.
+fn print_advice(ctx: &CommandContext, settings: &Settings, survey: &UpstreamSurvey) {
     for (name, _) in &survey.absent {
-        if let Some(said) = survey.last_words.get(name) {
-            ctx.ui.note(format_args!("\nthe last that `{name}` said:\n{said}"));
+        if let Some(output) = survey.stderr_tails.get(name) {
+            ctx.ui.print_note(format_args!("\nlast output of `{name}`:\n{output}"));
         }
-        // One whose secrets are missing was not started.
+        // A server with missing secrets was not started.
         let started = survey.gateway.upstreams().iter().any(|one| one.name() == name);
         let upstream = settings.upstreams.iter().find(|one| started && one.name == *name);
-        let Some(Connection::Stdio { command, sandbox: Sandbox::Landlock(_), .. }) =
-            upstream.map(|one| &one.connection)
+        let Some(UpstreamConnection::Stdio {
+            command, sandbox: SandboxConfig::Landlock(_), ..
+        }) = upstream.map(|one| &one.connection)
         else {
             continue;
         };
-        ctx.ui.note(format_args!(
-            "\n`{name}` runs under Landlock, which may be what stops it. To grant what it needs, set in its table: {}",
-            remedy(launcher(command), ctx.app.environment.get(Var::Home))
+        ctx.ui.print_note(format_args!(
+            "\n`{name}` runs in a Landlock sandbox, which may be the cause. To grant access, set in its table: {}",
+            suggest_sandbox(detect_launcher(command), ctx.app.environment.get(EnvVar::Home))
         ));
     }
 }
 
-/// Every tool of every server that answered.
-fn judged(survey: &Survey) -> impl Iterator<Item = (String, Box<Judged>)> {
+/// Returns the tools of all servers that were listed, each with the name of its server.
+fn judged_tools(survey: &UpstreamSurvey) -> impl Iterator<Item = (String, Box<ToolAdmission>)> {
     survey.gateway.upstreams().iter().flat_map(|upstream| {
         let name = upstream.name().to_owned();
-        let admission = upstream.view().admission.clone();
+        let admission = upstream.snapshot().admission.clone();
         let tools = admission.map(|admission| admission.tools.clone()).unwrap_or_default();
         tools.into_iter().map(move |tool| (name.clone(), Box::new(tool)))
     })
 }
 
-fn exit(survey: &Survey) -> Exit {
+fn exit_status(survey: &UpstreamSurvey) -> ExitStatus {
     if !survey.absent.is_empty() {
-        return Exit::Failed;
+        return ExitStatus::Failed;
     }
-    let stopped = judged(survey).any(|(_, tool)| tool.state != State::NotAllowed && !tool.runs());
-    let clashes = survey.gateway.catalog().map_or(true, |(_, clashes)| !clashes.is_empty());
-    if stopped || clashes { Exit::No } else { Exit::Success }
+    let stopped = judged_tools(survey)
+        .any(|(_, tool)| tool.state != ToolStatus::NotAllowed && !tool.can_run());
+    let clashes = survey.gateway.build_catalog().map_or(true, |(_, clashes)| !clashes.is_empty());
+    if stopped || clashes { ExitStatus::Negative } else { ExitStatus::Success }
 }
 
-/// Worst first.
-fn reasons(tool: &Judged) -> Vec<&Reason> {
+/// Returns the reasons of a tool, most severe first.
+fn sorted_reasons(tool: &ToolAdmission) -> Vec<&AdmissionReason> {
     let mut reasons: Vec<_> = tool.reasons.iter().collect();
     reasons.sort_by(|a, b| (a.severity, a.rule).cmp(&(b.severity, b.rule)));
     reasons
 }
 
-fn view(settings: &Settings, upstream: &str, tool: &Judged) -> Value {
-    let reason = |reason: &Reason| {
+fn tool_to_json(settings: &Settings, upstream: &str, tool: &ToolAdmission) -> Value {
+    let reason = |reason: &AdmissionReason| {
         json!({
             "rule": reason.rule,
             "severity": reason.severity,
@@ -131,7 +142,7 @@ fn view(settings: &Settings, upstream: &str, tool: &Judged) -> Value {
         "name": catalog_name(settings, upstream, &tool.name),
         "state": tool.state.as_str(),
         "observed": tool.observed,
-        "reasons": reasons(tool).into_iter().map(reason).collect::<Vec<_>>(),
+        "reasons": sorted_reasons(tool).into_iter().map(reason).collect::<Vec<_>>(),
     });
     if let Some(change) = &tool.change {
         view["change"] = json!(change);
@@ -139,21 +150,21 @@ fn view(settings: &Settings, upstream: &str, tool: &Judged) -> Value {
     view
 }
 
-/// One log with a run for each server.
-fn sarif(settings: &Settings, survey: &Survey) -> Value {
+/// Returns a SARIF log with one run per server.
+fn to_sarif(settings: &Settings, survey: &UpstreamSurvey) -> Value {
     let mut log = Value::Null;
     for upstream in survey.gateway.upstreams() {
-        let view = upstream.view();
+        let view = upstream.snapshot();
         let Some(admission) = &view.admission else { continue };
         let configured = settings.upstreams.iter().find(|one| one.name == upstream.name());
-        let target = configured.map(|one| one_line(&place(one))).unwrap_or_default();
+        let target = configured.map(|one| one_line(&display_location(one))).unwrap_or_default();
         let server = view.server.clone().map_or_else(ServerId::default, |server| ServerId {
             name: server.name,
             version: server.version,
             protocol: server.protocol,
             target: String::new(),
         });
-        let report = Report::of_admission(ServerId { target, ..server }, admission);
+        let report = ConformanceReport::from_admission(ServerId { target, ..server }, admission);
         let one = report.to_sarif(Some("vouch.toml"));
         match log.pointer_mut("/runs").and_then(Value::as_array_mut) {
             Some(runs) => runs.extend(one["runs"].as_array().cloned().unwrap_or_default()),
@@ -166,18 +177,24 @@ fn sarif(settings: &Settings, survey: &Survey) -> Value {
     }
 }
 
-fn print(out: &mut impl Write, settings: &Settings, survey: &Survey, all: bool) -> Result {
-    let mut table = Table::new(["UPSTREAM", "TOOL", "STATE", "WHY"]);
+fn print_tools(
+    out: &mut impl Write,
+    settings: &Settings,
+    survey: &UpstreamSurvey,
+    all: bool,
+) -> Result {
+    let mut table = TextTable::new(["UPSTREAM", "TOOL", "STATE", "REASON"]);
     let mut changes = Vec::new();
-    for (upstream, tool) in judged(survey) {
-        let mut cells = [upstream.clone(), name(&tool), state(&tool)];
-        let shown = reasons(&tool).into_iter().filter(|reason| all || tells(reason, &tool));
+    for (upstream, tool) in judged_tools(survey) {
+        let mut cells = [upstream.clone(), short_name(&tool), state_label(&tool)];
+        let shown =
+            sorted_reasons(&tool).into_iter().filter(|reason| all || is_decisive(reason, &tool));
         let mut any = false;
         for reason in shown {
             let [first, second, third] = std::mem::take(&mut cells);
             let why = format!("{} {}", reason.rule, reason.message);
-            table.row([first, second, third, why]);
-            table.row([
+            table.add_row([first, second, third, why]);
+            table.add_row([
                 String::new(),
                 String::new(),
                 String::new(),
@@ -187,64 +204,67 @@ fn print(out: &mut impl Write, settings: &Settings, survey: &Survey, all: bool) 
         }
         if !any {
             let [first, second, third] = cells;
-            table.row([first, second, third, String::new()]);
+            table.add_row([first, second, third, String::new()]);
         }
-        if let Some(change) = tool.change.as_ref().filter(|_| tool.state == State::Quarantined) {
-            changes.push((upstream, name(&tool), change.clone()));
+        if let Some(change) = tool.change.as_ref().filter(|_| tool.state == ToolStatus::Quarantined)
+        {
+            changes.push((upstream, short_name(&tool), change.clone()));
         }
     }
     for (upstream, why) in &survey.absent {
-        table.row([upstream.clone(), "-".to_owned(), "unreachable".to_owned(), one_line(why)]);
+        table.add_row([upstream.clone(), "-".to_owned(), "unreachable".to_owned(), one_line(why)]);
     }
-    table.print(out)?;
+    table.write_to(out)?;
     for (upstream, tool, change) in changes {
         writeln!(
             out,
-            "\n{BOLD}{upstream}/{tool}{BOLD:#} is not what was admitted ({}):",
+            "\n{BOLD}{upstream}/{tool}{BOLD:#} differs from its pin ({}):",
             change.summary()
         )?;
         for line in change.diff.lines() {
             writeln!(out, "  {line}")?;
         }
-        writeln!(out, "  to let it in: vouch accept {upstream} {tool}")?;
+        writeln!(out, "  to accept it, run `vouch accept {upstream} {tool}`")?;
     }
-    more(out, settings, survey)
+    print_remarks(out, settings, survey)
 }
 
-/// What concerns no single tool.
-fn more(out: &mut impl Write, settings: &Settings, survey: &Survey) -> Result {
+/// Prints unused overlays and name clashes.
+fn print_remarks(out: &mut impl Write, settings: &Settings, survey: &UpstreamSurvey) -> Result {
     for upstream in survey.gateway.upstreams() {
-        let view = upstream.view();
+        let view = upstream.snapshot();
         let unused = view.admission.iter().flat_map(|admission| &admission.unused_overlays);
         for tool in unused {
-            let (contracts, name) = (shown(settings, &settings.gateway.contracts), upstream.name());
+            let (contracts, name) =
+                (display_path(settings, &settings.gateway.contracts), upstream.name());
             let file = one_line(&format!("{contracts}/{name}/{tool}.json"));
             writeln!(
                 out,
-                "\n{WARN}unused:{WARN:#} {file} is for a tool that {name} does not offer"
+                "\n{WARN}unused:{WARN:#} {file} is for a tool that {name} does not provide"
             )?;
         }
     }
-    for clash in survey.gateway.catalog().map(|(_, clashes)| clashes).unwrap_or_default() {
-        writeln!(out, "\n{WARN}not offered:{WARN:#} {clash}")?;
+    for clash in survey.gateway.build_catalog().map(|(_, clashes)| clashes).unwrap_or_default() {
+        writeln!(out, "\n{WARN}not served:{WARN:#} {clash}")?;
     }
     Ok(())
 }
 
-/// What decided, or would have.
-fn tells(reason: &Reason, tool: &Judged) -> bool {
+/// Returns true if the reason contributed to the tool's state.
+fn is_decisive(reason: &AdmissionReason, tool: &ToolAdmission) -> bool {
     match tool.state {
-        State::Ready | State::Overlaid => false,
-        // The strict policy refuses for warnings.
-        State::Refused | State::Quarantined => {
-            let worst = tool.worst().unwrap_or(Severity::Note);
+        ToolStatus::Ready | ToolStatus::Overlaid => false,
+        // With the strict policy, warnings are decisive too.
+        ToolStatus::Refused | ToolStatus::Quarantined => {
+            let worst = tool.worst_severity().unwrap_or(Severity::Note);
             reason.severity <= worst
         }
-        State::NotAllowed => true,
+        ToolStatus::NotAllowed => true,
     }
 }
 
-fn name(tool: &Judged) -> String {
+/// Returns the name of a tool, shortened and escaped.
+fn short_name(tool: &ToolAdmission) -> String {
     let mut short: String = tool.name.chars().take(MAX_NAME).collect();
     if short.len() < tool.name.len() {
         short.push('…');
@@ -252,9 +272,9 @@ fn name(tool: &Judged) -> String {
     one_line(&short)
 }
 
-fn state(tool: &Judged) -> String {
+fn state_label(tool: &ToolAdmission) -> String {
     let word = match tool.state {
-        State::NotAllowed => "not allowed",
+        ToolStatus::NotAllowed => "not allowed",
         state => state.as_str(),
     };
     if tool.observed { format!("{word}, observed") } else { word.to_owned() }

@@ -1,4 +1,4 @@
-//! The screen of `vouch fuzz` on a terminal: when it is shown, and that it leaves the terminal as it was.
+//! The full-screen view of `vouch fuzz`: when it is shown, its keys, and that it restores the terminal.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -9,22 +9,24 @@ use rustix::process::Signal;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcgetattr, tcsetwinsize};
 
-use crate::support::{Project, send_signal, wait};
+use crate::support::{Project, send_signal, wait_for_exit};
 
 const ENTER: &str = "\u{1b}[?1049h";
 const LEAVE: &str = "\u{1b}[?1049l";
 
-/// Something that somebody does once the screen is there.
-enum Deed {
+/// An input to the running command.
+enum UserInput {
     Type(&'static str),
     Send(Signal),
 }
 
-/// Runs the command at a terminal. Each deed is done once the terminal has shown its text since the one before.
-fn check(
+/// Runs the command at a terminal. Each action is performed once its text appeared after the previous action.
+///
+/// Returns the exit status and everything that was shown. Panics if the terminal mode is not restored.
+fn run_at_terminal(
     args: &[&str],
     environment: &[(&str, &str)],
-    deeds: &[(&str, Deed)],
+    inputs: &[(&str, UserInput)],
 ) -> (ExitStatus, String) {
     let project = Project::new();
     let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
@@ -39,77 +41,78 @@ fn check(
     command.env("TERM", "xterm-256color").envs(environment.iter().copied());
     command.stdin(slave.try_clone().unwrap()).stdout(slave.try_clone().unwrap()).stderr(slave);
     let mut child = command.spawn().unwrap();
-    // The command holds the terminal, too; as long as it lives, what it writes does not end.
+    // The command also holds the terminal, which would keep reads from ending.
     drop(command);
     let mut master = File::from(master);
     let mut shown = String::new();
     let mut seen = 0;
-    for (text, deed) in deeds {
+    for (text, input) in inputs {
         while !shown[seen..].contains(text) {
-            assert!(read(&mut master, &mut shown), "it ended without {text:?}:\n{shown}");
+            assert!(read_output(&mut master, &mut shown), "it ended without {text:?}:\n{shown}");
         }
         seen = shown.len();
-        match deed {
-            Deed::Type(keys) => master.write_all(keys.as_bytes()).unwrap(),
-            Deed::Send(signal) => send_signal(&child, *signal),
+        match input {
+            UserInput::Type(keys) => master.write_all(keys.as_bytes()).unwrap(),
+            UserInput::Send(signal) => send_signal(&child, *signal),
         }
     }
-    while read(&mut master, &mut shown) {}
-    let status = wait(&mut child);
+    while read_output(&mut master, &mut shown) {}
+    let status = wait_for_exit(&mut child);
     assert_eq!(format!("{:?}", tcgetattr(&master).unwrap()), before, "{shown}");
     (status, shown)
 }
 
-/// Reads more of what is shown; false once nobody writes any more, which Linux calls an error.
-fn read(master: &mut File, shown: &mut String) -> bool {
+/// Reads more output. Returns false once the terminal is closed, which Linux reports as an error.
+fn read_output(master: &mut File, shown: &mut String) -> bool {
     let mut buffer = [0; 4096];
     let count = master.read(&mut buffer).unwrap_or(0);
     shown.push_str(&String::from_utf8_lossy(&buffer[..count]));
     count > 0
 }
 
-/// Long enough for whatever is to happen; a campaign that nobody ends must not keep the test for ever.
+/// Flags for a campaign that outlasts the test. The timeout ends it if the test does not.
 const ENDLESS: [&str; 4] = ["--test-limit", "1000000000000", "--timeout", "60"];
 
-/// The screen was there and is gone, and the results came after it.
-fn assert_left(shown: &str) {
+/// Asserts that the screen was opened and closed once, and that the results were printed after it.
+fn assert_screen_closed(shown: &str) {
     assert_eq!((shown.matches(ENTER).count(), shown.matches(LEAVE).count()), (1, 1), "{shown}");
     let (_, after) = shown.split_once(LEAVE).unwrap();
     assert!(after.starts_with("\u{1b}[?25h"), "the cursor is back: {after:?}");
-    // No table of functions: whoever ends it may be quicker than the first call.
+    // The table of functions may be missing: the campaign may be stopped before its first call.
     for text in ["echidna_fee_stays_within_its_limit: ", "seed", "because it was stopped"] {
         assert!(after.contains(text), "{text}: {after}");
     }
 }
 
 #[test]
-fn q_ends_it_with_results() {
-    let (status, shown) = check(&ENDLESS, &[], &[("running", Deed::Type("q"))]);
+fn q_stops_and_prints_results() {
+    let (status, shown) = run_at_terminal(&ENDLESS, &[], &[("running", UserInput::Type("q"))]);
     assert!(matches!(status.code(), Some(1 | 130)), "{status} {shown}");
-    assert_left(&shown);
+    assert_screen_closed(&shown);
 }
 
 #[test]
-fn ctrl_c_is_a_key_and_a_campaign_can_pause() {
-    let deeds = [
-        ("running", Deed::Type("?")),
-        ("Keys", Deed::Type("?p")),
-        ("paused", Deed::Type("p")),
-        ("running", Deed::Type("\u{3}")),
+fn pauses_resumes_and_stops_on_ctrl_c_key() {
+    let inputs = [
+        ("running", UserInput::Type("?")),
+        ("Keys", UserInput::Type("?p")),
+        ("paused", UserInput::Type("p")),
+        ("running", UserInput::Type("\u{3}")),
     ];
-    assert_left(&check(&ENDLESS, &[], &deeds).1);
+    assert_screen_closed(&run_at_terminal(&ENDLESS, &[], &inputs).1);
 }
 
 #[test]
-fn a_signal_ends_it_with_results() {
-    let (status, shown) = check(&ENDLESS, &[], &[("running", Deed::Send(Signal::TERM))]);
+fn signal_stops_and_prints_results() {
+    let (status, shown) =
+        run_at_terminal(&ENDLESS, &[], &[("running", UserInput::Send(Signal::TERM))]);
     assert!(matches!(status.code(), Some(1 | 130)), "{status} {shown}");
-    assert_left(&shown);
+    assert_screen_closed(&shown);
 }
 
 #[test]
-fn a_campaign_that_ends_ends_its_screen() {
-    let (status, shown) = check(&["--test-limit", "10000"], &[("NO_COLOR", "1")], &[]);
+fn screen_closes_when_campaign_ends() {
+    let (status, shown) = run_at_terminal(&["--test-limit", "10000"], &[("NO_COLOR", "1")], &[]);
     assert_eq!(status.code(), Some(1), "{shown}");
     let (screen, after) = shown.split_once(LEAVE).unwrap();
     assert!(screen.contains(ENTER), "{shown}");
@@ -120,10 +123,10 @@ fn a_campaign_that_ends_ends_its_screen() {
 }
 
 #[test]
-fn where_nobody_wants_it_there_are_lines() {
+fn prints_lines_where_screen_is_unwanted() {
     let plain = |args: &[&str], environment: &[(&str, &str)]| {
         let args = [&["--test-limit", "1000"], args].concat();
-        let (_, shown) = check(&args, environment, &[]);
+        let (_, shown) = run_at_terminal(&args, environment, &[]);
         assert!(!shown.contains(ENTER), "{args:?} {environment:?} {shown}");
     };
     plain(&["--plain"], &[]);

@@ -1,24 +1,24 @@
-//! Single files: listed, read within bounds, replaced whole.
+//! File operations of the corpus: list, bounded read, atomic replace.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-/// How the name of a file ends that is being written. It begins with a dot, so that nobody takes it for a sequence.
+/// Suffix of temporary files. Their names begin with a dot, so that they are not listed as sequences.
 const UNFINISHED: &str = ".vouch-tmp";
 
-/// Folders may hold anything; a sequence ends in what Echidna or a person calls it.
+/// File extensions of sequences, as Echidna and people name them; other files are ignored.
 const ENDINGS: [&str; 2] = ["txt", "json"];
 
-/// The sequences of a folder in the order of their names.
-pub(super) fn list(folder: &Path) -> io::Result<Vec<PathBuf>> {
+/// Returns the sequence files of a folder, sorted by name.
+pub(super) fn list_sequences(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let mut paths = Vec::new();
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
         let ending = path.extension().and_then(|ending| ending.to_str());
         let is_hidden =
             path.file_name().is_none_or(|name| name.as_encoded_bytes().starts_with(b"."));
-        // What is no file, such as a pipe, could keep us waiting for ever.
+        // Anything but a regular file, such as a pipe, could block forever.
         if ending.is_some_and(|it| ENDINGS.contains(&it)) && !is_hidden && path.is_file() {
             paths.push(path);
         }
@@ -27,24 +27,23 @@ pub(super) fn list(folder: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-/// The bytes of a file; None where there are more than `limit`.
-pub(super) fn read(path: &Path, limit: u64) -> io::Result<Option<Vec<u8>>> {
+/// Reads a file. Returns None if it has more than `limit` bytes.
+pub(super) fn read_bounded(path: &Path, limit: u64) -> io::Result<Option<Vec<u8>>> {
     let mut bytes = Vec::new();
     File::open(path)?.take(limit + 1).read_to_end(&mut bytes)?;
     Ok((bytes.len() as u64 <= limit).then_some(bytes))
 }
 
-/// True if the file holds exactly the text.
-pub(super) fn holds(path: &Path, text: &str) -> bool {
+/// Returns true if the file contains exactly the text.
+pub(super) fn has_content(path: &Path, text: &str) -> bool {
     let size = fs::metadata(path).ok().filter(fs::Metadata::is_file).map(|it| it.len());
     size == Some(text.len() as u64)
-        && read(path, text.len() as u64)
+        && read_bounded(path, text.len() as u64)
             .is_ok_and(|bytes| bytes.as_deref() == Some(text.as_bytes()))
 }
 
-/// Puts what `write` writes in the place of the file, all of it or nothing. `number` tells apart what is written at the
-/// same time.
-pub(super) fn replace(
+/// Replaces a file atomically with the output of `write`. `number` makes the names of concurrent temporary files unique.
+pub(super) fn replace_file(
     path: &Path,
     number: u64,
     write: impl FnOnce(&mut File) -> io::Result<()>,
@@ -58,7 +57,7 @@ pub(super) fn replace(
         })
         .and_then(|()| fs::rename(&unfinished, path));
     if written.is_err() {
-        // What is left of it only takes space, and the next campaign clears it away, too.
+        // A leftover only takes space; the next campaign removes it, too.
         let _ = fs::remove_file(&unfinished);
         return written;
     }
@@ -66,7 +65,7 @@ pub(super) fn replace(
     Ok(())
 }
 
-/// Removes what a killed campaign left half written. Only the holder of the folder may.
+/// Removes temporary files of killed campaigns. Only the lock holder may call it.
 pub(super) fn remove_unfinished(folder: &Path) {
     let Ok(entries) = fs::read_dir(folder) else { return };
     for entry in entries.flatten() {
@@ -77,7 +76,7 @@ pub(super) fn remove_unfinished(folder: &Path) {
     }
 }
 
-/// Renames a damaged file so that it is kept and not read again; its new path.
+/// Renames a damaged file, so that it is kept but not read again, and returns its new path.
 pub(super) fn set_aside(path: &Path) -> io::Result<PathBuf> {
     let name = |number: u32| {
         let mut name = path.as_os_str().to_owned();
@@ -93,7 +92,7 @@ pub(super) fn set_aside(path: &Path) -> io::Result<PathBuf> {
     Ok(aside)
 }
 
-/// Makes the new name last through a loss of power, where the system can; the file is whole either way.
+/// Syncs the folder, so that the rename survives a power loss where supported; the file is complete either way.
 fn sync_folder(folder: &Path) {
     let _ = File::open(folder).and_then(|folder| folder.sync_all());
 }
@@ -103,27 +102,31 @@ mod tests {
     use std::fs;
     use std::io::{self, Write};
 
-    use super::{replace, set_aside};
+    use super::{replace_file, set_aside};
 
-    /// What a full disk does: some bytes go, then there is no more room.
+    /// Simulates a full disk: writes some bytes, then fails.
     fn half(file: &mut fs::File) -> io::Result<()> {
         file.write_all(b"ha")?;
         Err(io::ErrorKind::StorageFull.into())
     }
 
     #[test]
-    fn a_full_disk_costs_nothing_that_was_there() {
+    fn full_disk_keeps_the_existing_file() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("1.txt");
         fs::write(&path, "old").unwrap();
-        let error = replace(&path, 0, half).unwrap_err();
+        let error = replace_file(&path, 0, half).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::StorageFull);
         assert_eq!(fs::read_to_string(&path).unwrap(), "old");
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing half written is left");
+        assert_eq!(
+            fs::read_dir(folder.path()).unwrap().count(),
+            1,
+            "the temporary file is removed"
+        );
     }
 
     #[test]
-    fn what_is_set_aside_replaces_nothing() {
+    fn set_aside_never_overwrites() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("1.txt");
         for expected in ["1.txt.corrupt", "1.txt.corrupt-1", "1.txt.corrupt-2"] {

@@ -1,10 +1,10 @@
-//! Names that are valid in Solidity and mean one thing in the file.
+//! Unique, valid Solidity names for the generated file.
 
-use super::{Code, Deployment, NoTest};
+use super::{DeploymentCode, FoundryTestError, SceneDeployment};
 use crate::abi::text;
-use crate::target::Test;
+use crate::target::TargetTest;
 
-/// Names that the file itself uses.
+/// Names reserved by the generated file.
 const TAKEN: [&str; 14] = [
     "ReproducerVm",
     "vm",
@@ -22,52 +22,52 @@ const TAKEN: [&str; 14] = [
     "test_replay",
 ];
 
-/// The longest part of a test's name that goes into the name of a contract, and so of a file.
+/// Maximum characters of a test name in the contract name, which is also the file name.
 const LONGEST: usize = 64;
 
-/// What the contracts of the scene are called in the file.
-pub(super) struct Names {
-    /// For each deployment; None for those that have no source.
-    all: Vec<Option<Import>>,
+/// Import names of the deployed contracts.
+pub(super) struct ImportNames {
+    /// One entry per deployment; None for those without source.
+    all: Vec<Option<ContractImport>>,
 }
 
-struct Import {
+struct ContractImport {
     path: String,
     name: String,
     local: String,
 }
 
-impl Names {
-    pub(super) fn new(deployments: &[Deployment]) -> Result<Self, NoTest> {
-        let mut all: Vec<Option<Import>> = Vec::new();
+impl ImportNames {
+    pub(super) fn new(deployments: &[SceneDeployment]) -> Result<Self, FoundryTestError> {
+        let mut all: Vec<Option<ContractImport>> = Vec::new();
         for deployment in deployments {
-            let Code::Source { import, name } = &deployment.code else {
+            let DeploymentCode::Source { import, name } = &deployment.code else {
                 all.push(None);
                 continue;
             };
-            // The name comes from a file that anybody may have written, and goes into code that is run.
+            // The name comes from an untrusted source file, and goes into code that is run.
             if !is_identifier(name) {
-                return Err(NoTest::Name(name.clone()));
+                return Err(FoundryTestError::InvalidName(name.clone()));
             }
-            let local = local_name(import, name, &all);
-            all.push(Some(Import { path: import.clone(), name: name.clone(), local }));
+            let local = choose_local_name(import, name, &all);
+            all.push(Some(ContractImport { path: import.clone(), name: name.clone(), local }));
         }
         Ok(Self { all })
     }
 
-    /// The name of the contract of a deployment; empty where it has no source.
-    pub(super) fn local(&self, index: usize) -> &str {
+    /// Returns the imported name of a deployment's contract; empty if it has no source.
+    pub(super) fn imported_name(&self, index: usize) -> &str {
         self.all[index].as_ref().map_or("", |import| &import.local)
     }
 
-    /// The statements, each once.
-    pub(super) fn imports(&self) -> Vec<String> {
+    /// Returns the import statements without duplicates.
+    pub(super) fn import_statements(&self) -> Vec<String> {
         let mut statements = Vec::new();
         for import in self.all.iter().flatten() {
-            let Import { path, name, local } = import;
+            let ContractImport { path, name, local } = import;
             let what = if name == local { name.clone() } else { format!("{name} as {local}") };
             let mut statement = format!("import {{{what}}} from ");
-            text::quote(&mut statement, path.as_bytes());
+            text::write_string_literal(&mut statement, path.as_bytes());
             statement.push(';');
             if !statements.contains(&statement) {
                 statements.push(statement);
@@ -77,8 +77,8 @@ impl Names {
     }
 }
 
-/// The contract's own name, unless something else has it.
-fn local_name(path: &str, name: &str, all: &[Option<Import>]) -> String {
+/// Returns the contract's own name, with underscores appended if it is taken.
+fn choose_local_name(path: &str, name: &str, all: &[Option<ContractImport>]) -> String {
     let known = all.iter().flatten();
     if let Some(same) = known.clone().find(|known| known.path == path && known.name == name) {
         return same.local.clone();
@@ -90,8 +90,8 @@ fn local_name(path: &str, name: &str, all: &[Option<Import>]) -> String {
     local
 }
 
-/// A name for the contract that replays a finding.
-pub(super) fn test_contract(test: &Test, digest: &str) -> String {
+/// Returns the name of the contract that replays a finding.
+pub(super) fn test_contract_name(test: &TargetTest, digest: &str) -> String {
     let about = format!("{}_{}", test.contract, test.name);
     let plain = |character: char| if character.is_ascii_alphanumeric() { character } else { '_' };
     let about: String = about.chars().take(LONGEST).map(plain).collect();

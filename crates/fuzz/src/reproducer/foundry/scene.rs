@@ -1,11 +1,11 @@
 //! What was on the chain before a sequence, as a Foundry test has to make it again.
 
-use crate::chain::{Limits, Machine, Part};
-use crate::config::Settings;
-use crate::reproducer::foundry::{Code, Deployment, Scene};
-use crate::target::Target;
+use crate::chain::{CallLimits, CodePart, EvmMachine};
+use crate::config::CampaignSettings;
+use crate::reproducer::foundry::{DeploymentCode, ReproducerScene, SceneDeployment};
+use crate::target::FuzzTarget;
 use alloy_primitives::{Address, U256};
-use solidity::Contract;
+use solidity::SolidityContract;
 
 /// Ethereum's, which the fuzzer's chain has too.
 const CHAIN_ID: u64 = 1;
@@ -13,23 +13,24 @@ const CHAIN_ID: u64 = 1;
 /// The contract under test on its chain.
 #[derive(Clone, Copy)]
 pub struct SceneSource<'a> {
-    pub target: &'a Target,
+    pub target: &'a FuzzTarget,
     /// The index of the contract under test in the build.
     pub contract: usize,
     /// True if its source is on no disk, so that a test needs its code.
     pub is_bundled: bool,
 }
 
-impl Scene {
+impl ReproducerScene {
     /// Returns the scene of a target that was deployed with these settings.
-    pub fn from_source(subject: SceneSource<'_>, settings: &Settings) -> Self {
+    pub fn from_source(subject: SceneSource<'_>, settings: &CampaignSettings) -> Self {
         let target = subject.target;
         let main = &target.build.contracts[subject.contract];
-        let limits = Limits { gas: settings.call_gas, time: std::time::Duration::ZERO };
-        let machine = Machine::new(target.state.clone(), target.codes.clone(), Vec::new(), limits);
+        let limits = CallLimits { gas: settings.call_gas, time: std::time::Duration::ZERO };
+        let machine =
+            EvmMachine::new(target.state.clone(), target.codes.clone(), Vec::new(), limits);
         let (timestamp, block) = machine.now();
         let has_set_up = main.abi.functions().any(|it| it.signature() == "setUp()");
-        Scene {
+        ReproducerScene {
             deployments: deployments(subject, settings),
             deployer: settings.deployer,
             senders: settings.senders.clone(),
@@ -46,7 +47,7 @@ impl Scene {
 }
 
 /// In the order of [`crate::deploy`]. Libraries are left out: `forge` links what it compiles.
-fn deployments(subject: SceneSource<'_>, settings: &Settings) -> Vec<Deployment> {
+fn deployments(subject: SceneSource<'_>, settings: &CampaignSettings) -> Vec<SceneDeployment> {
     let contracts = &subject.target.build.contracts;
     let args = &settings.constructor_args;
     let mut deployments = Vec::new();
@@ -58,8 +59,8 @@ fn deployments(subject: SceneSource<'_>, settings: &Settings) -> Vec<Deployment>
         }
     }
     for (address, bytes) in &settings.deploy_bytecodes {
-        deployments.push(Deployment {
-            code: Code::Bytes(bytes.clone()),
+        deployments.push(SceneDeployment {
+            code: DeploymentCode::Bytes(bytes.clone()),
             address: *address,
             arguments: Vec::new(),
             value: U256::ZERO,
@@ -78,23 +79,23 @@ fn deployment(
     address: Address,
     arguments: Vec<u8>,
     value: U256,
-) -> Deployment {
-    let Contract { name, source, .. } = &subject.target.build.contracts[place];
+) -> SceneDeployment {
+    let SolidityContract { name, source, .. } = &subject.target.build.contracts[place];
     let code = match subject.is_bundled {
-        true => Code::Bytes(creation(subject.target, place)),
+        true => DeploymentCode::Bytes(creation(subject.target, place)),
         // From the root of the project, as Foundry resolves it.
-        false => Code::Source { import: source.clone(), name: name.clone() },
+        false => DeploymentCode::Source { import: source.clone(), name: name.clone() },
     };
-    Deployment { code, address, arguments, value }
+    SceneDeployment { code, address, arguments, value }
 }
 
-fn creation(target: &Target, place: usize) -> Vec<u8> {
-    let mut known = target.codes.known().iter();
-    let code = known.find(|it| it.contract == place && it.part == Part::Creation);
+fn creation(target: &FuzzTarget, place: usize) -> Vec<u8> {
+    let mut known = target.codes.entries().iter();
+    let code = known.find(|it| it.contract == place && it.part == CodePart::Creation);
     code.map(|code| code.bytes.clone()).unwrap_or_default()
 }
 
 /// The constructor's arguments, encoded. They were understood when the contract was deployed.
-fn arguments(contract: &Contract, written: &[String]) -> Vec<u8> {
-    crate::deploy::arguments(contract, written).unwrap_or_default()
+fn arguments(contract: &SolidityContract, written: &[String]) -> Vec<u8> {
+    crate::deploy::encode_constructor_arguments(contract, written).unwrap_or_default()
 }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 pragma solidity ^0.8.0;
 
-/// What a constructor leaves behind at an address that follows from its own.
+/// Created by the constructor of `Samples`, at an address derived from its own.
 contract Child {
     uint256 public immutable born = block.timestamp;
 }
 
-/// Fails in each way in which a test can fail, after steps that only count if they ran as they were recorded: the replay
-/// is of no use unless senders, value, time, blocks, gas price, bytes and reverts are as they were.
+/// Fails in each way in which a test can fail, but only after steps that ran exactly as recorded: with the same senders,
+/// value, time, blocks, gas price, calldata and reverts.
 contract Samples {
     event AssertionFailed(string reason);
 

@@ -1,90 +1,94 @@
-//! The parameters of a tool, by what kind of value each takes.
+//! The parameters of a tool, with the type of value that each accepts.
 
 use serde_json::Value;
 
-use crate::described::Described;
+use crate::schema_view::SchemaView;
 
+/// The type of value that a parameter accepts.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Takes {
-    /// One of these texts.
+pub(super) enum SlotType {
+    /// One of these strings.
     Choice(Vec<String>),
     Flag,
     Integer,
     Number,
-    Text(Text),
-    /// Any number of them.
-    Texts(Text),
-    /// Always the same.
+    Text(TextKind),
+    /// A list of strings.
+    TextList(TextKind),
+    /// A fixed value.
     Constant(Value),
-    /// What a query cannot spell: objects, lists of lists.
+    /// A value that a query cannot express, such as an object or a list of lists.
     Other,
 }
 
+/// The kind of a string parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Text {
+pub(super) enum TextKind {
     Plain,
     Path,
     Url,
 }
 
+/// A parameter of a tool.
 #[derive(Debug)]
-pub(super) struct Slot<'a> {
+pub(super) struct ParameterSlot<'a> {
     pub(super) name: &'a str,
-    pub(super) takes: Takes,
-    /// Without it there is no call: no default stands in.
+    pub(super) takes: SlotType,
+    /// Required, without a default.
     pub(super) is_needed: bool,
 }
 
-pub(super) fn slots(schema: &Value) -> Vec<Slot<'_>> {
-    let whole = Described::whole(schema);
+/// Returns the parameters that an input schema declares.
+pub(super) fn parameter_slots(schema: &Value) -> Vec<ParameterSlot<'_>> {
+    let whole = SchemaView::from_root(schema);
     whole
         .properties()
         .into_iter()
-        .map(|(name, place)| {
-            let is_needed = whole.requires(name) && place.keyword("default").is_none();
-            Slot { name, takes: takes(name, &place), is_needed }
+        .map(|(name, view)| {
+            let is_needed = whole.requires_property(name) && view.keyword("default").is_none();
+            ParameterSlot { name, takes: slot_type(name, &view), is_needed }
         })
         .collect()
 }
 
-fn takes(name: &str, place: &Described<'_>) -> Takes {
-    if let Some(value) = place.keyword("const") {
-        return Takes::Constant(value.clone());
+fn slot_type(name: &str, view: &SchemaView<'_>) -> SlotType {
+    if let Some(value) = view.keyword("const") {
+        return SlotType::Constant(value.clone());
     }
-    if let Some(Value::Array(values)) = place.keyword("enum") {
+    if let Some(Value::Array(values)) = view.keyword("enum") {
         let texts: Option<Vec<_>> = values.iter().map(|v| v.as_str().map(str::to_owned)).collect();
-        return texts.map_or(Takes::Other, Takes::Choice);
+        return texts.map_or(SlotType::Other, SlotType::Choice);
     }
-    if place.is("boolean") {
-        Takes::Flag
-    } else if place.is("integer") {
-        Takes::Integer
-    } else if place.is("number") {
-        Takes::Number
-    } else if place.is("string") {
-        Takes::Text(text(name, place))
-    } else if place.is("array") {
-        match place.item(0) {
-            Some(item) if item.is("string") && item.keyword("enum").is_none() => {
-                Takes::Texts(text(name, &item))
+    if view.has_type("boolean") {
+        SlotType::Flag
+    } else if view.has_type("integer") {
+        SlotType::Integer
+    } else if view.has_type("number") {
+        SlotType::Number
+    } else if view.has_type("string") {
+        SlotType::Text(text_kind(name, view))
+    } else if view.has_type("array") {
+        match view.item(0) {
+            Some(item) if item.has_type("string") && item.keyword("enum").is_none() => {
+                SlotType::TextList(text_kind(name, &item))
             }
-            _ => Takes::Other,
+            _ => SlotType::Other,
         }
     } else {
-        Takes::Other
+        SlotType::Other
     }
 }
 
-/// What kind of text, by its format or the words of its name.
-fn text(name: &str, place: &Described<'_>) -> Text {
-    let format = place.keyword("format").and_then(Value::as_str).unwrap_or_default();
+/// Returns the kind of a string parameter, from its format or its name.
+fn text_kind(name: &str, view: &SchemaView<'_>) -> TextKind {
+    let format = view.keyword("format").and_then(Value::as_str).unwrap_or_default();
     let lower = name.to_lowercase();
     let named = |words: &[&str]| words.iter().any(|word| lower.contains(word));
     if matches!(format, "uri" | "iri" | "uri-reference") || named(&["url", "uri"]) {
-        Text::Url
+        TextKind::Url
     } else if named(&["path", "file", "dir", "folder"]) {
-        Text::Path
+        TextKind::Path
     } else {
-        Text::Plain
+        TextKind::Plain
     }
 }

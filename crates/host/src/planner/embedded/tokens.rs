@@ -1,11 +1,12 @@
-//! The words and values of a query: quoted texts, paths, addresses, numbers, and `name=value`.
+//! Splits a query into words and values: quoted strings, paths, URLs, numbers, and `name=value`.
 
 use std::sync::LazyLock;
 
 use regex::Regex;
 
+/// The kind of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum TokenKind {
     Word,
     Quoted,
     Path,
@@ -13,11 +14,12 @@ pub(super) enum Kind {
     Number,
 }
 
+/// A word or value of a query.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Token {
-    pub(super) kind: Kind,
+pub(super) struct QueryToken {
+    pub(super) kind: TokenKind,
     pub(super) text: String,
-    /// The parameter that the query gives it to.
+    /// The parameter that the query assigns it to.
     pub(super) label: Option<String>,
 }
 
@@ -28,37 +30,47 @@ static FILE: LazyLock<Regex> = LazyLock::new(|| {
         .expect("a fixed pattern")
 });
 
-/// What a word is to the tool at hand.
+/// The kind of parameter that a word names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Named {
+pub(super) enum ParameterKind {
+    /// The word names no parameter.
     No,
     /// A parameter that takes a value.
     Value,
-    /// A parameter that is on or off.
+    /// A boolean parameter.
     Flag,
 }
 
-/// Reads a query. `named` says which words are parameters.
-pub(super) fn tokens(query: &str, named: &dyn Fn(&str) -> Named) -> Vec<Token> {
+/// Splits a query into tokens; `named` returns the kind of parameter that a word names.
+pub(super) fn tokenize_query(
+    query: &str,
+    named: &dyn Fn(&str) -> ParameterKind,
+) -> Vec<QueryToken> {
     let mut found = Vec::new();
     let mut rest = query.trim_start();
     let mut label: Option<String> = None;
     while !rest.is_empty() {
-        if let Some((text, behind)) = quoted(rest) {
-            found.push(Token { kind: Kind::Quoted, text: text.to_owned(), label: label.take() });
+        if let Some((text, behind)) = parse_quoted(rest) {
+            found.push(QueryToken {
+                kind: TokenKind::Quoted,
+                text: text.to_owned(),
+                label: label.take(),
+            });
             rest = behind.trim_start();
             continue;
         }
         let end = rest.find(char::is_whitespace).unwrap_or(rest.len());
         let (word, behind) = rest.split_at(end);
-        if let Some(flag) = word.strip_prefix("--").filter(|word| named(word) == Named::Flag) {
-            found.push(Token { kind: Kind::Word, text: flag.to_owned(), label: None });
+        if let Some(flag) =
+            word.strip_prefix("--").filter(|word| named(word) == ParameterKind::Flag)
+        {
+            found.push(QueryToken { kind: TokenKind::Word, text: flag.to_owned(), label: None });
             rest = behind.trim_start();
             continue;
         }
-        if let Some((name, length)) = labelled(word, named) {
+        if let Some((name, length)) = parse_label(word, named) {
             label = Some(name);
-            // What follows the sign is read next, be it a quoted text with blanks in it.
+            // The value is read next; it may be a quoted string with spaces.
             rest = rest[length..].trim_start();
             continue;
         }
@@ -67,24 +79,34 @@ pub(super) fn tokens(query: &str, named: &dyn Fn(&str) -> Named) -> Vec<Token> {
             .trim_matches([',', ';', '!', '?', '(', ')', ':', '"', '\'', '`', '“', '”'])
             .trim_end_matches('.');
         if text.is_empty() {
-            // `path=.` and the like: the point is the value.
+            // In `path=.`, the period is the value.
             if label.is_some() && !word.is_empty() {
-                found.push(Token { kind: Kind::Path, text: word.to_owned(), label: label.take() });
+                found.push(QueryToken {
+                    kind: TokenKind::Path,
+                    text: word.to_owned(),
+                    label: label.take(),
+                });
             }
             continue;
         }
-        found.push(Token { kind: kind(text), text: text.to_owned(), label: label.take() });
+        found.push(QueryToken {
+            kind: classify_token(text),
+            text: text.to_owned(),
+            label: label.take(),
+        });
     }
     found
 }
 
-/// A parameter with its sign: `name=`, `name:`, `--name` or `--name=`. The rest of the word is the value.
-fn labelled(word: &str, named: &dyn Fn(&str) -> Named) -> Option<(String, usize)> {
-    let is_name = |word: &str| named(word) != Named::No;
+/// Parses a label: `name=`, `name:`, `--name` or `--name=`. Returns the name and the length of the label in bytes.
+fn parse_label(word: &str, named: &dyn Fn(&str) -> ParameterKind) -> Option<(String, usize)> {
+    let is_name = |word: &str| named(word) != ParameterKind::No;
     let dashes = word.len() - word.trim_start_matches('-').len();
     let bare = &word[dashes..];
     match bare.find(['=', ':']) {
-        Some(at) if is_name(&bare[..at]) || (is_word(&bare[..at]) && opens(&bare[at..])) => {
+        Some(at)
+            if is_name(&bare[..at]) || (is_word(&bare[..at]) && precedes_quote(&bare[at..])) =>
+        {
             Some((bare[..at].to_owned(), dashes + at + 1))
         }
         None if dashes == 2 && is_name(bare) => Some((bare.to_owned(), word.len())),
@@ -92,18 +114,18 @@ fn labelled(word: &str, named: &dyn Fn(&str) -> Named) -> Option<(String, usize)
     }
 }
 
-/// Whether an `=` stands right before a quoted text: whatever the name, the text is a value.
-fn opens(text: &str) -> bool {
+/// Returns true for an `=` directly before a quote, which marks a value even if the name is unknown.
+fn precedes_quote(text: &str) -> bool {
     text.strip_prefix('=').is_some_and(|text| text.starts_with(['"', '\'', '`', '“', '‘', '«']))
 }
 
-/// A word that could name a parameter.
+/// Returns true if the text could be the name of a parameter.
 pub(super) fn is_word(text: &str) -> bool {
     !text.is_empty() && text.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.'))
 }
 
-/// A quoted text at the beginning, and what stands behind it.
-fn quoted(text: &str) -> Option<(&str, &str)> {
+/// Returns the quoted string at the beginning of a text, and the rest after it.
+fn parse_quoted(text: &str) -> Option<(&str, &str)> {
     let open = text.chars().next()?;
     let close = match open {
         '"' | '\'' | '`' => open,
@@ -115,24 +137,24 @@ fn quoted(text: &str) -> Option<(&str, &str)> {
     let inner = &text[open.len_utf8()..];
     let end = inner.char_indices().find(|(at, c)| {
         let behind = inner[at + c.len_utf8()..].chars().next();
-        // The sign inside `don't` ends nothing.
+        // The apostrophe in `don't` is not a closing quote.
         *c == close && !(close == '\'' && behind.is_some_and(char::is_alphanumeric))
     });
     let (end, _) = end?;
     Some((&inner[..end], &inner[end + close.len_utf8()..]))
 }
 
-fn kind(text: &str) -> Kind {
+fn classify_token(text: &str) -> TokenKind {
     if text.contains("://") {
-        Kind::Url
+        TokenKind::Url
     } else if NUMBER.is_match(text) {
-        Kind::Number
+        TokenKind::Number
     } else if matches!(text, "and/or" | "w/" | "w/o" | "n/a" | "/") {
-        Kind::Word
+        TokenKind::Word
     } else if text.contains(['/', '\\']) || text.starts_with('~') || FILE.is_match(text) {
-        Kind::Path
+        TokenKind::Path
     } else {
-        Kind::Word
+        TokenKind::Word
     }
 }
 
@@ -141,14 +163,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_query_falls_into_words_and_values() {
+    fn splits_query_into_words_and_values() {
         let query = r#"Read src/lib.rs, Cargo.toml and "two words" path=./a limit: 5 --raw mode='x y' (e.g. v1.2) don't http://a/b?c=1 and/or -3 2.5 C:\x odd="#;
         let named = |name: &str| match name {
-            "path" | "limit" | "mode" => Named::Value,
-            "raw" => Named::Flag,
-            _ => Named::No,
+            "path" | "limit" | "mode" => ParameterKind::Value,
+            "raw" => ParameterKind::Flag,
+            _ => ParameterKind::No,
         };
-        let shown: Vec<String> = tokens(query, &named)
+        let shown: Vec<String> = tokenize_query(query, &named)
             .into_iter()
             .map(|token| {
                 let label = token.label.map_or_else(String::new, |label| format!("{label}="));

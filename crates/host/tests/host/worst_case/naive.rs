@@ -1,35 +1,35 @@
-//! The host that many write first: it takes any JSON it finds for a plan, calls whatever that names, goes on while an
-//! answer asks for more, and shows whatever summary it gets.
+//! A naive agent loop: it treats any JSON as a plan, calls every tool that is named, continues while an answer asks for
+//! more, and shows any summary.
 
 use contract::text::{is_bidirectional, is_invisible};
 use serde_json::{Map, Value};
 
-use super::cases::Case;
-use crate::world::{World, allowed, barred};
+use super::cases::AttackCase;
+use crate::fixtures::{TestHost, allowed, barred};
 
-/// An agent loop has a bound, too.
+/// Maximum rounds of the loop.
 const MAX_ROUNDS: usize = 4;
 
-/// Runs a case and gives the evidence of all bullets that it would show.
-pub(super) fn run(world: &World, case: &Case) -> Vec<String> {
+/// Runs a case and returns the evidence of all bullets that it would show.
+pub(super) fn run_case(world: &TestHost, case: &AttackCase) -> Vec<String> {
     let mut text = case.plan.clone();
     for _ in 0..MAX_ROUNDS {
         let mut calls = Vec::new();
         for value in values_in(&text) {
             calls_in(&value, &mut calls);
         }
-        let mut said = String::new();
+        let mut answers = String::new();
         for (tool, arguments) in calls {
-            let Some(name) = find(&tool) else { continue };
-            if let Ok(output) = world.run_anyway(&name, Value::Object(arguments)) {
-                said.push_str(&texts_of(output.structured.as_ref().unwrap_or(&Value::Null)));
+            let Some(name) = find_tool(&tool) else { continue };
+            if let Ok(output) = world.run_without_gates(&name, Value::Object(arguments)) {
+                answers.push_str(&texts_of(output.structured.as_ref().unwrap_or(&Value::Null)));
             }
         }
-        // The model reads the answer, and obeys it.
-        if said.is_empty() || !said.contains("\"tool\"") {
+        // The model obeys the answer.
+        if answers.is_empty() || !answers.contains("\"tool\"") {
             break;
         }
-        text = said;
+        text = answers;
     }
     let bullets = values_in(&case.summary)
         .into_iter()
@@ -40,7 +40,7 @@ pub(super) fn run(world: &World, case: &Case) -> Vec<String> {
         .collect()
 }
 
-/// Every JSON object or list that stands somewhere in a text.
+/// Returns every JSON object or list in a text.
 fn values_in(text: &str) -> Vec<Value> {
     let mut found = Vec::new();
     let mut at = 0;
@@ -57,7 +57,7 @@ fn values_in(text: &str) -> Vec<Value> {
     found
 }
 
-/// Everything that names a tool is a call, wherever it stands.
+/// Collects every object that names a tool, at any depth.
 fn calls_in(value: &Value, found: &mut Vec<(String, Map<String, Value>)>) {
     match value {
         Value::Object(map) => {
@@ -73,8 +73,8 @@ fn calls_in(value: &Value, found: &mut Vec<(String, Map<String, Value>)>) {
     }
 }
 
-/// Helpful matching: without case, blanks and what cannot be seen, look-alikes as what they look like.
-fn find(tool: &str) -> Option<String> {
+/// Finds a tool leniently: ignores case, spaces and invisible characters, and normalizes look-alikes.
+fn find_tool(tool: &str) -> Option<String> {
     let plain = |name: &str| -> String {
         name.chars()
             .filter(|c| !is_invisible(*c) && !is_bidirectional(*c) && c.is_alphanumeric())
@@ -93,7 +93,7 @@ fn find(tool: &str) -> Option<String> {
     let wanted = plain(tool);
     let (allowed, barred) = (allowed(), barred());
     let mut all = allowed.iter().chain(barred.iter().map(|(tool, _)| tool));
-    all.find(|known| wanted.ends_with(&plain(known.tool))).map(crate::world::Offered::name)
+    all.find(|known| wanted.ends_with(&plain(known.tool))).map(crate::fixtures::ToolFixture::name)
 }
 
 fn texts_of(value: &Value) -> String {

@@ -1,8 +1,8 @@
-//! The rows of `files`, `analyses` and `trigrams`.
+//! Reads and writes the tables `files`, `analyses` and `trigrams`.
 //!
-//! How a file looks stands for what it says only where the two cannot have parted unseen. A file that was changed twice
-//! within one tick of the file system's clock looks the same after the second change; so, as Git does, how a file looks
-//! is kept only when its times were already some while in the past when it was read.
+//! A stamp (size and times) identifies a file's content only if every later change alters it. A file that changes twice
+//! within one tick of the file system's clock has the same stamp after the second change. So, as in Git, a stamp is
+//! stored only if its times were already some seconds in the past when the file was read.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -10,42 +10,42 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use rusqlite::{OptionalExtension, TransactionBehavior, params};
 use sha2::{Digest, Sha256};
-use tree::Stamp;
-use tree::trigram::Set;
+use tree::FileStamp;
+use tree::trigram::TrigramSet;
 
-use super::{Cache, Key, today};
+use super::{ContentCache, ContentKey, current_day};
 
-/// Longer than the tick of any file system's clock (two seconds on FAT).
+/// Minimum age of a stored stamp; longer than the tick of any file system's clock (two seconds on FAT).
 const RACY_NANOSECONDS: i64 = 3_000_000_000;
 
-/// Whether a change of the file after this look at it would show.
-pub(crate) fn is_settled(stamp: Stamp, now: SystemTime) -> bool {
+/// Returns true if any change of the file after `now` alters its stamp.
+pub(crate) fn is_settled(stamp: FileStamp, now: SystemTime) -> bool {
     let now = now.duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
     let now = i64::try_from(now).unwrap_or(i64::MAX);
     stamp.modified.max(stamp.changed).saturating_add(RACY_NANOSECONDS) < now
 }
 
-/// What files said when they had these stamps.
-pub(crate) type Stamps = HashMap<Box<str>, (Stamp, Key)>;
+/// Stamps of files by path, each with the key of the content that the file had then.
+pub(crate) type CachedStamps = HashMap<Box<str>, (FileStamp, ContentKey)>;
 
-/// What one file is known to be.
+/// A file's stamp, with the key of its content at that time.
 #[derive(Clone, Debug)]
-pub(crate) struct Found {
+pub(crate) struct StampedFile {
     pub(crate) path: Box<str>,
-    pub(crate) stamp: Stamp,
-    pub(crate) key: Key,
+    pub(crate) stamp: FileStamp,
+    pub(crate) key: ContentKey,
 }
 
-impl Cache {
-    /// The stamps of the files below `root`, and what the files said when they had them.
-    pub(crate) fn stamps(&self, root: &Path) -> Stamps {
-        self.run("read files of", |connection| {
+impl ContentCache {
+    /// Returns the stamps of the files below `root`, with the keys of their contents.
+    pub(crate) fn read_stamps(&self, root: &Path) -> CachedStamps {
+        self.with_connection("read files", |connection| {
             let mut find = connection.prepare_cached(
                 "SELECT f.path, f.size, f.modified, f.changed, f.key
                  FROM files f JOIN roots r ON r.id = f.root WHERE r.path = ?1",
             )?;
-            find.query_map([path_bytes(root)], |row| {
-                let stamp = Stamp {
+            find.query_map([encode_path(root)], |row| {
+                let stamp = FileStamp {
                     size: row.get::<_, i64>(1)?.cast_unsigned(),
                     modified: row.get(2)?,
                     changed: row.get(3)?,
@@ -58,70 +58,70 @@ impl Cache {
         .unwrap_or_default()
     }
 
-    /// Remembers the stamps of files, those that are settled; forgets files that are gone.
-    pub(crate) fn keep_stamps(&self, root: &Path, seen: &[Found], gone: &[Box<str>]) {
+    /// Stores the stamps of files that are settled, and deletes files that are gone.
+    pub(crate) fn write_stamps(&self, root: &Path, files: &[StampedFile], gone: &[Box<str>]) {
         let now = SystemTime::now();
-        self.run("write files to", |connection| {
+        self.with_connection("write files", |connection| {
             let tx = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-            tx.execute("INSERT OR IGNORE INTO roots (path) VALUES (?1)", [path_bytes(root)])?;
+            tx.execute("INSERT OR IGNORE INTO roots (path) VALUES (?1)", [encode_path(root)])?;
             let root: i64 =
-                tx.query_row("SELECT id FROM roots WHERE path = ?1", [path_bytes(root)], |row| {
+                tx.query_row("SELECT id FROM roots WHERE path = ?1", [encode_path(root)], |row| {
                     row.get(0)
                 })?;
-            let mut keep = tx.prepare_cached(
+            let mut insert = tx.prepare_cached(
                 "INSERT OR REPLACE INTO files (root, path, size, modified, changed, key)
                  VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
             )?;
-            for Found { path, stamp, key } in
-                seen.iter().filter(|found| is_settled(found.stamp, now))
+            for StampedFile { path, stamp, key } in
+                files.iter().filter(|file| is_settled(file.stamp, now))
             {
                 let size = stamp.size.cast_signed();
-                keep.execute(params![root, path, size, stamp.modified, stamp.changed, key])?;
+                insert.execute(params![root, path, size, stamp.modified, stamp.changed, key])?;
             }
-            drop(keep);
-            let mut forget =
+            drop(insert);
+            let mut delete =
                 tx.prepare_cached("DELETE FROM files WHERE root = ?1 AND path = ?2")?;
             for path in gone {
-                forget.execute(params![root, path])?;
+                delete.execute(params![root, path])?;
             }
-            drop(forget);
+            drop(delete);
             tx.commit()
         });
     }
 
-    /// The blob under this key, if it is whole.
-    pub(crate) fn analysis(&self, key: &Key) -> Option<Vec<u8>> {
-        self.run("read an analysis of", |connection| {
+    /// Returns the analysis stored under this key; `None` if it is missing or damaged.
+    pub(crate) fn read_analysis(&self, key: &ContentKey) -> Option<Vec<u8>> {
+        self.with_connection("read analysis", |connection| {
             let row: Option<(Vec<u8>, i64)> = connection
                 .prepare_cached("SELECT blob, used FROM analyses WHERE key = ?1")?
                 .query_row([key], |row| Ok((row.get(0)?, row.get(1)?)))
                 .optional()?;
-            if row.as_ref().is_some_and(|(_, used)| *used != today()) {
-                // A date that cannot be noted now takes nothing from what was read.
+            if row.as_ref().is_some_and(|(_, used)| *used != current_day()) {
+                // Failing to update the date does not affect the row that was read.
                 connection
                     .prepare_cached("UPDATE analyses SET used = ?2 WHERE key = ?1")?
-                    .execute(params![key, today()])
+                    .execute(params![key, current_day()])
                     .ok();
             }
             Ok(row)
         })?
-        .and_then(|(blob, _)| unsealed(blob))
+        .and_then(|(blob, _)| strip_checksum(blob))
     }
 
-    /// The trigrams under this key, if they are whole.
-    pub(crate) fn trigrams(&self, key: &Key) -> Option<Vec<u8>> {
-        self.run("read trigrams of", |connection| {
+    /// Returns the trigrams stored under this key; `None` if they are missing or damaged.
+    pub(crate) fn read_trigrams(&self, key: &ContentKey) -> Option<Vec<u8>> {
+        self.with_connection("read trigrams", |connection| {
             connection
                 .prepare_cached("SELECT blob FROM trigrams WHERE key = ?1")?
                 .query_row([key], |row| row.get(0))
                 .optional()
         })?
-        .and_then(unsealed)
+        .and_then(strip_checksum)
     }
 
-    /// Keeps what files were found to say: key, analysis, trigrams where the file has them.
-    pub(crate) fn add_analyses(&self, rows: &[(Key, Vec<u8>, Option<Set>)]) {
-        self.run("write analyses to", |connection| {
+    /// Stores rows of key, analysis, and trigrams if the file has them.
+    pub(crate) fn add_analyses(&self, rows: &[(ContentKey, Vec<u8>, Option<TrigramSet>)]) {
+        self.with_connection("write analyses", |connection| {
             let tx = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
             let mut analysis = tx.prepare_cached(
                 "INSERT OR REPLACE INTO analyses (key, used, blob) VALUES (?1, ?2, ?3)",
@@ -129,9 +129,9 @@ impl Cache {
             let mut trigram =
                 tx.prepare_cached("INSERT OR REPLACE INTO trigrams (key, blob) VALUES (?1, ?2)")?;
             for (key, blob, trigrams) in rows {
-                analysis.execute(params![key, today(), sealed(blob)])?;
+                analysis.execute(params![key, current_day(), append_checksum(blob)])?;
                 if let Some(trigrams) = trigrams {
-                    trigram.execute(params![key, sealed(trigrams.as_bytes())])?;
+                    trigram.execute(params![key, append_checksum(trigrams.as_bytes())])?;
                 }
             }
             drop((analysis, trigram));
@@ -140,23 +140,24 @@ impl Cache {
     }
 }
 
-fn path_bytes(path: &Path) -> &[u8] {
+fn encode_path(path: &Path) -> &[u8] {
     path.as_os_str().as_encoded_bytes()
 }
 
-const SEAL_BYTES: usize = 8;
+const CHECKSUM_BYTES: usize = 8;
 
-/// SQLite finds a broken page, not a broken row: a few bytes of digest at the end do.
-fn sealed(blob: &[u8]) -> Vec<u8> {
-    let mut sealed = Vec::with_capacity(blob.len() + SEAL_BYTES);
-    sealed.extend_from_slice(blob);
-    sealed.extend_from_slice(&Sha256::digest(blob)[..SEAL_BYTES]);
-    sealed
+/// Returns the blob followed by a truncated digest. SQLite detects a damaged page, but not a damaged row.
+fn append_checksum(blob: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(blob.len() + CHECKSUM_BYTES);
+    out.extend_from_slice(blob);
+    out.extend_from_slice(&Sha256::digest(blob)[..CHECKSUM_BYTES]);
+    out
 }
 
-fn unsealed(mut blob: Vec<u8>) -> Option<Vec<u8>> {
-    let at = blob.len().checked_sub(SEAL_BYTES)?;
-    let whole = Sha256::digest(&blob[..at])[..SEAL_BYTES] == blob[at..];
+/// Returns the blob without its checksum; `None` if the checksum does not match.
+fn strip_checksum(mut blob: Vec<u8>) -> Option<Vec<u8>> {
+    let at = blob.len().checked_sub(CHECKSUM_BYTES)?;
+    let is_intact = Sha256::digest(&blob[..at])[..CHECKSUM_BYTES] == blob[at..];
     blob.truncate(at);
-    whole.then_some(blob)
+    is_intact.then_some(blob)
 }

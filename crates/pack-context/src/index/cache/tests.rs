@@ -2,19 +2,23 @@ use std::fs;
 use std::time::SystemTime;
 
 use store::StateDir;
-use tree::Stamp;
+use tree::FileStamp;
 
 use super::*;
 
-struct Folder(tempfile::TempDir);
+struct CacheFolder(tempfile::TempDir);
 
-impl Folder {
+impl CacheFolder {
     fn new() -> Self {
         Self(tempfile::tempdir().unwrap())
     }
 
-    fn open(&self) -> Cache {
-        Cache::open(&Place::of(self.0.path(), &StateDir::at(self.0.path().join(".vouch")), None))
+    fn open(&self) -> ContentCache {
+        ContentCache::open(&CacheLocation::from_state_dir(
+            self.0.path(),
+            &StateDir::from_path(self.0.path().join(".vouch")),
+            None,
+        ))
     }
 
     fn database(&self) -> PathBuf {
@@ -22,24 +26,24 @@ impl Folder {
     }
 }
 
-const KEY: Key = [7; 16];
+const KEY: ContentKey = [7; 16];
 
 #[test]
-fn what_was_kept_is_found_by_another_process() {
-    let folder = Folder::new();
+fn rows_are_visible_to_another_process() {
+    let folder = CacheFolder::new();
     let (one, other) = (folder.open(), folder.open());
-    let before = other.version();
+    let before = other.data_version();
     one.add_analyses(&[(KEY, b"analysis".to_vec(), None)]);
     one.add_vectors(&[1; 16], &[(KEY, vec![1, 2, 3])]);
-    assert_eq!(other.analysis(&KEY).as_deref(), Some(&b"analysis"[..]));
-    assert_eq!(other.vectors(&[1; 16], &[KEY, [8; 16]]), [Some(vec![1, 2, 3]), None]);
-    assert_eq!(other.vectors(&[2; 16], &[KEY]), [None], "another model");
-    assert_ne!(other.version(), before, "a change by others is noticed");
+    assert_eq!(other.read_analysis(&KEY).as_deref(), Some(&b"analysis"[..]));
+    assert_eq!(other.read_vectors(&[1; 16], &[KEY, [8; 16]]), [Some(vec![1, 2, 3]), None]);
+    assert_eq!(other.read_vectors(&[2; 16], &[KEY]), [None], "another model");
+    assert_ne!(other.data_version(), before, "a write by another process changes the version");
 }
 
 #[test]
-fn a_file_that_is_no_database_is_set_aside() {
-    let folder = Folder::new();
+fn replaces_unusable_database_files() {
+    let folder = CacheFolder::new();
     folder.open().add_analyses(&[(KEY, b"analysis".to_vec(), None)]);
     let whole = fs::read(folder.database()).unwrap();
     let foreign = {
@@ -53,60 +57,60 @@ fn a_file_that_is_no_database_is_set_aside() {
         fs::write(folder.database(), bad).unwrap();
         let cache = folder.open();
         cache.add_analyses(&[(KEY, b"again".to_vec(), None)]);
-        assert_eq!(cache.analysis(&KEY).as_deref(), Some(&b"again"[..]));
+        assert_eq!(cache.read_analysis(&KEY).as_deref(), Some(&b"again"[..]));
         drop(cache);
-        assert_eq!(folder.open().analysis(&KEY).as_deref(), Some(&b"again"[..]));
+        assert_eq!(folder.open().read_analysis(&KEY).as_deref(), Some(&b"again"[..]));
     }
     assert!(folder.database().with_extension("db.corrupt").exists());
 }
 
 #[test]
-fn a_damaged_row_counts_as_missing() {
-    let folder = Folder::new();
+fn treats_a_damaged_row_as_missing() {
+    let folder = CacheFolder::new();
     let cache = folder.open();
     cache.add_analyses(&[(KEY, b"analysis".to_vec(), None)]);
-    cache.run("damage", |connection| {
+    cache.with_connection("damage", |connection| {
         connection.execute("UPDATE analyses SET blob = X'616e616c79736973ffff'", [])
     });
-    assert_eq!(cache.analysis(&KEY), None);
+    assert_eq!(cache.read_analysis(&KEY), None);
 }
 
 #[test]
-fn stamps_are_kept_only_once_they_are_sure() {
-    let folder = Folder::new();
+fn stores_only_settled_stamps() {
+    let folder = CacheFolder::new();
     let cache = folder.open();
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_nanos();
     let now = i64::try_from(now).unwrap();
-    let stamp = |time: i64| Stamp { size: 1, modified: time, changed: time };
-    let found = |path: &str, stamp| Found { path: path.into(), stamp, key: KEY };
+    let stamp = |time: i64| FileStamp { size: 1, modified: time, changed: time };
+    let found = |path: &str, stamp| StampedFile { path: path.into(), stamp, key: KEY };
     let old = stamp(now - 10_000_000_000);
-    cache.keep_stamps(Path::new("/a"), &[found("old", old), found("new", stamp(now))], &[]);
-    let known = cache.stamps(Path::new("/a"));
+    cache.write_stamps(Path::new("/a"), &[found("old", old), found("new", stamp(now))], &[]);
+    let known = cache.read_stamps(Path::new("/a"));
     assert_eq!(known.keys().map(|path| &**path).collect::<Vec<_>>(), ["old"]);
-    assert!(cache.stamps(Path::new("/b")).is_empty(), "another worktree");
-    cache.keep_stamps(Path::new("/a"), &[], &["old".into()]);
-    assert!(cache.stamps(Path::new("/a")).is_empty());
+    assert!(cache.read_stamps(Path::new("/b")).is_empty(), "another worktree");
+    cache.write_stamps(Path::new("/a"), &[], &["old".into()]);
+    assert!(cache.read_stamps(Path::new("/a")).is_empty());
 }
 
 #[test]
-fn what_nobody_used_for_longest_goes_first() {
-    let folder = Folder::new();
+fn trims_least_recently_used_rows_first() {
+    let folder = CacheFolder::new();
     let cache = folder.open();
     let row = |key: u8| ([key; 16], vec![key; 100_000], None);
     cache.add_analyses(&[row(1), row(2), row(3)]);
-    cache.run("age", |connection| {
+    cache.with_connection("age", |connection| {
         connection.execute("UPDATE analyses SET used = used - 5 WHERE key = ?1", [[2; 16]])
     });
     cache.trim_to(250_000);
-    let left = [1, 2, 3].map(|key| cache.analysis(&[key; 16]).is_some());
+    let left = [1, 2, 3].map(|key| cache.read_analysis(&[key; 16]).is_some());
     assert_eq!(left, [true, false, true]);
     cache.trim_to(0);
-    assert!(cache.analysis(&[1; 16]).is_some(), "what is in use today stays");
+    assert!(cache.read_analysis(&[1; 16]).is_some(), "rows used today are kept");
 }
 
 #[test]
-fn linked_worktrees_share_the_main_one() {
-    let folder = Folder::new();
+fn linked_worktrees_share_the_cache_of_the_main_worktree() {
+    let folder = CacheFolder::new();
     let root = folder.0.path().canonicalize().unwrap();
     let (main, linked) = (root.join("main"), root.join("linked"));
     let inside = main.join(".git/worktrees/linked");
@@ -114,16 +118,19 @@ fn linked_worktrees_share_the_main_one() {
     fs::create_dir_all(&linked).unwrap();
     fs::write(linked.join(".git"), format!("gitdir: {}\n", inside.display())).unwrap();
     fs::write(inside.join("commondir"), "../..\n").unwrap();
-    let place = || Place::of(&linked, &StateDir::at(linked.join(".vouch")), None).make();
+    let cache_folder = || {
+        CacheLocation::from_state_dir(&linked, &StateDir::from_path(linked.join(".vouch")), None)
+            .create_folder()
+    };
 
     fs::write(inside.join("gitdir"), format!("{}\n", linked.join(".git").display())).unwrap();
-    assert_eq!(place(), Some(main.join(".vouch")));
-    // Somebody else's repository does not name this folder.
+    assert_eq!(cache_folder(), Some(main.join(".vouch")));
+    // An unrelated repository does not point back to this worktree.
     fs::write(inside.join("gitdir"), "/elsewhere/.git\n").unwrap();
-    assert_eq!(place(), Some(linked.join(".vouch")));
-    // Where the main one cannot be used, the own one is.
+    assert_eq!(cache_folder(), Some(linked.join(".vouch")));
+    // If the main worktree's folder is unusable, the own state folder is used.
     fs::write(inside.join("gitdir"), format!("{}\n", linked.join(".git").display())).unwrap();
     fs::remove_dir_all(main.join(".vouch")).unwrap();
     fs::write(main.join(".vouch"), "in the way").unwrap();
-    assert_eq!(place(), Some(linked.join(".vouch")));
+    assert_eq!(cache_folder(), Some(linked.join(".vouch")));
 }

@@ -1,17 +1,17 @@
-//! Which documents have no vector, the most useful first.
+//! Orders the documents that have no vector, the most useful first.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::Ordering;
 
-use super::{Embedding, LOOK_UP, Missing, Turn, roles};
+use super::{DocumentEmbedder, EmbeddingRoundState, LOOKUP_BATCH, MissingVector, roles};
 use crate::index::state::DocumentId;
 
-/// Documents that searches surfaced and that go first.
-const PREFERRED: usize = 256;
+/// Maximum documents prioritized because a search returned them.
+const MAX_PREFERRED: usize = 256;
 
-impl Embedding {
-    /// These go before the others.
-    pub(crate) fn prefer(&self, documents: impl IntoIterator<Item = DocumentId>) {
+impl DocumentEmbedder {
+    /// Prioritizes these documents.
+    pub(crate) fn prioritize_documents(&self, documents: impl IntoIterator<Item = DocumentId>) {
         let mut preferred = self.preferred.lock();
         let mut added = false;
         for id in documents {
@@ -21,73 +21,76 @@ impl Embedding {
             }
         }
         if added {
-            preferred.truncate(PREFERRED);
+            preferred.truncate(MAX_PREFERRED);
             self.preferences.fetch_add(1, Ordering::Relaxed);
         }
     }
 
-    /// Takes out what has its vector by now.
-    pub(super) fn drop_done(&self, queue: &mut VecDeque<Missing>) {
+    /// Removes documents that have a vector from the queue.
+    pub(super) fn remove_embedded(&self, queue: &mut VecDeque<MissingVector>) {
         let state = self.core.state();
         queue.retain(|missing| !state.has_vector(missing.id));
     }
 
-    /// Looks for what is missing, where the queue does not tell any more: it is done, documents have changed, or
-    /// somebody prefers others.
-    pub(super) fn fill_queue(&self, turn: &mut Turn) {
+    /// Fills the queue if it is outdated: it is processed, documents have changed, or other documents are prioritized.
+    pub(super) fn refill_queue(&self, round: &mut EmbeddingRoundState) {
         let generation = self.core.state().generation;
         let preferences = self.preferences.load(Ordering::Relaxed);
-        let same = turn.generation == generation && turn.preferences == preferences;
-        let told = match &turn.queue {
-            // An empty queue that held all there was says that nothing is missing.
-            Some(queue) => same && (!queue.is_empty() || turn.whole),
+        let same = round.generation == generation && round.preferences == preferences;
+        let is_current = match &round.queue {
+            // An empty queue that contained every document means that no vector is missing.
+            Some(queue) => same && (!queue.is_empty() || round.whole),
             None => false,
         };
-        if told {
+        if is_current {
             return;
         }
-        turn.preferences = preferences;
-        let missing = self.missing(turn, LOOK_UP);
-        turn.whole = missing.len() < LOOK_UP;
-        turn.queue = Some(missing.into());
+        round.preferences = preferences;
+        let missing = self.find_missing(round, LOOKUP_BATCH);
+        round.whole = missing.len() < LOOKUP_BATCH;
+        round.queue = Some(missing.into());
     }
 
-    /// The documents without a vector, the most useful first, at most so many.
-    pub(super) fn missing(&self, turn: &mut Turn, limit: usize) -> Vec<Missing> {
+    /// Returns up to `limit` documents without a vector, the most useful first.
+    pub(super) fn find_missing(
+        &self,
+        round: &mut EmbeddingRoundState,
+        limit: usize,
+    ) -> Vec<MissingVector> {
         let preferred: HashMap<DocumentId, usize> = {
             let mut preferred = self.preferred.lock();
             let state = self.core.state();
             preferred.retain(|id| !state.has_vector(*id));
-            preferred.iter().enumerate().map(|(place, id)| (*id, place)).collect()
+            preferred.iter().enumerate().map(|(position, id)| (*id, position)).collect()
         };
         let state = self.core.state();
-        if turn.generation != state.generation {
-            turn.generation = state.generation;
-            turn.unread.clear();
+        if round.generation != state.generation {
+            round.generation = state.generation;
+            round.unread.clear();
         }
         let mut missing: Vec<_> = state
             .documents()
             .filter(|(id, source, document)| {
-                (!document.is_piece() || roles::is_embedded(source.role))
+                (!document.is_chunk() || roles::is_embedded_role(source.role))
                     && !state.has_vector(*id)
-                    && !turn.unread.contains(&document.embedded)
-                    && !self.refused.contains(&document.embedded)
+                    && !round.unread.contains(&document.embedding_key)
+                    && !self.rejected.contains(&document.embedding_key)
             })
             .map(|(id, source, document)| {
-                let record = !document.is_piece();
-                let heat = state.attention.get(&id.source()).copied().unwrap_or_default();
-                let rank = match (record, preferred.get(&id)) {
+                let is_record = !document.is_chunk();
+                let recency = state.recency.get(&id.source()).copied().unwrap_or_default();
+                let rank = match (is_record, preferred.get(&id)) {
                     (true, _) => (0, 0),
-                    (false, Some(place)) => (1, *place),
-                    // In hundredths: the hottest first.
-                    (false, None) if heat > 0.0 => (2, 100 - (heat * 100.0) as usize),
-                    (false, None) => (3, usize::from(roles::urgency(source.role))),
+                    (false, Some(position)) => (1, *position),
+                    // In hundredths, the most recent first.
+                    (false, None) if recency > 0.0 => (2, 100 - (recency * 100.0) as usize),
+                    (false, None) => (3, usize::from(roles::priority_for_role(source.role))),
                 };
-                (rank, Missing { id, key: document.embedded })
+                (rank, MissingVector { id, key: document.embedding_key })
             })
             .collect();
         drop(state);
-        let order = |one: &(_, Missing), other: &(_, Missing)| {
+        let order = |one: &(_, MissingVector), other: &(_, MissingVector)| {
             (one.0, one.1.id).cmp(&(other.0, other.1.id))
         };
         if missing.len() > limit {

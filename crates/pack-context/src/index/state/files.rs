@@ -1,27 +1,27 @@
-//! The files among the sources: kept as the watch tells, filled as they are analysed.
+//! File sources: updated from the watch, and filled when they are analyzed.
 
 use std::collections::HashSet;
 
-use source::Modules;
-use tree::{Change, Entry, Stamp};
+use source::ModuleMap;
+use tree::{FileChange, FileEntry, FileStamp};
 
-use super::sources::{Body, FileSource, Known, Origin, Source};
-use super::{SourceId, State};
-use crate::index::analysis::Analysis;
-use crate::index::cache::Key;
+use super::sources::{DocumentBody, FileSource, IndexSource, IndexedContent, SourceOrigin};
+use super::{InMemoryIndex, SourceId};
+use crate::index::analysis::FileAnalysis;
+use crate::index::cache::ContentKey;
 use crate::index::roles;
 
-impl State {
-    pub(crate) fn files(&self) -> impl Iterator<Item = (SourceId, &Source, &FileSource)> {
+impl InMemoryIndex {
+    pub(crate) fn files(&self) -> impl Iterator<Item = (SourceId, &IndexSource, &FileSource)> {
         self.sources().filter_map(|(id, source)| Some((id, source, source.file()?)))
     }
 
-    pub(crate) fn file_of(&self, id: SourceId) -> Option<&FileSource> {
+    pub(crate) fn find_file(&self, id: SourceId) -> Option<&FileSource> {
         self.source(id)?.file()
     }
 
-    /// The number that stands for a path now; a path that went and came back may have another.
-    pub(crate) fn id_of(&self, path: &str) -> Option<SourceId> {
+    /// Returns the current ID of a path. A path that was removed and added again may have another ID.
+    pub(crate) fn find_file_id(&self, path: &str) -> Option<SourceId> {
         self.by_path.get(path).copied()
     }
 
@@ -29,151 +29,174 @@ impl State {
         self.by_path.len()
     }
 
-    /// Takes in what the watch tells; answers with the files that have to be looked at, and those that are gone.
-    pub(crate) fn listed(&mut self, change: Change, modules: &Modules) -> Listed {
-        let mut listed = Listed::default();
+    /// Applies a change reported by the watch. Returns the files to analyze, and those that are gone.
+    pub(crate) fn apply_change(
+        &mut self,
+        change: FileChange,
+        modules: &ModuleMap,
+    ) -> ListingChanges {
+        let mut changes = ListingChanges::default();
         match change {
-            Change::Changed(entry) => self.enlist(entry, modules, true, &mut listed),
-            Change::Removed(path) => {
-                if self.strike(&path) {
-                    listed.gone.push(path.into());
+            FileChange::Changed(entry) => {
+                self.add_or_update_file(entry, modules, true, &mut changes)
+            }
+            FileChange::Removed(path) => {
+                if self.remove_file(&path) {
+                    changes.gone.push(path.into());
                 }
             }
-            Change::Folder { path: folder, entries } => {
-                let there: HashSet<&str> = entries.iter().map(|entry| &*entry.path).collect();
+            FileChange::FolderListed { path: folder, entries } => {
+                let present: HashSet<&str> = entries.iter().map(|entry| &*entry.path).collect();
                 let within = |path: &str| {
                     folder.is_empty()
                         || path.strip_prefix(&*folder).is_some_and(|rest| rest.starts_with('/'))
                 };
-                listed.gone = self
+                changes.gone = self
                     .by_path
                     .keys()
-                    .filter(|path| within(path) && !there.contains(&***path))
+                    .filter(|path| within(path) && !present.contains(&***path))
                     .cloned()
                     .collect();
-                for path in &listed.gone {
-                    self.strike(path);
+                for path in &changes.gone {
+                    self.remove_file(path);
                 }
                 for entry in entries {
-                    self.enlist(entry, modules, false, &mut listed);
+                    self.add_or_update_file(entry, modules, false, &mut changes);
                 }
             }
         }
-        listed
+        changes
     }
 
-    /// A file is looked at if it is new, if it looks different, if somebody knows that it changed, or if grep may see it
-    /// now and might not before.
-    fn enlist(&mut self, entry: Entry, modules: &Modules, changed: bool, listed: &mut Listed) {
+    /// Adds or updates a file. It is queued for analysis if it is new, if its stamp differs, if it is known to have
+    /// `changed`, or if it became visible to grep.
+    fn add_or_update_file(
+        &mut self,
+        entry: FileEntry,
+        modules: &ModuleMap,
+        changed: bool,
+        changes: &mut ListingChanges,
+    ) {
         if let Some(id) = self.by_path.get(&entry.path).copied() {
-            let Some(Source { origin: Origin::File(file), .. }) = self.source_mut(id) else {
+            let Some(IndexSource { origin: SourceOrigin::File(file), .. }) = self.source_mut(id)
+            else {
                 return;
             };
             let same = file
-                .known
+                .content
                 .as_ref()
-                .is_some_and(|known| known.stamp == entry.stamp && known.settled);
+                .is_some_and(|content| content.stamp == entry.stamp && content.settled);
             file.stamp = entry.stamp;
             let before = std::mem::replace(&mut file.greppable, entry.greppable);
             if before && !entry.greppable {
-                listed.hidden.push(entry.path);
+                changes.hidden.push(entry.path);
             }
             if changed || !same || entry.greppable && !before {
-                listed.look.push(id);
+                changes.queued.push(id);
             }
             return;
         }
-        let Some(id) = self.next_id() else { return };
-        let module = modules.of(&entry.path).map(|module| self.word(&module));
-        let purpose = source::role_of(&entry.path, "");
+        let Some(id) = self.allocate_id() else { return };
+        let module = modules.find_module(&entry.path).map(|module| self.intern_str(&module));
+        let purpose = source::detect_role(&entry.path, "");
         self.by_path.insert(entry.path.clone(), id);
-        if let Some(degree) = self.warm.get(&*entry.path) {
-            self.attention.insert(id, *degree);
+        if let Some(degree) = self.recency_by_path.get(&*entry.path) {
+            self.recency.insert(id, *degree);
         }
-        self.sources[id.0 as usize] = Some(Source {
-            role: roles::in_ranking(&entry.path, purpose),
+        self.sources[id.0 as usize] = Some(IndexSource {
+            role: roles::to_ranking_role(&entry.path, purpose),
             module,
             documents: Vec::new(),
-            origin: Origin::File(FileSource {
+            origin: SourceOrigin::File(FileSource {
                 path: entry.path,
                 stamp: entry.stamp,
                 greppable: entry.greppable,
                 purpose,
-                known: None,
+                content: None,
             }),
         });
-        listed.look.push(id);
+        changes.queued.push(id);
     }
 
-    fn strike(&mut self, path: &str) -> bool {
+    /// Removes a file; returns false if it was not present.
+    fn remove_file(&mut self, path: &str) -> bool {
         let known = self.by_path.get(path).copied();
         if let Some(id) = known {
-            self.remove(id);
+            self.remove_source(id);
         }
         known.is_some()
     }
 
-    /// Whether the file is known to say what `key` names; then only its stamp is noted.
-    pub(crate) fn says(&mut self, path: &str, read: &Read) -> bool {
+    /// Returns true if the file's indexed content has the key that was read; then only its stamp is updated.
+    pub(crate) fn confirm_unchanged(&mut self, path: &str, read: &FileVersion) -> bool {
         let Some(id) = self.by_path.get(path).copied() else { return false };
-        let Some(Source { origin: Origin::File(file), .. }) = self.source_mut(id) else {
+        let Some(IndexSource { origin: SourceOrigin::File(file), .. }) = self.source_mut(id) else {
             return false;
         };
-        match &mut file.known {
-            Some(known) if known.key == read.key => {
-                known.stamp = read.stamp;
-                known.settled = read.settled;
+        match &mut file.content {
+            Some(content) if content.key == read.key => {
+                content.stamp = read.stamp;
+                content.settled = read.settled;
                 true
             }
             _ => false,
         }
     }
 
-    /// Puts in what was read of a file, unless it is gone by now.
-    pub(crate) fn put(&mut self, path: &str, read: &Read, analysis: Analysis) -> Option<SourceId> {
+    /// Replaces the documents of a file with those of an analysis. Returns `None` if the file was removed meanwhile.
+    pub(crate) fn insert_analysis(
+        &mut self,
+        path: &str,
+        read: &FileVersion,
+        analysis: FileAnalysis,
+    ) -> Option<SourceId> {
         let id = self.by_path.get(path).copied()?;
-        let language = analysis.language.as_deref().map(|language| self.word(language));
-        let date = self.file_of(id).map(|file| contract::time::of_file(file.modified()));
-        let pieces = analysis.pieces.into_iter().map(|piece| {
-            let body = Body::Piece { bytes: piece.bytes, lines: piece.lines, names: piece.names };
-            (body, piece.said)
+        let language = analysis.language.as_deref().map(|language| self.intern_str(language));
+        let date =
+            self.find_file(id).map(|file| contract::time::format_system_time(file.modified()));
+        let chunks = analysis.chunks.into_iter().map(|chunk| {
+            let body =
+                DocumentBody::Chunk { bytes: chunk.bytes, lines: chunk.lines, names: chunk.names };
+            (body, chunk.features)
         });
-        let records =
-            analysis.discoveries.into_iter().zip(analysis.said).map(|(mut record, said)| {
-                if record.date.is_empty() {
-                    record.date = date.clone().unwrap_or_default();
+        let discoveries = analysis.discoveries.into_iter().zip(analysis.discovery_features).map(
+            |(mut discovery, features)| {
+                if discovery.date.is_empty() {
+                    discovery.date = date.clone().unwrap_or_default();
                 }
-                (Body::Discovery(Box::new(record)), said)
-            });
-        let documents = records.chain(pieces).collect();
-        self.fill(id, documents);
+                (DocumentBody::Discovery(Box::new(discovery)), features)
+            },
+        );
+        let documents = discoveries.chain(chunks).collect();
+        self.replace_documents(id, documents);
         let source = self.source_mut(id)?;
-        let Origin::File(file) = &mut source.origin else { return None };
+        let SourceOrigin::File(file) = &mut source.origin else { return None };
         if let Some(role) = analysis.role {
             file.purpose = role;
-            source.role = roles::in_ranking(path, role);
+            source.role = roles::to_ranking_role(path, role);
         }
-        let Read { key, stamp, settled } = *read;
-        file.known = Some(Known { key, stamp, settled, language });
+        let FileVersion { key, stamp, settled } = *read;
+        file.content = Some(IndexedContent { key, stamp, settled, language });
         Some(id)
     }
 
-    /// Nothing that was read of a file counts any more.
-    pub(crate) fn forget_files(&mut self) {
+    /// Discards the known content of all files.
+    pub(crate) fn forget_file_contents(&mut self) {
         let ids: Vec<SourceId> = self.by_path.values().copied().collect();
         for id in ids {
-            if let Some(Source { origin: Origin::File(file), .. }) = self.source_mut(id) {
-                file.known = None;
+            if let Some(IndexSource { origin: SourceOrigin::File(file), .. }) = self.source_mut(id)
+            {
+                file.content = None;
             }
         }
     }
 
-    /// Says anew which module each file is in.
-    pub(crate) fn set_modules(&mut self, modules: &Modules) {
+    /// Updates the module of every file.
+    pub(crate) fn set_modules(&mut self, modules: &ModuleMap) {
         let files: Vec<(SourceId, Option<String>)> =
-            self.files().map(|(id, _, file)| (id, modules.of(&file.path))).collect();
+            self.files().map(|(id, _, file)| (id, modules.find_module(&file.path))).collect();
         for (id, module) in files {
-            let module = module.map(|module| self.word(&module));
+            let module = module.map(|module| self.intern_str(&module));
             if let Some(source) = self.source_mut(id) {
                 source.module = module;
             }
@@ -181,20 +204,21 @@ impl State {
     }
 }
 
-/// One reading of a file.
+/// Version of a file's content, as of one read.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Read {
-    pub(crate) key: Key,
-    pub(crate) stamp: Stamp,
-    /// Whether a later change must show in the stamp.
+pub(crate) struct FileVersion {
+    pub(crate) key: ContentKey,
+    pub(crate) stamp: FileStamp,
+    /// True if any later change alters the stamp.
     pub(crate) settled: bool,
 }
 
-/// What a change of the listing means for the rest.
+/// Effects of a change on the files of the index.
 #[derive(Default)]
-pub(crate) struct Listed {
-    pub(crate) look: Vec<SourceId>,
+pub(crate) struct ListingChanges {
+    /// Files to analyze.
+    pub(crate) queued: Vec<SourceId>,
     pub(crate) gone: Vec<Box<str>>,
-    /// Files that are there, and that grep may not see any more.
+    /// Files that still exist, but are no longer visible to grep.
     pub(crate) hidden: Vec<Box<str>>,
 }

@@ -1,30 +1,30 @@
-//! Numbers of sources and documents.
+//! IDs of sources and documents.
 
-/// Documents of one source; more are left out. A memory file has thousands of entries after some years.
-pub(crate) const MAX_DOCUMENTS: usize = 1 << PLACE_BITS;
-const PLACE_BITS: u32 = 13;
-/// Sources beyond this are not indexed: their documents would have no number.
-pub(crate) const MAX_SOURCES: usize = 1 << (u32::BITS - PLACE_BITS);
+/// Maximum documents per source; further ones are dropped. A memory file has thousands of entries after some years.
+pub(crate) const MAX_DOCUMENTS: usize = 1 << POSITION_BITS;
+const POSITION_BITS: u32 = 13;
+/// Maximum sources; further ones are not indexed, because their documents would have no number.
+pub(crate) const MAX_SOURCES: usize = 1 << (u32::BITS - POSITION_BITS);
 
-/// A file, or a record that lies in no file.
+/// ID of a file, or of a record that is not in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct SourceId(pub(super) u32);
 
-/// A document: the one at a place in a source.
+/// ID of a document: its source and its position in the source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct DocumentId(u32);
 
 impl DocumentId {
-    pub(crate) fn new(source: SourceId, place: usize) -> Self {
-        debug_assert!(place < MAX_DOCUMENTS, "a source has a bounded number of documents");
-        Self(source.0 << PLACE_BITS | place as u32)
+    pub(crate) fn new(source: SourceId, position: usize) -> Self {
+        debug_assert!(position < MAX_DOCUMENTS, "document position out of range");
+        Self(source.0 << POSITION_BITS | position as u32)
     }
 
     pub(crate) fn source(self) -> SourceId {
-        SourceId(self.0 >> PLACE_BITS)
+        SourceId(self.0 >> POSITION_BITS)
     }
 
-    pub(crate) fn place(self) -> usize {
+    pub(crate) fn position(self) -> usize {
         (self.0 & (MAX_DOCUMENTS as u32 - 1)) as usize
     }
 

@@ -1,88 +1,92 @@
-//! A source and its documents.
+//! Sources and their documents.
 
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use rank::Role;
-use tree::Stamp;
+use rank::DocumentRole;
+use tree::FileStamp;
 
-use crate::discover::{Discovery, Kind};
-use crate::index::cache::Key;
+use crate::discover::{Discovery, DiscoveryKind};
+use crate::index::cache::ContentKey;
 use crate::sessions::SessionText;
 
-/// A file of the project, or one record that lies in no file.
-pub(crate) struct Source {
-    pub(crate) origin: Origin,
-    pub(crate) role: Role,
+/// A file of the project, or a record that is not in a file.
+pub(crate) struct IndexSource {
+    pub(crate) origin: SourceOrigin,
+    pub(crate) role: DocumentRole,
     pub(crate) module: Option<Arc<str>>,
-    pub(crate) documents: Vec<Document>,
+    pub(crate) documents: Vec<IndexDocument>,
 }
 
-pub(crate) enum Origin {
+/// Origin of a source.
+pub(crate) enum SourceOrigin {
     File(FileSource),
-    /// What keeps the record apart from others: `commit:…`, `store:…`, `session:…`.
+    /// Unique name of a record: `commit:…`, `store:…`, `session:…`.
     Record(Box<str>),
 }
 
+/// A file, with its indexed content if it was analyzed.
 pub(crate) struct FileSource {
     pub(crate) path: Box<str>,
-    /// As the listing saw it last.
-    pub(crate) stamp: Stamp,
+    /// Stamp of the last listing.
+    pub(crate) stamp: FileStamp,
     pub(crate) greppable: bool,
-    pub(crate) purpose: source::Role,
-    /// None until it is analysed.
-    pub(crate) known: Option<Known>,
+    pub(crate) purpose: source::FileRole,
+    /// `None` until the file is analyzed.
+    pub(crate) content: Option<IndexedContent>,
 }
 
-/// What was read of a file.
-pub(crate) struct Known {
-    pub(crate) key: Key,
-    /// The file's when it was read.
-    pub(crate) stamp: Stamp,
-    /// Whether a later change must show in the stamp.
+/// Content of a file, as of its last analysis.
+pub(crate) struct IndexedContent {
+    pub(crate) key: ContentKey,
+    /// Stamp of the file when it was read.
+    pub(crate) stamp: FileStamp,
+    /// True if any later change alters the stamp.
     pub(crate) settled: bool,
     pub(crate) language: Option<Arc<str>>,
 }
 
-/// Something that a search finds.
-pub(crate) struct Document {
-    pub(crate) body: Body,
-    /// Of the text: who says the same is shown once.
+/// A unit of search.
+pub(crate) struct IndexDocument {
+    pub(crate) body: DocumentBody,
+    /// Digest of the text; documents with equal digests are shown once.
     pub(crate) digest: u64,
-    /// Names the text that is embedded for it.
-    pub(crate) embedded: Key,
+    /// Key of the text that is embedded.
+    pub(crate) embedding_key: ContentKey,
 }
 
-pub(crate) enum Body {
-    Piece {
+/// Content of a document.
+pub(crate) enum DocumentBody {
+    Chunk {
         bytes: Range<u32>,
-        /// Counted from 1; the end is the line after the last.
+        /// Line numbers, starting at 1; the end is exclusive.
         lines: Range<u32>,
-        /// The names that it defines, one on each line.
+        /// Names that the chunk defines, one per line.
         names: Box<str>,
     },
     Discovery(Box<Discovery>),
     Session(Box<SessionText>),
 }
 
-impl Source {
+impl IndexSource {
     pub(crate) fn path(&self) -> Option<&str> {
         match &self.origin {
-            Origin::File(file) => Some(&file.path),
-            Origin::Record(_) => None,
+            SourceOrigin::File(file) => Some(&file.path),
+            SourceOrigin::Record(_) => None,
         }
     }
 
     pub(crate) fn file(&self) -> Option<&FileSource> {
         match &self.origin {
-            Origin::File(file) => Some(file),
-            Origin::Record(_) => None,
+            SourceOrigin::File(file) => Some(file),
+            SourceOrigin::Record(_) => None,
         }
     }
 }
 
 impl FileSource {
+    /// Returns the modification time of the last listing.
     pub(crate) fn modified(&self) -> SystemTime {
         let distance = Duration::from_nanos(self.stamp.modified.unsigned_abs());
         let time = match self.stamp.modified {
@@ -93,15 +97,16 @@ impl FileSource {
     }
 }
 
-impl Document {
-    pub(crate) fn kind(&self) -> Option<Kind> {
+impl IndexDocument {
+    /// Returns the kind of a discovery; `None` for other documents.
+    pub(crate) fn kind(&self) -> Option<DiscoveryKind> {
         match &self.body {
-            Body::Discovery(discovery) => Some(discovery.kind),
-            Body::Piece { .. } | Body::Session(_) => None,
+            DocumentBody::Discovery(discovery) => Some(discovery.kind),
+            DocumentBody::Chunk { .. } | DocumentBody::Session(_) => None,
         }
     }
 
-    pub(crate) fn is_piece(&self) -> bool {
-        matches!(self.body, Body::Piece { .. })
+    pub(crate) fn is_chunk(&self) -> bool {
+        matches!(self.body, DocumentBody::Chunk { .. })
     }
 }

@@ -1,13 +1,14 @@
-//! What goes over the wire: the seed's fields, and beside them where a result is and why it was found.
+//! Input and output types of `context_search`: the fields of the seed contract, plus the location of each result and
+//! the reasons it matched.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::discover::Kind;
+use crate::discover::DiscoveryKind;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum Type {
+pub(super) enum DiscoveryTypeFilter {
     #[default]
     All,
     Pattern,
@@ -16,88 +17,88 @@ pub(super) enum Type {
     Issue,
 }
 
-impl Type {
-    pub(super) fn kind(self) -> Option<Kind> {
+impl DiscoveryTypeFilter {
+    pub(super) fn kind(self) -> Option<DiscoveryKind> {
         match self {
             Self::All => None,
-            Self::Pattern => Some(Kind::Pattern),
-            Self::Rule => Some(Kind::Rule),
-            Self::Decision => Some(Kind::Decision),
-            Self::Issue => Some(Kind::Issue),
+            Self::Pattern => Some(DiscoveryKind::Pattern),
+            Self::Rule => Some(DiscoveryKind::Rule),
+            Self::Decision => Some(DiscoveryKind::Decision),
+            Self::Issue => Some(DiscoveryKind::Issue),
         }
     }
 }
 
 #[derive(Deserialize, JsonSchema)]
-pub(super) struct Input {
+pub(super) struct ContextSearchInput {
     /// Search query describing what to find
     #[schemars(length(min = 3, max = 500))]
     pub(super) query: String,
     /// Filter by discovery type
     #[serde(default)]
-    pub(super) r#type: Type,
+    pub(super) r#type: DiscoveryTypeFilter,
     /// Filter by module name
     #[schemars(extend("type" = "string"))]
     pub(super) module: Option<String>,
     /// Maximum number of results to return
-    #[serde(default = "five")]
+    #[serde(default = "default_limit")]
     #[schemars(range(min = 1, max = 20))]
     pub(super) limit: usize,
 }
 
-fn five() -> usize {
+fn default_limit() -> usize {
     5
 }
 
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct SearchResults {
-    /// What was found, best first
-    pub(super) results: Vec<SearchResult>,
-    /// The query as it was asked
+pub(super) struct ContextSearchOutput {
+    /// Results, best first
+    pub(super) results: Vec<ContextSearchResult>,
+    /// The query as given
     pub(super) query: String,
-    /// How many documents answer the query, shown or not
+    /// Number of matching documents, including those not returned
     pub(super) total_found: usize,
-    /// How long the search took, in milliseconds
+    /// Duration of the search in milliseconds
     pub(super) search_time: u64,
-    /// What the answer does not know yet; absent once the index is complete
+    /// Progress of the index; absent once it is complete
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) index: Option<IndexState>,
-    /// What to try instead, where nothing was found
+    pub(super) index: Option<IndexStateOutput>,
+    /// Advice if there are no results
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) hint: Option<String>,
 }
 
 #[derive(Serialize, JsonSchema)]
 #[schemars(extend("additionalProperties" = false))]
-pub(super) struct SearchResult {
-    /// Stays the same as long as the text does
+pub(super) struct ContextSearchResult {
+    /// Identifier, stable as long as the text does not change
     pub(super) id: String,
-    /// The kind of discovery, or `code`, or `session`
+    /// Type of the discovery, or `code` or `session`
     pub(super) r#type: ResultType,
-    /// The text, or the part of it that answers best
+    /// The text, or its best matching part
     pub(super) content: String,
-    /// The module it belongs to, where that is known
+    /// Module of the result, if known
     #[schemars(required, extend("type" = ["string", "null"]))]
     pub(super) module: Option<String>,
-    /// The session it comes from, where that is known
+    /// Session of the result, if known
     #[schemars(required, extend("type" = ["string", "null"]))]
     pub(super) session: Option<String>,
-    /// When it was written
+    /// Date of the result
     #[schemars(extend("format" = "date-time"))]
     pub(super) date: String,
-    /// How well it answers, from 0 to 1; comparable between results
+    /// Relevance from 0 to 1, comparable between results
     #[schemars(range(min = 0, max = 1))]
     pub(super) score: f64,
-    /// What it is: something people noted, a piece of a file, or an earlier session
-    pub(super) source: Origin,
-    /// The file it is in, from the project root
+    /// Source of the result: a recorded discovery, a snippet of a file, or an earlier session
+    pub(super) source: ResultSource,
+    /// File path relative to the project root
     #[schemars(required, extend("type" = ["string", "null"]))]
     pub(super) path: Option<String>,
-    /// The lines of that file that `content` shows
+    /// Lines of the file that `content` shows
     #[schemars(required, extend("type" = ["object", "null"]))]
-    pub(super) lines: Option<Lines>,
-    /// Why it was found, the strongest reason first
+    pub(super) lines: Option<ResultLineRange>,
+    /// Reasons for the match, strongest first
     pub(super) why: Vec<String>,
 }
 
@@ -114,7 +115,7 @@ pub(super) enum ResultType {
 
 #[derive(Clone, Copy, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum Origin {
+pub(super) enum ResultSource {
     Discovery,
     Code,
     Session,
@@ -122,40 +123,40 @@ pub(super) enum Origin {
 
 #[derive(Serialize, JsonSchema)]
 #[schemars(extend("additionalProperties" = false))]
-pub(super) struct Lines {
-    /// First line, counted from 1
+pub(super) struct ResultLineRange {
+    /// First line, starting at 1
     pub(super) start: u32,
-    /// Last line
+    /// Last line, inclusive
     pub(super) end: u32,
 }
 
 #[derive(Serialize, JsonSchema)]
 #[schemars(extend("additionalProperties" = false))]
-pub(super) struct IndexState {
-    /// `building`: not all files were read yet; `updating`: changes are waiting; `embedding`: some texts are found by
-    /// their words only
-    pub(super) state: StateName,
-    /// How many files or texts are done
+pub(super) struct IndexStateOutput {
+    /// `building`: some files are not read yet; `updating`: changes are pending; `embedding`: some texts match by words
+    /// only
+    pub(super) state: IndexStateName,
+    /// Number of files or texts done
     pub(super) done: usize,
-    /// How many there are
+    /// Total number of files or texts
     pub(super) all: usize,
 }
 
 #[derive(Clone, Copy, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum StateName {
+pub(super) enum IndexStateName {
     Building,
     Updating,
     Embedding,
 }
 
-impl From<Kind> for ResultType {
-    fn from(kind: Kind) -> Self {
+impl From<DiscoveryKind> for ResultType {
+    fn from(kind: DiscoveryKind) -> Self {
         match kind {
-            Kind::Pattern => Self::Pattern,
-            Kind::Rule => Self::Rule,
-            Kind::Decision => Self::Decision,
-            Kind::Issue => Self::Issue,
+            DiscoveryKind::Pattern => Self::Pattern,
+            DiscoveryKind::Rule => Self::Rule,
+            DiscoveryKind::Decision => Self::Decision,
+            DiscoveryKind::Issue => Self::Issue,
         }
     }
 }

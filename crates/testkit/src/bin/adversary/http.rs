@@ -1,5 +1,5 @@
-//! Streamable HTTP: sessions for the handshake era, none for the stateless one, event streams where more than one
-//! message is to be said.
+//! Serves streamable HTTP: sessions in the handshake era, no sessions in the stateless era, and event streams for
+//! responses of more than one message.
 
 use std::collections::{BTreeMap, HashMap};
 use std::convert::Infallible;
@@ -19,144 +19,171 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::sync::mpsc::UnboundedReceiver;
 
-use crate::acts::STREAMED;
-use crate::args::Era;
-use crate::talk::{Line, era_of};
-use crate::wire::{Outbox, Refusal};
-use crate::world::World;
+use crate::args::AdversaryEra;
+use crate::connection::{PeerConnection, detect_era};
+use crate::messages::{MessageSender, RpcError};
+use crate::shared_state::SharedState;
+use crate::tools::STREAMING_TOOLS;
 
-const SESSION: &str = "mcp-session-id";
+const SESSION_HEADER: &str = "mcp-session-id";
 
+/// A session of the handshake era.
 #[derive(Debug)]
-struct Session {
-    line: Arc<Line>,
+struct AdversarySession {
+    connection: Arc<PeerConnection>,
     calls: AtomicU64,
 }
 
+/// The state of the HTTP server.
 #[derive(Debug)]
-struct Door {
-    world: Arc<World>,
-    sessions: Mutex<HashMap<String, Arc<Session>>>,
+struct AdversaryHttpServer {
+    shared: Arc<SharedState>,
+    sessions: Mutex<HashMap<String, Arc<AdversarySession>>>,
+    /// Number of sessions opened so far.
     opened: AtomicU64,
 }
 
-pub(crate) async fn serve(world: Arc<World>) -> Result<(), Box<dyn Error>> {
-    let listener = tokio::net::TcpListener::bind((Ipv4Addr::LOCALHOST, world.args.port)).await?;
+pub(crate) async fn serve_http(shared: Arc<SharedState>) -> Result<(), Box<dyn Error>> {
+    let listener = tokio::net::TcpListener::bind((Ipv4Addr::LOCALHOST, shared.args.port)).await?;
     let address = listener.local_addr()?;
     let mut stdout = std::io::stdout();
     writeln!(stdout, "http://{address}/mcp")?;
     stdout.flush()?;
-    let door = Door { world, sessions: Mutex::default(), opened: AtomicU64::new(0) };
+    let server =
+        AdversaryHttpServer { shared, sessions: Mutex::default(), opened: AtomicU64::new(0) };
     let router = Router::new()
-        .route("/mcp", post(receive).get(listen).delete(end))
+        .route("/mcp", post(handle_post).get(handle_get).delete(handle_delete))
         .layer(DefaultBodyLimit::disable())
-        .with_state(Arc::new(door));
+        .with_state(Arc::new(server));
     axum::serve(listener, router).await?;
     Ok(())
 }
 
-async fn receive(State(door): State<Arc<Door>>, headers: HeaderMap, body: String) -> Response {
+async fn handle_post(
+    State(server): State<Arc<AdversaryHttpServer>>,
+    headers: HeaderMap,
+    body: String,
+) -> Response {
     let Ok(message) = serde_json::from_str::<Value>(&body) else {
-        return refuse(StatusCode::BAD_REQUEST, &Value::Null, &Refusal::new(-32700, "no JSON"));
+        return error_response(
+            StatusCode::BAD_REQUEST,
+            &Value::Null,
+            &RpcError::new(-32700, "invalid JSON"),
+        );
     };
-    door.world.record(&message, Some(plain(&headers)));
-    door.world.awake().await;
+    server.shared.record_message(&message, Some(headers_to_map(&headers)));
+    server.shared.wait_until_ready().await;
     let method = message["method"].as_str().unwrap_or_default();
     let is_request = !method.is_empty() && message.get("id").is_some();
-    let line = match door.line_for(&message, method, is_request, &headers) {
-        Ok(line) => line,
-        Err((status, refusal)) => return refuse(status, &message["id"], &refusal),
+    let connection = match server.find_connection(&message, method, is_request, &headers) {
+        Ok(connection) => connection,
+        Err((status, error)) => return error_response(status, &message["id"], &error),
     };
-    let (out, said) = Outbox::new();
+    let (out, messages) = MessageSender::new();
     if !is_request {
-        line.receive(message, out);
+        connection.handle_message(message, out);
         return StatusCode::ACCEPTED.into_response();
     }
     let tool = message["params"]["name"].as_str().unwrap_or_default();
-    let streams = door.world.args.sse
+    let streams = server.shared.args.sse
         || method == "subscriptions/listen"
-        || (method == "tools/call" && STREAMED.contains(&tool));
-    let opens = method == "initialize" && door.world.args.era.offers(Era::Handshake);
-    let session = opens.then(|| door.open(line.clone()));
-    let is_stateless = era_of(method, &message["params"]) == Era::Stateless;
-    line.receive(message, out);
-    let mut response = if streams { stream(said) } else { one(said, is_stateless).await };
+        || (method == "tools/call" && STREAMING_TOOLS.contains(&tool));
+    let opens = method == "initialize" && server.shared.args.era.includes(AdversaryEra::Handshake);
+    let session = opens.then(|| server.open_session(connection.clone()));
+    let is_stateless = detect_era(method, &message["params"]) == AdversaryEra::Stateless;
+    connection.handle_message(message, out);
+    let mut response = if streams {
+        stream_response(messages)
+    } else {
+        single_response(messages, is_stateless).await
+    };
     if let Some(session) = session.and_then(|session| session.parse().ok()) {
-        response.headers_mut().insert(SESSION, session);
+        response.headers_mut().insert(SESSION_HEADER, session);
     }
     response
 }
 
-/// The stream on which a handshake client hears of changes.
-async fn listen(State(door): State<Arc<Door>>, headers: HeaderMap) -> Response {
-    door.world.awake().await;
-    match door.session(&headers) {
+/// Opens the event stream that notifies a handshake client of changes.
+async fn handle_get(
+    State(server): State<Arc<AdversaryHttpServer>>,
+    headers: HeaderMap,
+) -> Response {
+    server.shared.wait_until_ready().await;
+    match server.find_session(&headers) {
         Ok(session) => {
-            let (out, said) = Outbox::new();
-            session.line.tell_changes(out);
-            stream(said)
+            let (out, messages) = MessageSender::new();
+            session.connection.notify_changes(out);
+            stream_response(messages)
         }
-        Err((status, refusal)) => refuse(status, &Value::Null, &refusal),
+        Err((status, error)) => error_response(status, &Value::Null, &error),
     }
 }
 
-async fn end(State(door): State<Arc<Door>>, headers: HeaderMap) -> StatusCode {
-    let session = text(&headers, SESSION).and_then(|id| door.sessions.lock().remove(id));
+async fn handle_delete(
+    State(server): State<Arc<AdversaryHttpServer>>,
+    headers: HeaderMap,
+) -> StatusCode {
+    let session =
+        header_text(&headers, SESSION_HEADER).and_then(|id| server.sessions.lock().remove(id));
     if session.is_some() { StatusCode::OK } else { StatusCode::NOT_FOUND }
 }
 
-impl Door {
-    /// Who remembers this peer: a session, or nobody.
-    fn line_for(
+impl AdversaryHttpServer {
+    /// Returns the connection of the message: that of its session, or a new one. Errors if the session is unknown or a
+    /// header contradicts the body.
+    fn find_connection(
         &self,
         message: &Value,
         method: &str,
         is_request: bool,
         headers: &HeaderMap,
-    ) -> Result<Arc<Line>, (StatusCode, Refusal)> {
-        let fresh = || Arc::new(Line::new(self.world.clone()));
-        let era = era_of(method, &message["params"]);
-        if era == Era::Stateless && self.world.args.era.offers(era) {
-            return mismatch(message, method, headers)
-                .map_or(Ok(fresh()), |refusal| Err((StatusCode::BAD_REQUEST, refusal)));
+    ) -> Result<Arc<PeerConnection>, (StatusCode, RpcError)> {
+        let fresh = || Arc::new(PeerConnection::new(self.shared.clone()));
+        let era = detect_era(method, &message["params"]);
+        if era == AdversaryEra::Stateless && self.shared.args.era.includes(era) {
+            return find_header_mismatch(message, method, headers)
+                .map_or(Ok(fresh()), |error| Err((StatusCode::BAD_REQUEST, error)));
         }
         if method == "initialize" {
             return Ok(fresh());
         }
-        let session = self.session(headers)?;
+        let session = self.find_session(headers)?;
         if is_request && method == "tools/call" {
             let calls = session.calls.fetch_add(1, Ordering::Relaxed) + 1;
-            if self.world.args.expire_sessions.is_some_and(|most| calls > most) {
-                text(headers, SESSION).and_then(|id| self.sessions.lock().remove(id));
-                return Err((StatusCode::NOT_FOUND, Refusal::new(-32001, "Session not found")));
+            if self.shared.args.expire_sessions.is_some_and(|most| calls > most) {
+                header_text(headers, SESSION_HEADER).and_then(|id| self.sessions.lock().remove(id));
+                return Err((StatusCode::NOT_FOUND, RpcError::new(-32001, "Session not found")));
             }
         }
-        Ok(session.line.clone())
+        Ok(session.connection.clone())
     }
 
-    fn session(&self, headers: &HeaderMap) -> Result<Arc<Session>, (StatusCode, Refusal)> {
-        let id = text(headers, SESSION).ok_or_else(|| {
+    fn find_session(
+        &self,
+        headers: &HeaderMap,
+    ) -> Result<Arc<AdversarySession>, (StatusCode, RpcError)> {
+        let id = header_text(headers, SESSION_HEADER).ok_or_else(|| {
             (
                 StatusCode::BAD_REQUEST,
-                Refusal::new(-32000, "Bad Request: no session and no initialize"),
+                RpcError::new(-32000, "Bad Request: no session and no initialize"),
             )
         })?;
         let session = self.sessions.lock().get(id).cloned();
-        session.ok_or_else(|| (StatusCode::NOT_FOUND, Refusal::new(-32001, "Session not found")))
+        session.ok_or_else(|| (StatusCode::NOT_FOUND, RpcError::new(-32001, "Session not found")))
     }
 
-    fn open(&self, line: Arc<Line>) -> String {
+    fn open_session(&self, connection: Arc<PeerConnection>) -> String {
         let number = self.opened.fetch_add(1, Ordering::Relaxed) + 1;
-        // The process is part of the name: a restarted server knows nobody.
+        // The process id is part of the session id, so a restarted server does not accept old sessions.
         let id = format!("session-{}-{number}", std::process::id());
-        let session = Session { line, calls: AtomicU64::new(0) };
+        let session = AdversarySession { connection, calls: AtomicU64::new(0) };
         self.sessions.lock().insert(id.clone(), Arc::new(session));
         id
     }
 }
 
-/// The standard headers say what the body says, or the request is refused.
-fn mismatch(message: &Value, method: &str, headers: &HeaderMap) -> Option<Refusal> {
+/// Returns an error if a standard header does not match the body.
+fn find_header_mismatch(message: &Value, method: &str, headers: &HeaderMap) -> Option<RpcError> {
     let params = &message["params"];
     let version = &params["_meta"]["io.modelcontextprotocol/protocolVersion"];
     let name = match method {
@@ -166,18 +193,18 @@ fn mismatch(message: &Value, method: &str, headers: &HeaderMap) -> Option<Refusa
     for (header, wanted) in
         [("mcp-protocol-version", version), ("mcp-method", &json!(method)), ("mcp-name", name)]
     {
-        if wanted.as_str().is_some_and(|wanted| text(headers, header) != Some(wanted)) {
-            return Some(Refusal::new(-32020, format!("Header mismatch: {header}")));
+        if wanted.as_str().is_some_and(|wanted| header_text(headers, header) != Some(wanted)) {
+            return Some(RpcError::new(-32020, format!("Header mismatch: {header}")));
         }
     }
     None
 }
 
-fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+fn header_text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     headers.get(name).and_then(|value| value.to_str().ok())
 }
 
-fn plain(headers: &HeaderMap) -> BTreeMap<String, String> {
+fn headers_to_map(headers: &HeaderMap) -> BTreeMap<String, String> {
     headers
         .iter()
         .map(|(name, value)| {
@@ -186,33 +213,33 @@ fn plain(headers: &HeaderMap) -> BTreeMap<String, String> {
         .collect()
 }
 
-fn refuse(status: StatusCode, id: &Value, refusal: &Refusal) -> Response {
-    json_body(status, refusal.frame(id).to_string())
+fn error_response(status: StatusCode, id: &Value, error: &RpcError) -> Response {
+    json_response(status, error.to_response(id).to_string())
 }
 
-fn json_body(status: StatusCode, text: String) -> Response {
+fn json_response(status: StatusCode, text: String) -> Response {
     (status, [(header::CONTENT_TYPE, "application/json")], text).into_response()
 }
 
-/// The one message that there is. In the stateless era its error, if it is one, decides the status.
-async fn one(mut said: UnboundedReceiver<String>, is_stateless: bool) -> Response {
-    let Some(text) = said.recv().await else {
+/// Returns a response with a single message. In the stateless era the error code of the message decides the status.
+async fn single_response(mut messages: UnboundedReceiver<String>, is_stateless: bool) -> Response {
+    let Some(text) = messages.recv().await else {
         return StatusCode::INTERNAL_SERVER_ERROR.into_response();
     };
-    // Errors are short; a long result is not parsed to find none.
+    // Errors are short, so a long result is not parsed.
     let parsed = (text.len() < 10_000).then(|| serde_json::from_str::<Value>(&text).ok()).flatten();
     let status = match parsed.and_then(|message| message["error"]["code"].as_i64()) {
         Some(-32601) if is_stateless => StatusCode::NOT_FOUND,
         Some(-32022..=-32020) => StatusCode::BAD_REQUEST,
         _ => StatusCode::OK,
     };
-    json_body(status, text)
+    json_response(status, text)
 }
 
-fn stream(said: UnboundedReceiver<String>) -> Response {
-    let events = futures::stream::unfold(said, async |mut said| {
-        let text = said.recv().await?;
-        Some((Ok::<_, Infallible>(format!("event: message\ndata: {text}\n\n")), said))
+fn stream_response(messages: UnboundedReceiver<String>) -> Response {
+    let events = futures::stream::unfold(messages, async |mut messages| {
+        let text = messages.recv().await?;
+        Some((Ok::<_, Infallible>(format!("event: message\ndata: {text}\n\n")), messages))
     });
     let headers =
         [(header::CONTENT_TYPE, "text/event-stream"), (header::CACHE_CONTROL, "no-cache")];

@@ -1,32 +1,32 @@
-//! The adversary: a scripted MCP server that breaks its word, for the tests of everything that must survive one.
+//! The adversary: a scripted MCP server that violates its contracts, for tests of everything that must survive one.
 //!
-//! Each tool misbehaves in one way, named after it; the switches of [`args`] misbehave for the server as a whole. It is
-//! written on bare JSON-RPC because no SDK lets one answer twice or half. Where it is not asked to misbehave it is a
-//! strict server of both protocol eras, so that a client cannot pass by luck. `count` tells which calls arrived: that
-//! is how a test proves that one did not.
+//! Each tool misbehaves in one way and is named after it. The flags in [`args`] make the server as a whole misbehave.
+//! The server is written on plain JSON-RPC, because no SDK can send two responses or half a response. Otherwise it is a
+//! strict server of both protocol eras, so that a faulty client does not pass by accident. The tool `count` reports
+//! which calls arrived, so a test can prove that a call did not arrive.
 
-#![expect(clippy::print_stderr, reason = "a test program complains on stderr")]
+#![expect(clippy::print_stderr, reason = "a test program reports errors on stderr")]
 
-mod acts;
 mod args;
+mod connection;
 mod http;
-mod offer;
+mod messages;
+mod shared_state;
 mod stdio;
-mod talk;
-mod wire;
-mod world;
+mod tool_list;
+mod tools;
 
 use std::error::Error;
 use std::process::Stdio;
 
 use clap::Parser;
 
-use args::Args;
-use world::World;
+use args::AdversaryArgs;
+use shared_state::SharedState;
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
-    let args = Args::parse();
+    let args = AdversaryArgs::parse();
     if args.exit_at_start {
         eprintln!("adversary: no such database");
         std::process::exit(3);
@@ -46,11 +46,11 @@ async fn main() -> Result<(), Box<dyn Error>> {
         ignore_signals()?;
     }
     let http = args.http;
-    let world = World::new(args, grandchild.and_then(|child| child.id()))?;
-    if http { http::serve(world).await } else { stdio::serve(world).await }
+    let shared = SharedState::new(args, grandchild.and_then(|child| child.id()))?;
+    if http { http::serve_http(shared).await } else { stdio::serve_stdio(shared).await }
 }
 
-/// A listener of one's own takes the place of dying.
+/// Installs signal handlers that do nothing, so that SIGTERM and SIGINT do not end the process.
 fn ignore_signals() -> std::io::Result<()> {
     use tokio::signal::unix::{SignalKind, signal};
     for kind in [SignalKind::terminate(), SignalKind::interrupt()] {

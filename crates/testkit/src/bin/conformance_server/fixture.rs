@@ -1,46 +1,56 @@
-//! A tool of the suite: what it is called and how it behaves.
+//! A tool that the suite expects: its definition and its behavior.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use contract::{
-    CallContext, Code, Constraints, Content, Contract, ContractError, Definition, Output, Progress,
-    ToolError,
+    CallContext, Constraints, ContentBlock, Contract, ContractError, ErrorCode, Progress,
+    ToolDefinition, ToolError, ToolOutput,
 };
-use runtime::{Abilities, Answers, Inquiry, Invoker, Question, Stop};
+use runtime::{
+    CallInterruption, ClientCapabilities, ElicitationAnswers, ElicitationBroker,
+    ElicitationRequest, Invoker,
+};
 use serde_json::{Value, json};
 
-/// The pause between steps that the suite asks for.
-const STEP: Duration = Duration::from_millis(50);
+/// The pause between progress reports that the suite expects.
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(50);
 
-/// The questions of each round, from the arguments and what the client can answer.
-pub(crate) type Rounds = Box<dyn Fn(&Value, Abilities) -> Vec<Vec<Question>> + Send + Sync>;
+/// Returns the requests of each round, given the arguments and the capabilities of the client.
+pub(crate) type InputRounds =
+    Box<dyn Fn(&Value, ClientCapabilities) -> Vec<Vec<ElicitationRequest>> + Send + Sync>;
 
-pub(crate) enum Behaviour {
-    Says(Vec<Content>),
-    Fails(&'static str),
+/// The scripted behavior of a tool.
+pub(crate) enum FixtureBehavior {
+    Respond(Vec<ContentBlock>),
+    Fail(&'static str),
     /// Reports 0, 50 and 100 of 100.
-    Progresses,
-    Waits(Duration),
-    /// Asks round after round, then says the closing words and the answers.
-    Asks {
-        rounds: Rounds,
+    ReportProgress,
+    Sleep(Duration),
+    /// Sends the requests of each round, then returns the closing text and all responses.
+    RequestInput {
+        rounds: InputRounds,
         closing: &'static str,
     },
 }
 
-pub(crate) struct Fixture {
+/// A tool of the suite: name, description, input schema and behavior.
+pub(crate) struct ToolFixture {
     name: &'static str,
     description: &'static str,
     input: Value,
-    behaviour: Behaviour,
+    behavior: FixtureBehavior,
 }
 
-impl Fixture {
-    pub(crate) fn new(name: &'static str, description: &'static str, behaviour: Behaviour) -> Self {
+impl ToolFixture {
+    pub(crate) fn new(
+        name: &'static str,
+        description: &'static str,
+        behavior: FixtureBehavior,
+    ) -> Self {
         let input = json!({"type": "object", "properties": {}});
-        Self { name, description, input, behaviour }
+        Self { name, description, input, behavior }
     }
 
     pub(crate) fn with_input(self, input: Value) -> Self {
@@ -48,51 +58,53 @@ impl Fixture {
     }
 
     pub(crate) fn into_entry(self) -> Result<(Arc<Contract>, Arc<dyn Invoker>), ContractError> {
-        // The suite calls faster than any person would; limits are tested elsewhere.
+        // The suite calls tools in quick succession; limits are tested elsewhere.
         let constraints = Constraints {
             rate_per_minute: 1_000_000,
             timeout: Duration::from_secs(10),
             ..Constraints::default()
         };
-        let definition = Definition {
+        let definition = ToolDefinition {
             name: self.name.into(),
             description: Some(self.description.into()),
             input_schema: Some(self.input),
             constraints: Some(constraints),
-            ..Definition::default()
+            ..ToolDefinition::default()
         };
-        Ok((Arc::new(Contract::new(definition, &[])?), Arc::new(self.behaviour)))
+        Ok((Arc::new(Contract::new(definition, &[])?), Arc::new(self.behavior)))
     }
 }
 
 #[async_trait]
-impl Invoker for Behaviour {
+impl Invoker for FixtureBehavior {
     async fn invoke(
         &self,
         arguments: Value,
-        inquiry: &Inquiry,
+        inquiry: &ElicitationBroker,
         ctx: &CallContext,
-    ) -> Result<Output, Stop> {
+    ) -> Result<ToolOutput, CallInterruption> {
         match self {
-            Self::Says(content) => Ok(Output { content: content.clone(), ..Output::default() }),
-            Self::Fails(message) => Err(ToolError::new(Code::NotFound, *message).into()),
-            Self::Progresses => {
+            Self::Respond(content) => {
+                Ok(ToolOutput { content: content.clone(), ..ToolOutput::default() })
+            }
+            Self::Fail(message) => Err(ToolError::new(ErrorCode::NotFound, *message).into()),
+            Self::ReportProgress => {
                 for done in [0.0, 50.0, 100.0] {
-                    ctx.report(Progress { done, total: Some(100.0), message: None });
-                    tokio::time::sleep(STEP).await;
+                    ctx.report_progress(Progress { done, total: Some(100.0), message: None });
+                    tokio::time::sleep(PROGRESS_INTERVAL).await;
                 }
-                Ok(Output::text("done"))
+                Ok(ToolOutput::from_text("done"))
             }
-            Self::Waits(time) => {
+            Self::Sleep(time) => {
                 tokio::time::sleep(*time).await;
-                Ok(Output::text("waited"))
+                Ok(ToolOutput::from_text("waited"))
             }
-            Self::Asks { rounds, closing } => {
-                let mut answers = Answers::new();
-                for questions in rounds(&arguments, inquiry.abilities()) {
-                    answers.extend(inquiry.ask(questions).await?);
+            Self::RequestInput { rounds, closing } => {
+                let mut answers = ElicitationAnswers::new();
+                for questions in rounds(&arguments, inquiry.capabilities()) {
+                    answers.extend(inquiry.elicit(questions).await?);
                 }
-                Ok(Output::text(format!("{closing}: {}", json!(answers))))
+                Ok(ToolOutput::from_text(format!("{closing}: {}", json!(answers))))
             }
         }
     }

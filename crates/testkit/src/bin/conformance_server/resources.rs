@@ -1,9 +1,10 @@
-//! The documents that the suite reads by address.
+//! The resources that the suite reads by URI.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use contract::{
-    CallContext, Code, Resource, ResourceContent, ResourceTemplate, Resources, ToolError,
+    CallContext, ErrorCode, Resource, ResourceContent, ResourceProvider, ResourceTemplate,
+    ToolError,
 };
 use serde_json::json;
 
@@ -11,13 +12,14 @@ use crate::tools::PNG;
 
 const TEXT: &str = "test://static-text";
 const BINARY: &str = "test://static-binary";
-/// Never changes, but could.
+/// Reports changes, but never changes.
 const WATCHED: &str = "test://watched-resource";
 
-pub(crate) struct Shelf;
+/// The fixed resources of the suite.
+pub(crate) struct FixtureResources;
 
-impl Resources for Shelf {
-    fn list(&self) -> Vec<Resource> {
+impl ResourceProvider for FixtureResources {
+    fn list_resources(&self) -> Vec<Resource> {
         let resource = |uri: &str, name: &str, mime_type: &str| Resource {
             uri: uri.to_owned(),
             name: name.to_owned(),
@@ -32,7 +34,7 @@ impl Resources for Shelf {
         ]
     }
 
-    fn templates(&self) -> Vec<ResourceTemplate> {
+    fn list_templates(&self) -> Vec<ResourceTemplate> {
         vec![ResourceTemplate {
             uri_template: "test://template/{id}/data".to_owned(),
             name: "template".to_owned(),
@@ -42,31 +44,33 @@ impl Resources for Shelf {
         }]
     }
 
-    fn read(&self, uri: &str, _ctx: &CallContext) -> Result<ResourceContent, ToolError> {
+    fn read_resource(&self, uri: &str, _ctx: &CallContext) -> Result<ResourceContent, ToolError> {
         let id = uri.strip_prefix("test://template/").and_then(|rest| rest.strip_suffix("/data"));
         match (uri, id) {
             (TEXT, _) => {
-                Ok(ResourceContent::text(uri, "text/plain", "A text that stays as it is."))
+                Ok(ResourceContent::from_text(uri, "text/plain", "A text that never changes."))
             }
-            (WATCHED, _) => Ok(ResourceContent::text(uri, "text/plain", "A text to be watched.")),
+            (WATCHED, _) => {
+                Ok(ResourceContent::from_text(uri, "text/plain", "A text with a subscription."))
+            }
             (BINARY, _) => {
-                let bytes = STANDARD.decode(PNG).expect("the picture is valid base64");
-                Ok(ResourceContent::blob(uri, "image/png", bytes))
+                let bytes = STANDARD.decode(PNG).expect("the image is valid base64");
+                Ok(ResourceContent::from_bytes(uri, "image/png", bytes))
             }
             (_, Some(id)) => {
                 let data =
                     json!({"id": id, "templateTest": true, "data": format!("Data for ID: {id}")});
-                Ok(ResourceContent::text(uri, "application/json", data.to_string()))
+                Ok(ResourceContent::from_text(uri, "application/json", data.to_string()))
             }
-            _ => Err(ToolError::new(Code::NotFound, "there is no such resource")),
+            _ => Err(ToolError::new(ErrorCode::NotFound, "unknown resource")),
         }
     }
 
-    fn has_changes(&self) -> bool {
+    fn has_revisions(&self) -> bool {
         true
     }
 
-    fn changes(&self, uri: &str) -> Option<u64> {
+    fn resource_revision(&self, uri: &str) -> Option<u64> {
         (uri == WATCHED).then_some(0)
     }
 }

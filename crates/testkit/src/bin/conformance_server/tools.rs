@@ -1,178 +1,212 @@
-//! The table of tools, by the names under which the suite calls them.
+//! The table of tools, under the names that the suite expects.
 
 use std::time::Duration;
 
-use contract::Content;
-use runtime::{Abilities, Question};
+use contract::ContentBlock;
+use runtime::{ClientCapabilities, ElicitationRequest};
 use serde_json::{Value, json};
 
-use crate::fixture::Behaviour::{Fails, Progresses, Says, Waits};
-use crate::fixture::{Behaviour, Fixture};
-use crate::questions;
+use crate::fixture::FixtureBehavior::{Fail, ReportProgress, Respond, Sleep};
+use crate::fixture::{FixtureBehavior, ToolFixture};
+use crate::input_requests;
 
-/// Four blue pixels.
+/// A PNG image of four blue pixels, in base64.
 pub(crate) const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAIAAAACCAIAAAD91JpzAAAAEElEQVR4nGNQSFgARAwQCgAdjgSBQe+XXgAAAABJRU5ErkJggg==";
-/// Silence.
+/// A silent WAV file, in base64.
 const WAV: &str = "UklGRiwAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YQgAAACAgICAgICAgA==";
 
-pub(crate) fn all() -> Vec<Fixture> {
-    let mut all = content();
-    all.extend(transport());
-    all.extend(elicitation());
-    all.extend(input_required());
+pub(crate) fn all_tools() -> Vec<ToolFixture> {
+    let mut all = content_tools();
+    all.extend(transport_tools());
+    all.extend(elicitation_tools());
+    all.extend(input_required_tools());
     all
 }
 
-fn content() -> Vec<Fixture> {
-    let image = || Content::Block(json!({"type": "image", "data": PNG, "mimeType": "image/png"}));
-    let audio = Content::Block(json!({"type": "audio", "data": WAV, "mimeType": "audio/wav"}));
-    let simple = text("This is a simple text response for testing.");
-    let embedded =
-        resource("test://embedded-resource", "text/plain", "This is an embedded resource content.");
-    let mixed = resource(
+fn content_tools() -> Vec<ToolFixture> {
+    let image =
+        || ContentBlock::Block(json!({"type": "image", "data": PNG, "mimeType": "image/png"}));
+    let audio = ContentBlock::Block(json!({"type": "audio", "data": WAV, "mimeType": "audio/wav"}));
+    let simple = text_content("This is a simple text response for testing.");
+    let embedded = resource_content(
+        "test://embedded-resource",
+        "text/plain",
+        "This is an embedded resource content.",
+    );
+    let mixed = resource_content(
         "test://mixed-content-resource",
         "application/json",
         r#"{"test":"data","value":123}"#,
     );
     vec![
-        Fixture::new("test_simple_text", "Answers with text", Says(vec![simple])),
-        Fixture::new("test_image_content", "Answers with an image", Says(vec![image()])),
-        Fixture::new("test_audio_content", "Answers with a sound", Says(vec![audio])),
-        Fixture::new("test_embedded_resource", "Answers with a resource", Says(vec![embedded])),
-        Fixture::new(
+        ToolFixture::new("test_simple_text", "Answers with text", Respond(vec![simple])),
+        ToolFixture::new("test_image_content", "Answers with an image", Respond(vec![image()])),
+        ToolFixture::new("test_audio_content", "Answers with audio", Respond(vec![audio])),
+        ToolFixture::new(
+            "test_embedded_resource",
+            "Answers with a resource",
+            Respond(vec![embedded]),
+        ),
+        ToolFixture::new(
             "test_multiple_content_types",
             "Answers with text, an image and a resource",
-            Says(vec![text("Multiple content types test:"), image(), mixed]),
+            Respond(vec![text_content("Multiple content types test:"), image(), mixed]),
         ),
-        Fixture::new(
+        ToolFixture::new(
             "test_error_handling",
             "Always fails",
-            Fails("this tool intentionally returns an error for testing"),
+            Fail("this tool intentionally returns an error for testing"),
         ),
-        Fixture::new("json_schema_2020_12_tool", "Has a schema with everything", done())
-            .with_input(schema_2020_12()),
+        ToolFixture::new(
+            "json_schema_2020_12_tool",
+            "Has an input schema that uses most of JSON Schema 2020-12",
+            respond_done(),
+        )
+        .with_input(schema_2020_12()),
     ]
 }
 
-fn transport() -> Vec<Fixture> {
+fn transport_tools() -> Vec<ToolFixture> {
     let value = json!({
         "type": "object",
         "properties": {"value": {"type": "string", "x-mcp-header": "Value"}},
         "required": ["value"],
     });
     vec![
-        Fixture::new("test_tool_with_progress", "Reports its progress", Progresses),
-        Fixture::new("test_reconnection", "Takes a moment", Waits(Duration::from_millis(100))),
-        Fixture::new("test_custom_header", "Wants its argument in a header too", done())
-            .with_input(value),
-        Fixture::new("test_logging_tool", "Logs nothing to the client", done()),
-        Fixture::new(
+        ToolFixture::new("test_tool_with_progress", "Reports its progress", ReportProgress),
+        ToolFixture::new("test_reconnection", "Takes a moment", Sleep(Duration::from_millis(100))),
+        ToolFixture::new(
+            "test_custom_header",
+            "Requires its argument in a header too",
+            respond_done(),
+        )
+        .with_input(value),
+        ToolFixture::new(
+            "test_logging_tool",
+            "Sends no log messages to the client",
+            respond_done(),
+        ),
+        ToolFixture::new(
             "test_missing_capability",
-            "Needs a client that samples",
-            asks_once(|_| vec![questions::completion("sample", "Say something")]),
+            "Needs a client that supports sampling",
+            request_input_once(|_| {
+                vec![input_requests::request_completion("sample", "Say something")]
+            }),
         ),
     ]
 }
 
-fn elicitation() -> Vec<Fixture> {
+fn elicitation_tools() -> Vec<ToolFixture> {
     let with = |name: &str| json!({"type": "object", "properties": {name: {"type": "string"}}, "required": [name]});
     vec![
-        Fixture::new(
+        ToolFixture::new(
             "test_elicitation",
-            "Asks the person for two values",
-            asks_once(|arguments| {
+            "Asks the user for two values",
+            request_input_once(|arguments| {
                 let properties = json!({
                     "username": {"type": "string", "description": "User's response"},
                     "email": {"type": "string", "description": "User's email address"},
                 });
                 let message = arguments["message"].as_str().unwrap_or_default();
-                vec![questions::form("user", message, properties, &["username", "email"])]
+                vec![input_requests::request_form(
+                    "user",
+                    message,
+                    properties,
+                    &["username", "email"],
+                )]
             }),
         )
         .with_input(with("message")),
-        Fixture::new(
+        ToolFixture::new(
             "test_sampling",
             "Asks the client's model",
-            asks_once(|arguments| {
+            request_input_once(|arguments| {
                 let prompt = arguments["prompt"].as_str().unwrap_or_default();
-                vec![questions::completion("completion", prompt)]
+                vec![input_requests::request_completion("completion", prompt)]
             }),
         )
         .with_input(with("prompt")),
-        Fixture::new(
+        ToolFixture::new(
             "test_elicitation_sep1034_defaults",
             "Asks with default values",
-            asks_once(|_| vec![questions::defaults()]),
+            request_input_once(|_| vec![input_requests::request_defaults()]),
         ),
-        Fixture::new(
+        ToolFixture::new(
             "test_elicitation_sep1330_enums",
             "Asks with enumerations",
-            asks_once(|_| vec![questions::enumerations()]),
+            request_input_once(|_| vec![input_requests::request_enumerations()]),
         ),
-        Fixture::new(
+        ToolFixture::new(
             "test_streaming_elicitation",
             "Asks on a stream",
-            asks_once(|_| vec![questions::name("user_name", "What is your name?")]),
+            request_input_once(|_| {
+                vec![input_requests::request_name("user_name", "What is your name?")]
+            }),
         ),
     ]
 }
 
-fn input_required() -> Vec<Fixture> {
+fn input_required_tools() -> Vec<ToolFixture> {
     vec![
-        Fixture::new(
+        ToolFixture::new(
             "test_input_required_result_elicitation",
-            "Asks the person",
-            asks_once(|_| vec![questions::name("user_name", "What is your name?")]),
-        ),
-        Fixture::new(
-            "test_input_required_result_sampling",
-            "Asks the client's model",
-            asks_once(|_| {
-                vec![questions::completion("capital_question", "What is the capital of France?")]
+            "Asks the user",
+            request_input_once(|_| {
+                vec![input_requests::request_name("user_name", "What is your name?")]
             }),
         ),
-        Fixture::new(
+        ToolFixture::new(
+            "test_input_required_result_sampling",
+            "Asks the client's model",
+            request_input_once(|_| {
+                vec![input_requests::request_completion(
+                    "capital_question",
+                    "What is the capital of France?",
+                )]
+            }),
+        ),
+        ToolFixture::new(
             "test_input_required_result_list_roots",
-            "Asks for the client's folders",
-            asks_once(|_| vec![questions::roots()]),
+            "Asks for the client's roots",
+            request_input_once(|_| vec![input_requests::request_roots()]),
         ),
-        Fixture::new(
+        ToolFixture::new(
             "test_input_required_result_request_state",
-            "Asks, and knows its own state again",
-            asks(|_, _| vec![vec![questions::confirmation()]], "state-ok"),
+            "Asks, and recognizes its own request state",
+            request_input(|_, _| vec![vec![input_requests::request_confirmation()]], "state-ok"),
         ),
-        Fixture::new(
+        ToolFixture::new(
             "test_input_required_result_tampered_state",
-            "Asks, and refuses a state that is not its own",
-            asks_once(|_| vec![questions::confirmation()]),
+            "Asks, and rejects a tampered request state",
+            request_input_once(|_| vec![input_requests::request_confirmation()]),
         ),
-        Fixture::new(
+        ToolFixture::new(
             "test_input_required_result_multiple_inputs",
-            "Asks three things at once",
-            asks_once(|_| three_questions()),
+            "Asks for three inputs at once",
+            request_input_once(|_| three_requests()),
         ),
-        Fixture::new(
+        ToolFixture::new(
             "test_input_required_result_multi_round",
-            "Asks one thing after another",
-            asks(
+            "Asks for two inputs, one after the other",
+            request_input(
                 |_, _| {
                     let color = json!({"color": {"type": "string"}});
                     let message = "Step 2: What is your favorite color?";
                     vec![
-                        vec![questions::name("step1", "Step 1: What is your name?")],
-                        vec![questions::form("step2", message, color, &["color"])],
+                        vec![input_requests::request_name("step1", "Step 1: What is your name?")],
+                        vec![input_requests::request_form("step2", message, color, &["color"])],
                     ]
                 },
                 "answered",
             ),
         ),
-        Fixture::new(
+        ToolFixture::new(
             "test_input_required_result_capabilities",
-            "Asks only what the client can answer",
-            asks(
+            "Asks only for input that the client supports",
+            request_input(
                 |_, abilities| {
-                    let mut questions = three_questions();
-                    questions.retain(|question| abilities.cover(question));
+                    let mut questions = three_requests();
+                    questions.retain(|question| abilities.can_answer(question));
                     vec![questions]
                 },
                 "answered",
@@ -181,11 +215,11 @@ fn input_required() -> Vec<Fixture> {
     ]
 }
 
-fn three_questions() -> Vec<Question> {
+fn three_requests() -> Vec<ElicitationRequest> {
     vec![
-        questions::name("user_name", "What is your name?"),
-        questions::completion("greeting", "Generate a greeting"),
-        questions::roots(),
+        input_requests::request_name("user_name", "What is your name?"),
+        input_requests::request_completion("greeting", "Generate a greeting"),
+        input_requests::request_roots(),
     ]
 }
 
@@ -215,26 +249,28 @@ fn schema_2020_12() -> Value {
     })
 }
 
-fn asks(
-    rounds: impl Fn(&Value, Abilities) -> Vec<Vec<Question>> + Send + Sync + 'static,
+fn request_input(
+    rounds: impl Fn(&Value, ClientCapabilities) -> Vec<Vec<ElicitationRequest>> + Send + Sync + 'static,
     closing: &'static str,
-) -> Behaviour {
-    Behaviour::Asks { rounds: Box::new(rounds), closing }
+) -> FixtureBehavior {
+    FixtureBehavior::RequestInput { rounds: Box::new(rounds), closing }
 }
 
-fn asks_once(questions: impl Fn(&Value) -> Vec<Question> + Send + Sync + 'static) -> Behaviour {
-    asks(move |arguments, _| vec![questions(arguments)], "answered")
+fn request_input_once(
+    questions: impl Fn(&Value) -> Vec<ElicitationRequest> + Send + Sync + 'static,
+) -> FixtureBehavior {
+    request_input(move |arguments, _| vec![questions(arguments)], "answered")
 }
 
-fn done() -> Behaviour {
-    Says(vec![text("done")])
+fn respond_done() -> FixtureBehavior {
+    Respond(vec![text_content("done")])
 }
 
-fn text(text: &str) -> Content {
-    Content::Text(text.into())
+fn text_content(text: &str) -> ContentBlock {
+    ContentBlock::Text(text.into())
 }
 
-fn resource(uri: &str, mime_type: &str, text: &str) -> Content {
+fn resource_content(uri: &str, mime_type: &str, text: &str) -> ContentBlock {
     let resource = json!({"uri": uri, "mimeType": mime_type, "text": text});
-    Content::Block(json!({"type": "resource", "resource": resource}))
+    ContentBlock::Block(json!({"type": "resource", "resource": resource}))
 }

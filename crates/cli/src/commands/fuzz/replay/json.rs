@@ -1,118 +1,118 @@
-//! A replay for programs.
+//! Replay results as JSON.
 
-use ::fuzz::trace::{Done, End, Event, Told, Trace, Traced};
+use ::fuzz::trace::{CallExecution, CallTrace, FrameEnd, TracedCall, TracedEvent, TracedFrame};
 use alloy_primitives::hex;
 use serde_json::{Value, json};
 
-use super::judge::{Broken, Judged};
+use super::evaluate::{FailedTest, ReplayVerdict};
 
-/// Letters of one value; a program that needs more of it runs the call itself.
-const MAX_LETTERS: usize = 10_000;
+/// Maximum bytes of a printed value. A program that needs more can run the call itself.
+const MAX_VALUE_BYTES: usize = 10_000;
 
-pub(super) fn of(replayed: &[Traced], judged: Option<&Judged>) -> Value {
+pub(super) fn replay_to_json(replayed: &[TracedCall], judged: Option<&ReplayVerdict>) -> Value {
     let broken = judged.map_or(&[][..], |judged| &judged.broken);
-    let call = |(index, it): (usize, &Traced)| {
+    let call = |(index, it): (usize, &TracedCall)| {
         let fails = broken.iter().filter(|broken| broken.after == index + 1);
         let fails: Vec<_> = fails.map(|broken| &broken.name).collect();
-        call(it, &fails)
+        call_to_json(it, &fails)
     };
     let reached = judged.map_or(&[][..], |judged| &judged.reached).iter();
     let reached = reached.map(|(name, value)| json!({"name": name, "value": value.to_string()}));
     json!({
-        // null if nobody can say
+        // null if the verdicts are unknown
         "success": judged.map(|judged| judged.broken.is_empty()),
         "calls": replayed.iter().enumerate().map(call).collect::<Vec<_>>(),
-        "tests": broken.iter().map(test).collect::<Vec<_>>(),
+        "tests": broken.iter().map(failed_test_to_json).collect::<Vec<_>>(),
         "reached": reached.collect::<Vec<_>>(),
     })
 }
 
-fn test(broken: &Broken) -> Value {
-    let trace = broken.done.as_ref().map(|done| frames(&done.trace));
-    json!({"name": broken.name, "after": broken.after, "reason": broken.place, "trace": trace})
+fn failed_test_to_json(broken: &FailedTest) -> Value {
+    let trace = broken.done.as_ref().map(|done| frames_to_json(&done.trace));
+    json!({"name": broken.name, "after": broken.after, "reason": broken.location, "trace": trace})
 }
 
-fn call(replayed: &Traced, fails: &[&String]) -> Value {
+fn call_to_json(replayed: &TracedCall, fails: &[&String]) -> Value {
     let done = replayed.done.as_ref();
     let trace = done.map(|done| &done.trace);
     let first = trace.and_then(|trace| trace.frames.first());
     json!({
         "text": replayed.line,
-        "success": done.map(Done::is_success),
+        "success": done.map(CallExecution::is_success),
         "gas": done.map(|done| done.outcome.gas_used),
-        "output": done.map(|done| bytes(&done.outcome.output)),
-        "reason": first.and_then(reason),
+        "output": done.map(|done| format_bytes(&done.outcome.output)),
+        "reason": first.and_then(failure_reason),
         "fails": fails,
-        "trace": trace.map(frames),
-        "events": trace.map(|trace| trace.events.iter().map(event).collect::<Vec<_>>()),
-        // What is not among them, because it would be too much.
+        "trace": trace.map(frames_to_json),
+        "events": trace.map(|trace| trace.events.iter().map(event_to_json).collect::<Vec<_>>()),
+        // Number of entries left out of the two lists above.
         "leftOut": trace.map(
             |trace| json!({"trace": trace.frames_left_out, "events": trace.events_left_out}),
         ),
     })
 }
 
-fn frames(trace: &Trace) -> Vec<Value> {
-    trace.frames.iter().map(frame).collect()
+fn frames_to_json(trace: &CallTrace) -> Vec<Value> {
+    trace.frames.iter().map(frame_to_json).collect()
 }
 
-fn frame(told: &Told) -> Value {
-    let returned = match &told.end {
-        End::Returned(values) => values.as_ref().map(|values| shortened_all(values)),
-        End::Failed(_) | End::Unknown => None,
+fn frame_to_json(frame: &TracedFrame) -> Value {
+    let returned = match &frame.end {
+        FrameEnd::Returned(values) => values.as_ref().map(|values| truncate_all(values)),
+        FrameEnd::Failed(_) | FrameEnd::Unknown => None,
     };
-    let is_success = match &told.end {
-        End::Returned(_) => Some(true),
-        End::Failed(_) => Some(false),
-        End::Unknown => None,
+    let is_success = match &frame.end {
+        FrameEnd::Returned(_) => Some(true),
+        FrameEnd::Failed(_) => Some(false),
+        FrameEnd::Unknown => None,
     };
     json!({
-        "depth": told.depth,
-        "kind": told.kind,
-        "from": told.from,
-        "to": told.to,
-        "code": told.code,
-        "contract": told.contract,
-        "function": told.function,
-        "arguments": told.arguments.as_ref().map(|values| shortened_all(values)),
-        "value": told.value.to_string(),
-        "input": bytes(&told.input),
+        "depth": frame.depth,
+        "kind": frame.kind,
+        "from": frame.from,
+        "to": frame.to,
+        "code": frame.code,
+        "contract": frame.contract,
+        "function": frame.function,
+        "arguments": frame.arguments.as_ref().map(|values| truncate_all(values)),
+        "value": frame.value.to_string(),
+        "input": format_bytes(&frame.input),
         "success": is_success,
         "returned": returned,
-        "output": bytes(&told.output),
-        "reason": reason(told),
-        "gas": told.gas,
+        "output": format_bytes(&frame.output),
+        "reason": failure_reason(frame),
+        "gas": frame.gas,
     })
 }
 
-fn event(event: &Event) -> Value {
+fn event_to_json(event: &TracedEvent) -> Value {
     json!({
         "contract": event.contract,
         "address": event.address,
         "name": event.name,
-        // null for bytes that are not of the type
-        "values": event.values.iter().map(|it| it.as_deref().map(shortened)).collect::<Vec<_>>(),
+        // null for values that cannot be decoded
+        "values": event.values.iter().map(|it| it.as_deref().map(truncate_text)).collect::<Vec<_>>(),
     })
 }
 
-fn reason(told: &Told) -> Option<String> {
-    match &told.end {
-        End::Failed(reason) => Some(shortened(reason)),
-        End::Returned(_) | End::Unknown => None,
+fn failure_reason(frame: &TracedFrame) -> Option<String> {
+    match &frame.end {
+        FrameEnd::Failed(reason) => Some(truncate_text(reason)),
+        FrameEnd::Returned(_) | FrameEnd::Unknown => None,
     }
 }
 
-fn bytes(bytes: &[u8]) -> String {
-    shortened(&hex::encode_prefixed(bytes))
+fn format_bytes(bytes: &[u8]) -> String {
+    truncate_text(&hex::encode_prefixed(bytes))
 }
 
-fn shortened_all(values: &[String]) -> Vec<String> {
-    values.iter().map(|value| shortened(value)).collect()
+fn truncate_all(values: &[String]) -> Vec<String> {
+    values.iter().map(|value| truncate_text(value)).collect()
 }
 
-fn shortened(text: &str) -> String {
-    match text.len() > MAX_LETTERS {
-        true => format!("{}…", &text[..text.floor_char_boundary(MAX_LETTERS)]),
+fn truncate_text(text: &str) -> String {
+    match text.len() > MAX_VALUE_BYTES {
+        true => format!("{}…", &text[..text.floor_char_boundary(MAX_VALUE_BYTES)]),
         false => text.to_owned(),
     }
 }

@@ -1,33 +1,33 @@
-//! A replay for people: each call, the calls within it as a tree, what came back, and the tests that fail.
+//! Replay results as text: each call with its nested calls as a tree, its result, and the tests that fail after it.
 
 use std::io::{Result, Write};
 
-use ::fuzz::trace::{Done, Line, Tone, Traced};
+use ::fuzz::trace::{CallExecution, LineTone, TraceLine, TracedCall};
 use anstyle::Style;
 use contract::text::one_line;
 
-use super::judge::{Broken, Judged};
+use super::evaluate::{FailedTest, ReplayVerdict};
 use crate::ui::{DIM, ERROR, GOOD, WARN};
 
-/// Letters of a call, after which it says nothing that a person would read.
-const MAX_LETTERS: usize = 300;
+/// Maximum bytes of a printed call.
+const MAX_CALL_BYTES: usize = 300;
 
-pub(super) fn print(
+pub(super) fn print_replay(
     out: &mut impl Write,
-    replayed: &[Traced],
-    judged: Option<&Judged>,
+    replayed: &[TracedCall],
+    judged: Option<&ReplayVerdict>,
 ) -> Result<()> {
     let broken = judged.map_or(&[][..], |judged| &judged.broken);
     if replayed.is_empty() {
         writeln!(out, "{DIM}the file has no calls{DIM:#}")?;
     }
-    failing(out, broken, 0)?;
+    print_failing_tests(out, broken, 0)?;
     for (index, call) in replayed.iter().enumerate() {
-        writeln!(out, "{}. {}", index + 1, line(&call.line))?;
+        writeln!(out, "{}. {}", index + 1, format_call(&call.line))?;
         if let Some(done) = &call.done {
-            doing(out, done, 1)?;
+            print_trace(out, done, 1)?;
         }
-        failing(out, broken, index + 1)?;
+        print_failing_tests(out, broken, index + 1)?;
     }
     let Some(judged) = judged else { return Ok(()) };
     for (name, value) in &judged.reached {
@@ -39,24 +39,25 @@ pub(super) fn print(
     Ok(())
 }
 
-/// The tests that fail once so many calls were made, and what they do then.
-fn failing(out: &mut impl Write, broken: &[Broken], after: usize) -> Result<()> {
-    for Broken { name, place, done, .. } in broken.iter().filter(|it| it.after == after) {
-        let place = place.as_ref().map(|place| format!(" at {place}")).unwrap_or_default();
-        writeln!(out, "   {ERROR}{} fails{ERROR:#}{}", one_line(name), one_line(&place))?;
+/// Prints the tests that fail after this number of calls, with their traces.
+fn print_failing_tests(out: &mut impl Write, broken: &[FailedTest], after: usize) -> Result<()> {
+    for FailedTest { name, location, done, .. } in broken.iter().filter(|it| it.after == after) {
+        let location =
+            location.as_ref().map(|location| format!(" at {location}")).unwrap_or_default();
+        writeln!(out, "   {ERROR}{} fails{ERROR:#}{}", one_line(name), one_line(&location))?;
         if let Some(done) = done {
-            doing(out, done, 2)?;
+            print_trace(out, done, 2)?;
         }
     }
     Ok(())
 }
 
-/// What a call did, at this level below the line that names it.
-fn doing(out: &mut impl Write, done: &Done, level: usize) -> Result<()> {
-    for Line { level: within, parts } in done.lines() {
+/// Prints the trace of a call, indented by `level`.
+fn print_trace(out: &mut impl Write, done: &CallExecution, level: usize) -> Result<()> {
+    for TraceLine { level: within, parts } in done.lines() {
         write!(out, "{:indent$}", "", indent = 1 + 2 * (level + within))?;
         for (tone, text) in parts {
-            let style = style(tone);
+            let style = tone_style(tone);
             write!(out, "{style}{}{style:#}", one_line(&text))?;
         }
         writeln!(out)?;
@@ -64,21 +65,21 @@ fn doing(out: &mut impl Write, done: &Done, level: usize) -> Result<()> {
     Ok(())
 }
 
-fn style(tone: Tone) -> Style {
+fn tone_style(tone: LineTone) -> Style {
     match tone {
-        Tone::Plain => Style::new(),
-        Tone::Quiet => DIM,
-        Tone::Bad => WARN,
+        LineTone::Plain => Style::new(),
+        LineTone::Quiet => DIM,
+        LineTone::Bad => WARN,
     }
 }
 
-/// Safe for a terminal, and not without end.
-fn line(text: &str) -> String {
+/// Returns a call as one line that is safe for a terminal, truncated to [`MAX_CALL_BYTES`].
+fn format_call(text: &str) -> String {
     let mut line = one_line(text);
-    if line.len() > MAX_LETTERS {
+    if line.len() > MAX_CALL_BYTES {
         let all = line.len();
-        line.truncate(line.floor_char_boundary(MAX_LETTERS));
-        line.push_str(&format!("… ({} letters more)", all - line.len()));
+        line.truncate(line.floor_char_boundary(MAX_CALL_BYTES));
+        line.push_str(&format!("… ({} more bytes)", all - line.len()));
     }
     line
 }

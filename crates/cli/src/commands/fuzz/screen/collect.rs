@@ -1,70 +1,76 @@
-//! Makes the model of a running campaign. Workers wait for none of this: what they show is copied, and what costs more than
-//! a copy (branches of all code, places in the source) is counted only when it changed.
+//! Builds the [`ScreenModel`] of a running campaign without blocking its workers.
+//!
+//! Shared state is copied. Derived values that are expensive (branch counts, source locations) are recomputed only if
+//! their input changed.
 
+mod describe;
 mod history;
 mod outcomes;
-mod tell;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use ::fuzz::campaign::{Happening, Hits, Shared, cover};
+use ::fuzz::campaign::{CampaignEventKind, CampaignState, CoverageHits, coverage_report};
 use contract::text::one_line;
 
-use super::model::{Doing, Event, Given, Model, State, Worker};
-use super::view::View;
-use history::History;
-use outcomes::Outcomes;
+use super::model::{
+    AgentCommandRow, CampaignPhase, EventRow, ScreenModel, WorkerActivity, WorkerRow,
+};
+use super::view::ScreenView;
+use history::CampaignHistory;
+use outcomes::TestCollector;
 
-/// Events that are looked at; more do not fit on any screen.
+/// Maximum events in the model; more do not fit on any screen.
 const MAX_EVENTS: usize = 200;
-/// Commands that are shown.
+/// Maximum agent commands in the model.
 const MAX_COMMANDS: usize = 50;
 
-pub(super) struct Collector {
+/// Builds models of one campaign and caches what is expensive to compute.
+pub(super) struct ModelCollector {
     title: String,
-    /// Where agents reach the campaign.
+    /// URL at which agents reach the campaign.
     agents: Option<String>,
     began: Instant,
-    /// The same moment on the clock that events have.
+    /// `began` on the clock that events are stamped with.
     began_at: SystemTime,
-    history: History,
-    outcomes: Outcomes,
-    hits: Vec<Arc<Hits>>,
+    history: CampaignHistory,
+    outcomes: TestCollector,
+    hits: Vec<Arc<CoverageHits>>,
     branches: usize,
-    /// Why workers ended, of those that have.
+    /// End reason of each worker that has ended.
     ended: Vec<Option<String>>,
 }
 
-impl Collector {
+impl ModelCollector {
     pub(super) fn new(title: String, agents: Option<String>) -> Self {
         Self {
             title,
             agents,
             began: Instant::now(),
             began_at: SystemTime::now(),
-            history: History::default(),
-            outcomes: Outcomes::default(),
+            history: CampaignHistory::default(),
+            outcomes: TestCollector::default(),
             hits: Vec::new(),
             branches: 0,
             ended: Vec::new(),
         }
     }
 
-    pub(super) fn look(&mut self, shared: &Shared, view: &View) -> Model {
+    /// Returns the model of the current state.
+    pub(super) fn build_model(&mut self, shared: &CampaignState, view: &ScreenView) -> ScreenModel {
         let elapsed = self.began.elapsed();
         let calls = shared.calls();
         self.count_branches(shared);
-        self.history.add(elapsed, calls, self.branches);
+        self.history.record_totals(elapsed, calls, self.branches);
         let state = match (shared.is_stopped(), shared.is_paused()) {
-            (true, _) => State::Stopping,
-            (false, true) => State::Paused,
-            (false, false) => State::Running,
+            (true, _) => CampaignPhase::Stopping,
+            (false, true) => CampaignPhase::Paused,
+            (false, false) => CampaignPhase::Running,
         };
-        let (tests, reproducer, shrinking) = self.outcomes.look(shared, view);
-        // Before the workers: it is what tells that one has ended.
-        let events = self.events(shared);
-        Model {
+        let (tests, reproducer, shrinking) = self.outcomes.collect_rows(shared, view);
+        // Before the workers, because it records which of them have ended.
+        let events = self.collect_events(shared);
+        ScreenModel {
             title: self.title.clone(),
             state,
             elapsed,
@@ -76,109 +82,115 @@ impl Collector {
             history: self.history.points().to_vec(),
             tests,
             reproducer,
-            workers: self.workers(shared, &shrinking, state),
+            workers: self.collect_workers(shared, &shrinking, state),
             events,
             agents: self.agents.clone(),
-            commands: commands(shared),
-            trouble: trouble(shared),
+            commands: collect_commands(shared),
+            trouble: describe_trouble(shared),
         }
     }
 
-    /// Most of the time no worker has shown anything since the last look.
-    fn count_branches(&mut self, shared: &Shared) {
+    /// Recounts the branches if a worker published new hits, which is rare.
+    fn count_branches(&mut self, shared: &CampaignState) {
         let hits = shared.hits();
         let is_same = hits.len() == self.hits.len()
             && hits.iter().zip(&self.hits).all(|(new, old)| Arc::ptr_eq(new, old));
         if !is_same {
-            self.branches = cover::branches(&hits);
+            self.branches = coverage_report::count_branches(&hits);
             self.hits = hits;
         }
     }
 
-    fn events(&mut self, shared: &Shared) -> Vec<Event> {
-        self.ended.resize(shared.workers(), None);
-        let events = shared.events.last(MAX_EVENTS);
+    fn collect_events(&mut self, shared: &CampaignState) -> Vec<EventRow> {
+        self.ended.resize(shared.worker_count(), None);
+        let events = shared.events.last_events(MAX_EVENTS);
         for event in &events {
-            if let Happening::WorkerStopped { reason } = &event.what {
+            if let CampaignEventKind::WorkerStopped { reason } = &event.kind {
                 self.ended[event.worker].get_or_insert_with(|| one_line(reason));
             }
         }
-        // Calls that workers show now and then are a sample for those who ask, and would push out what is worth seeing.
-        let is_sample = |what: &Happening| {
-            matches!(what, Happening::TransactionExecuted { is_injected: false, .. })
+        // Sampled calls are published for agents. Here they would push out more relevant events.
+        let is_sample = |what: &CampaignEventKind| {
+            matches!(what, CampaignEventKind::TransactionExecuted { is_injected: false, .. })
         };
-        let told = events.iter().filter(|event| !is_sample(&event.what)).map(|event| Event {
+        let rows = events.iter().filter(|event| !is_sample(&event.kind)).map(|event| EventRow {
             at: event.time.duration_since(self.began_at).unwrap_or(Duration::ZERO),
             worker: event.worker,
-            text: one_line(&tell::event(&event.what, &shared.target)),
+            text: one_line(&describe::describe_event(&event.kind, &shared.target)),
         });
-        told.collect()
+        rows.collect()
     }
 
-    fn workers(&self, shared: &Shared, shrinking: &[usize], state: State) -> Vec<Worker> {
+    fn collect_workers(
+        &self,
+        shared: &CampaignState,
+        shrinking: &[usize],
+        state: CampaignPhase,
+    ) -> Vec<WorkerRow> {
         let calls = shared.calls_by_worker();
         let all = calls.into_iter().zip(shared.rounds()).enumerate();
-        let told = all.map(|(id, (calls, round))| {
-            let doing = match (self.ended.get(id).cloned().flatten(), state) {
-                (Some(reason), _) => Doing::Ended(reason),
-                (None, State::Paused) => Doing::Paused,
-                (None, _) if shrinking.contains(&id) => Doing::Shrinking,
-                (None, _) => Doing::Fuzzing,
+        let rows = all.map(|(id, (calls, round))| {
+            let activity = match (self.ended.get(id).cloned().flatten(), state) {
+                (Some(reason), _) => WorkerActivity::Ended(reason),
+                (None, CampaignPhase::Paused) => WorkerActivity::Paused,
+                (None, _) if shrinking.contains(&id) => WorkerActivity::Shrinking,
+                (None, _) => WorkerActivity::Fuzzing,
             };
-            Worker { calls, round, doing }
+            WorkerRow { calls, round, activity }
         });
-        told.collect()
+        rows.collect()
     }
 }
 
-fn commands(shared: &Shared) -> Vec<Given> {
+fn collect_commands(shared: &CampaignState) -> Vec<AgentCommandRow> {
     let commands = shared.last_commands(MAX_COMMANDS).into_iter();
-    let told = commands.map(|(round, command)| Given {
+    let rows = commands.map(|(round, command)| AgentCommandRow {
         round,
-        text: one_line(&tell::command(&command, &shared.target)),
+        text: one_line(&describe::describe_command(&command, &shared.target)),
     });
-    told.collect()
+    rows.collect()
 }
 
-fn trouble(shared: &Shared) -> Option<String> {
-    let trouble = shared.trouble()?;
-    Some(one_line(&format!("what is found cannot be kept: {trouble}")))
+fn describe_trouble(shared: &CampaignState) -> Option<String> {
+    let trouble = shared.recorder_error()?;
+    Some(one_line(&format!("failed to save results: {trouble}")))
 }
 
 #[cfg(test)]
 mod tests {
-    use ::fuzz::campaign::{Campaign, Command, Injection, Start};
-    use ::fuzz::config::Settings;
-    use ::fuzz::generate::Dictionary;
+    use ::fuzz::campaign::{Campaign, CampaignCommand, CampaignOptions, SequenceInjection};
+    use ::fuzz::config::CampaignSettings;
+    use ::fuzz::generate::ValueDictionary;
     use ::fuzz::script;
     use alloy_primitives::U256;
 
     use super::*;
-    use crate::commands::fuzz::screen::model::Outcome;
+    use crate::commands::fuzz::screen::model::TestProgress;
     use app::campaign::demo;
 
-    /// A campaign on the demo that was told something and is over.
-    fn over() -> Arc<Shared> {
-        let settings = Settings { seed: Some(1), test_limit: 20_000, ..Settings::default() };
-        let build = demo::build().map_err(|failure| failure.one_line()).unwrap();
-        let target = ::fuzz::deploy::deploy(Arc::new(build), 0, &settings).unwrap();
-        let withdraw = target.find("withdraw(uint256)", None).unwrap();
-        let injection = Injection {
-            steps: vec![script::read("fee()", &target).unwrap()],
+    /// Runs a campaign on the demo with three agent commands to its end.
+    fn run_demo_campaign() -> Arc<CampaignState> {
+        let settings =
+            CampaignSettings { seed: Some(1), test_limit: 20_000, ..CampaignSettings::default() };
+        let build = demo::load_demo_build().map_err(|failure| failure.to_one_line()).unwrap();
+        let target = ::fuzz::deploy::deploy_target(Arc::new(build), 0, &settings).unwrap();
+        let withdraw = target.find_function("withdraw(uint256)", None).unwrap();
+        let injection = SequenceInjection {
+            steps: vec![script::parse_call("fee()", &target).unwrap()],
             sender: settings.senders[0],
             value: U256::ZERO,
         };
         let settings = Arc::new(settings);
-        let campaign = Campaign::start(Start {
-            dictionary: Dictionary::of(&target, &settings),
+        let campaign = Campaign::start(CampaignOptions {
+            dictionary: ValueDictionary::from_target(&target, &settings),
             target: Arc::new(target),
             settings,
             workers: 2,
             corpus: Vec::new(),
             commands: vec![
-                (1, Command::Inject(injection)),
-                (2, Command::Prioritize(withdraw)),
-                (3, Command::ClearPriorities),
+                (1, CampaignCommand::Inject(injection)),
+                (2, CampaignCommand::Prioritize(withdraw)),
+                (3, CampaignCommand::ClearPriorities),
             ],
             recorder: Box::new(()),
         });
@@ -189,46 +201,50 @@ mod tests {
     }
 
     #[test]
-    fn a_campaign_shows_all_that_there_is() {
-        let shared = over();
-        let model = Collector::new("Vault".to_owned(), None).look(&shared, &View::default());
+    fn collects_tests_commands_workers_and_events() {
+        let shared = run_demo_campaign();
+        let model = ModelCollector::new("Vault".to_owned(), None)
+            .build_model(&shared, &ScreenView::default());
         let outcomes: Vec<_> =
             model.tests.iter().map(|test| (test.outcome.clone(), test.calls)).collect();
-        assert_eq!(outcomes, [(Outcome::Passing, 0), (Outcome::Falsified, 2)]);
-        // Those of the test that failed, which is the one that is looked at.
+        assert_eq!(outcomes, [(TestProgress::Passing, 0), (TestProgress::Falsified, 2)]);
+        // The failed test is selected, so these are its calls.
         assert!(model.reproducer[0].starts_with("deposit(1)  from: 0x"), "{:?}", model.reproducer);
-        assert_eq!((model.failed(), model.reproducer.len()), (1, 2));
+        assert_eq!((model.failed_count(), model.reproducer.len()), (1, 2));
         let commands: Vec<_> =
             model.commands.iter().map(|it| format!("{} {}", it.round, it.text)).collect();
         assert_eq!(
             commands,
             [
-                "3 clear the priorities",
+                "3 clear priorities",
                 "2 prioritize Vault.withdraw(uint256)",
                 "1 inject 1 call: fee()"
             ]
         );
-        let reason = "the limit of calls is reached".to_owned();
+        let reason = "the call limit was reached".to_owned();
         for worker in &model.workers {
-            assert_eq!(worker.doing, Doing::Ended(reason.clone()));
+            assert_eq!(worker.activity, WorkerActivity::Ended(reason.clone()));
             assert!(worker.calls > 0);
         }
         assert_eq!(model.workers.len(), 2);
         assert_eq!(model.calls, model.workers.iter().map(|worker| worker.calls).sum::<u64>());
         assert!(model.branches > 0 && model.corpus > 0 && model.calls >= model.limit);
-        let told = |text: &str| model.events.iter().any(|event| event.text.contains(text));
-        assert!(told("ended: the limit of calls is reached") && told("made small: 2 calls"));
+        let has_event = |text: &str| model.events.iter().any(|event| event.text.contains(text));
+        assert!(has_event("ended: the call limit was reached") && has_event("shrunk: 2 calls"));
     }
 
     #[test]
-    fn a_pause_and_an_end_are_seen() {
-        let shared = over();
-        let state =
-            |shared| Collector::new(String::new(), None).look(shared, &View::default()).state;
-        assert_eq!(state(&shared), State::Running);
+    fn reports_paused_and_stopping_states() {
+        let shared = run_demo_campaign();
+        let state = |shared| {
+            ModelCollector::new(String::new(), None)
+                .build_model(shared, &ScreenView::default())
+                .state
+        };
+        assert_eq!(state(&shared), CampaignPhase::Running);
         shared.pause();
-        assert_eq!(state(&shared), State::Paused);
+        assert_eq!(state(&shared), CampaignPhase::Paused);
         shared.stop();
-        assert_eq!(state(&shared), State::Stopping);
+        assert_eq!(state(&shared), CampaignPhase::Stopping);
     }
 }

@@ -1,4 +1,4 @@
-//! Where things are on the screen, as far as there is room: what fails matters most, so the tests are always there.
+//! Layout of the screen. Panels are dropped as the terminal gets smaller; the list of tests is always shown.
 
 use std::time::Duration;
 
@@ -8,48 +8,60 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Clear, Paragraph};
 
 use super::keys;
-use super::model::{Model, State};
+use super::model::{CampaignPhase, ScreenModel};
 use super::panels::{coverage, events, outcomes, workers};
-use super::theme::Theme;
-use super::view::View;
+use super::theme::ScreenTheme;
+use super::view::ScreenView;
 
-/// From here on all panels fit.
+/// Minimum size (columns, rows) for all panels.
 const FULL: (u16, u16) = (70, 20);
-/// From here on there is room for the tests and a reproducer.
+/// Minimum size (columns, rows) for the tests and a reproducer.
 const HALF: (u16, u16) = (40, 10);
 
-pub(super) fn all(frame: &mut Frame<'_>, model: &Model, view: &View, theme: Theme) {
+/// Draws the whole screen.
+pub(super) fn draw_screen(
+    frame: &mut Frame<'_>,
+    model: &ScreenModel,
+    view: &ScreenView,
+    theme: ScreenTheme,
+) {
     let area = frame.area();
     let has_room = |(width, height)| area.width >= width && area.height >= height;
     let heads = if area.height >= HALF.1 { 2 } else { 1 };
     let foot = u16::from(area.height >= 4);
     let rows = [Constraint::Length(heads), Constraint::Fill(1), Constraint::Length(foot)];
     let [head, body, foot] = Layout::vertical(rows).areas(area);
-    header(frame, head, model, theme);
+    draw_header(frame, head, model, theme);
     if has_room(FULL) {
-        full(frame, body, model, view, theme);
+        draw_full(frame, body, model, view, theme);
     } else if has_room(HALF) {
         let [top, bottom] =
             Layout::vertical([Constraint::Fill(1), Constraint::Fill(1)]).areas(body);
-        outcomes::list(frame, top, model, view, theme);
-        outcomes::reproducer(frame, bottom, model, view, theme);
+        outcomes::draw_test_list(frame, top, model, view, theme);
+        outcomes::draw_reproducer(frame, bottom, model, view, theme);
     } else {
-        outcomes::bare(frame, body, model, view, theme);
+        outcomes::draw_bare_list(frame, body, model, view, theme);
     }
-    footer(frame, foot, model, theme);
+    draw_footer(frame, foot, model, theme);
     if view.is_help_open {
-        help(frame, area, theme);
+        draw_help(frame, area, theme);
     }
 }
 
-fn full(frame: &mut Frame<'_>, body: Rect, model: &Model, view: &View, theme: Theme) {
+fn draw_full(
+    frame: &mut Frame<'_>,
+    body: Rect,
+    model: &ScreenModel,
+    view: &ScreenView,
+    theme: ScreenTheme,
+) {
     let columns = [Constraint::Percentage(55), Constraint::Percentage(45)];
     let [left, right] = Layout::horizontal(columns).areas(body);
     let [list, reproducer, last] = Layout::vertical([Constraint::Fill(1); 3]).areas(left);
-    outcomes::list(frame, list, model, view, theme);
-    outcomes::reproducer(frame, reproducer, model, view, theme);
-    events::last(frame, last, model, theme);
-    // A line for each worker, as long as that leaves the chart its room.
+    outcomes::draw_test_list(frame, list, model, view, theme);
+    outcomes::draw_reproducer(frame, reproducer, model, view, theme);
+    events::draw_events(frame, last, model, theme);
+    // One line for each worker, limited to leave room for the chart.
     let workers_height = (model.workers.len() as u16).clamp(1, (body.height / 4).max(1)) + 2;
     let rows = [
         Constraint::Fill(2),
@@ -58,24 +70,24 @@ fn full(frame: &mut Frame<'_>, body: Rect, model: &Model, view: &View, theme: Th
         Constraint::Length(5),
     ];
     let [chart, speed, each, agent] = Layout::vertical(rows).areas(right);
-    coverage::chart(frame, chart, model, theme);
-    coverage::speed(frame, speed, model, theme);
-    workers::list(frame, each, model, theme);
-    events::agent(frame, agent, model, theme);
+    coverage::draw_coverage(frame, chart, model, theme);
+    coverage::draw_speed(frame, speed, model, theme);
+    workers::draw_workers(frame, each, model, theme);
+    events::draw_commands(frame, agent, model, theme);
 }
 
-fn header(frame: &mut Frame<'_>, area: Rect, model: &Model, theme: Theme) {
+fn draw_header(frame: &mut Frame<'_>, area: Rect, model: &ScreenModel, theme: ScreenTheme) {
     let (style, state) = match model.state {
-        State::Running => (theme.good(), "running"),
-        State::Paused => (theme.warn(), "paused"),
-        State::Stopping => (theme.warn(), "stopping"),
+        CampaignPhase::Running => (theme.good(), "running"),
+        CampaignPhase::Paused => (theme.warn(), "paused"),
+        CampaignPhase::Stopping => (theme.warn(), "stopping"),
     };
     let first = Line::from(vec![
         Span::styled(state, style),
-        Span::raw(format!(" {} ", clock(model.elapsed))),
+        Span::raw(format!(" {} ", format_clock(model.elapsed))),
         Span::styled(model.title.clone(), theme.bold()),
     ]);
-    let failed = model.failed();
+    let failed = model.failed_count();
     let second = Line::from(vec![
         Span::raw(format!(
             "{} of {} calls · {}/s · {} branches · corpus {} · ",
@@ -89,25 +101,25 @@ fn header(frame: &mut Frame<'_>, area: Rect, model: &Model, theme: Theme) {
     frame.render_widget(Paragraph::new(vec![first, second]), area);
 }
 
-fn footer(frame: &mut Frame<'_>, area: Rect, model: &Model, theme: Theme) {
+fn draw_footer(frame: &mut Frame<'_>, area: Rect, model: &ScreenModel, theme: ScreenTheme) {
     let line = match (&model.trouble, model.state) {
         (Some(trouble), _) => Line::styled(trouble.clone(), theme.bad()),
-        (None, State::Stopping) => {
-            Line::styled("failures are made small; q again stops at once", theme.warn())
+        (None, CampaignPhase::Stopping) => {
+            Line::styled("shrinking failures; press q again to stop immediately", theme.warn())
         }
-        (None, State::Paused) => Line::styled("q stop · p go on · ? help", theme.dim()),
-        (None, State::Running) => {
+        (None, CampaignPhase::Paused) => Line::styled("q stop · p resume · ? help", theme.dim()),
+        (None, CampaignPhase::Running) => {
             Line::styled("q stop · p pause · ↑↓ tests · Tab panel · ? help", theme.dim())
         }
     };
     frame.render_widget(Paragraph::new(line), area);
 }
 
-fn help(frame: &mut Frame<'_>, area: Rect, theme: Theme) {
-    let line = |(key, what): (&'static str, &'static str)| {
-        Line::from(vec![Span::styled(format!("{key:<10} "), theme.bold()), Span::raw(what)])
+fn draw_help(frame: &mut Frame<'_>, area: Rect, theme: ScreenTheme) {
+    let line = |(key, effect): (&'static str, &'static str)| {
+        Line::from(vec![Span::styled(format!("{key:<10} "), theme.bold()), Span::raw(effect)])
     };
-    let lines: Vec<_> = keys::HELP.into_iter().map(line).collect();
+    let lines: Vec<_> = keys::KEY_HELP.into_iter().map(line).collect();
     let width = lines.iter().map(Line::width).max().unwrap_or_default() as u16 + 4;
     let height = lines.len() as u16 + 2;
     let [middle] = Layout::vertical([Constraint::Length(height)]).flex(Flex::Center).areas(area);
@@ -117,8 +129,8 @@ fn help(frame: &mut Frame<'_>, area: Rect, theme: Theme) {
     frame.render_widget(Paragraph::new(lines).block(block), middle);
 }
 
-/// `1:02`, or `3:01:02` after an hour.
-pub(super) fn clock(time: Duration) -> String {
+/// Returns a duration as `1:02`, or as `3:01:02` from one hour on.
+pub(super) fn format_clock(time: Duration) -> String {
     let (hours, minutes, seconds) =
         (time.as_secs() / 3600, time.as_secs() / 60 % 60, time.as_secs() % 60);
     match hours {

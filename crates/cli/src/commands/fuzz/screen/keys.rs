@@ -1,45 +1,46 @@
-//! What keys mean.
+//! Key bindings of the screen.
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
-use super::view::Action;
+use super::view::ScreenAction;
 
-/// Each key and what it does, for the help.
-pub(super) const HELP: [(&str, &str); 7] = [
-    ("q, Ctrl-C", "stop, with what was found made small;"),
-    ("", "a second time: stop at once"),
-    ("p", "pause, and go on"),
-    ("↑ ↓", "the test before or after, or scroll"),
-    ("PgUp PgDn", "the same by ten; Home and End: to the ends"),
-    ("Tab", "from the tests to the reproducer and back"),
-    ("?", "this help"),
+/// Lines of the help panel: key and effect.
+pub(super) const KEY_HELP: [(&str, &str); 7] = [
+    ("q, Ctrl-C", "stop fuzzing and shrink failures;"),
+    ("", "press again to stop immediately"),
+    ("p", "pause or resume"),
+    ("↑ ↓", "select a test, or scroll the reproducer"),
+    ("PgUp PgDn", "move by ten; Home/End: first/last"),
+    ("Tab", "switch between tests and reproducer"),
+    ("?", "show or hide this help"),
 ];
 
-pub(super) fn action(key: KeyEvent) -> Option<Action> {
-    // Some terminals tell when a key is let go, too.
+/// Returns the action bound to a key, if any.
+pub(super) fn map_key(key: KeyEvent) -> Option<ScreenAction> {
+    // Some terminals also report key releases.
     if key.kind == KeyEventKind::Release {
         return None;
     }
     let with = |modifier| key.modifiers.contains(modifier);
     if with(KeyModifiers::CONTROL) {
-        // The terminal is raw, so that this comes as a key and not as a signal.
-        return (key.code == KeyCode::Char('c')).then_some(Action::Stop);
+        // In raw mode, Ctrl-C arrives as a key instead of a signal.
+        return (key.code == KeyCode::Char('c')).then_some(ScreenAction::Stop);
     }
     if with(KeyModifiers::ALT) {
         return None;
     }
     Some(match key.code {
-        KeyCode::Char('q' | 'Q') => Action::Stop,
-        KeyCode::Char('p' | 'P' | ' ') => Action::Pause,
-        KeyCode::Char('?' | 'h') | KeyCode::F(1) => Action::Help,
-        KeyCode::Esc => Action::Close,
-        KeyCode::Tab | KeyCode::BackTab | KeyCode::Left | KeyCode::Right => Action::NextPanel,
-        KeyCode::Up | KeyCode::Char('k') => Action::Up,
-        KeyCode::Down | KeyCode::Char('j') => Action::Down,
-        KeyCode::PageUp => Action::PageUp,
-        KeyCode::PageDown => Action::PageDown,
-        KeyCode::Home => Action::First,
-        KeyCode::End => Action::Last,
+        KeyCode::Char('q' | 'Q') => ScreenAction::Stop,
+        KeyCode::Char('p' | 'P' | ' ') => ScreenAction::Pause,
+        KeyCode::Char('?' | 'h') | KeyCode::F(1) => ScreenAction::Help,
+        KeyCode::Esc => ScreenAction::Close,
+        KeyCode::Tab | KeyCode::BackTab | KeyCode::Left | KeyCode::Right => ScreenAction::NextPanel,
+        KeyCode::Up | KeyCode::Char('k') => ScreenAction::Up,
+        KeyCode::Down | KeyCode::Char('j') => ScreenAction::Down,
+        KeyCode::PageUp => ScreenAction::PageUp,
+        KeyCode::PageDown => ScreenAction::PageDown,
+        KeyCode::Home => ScreenAction::First,
+        KeyCode::End => ScreenAction::Last,
         _ => return None,
     })
 }

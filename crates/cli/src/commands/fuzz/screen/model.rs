@@ -1,114 +1,121 @@
-//! What the screen shows: plain values, made of a campaign by `collect` at one moment. Its texts are safe for a terminal.
+//! Data of the screen: a snapshot of a campaign in plain values, built by `collect`. All texts are safe for a terminal.
 
 use std::time::Duration;
 
+/// Everything that the screen shows.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Model {
+pub(super) struct ScreenModel {
     pub(super) title: String,
-    pub(super) state: State,
+    pub(super) state: CampaignPhase,
     pub(super) elapsed: Duration,
     pub(super) calls: u64,
     pub(super) limit: u64,
-    /// Calls in a second, lately.
+    /// Current calls per second.
     pub(super) rate: u64,
-    /// Outcomes of branches that ran.
+    /// Branch outcomes that were covered.
     pub(super) branches: usize,
-    /// Sequences that are kept to start from.
+    /// Number of sequences in the corpus.
     pub(super) corpus: usize,
-    pub(super) history: Vec<Point>,
-    pub(super) tests: Vec<Test>,
-    /// The calls of the selected test, as far as they are shown.
+    pub(super) history: Vec<HistoryPoint>,
+    pub(super) tests: Vec<TestRow>,
+    /// Calls of the selected test, truncated.
     pub(super) reproducer: Vec<String>,
-    pub(super) workers: Vec<Worker>,
-    /// The newest first.
-    pub(super) events: Vec<Event>,
-    /// Where agents reach the campaign, if they do.
+    pub(super) workers: Vec<WorkerRow>,
+    /// Newest first.
+    pub(super) events: Vec<EventRow>,
+    /// URL at which agents reach the campaign.
     pub(super) agents: Option<String>,
-    /// What an agent told the campaign to do, the newest first.
-    pub(super) commands: Vec<Given>,
-    /// Something that a person should know.
+    /// Commands of agents, newest first.
+    pub(super) commands: Vec<AgentCommandRow>,
+    /// Error message to show in the footer.
     pub(super) trouble: Option<String>,
 }
 
+/// State of the campaign.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum State {
+pub(super) enum CampaignPhase {
     #[default]
     Running,
     Paused,
-    /// No new calls; failures are made small.
+    /// Fuzzing has stopped; failures are being shrunk.
     Stopping,
 }
 
-/// A moment of the past.
+/// A point of the coverage and speed charts.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Point {
+pub(super) struct HistoryPoint {
     pub(super) at: Duration,
     pub(super) branches: usize,
-    /// Calls in a second since the point before.
+    /// Calls per second since the previous point.
     pub(super) rate: u64,
 }
 
-/// A test, or one of the ways in which it failed.
+/// A row of the test list. A test that failed at several locations has one row for each.
 #[derive(Clone, Debug)]
-pub(super) struct Test {
+pub(super) struct TestRow {
     pub(super) name: String,
-    /// Where it failed, as `path:line`.
-    pub(super) place: Option<String>,
-    pub(super) outcome: Outcome,
-    /// Calls that it takes to fail, or to reach the number.
+    /// Location of the failure, as `path:line`.
+    pub(super) location: Option<String>,
+    pub(super) outcome: TestProgress,
+    /// Number of calls needed to fail, or to reach the best value.
     pub(super) calls: usize,
 }
 
+/// Current outcome of a test.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Outcome {
+pub(super) enum TestProgress {
     Passing,
-    /// It failed, and what breaks it is made smaller.
+    /// Failed; its sequence is being shrunk.
     Shrinking,
     Falsified,
-    /// The largest number so far; None if there was none.
+    /// Largest number so far; `None` if there is no number yet.
     Best(Option<String>),
 }
 
-impl Outcome {
+impl TestProgress {
     pub(super) fn is_failure(&self) -> bool {
         matches!(self, Self::Shrinking | Self::Falsified)
     }
 }
 
+/// A row of the worker list.
 #[derive(Clone, Debug)]
-pub(super) struct Worker {
+pub(super) struct WorkerRow {
     pub(super) calls: u64,
     pub(super) round: u64,
-    pub(super) doing: Doing,
+    pub(super) activity: WorkerActivity,
 }
 
+/// Current activity of a worker.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Doing {
+pub(super) enum WorkerActivity {
     Fuzzing,
-    /// It fuzzes and makes a failure smaller.
+    /// Fuzzing, and shrinking a failure.
     Shrinking,
     Paused,
-    /// Why.
+    /// Ended, with the reason.
     Ended(String),
 }
 
+/// A row of the event list.
 #[derive(Clone, Debug)]
-pub(super) struct Event {
+pub(super) struct EventRow {
     pub(super) at: Duration,
     pub(super) worker: usize,
     pub(super) text: String,
 }
 
-/// A command of an agent.
+/// A row of the list of agent commands.
 #[derive(Clone, Debug)]
-pub(super) struct Given {
-    /// When it takes effect.
+pub(super) struct AgentCommandRow {
+    /// Round in which it takes effect.
     pub(super) round: u64,
     pub(super) text: String,
 }
 
-impl Model {
-    pub(super) fn failed(&self) -> usize {
+impl ScreenModel {
+    /// Returns the number of failed tests.
+    pub(super) fn failed_count(&self) -> usize {
         self.tests.iter().filter(|test| test.outcome.is_failure()).count()
     }
 }

@@ -1,4 +1,4 @@
-//! The panels, each drawn from the model alone.
+//! Panels of the screen. Each is drawn from the model alone.
 
 pub(super) mod coverage;
 pub(super) mod events;

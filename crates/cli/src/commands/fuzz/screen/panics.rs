@@ -1,5 +1,5 @@
-//! Panics while the screen is up. That of the thread that draws gives the terminal back before it is told; those of other
-//! threads are kept until somebody can read them.
+//! Panic handling while the screen is open. A panic of the drawing thread restores the terminal before it is printed.
+//! Messages of other threads are held back until the screen closes.
 
 use std::panic::{PanicHookInfo, set_hook, take_hook};
 use std::sync::Arc;
@@ -9,42 +9,43 @@ use parking_lot::Mutex;
 
 type Hook = dyn Fn(&PanicHookInfo<'_>) + Send + Sync;
 
-pub(super) struct Panics {
-    told: Arc<Mutex<Vec<String>>>,
+/// A panic hook that captures the messages of other threads. Dropping it restores the previous hook.
+pub(super) struct PanicCapture {
+    messages: Arc<Mutex<Vec<String>>>,
     previous: Arc<Hook>,
 }
 
-impl Panics {
-    /// Watches until it is dropped. `restore` gives the terminal back.
-    pub(super) fn watch(restore: fn()) -> Self {
-        let told = Arc::new(Mutex::new(Vec::new()));
+impl PanicCapture {
+    /// Installs the hook. `restore` restores the terminal.
+    pub(super) fn install_hook(restore: fn()) -> Self {
+        let messages = Arc::new(Mutex::new(Vec::new()));
         let previous: Arc<Hook> = take_hook().into();
         let here = thread::current().id();
-        let (keep, tell) = (Arc::clone(&told), Arc::clone(&previous));
+        let (captured, print) = (Arc::clone(&messages), Arc::clone(&previous));
         set_hook(Box::new(move |info| {
             if thread::current().id() == here {
                 restore();
-                tell(info);
+                print(info);
             } else {
-                keep.lock().push(info.to_string());
+                captured.lock().push(info.to_string());
             }
         }));
-        Self { told, previous }
+        Self { messages, previous }
     }
 
-    /// What other threads said, once.
-    pub(super) fn take(&self) -> Vec<String> {
-        std::mem::take(&mut self.told.lock())
+    /// Removes and returns the captured messages.
+    pub(super) fn take_messages(&self) -> Vec<String> {
+        std::mem::take(&mut self.messages.lock())
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.told.lock().is_empty()
+        self.messages.lock().is_empty()
     }
 }
 
-impl Drop for Panics {
+impl Drop for PanicCapture {
     fn drop(&mut self) {
-        // A thread that panics may not change the hook, and needs no other any more.
+        // A panicking thread is not allowed to change the hook.
         if !thread::panicking() {
             let previous = Arc::clone(&self.previous);
             set_hook(Box::new(move |info| previous(info)));
@@ -61,16 +62,16 @@ mod tests {
     static RESTORED: AtomicUsize = AtomicUsize::new(0);
 
     #[test]
-    fn other_threads_wait_and_our_own_gives_the_terminal_back() {
-        let panics = Panics::watch(|| {
+    fn captures_other_threads_and_restores_terminal_on_own_panic() {
+        let panics = PanicCapture::install_hook(|| {
             RESTORED.fetch_add(1, Ordering::SeqCst);
         });
         assert!(panics.is_empty());
         thread::spawn(|| panic!("in a worker")).join().unwrap_err();
         assert!(!panics.is_empty());
         assert_eq!(RESTORED.load(Ordering::SeqCst), 0);
-        let told = panics.take();
-        assert!(told.len() == 1 && told[0].contains("in a worker"), "{told:?}");
+        let messages = panics.take_messages();
+        assert!(messages.len() == 1 && messages[0].contains("in a worker"), "{messages:?}");
         std::panic::catch_unwind(|| panic!("while drawing")).unwrap_err();
         assert_eq!(RESTORED.load(Ordering::SeqCst), 1);
         drop(panics);

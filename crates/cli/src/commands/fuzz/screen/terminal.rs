@@ -1,4 +1,4 @@
-//! The life of the terminal: taken over, drawn on, given back on every way out.
+//! Raw mode and alternate screen of the terminal, restored on every exit path including panics.
 
 use std::io::{self, Stdout};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,28 +13,29 @@ use ratatui::crossterm::terminal::{
     Clear, ClearType, EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
 };
 
-use super::panics::Panics;
+use super::panics::PanicCapture;
 
-pub(super) struct Terminal {
+/// The terminal in raw mode, on its alternate screen.
+pub(super) struct ScreenTerminal {
     inner: ratatui::Terminal<CrosstermBackend<Stdout>>,
-    panics: Panics,
-    // Dropped last: what the others still write comes before the terminal is as it was.
-    _taken: Taken,
+    panics: PanicCapture,
+    // Dropped last: the other fields may still write while they are dropped.
+    _guard: RawModeGuard,
 }
 
-impl Terminal {
+impl ScreenTerminal {
     pub(super) fn open() -> io::Result<Self> {
-        let taken = Taken::over()?;
-        let panics = Panics::watch(restore);
+        let guard = RawModeGuard::take_over()?;
+        let panics = PanicCapture::install_hook(restore_terminal);
         let inner = ratatui::Terminal::new(CrosstermBackend::new(io::stdout()))?;
-        Ok(Self { inner, panics, _taken: taken })
+        Ok(Self { inner, panics, _guard: guard })
     }
 
-    pub(super) fn draw(&mut self, picture: impl FnOnce(&mut Frame<'_>)) -> io::Result<()> {
-        self.inner.draw(picture).map(drop)
+    pub(super) fn draw_frame(&mut self, render: impl FnOnce(&mut Frame<'_>)) -> io::Result<()> {
+        self.inner.draw(render).map(drop)
     }
 
-    /// What was typed or happened to the window, without waiting.
+    /// Returns the next key press or window event without blocking.
     pub(super) fn next_event(&self) -> io::Result<Option<Event>> {
         if event::poll(Duration::ZERO)? { event::read().map(Some) } else { Ok(None) }
     }
@@ -43,39 +44,40 @@ impl Terminal {
         !self.panics.is_empty()
     }
 
-    /// Gives it back; what threads said in panic.
+    /// Restores the terminal. Returns the captured panic messages.
     pub(super) fn close(self) -> Vec<String> {
-        self.panics.take()
+        self.panics.take_messages()
     }
 }
 
-/// There is one terminal. Given back twice, it would put the cursor where it was and write over what came since.
+/// True while the terminal is taken over. Restoring it twice would move the cursor back and overwrite later output.
 static IS_TAKEN: AtomicBool = AtomicBool::new(false);
 
-/// The terminal, ours until this is dropped.
-struct Taken;
+/// Restores the terminal when dropped.
+struct RawModeGuard;
 
-impl Taken {
-    fn over() -> io::Result<Self> {
+impl RawModeGuard {
+    /// Enables raw mode and switches to the alternate screen.
+    fn take_over() -> io::Result<Self> {
         enable_raw_mode()?;
-        // From here on whatever fails gives it back.
-        let taken = Self;
+        // From here on, any error restores the terminal.
+        let guard = Self;
         IS_TAKEN.store(true, Ordering::SeqCst);
-        // Not every terminal has a second screen, and what is drawn is only what differs from an empty one. (The library's own
-        // `clear` asks the terminal where its cursor is, and not every terminal answers.)
+        // Some terminals have no alternate screen, and only differences from an empty screen are drawn, so it is cleared.
+        // Ratatui's own `clear` queries the cursor position, which some terminals do not answer.
         execute!(io::stdout(), EnterAlternateScreen, Clear(ClearType::All))?;
-        Ok(taken)
+        Ok(guard)
     }
 }
 
-impl Drop for Taken {
+impl Drop for RawModeGuard {
     fn drop(&mut self) {
-        restore();
+        restore_terminal();
     }
 }
 
-/// Both halves are tried: a terminal that is gone cannot be told, but its mode may still be set.
-fn restore() {
+/// Restores the terminal; no-op if it was restored before. If writing fails, the mode is reset nevertheless.
+fn restore_terminal() {
     if !IS_TAKEN.swap(false, Ordering::SeqCst) {
         return;
     }

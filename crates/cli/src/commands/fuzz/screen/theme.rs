@@ -1,27 +1,27 @@
-//! How things look. Colour adds nothing that the words do not say, and may be missing.
+//! Styles of the screen. Colors are optional and carry no information of their own.
 
 use ratatui::style::{Color, Modifier, Style};
 
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Theme {
+pub(super) struct ScreenTheme {
     pub(super) has_colors: bool,
 }
 
-impl Theme {
+impl ScreenTheme {
     pub(super) fn good(self) -> Style {
-        self.colored(Color::Green)
+        self.foreground_style(Color::Green)
     }
 
     pub(super) fn bad(self) -> Style {
-        self.colored(Color::Red).add_modifier(Modifier::BOLD)
+        self.foreground_style(Color::Red).add_modifier(Modifier::BOLD)
     }
 
     pub(super) fn warn(self) -> Style {
-        self.colored(Color::Yellow)
+        self.foreground_style(Color::Yellow)
     }
 
-    pub(super) fn line(self) -> Style {
-        self.colored(Color::Cyan)
+    pub(super) fn chart_line(self) -> Style {
+        self.foreground_style(Color::Cyan)
     }
 
     pub(super) fn dim(self) -> Style {
@@ -36,7 +36,7 @@ impl Theme {
         Style::new().add_modifier(Modifier::REVERSED)
     }
 
-    fn colored(self, color: Color) -> Style {
+    fn foreground_style(self, color: Color) -> Style {
         if self.has_colors { Style::new().fg(color) } else { Style::new() }
     }
 }

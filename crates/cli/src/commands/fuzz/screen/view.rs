@@ -1,13 +1,13 @@
-//! What a person looks at: which test, how far down, and whether the help is open. Knows no campaign and no terminal.
+//! View state: selected test, scroll offset, focused panel and help. Independent of campaign and terminal.
 
-use super::model::{Model, Test};
+use super::model::{ScreenModel, TestRow};
 
-/// How far a page goes.
+/// Rows moved by PgUp and PgDn.
 const PAGE: usize = 10;
 
-/// Something that a key means.
+/// Effect of a key press.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Action {
+pub(super) enum ScreenAction {
     Stop,
     Pause,
     Help,
@@ -21,81 +21,84 @@ pub(super) enum Action {
     Last,
 }
 
-/// Something that the campaign has to do.
+/// Request of the user to the campaign.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in super::super) enum Wish {
+pub(in super::super) enum ControlRequest {
     Stop,
-    /// Pause, or go on if it is paused.
-    Pause,
+    /// Pause, or resume if paused.
+    TogglePause,
 }
 
-/// The panel that the arrows move in.
+/// Panel that the arrow keys apply to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Focus {
+pub(super) enum FocusedPanel {
     #[default]
     Tests,
     Reproducer,
 }
 
+/// The view state of the screen.
 #[derive(Clone, Debug, Default)]
-pub(super) struct View {
-    /// The test that somebody moved to; before that it is the first that failed.
+pub(super) struct ScreenView {
+    /// Test chosen with the keys; until then, the first failed test is selected.
     chosen: Option<usize>,
-    /// What was selected when it was looked last, and how many there were to choose from.
+    /// Selected test at the last update, and the number of tests.
     selected: usize,
     tests: usize,
-    /// Lines of the reproducer that are above what is shown, and how many it has.
+    /// Scroll offset of the reproducer, and its number of lines.
     pub(super) scroll: usize,
     lines: usize,
-    pub(super) focus: Focus,
+    pub(super) focus: FocusedPanel,
     pub(super) is_help_open: bool,
 }
 
-impl View {
-    pub(super) fn act(&mut self, action: Action) -> Option<Wish> {
+impl ScreenView {
+    /// Applies an action. Returns a request if it concerns the campaign.
+    pub(super) fn apply_action(&mut self, action: ScreenAction) -> Option<ControlRequest> {
         match action {
-            Action::Stop => return Some(Wish::Stop),
-            Action::Pause => return Some(Wish::Pause),
-            Action::Help => self.is_help_open = !self.is_help_open,
-            Action::Close => self.is_help_open = false,
-            Action::NextPanel => {
+            ScreenAction::Stop => return Some(ControlRequest::Stop),
+            ScreenAction::Pause => return Some(ControlRequest::TogglePause),
+            ScreenAction::Help => self.is_help_open = !self.is_help_open,
+            ScreenAction::Close => self.is_help_open = false,
+            ScreenAction::NextPanel => {
                 self.focus = match self.focus {
-                    Focus::Tests => Focus::Reproducer,
-                    Focus::Reproducer => Focus::Tests,
+                    FocusedPanel::Tests => FocusedPanel::Reproducer,
+                    FocusedPanel::Reproducer => FocusedPanel::Tests,
                 }
             }
-            Action::Up => self.go(|at| at.saturating_sub(1)),
-            Action::Down => self.go(|at| at.saturating_add(1)),
-            Action::PageUp => self.go(|at| at.saturating_sub(PAGE)),
-            Action::PageDown => self.go(|at| at.saturating_add(PAGE)),
-            Action::First => self.go(|_| 0),
-            Action::Last => self.go(|_| usize::MAX),
+            ScreenAction::Up => self.move_cursor(|at| at.saturating_sub(1)),
+            ScreenAction::Down => self.move_cursor(|at| at.saturating_add(1)),
+            ScreenAction::PageUp => self.move_cursor(|at| at.saturating_sub(PAGE)),
+            ScreenAction::PageDown => self.move_cursor(|at| at.saturating_add(PAGE)),
+            ScreenAction::First => self.move_cursor(|_| 0),
+            ScreenAction::Last => self.move_cursor(|_| usize::MAX),
         }
         None
     }
 
-    fn go(&mut self, to: impl Fn(usize) -> usize) {
+    fn move_cursor(&mut self, to: impl Fn(usize) -> usize) {
         match self.focus {
-            Focus::Tests => {
+            FocusedPanel::Tests => {
                 self.selected = to(self.selected).min(self.tests.saturating_sub(1));
                 self.chosen = Some(self.selected);
                 self.scroll = 0;
             }
-            Focus::Reproducer => {
+            FocusedPanel::Reproducer => {
                 self.scroll = to(self.scroll).min(self.lines.saturating_sub(1));
             }
         }
     }
 
-    pub(super) fn selected(&self, tests: &[Test]) -> usize {
+    /// Returns the index of the selected test.
+    pub(super) fn selected_test(&self, tests: &[TestRow]) -> usize {
         let last = tests.len().saturating_sub(1);
         let failed = || tests.iter().position(|test| test.outcome.is_failure());
         self.chosen.or_else(failed).unwrap_or_default().min(last)
     }
 
-    /// Remembers what there is to move in. Reproducers become shorter while they are looked at.
-    pub(super) fn fit(&mut self, model: &Model) {
-        self.selected = self.selected(&model.tests);
+    /// Clamps selection and scroll offset to the model. Reproducers get shorter while they are shrunk.
+    pub(super) fn clamp_to_model(&mut self, model: &ScreenModel) {
+        self.selected = self.selected_test(&model.tests);
         self.tests = model.tests.len();
         self.lines = model.reproducer.len();
         self.scroll = self.scroll.min(self.lines.saturating_sub(1));

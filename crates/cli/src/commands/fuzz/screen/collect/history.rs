@@ -1,78 +1,80 @@
-//! The past of a campaign, in a few hundred points however long it is.
+//! History of a campaign: a bounded number of points, thinned out as it gets longer.
 
 use std::time::Duration;
 
-use crate::commands::fuzz::screen::model::Point;
+use crate::commands::fuzz::screen::model::HistoryPoint;
 
-/// Points that are kept; more than a terminal has columns.
+/// Maximum number of points; terminals have fewer columns.
 const MAX_POINTS: usize = 512;
-/// Workers tell how far they are at the ends of rounds; shorter steps would show those.
+/// Initial interval between points. Workers report at the end of rounds, so shorter intervals would show the rounds.
 const FIRST_STEP: Duration = Duration::from_millis(500);
-/// The time that counts as lately.
-const LATELY: Duration = Duration::from_secs(2);
+/// Time window of the current rate.
+const RATE_WINDOW: Duration = Duration::from_secs(2);
 
-pub(super) struct History {
-    points: Vec<Point>,
-    /// Between two points.
+/// Coverage and speed over time.
+pub(super) struct CampaignHistory {
+    points: Vec<HistoryPoint>,
+    /// Interval between two points.
     step: Duration,
-    /// Calls at the last point.
+    /// Total calls at the last point.
     calls: u64,
-    /// Moments of the last seconds, with the calls until then.
+    /// Times within the rate window, each with the total calls so far.
     recent: Vec<(Duration, u64)>,
 }
 
-impl Default for History {
+impl Default for CampaignHistory {
     fn default() -> Self {
         let recent = vec![(Duration::ZERO, 0)];
         Self { points: Vec::new(), step: FIRST_STEP, calls: 0, recent }
     }
 }
 
-impl History {
-    pub(super) fn points(&self) -> &[Point] {
+impl CampaignHistory {
+    pub(super) fn points(&self) -> &[HistoryPoint] {
         &self.points
     }
 
-    pub(super) fn add(&mut self, at: Duration, calls: u64, branches: usize) {
+    /// Records the current totals, and adds a point if the interval has passed.
+    pub(super) fn record_totals(&mut self, at: Duration, calls: u64, branches: usize) {
         self.recent.push((at, calls));
-        let is_old = |(then, _): &(Duration, u64)| at.saturating_sub(*then) > LATELY;
-        // The last of the old ones is where the time that counts begins.
+        let is_old = |(then, _): &(Duration, u64)| at.saturating_sub(*then) > RATE_WINDOW;
+        // The newest old entry marks the start of the window.
         let old = self.recent.iter().take_while(|it| is_old(it)).count();
         self.recent.drain(..old.saturating_sub(1));
         let since = at.saturating_sub(self.points.last().map_or(Duration::ZERO, |it| it.at));
         if since < self.step {
             return;
         }
-        let rate = per_second(calls.saturating_sub(self.calls), since);
-        self.points.push(Point { at, branches, rate });
+        let rate = calls_per_second(calls.saturating_sub(self.calls), since);
+        self.points.push(HistoryPoint { at, branches, rate });
         self.calls = calls;
         if self.points.len() >= MAX_POINTS {
-            self.thin();
+            self.merge_points();
         }
     }
 
-    /// Calls in a second, lately.
+    /// Returns the current calls per second.
     pub(super) fn rate(&self) -> u64 {
         let (Some((from, before)), Some((to, after))) = (self.recent.first(), self.recent.last())
         else {
             return 0;
         };
-        per_second(after.saturating_sub(*before), to.saturating_sub(*from))
+        calls_per_second(after.saturating_sub(*before), to.saturating_sub(*from))
     }
 
-    /// Makes one point of two.
-    fn thin(&mut self) {
+    /// Merges each pair of points and doubles the interval.
+    fn merge_points(&mut self) {
         let pairs = self.points.chunks(2).filter_map(|pair| {
             let last = *pair.last()?;
             let rate = pair.iter().map(|point| point.rate).sum::<u64>() / pair.len() as u64;
-            Some(Point { rate, ..last })
+            Some(HistoryPoint { rate, ..last })
         });
         self.points = pairs.collect();
         self.step *= 2;
     }
 }
 
-fn per_second(calls: u64, time: Duration) -> u64 {
+fn calls_per_second(calls: u64, time: Duration) -> u64 {
     let rate = u128::from(calls) * 1000 / time.as_millis().max(1);
     u64::try_from(rate).unwrap_or(u64::MAX)
 }
@@ -82,13 +84,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_hour_fits_and_speed_is_that_of_the_last_seconds() {
-        let mut history = History::default();
+    fn bounds_points_and_reports_recent_rate() {
+        let mut history = CampaignHistory::default();
         let mut calls = 0;
         for tick in 1..36_000_u64 {
-            // Twice as fast in the second half hour.
+            // The rate doubles after half an hour.
             calls += if tick < 18_000 { 1000 } else { 2000 };
-            history.add(Duration::from_millis(tick * 100), calls, tick as usize);
+            history.record_totals(Duration::from_millis(tick * 100), calls, tick as usize);
         }
         let points = history.points();
         assert!(points.len() < MAX_POINTS && points.len() >= MAX_POINTS / 2, "{}", points.len());
@@ -98,10 +100,10 @@ mod tests {
     }
 
     #[test]
-    fn nothing_has_no_speed() {
-        let mut history = History::default();
+    fn empty_history_has_zero_rate() {
+        let mut history = CampaignHistory::default();
         assert_eq!(history.rate(), 0);
-        history.add(Duration::ZERO, 0, 0);
+        history.record_totals(Duration::ZERO, 0, 0);
         assert_eq!((history.rate(), history.points().len()), (0, 0));
     }
 }

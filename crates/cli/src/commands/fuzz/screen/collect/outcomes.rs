@@ -1,37 +1,38 @@
-//! Where the tests stand.
+//! Collects the current outcome of each test.
 
 use std::collections::HashMap;
 
-use ::fuzz::call::Call;
-use ::fuzz::campaign::{Best, Failure, Shared, Site};
+use ::fuzz::call::SequenceCall;
+use ::fuzz::campaign::{BestValue, CampaignState, FailureSite, TestFailure};
 use ::fuzz::reproducer::solidity;
 use ::fuzz::target::TestKind;
 use contract::text::one_line;
 
+use crate::commands::fuzz::failure_location;
 use crate::commands::fuzz::results::is_repeated;
-use crate::commands::fuzz::screen::model::{Outcome, Test};
-use crate::commands::fuzz::screen::view::View;
-use crate::commands::fuzz::site;
+use crate::commands::fuzz::screen::model::{TestProgress, TestRow};
+use crate::commands::fuzz::screen::view::ScreenView;
 
-/// Lines of a reproducer that are shown; before it is small it may have thousands.
+/// Maximum lines of a reproducer; it may have thousands before it is shrunk.
 const MAX_LINES: usize = 500;
 
+/// Collects test rows and caches the source locations of failures.
 #[derive(Default)]
-pub(super) struct Outcomes {
-    /// Looking a place up in the maps of the compiler takes long.
-    places: HashMap<Site, Option<String>>,
+pub(super) struct TestCollector {
+    /// Cache, because a lookup in the compiler's source maps is slow.
+    locations: HashMap<FailureSite, Option<String>>,
 }
 
-/// A row of the panel, and the calls behind it.
-type Row = (Test, Vec<Call>);
+/// A row of the panel with the calls of its reproducer.
+type RowWithCalls = (TestRow, Vec<SequenceCall>);
 
-impl Outcomes {
-    /// All tests, the calls of the one that is looked at, and the workers that make failures smaller.
-    pub(super) fn look(
+impl TestCollector {
+    /// Returns all tests, the calls of the selected one, and the ids of the workers that are shrinking failures.
+    pub(super) fn collect_rows(
         &mut self,
-        shared: &Shared,
-        view: &View,
-    ) -> (Vec<Test>, Vec<String>, Vec<usize>) {
+        shared: &CampaignState,
+        view: &ScreenView,
+    ) -> (Vec<TestRow>, Vec<String>, Vec<usize>) {
         let failures = shared.failures();
         let best = shared.best();
         let mut rows = Vec::new();
@@ -42,46 +43,60 @@ impl Outcomes {
                 failed.filter(|it| it.test == test && !is_repeated(it, &failures)).collect();
             shrinking.extend(failed.iter().filter(|it| !it.is_shrunk).map(|it| it.worker));
             if failed.is_empty() {
-                rows.push(unbroken(shared, test, best.iter().find(|best| best.test == test)));
+                rows.push(build_passing_row(
+                    shared,
+                    test,
+                    best.iter().find(|best| best.test == test),
+                ));
             }
-            rows.extend(failed.into_iter().map(|failure| self.failed(shared, failure)));
+            rows.extend(failed.into_iter().map(|failure| self.build_failed_row(shared, failure)));
         }
         let (tests, mut calls): (Vec<_>, Vec<_>) = rows.into_iter().unzip();
-        let selected = view.selected(&tests);
+        let selected = view.selected_test(&tests);
         let calls = if selected < calls.len() { calls.swap_remove(selected) } else { Vec::new() };
-        (tests, lines(&calls, shared), shrinking)
+        (tests, format_calls(&calls, shared), shrinking)
     }
 
-    fn failed(&mut self, shared: &Shared, failure: &Failure) -> Row {
+    fn build_failed_row(&mut self, shared: &CampaignState, failure: &TestFailure) -> RowWithCalls {
         let target = &shared.target;
-        let place = self.places.entry(failure.site);
-        let place = place.or_insert_with(|| site::line(target, failure.site)).clone();
-        let test = Test {
+        let location = self.locations.entry(failure.site);
+        let location = location
+            .or_insert_with(|| failure_location::locate_failure(target, failure.site))
+            .clone();
+        let test = TestRow {
             name: one_line(&target.tests[failure.test].name),
-            place: place.map(|place| one_line(&place)),
-            outcome: if failure.is_shrunk { Outcome::Falsified } else { Outcome::Shrinking },
+            location: location.map(|location| one_line(&location)),
+            outcome: if failure.is_shrunk {
+                TestProgress::Falsified
+            } else {
+                TestProgress::Shrinking
+            },
             calls: failure.calls.len(),
         };
         (test, failure.calls.clone())
     }
 }
 
-fn unbroken(shared: &Shared, test: usize, best: Option<&Best>) -> Row {
+fn build_passing_row(
+    shared: &CampaignState,
+    test: usize,
+    best: Option<&BestValue>,
+) -> RowWithCalls {
     let test = &shared.target.tests[test];
     let outcome = match test.kind {
-        TestKind::Maximum { .. } => Outcome::Best(best.map(|best| best.value.to_string())),
-        _ => Outcome::Passing,
+        TestKind::Maximum { .. } => TestProgress::Best(best.map(|best| best.value.to_string())),
+        _ => TestProgress::Passing,
     };
     let calls = best.map(|best| best.calls.clone()).unwrap_or_default();
-    (Test { name: one_line(&test.name), place: None, outcome, calls: calls.len() }, calls)
+    (TestRow { name: one_line(&test.name), location: None, outcome, calls: calls.len() }, calls)
 }
 
-fn lines(calls: &[Call], shared: &Shared) -> Vec<String> {
+fn format_calls(calls: &[SequenceCall], shared: &CampaignState) -> Vec<String> {
     let shown = calls.iter().take(MAX_LINES);
     let mut lines: Vec<_> =
-        shown.map(|call| one_line(&solidity::line(call, &shared.target))).collect();
+        shown.map(|call| one_line(&solidity::format_line(call, &shared.target))).collect();
     if calls.len() > MAX_LINES {
-        lines.push(format!("… and {} calls more", calls.len() - MAX_LINES));
+        lines.push(format!("… and {} more calls", calls.len() - MAX_LINES));
     }
     lines
 }

@@ -1,15 +1,20 @@
-//! How coverage and speed went over time.
+//! Charts of coverage and speed over time.
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::symbols::Marker;
 use ratatui::widgets::{Axis, Block, Chart, Dataset, GraphType, Sparkline};
 
-use crate::commands::fuzz::screen::draw::clock;
-use crate::commands::fuzz::screen::model::Model;
-use crate::commands::fuzz::screen::theme::Theme;
+use crate::commands::fuzz::screen::draw::format_clock;
+use crate::commands::fuzz::screen::model::ScreenModel;
+use crate::commands::fuzz::screen::theme::ScreenTheme;
 
-pub(in super::super) fn chart(frame: &mut Frame<'_>, area: Rect, model: &Model, theme: Theme) {
+pub(in super::super) fn draw_coverage(
+    frame: &mut Frame<'_>,
+    area: Rect,
+    model: &ScreenModel,
+    theme: ScreenTheme,
+) {
     let end = model.elapsed.as_secs_f64().max(1.0);
     let top = model.branches.max(1);
     let past = model.history.iter().map(|point| (point.at.as_secs_f64(), point.branches as f64));
@@ -18,28 +23,33 @@ pub(in super::super) fn chart(frame: &mut Frame<'_>, area: Rect, model: &Model, 
     let data = Dataset::default()
         .marker(Marker::Braille)
         .graph_type(GraphType::Line)
-        .style(theme.line())
+        .style(theme.chart_line())
         .data(&points);
-    let across = Axis::default()
+    let x_axis = Axis::default()
         .bounds([0.0, end])
         .style(theme.dim())
-        .labels(["0:00".to_owned(), clock(model.elapsed)]);
-    let up = Axis::default()
+        .labels(["0:00".to_owned(), format_clock(model.elapsed)]);
+    let y_axis = Axis::default()
         .bounds([0.0, top as f64])
         .style(theme.dim())
         .labels(["0".to_owned(), top.to_string()]);
     let title = format!(" Coverage: {} branches ", model.branches);
     let block = Block::bordered().title(title).border_style(theme.dim());
-    frame.render_widget(Chart::new(vec![data]).block(block).x_axis(across).y_axis(up), area);
+    frame.render_widget(Chart::new(vec![data]).block(block).x_axis(x_axis).y_axis(y_axis), area);
 }
 
-pub(in super::super) fn speed(frame: &mut Frame<'_>, area: Rect, model: &Model, theme: Theme) {
-    let title = format!(" Speed: {} calls in a second ", model.rate);
+pub(in super::super) fn draw_speed(
+    frame: &mut Frame<'_>,
+    area: Rect,
+    model: &ScreenModel,
+    theme: ScreenTheme,
+) {
+    let title = format!(" Speed: {} calls/s ", model.rate);
     let block = Block::bordered().title(title).border_style(theme.dim());
-    // The newest that fit.
+    // Only the newest points that fit.
     let width = usize::from(block.inner(area).width);
     let from = model.history.len().saturating_sub(width);
     let rates = model.history[from..].iter().map(|point| point.rate);
-    let line = Sparkline::default().block(block).style(theme.line()).data(rates);
+    let line = Sparkline::default().block(block).style(theme.chart_line()).data(rates);
     frame.render_widget(line, area);
 }

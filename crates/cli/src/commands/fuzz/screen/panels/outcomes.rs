@@ -1,4 +1,4 @@
-//! The tests, and the calls that break the one that is selected.
+//! The list of tests, and the reproducer of the selected test.
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -6,56 +6,57 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, List, ListState, Paragraph, Wrap};
 
-use crate::commands::fuzz::screen::model::{Model, Outcome, Test};
-use crate::commands::fuzz::screen::theme::Theme;
-use crate::commands::fuzz::screen::view::{Focus, View};
+use crate::commands::fuzz::screen::model::{ScreenModel, TestProgress, TestRow};
+use crate::commands::fuzz::screen::theme::ScreenTheme;
+use crate::commands::fuzz::screen::view::{FocusedPanel, ScreenView};
 
-pub(in super::super) fn list(
+pub(in super::super) fn draw_test_list(
     frame: &mut Frame<'_>,
     area: Rect,
-    model: &Model,
-    view: &View,
-    theme: Theme,
+    model: &ScreenModel,
+    view: &ScreenView,
+    theme: ScreenTheme,
 ) {
     let title = format!(" Tests ({}) ", model.tests.len());
-    let block = Block::bordered().title(title).border_style(border(view, Focus::Tests, theme));
+    let block =
+        Block::bordered().title(title).border_style(border_style(view, FocusedPanel::Tests, theme));
     let inner = block.inner(area);
     frame.render_widget(block, area);
-    bare(frame, inner, model, view, theme);
+    draw_bare_list(frame, inner, model, view, theme);
 }
 
-/// The same without a border, for want of room.
-pub(in super::super) fn bare(
+/// Draws the list of tests without a border, for small terminals.
+pub(in super::super) fn draw_bare_list(
     frame: &mut Frame<'_>,
     area: Rect,
-    model: &Model,
-    view: &View,
-    theme: Theme,
+    model: &ScreenModel,
+    view: &ScreenView,
+    theme: ScreenTheme,
 ) {
     if model.tests.is_empty() {
-        let nothing = Line::styled("none: only coverage is looked for", theme.dim());
-        return frame.render_widget(Paragraph::new(nothing), area);
+        let empty = Line::styled("no tests: maximizing coverage only", theme.dim());
+        return frame.render_widget(Paragraph::new(empty), area);
     }
-    let rows = model.tests.iter().map(|test| row(test, model.calls, theme));
+    let rows = model.tests.iter().map(|test| format_test_row(test, model.calls, theme));
     let list = List::new(rows).highlight_style(theme.selected());
-    let mut state = ListState::default().with_selected(Some(view.selected(&model.tests)));
+    let mut state = ListState::default().with_selected(Some(view.selected_test(&model.tests)));
     frame.render_stateful_widget(list, area, &mut state);
 }
 
-fn row(test: &Test, calls: u64, theme: Theme) -> Line<'static> {
+fn format_test_row(test: &TestRow, calls: u64, theme: ScreenTheme) -> Line<'static> {
     let (style, word) = match &test.outcome {
-        Outcome::Passing => (theme.good(), "passing"),
-        Outcome::Shrinking => (theme.warn(), "shrinking"),
-        Outcome::Falsified => (theme.bad(), "falsified"),
-        Outcome::Best(_) => (theme.good(), "best"),
+        TestProgress::Passing => (theme.good(), "passing"),
+        TestProgress::Shrinking => (theme.warn(), "shrinking"),
+        TestProgress::Falsified => (theme.bad(), "falsified"),
+        TestProgress::Best(_) => (theme.good(), "best"),
     };
     let detail = match &test.outcome {
-        Outcome::Passing => format!("{calls} calls"),
-        Outcome::Best(None) => "no number yet".to_owned(),
-        Outcome::Best(Some(value)) => format!("{value}, {}", counted(test.calls)),
-        Outcome::Shrinking | Outcome::Falsified => match &test.place {
-            Some(place) => format!("{}, {place}", counted(test.calls)),
-            None => counted(test.calls),
+        TestProgress::Passing => format!("{calls} calls"),
+        TestProgress::Best(None) => "no value yet".to_owned(),
+        TestProgress::Best(Some(value)) => format!("{value}, {}", format_call_count(test.calls)),
+        TestProgress::Shrinking | TestProgress::Falsified => match &test.location {
+            Some(location) => format!("{}, {location}", format_call_count(test.calls)),
+            None => format_call_count(test.calls),
         },
     };
     Line::from(vec![
@@ -65,26 +66,30 @@ fn row(test: &Test, calls: u64, theme: Theme) -> Line<'static> {
     ])
 }
 
-fn counted(calls: usize) -> String {
+fn format_call_count(calls: usize) -> String {
     if calls == 1 { "1 call".to_owned() } else { format!("{calls} calls") }
 }
 
-pub(in super::super) fn reproducer(
+pub(in super::super) fn draw_reproducer(
     frame: &mut Frame<'_>,
     area: Rect,
-    model: &Model,
-    view: &View,
-    theme: Theme,
+    model: &ScreenModel,
+    view: &ScreenView,
+    theme: ScreenTheme,
 ) {
-    let test = model.tests.get(view.selected(&model.tests));
+    let test = model.tests.get(view.selected_test(&model.tests));
     let title = match test.map(|test| &test.outcome) {
-        Some(Outcome::Shrinking) => " Reproducer so far ",
-        Some(Outcome::Best(Some(_))) => " Calls to the best value ",
+        Some(TestProgress::Shrinking) => " Reproducer so far ",
+        Some(TestProgress::Best(Some(_))) => " Calls for the best value ",
         _ => " Reproducer ",
     };
-    let block = Block::bordered().title(title).border_style(border(view, Focus::Reproducer, theme));
+    let block = Block::bordered().title(title).border_style(border_style(
+        view,
+        FocusedPanel::Reproducer,
+        theme,
+    ));
     let text: Vec<Line<'_>> = match (test, &model.reproducer[..]) {
-        (Some(test), []) if test.outcome.is_failure() => vec![Line::raw("without any call")],
+        (Some(test), []) if test.outcome.is_failure() => vec![Line::raw("no calls needed")],
         (_, []) => vec![Line::styled("this test has not failed", theme.dim())],
         (_, lines) => lines.iter().skip(view.scroll).map(|line| Line::raw(line.as_str())).collect(),
     };
@@ -92,6 +97,6 @@ pub(in super::super) fn reproducer(
     frame.render_widget(panel, area);
 }
 
-fn border(view: &View, panel: Focus, theme: Theme) -> Style {
+fn border_style(view: &ScreenView, panel: FocusedPanel, theme: ScreenTheme) -> Style {
     if view.focus == panel { theme.bold() } else { theme.dim() }
 }

@@ -1,18 +1,23 @@
-//! What each worker does.
+//! List of workers with their activity.
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Paragraph};
 
-use crate::commands::fuzz::screen::model::{Doing, Model, Worker};
-use crate::commands::fuzz::screen::theme::Theme;
+use crate::commands::fuzz::screen::model::{ScreenModel, WorkerActivity, WorkerRow};
+use crate::commands::fuzz::screen::theme::ScreenTheme;
 
-pub(in super::super) fn list(frame: &mut Frame<'_>, area: Rect, model: &Model, theme: Theme) {
+pub(in super::super) fn draw_workers(
+    frame: &mut Frame<'_>,
+    area: Rect,
+    model: &ScreenModel,
+    theme: ScreenTheme,
+) {
     let title = format!(" Workers ({}) ", model.workers.len());
     let block = Block::bordered().title(title).border_style(theme.dim());
     let room = usize::from(block.inner(area).height);
-    let line = |(id, worker): (usize, &Worker)| row(id, worker, theme);
+    let line = |(id, worker): (usize, &WorkerRow)| format_worker_row(id, worker, theme);
     let mut lines: Vec<_> = model.workers.iter().enumerate().map(line).collect();
     if lines.len() > room {
         let shown = room.saturating_sub(1);
@@ -23,17 +28,17 @@ pub(in super::super) fn list(frame: &mut Frame<'_>, area: Rect, model: &Model, t
     frame.render_widget(Paragraph::new(lines).block(block), area);
 }
 
-fn row(id: usize, worker: &Worker, theme: Theme) -> Line<'static> {
-    let (style, doing, why) = match &worker.doing {
-        Doing::Fuzzing => (theme.good(), "fuzzing", String::new()),
-        Doing::Shrinking => (theme.warn(), "shrinking", String::new()),
-        Doing::Paused => (theme.warn(), "paused", String::new()),
-        Doing::Ended(reason) => (theme.dim(), "ended", format!(": {reason}")),
+fn format_worker_row(id: usize, worker: &WorkerRow, theme: ScreenTheme) -> Line<'static> {
+    let (style, activity, reason) = match &worker.activity {
+        WorkerActivity::Fuzzing => (theme.good(), "fuzzing", String::new()),
+        WorkerActivity::Shrinking => (theme.warn(), "shrinking", String::new()),
+        WorkerActivity::Paused => (theme.warn(), "paused", String::new()),
+        WorkerActivity::Ended(reason) => (theme.dim(), "ended", format!(": {reason}")),
     };
-    let numbers = format!("{} calls, round {}{why}", worker.calls, worker.round);
+    let numbers = format!("{} calls, round {}{reason}", worker.calls, worker.round);
     Line::from(vec![
         Span::raw(format!("{id:>2} ")),
-        Span::styled(format!("{doing:<10}"), style),
+        Span::styled(format!("{activity:<10}"), style),
         Span::raw(numbers),
     ])
 }

@@ -1,0 +1,135 @@
+//! Loads the target of a campaign: compiles or reads the build, chooses the smart contract and deploys it.
+
+use std::sync::Arc;
+
+use ::fuzz::deploy::{ChooseError, DeployError, choose_contract, deploy_target, find_contract};
+use ::fuzz::target::FuzzTarget;
+use solidity::LoadError;
+
+use super::demo;
+use super::plan::CampaignPlan;
+use crate::config::suggest_name;
+use crate::failure::FailureKind;
+use crate::failure::{Failure, Result};
+
+/// Maximum names listed by an error.
+const MAX_NAMES: usize = 20;
+
+/// The smart contract under test, deployed on its chain.
+pub struct DeployedTarget {
+    pub target: Arc<FuzzTarget>,
+    /// Index of the contract in the build.
+    pub contract: usize,
+    pub name: String,
+    /// True for the built-in demo, whose source is not on disk.
+    pub is_bundled: bool,
+}
+
+impl DeployedTarget {
+    /// Compiles or reads the build, chooses the contract and deploys it.
+    pub fn load(plan: &CampaignPlan) -> Result<Self> {
+        let build = match &plan.path {
+            Some(path) => solidity::load_build(path, &plan.toolchain).map_err(load_failure)?,
+            None => demo::load_demo_build()?,
+        };
+        let contract = match &plan.contract {
+            Some(name) => find_contract(&build, name),
+            None => choose_contract(&build, plan.path.as_deref(), &plan.settings),
+        };
+        let contract = contract.map_err(choose_failure)?;
+        let name = build.contracts[contract].name.clone();
+        let target = deploy_target(Arc::new(build), contract, &plan.settings)
+            .map_err(|it| deploy_failure(it, plan))?;
+        Ok(Self { target: Arc::new(target), contract, name, is_bundled: plan.path.is_none() })
+    }
+}
+
+fn load_failure(error: LoadError) -> Failure {
+    let exit = match &error {
+        LoadError::Tool(_) | LoadError::Unreadable { .. } => FailureKind::Operation,
+        _ => FailureKind::Usage,
+    };
+    let hint = match &error {
+        LoadError::NotFound(_) => Some(
+            "pass a .sol file, a project folder or a compiler's JSON, or run `vouch fuzz --demo`"
+                .to_owned(),
+        ),
+        LoadError::CompileFailed { .. } => Some(
+            "correct the source, or change the compiler with `--solc PATH` or `--solc-args ARGS`"
+                .to_owned(),
+        ),
+        LoadError::Tool(error) => error.hint().or_else(|| {
+            Some("choose a compiler with `--solc PATH`, or run `vouch solc install`".to_owned())
+        }),
+        error => error.hint(),
+    };
+    let hint =
+        hint.unwrap_or_else(|| "run `vouch fuzz --help` to see the supported targets".to_owned());
+    Failure::from(error).with_hint(hint).with_kind(exit)
+}
+
+fn choose_failure(error: ChooseError) -> Failure {
+    let hint = match &error {
+        ChooseError::Unknown { name, known } => {
+            let known: Vec<_> = known.iter().take(MAX_NAMES).map(String::as_str).collect();
+            suggest_name(name, &known, "contracts")
+        }
+        ChooseError::Ambiguous { choices, .. } => {
+            format!("add the file to the name: {}", join_names(choices))
+        }
+        ChooseError::NotDeployable => {
+            "write a contract that inherits; interfaces and abstract contracts cannot be fuzzed"
+                .to_owned()
+        }
+        ChooseError::Unclear { choices } => {
+            format!("choose one with `--contract`: {}", join_names(choices))
+        }
+    };
+    Failure::from(error).with_kind(FailureKind::Usage).with_hint(hint)
+}
+
+fn join_names(names: &[String]) -> String {
+    let mut shown: Vec<_> = names.iter().take(MAX_NAMES).cloned().collect();
+    if names.len() > MAX_NAMES {
+        shown.push(format!("and {} more", names.len() - MAX_NAMES));
+    }
+    shown.join(", ")
+}
+
+fn deploy_failure(error: DeployError, plan: &CampaignPlan) -> Failure {
+    let hint = match &error {
+        DeployError::Abstract(_) => "choose another contract with `--contract NAME`",
+        DeployError::UnknownContract(_) => "correct the name in `deployContracts`",
+        DeployError::ArgumentCount { .. } | DeployError::InvalidArgument { .. } => {
+            "set `constructorArgs` in echidna.yaml, such as [\"1 ether\", \"0x10000\"]"
+        }
+        DeployError::ConstructorFailed { .. } => {
+            "set `constructorArgs`, `balanceContract` or `deployContracts` in echidna.yaml"
+        }
+        DeployError::TooLarge { .. } => {
+            "raise the limit with `--code-size`, or compile with `--solc-args --optimize`"
+        }
+        DeployError::Unlinked { .. } => "compile the library together with the contract",
+        DeployError::SetUpFailed { .. } => {
+            "check what setUp() requires; the deployer calls it once, without value"
+        }
+        DeployError::AbiMismatch { .. } => "compile again, so that the ABI matches the code",
+        DeployError::InvalidTest { .. } => {
+            "correct or rename the function, or choose another prefix with `--prefix TEXT`"
+        }
+        DeployError::NoTests { .. } => {
+            "add such a function, or choose another mode: `--test-mode assertion`"
+        }
+        DeployError::NoFunctions { .. } => {
+            "check `filterFunctions` and `excludeViewPure` in echidna.yaml, or pass `--all-contracts`"
+        }
+        DeployError::UnknownType { .. } => {
+            "remove functions with such an argument from the ABI; they cannot be called"
+        }
+    };
+    let failure = Failure::from(error).with_hint(hint).with_kind(FailureKind::Usage);
+    match plan.contract.is_none() && plan.path.is_some() {
+        true => failure.with_hint("to fuzz another contract, pass `--contract NAME`"),
+        false => failure,
+    }
+}

@@ -1,0 +1,138 @@
+//! Checks tests, by calling them or by inspecting a finished call.
+
+use alloy_primitives::{Address, Bytes, I256, U256, hex};
+
+use crate::call::SequenceCall;
+use crate::chain::{
+    CallLimits, EvmMachine, EvmTransaction, InstructionResult, ReadSet, TransactionOutcome,
+};
+use crate::target::{FunctionId, FuzzTarget, TestKind};
+
+/// The code and offset where a test failed; (0, 0) for tests that are checked by a call of their own.
+pub type FailureSite = (u32, u32);
+
+/// Calls tests, with a fixed sender and limits.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct TestChecker {
+    pub sender: Address,
+    pub limits: CallLimits,
+    /// Gas used by tests since the worker last took it. A test may cost more than the calls before it.
+    pub spent: u64,
+}
+
+/// Selector of `Panic(uint256)`.
+const PANIC: [u8; 4] = hex!("4e487b71");
+const PANIC_ASSERT: u8 = 0x01;
+const PANIC_ARITHMETIC: u8 = 0x11;
+
+impl TestChecker {
+    /// Calls a test on the current state and returns its failure site, or `None` if it holds.
+    ///
+    /// The state that the test reads is added to `reads`.
+    pub(super) fn check_test(
+        &mut self,
+        target: &FuzzTarget,
+        machine: &mut EvmMachine,
+        kind: &TestKind,
+        reads: &mut ReadSet,
+    ) -> Option<FailureSite> {
+        let (function, holds): (FunctionId, fn(&TransactionOutcome) -> bool) = match kind {
+            TestKind::Property { function } => (*function, returns_true),
+            TestKind::MustRevert { function } => (*function, TransactionOutcome::is_revert),
+            TestKind::Invariant { function } => (*function, is_passing),
+            _ => return None,
+        };
+        let outcome = self.call_test(target, machine, function, reads);
+        (!outcome.is_discarded() && !holds(&outcome)).then_some((0, 0))
+    }
+
+    /// Returns the number that an optimization test maximizes, or `None` if the call fails.
+    pub(super) fn read_maximum(
+        &mut self,
+        target: &FuzzTarget,
+        machine: &mut EvmMachine,
+        function: FunctionId,
+        reads: &mut ReadSet,
+    ) -> Option<I256> {
+        let outcome = self.call_test(target, machine, function, reads);
+        let word = outcome.output.get(..32).filter(|_| outcome.is_success())?;
+        Some(I256::from_raw(U256::from_be_slice(word)))
+    }
+
+    fn call_test(
+        &mut self,
+        target: &FuzzTarget,
+        machine: &mut EvmMachine,
+        function: FunctionId,
+        reads: &mut ReadSet,
+    ) -> TransactionOutcome {
+        let function = target.function(function);
+        let transaction = EvmTransaction {
+            from: self.sender,
+            to: function.address,
+            value: U256::ZERO,
+            gas_price: 0,
+            data: Bytes::copy_from_slice(&function.selector),
+        };
+        let outcome = machine.simulate_and_record_reads(&transaction, self.limits, reads);
+        self.spent += outcome.gas_used;
+        outcome
+    }
+}
+
+fn is_passing(outcome: &TransactionOutcome) -> bool {
+    outcome.is_success() && !outcome.breaks_assertion()
+}
+
+fn returns_true(outcome: &TransactionOutcome) -> bool {
+    is_passing(outcome)
+        && outcome.output.len() >= 32
+        && U256::from_be_slice(&outcome.output[..32]) == U256::ONE
+}
+
+/// Returns the site where the call violated an assertion: by an event, by `assert`, or by the `INVALID` opcode, which
+/// older compilers emit for it.
+pub(super) fn find_broken_assertion(
+    machine: &EvmMachine,
+    outcome: &TransactionOutcome,
+) -> Option<FailureSite> {
+    if let Some(event) = machine.probe().emitted.first() {
+        return Some((event.code, event.offset));
+    }
+    let failed = has_panic_code(outcome, PANIC_ASSERT)
+        || outcome.breaks_assertion()
+        || outcome.result == InstructionResult::InvalidFEOpcode;
+    failed.then(|| machine.probe().last_branch())
+}
+
+/// Returns the site where arithmetic overflowed in the call, checked or unchecked.
+pub(super) fn find_overflow(
+    machine: &EvmMachine,
+    outcome: &TransactionOutcome,
+) -> Option<FailureSite> {
+    let panicked = has_panic_code(outcome, PANIC_ARITHMETIC).then(|| machine.probe().last_branch());
+    panicked.or_else(|| machine.probe().signs.first_overflow().filter(|_| outcome.is_success()))
+}
+
+fn has_panic_code(outcome: &TransactionOutcome, code: u8) -> bool {
+    outcome.is_revert()
+        && outcome.output.len() == 36
+        && outcome.output[..4] == PANIC
+        && outcome.output[35] == code
+        && outcome.output[4..35].iter().all(|&byte| byte == 0)
+}
+
+/// Returns true if the test observes this call.
+pub(super) fn is_observed_by(target: &FuzzTarget, kind: &TestKind, call: &SequenceCall) -> bool {
+    match kind {
+        TestKind::Assertion { function }
+        | TestKind::Overflow { function }
+        | TestKind::Unit { function } => call.function() == Some(*function),
+        // A function with an assertion test is reported by that test.
+        TestKind::AssertionEvent => !call.function().is_some_and(|function| {
+            target.tests.iter().any(|test| test.kind == TestKind::Assertion { function })
+        }),
+        TestKind::Destruction { .. } => true,
+        _ => false,
+    }
+}

@@ -1,0 +1,399 @@
+//! Executes calls in a worker: keeps sequences that make progress, reports failed tests and shrinks them.
+
+use std::sync::Arc;
+
+use alloy_primitives::{I256, U256};
+
+use super::checker::{self, FailureSite};
+use super::events::CampaignEventKind;
+use super::pool::CorpusEntry;
+use super::shrink::SequenceShrinker;
+use super::state::{BestValue, TestFailure};
+use super::worker::{FuzzWorker, ShrinkTask};
+use crate::call::SequenceCall;
+use crate::chain::{ChainCheckpoint, StateChange, TransactionOutcome};
+use crate::target::TestKind;
+
+/// Work of a call in addition to its gas.
+pub(super) const CALL_WORK: u64 = 1_000;
+
+/// Maximum queue length at which sequences that only came nearer to a branch are examined.
+const MAX_NEAR_UNEXAMINED: usize = 2;
+
+/// Maximum returned words that are kept.
+const MAX_RETURNED: usize = 8;
+
+/// Shrink tries between two episodes.
+const SHRINK_TRIES: usize = 8;
+
+impl FuzzWorker<'_> {
+    /// Rewinds the machine to the initial state and clears the sequence.
+    pub(super) fn restart_sequence(&mut self) {
+        self.machine.rewind(&self.sequence.genesis);
+        self.truncate_sequence(0);
+    }
+
+    /// Shortens the sequence to `length` calls. The caller rewinds the machine.
+    pub(super) fn truncate_sequence(&mut self, length: usize) {
+        self.sequence.calls.truncate(length);
+        self.sequence.gas.truncate(length);
+    }
+
+    /// Runs known calls without checking each of them: they were checked when they were found.
+    pub(super) fn replay_calls(&mut self, calls: &[SequenceCall]) {
+        for call in calls {
+            let outcome = self.execute_call(call);
+            self.count_call(call, outcome.as_ref());
+        }
+        self.machine.probe_mut().clear_call();
+        if !calls.is_empty() {
+            // Another worker may have found the sequence, so the state that the tests read here is not known yet.
+            self.check_open_tests();
+        }
+    }
+
+    /// Runs a call and checks the tests. Returns true if it reached a new branch.
+    pub(super) fn run_call(&mut self, call: SequenceCall) -> bool {
+        let is_unit = self.is_unit_test_call(&call);
+        if is_unit {
+            self.restart_sequence();
+        }
+        let before = self.machine.checkpoint();
+        let outcome = self.execute_call(&call);
+        self.count_call(&call, outcome.as_ref());
+        for address in std::mem::take(&mut self.machine.probe_mut().created) {
+            self.inputs.dictionary.add_address(address);
+        }
+        if let Some(outcome) = &outcome {
+            self.check_call(&call, outcome);
+        }
+        self.check_open_tests_since(&before);
+        // Must follow the tests, which also make progress by coming nearer to failing.
+        let is_new = self.keep_if_new();
+        if is_unit {
+            self.restart_sequence();
+        }
+        is_new
+    }
+
+    /// Returns true for unit tests, which run on the initial state and leave no state behind.
+    fn is_unit_test_call(&self, call: &SequenceCall) -> bool {
+        call.function().is_some_and(|function| self.target.is_unit_test(function))
+    }
+
+    /// Runs a call and adds it to the sequence. Returns `None` if only time passed.
+    pub(super) fn execute_call(&mut self, call: &SequenceCall) -> Option<TransactionOutcome> {
+        self.machine.advance_time(call.delay.seconds, call.delay.blocks);
+        let outcome = call
+            .to_transaction(self.target, &mut self.sequence.buffer)
+            .map(|transaction| self.machine.call(&transaction));
+        let gas = outcome.as_ref().map_or(0, |outcome| outcome.gas_used);
+        self.sequence.calls.push(call.clone());
+        self.sequence.gas.push(gas);
+        if let Some(outcome) = &outcome {
+            self.remember_returned_words(outcome);
+        }
+        self.progress.work += CALL_WORK + gas;
+        outcome
+    }
+
+    /// Keeps the last words that calls returned. They may belong to a state that was rewound since, which is harmless.
+    fn remember_returned_words(&mut self, outcome: &TransactionOutcome) {
+        // Booleans are too common to be significant.
+        let is_significant = |word: &U256| *word > U256::ONE;
+        if !outcome.is_success() || outcome.output.len() < 32 {
+            return;
+        }
+        let words = outcome.output.chunks_exact(32).map(U256::from_be_slice);
+        for word in words.filter(is_significant).take(MAX_RETURNED) {
+            if self.sequence.returned.len() == MAX_RETURNED {
+                self.sequence.returned.remove(0);
+            }
+            self.sequence.returned.push(word);
+        }
+    }
+
+    /// Counts a call of the campaign. Calls made for shrinking are not counted.
+    fn count_call(&mut self, call: &SequenceCall, outcome: Option<&TransactionOutcome>) {
+        self.progress.calls += 1;
+        let Some(outcome) = outcome else { return };
+        self.progress.total_gas += outcome.gas_used;
+        if let Some(function) = call.function() {
+            self.progress.statistics[function.0 as usize]
+                .record_call(outcome.gas_used, outcome.is_success());
+            if self.shared.samples.is_sampled(function) {
+                self.shared.samples.record_call(function, self.target.function(function), outcome);
+            }
+        }
+        if self.progress.shows_call || self.sequence.is_injecting {
+            self.publish_call(call, outcome);
+        }
+    }
+
+    /// Publishes a call as an event.
+    fn publish_call(&mut self, call: &SequenceCall, outcome: &TransactionOutcome) {
+        self.progress.shows_call = false;
+        let happening = CampaignEventKind::TransactionExecuted {
+            call: call.clone(),
+            gas: outcome.gas_used,
+            is_success: outcome.is_success(),
+            is_injected: self.sequence.is_injecting,
+        };
+        self.shared.events.push(self.id, happening);
+    }
+
+    /// Keeps the sequence if it reached a new branch or came nearer to one. Returns true for a new branch.
+    fn keep_if_new(&mut self) -> bool {
+        let news = &mut self.machine.probe_mut().news;
+        if !self.settings.coverage {
+            news.clear();
+        }
+        if news.is_empty() {
+            return false;
+        }
+        let news = std::mem::take(news);
+        let is_new = !news.edges.is_empty();
+        let entry = Arc::new(CorpusEntry {
+            calls: self.sequence.calls.clone(),
+            gas: self.sequence.gas.clone(),
+            edges: news.edges,
+        });
+        self.corpus.pool.keep_nearest(&news.nearer, &entry);
+        if !is_new && self.corpus.unexamined.len() < MAX_NEAR_UNEXAMINED {
+            self.corpus.unexamined.push_back(entry.clone());
+        }
+        if is_new {
+            self.progress.last_progress = self.progress.calls;
+            if let Some(function) = self.sequence.calls.last().and_then(SequenceCall::function) {
+                self.progress.statistics[function.0 as usize].news += 1;
+            }
+            self.corpus.pool.add(entry.clone());
+            self.corpus.unexamined.push_back(entry.clone());
+            self.corpus.discoveries.entries.push(entry.clone());
+            self.shared.add_entry(self.id, entry);
+        }
+        is_new
+    }
+
+    /// Checks the tests that observe generated calls.
+    fn check_call(&mut self, call: &SequenceCall, outcome: &TransactionOutcome) {
+        let has_signs = self.machine.probe().has_incidents() || outcome.breaks_assertion();
+        if outcome.is_discarded() || outcome.is_success() && !has_signs {
+            return self.machine.probe_mut().clear_call();
+        }
+        for test in 0..self.target.tests.len() {
+            if let Some(site) = self.find_broken_site(test, call, outcome) {
+                self.record_failure(test, site);
+            }
+        }
+        self.machine.probe_mut().clear_call();
+    }
+
+    /// Returns the site where the call broke the test, or `None` if the test holds or does not observe the call.
+    fn find_broken_site(
+        &self,
+        test: usize,
+        call: &SequenceCall,
+        outcome: &TransactionOutcome,
+    ) -> Option<FailureSite> {
+        let kind = &self.target.tests[test].kind;
+        if !checker::is_observed_by(self.target, kind, call) || outcome.is_discarded() {
+            return None;
+        }
+        match kind {
+            TestKind::Overflow { .. } => checker::find_overflow(&self.machine, outcome),
+            TestKind::Unit { .. } => {
+                (!outcome.is_success() || outcome.breaks_assertion()).then_some((0, 0))
+            }
+            TestKind::Destruction { address } => {
+                self.machine.probe().signs.is_destroyed(*address).then_some((0, 0))
+            }
+            TestKind::AssertionEvent if self.machine.probe().emitted.is_empty() => None,
+            _ => checker::find_broken_assertion(&self.machine, outcome),
+        }
+    }
+
+    /// Checks the open tests whose result may have changed since the mark.
+    fn check_open_tests_since(&mut self, mark: &ChainCheckpoint) {
+        let change = self.machine.change_since(mark);
+        if change == StateChange::NOTHING {
+            return;
+        }
+        let mut index = 0;
+        while let Some(&test) = self.tests.open.get(index) {
+            let is_affected = self.machine.affects_reads(change, mark, &self.tests.reads[test]);
+            if !is_affected || self.check_open_test(test) {
+                index += 1;
+            }
+        }
+    }
+
+    /// Checks all open tests.
+    pub(super) fn check_open_tests(&mut self) {
+        let mut index = 0;
+        while let Some(&test) = self.tests.open.get(index) {
+            if self.check_open_test(test) {
+                index += 1;
+            }
+        }
+    }
+
+    /// Checks an open test. A failure is reported and closes the test. Returns true if the test holds.
+    fn check_open_test(&mut self, test: usize) -> bool {
+        let kind = &self.target.tests[test].kind;
+        let (machine, reads) = (&mut self.machine, &mut self.tests.reads[test]);
+        if let TestKind::Maximum { function } = kind {
+            let number = self.tests.checker.read_maximum(self.target, machine, *function, reads);
+            self.progress.work += std::mem::take(&mut self.tests.checker.spent);
+            if let Some(number) = number {
+                self.keep_if_best(test, number);
+            }
+            return true;
+        }
+        let site = self.tests.checker.check_test(self.target, machine, kind, reads);
+        self.progress.work += std::mem::take(&mut self.tests.checker.spent);
+        if let Some(site) = site {
+            self.record_failure(test, site);
+        }
+        site.is_none()
+    }
+
+    /// Keeps the sequence if its number is the largest so far for the test.
+    fn keep_if_best(&mut self, test: usize, value: I256) {
+        if self.tests.best.get(&test).is_some_and(|(best, _)| value <= *best) {
+            return;
+        }
+        self.progress.last_progress = self.progress.calls;
+        let calls = self.sequence.calls.clone();
+        self.tests.best.insert(test, (value, calls.clone()));
+        let gas = self.sequence.gas.clone();
+        self.corpus.pool.keep_best(
+            test,
+            Arc::new(CorpusEntry { calls: calls.clone(), gas, edges: Vec::new() }),
+        );
+        self.shared.add_best(BestValue { test, value, calls, is_shrunk: false });
+    }
+
+    /// Reports a test that failed at the end of the sequence, and queues it for shrinking. No-op if already known.
+    fn record_failure(&mut self, test: usize, site: FailureSite) {
+        if !self.tests.failed.insert((test, site)) {
+            return;
+        }
+        self.tests.open.retain(|open| *open != test);
+        self.corpus.discoveries.failures.push((test, site));
+        let gas = self.sequence.gas.iter().sum();
+        self.report_failure(test, site, (self.sequence.calls.clone(), gas), false);
+        if self.settings.stop_on_fail {
+            self.shared.stop();
+        }
+        if !self.is_known_fault(test, site) {
+            let shrinker = self.new_shrinker(self.sequence.calls.clone());
+            self.tests.shrink_queue.push_back(ShrinkTask { test, site, goal: None, shrinker, gas });
+        }
+    }
+
+    /// Returns true if the failure needs no shrinking: the same assertion failed in another test, and this test has another
+    /// failure to show.
+    fn is_known_fault(&self, test: usize, site: FailureSite) -> bool {
+        site != (0, 0)
+            && self.tests.failed.iter().any(|&(other, at)| other != test && at == site)
+            && self.tests.failed.iter().any(|&(other, at)| other == test && at != site)
+    }
+
+    /// Reports a failure with its calls and their total gas.
+    fn report_failure(
+        &self,
+        test: usize,
+        site: FailureSite,
+        (calls, gas): (Vec<SequenceCall>, u64),
+        is_shrunk: bool,
+    ) {
+        let (worker, found) = (self.id, calls.clone());
+        self.shared.add_failure(TestFailure { test, site, worker, found, calls, is_shrunk }, gas);
+    }
+
+    fn new_shrinker(&self, calls: Vec<SequenceCall>) -> SequenceShrinker {
+        let first = self.settings.senders.first().copied().unwrap_or_default();
+        let tries = u32::try_from(self.settings.shrink_limit).unwrap_or(u32::MAX);
+        SequenceShrinker::new(calls, tries, first)
+    }
+
+    /// Closes a test that failed in another worker.
+    pub(super) fn close_test(&mut self, test: usize, site: FailureSite) {
+        self.tests.failed.insert((test, site));
+        self.tests.open.retain(|open| *open != test);
+    }
+
+    /// Queues the best sequences of optimization tests for shrinking. Called at the end, when they no longer improve.
+    pub(super) fn queue_best_sequences(&mut self) {
+        let mut best: Vec<_> = std::mem::take(&mut self.tests.best).into_iter().collect();
+        best.sort_by_key(|(test, _)| *test);
+        for (test, (value, calls)) in best {
+            let shrinker = self.new_shrinker(calls);
+            let (site, goal) = ((0, 0), Some(value));
+            self.tests.shrink_queue.push_back(ShrinkTask { test, site, goal, shrinker, gas: 0 });
+        }
+    }
+
+    /// Runs some shrink tries on the next failure. Returns false if the queue is empty.
+    pub(super) fn run_shrink_tries(&mut self) -> bool {
+        let Some(mut shrink) = self.tests.shrink_queue.pop_front() else { return false };
+        let mut is_done = false;
+        self.begin_stretch();
+        for _ in 0..SHRINK_TRIES {
+            if self.is_overdue() {
+                break;
+            }
+            let Some(mut candidate) = shrink.shrinker.next_candidate(self.target) else {
+                is_done = true;
+                break;
+            };
+            if let Some(length) = self.find_failing_length(&candidate, &shrink) {
+                candidate.truncate(length);
+                shrink.gas = self.sequence.gas.iter().sum();
+                shrink.shrinker.accept_candidate(candidate, self.target);
+            }
+        }
+        if !is_done {
+            self.tests.shrink_queue.push_front(shrink);
+        } else if let Some(value) = shrink.goal {
+            let (test, calls) = (shrink.test, shrink.shrinker.best().to_vec());
+            self.shared.add_best(BestValue { test, value, calls, is_shrunk: true });
+        } else {
+            let calls = (shrink.shrinker.best().to_vec(), shrink.gas);
+            self.report_failure(shrink.test, shrink.site, calls, true);
+        }
+        true
+    }
+
+    /// Returns the number of calls after which the test fails in the same way, or `None` if it does not.
+    fn find_failing_length(
+        &mut self,
+        calls: &[SequenceCall],
+        shrink: &ShrinkTask,
+    ) -> Option<usize> {
+        let kind = &self.target.tests[shrink.test].kind;
+        self.restart_sequence();
+        for (index, call) in calls.iter().enumerate() {
+            let outcome = self.execute_call(call);
+            self.keep_if_new();
+            let site =
+                outcome.and_then(|outcome| self.find_broken_site(shrink.test, call, &outcome));
+            self.machine.probe_mut().clear_call();
+            if site == Some(shrink.site) {
+                return Some(index + 1);
+            }
+        }
+        let (machine, reads) = (&mut self.machine, &mut self.tests.reads[shrink.test]);
+        let still_fails = match (kind, shrink.goal) {
+            (TestKind::Maximum { function }, Some(goal)) => {
+                let number =
+                    self.tests.checker.read_maximum(self.target, machine, *function, reads);
+                number.is_some_and(|number| number >= goal)
+            }
+            _ => self.tests.checker.check_test(self.target, machine, kind, reads).is_some(),
+        };
+        self.progress.work += std::mem::take(&mut self.tests.checker.spent);
+        still_fails.then_some(calls.len())
+    }
+}

@@ -1,0 +1,36 @@
+//! Cheat codes for accounts with a known private key.
+
+use alloy_primitives::{Address, U256};
+use k256::ecdsa::SigningKey;
+
+use super::args::CheatcodeArgs;
+use super::table::CheatcodeEntry;
+use super::{CheatcodeCall, CheatcodeError, CheatcodeResult, encoding};
+
+pub(super) const TABLE: &[CheatcodeEntry] = &[
+    ("addr(uint256)", |_, args| {
+        let point = read_private_key(args)?.verifying_key().to_encoded_point(false);
+        // The first byte marks an uncompressed point: both coordinates follow.
+        Ok(encoding::encode_address(Address::from_raw_public_key(&point.as_bytes()[1..])))
+    }),
+    ("sign(uint256,bytes32)", sign),
+];
+
+fn read_private_key(args: &mut CheatcodeArgs<'_>) -> Result<SigningKey, CheatcodeError> {
+    SigningKey::from_slice(args.read_word()?.as_slice()).map_err(|_| {
+        let text = "invalid private key: must be nonzero and below the order of secp256k1";
+        CheatcodeError::InvalidUse(text.to_owned())
+    })
+}
+
+/// Signs a digest deterministically and returns `(uint8 v, bytes32 r, bytes32 s)`.
+fn sign(_: &mut CheatcodeCall<'_>, args: &mut CheatcodeArgs<'_>) -> CheatcodeResult {
+    let (key, digest) = (read_private_key(args)?, args.read_word()?);
+    let (signature, recovery) = key
+        .sign_prehash_recoverable(digest.as_slice())
+        .map_err(|error| CheatcodeError::InvalidUse(format!("failed to sign {digest}: {error}")))?;
+    let v = U256::from(27 + u8::from(recovery.is_y_odd()));
+    let mut data = v.to_be_bytes::<32>().to_vec();
+    data.extend_from_slice(&signature.to_bytes());
+    Ok(data.into())
+}

@@ -1,0 +1,86 @@
+//! Dispatch table of the cheat codes.
+
+use std::sync::LazyLock;
+
+use alloy_primitives::map::HashMap;
+use alloy_primitives::{Selector, keccak256};
+
+use super::args::CheatcodeArgs;
+use super::{CheatcodeCall, CheatcodeError, CheatcodeResult};
+use super::{
+    accounts, approx_assertions, assertions, block, expect, ffi, flow, keys, logs, prank, text,
+    unsupported,
+};
+
+/// A cheat code: its signature and implementation.
+pub(super) type CheatcodeEntry =
+    (&'static str, fn(&mut CheatcodeCall<'_>, &mut CheatcodeArgs<'_>) -> CheatcodeResult);
+
+const TABLES: &[&[CheatcodeEntry]] = &[
+    block::TABLE,
+    accounts::TABLE,
+    prank::TABLE,
+    flow::TABLE,
+    expect::TABLE,
+    logs::TABLE,
+    keys::TABLE,
+    text::TABLE,
+    assertions::TABLE,
+    approx_assertions::TABLE,
+    ffi::TABLE,
+];
+
+/// Signatures of all supported cheat codes.
+pub const SUPPORTED_CHEATCODES: &[&str] = &collect_signatures::<{ count_entries() }>();
+
+const fn count_entries() -> usize {
+    let (mut count, mut table) = (0, 0);
+    while table < TABLES.len() {
+        count += TABLES[table].len();
+        table += 1;
+    }
+    count
+}
+
+const fn collect_signatures<const COUNT: usize>() -> [&'static str; COUNT] {
+    let mut signatures = [""; COUNT];
+    let (mut next, mut table) = (0, 0);
+    while table < TABLES.len() {
+        let mut entry = 0;
+        while entry < TABLES[table].len() {
+            signatures[next] = TABLES[table][entry].0;
+            next += 1;
+            entry += 1;
+        }
+        table += 1;
+    }
+    signatures
+}
+
+static BY_SELECTOR: LazyLock<HashMap<Selector, CheatcodeEntry>> = LazyLock::new(|| {
+    TABLES.iter().copied().flatten().map(|entry| (compute_selector(entry.0), *entry)).collect()
+});
+
+/// Computes the selector of a function signature.
+pub(super) fn compute_selector(signature: &str) -> Selector {
+    Selector::from_slice(&keccak256(signature)[..4])
+}
+
+/// Runs the cheat code that the calldata selects.
+pub(super) fn dispatch_call(call: &mut CheatcodeCall<'_>, data: &[u8]) -> CheatcodeResult {
+    let Some((selector, rest)) = data.split_at_checked(4) else {
+        let text = "the cheat code address was called without a selector";
+        return Err(CheatcodeError::InvalidUse(text.to_owned()));
+    };
+    let selector = Selector::from_slice(selector);
+    let Some((signature, action)) = BY_SELECTOR.get(&selector) else {
+        return Err(CheatcodeError::Unsupported(unsupported::describe_selector(selector)));
+    };
+    action(call, &mut CheatcodeArgs::new(rest)).map_err(|refusal| match refusal {
+        CheatcodeError::InvalidUse(text) => {
+            let name = signature.split('(').next().unwrap_or(signature);
+            CheatcodeError::InvalidUse(format!("vm.{name}: {text}"))
+        }
+        other => other,
+    })
+}

@@ -1,0 +1,160 @@
+//! The first stage: starts the second, waits for the end of the owner or the server, and leaves no process running.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{Read, Write};
+use std::process::{Command, ExitCode};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, Signal, WaitOptions};
+
+use super::STAGE_VARIABLE;
+
+/// Time for a server to exit by itself after the end of its input.
+const EXIT_LIMIT: Duration = Duration::from_secs(1);
+/// Time for the remaining processes to react to SIGTERM.
+const TERM_LIMIT: Duration = Duration::from_millis(500);
+/// Time for processes to disappear after SIGKILL.
+const KILL_LIMIT: Duration = Duration::from_secs(2);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
+/// Exit code if the status of the server is unknown.
+const UNKNOWN_STATUS: u8 = 125;
+
+/// Runs the first stage. Returns the exit code of the server.
+pub(super) fn run_supervisor_stage() -> ExitCode {
+    // Detached from the terminal: Ctrl-C there is for the owner, which closes the lifeline in response.
+    let _ = rustix::process::setsid();
+    let own = rustix::process::getpid();
+    let Ok(events) = rustix::process::set_child_subreaper(Some(own))
+        .map_err(std::io::Error::from)
+        .and_then(|()| start_server_stage(own))
+    else {
+        return ExitCode::from(UNKNOWN_STATUS);
+    };
+    ExitCode::from(supervise_server(own, events))
+}
+
+/// Starts the second stage and a thread that reaps processes. Returns a pipe from that thread: it sends one byte, the exit
+/// status of the server, and hangs up when no descendant is left.
+fn start_server_stage(own: Pid) -> std::io::Result<File> {
+    let server = Command::new("/proc/self/exe")
+        .args(std::env::args_os().skip(1))
+        .env_clear()
+        .env(STAGE_VARIABLE, own.as_raw_nonzero().to_string())
+        .spawn()?;
+    // The owner must see the end of output when the server exits, so the supervisor closes its own copies.
+    let nowhere = OpenOptions::new().read(true).write(true).open("/dev/null")?;
+    rustix::stdio::dup2_stdout(&nowhere)?;
+    rustix::stdio::dup2_stderr(&nowhere)?;
+    let (events, reaped) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
+    let mut reaped = File::from(reaped);
+    let server = server.id();
+    thread::Builder::new().spawn(move || {
+        loop {
+            match rustix::process::wait(WaitOptions::empty()) {
+                Ok(Some((pid, status))) if pid.as_raw_nonzero().get().cast_unsigned() == server => {
+                    let code = match (status.exit_status(), status.terminating_signal()) {
+                        (Some(code), _) => code,
+                        (None, signal) => 128 + signal.unwrap_or(0),
+                    };
+                    let _ = reaped.write_all(&[u8::try_from(code).unwrap_or(UNKNOWN_STATUS)]);
+                }
+                Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                Err(_) => return,
+            }
+        }
+    })?;
+    Ok(events.into())
+}
+
+/// Waits for the end of the lifeline or the server, then ends the remaining processes. Returns the status of the server.
+fn supervise_server(own: Pid, mut events: File) -> u8 {
+    let stdin = rustix::stdio::stdin();
+    let mut code = None;
+    loop {
+        // Standard input is polled only for hang-up.
+        let mut fds =
+            [PollFd::new(&stdin, PollFlags::empty()), PollFd::new(&events, PollFlags::IN)];
+        match poll(&mut fds, None) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(_) => break,
+        }
+        let [lifeline, server] = fds.map(|fd| !fd.revents().is_empty());
+        if server {
+            break;
+        }
+        if lifeline {
+            wait_readable(&events, EXIT_LIMIT);
+            break;
+        }
+    }
+    if read_reaper_events(&mut events, Duration::ZERO, &mut code) {
+        for (signal, patience) in [(Signal::TERM, TERM_LIMIT), (Signal::KILL, KILL_LIMIT)] {
+            let until = Instant::now() + patience;
+            let mut first = true;
+            loop {
+                // SIGTERM is sent once. SIGKILL is repeated, because processes may still be starting others.
+                if std::mem::take(&mut first) || signal == Signal::KILL {
+                    for pid in find_descendants(own) {
+                        let _ = rustix::process::kill_process(pid, signal);
+                    }
+                }
+                if !read_reaper_events(&mut events, POLL_INTERVAL, &mut code) {
+                    return code.unwrap_or(UNKNOWN_STATUS);
+                }
+                if Instant::now() >= until {
+                    break;
+                }
+            }
+        }
+    }
+    code.unwrap_or(UNKNOWN_STATUS)
+}
+
+/// Waits until the pipe is readable or hangs up. Returns false after the limit.
+fn wait_readable(events: &File, limit: Duration) -> bool {
+    let timeout =
+        Timespec { tv_sec: limit.as_secs().cast_signed(), tv_nsec: limit.subsec_nanos().into() };
+    let mut fds = [PollFd::new(events, PollFlags::IN)];
+    matches!(poll(&mut fds, Some(&timeout)), Ok(1..))
+}
+
+/// Reads the events of the reaper within the limit. Returns false once no process is left.
+fn read_reaper_events(events: &mut File, limit: Duration, code: &mut Option<u8>) -> bool {
+    while wait_readable(events, if code.is_none() { limit } else { limit.min(POLL_INTERVAL) }) {
+        let mut byte = [0];
+        match events.read(&mut byte) {
+            Ok(1) => *code = Some(byte[0]),
+            Ok(_) => return false,
+            Err(_) => return true,
+        }
+    }
+    true
+}
+
+/// Returns all descendants of this process, including orphans that were reparented to it.
+fn find_descendants(own: Pid) -> Vec<Pid> {
+    let parents: Vec<(i32, i32)> = fs::read_dir("/proc")
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter_map(|entry| {
+            let pid = entry.file_name().to_str()?.parse().ok()?;
+            let stat = fs::read_to_string(entry.path().join("stat")).ok()?;
+            // Format: `pid (name) state ppid …`. The name may contain any characters.
+            let parent = stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()?;
+            Some((pid, parent))
+        })
+        .collect();
+    let mut found = vec![own.as_raw_nonzero().get()];
+    let mut at = 0;
+    while let Some(&parent) = found.get(at) {
+        let children =
+            parents.iter().filter(|(pid, of_parent)| *of_parent == parent && !found.contains(pid));
+        let children: Vec<i32> = children.map(|(pid, _)| *pid).collect();
+        found.extend(children);
+        at += 1;
+    }
+    found.into_iter().skip(1).filter_map(Pid::from_raw).collect()
+}

@@ -1,0 +1,253 @@
+//! The last stage, which always runs: metrics and one audit record for every call, including refused and abandoned
+//! ones.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use contract::{CallContext, Contract, ErrorCode, SideEffects, ToolError, ToolOutput};
+use serde_json::Value;
+use store::NewWithheldAnswer;
+use store::audit::{AuditArguments, AuditCall, AuditOutcome};
+
+use super::Pipeline;
+use super::answer::{WithheldAnswer, output_size};
+use crate::audit::describe_arguments;
+use crate::call::{ElicitationRequest, ToolCall, ToolReply};
+
+/// Maximum characters of a violation. It contains names chosen by the answer.
+const MAX_VIOLATION: usize = 1000;
+
+/// Collects the facts of a call for its audit record and metrics.
+///
+/// If the caller disconnects, the value is dropped, which cancels the work and still writes the audit record.
+pub(super) struct CallRecord<'a> {
+    pipeline: &'a Pipeline,
+    started: Instant,
+    caller: contract::Caller,
+    tool: String,
+    trace: Option<String>,
+    contract: Option<Arc<Contract>>,
+    arguments: Option<AuditArguments>,
+    ctx: Option<CallContext>,
+    /// The tool was started, so side effects may have happened regardless of the reply.
+    began: bool,
+    /// The tool has answered, even if the answer is withheld.
+    answered: bool,
+    /// The real code, if the caller receives a different one.
+    refused_as: Option<ErrorCode>,
+    state: String,
+    /// The record has been handed to the audit log. It prevents a second one if the caller disconnects during the
+    /// write.
+    recorded: bool,
+    open: bool,
+}
+
+impl<'a> CallRecord<'a> {
+    /// Starts a record and counts the call as in flight.
+    pub(super) fn start(pipeline: &'a Pipeline, call: &ToolCall, trace: Option<String>) -> Self {
+        pipeline.metrics.record_start();
+        Self {
+            pipeline,
+            started: Instant::now(),
+            caller: call.caller.clone(),
+            tool: call.subject.name().to_owned(),
+            trace,
+            contract: None,
+            arguments: None,
+            ctx: None,
+            began: false,
+            answered: false,
+            refused_as: None,
+            state: String::new(),
+            recorded: false,
+            open: true,
+        }
+    }
+
+    pub(super) fn set_contract(&mut self, contract: &Arc<Contract>) {
+        self.contract = Some(Arc::clone(contract));
+    }
+
+    pub(super) fn set_arguments(&mut self, arguments: &Value, digest: &str) {
+        self.arguments =
+            arguments.as_object().map(|arguments| describe_arguments(arguments, digest.to_owned()));
+    }
+
+    /// Adds the validated arguments, if the contract allows values in the audit log.
+    pub(super) fn set_argument_values(&mut self, values: &Value) {
+        if self.contract.as_ref().is_some_and(|contract| contract.constraints.audit_values)
+            && let Some(arguments) = &mut self.arguments
+        {
+            arguments.values = Some(values.clone());
+        }
+    }
+
+    pub(super) fn set_context(&mut self, ctx: &CallContext) {
+        self.ctx = Some(ctx.clone());
+    }
+
+    /// Notes that the tool has answered, and therefore has run.
+    pub(super) fn mark_answered(&mut self) {
+        self.answered = true;
+    }
+
+    pub(super) fn mark_started(&mut self) {
+        self.began = true;
+    }
+
+    pub(super) fn set_refusal_code(&mut self, code: ErrorCode) {
+        self.refused_as = Some(code);
+    }
+
+    pub(super) fn set_sealed_state(&mut self, state: String) {
+        self.state = state;
+    }
+
+    /// Stores a withheld answer for people. Returns the error for the caller, with the id under which it is stored.
+    pub(super) async fn store_withheld(&mut self, withheld: WithheldAnswer) -> ToolError {
+        let WithheldAnswer { mut error, violation, raw } = withheld;
+        let contract = self.contract.as_ref().map(|contract| contract.digest().to_owned());
+        let arguments = self.arguments.as_ref().map(|arguments| arguments.digest.clone());
+        let answer = NewWithheldAnswer {
+            principal: self.caller.principal.to_string(),
+            tool: self.tool.clone(),
+            contract_digest: contract.unwrap_or_default(),
+            arguments_digest: arguments.unwrap_or_default(),
+            violation: violation.chars().take(MAX_VIOLATION).collect(),
+            raw,
+        };
+        error.details.entry("tool").or_insert_with(|| self.tool.as_str().into());
+        match self.pipeline.store.save_withheld_answer(answer).await {
+            Ok(id) => {
+                let hint = format!("a person can inspect it with `vouch calls show {id}`");
+                error.with_detail("callId", id).with_detail("hint", hint)
+            }
+            Err(cause) => {
+                tracing::error!(%cause, tool = self.tool, "failed to store a withheld answer");
+                error
+            }
+        }
+    }
+
+    /// Returns the reply to a call that requires input, with the sealed state.
+    pub(super) fn take_input_required(&mut self, requests: Vec<ElicitationRequest>) -> ToolReply {
+        ToolReply::InputRequired { elicitations: requests, state: std::mem::take(&mut self.state) }
+    }
+
+    /// Writes the audit record and returns the reply. A call with side effects returns only once its record is on disk;
+    /// a read-only call does not wait for that.
+    pub(super) async fn finish(mut self, reply: ToolReply) -> ToolReply {
+        let record = self.build_audit_record(&reply);
+        self.recorded = true;
+        if self.has_side_effects() && record.outcome != AuditOutcome::Error {
+            if let Err(error) = self.pipeline.audit.append_durable(record).await {
+                tracing::error!(%error, "failed to write the audit record of a call with side effects");
+            }
+        } else {
+            self.pipeline.audit.append(record);
+        }
+        self.record_end(reply.code());
+        reply
+    }
+
+    fn has_side_effects(&self) -> bool {
+        let effects = self.contract.as_ref().map(|contract| contract.constraints.side_effects);
+        effects.is_some_and(|effects| effects != SideEffects::None)
+    }
+
+    /// Returns true if the tool may have run although the call failed.
+    fn is_uncertain(&self, error: &ToolError) -> bool {
+        let may_have_run = error.details.get("mayHaveRun") == Some(&true.into());
+        let was_abandoned =
+            matches!(error.code, ErrorCode::Cancelled | ErrorCode::ExecutionTimeout);
+        self.answered || may_have_run || was_abandoned
+    }
+
+    /// Ends the call in the metrics. The call counts as in flight until here, so a shutdown waits for its audit record.
+    fn record_end(&mut self, code: Option<ErrorCode>) {
+        self.open = false;
+        let known = self.contract.as_ref().map_or("(unknown)", |contract| contract.name.as_str());
+        let code = self.refused_as.or(code);
+        self.pipeline.metrics.record_end(known, code, self.started.elapsed());
+        self.pipeline.idle.notify_waiters();
+    }
+
+    fn build_audit_record(&mut self, reply: &ToolReply) -> AuditCall {
+        let duration = self.started.elapsed();
+        let code = self.refused_as.or_else(|| reply.code());
+        if let Some(code) = code {
+            tracing::debug!(%code, ?duration, "refused or failed");
+        }
+        AuditCall {
+            time: jiff::Timestamp::now(),
+            caller: self.caller.principal.to_string(),
+            client: self.caller.client.as_deref().map(shorten_name),
+            tool: Some(shorten_name(&self.tool)),
+            contract: self.contract.as_ref().map(|contract| contract.digest().to_owned()),
+            arguments: self.arguments.take(),
+            outcome: match reply {
+                ToolReply::Done(output) if output.is_error => AuditOutcome::Error,
+                ToolReply::Done(_) => AuditOutcome::Ok,
+                ToolReply::InputRequired { .. } => AuditOutcome::InputRequired,
+                // The call was abandoned, or its answer does not say if the side effect happened.
+                ToolReply::Failed(error)
+                    if self.began && self.has_side_effects() && self.is_uncertain(error) =>
+                {
+                    AuditOutcome::Unknown
+                }
+                ToolReply::Failed(_) | ToolReply::Refused(_) => AuditOutcome::Error,
+            },
+            code: code.map(|code| code.as_str().to_owned()),
+            duration_us: u64::try_from(duration.as_micros()).unwrap_or(u64::MAX),
+            result_bytes: match reply {
+                ToolReply::Done(output) => result_size(output),
+                _ => 0,
+            },
+            trace: self.trace.take(),
+        }
+    }
+}
+
+impl Drop for CallRecord<'_> {
+    fn drop(&mut self) {
+        // Cancel work that outlives its reply, after a time limit or a disconnect.
+        if let Some(ctx) = &self.ctx {
+            ctx.cancel();
+        }
+        if !self.open {
+            return;
+        }
+        if !self.recorded {
+            let gone = contract::ToolError::new(ErrorCode::Cancelled, "the caller disconnected");
+            let record = self.build_audit_record(&ToolReply::Failed(gone));
+            self.pipeline.audit.append(record);
+        }
+        self.record_end(Some(ErrorCode::Cancelled));
+    }
+}
+
+fn result_size(output: &ToolOutput) -> u64 {
+    u64::try_from(output_size(output)).unwrap_or(u64::MAX)
+}
+
+/// Returns the text shortened and on one line. Names are untrusted.
+fn shorten_name(text: &str) -> String {
+    contract::text::one_line(&text.chars().take(128).collect::<String>())
+}
+
+/// Returns the audit record of a request that never reached a tool.
+pub(super) fn build_refusal_record(principal: &str, code: ErrorCode) -> AuditCall {
+    AuditCall {
+        time: jiff::Timestamp::now(),
+        caller: principal.to_owned(),
+        client: None,
+        tool: None,
+        contract: None,
+        arguments: None,
+        outcome: AuditOutcome::Error,
+        code: Some(code.as_str().to_owned()),
+        duration_us: 0,
+        result_bytes: 0,
+        trace: None,
+    }
+}

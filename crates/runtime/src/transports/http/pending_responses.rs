@@ -1,0 +1,83 @@
+//! Tracks responses that are not fully sent, so that a shutdown does not cut them off.
+//!
+//! A response is sent when its body has been written, not when its handler returns. Listening streams (GET) never end
+//! by themselves and are not tracked.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use axum::body::{Body, Bytes};
+use axum::response::Response;
+use http_body::{Body as HttpBody, Frame, SizeHint};
+use tokio::sync::watch;
+
+/// Counts the responses that are not fully sent.
+#[derive(Clone)]
+pub(super) struct PendingResponses {
+    count: Arc<watch::Sender<usize>>,
+}
+
+impl Default for PendingResponses {
+    fn default() -> Self {
+        Self { count: Arc::new(watch::Sender::new(0)) }
+    }
+}
+
+/// One response that is not fully sent, until dropped.
+pub(super) struct PendingResponse {
+    count: Arc<watch::Sender<usize>>,
+}
+
+impl PendingResponses {
+    /// Registers a response that is about to be produced.
+    pub(super) fn register(&self) -> PendingResponse {
+        self.count.send_modify(|count| *count += 1);
+        PendingResponse { count: Arc::clone(&self.count) }
+    }
+
+    /// Waits until every registered response has been sent.
+    pub(super) async fn wait_until_sent(&self) {
+        // The sender lives in `self`, so the channel cannot be closed.
+        let _ = self.count.subscribe().wait_for(|count| *count == 0).await;
+    }
+}
+
+impl PendingResponse {
+    /// Returns the response with a body that completes the registration once it has been sent.
+    pub(super) fn track_body(self, response: Response) -> Response {
+        response.map(|body| Body::new(TrackedBody { body, _pending: self }))
+    }
+}
+
+impl Drop for PendingResponse {
+    fn drop(&mut self) {
+        self.count.send_modify(|count| *count -= 1);
+    }
+}
+
+/// A response body that keeps its registration alive.
+struct TrackedBody {
+    body: Body,
+    _pending: PendingResponse,
+}
+
+impl HttpBody for TrackedBody {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        Pin::new(&mut self.body).poll_frame(cx)
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+}

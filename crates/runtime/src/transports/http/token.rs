@@ -1,0 +1,131 @@
+//! Bearer tokens: authenticates requests and names their callers.
+
+use std::collections::HashSet;
+use std::fmt;
+
+use axum::http::{HeaderMap, HeaderValue, header};
+use axum::response::Response;
+use contract::{Caller, ErrorCode, ToolError, sha256_digest};
+
+/// Minimum length of a token; shorter ones can be guessed.
+const MIN_LENGTH: usize = 16;
+
+/// A token's name and the digest of its secret. The secret itself is not stored, so it cannot be printed.
+#[derive(Clone)]
+pub struct BearerToken {
+    name: String,
+    digest: String,
+}
+
+impl fmt::Debug for BearerToken {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "BearerToken({})", self.name)
+    }
+}
+
+/// An error in a token file.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TokenError {
+    #[error("line {line}: a token must have at least {MIN_LENGTH} characters without spaces")]
+    Weak { line: usize },
+    #[error("line {line}: duplicate token name `{name}`")]
+    DuplicateName { line: usize, name: String },
+    #[error("no token found")]
+    Empty,
+}
+
+/// The accepted tokens. Without tokens the server is limited to loopback, and every local process may call.
+#[derive(Clone, Debug, Default)]
+pub struct BearerTokens(Vec<BearerToken>);
+
+impl BearerTokens {
+    /// Parses a token file: one token per line, optionally preceded by a name (`ci 3f9…`). `#` starts a comment. Errors
+    /// if a token is too short, a name is repeated, or the file has no token.
+    pub fn parse(text: &str) -> Result<Self, TokenError> {
+        let mut tokens = Vec::new();
+        let mut names = HashSet::new();
+        for (index, line) in text.lines().enumerate() {
+            let line_number = index + 1;
+            let words: Vec<_> = line.split_whitespace().collect();
+            let (name, secret) = match words[..] {
+                [] => continue,
+                [first, ..] if first.starts_with('#') => continue,
+                [secret] => ("default", secret),
+                [name, secret] => (name, secret),
+                _ => return Err(TokenError::Weak { line: line_number }),
+            };
+            if secret.len() < MIN_LENGTH {
+                return Err(TokenError::Weak { line: line_number });
+            }
+            if !names.insert(name.to_owned()) {
+                return Err(TokenError::DuplicateName { line: line_number, name: name.to_owned() });
+            }
+            tokens.push(BearerToken {
+                name: name.to_owned(),
+                digest: sha256_digest(secret.as_bytes()),
+            });
+        }
+        if tokens.is_empty() { Err(TokenError::Empty) } else { Ok(Self(tokens)) }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Returns the caller that owns the secret. Compares digests, so that timing reveals nothing about the secret.
+    fn find_caller(&self, secret: &str) -> Option<Caller> {
+        let digest = sha256_digest(secret.as_bytes());
+        let token = self.0.iter().find(|token| token.digest == digest)?;
+        Some(Caller::new(&format!("token:{}", token.name)))
+    }
+}
+
+/// Returns the caller of a request. Without tokens, all requests on loopback have the same caller. Errors if a required
+/// token is missing or unknown.
+pub(super) fn authenticate_caller(
+    tokens: &BearerTokens,
+    headers: &HeaderMap,
+) -> Result<Caller, ToolError> {
+    if tokens.is_empty() {
+        return Ok(Caller::new("local"));
+    }
+    headers
+        .get(header::AUTHORIZATION)
+        .and_then(|value| value.to_str().ok())
+        .and_then(|value| value.split_once(' '))
+        .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"))
+        .and_then(|(_, secret)| tokens.find_caller(secret.trim()))
+        .ok_or_else(|| {
+            ToolError::new(
+                ErrorCode::Unauthenticated,
+                "a token is required: send `Authorization: Bearer <token>`",
+            )
+        })
+}
+
+/// Returns the response with a header that asks the client to authenticate.
+pub(super) fn add_challenge(mut response: Response) -> Response {
+    response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parses_token_files() {
+        let tokens =
+            BearerTokens::parse("# comment\n\nci 0123456789abcdef\nfedcba9876543210\n").unwrap();
+        assert_eq!(&*tokens.find_caller("0123456789abcdef").unwrap().principal, "token:ci");
+        assert_eq!(&*tokens.find_caller("fedcba9876543210").unwrap().principal, "token:default");
+        assert_eq!(tokens.find_caller("ci"), None);
+        assert_eq!(format!("{tokens:?}"), "BearerTokens([BearerToken(ci), BearerToken(default)])");
+        assert_eq!(BearerTokens::parse("# only\n").unwrap_err(), TokenError::Empty);
+        assert_eq!(BearerTokens::parse("short").unwrap_err(), TokenError::Weak { line: 1 });
+        assert_eq!(
+            BearerTokens::parse("a 0123456789abcdef\na 0123456789abcdeg").unwrap_err(),
+            TokenError::DuplicateName { line: 2, name: "a".into() }
+        );
+    }
+}

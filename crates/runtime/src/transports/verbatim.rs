@@ -1,0 +1,138 @@
+//! Sends results of upstream servers byte for byte.
+//!
+//! The SDK serializes results from its own types, which drop unknown fields and reformat numbers and strings. Answers
+//! and elicitations of an upstream server must not be modified. The SDK is therefore given a stand-in that holds the
+//! text of the result as a string. When the message is sent, the text replaces the stand-in ([`restore`]). No state is
+//! kept in between, so a message that the SDK repeats (`Last-Event-ID`) contains its text as well.
+//!
+//! Two changes are made. Line breaks between values become spaces, because a message is one line. Required members that
+//! the server omitted are added at the front ([`complete_raw`]).
+
+use std::borrow::Cow;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::LazyLock;
+
+use axum::body::Bytes;
+use contract::{RawResult, ToolOutput};
+use memchr::memchr2;
+use memchr::memmem::Finder;
+use rmcp::model::{CallToolResult, JsonObject, MetaObject};
+use serde_json::Value;
+
+/// Marks the end of a stand-in, up to the text that it holds. It contains a random key, so that a server cannot forge a
+/// stand-in to inject arbitrary text into a message.
+static MARKER: LazyLock<StandInMarker> = LazyLock::new(StandInMarker::new);
+/// The start of a stand-in for clients of the stateless revisions.
+const TYPED_START: &[u8] = br#"{"resultType":"complete","#;
+
+struct StandInMarker {
+    key: String,
+    finder: Finder<'static>,
+}
+
+impl StandInMarker {
+    fn new() -> Self {
+        let random = RandomState::new();
+        let key = format!("dev.vouchsafe/{:016x}{:016x}", random.hash_one(0), random.hash_one(1));
+        let text = format!(r#""content":[],"_meta":{{"{key}":"#);
+        Self { key, finder: Finder::new(text.as_bytes()).into_owned() }
+    }
+}
+
+/// Returns a stand-in that holds the text of a result.
+pub(super) fn build_stand_in(text: String) -> CallToolResult {
+    let mut stand_in = CallToolResult::success(Vec::new());
+    stand_in.is_error = None;
+    let meta = JsonObject::from_iter([(MARKER.key.clone(), Value::String(text))]);
+    stand_in.meta = Some(MetaObject(meta));
+    stand_in
+}
+
+/// Returns the raw text of an answer with missing members added at the front. `is_typed` is true if the client expects
+/// a result type.
+pub(super) fn complete_raw(raw: &RawResult, output: &ToolOutput, is_typed: bool) -> String {
+    let RawResult { text, has_type, has_content, has_structured } = raw;
+    let mut whole = String::with_capacity(text.len() + 64);
+    whole.push('{');
+    if is_typed && !has_type {
+        whole.push_str(r#""resultType":"complete","#);
+    }
+    if !has_content {
+        whole.push_str(r#""content":[],"#);
+    }
+    if let (Some(structured), false) = (&output.structured, has_structured) {
+        let structured = serde_json::to_string(structured).expect("a JSON value always serializes");
+        whole.extend([r#""structuredContent":"#, &structured, ","]);
+    }
+    // A result has at least content or structuredContent, so the comma is always followed by a member.
+    whole.push_str(text.trim_start().strip_prefix('{').unwrap_or("}"));
+    whole
+}
+
+/// Returns the message with its stand-in replaced by the text, or unchanged if it has none.
+pub(super) fn restore(message: &[u8]) -> Cow<'_, [u8]> {
+    let Some((before, text, after)) = split_stand_in(message) else { return message.into() };
+    let mut text = text.into_bytes();
+    let mut start = 0;
+    while let Some(found) = memchr2(b'\n', b'\r', &text[start..]) {
+        start += found;
+        text[start] = b' ';
+    }
+    [before, &text, after].concat().into()
+}
+
+/// Returns the bytes before a stand-in, the text that it holds, and the bytes after it.
+fn split_stand_in(message: &[u8]) -> Option<(&[u8], String, &[u8])> {
+    let StandInMarker { finder, .. } = &*MARKER;
+    let at = finder.find(message)?;
+    let before = [TYPED_START, b"{"].iter().find_map(|start| message[..at].strip_suffix(*start))?;
+    let mut texts = serde_json::Deserializer::from_slice(&message[at + finder.needle().len()..])
+        .into_iter::<String>();
+    let text = texts.next()?.ok()?;
+    let after = &message[at + finder.needle().len() + texts.byte_offset()..];
+    Some((before, text, after.strip_prefix(b"}}")?))
+}
+
+/// Like [`restore`], for shared bytes.
+pub(super) fn restore_bytes(message: Bytes) -> Bytes {
+    match restore(&message) {
+        Cow::Borrowed(_) => message,
+        Cow::Owned(restored) => restored.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(stand_in: &CallToolResult) -> Vec<u8> {
+        let result = serde_json::to_string(stand_in).unwrap();
+        format!("data: {{\"id\":\"}}{{\",\"result\":{result}}}\nid: 1/0\n\n").into_bytes()
+    }
+
+    #[test]
+    fn restores_text_each_time_a_message_is_sent() {
+        let text = "{\"a\\u00e9\": [1.10, \"\\\"}}\"]}";
+        for is_typed in [false, true] {
+            let mut stand_in = build_stand_in(text.to_owned());
+            stand_in.result_type = is_typed.then(Default::default);
+            let message = message(&stand_in);
+            let whole = format!("data: {{\"id\":\"}}{{\",\"result\":{text}}}\nid: 1/0\n\n");
+            for _ in 0..2 {
+                assert_eq!(restore(&message), whole.as_bytes(), "{is_typed}");
+            }
+            assert_eq!(restore(whole.as_bytes()), whole.as_bytes());
+        }
+    }
+
+    #[test]
+    fn ignores_forged_stand_ins() {
+        let mut stand_in = build_stand_in("} and more".to_owned());
+        let meta = stand_in.meta.as_mut().unwrap();
+        let (_, text) =
+            meta.0.iter_mut().next().map(|(key, text)| (key.clone(), text.take())).unwrap();
+        meta.0 = JsonObject::from_iter([("dev.vouchsafe/0".to_owned(), text)]);
+        let message = message(&stand_in);
+        assert_eq!(restore(&message), message);
+    }
+}

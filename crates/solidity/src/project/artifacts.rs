@@ -1,0 +1,180 @@
+//! The `build-info` folder of a project: selects up-to-date files and checks that they cover all sources.
+//!
+//! Builds add files without removing old ones, so a stale file is not an error by itself. A file is fresh if every
+//! source in it matches the disk. Sources that no fresh file covers are reported.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use crate::staleness::{self, SourceRoots, strip_project_prefix};
+use crate::{
+    LoadError, SolidityBuild, StaleBuild, StaleFile, StaleReason, bounded_file, format, merge,
+};
+
+/// Maximum number of build-info files, and of source files, considered.
+const MAX_FILES: usize = 10_000;
+/// Maximum depth of nested source folders.
+const MAX_FOLDER_DEPTH: usize = 32;
+
+/// Location of the build artifacts of a project.
+pub(super) struct BuildArtifacts {
+    pub root: PathBuf,
+    pub folder: PathBuf,
+    /// Source folders, relative to the root.
+    pub source_folders: Vec<String>,
+    pub expected: ExpectedSources,
+    /// Command that rebuilds the project.
+    pub command: &'static str,
+}
+
+/// Sources that the artifacts must cover.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum ExpectedSources {
+    /// All sources in the source folders.
+    All,
+    /// Sources that any previous build covered.
+    BuiltBefore,
+    /// No particular sources, because the project was just built.
+    Any,
+}
+
+/// Compilation units of all readable build-info files, by staleness.
+#[derive(Default)]
+struct SortedUnits {
+    fresh: Vec<SolidityBuild>,
+    /// Stale units with their changed sources, newest first.
+    stale: Vec<(SolidityBuild, Vec<StaleFile>)>,
+    /// First error of reading a file.
+    error: Option<LoadError>,
+}
+
+impl BuildArtifacts {
+    pub(super) fn has_build_info(&self) -> bool {
+        !self.list_newest_first().is_empty()
+    }
+
+    /// Loads the build. Errors if it does not match the current sources.
+    pub(super) fn load(&self) -> Result<SolidityBuild, LoadError> {
+        let sorted = self.sort_units();
+        let missing = self.find_missing_sources(&sorted);
+        match missing.is_empty() && !sorted.fresh.is_empty() {
+            true => Ok(merge::merge_units(sorted.fresh)),
+            false => Err(self.explain_failure(sorted, missing)),
+        }
+    }
+
+    /// Returns the reason for a missing build, given the sources that it does not cover.
+    fn explain_failure(&self, sorted: SortedUnits, mut missing: Vec<String>) -> LoadError {
+        if let Some(error) = sorted.error {
+            return error;
+        }
+        let mut files = Vec::new();
+        if let Some((unit, changed)) = sorted.stale.into_iter().next() {
+            // Sources of the stale build are missing only because others changed.
+            missing.retain(|path| {
+                unit.sources.iter().all(|source| strip_project_prefix(&source.path) != path)
+            });
+            files = changed;
+        } else if sorted.fresh.is_empty() {
+            let (project, folder) = (self.root.clone(), self.folder.clone());
+            return LoadError::NotBuilt { project, folder, command: self.command };
+        }
+        files.extend(
+            missing.into_iter().map(|path| StaleFile { path, reason: StaleReason::NotBuilt }),
+        );
+        files.sort();
+        StaleBuild { artifact: self.folder.clone(), files, command: Some(self.command) }.into()
+    }
+
+    fn sort_units(&self) -> SortedUnits {
+        let disk = SourceRoots::new([self.root.as_path()]);
+        let mut sorted = SortedUnits::default();
+        for (built, path) in self.list_newest_first() {
+            let units = match format::read_output(&path) {
+                Ok(units) => units,
+                // Foundry writes such a file without `--build-info`.
+                Err(LoadError::UnknownJson { .. }) => continue,
+                Err(error) => {
+                    sorted.error.get_or_insert(error);
+                    continue;
+                }
+            };
+            for mut unit in units {
+                let changed =
+                    staleness::find_stale_sources(&unit, &disk, built, &self.source_folders);
+                if changed.is_empty() {
+                    staleness::fill_source_texts(&mut unit, &disk);
+                    sorted.fresh.push(unit);
+                } else {
+                    sorted.stale.push((unit, changed));
+                }
+            }
+        }
+        sorted
+    }
+
+    /// Returns expected sources that define contracts but are not in a fresh build.
+    fn find_missing_sources(&self, sorted: &SortedUnits) -> Vec<String> {
+        let before = sorted.stale.iter().flat_map(|(unit, _)| contract_paths(unit));
+        let mut expected: BTreeSet<String> = match self.expected {
+            ExpectedSources::All => self.list_sources().into_iter().collect(),
+            ExpectedSources::BuiltBefore => before.map(str::to_owned).collect(),
+            ExpectedSources::Any => BTreeSet::new(),
+        };
+        for path in sorted.fresh.iter().flat_map(contract_paths) {
+            expected.remove(path);
+        }
+        expected.retain(|path| defines_contracts(&self.root.join(path)));
+        expected.into_iter().collect()
+    }
+
+    fn list_newest_first(&self) -> Vec<(SystemTime, PathBuf)> {
+        let entries = self.folder.read_dir().into_iter().flatten().filter_map(Result::ok);
+        let is_build_info = |path: &PathBuf| {
+            let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+            // Hardhat 3 stores the output in a separate file, which is read with the input file.
+            name.ends_with(".json") && !name.ends_with(".output.json")
+        };
+        let paths = entries.map(|entry| entry.path()).filter(is_build_info).take(MAX_FILES);
+        let mut files: Vec<_> = paths.map(|path| (staleness::modified_time(&path), path)).collect();
+        files.sort_by(|one, other| other.cmp(one));
+        files
+    }
+
+    /// Returns the paths of all Solidity files in the source folders.
+    fn list_sources(&self) -> Vec<String> {
+        let mut paths = Vec::new();
+        for folder in &self.source_folders {
+            collect_sources(&self.root, folder, MAX_FOLDER_DEPTH, &mut paths);
+        }
+        paths
+    }
+}
+
+/// Returns the source paths of the contracts in a build.
+fn contract_paths(unit: &SolidityBuild) -> impl Iterator<Item = &str> {
+    unit.contracts.iter().map(|contract| strip_project_prefix(&contract.source))
+}
+
+fn collect_sources(root: &Path, folder: &str, depth: usize, paths: &mut Vec<String>) {
+    for entry in root.join(folder).read_dir().into_iter().flatten().filter_map(Result::ok) {
+        let Some(name) = entry.file_name().to_str().map(str::to_owned) else { continue };
+        // Symbolic links are not followed, because they may form a cycle.
+        let Ok(kind) = entry.file_type() else { continue };
+        let path = format!("{folder}/{name}");
+        if kind.is_dir() && depth > 0 {
+            collect_sources(root, &path, depth - 1, paths);
+        } else if kind.is_file() && name.ends_with(".sol") && paths.len() < MAX_FILES {
+            paths.push(path);
+        }
+    }
+}
+
+/// Returns true if a line begins like a contract definition. Files with only free functions, errors and constants
+/// produce no contract.
+fn defines_contracts(path: &Path) -> bool {
+    const BEGINNINGS: [&str; 4] = ["contract ", "abstract contract ", "library ", "interface "];
+    let text = bounded_file::read_text(path, bounded_file::MAX_SOURCE).unwrap_or_default();
+    text.lines().any(|line| BEGINNINGS.iter().any(|word| line.trim_start().starts_with(word)))
+}

@@ -1,0 +1,208 @@
+//! Verification detects any manipulation of a log and names the affected lines.
+
+use std::fs;
+use std::path::Path;
+use std::sync::LazyLock;
+
+use proptest::prelude::*;
+use store::audit::{self, VerificationFinding, VerificationFindingKind, VerificationReport};
+use tempfile::TempDir;
+
+use crate::audit::{messages, write_log};
+
+const LINES: usize = 12;
+
+/// The lines of a valid log, without newlines, and its head.
+static VALID_LOG: LazyLock<(Vec<Vec<u8>>, Vec<u8>)> = LazyLock::new(|| {
+    let temp = TempDir::new().unwrap();
+    let text = fs::read(write_log(&temp, LINES as u64)).unwrap();
+    let lines: Vec<_> =
+        text.trim_ascii_end().split(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect();
+    assert_eq!(lines.len(), LINES);
+    (lines, fs::read(temp.path().join("audit.head")).unwrap())
+});
+
+fn verify(text: &[u8]) -> VerificationReport {
+    let temp = TempDir::new().unwrap();
+    verify_at(temp.path(), text)
+}
+
+fn verify_at(folder: &Path, text: &[u8]) -> VerificationReport {
+    fs::write(folder.join("audit.jsonl"), text).unwrap();
+    fs::write(folder.join("audit.head"), &VALID_LOG.1).unwrap();
+    audit::verify_log(folder.join("audit.jsonl")).unwrap()
+}
+
+fn join_lines(lines: &[Vec<u8>]) -> Vec<u8> {
+    lines.iter().flat_map(|line| line.iter().copied().chain(*b"\n")).collect()
+}
+
+/// Returns true if a finding of this kind covers line `n`, or sequence number `n` for missing lines.
+fn has_finding(report: &VerificationReport, kind: VerificationFindingKind, n: usize) -> bool {
+    let covers = |finding: &VerificationFinding| {
+        let first =
+            if kind == VerificationFindingKind::Missing { finding.seq } else { finding.line };
+        first.is_some_and(|first| (first..first + finding.count).contains(&(n as u64)))
+    };
+    report
+        .problems
+        .iter()
+        .chain(&report.notes)
+        .any(|finding| finding.kind == kind && covers(finding))
+}
+
+/// Each case writes two files, so the disk limits the number of cases, not the verification.
+fn case_config(cases: u32) -> ProptestConfig {
+    ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(cases) }
+}
+
+proptest! {
+    #![proptest_config(case_config(1_000))]
+
+    #[test]
+    fn detects_flipped_byte(line in 1..=LINES, at in any::<prop::sample::Index>(), flip in 1..=255u8) {
+        let mut lines = VALID_LOG.0.clone();
+        let at = at.index(lines[line - 1].len());
+        lines[line - 1][at] ^= flip;
+        let report = verify(&join_lines(&lines));
+        prop_assert!(!report.ok);
+        prop_assert!(has_finding(&report, VerificationFindingKind::Changed, line), "{:?}", messages(&report));
+        // A new newline splits the line in two; any other flip affects only this line.
+        if lines[line - 1][at] != b'\n' {
+            prop_assert_eq!(report.problems.len(), 1, "{:?}", messages(&report));
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(case_config(200))]
+
+    #[test]
+    fn detects_replaced_newline(line in 1..LINES, byte in any::<u8>()) {
+        prop_assume!(byte != b'\n');
+        let mut bytes = join_lines(&VALID_LOG.0);
+        let at = join_lines(&VALID_LOG.0[..line]).len() - 1;
+        bytes[at] = byte;
+        let report = verify(&bytes);
+        prop_assert!(!report.ok);
+        prop_assert!(has_finding(&report, VerificationFindingKind::Changed, line), "{:?}", messages(&report));
+    }
+
+    #[test]
+    fn detects_removed_lines(first in 1..=LINES, count in 1..=LINES) {
+        let last = (first + count - 1).min(LINES);
+        let mut lines = VALID_LOG.0.clone();
+        lines.drain(first - 1..last);
+        let report = verify(&join_lines(&lines));
+        prop_assert_eq!(report.problems.len(), 1, "{:?}", messages(&report));
+        prop_assert!(has_finding(&report, VerificationFindingKind::Missing, first) && has_finding(&report, VerificationFindingKind::Missing, last));
+    }
+
+    #[test]
+    fn detects_copied_line(line in 1..=LINES, at in 1..=LINES + 1) {
+        let mut lines = VALID_LOG.0.clone();
+        lines.insert(at - 1, lines[line - 1].clone());
+        let report = verify(&join_lines(&lines));
+        // A copy next to its original is indistinguishable from it, so the second one counts as inserted.
+        let at = if at == line { line + 1 } else { at };
+        prop_assert_eq!(report.problems.len(), 1, "{:?}", messages(&report));
+        prop_assert!(has_finding(&report, VerificationFindingKind::Inserted, at), "{:?}", messages(&report));
+    }
+
+    #[test]
+    fn detects_forged_line(at in 1..=LINES + 1, seq in 0..=2 * LINES, valid in any::<bool>()) {
+        let mut lines = VALID_LOG.0.clone();
+        let forged = match valid {
+            true => format!(r#"{{"seq":{seq},"prev":"sha256:{}"}}"#, "1".repeat(64)),
+            false => "nonsense".into(),
+        };
+        lines.insert(at - 1, forged.into_bytes());
+        let report = verify(&join_lines(&lines));
+        // At the end, a forged line is indistinguishable from a line whose chain fields were changed.
+        let changed = at > LINES && (has_finding(&report, VerificationFindingKind::Changed, LINES) || has_finding(&report, VerificationFindingKind::Missing, LINES + 1));
+        prop_assert!(has_finding(&report, VerificationFindingKind::Inserted, at) || changed, "{:?}", messages(&report));
+    }
+
+    #[test]
+    fn detects_swapped_lines(one in 1..=LINES, other in 1..=LINES) {
+        prop_assume!(one != other);
+        let mut lines = VALID_LOG.0.clone();
+        lines.swap(one - 1, other - 1);
+        let report = verify(&join_lines(&lines));
+        let named = |n| has_finding(&report, VerificationFindingKind::Reordered, n);
+        prop_assert!(named(one) || named(other), "{:?}", messages(&report));
+        prop_assert!(report.problems.iter().all(|finding| finding.kind == VerificationFindingKind::Reordered), "{:?}", messages(&report));
+        prop_assert!(report.problems.len() <= 3, "{:?}", messages(&report));
+    }
+
+    #[test]
+    fn detects_moved_block(from in 1..=LINES, count in 1..=LINES, to in any::<prop::sample::Index>()) {
+        let mut lines = VALID_LOG.0.clone();
+        let block: Vec<_> = lines.drain(from - 1..(from + count - 1).min(LINES)).collect();
+        let to = to.index(lines.len() + 1);
+        prop_assume!(to != from - 1);
+        lines.splice(to..to, block);
+        let report = verify(&join_lines(&lines));
+        prop_assert!(!report.ok);
+        prop_assert!(report.problems.iter().all(|finding| finding.kind == VerificationFindingKind::Reordered), "{:?}", messages(&report));
+    }
+
+    #[test]
+    fn detects_truncated_log_before_and_after_restart(at in any::<prop::sample::Index>()) {
+        let bytes = join_lines(&VALID_LOG.0);
+        let at = at.index(bytes.len());
+        let temp = TempDir::new().unwrap();
+        let report = verify_at(temp.path(), &bytes[..at]);
+        let whole = bytes[..at].iter().filter(|byte| **byte == b'\n').count();
+        let torn = at > 0 && bytes[at - 1] != b'\n';
+        prop_assert_eq!(has_finding(&report, VerificationFindingKind::Torn, whole + 1), torn, "{:?}", messages(&report));
+        // A line that lacks only its newline is not removed.
+        let kept = whole + usize::from(torn && bytes[at] == b'\n');
+        prop_assert_eq!(report.ok, kept == LINES);
+        for missing in kept + 1..=LINES {
+            prop_assert!(has_finding(&report, VerificationFindingKind::Missing, missing), "{:?}", messages(&report));
+        }
+
+        let path = temp.path().join("audit.jsonl");
+        drop(audit::AuditLog::open(&path).unwrap());
+        prop_assert!(fs::read(&path).unwrap().starts_with(&join_lines(&VALID_LOG.0[..kept])));
+        let report = audit::verify_log(&path).unwrap();
+        prop_assert_eq!(has_finding(&report, VerificationFindingKind::Tampered, kept + 1), kept < LINES);
+        prop_assert_eq!(has_finding(&report, VerificationFindingKind::Repaired, kept + 2), torn && kept == whole);
+        prop_assert_eq!(report.problems.len(), usize::from(kept < LINES));
+    }
+
+    #[test]
+    fn arbitrary_bytes_do_not_panic(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
+        let temp = TempDir::new().unwrap();
+        verify_at(temp.path(), &bytes);
+        let path = temp.path().join("audit.jsonl");
+        drop(audit::AuditLog::open(&path).unwrap());
+        prop_assert!(!audit::verify_log(&path).unwrap().ok);
+    }
+}
+
+#[test]
+fn reports_all_findings() {
+    let mut lines = VALID_LOG.0.clone();
+    lines[1][20] ^= 1;
+    lines.remove(4);
+    lines.swap(6, 8);
+    lines[10] = b"nonsense".to_vec();
+    let report = verify(&join_lines(&lines));
+    insta::assert_json_snapshot!(report.problems);
+}
+
+#[test]
+fn reports_both_changed_neighbors() {
+    let mut lines = VALID_LOG.0.clone();
+    for line in &mut lines[3..=4] {
+        let at = line.windows(5).position(|part| part == b"alice").unwrap();
+        line[at] = b'm';
+    }
+    let report = verify(&join_lines(&lines));
+    assert_eq!(
+        messages(&report),
+        ["line 5 was changed after it was written; line 4 can no longer be verified"]
+    );
+}
