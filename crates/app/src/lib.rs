@@ -22,7 +22,6 @@ pub mod context;
 pub mod doctor;
 pub mod env;
 pub mod failure;
-pub mod files;
 pub mod flag_pairs;
 pub mod project;
 pub mod serving;

@@ -12,6 +12,7 @@ use std::net::IpAddr;
 use std::sync::OnceLock;
 use std::time::Duration;
 
+use endpoint_url::parse_base_url;
 use reqwest::Url;
 use secrecy::SecretString;
 use sha2::{Digest, Sha256};
@@ -127,19 +128,8 @@ fn split_batches<'a, 'b>(texts: &'a [&'b str]) -> impl Iterator<Item = &'a [&'b 
 
 /// Returns the URL of the embeddings endpoint, or an error if the base URL is invalid.
 fn parse_embeddings_url(base_url: &str) -> Result<Url, EmbedError> {
-    let invalid = |reason: &str| EmbedError::Config(format!("invalid base_url: {reason}"));
-    // Messages do not quote the URL, because it may contain a password.
-    let mut url = Url::parse(base_url.trim())
-        .map_err(|_| invalid("expected a URL such as https://api.openai.com/v1"))?;
-    if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
-        return Err(invalid("must start with http:// or https://"));
-    }
-    if !url.username().is_empty() || url.password().is_some() {
-        return Err(invalid("must not contain a username or password; set the API key instead"));
-    }
-    if url.query().is_some() || url.fragment().is_some() {
-        return Err(invalid("must not contain a query or fragment"));
-    }
+    let mut url = parse_base_url(base_url)
+        .map_err(|error| EmbedError::Config(format!("invalid base_url: {error}")))?;
     let path = format!("{}/embeddings", url.path().trim_end_matches('/'));
     url.set_path(&path);
     Ok(url)

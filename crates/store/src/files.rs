@@ -16,9 +16,12 @@ const MODE: u32 = 0o644;
 /// Writes a file. An existing file keeps its permissions, and a link stays: its target is replaced.
 pub fn overwrite_file(path: &Path, content: &[u8]) -> io::Result<()> {
     let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    let staged = stage(&path, content)?;
-    if let Ok(existing) = std::fs::metadata(&path) {
-        staged.as_file().set_permissions(existing.permissions())?;
+    let existing = std::fs::metadata(&path).map(|existing| existing.permissions()).ok();
+    // The temporary file of a private file is private from the start: the content may be secret.
+    let mode = existing.as_ref().map_or(MODE, |existing| existing.mode() & 0o777);
+    let staged = stage(&path, content, mode)?;
+    if let Some(existing) = existing {
+        staged.as_file().set_permissions(existing)?;
     }
     staged.persist(&path)?;
     sync_folder(&path);
@@ -27,14 +30,14 @@ pub fn overwrite_file(path: &Path, content: &[u8]) -> io::Result<()> {
 
 /// Writes a file in a place where strangers may have put a link: the link is replaced, not its target.
 pub fn replace_file(path: &Path, content: &[u8]) -> io::Result<()> {
-    stage(path, content)?.persist(path)?;
+    stage(path, content, MODE)?.persist(path)?;
     sync_folder(path);
     Ok(())
 }
 
 /// Writes a new file. Returns false if something is there already, which stays.
 pub fn create_file(path: &Path, content: &[u8]) -> io::Result<bool> {
-    match stage(path, content)?.persist_noclobber(path) {
+    match stage(path, content, MODE)?.persist_noclobber(path) {
         Ok(_) => {
             sync_folder(path);
             Ok(true)
@@ -45,10 +48,10 @@ pub fn create_file(path: &Path, content: &[u8]) -> io::Result<bool> {
 }
 
 /// Writes the content to a temporary file beside `path`, and to the disk.
-fn stage(path: &Path, content: &[u8]) -> io::Result<NamedTempFile> {
+fn stage(path: &Path, content: &[u8], mode: u32) -> io::Result<NamedTempFile> {
     let mut file = tempfile::Builder::new()
         .prefix(".vouch-")
-        .permissions(Permissions::from_mode(MODE))
+        .permissions(Permissions::from_mode(mode))
         .tempfile_in(folder_of(path))?;
     file.write_all(content)?;
     file.as_file().sync_all()?;

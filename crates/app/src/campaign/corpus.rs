@@ -3,8 +3,9 @@
 use std::path::Path;
 
 use ::fuzz::call::SequenceCall;
-use ::fuzz::corpus::{CorpusFolder, CorpusFolderError, SkippedFile, with_causes};
+use ::fuzz::corpus::{CorpusFolder, CorpusFolderError, SkippedFile};
 use ::fuzz::target::FuzzTarget;
+use contract::text::error_chain;
 
 use crate::context::NoticeSink;
 use crate::failure::FailureKind;
@@ -44,7 +45,7 @@ impl CampaignCorpus {
 
 fn warn_unused_files(notices: &dyn NoticeSink, files: &[SkippedFile], what: &str) {
     for SkippedFile { path, reason } in files.iter().take(MAX_NAMED) {
-        notices.warn(format_args!("{what}: {}: {}", path.display(), with_causes(reason)));
+        notices.warn(format_args!("{what}: {}: {}", path.display(), error_chain(reason)));
     }
     if files.len() > MAX_NAMED {
         notices.warn(format_args!("{what}: {} more", files.len() - MAX_NAMED));

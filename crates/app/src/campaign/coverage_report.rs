@@ -1,6 +1,5 @@
 //! Coverage of a campaign by source line and branch, and its report files.
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -10,7 +9,7 @@ use ::fuzz::target::FuzzTarget;
 use coverage::CoverageReport;
 use globset::{Glob, GlobSet, GlobSetBuilder};
 use jiff::Timestamp;
-use tempfile::NamedTempFile;
+use store::files::replace_file;
 
 use crate::failure::FailureKind;
 use crate::failure::{FailureExt, Result};
@@ -54,7 +53,7 @@ impl CampaignCoverage {
                 CoverageFormat::Lcov => ("lcov", coverage::render_lcov(&report)),
             };
             let file = folder.join(format!("covered.{now}.{ending}"));
-            write_report_file(folder, &file, &text)
+            replace_file(&file, text.as_bytes())
                 .explain(format_args!("failed to write the coverage report {}", file.display()))
                 .hint("free disk space, or choose another folder: --coverage-dir DIR")?;
             written.push(file);
@@ -89,13 +88,4 @@ pub(crate) fn create_report_folder(settings: &CampaignSettings) -> Result {
     std::fs::create_dir_all(folder)
         .explain(format_args!("failed to create folder {}", folder.display()))
         .hint("choose another folder: --coverage-dir DIR")
-}
-
-/// Writes a file atomically, by way of a temporary file in the same folder.
-fn write_report_file(folder: &Path, file: &Path, text: &str) -> std::io::Result<()> {
-    let mut unfinished = NamedTempFile::new_in(folder)?;
-    unfinished.write_all(text.as_bytes())?;
-    unfinished.as_file().sync_all()?;
-    unfinished.persist(file)?;
-    Ok(())
 }

@@ -4,9 +4,9 @@ use std::path::Path;
 
 use admit::conformance::{ConformanceReport, OverlayFix, fix_overlays};
 use serde::Serialize;
+use store::files::{create_file, replace_file};
 
 use crate::failure::{FailureExt, Result};
-use crate::files::{replace_atomically, write_new_file};
 
 /// The draft overlays of a server's tools.
 pub struct OverlayDrafts(pub Vec<OverlayDraft>);
@@ -43,8 +43,8 @@ impl OverlayDrafts {
             let file = path.display().to_string();
             let text = overlay.to_pretty_json();
             let written = match force {
-                true => replace_atomically(&path, &text).map(|()| true),
-                false => write_new_file(&path, &text),
+                true => replace_file(&path, text.as_bytes()).map(|()| true),
+                false => create_file(&path, text.as_bytes()),
             };
             let written = written.explain(format!("failed to write {file}"))?;
             drafts.push(OverlayDraft { tool, file, written, todo });

@@ -174,7 +174,7 @@ fn suggest_grants(launcher: Option<&str>, home: Option<&str>) -> String {
             format!("npx downloads packages; allow it with `--network --write {home}/.npm`")
         }
         Some("docker" | "podman") => {
-            "pass `--no-sandbox`; the container is a sandbox of its own".to_owned()
+            "pass `--no-sandbox`; the container is itself a sandbox".to_owned()
         }
         Some(launcher) => format!(
             "{launcher} downloads packages; allow it with `--network --write {home}/.cache`"

@@ -8,6 +8,7 @@ use crate::config::{self, ConfigLayer, EmbeddingSettings, Settings, TokenSource,
 use crate::context::AppContext;
 use crate::env::EnvVar;
 use crate::project;
+use contract::text::error_chain;
 use lint::{Severity, lint_all};
 use store::{SqliteStore, StateDir};
 
@@ -20,7 +21,7 @@ pub async fn run_checks(app: &AppContext) -> Vec<DoctorCheck> {
             Ok(settings) => settings,
             Err(error) => {
                 let fix = error.hint();
-                return vec![DoctorCheck::fail("config", join_causes(&error), fix)];
+                return vec![DoctorCheck::fail("config", error_chain(&error), fix)];
             }
         };
     let mut checks = vec![check_config(&settings)];
@@ -148,7 +149,7 @@ fn check_state(settings: &Settings) -> DoctorCheck {
         && let Err(error) = StateDir::open(folder).and_then(|state| SqliteStore::open(&state))
     {
         let fix = error.hint().unwrap_or("move the state folder away and start again");
-        return DoctorCheck::fail("state", join_causes(&error), fix);
+        return DoctorCheck::fail("state", error_chain(&error), fix);
     }
     if metadata.permissions().mode() & 0o077 != 0 {
         let fix = format!("run `chmod 700 {shown}`");
@@ -177,7 +178,7 @@ fn check_audit_log(settings: &Settings) -> DoctorCheck {
         }
         Err(error) => DoctorCheck::fail(
             "audit",
-            join_causes(&error),
+            error_chain(&error),
             error.hint().unwrap_or("make the audit log readable"),
         ),
     }
@@ -237,16 +238,4 @@ async fn check_port(address: SocketAddr) -> DoctorCheck {
             "choose another port: run `vouch serve --port 0`",
         ),
     }
-}
-
-/// Returns an error and its causes on one line.
-pub(super) fn join_causes(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text.push_str(": ");
-        text.push_str(&cause.to_string());
-        source = cause.source();
-    }
-    text
 }

@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 
 use crate::config::{EmbeddingEndpoint, EmbeddingSettings, Settings, ToolPack};
 use crate::project;
+use contract::text::error_chain;
 use embed::Embedder;
 
 use super::DoctorCheck;
-use super::checks::join_causes;
 use crate::project::index_status::{self, summarize_index};
 
 /// Kernel limit of watched folders per user.
@@ -108,7 +108,7 @@ async fn check_embeddings(settings: &Settings) -> DoctorCheck {
 /// Embeds a sample text and returns a summary of model, dimensions and time.
 fn embed_sample(embedder: &Arc<dyn Embedder>) -> Result<String, String> {
     let began = Instant::now();
-    let vectors = embedder.embed(&["one text"]).map_err(|error| join_causes(&error))?;
+    let vectors = embedder.embed(&["one text"]).map_err(|error| error_chain(&error))?;
     let length = vectors.first().map_or(0, Vec::len);
     let took = began.elapsed().as_millis();
     Ok(format!("{} with {length} dimensions, first vector in {took} ms", embedder.model().id))

@@ -90,7 +90,7 @@ pub fn suggest_sandbox(launcher: Option<&str>, home: Option<&str>) -> String {
     let cache = match launcher {
         None => return "sandbox = { read = […], write = […], network = true }".to_owned(),
         Some("docker" | "podman") => {
-            return "sandbox = \"off\" (the container is a sandbox of its own)".to_owned();
+            return "sandbox = \"off\" (the container is itself a sandbox)".to_owned();
         }
         Some("npx" | "npm") => format!("{home}/.npm"),
         Some("uvx" | "uv") => format!("{home}/.cache/uv"),

@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use store::files::overwrite_file;
 use toml::de::{DeTable, DeValue};
 use toml_edit::DocumentMut;
 
@@ -11,7 +12,6 @@ use crate::config::config_failure;
 use crate::config::{self, FILE_NAME, Settings};
 use crate::context::AppContext;
 use crate::failure::{FailureExt, Result};
-use crate::files::write_atomically;
 
 const TABLE: &str = "upstream";
 
@@ -93,7 +93,7 @@ impl ConfigFile {
 
     /// Writes the file.
     pub fn write(&self) -> Result<()> {
-        write_atomically(&self.path, &self.text)
+        overwrite_file(&self.path, self.text.as_bytes())
             .explain(format!("failed to write {}", self.path.display()))
     }
 }

@@ -90,7 +90,7 @@ pub(crate) fn run_approvals(ctx: &CommandContext, args: &ApprovalsArgs) -> Resul
             ApprovalsCommand::Approve { id, yes, format } => {
                 let store = store.as_ref().ok_or_else(|| missing(id))?;
                 let approval = store.find_approval(id).await?;
-                // A decided approval needs no confirmation; `decide` rejects it below.
+                // A decided approval needs no confirmation; `decide_approval` rejects it below.
                 let is_shown = !yes && approval.state == ApprovalState::Pending;
                 if is_shown && !confirm_approval(ctx, &approval)? {
                     return Ok(ExitStatus::Negative);

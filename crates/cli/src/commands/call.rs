@@ -84,16 +84,15 @@ async fn call_locally(
         gateway.close().await;
         return called;
     }
-    let AssembledProject { pipeline, slots: seats, .. } =
-        project::assemble_project(settings).await?;
+    let AssembledProject { pipeline, slots, .. } = project::assemble_project(settings).await?;
     upstreams::check_rules(
         &ctx.app,
         settings,
         &pipeline.catalog(),
         &upstreams::list_absent_upstreams(settings, None),
     )?;
-    for seat in seats {
-        seat.set_failed(
+    for slot in slots {
+        slot.set_failed(
             "no campaign runs in this process; pass --url with the URL that `vouch fuzz --mcp-port` or `vouch serve` prints",
         );
     }

@@ -107,7 +107,7 @@ pub(crate) struct CheckArgs {
 
     /// Write a draft overlay to this folder for each tool that needs one
     ///
-    /// The files are DIR/<upstream>/<tool>.json. Parts that must be completed by hand are listed.
+    /// The files are `DIR/<upstream>/<tool>.json`. Parts that must be completed by hand are listed.
     #[arg(long, value_name = "DIR")]
     fix_overlay: Option<PathBuf>,
 

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use app::clients::{ClientConnection, ClientFileFormat, LaunchCommand, McpClient, json, toml};
 use app::config::Settings;
-use app::files::write_atomically;
+use store::files::overwrite_file;
 
 use crate::commands::CommandContext;
 use crate::exit::ExitStatus;
@@ -135,7 +135,7 @@ fn write_config(
     if let Some(folder) = file.parent() {
         std::fs::create_dir_all(folder).explain(&failed)?;
     }
-    write_atomically(file, &text).explain(&failed)?;
+    overwrite_file(file, text.as_bytes()).explain(&failed)?;
     let verb = if old.is_empty() { "wrote" } else { "changed" };
     ctx.ui.print_note(format_args!(
         "{verb} {}: server `{}` for {}; restart the client to load it",

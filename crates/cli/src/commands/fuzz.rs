@@ -75,7 +75,7 @@ pub(crate) struct Args {
     flags: FuzzFlags,
 }
 
-/// Runs `vouch fuzz`. Returns `Exit::No` if a test failed.
+/// Runs `vouch fuzz`. Returns `ExitStatus::Negative` if a test failed.
 pub(crate) fn run_fuzz(ctx: &CommandContext, args: Args) -> Result<ExitStatus> {
     let Args { path, flags } = args;
     let wanted = CampaignRequest {

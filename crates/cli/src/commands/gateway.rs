@@ -21,7 +21,7 @@ const DEFAULT_PORT: u16 = 8379;
 /// Serve the tools of other MCP servers, enforcing their contracts
 ///
 /// The upstream servers are configured in vouch.toml (see `vouch upstream add`). Their tools are named
-/// <server>__<tool>. A tool without a valid contract is not served, nor is one whose definition differs from its pin in
+/// `<server>__<tool>`. A tool without a valid contract is not served, nor is one whose definition differs from its pin in
 /// vouch.lock; run `vouch upstream tools` to see the reasons. The arguments and the result of every call are checked
 /// against the contract.
 ///

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use app::config::{FILE_NAME, TEMPLATE};
 use app::env::EnvVar;
-use app::files::write_atomically;
+use store::files::overwrite_file;
 
 use crate::commands::CommandContext;
 use crate::exit::ExitStatus;
@@ -39,7 +39,8 @@ pub(crate) fn run_init(ctx: &CommandContext, args: &InitArgs) -> Result<ExitStat
         return Err(Failure::usage(format!("{} already exists", path.display()))
             .with_hint("pass `--force` to replace it"));
     }
-    write_atomically(&path, TEMPLATE).explain(format!("failed to write {}", path.display()))?;
+    overwrite_file(&path, TEMPLATE.as_bytes())
+        .explain(format!("failed to write {}", path.display()))?;
     ctx.ui.print_note(format_args!(
         "wrote {}\n\nNext:\n  vouch doctor                   check it\n  vouch serve                    serve this folder\n  vouch connect claude-code      connect a client",
         path.display()

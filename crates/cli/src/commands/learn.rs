@@ -42,7 +42,7 @@ pub(crate) struct LearnArgs {
     /// Call a tool and use its answer as a sample; may be given several times
     #[arg(long = "call", value_name = "TOOL JSON")]
     calls: Vec<String>,
-    /// Write the drafts to the overlay files, contracts/<server>/<tool>.json
+    /// Write the drafts to the overlay files, `contracts/<server>/<tool>.json`
     #[arg(long)]
     write: bool,
     /// Replace existing overlays

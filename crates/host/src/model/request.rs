@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use endpoint_url::{BaseUrlError, parse_base_url};
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::redirect::Policy;
 use reqwest::{Client, Response, Url};
@@ -34,7 +35,7 @@ impl EndpointClient {
         path: &str,
         authorize: (HeaderName, &str),
     ) -> Result<Self, ModelError> {
-        let url = parse_base_url(&endpoint.base_url, path)?;
+        let url = parse_request_url(&endpoint.base_url, path)?;
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         if let Some(key) = &endpoint.api_key {
@@ -150,20 +151,8 @@ impl EndpointClient {
 }
 
 /// Returns the URL of a request; errors if the base URL is invalid.
-fn parse_base_url(base_url: &str, path: &str) -> Result<Url, ModelError> {
-    let wrong = |reason: &str| ModelError::Config(format!("invalid base URL: {reason}"));
-    // The URL is not quoted, because it may contain a password.
-    let mut url = Url::parse(base_url.trim())
-        .map_err(|_| wrong("expected a URL such as https://api.openai.com/v1"))?;
-    if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
-        return Err(wrong("it must begin with http:// or https://"));
-    }
-    if !url.username().is_empty() || url.password().is_some() {
-        return Err(wrong("it must not contain a user or password, pass the key as the API key"));
-    }
-    if url.query().is_some() || url.fragment().is_some() {
-        return Err(wrong("it must not contain `?` or `#`"));
-    }
+fn parse_request_url(base_url: &str, path: &str) -> Result<Url, ModelError> {
+    let mut url = parse_base_url(base_url).map_err(base_url_error)?;
     // The base URL may or may not contain the version `/v1`.
     let base = url.path().trim_end_matches('/');
     let base =
@@ -171,4 +160,16 @@ fn parse_base_url(base_url: &str, path: &str) -> Result<Url, ModelError> {
     let path = format!("{base}{path}");
     url.set_path(&path);
     Ok(url)
+}
+
+fn base_url_error(error: BaseUrlError) -> ModelError {
+    let reason = match error {
+        BaseUrlError::NotAUrl => "expected a URL such as https://api.openai.com/v1",
+        BaseUrlError::UnsupportedScheme => "it must begin with http:// or https://",
+        BaseUrlError::ContainsCredentials => {
+            "it must not contain a user or password, pass the key as the API key"
+        }
+        BaseUrlError::ContainsQueryOrFragment => "it must not contain `?` or `#`",
+    };
+    ModelError::Config(format!("invalid base URL: {reason}"))
 }

@@ -30,7 +30,7 @@ pub(super) struct AskSession<'a> {
     gateway: Option<Arc<Gateway>>,
     own: BTreeSet<String>,
     checked: AtomicBool,
-    minds: PlannerAndSummarizer,
+    planner_and_summarizer: PlannerAndSummarizer,
     summarize: bool,
     store: Arc<dyn Store>,
     parsers: OutputParsers,
@@ -41,7 +41,7 @@ impl<'a> AskSession<'a> {
     pub(super) async fn open(
         ctx: &'a CommandContext,
         settings: &'a Arc<Settings>,
-        minds: PlannerAndSummarizer,
+        planner_and_summarizer: PlannerAndSummarizer,
         summarize: bool,
     ) -> Result<Self> {
         let (gateway, project) = match gateway_options(ctx, settings)? {
@@ -56,9 +56,9 @@ impl<'a> AskSession<'a> {
                 (None, project)
             }
         };
-        let AssembledProject { pipeline, slots: seats, .. } = project;
-        for seat in seats {
-            seat.set_failed(
+        let AssembledProject { pipeline, slots, .. } = project;
+        for slot in slots {
+            slot.set_failed(
                 "no campaign runs in this process; use `vouch call --url` to reach one",
             );
         }
@@ -73,7 +73,7 @@ impl<'a> AskSession<'a> {
             gateway,
             own,
             checked,
-            minds,
+            planner_and_summarizer,
             summarize,
             store,
             parsers,
@@ -93,18 +93,18 @@ impl<'a> AskSession<'a> {
             is_checked: &self.checked,
             cancel: cancel.clone(),
         };
-        let desk = AskContext {
+        let ask_context = AskContext {
             policy: self.settings.ask.policy.clone(),
             discover: &finder,
-            planner: &*self.minds.planner,
+            planner: &*self.planner_and_summarizer.planner,
             pipeline: &self.pipeline,
             parsers: &self.parsers,
-            summarizer: self.summarize.then_some(&*self.minds.summarizer),
+            summarizer: self.summarize.then_some(&*self.planner_and_summarizer.summarizer),
             caller: Caller::new(ASK_PRINCIPAL),
             person: local_person(self.ctx),
             cancel: cancel.clone(),
         };
-        let asked = answer_query(query, &desk).await;
+        let asked = answer_query(query, &ask_context).await;
         waiting.abort();
         if let Err(failure) = TraceFiles::in_project(self.settings).append_trace(&asked.trace) {
             // A trace that cannot be stored must not hide the answer.

@@ -26,7 +26,7 @@ use evaluate::{ReplayVerdict, evaluate_tests};
 
 /// Replays a file and prints the result. The traces are printed even if the verdicts are unknown.
 ///
-/// Returns `Exit::No` if a test failed, and an error if the verdicts are unknown.
+/// Returns `ExitStatus::Negative` if a test failed, and an error if the verdicts are unknown.
 pub(super) fn run_replay(
     ui: Ui,
     plan: &CampaignPlan,

@@ -3,9 +3,9 @@
 use admit::ToolAdmission;
 use admit::learn::{DraftOverlay, SampleSet, draft_overlay};
 use app::config::Settings;
-use app::files::replace_atomically;
 use app::upstreams::display_path;
 use serde_json::{Value, json};
+use store::files::replace_file;
 
 use crate::report::{FailureExt, Result};
 
@@ -64,7 +64,7 @@ impl LearnDraft {
             None => {
                 let failed = format!("failed to write {}", self.file);
                 std::fs::create_dir_all(&folder).explain(&failed)?;
-                replace_atomically(&path, &self.to_pretty_json()).explain(&failed)?;
+                replace_file(&path, self.to_pretty_json().as_bytes()).explain(&failed)?;
                 Ok(())
             }
         });
