@@ -143,7 +143,7 @@ impl<'a> AdmissionDecider<'a> {
     ) -> (PinVerdict, Option<ToolDefinitionChange>) {
         if *room == 0 {
             let message =
-                format!("the lock file already holds {MAX_PINS} definitions of this upstream");
+                format!("the lock file already contains {MAX_PINS} definitions of this upstream");
             return (
                 PinVerdict::Refused(AdmissionFinding::new(AdmissionRuleId::TooMany, "", message)),
                 None,

@@ -1,4 +1,4 @@
-//! Reads one entry of an untrusted `tools/list` as a [`Definition`], tolerating malformed fields.
+//! Reads one entry of an untrusted `tools/list` as a [`ToolDefinition`], tolerating malformed fields.
 //!
 //! Only fields that MCP defines are read. A server's own `constraints` and `examples` are ignored: the operator sets
 //! limits, and an example would be executed.
@@ -69,7 +69,8 @@ pub(crate) fn read_definition(
     }
 }
 
-/// Returns the fields that are not part of a [`Definition`]. They are not enforced, but a person or model may see them.
+/// Returns the fields that are not part of a [`ToolDefinition`]. They are not enforced, but a person or model
+/// may see them.
 pub(crate) fn collect_other_fields(entry: &Map<String, Value>) -> Value {
     const KNOWN: &[&str] =
         &["name", "title", "description", "inputSchema", "outputSchema", "annotations"];

@@ -106,7 +106,7 @@ define_admission_rules! {
     OverlayReplacesText "A013" "overlay-replaces-text" Note
         "the overlay replaces server text that hides characters or instructs the model"
     TooMany "A014" "too-many-pins" Error
-        "the lock file holds the maximum number of definitions for this server"
+        "the lock file contains the maximum number of definitions for this server"
     TaskRequired "A015" "task-required" Warning
         "the tool can only be called as a task, which is not supported"
 }

@@ -10,7 +10,7 @@
 //!   .vouch-lock                 held by the campaign that uses the folder
 //! ```
 //!
-//! [`format`] defines the content of one file; [`folder`] writes files atomically. The campaign decides which sequences
+//! [`mod@format`] defines the content of one file; [`folder`] writes files atomically. The campaign decides which sequences
 //! to keep.
 
 pub mod folder;
@@ -23,4 +23,4 @@ pub use folder::{
     CorpusFolder, CorpusFolderError, LoadedCorpus, SavedFile, SequenceKind, SkipReason, SkippedFile,
 };
 pub use format::{CallProblem, SequenceFormatError};
-pub use recorder::{CorpusRecorder, with_causes};
+pub use recorder::CorpusRecorder;

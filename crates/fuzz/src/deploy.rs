@@ -2,7 +2,7 @@
 //!
 //! Libraries are deployed first, then the contracts that the configuration names, then the contract under test, whose
 //! `setUp()` is run. Every contract that is on the chain afterwards and is part of the build belongs to the target.
-//! [`deployer`] deploys the contracts; [`discover`] selects the functions to call and the tests.
+//! `deployer` deploys the contracts; `discover` selects the functions to call and the tests.
 //!
 //! Start at [`deploy_target`].
 

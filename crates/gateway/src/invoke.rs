@@ -156,7 +156,7 @@ impl Invoker for UpstreamTool {
     async fn invoke(
         &self,
         arguments: Value,
-        inquiry: &ElicitationBroker,
+        broker: &ElicitationBroker,
         ctx: &CallContext,
     ) -> Result<ToolOutput, CallInterruption> {
         let Value::Object(arguments) = arguments else {
@@ -164,23 +164,23 @@ impl Invoker for UpstreamTool {
             return Err(self.withhold_answer("the arguments are not an object", None));
         };
         let arguments = Arc::new(arguments);
-        let mut resume = relay::read_continuation(inquiry);
+        let mut resume = relay::read_continuation(broker);
         for _ in 0..MAX_ROUNDS {
-            let turn = if self.can_be_parked(inquiry) {
-                let running = match self.parked_calls.resume_call(inquiry)? {
+            let turn = if self.can_be_parked(broker) {
+                let running = match self.parked_calls.resume_call(broker)? {
                     Some(running) => running,
-                    None => self.start_call(&arguments, inquiry, ctx, resume.take()),
+                    None => self.start_call(&arguments, broker, ctx, resume.take()),
                 };
-                self.parked_calls.wait_or_park(running, inquiry).await?
+                self.parked_calls.wait_or_park(running, broker).await?
             } else {
-                let asker = Arc::new(relay::ConnectedRelay(inquiry.clone()));
-                let call = self.build_call(&arguments, inquiry, ctx, resume.take(), asker);
+                let asker = Arc::new(relay::ConnectedRelay(broker.clone()));
+                let call = self.build_call(&arguments, broker, ctx, resume.take(), asker);
                 self.link.call_with_raw_failure(call).await
             };
             match turn.map_err(|error| self.convert_failure(error))? {
                 CallOutcome::Complete(answer) => return self.build_output(&arguments, answer),
                 CallOutcome::InputRequired { requests, state } => {
-                    resume = Some(relay::ask_client(inquiry, requests, state).await?);
+                    resume = Some(relay::ask_client(broker, requests, state).await?);
                 }
             }
         }
@@ -192,16 +192,16 @@ impl Invoker for UpstreamTool {
 impl UpstreamTool {
     /// Returns true if the call may have to be parked: the server may send requests during its call (handshake
     /// revisions), and the client answers them in another request (stateless revision).
-    fn can_be_parked(&self, inquiry: &ElicitationBroker) -> bool {
-        inquiry.is_multi_round()
-            && inquiry.capabilities() != runtime::ClientCapabilities::default()
+    fn can_be_parked(&self, broker: &ElicitationBroker) -> bool {
+        broker.is_multi_round()
+            && broker.capabilities() != runtime::ClientCapabilities::default()
             && self.link.era() != Some(ProtocolEra::Stateless)
     }
 
     fn build_call<'a>(
         &'a self,
         arguments: &'a Map<String, Value>,
-        inquiry: &ElicitationBroker,
+        broker: &ElicitationBroker,
         ctx: &'a CallContext,
         resume: Option<CallContinuation>,
         asker: Arc<dyn ElicitationResponder>,
@@ -215,7 +215,7 @@ impl UpstreamTool {
             input_schema: self.input_schema.as_deref(),
             traceparent: ctx.traceparent.as_deref(),
             progress: sink,
-            capabilities: relay::client_capabilities(inquiry),
+            capabilities: relay::client_capabilities(broker),
             responder: Some(asker),
             resume,
             ..UpstreamCall::new(&self.tool, arguments)
@@ -226,14 +226,14 @@ impl UpstreamTool {
     fn start_call(
         &self,
         arguments: &Arc<Map<String, Value>>,
-        inquiry: &ElicitationBroker,
+        broker: &ElicitationBroker,
         ctx: &CallContext,
         resume: Option<CallContinuation>,
     ) -> RunningCall {
         let (tool, arguments) = (self.clone(), Arc::clone(arguments));
-        let (inquiry, ctx) = (inquiry.clone(), ctx.clone());
+        let (broker, ctx) = (broker.clone(), ctx.clone());
         RunningCall::start(async move |queue| {
-            let call = tool.build_call(&arguments, &inquiry, &ctx, resume, queue);
+            let call = tool.build_call(&arguments, &broker, &ctx, resume, queue);
             tool.link.call_with_raw_failure(call).await
         })
     }

@@ -118,9 +118,9 @@ impl ParkedCalls {
     /// Returns an error if the call has ended.
     pub(crate) fn resume_call(
         &self,
-        inquiry: &ElicitationBroker,
+        broker: &ElicitationBroker,
     ) -> Result<Option<RunningCall>, ToolError> {
-        let Some(ticket) = inquiry.carried_state().and_then(|carried| carried.get(TICKET_KEY))
+        let Some(ticket) = broker.carried_state().and_then(|carried| carried.get(TICKET_KEY))
         else {
             return Ok(None);
         };
@@ -132,7 +132,7 @@ impl ParkedCalls {
                 "the parked call has ended; call again without requestState",
             ));
         };
-        let given = inquiry.upstream_answers().remove(QUESTION_KEY);
+        let given = broker.upstream_answers().remove(QUESTION_KEY);
         let _ = answer.send(given.map_or_else(|| default_answer(&method), Ok));
         Ok(Some(running))
     }
@@ -141,7 +141,7 @@ impl ParkedCalls {
     pub(crate) async fn wait_or_park(
         self: &Arc<Self>,
         mut running: RunningCall,
-        inquiry: &ElicitationBroker,
+        broker: &ElicitationBroker,
     ) -> Result<Result<CallOutcome, CallFailure>, CallInterruption> {
         loop {
             let asked = tokio::select! {
@@ -154,7 +154,7 @@ impl ParkedCalls {
                 }
             };
             let RelayedRequest { method, params, answer } = asked;
-            match self.relay_request(inquiry, &method, params).await {
+            match self.relay_request(broker, &method, params).await {
                 Ok((ticket, stop)) => {
                     self.park_call(ticket, ParkedCall { running, method, answer });
                     return Err(stop);
@@ -167,7 +167,7 @@ impl ParkedCalls {
     /// Returns the question for the client with its ticket, or an error message for the server.
     async fn relay_request(
         &self,
-        inquiry: &ElicitationBroker,
+        broker: &ElicitationBroker,
         method: &str,
         params: Value,
     ) -> Result<(ParkingTicket, CallInterruption), String> {
@@ -177,7 +177,7 @@ impl ParkedCalls {
         let ticket = ParkingTicket::new()?;
         let question = relay::build_question(QUESTION_KEY.to_owned(), method, params)
             .map_err(|error| error.message)?;
-        match inquiry.elicit_with_state(vec![question], json!({TICKET_KEY: ticket.0})).await {
+        match broker.elicit_with_state(vec![question], json!({TICKET_KEY: ticket.0})).await {
             Err(stop @ CallInterruption::Elicit { .. }) => Ok((ticket, stop)),
             Err(CallInterruption::Fail(error)) => Err(error.message),
             _ => Err("the request cannot be relayed to the client".to_owned()),

@@ -14,8 +14,8 @@ use serde_json::{Map, Value, json};
 /// Key of the server's state in the carried value.
 const STATE_KEY: &str = "state";
 
-pub(crate) fn client_capabilities(inquiry: &ElicitationBroker) -> CallerCapabilities {
-    let runtime::ClientCapabilities { elicitation, sampling, roots, .. } = inquiry.capabilities();
+pub(crate) fn client_capabilities(broker: &ElicitationBroker) -> CallerCapabilities {
+    let runtime::ClientCapabilities { elicitation, sampling, roots, .. } = broker.capabilities();
     CallerCapabilities { elicitation, sampling, roots }
 }
 
@@ -30,15 +30,15 @@ impl ElicitationResponder for ConnectedRelay {
 }
 
 /// Returns the answers and the state for a stateless server that sent requests in the previous round.
-pub(crate) fn read_continuation(inquiry: &ElicitationBroker) -> Option<CallContinuation> {
-    let carried = inquiry.carried_state()?.get(STATE_KEY)?;
-    let answers = inquiry.upstream_answers().into_iter().collect();
+pub(crate) fn read_continuation(broker: &ElicitationBroker) -> Option<CallContinuation> {
+    let carried = broker.carried_state()?.get(STATE_KEY)?;
+    let answers = broker.upstream_answers().into_iter().collect();
     Some(CallContinuation { state: carried.as_str().map(str::to_owned), answers })
 }
 
 /// Relays the requests with which a stateless server ended its call. Returns its continuation.
 pub(crate) async fn ask_client(
-    inquiry: &ElicitationBroker,
+    broker: &ElicitationBroker,
     requests: Map<String, Value>,
     state: Option<String>,
 ) -> Result<CallContinuation, CallInterruption> {
@@ -49,7 +49,7 @@ pub(crate) async fn ask_client(
             build_question(key, &method, request["params"].take())
         })
         .collect::<Result<Vec<_>, _>>()?;
-    let answers = inquiry.elicit_with_state(questions, json!({STATE_KEY: state})).await?;
+    let answers = broker.elicit_with_state(questions, json!({STATE_KEY: state})).await?;
     Ok(CallContinuation { state, answers: answers.into_iter().collect() })
 }
 

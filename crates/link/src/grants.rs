@@ -25,13 +25,13 @@ struct ProtectedPath {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum GrantError {
     /// The grant is below a path that must not be written.
-    #[error("it lies in {0}, which no server may write")]
+    #[error("it is inside {0}, which no server may write")]
     WriteInside(String),
     /// The grant is a path that must not be written, or a folder above one.
-    #[error("it covers {}, which no server may write; grant a folder that holds none of it", .0.join(", "))]
+    #[error("it covers {}, which no server may write; grant a folder that contains none of them", .0.join(", "))]
     WriteCovers(Vec<String>),
     /// The grant is the state folder or below it.
-    #[error("it lies in {0}, which no server may read")]
+    #[error("it is inside {0}, which no server may read")]
     ReadInside(String),
 }
 
@@ -147,10 +147,10 @@ mod tests {
     fn messages_name_the_protected_path() {
         let (_folder, root, protected) = project();
         let message = |path: &str| protected.check_write(&root.join(path)).unwrap_err().to_string();
-        assert_eq!(message("contracts/a"), "it lies in contracts, which no server may write");
+        assert_eq!(message("contracts/a"), "it is inside contracts, which no server may write");
         assert_eq!(
             message("vouch.toml"),
-            "it covers vouch.toml, which no server may write; grant a folder that holds none of it"
+            "it covers vouch.toml, which no server may write; grant a folder that contains none of them"
         );
     }
 }

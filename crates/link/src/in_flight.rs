@@ -116,7 +116,10 @@ impl InFlightCalls {
             }
             None => {
                 increment_counter(&self.context.stray_responses);
-                tracing::debug!(server = self.context.name, "ignored an answer to no open call");
+                tracing::debug!(
+                    server = self.context.name,
+                    "ignored a response to no pending call"
+                );
             }
         }
     }
@@ -127,7 +130,7 @@ impl InFlightCalls {
             ResponsePayload::Result(result) => Ok((*result).to_owned()),
             ResponsePayload::Error(error) => Err(self.decode_error(error)),
             ResponsePayload::Invalid => Err(ConnectionError::protocol_violation(
-                "an answer needs either a result or an error",
+                "a response requires either a result or an error",
             )),
         }
     }
@@ -136,7 +139,7 @@ impl InFlightCalls {
         let parsed =
             json_scan::check_depth(error.get(), self.context.bounds.max_depth).and_then(|()| {
                 serde_json::from_str::<JsonRpcError>(error.get()).map_err(|_| {
-                    ConnectionError::protocol_violation("an error needs a code and a message")
+                    ConnectionError::protocol_violation("an error requires a code and a message")
                 })
             });
         match parsed {

@@ -55,26 +55,28 @@ pub(crate) async fn start_server(
     flight: Arc<InFlightCalls>,
     tail: Arc<StderrTail>,
 ) -> Result<(DuplexTransport, StdioChild), ConnectionError> {
-    let [keeper, arguments @ ..] = program.supervisor.as_slice() else {
+    let [supervisor, arguments @ ..] = program.supervisor.as_slice() else {
         return Err(ConnectionError::StartFailed {
-            reason: "there is no keeper for it".to_owned(),
+            reason: "no supervisor command is configured".to_owned(),
         });
     };
     let mut nonce = [0; 16];
     getrandom::fill(&mut nonce).map_err(|error| ConnectionError::StartFailed {
-        reason: format!("there are no random numbers ({error})"),
+        reason: format!("failed to generate a nonce ({error})"),
     })?;
     let nonce = u128::from_ne_bytes(nonce).to_string();
-    let mut command = Command::new(keeper);
+    let mut command = Command::new(supervisor);
     // The supervisor runs with an empty environment; the child's environment is part of the spec.
     command.args(arguments).env_clear();
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().map_err(|error| ConnectionError::StartFailed {
-        reason: format!("its keeper does not start ({error})"),
+        reason: format!("failed to start its supervisor ({error})"),
     })?;
     let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let (Some(stdin), Some(stdout), Some(stderr)) = (stdin, stdout, stderr) else {
-        return Err(ConnectionError::StartFailed { reason: "its keeper has no pipes".to_owned() });
+        return Err(ConnectionError::StartFailed {
+            reason: "its supervisor has no pipes".to_owned(),
+        });
     };
     let (over, is_over) = watch::channel(None);
     let kill = Arc::new(Notify::new());
@@ -85,7 +87,9 @@ pub(crate) async fn start_server(
                 status = child.wait() => status,
                 () = kill.notified() => { let _ = child.start_kill(); child.wait().await }
             };
-            over.send_replace(Some(status.map_or_else(|_| "it is gone".to_owned(), describe_exit)));
+            over.send_replace(Some(
+                status.map_or_else(|_| "its exit status is unknown".to_owned(), describe_exit),
+            ));
         }
     });
     tail.clear();
@@ -99,7 +103,7 @@ pub(crate) async fn start_server(
     let DuplexOutlet::Pipe(pipe) = &*duplex.outlet else { unreachable!("made above") };
     let sent = pipe.send_bytes(spec).await;
     sent.map_err(|_| ConnectionError::StartFailed {
-        reason: "its keeper ended at once".to_owned(),
+        reason: "its supervisor exited at once".to_owned(),
     })?;
     Ok((duplex, StdioChild { over: is_over, kill }))
 }
@@ -107,12 +111,12 @@ pub(crate) async fn start_server(
 fn describe_exit(status: ExitStatus) -> String {
     use std::os::unix::process::ExitStatusExt;
     match (status.code(), status.signal()) {
-        (Some(0), _) => "it ended".to_owned(),
+        (Some(0), _) => "it exited".to_owned(),
         // The supervisor reports signals like a shell: 128 plus the signal number.
-        (Some(code @ 129..), _) => format!("signal {} ended it", code - 128),
-        (Some(code), _) => format!("it ended with status {code}"),
-        (None, Some(signal)) => format!("signal {signal} ended it"),
-        (None, None) => "it is gone".to_owned(),
+        (Some(code @ 129..), _) => format!("it was killed by signal {}", code - 128),
+        (Some(code), _) => format!("it exited with status {code}"),
+        (None, Some(signal)) => format!("it was killed by signal {signal}"),
+        (None, None) => "its exit status is unknown".to_owned(),
     }
 }
 
@@ -165,11 +169,13 @@ impl StdoutReader {
                 if words.is_empty() {
                     ConnectionError::connection_lost(status)
                 } else {
-                    ConnectionError::connection_lost(format!("{status}; it last said: {words}"))
+                    ConnectionError::connection_lost(format!(
+                        "{status}; last line of stderr: {words}"
+                    ))
                 }
             }
         };
-        tracing::debug!(server = self.flight.context.name, %reason, "the child's output ended");
+        tracing::debug!(server = self.flight.context.name, %reason, "child output ended");
         self.flight.close(&reason);
     }
 }

@@ -38,7 +38,7 @@ const STAGE_VARIABLE: &str = "VOUCH_KEEPER";
 /// Runs the supervisor. Returns the exit code once the server and all its descendants have exited.
 pub fn main() -> ExitCode {
     match std::env::var(STAGE_VARIABLE) {
-        Ok(keeper) => server_stage::run_server_stage(&keeper),
+        Ok(supervisor) => server_stage::run_server_stage(&supervisor),
         Err(_) => supervisor_stage::run_supervisor_stage(),
     }
 }

@@ -1,6 +1,6 @@
 //! An inverted index with BM25 scoring: in memory, incremental and exact.
 //!
-//! It is our own rather than `tantivy`, whose changes are seen after a commit only: here a change counts at once.
+//! `tantivy` is not used, because its changes become visible only after a commit; here they are visible at once.
 //!
 //! New documents are added to a small open segment. Full segments are sealed and merged by size, so that each posting
 //! is moved only a few times. A removed document remains as a deleted row until its segment is rewritten. Document

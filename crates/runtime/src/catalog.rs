@@ -34,13 +34,13 @@ pub trait Invoker: Send + Sync {
         AnswerOrigin::Local
     }
 
-    /// See [`Tool::reword`].
+    /// See [`Tool::reword_violation`].
     fn reword(&self, violation: &SchemaViolation) -> Option<ToolError> {
         let _ = violation;
         None
     }
 
-    /// See [`Tool::check`].
+    /// See [`Tool::check_arguments`].
     fn check(&self, arguments: &Value) -> Result<(), ToolError> {
         let _ = arguments;
         Ok(())

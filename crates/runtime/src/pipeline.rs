@@ -29,7 +29,7 @@ use crate::catalog::{Catalog, CatalogEntry};
 use crate::elicitation::ElicitationBroker;
 use crate::limits::RateLimit;
 use crate::metrics::Metrics;
-use crate::policy::{ToolFilter, denied};
+use crate::policy::{ToolFilter, rule_denial_error};
 use crate::seal::{RoundState, StateBinding, StateSealer};
 use crate::trace::TraceParent;
 use answer::{AnswerRejection, WithheldAnswer};
@@ -378,7 +378,9 @@ fn apply_call_rules(
     match policy.on_call(subject) {
         PolicyVerdict::Allow => Ok(None),
         PolicyVerdict::Approve { rule } => Ok(Some(rule)),
-        PolicyVerdict::Deny { rule, reason } => Err(denied("call", &rule, reason.as_deref())),
+        PolicyVerdict::Deny { rule, reason } => {
+            Err(rule_denial_error("call", &rule, reason.as_deref()))
+        }
     }
 }
 

@@ -103,7 +103,7 @@ impl ResourceCatalog {
         self.provider.has_revisions()
     }
 
-    /// See [`Resources::changes`].
+    /// See [`ResourceProvider::resource_revision`].
     pub fn changes(&self, uri: &str) -> Option<u64> {
         self.provider.resource_revision(uri)
     }

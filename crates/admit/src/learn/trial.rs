@@ -38,8 +38,8 @@ pub fn lacks_contract(tool: &ToolAdmission) -> bool {
 
 /// Returns true if the tool may be called without asking a person.
 ///
-/// It must declare that it has no side effects and be admitted, if only under [`crate::Mode::Observe`]. A tool that
-/// changed since it was pinned, or whose text is suspect, is called by a person or not at all.
+/// It must declare that it has no side effects and be admitted, if only under [`crate::AdmissionMode::Observe`]. A
+/// tool that changed since it was pinned, or whose text is suspect, is called by a person or not at all.
 pub fn may_call_unasked(tool: &ToolAdmission) -> bool {
     let constraints = tool.definition.constraints.as_ref();
     let only_reads = constraints.is_some_and(|limits| limits.side_effects == SideEffects::None);

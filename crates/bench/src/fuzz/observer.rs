@@ -36,11 +36,11 @@ pub(super) fn measure_observer(subject: &FuzzSubject, load: f64) -> Result<Repor
     bench.arg("observer").arg(subject.build_path()).arg(&subject.contract);
     bench.args([SLICE_MS.to_string(), ROUNDS.to_string()]);
     let output = bench.output().context("failed to start the watched campaign")?;
-    let said = String::from_utf8_lossy(&output.stderr);
-    ensure!(output.status.success(), "the watched campaign failed: {said}");
-    let told: ObserverOutput =
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "the watched campaign failed: {stderr}");
+    let measured: ObserverOutput =
         serde_json::from_slice(&output.stdout).context("the watched campaign wrote no JSON")?;
-    let loss = compute_loss(&told.ratios).context("no round was run")?;
+    let loss = compute_loss(&measured.ratios).context("no round was run")?;
     let title = format!("An observer on {}, {ROUNDS} rounds of {SLICE_MS} ms", subject.title);
     let columns = ["lower quartile %", "median loss %", "upper quartile %"];
     let mut part = ReportPart::new(&title, load, &columns);

@@ -97,13 +97,13 @@ impl FuzzTool {
         let command = self.command(peers, subject, task)?;
         let ran = measured::run_measured(&command, task.limit.unwrap_or(NO_LIMIT))?;
         let is_out_of_time = ran.end == RunEnd::OutOfTime;
-        let told = match is_out_of_time {
+        let output = match is_out_of_time {
             true => ToolOutput::default(),
             false => self.parse_output(&ran, task).with_context(|| {
                 format!("{} on {} ended with {}", self.name(), subject.title, ran.describe())
             })?,
         };
-        let ToolOutput { calls, reverts, gas, is_broken } = told;
+        let ToolOutput { calls, reverts, gas, is_broken } = output;
         Ok(FuzzOutcome { cpu: ran.cpu, calls, reverts, gas, is_broken, is_out_of_time })
     }
 
@@ -269,9 +269,9 @@ mod tests {
         let holds = parse_own_output(r#"{"tests":[{"status":"passed"}],"calls":1}"#).unwrap();
         assert!(!holds.is_broken);
         let bare = parse_own_output(r#"{"calls":10,"reverts":2,"gas":3}"#).unwrap();
-        let wanted =
+        let expected =
             ToolOutput { calls: Some(10), reverts: Some(2), gas: Some(3), is_broken: false };
-        assert_eq!(bare, wanted);
+        assert_eq!(bare, expected);
         assert!(parse_own_output("nothing").is_err());
     }
 
@@ -279,14 +279,15 @@ mod tests {
     fn parses_forge_output() {
         let passed = "Ran 1 test for test/A.t.sol:BenchTest\n\
             [PASS] invariant_holds() (runs: 100, calls: 10000, reverts: 4858)\n";
-        let told =
+        let expected =
             ToolOutput { calls: Some(10000), reverts: Some(4858), gas: None, is_broken: false };
-        assert_eq!(parse_forge_output(passed).unwrap(), told);
+        assert_eq!(parse_forge_output(passed).unwrap(), expected);
         let failed = "[FAIL: broken]\n\t[Sequence] (original: 61, shrunk: 61)\n\
             \t\tsender=0x01 addr=[src/A.sol:A]0x02 calldata=f() args=[]\n \
             invariant_holds() (runs: 3, calls: 200, reverts: 1)\n";
-        let told = ToolOutput { calls: Some(261), reverts: Some(1), gas: None, is_broken: true };
-        assert_eq!(parse_forge_output(failed).unwrap(), told);
+        let expected =
+            ToolOutput { calls: Some(261), reverts: Some(1), gas: None, is_broken: true };
+        assert_eq!(parse_forge_output(failed).unwrap(), expected);
         assert!(parse_forge_output("Compiler run failed").is_err());
         let other = failed.replace("broken", "panic: assertion failed (0x01)");
         assert!(parse_forge_output(&other).is_err());
@@ -295,8 +296,8 @@ mod tests {
     #[test]
     fn parses_echidna_output() {
         let passed = "Loaded\n{\"tests\":[{\"status\":\"passed\"}],\"error\":null}\n";
-        let told = ToolOutput { calls: Some(2000), ..ToolOutput::default() };
-        assert_eq!(parse_echidna_output(passed, 2000).unwrap(), told);
+        let expected = ToolOutput { calls: Some(2000), ..ToolOutput::default() };
+        assert_eq!(parse_echidna_output(passed, 2000).unwrap(), expected);
         let solved = r#"{"tests":[{"status":"solved"}],"error":null}"#;
         assert_eq!(
             parse_echidna_output(solved, 2000).unwrap(),

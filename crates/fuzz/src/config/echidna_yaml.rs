@@ -7,7 +7,7 @@ use std::fmt;
 use std::time::Duration;
 
 use super::field::ConfigField;
-use super::yaml::{self, Entry, Node, Yaml};
+use super::yaml::{self, YamlEntry, YamlNode, YamlValue};
 use super::{CampaignSettings, ConstructorArgs, OutputFormat};
 
 /// Maximum size of a configuration. A few kilobytes are typical, more if it contains bytecode.
@@ -179,8 +179,8 @@ pub fn apply_config(
         return Err(EchidnaConfigError::TooLarge);
     }
     let mut warnings = Vec::new();
-    let Some(root) = yaml::parse(text)? else { return Ok(warnings) };
-    let Yaml::Map(entries) = &root.value else {
+    let Some(root) = yaml::parse_yaml(text)? else { return Ok(warnings) };
+    let YamlValue::Map(entries) = &root.value else {
         return Err(EchidnaConfigError::NotAMap { line: root.line });
     };
     reject_duplicates(entries)?;
@@ -194,8 +194,8 @@ pub fn apply_config(
 
 fn apply_entry(
     settings: &mut CampaignSettings,
-    entry: &Entry,
-    all: &[Entry],
+    entry: &YamlEntry,
+    all: &[YamlEntry],
 ) -> Result<Option<ConfigWarningKind>, EchidnaConfigError> {
     let key = entry.key.as_str();
     let field = ConfigField { key, node: &entry.value };
@@ -282,7 +282,7 @@ fn read_arguments(field: ConfigField<'_>) -> Result<Vec<String>, EchidnaConfigEr
     })
 }
 
-fn reject_duplicates(entries: &[Entry]) -> Result<(), EchidnaConfigError> {
+fn reject_duplicates(entries: &[YamlEntry]) -> Result<(), EchidnaConfigError> {
     for (index, entry) in entries.iter().enumerate() {
         if let Some(first) = entries[..index].iter().find(|first| first.key == entry.key) {
             return Err(EchidnaConfigError::DuplicateKey {
@@ -296,14 +296,14 @@ fn reject_duplicates(entries: &[Entry]) -> Result<(), EchidnaConfigError> {
 }
 
 /// Formats a value on one line, to compare it with the neutral value.
-fn format_inline(node: &Node) -> String {
+fn format_inline(node: &YamlNode) -> String {
     match &node.value {
-        Yaml::Plain(text) | Yaml::Text(text) => text.clone(),
-        Yaml::List(items) => {
+        YamlValue::Plain(text) | YamlValue::Text(text) => text.clone(),
+        YamlValue::List(items) => {
             let items: Vec<String> = items.iter().map(format_inline).collect();
             format!("[{}]", items.join(","))
         }
-        Yaml::Map(_) => "{}".to_owned(),
+        YamlValue::Map(_) => "{}".to_owned(),
     }
 }
 

@@ -8,7 +8,7 @@ use alloy_primitives::{Address, U256};
 use super::UnknownChoiceError;
 use super::echidna_yaml::EchidnaConfigError;
 use super::number;
-use super::yaml::{Entry, Node, Yaml};
+use super::yaml::{YamlEntry, YamlNode, YamlValue};
 
 /// Maximum characters of an invalid value that an error shows.
 const SHOWN: usize = 40;
@@ -17,12 +17,12 @@ const SHOWN: usize = 40;
 #[derive(Clone, Copy)]
 pub(super) struct ConfigField<'a> {
     pub(super) key: &'a str,
-    pub(super) node: &'a Node,
+    pub(super) node: &'a YamlNode,
 }
 
 impl<'a> ConfigField<'a> {
     pub(super) fn read_bool(self) -> Result<bool, EchidnaConfigError> {
-        let Yaml::Plain(word) = &self.node.value else {
+        let YamlValue::Plain(word) = &self.node.value else {
             return Err(self.invalid_value("true or false without quotes"));
         };
         match word.to_ascii_lowercase().as_str() {
@@ -81,7 +81,7 @@ impl<'a> ConfigField<'a> {
     /// Reads an address. The prefix `0x` is optional only in quotes, where a decimal number is not expected.
     pub(super) fn read_address(self) -> Result<Address, EchidnaConfigError> {
         let address = match &self.node.value {
-            Yaml::Text(text) => {
+            YamlValue::Text(text) => {
                 number::parse_address(text).or_else(|| number::parse_address(&format!("0x{text}")))
             }
             _ => self.node.text().and_then(number::parse_address),
@@ -112,7 +112,9 @@ impl<'a> ConfigField<'a> {
         expected: &str,
         read: impl Fn(ConfigField<'a>) -> Result<T, EchidnaConfigError>,
     ) -> Result<Vec<T>, EchidnaConfigError> {
-        let Yaml::List(items) = &self.node.value else { return Err(self.invalid_value(expected)) };
+        let YamlValue::List(items) = &self.node.value else {
+            return Err(self.invalid_value(expected));
+        };
         items.iter().map(|node| read(ConfigField { key: self.key, node })).collect()
     }
 
@@ -124,9 +126,9 @@ impl<'a> ConfigField<'a> {
         self.read_list(expected, Ok)?.try_into().map_err(|_| self.invalid_value(expected))
     }
 
-    pub(super) fn map_entries(self) -> Option<&'a [Entry]> {
+    pub(super) fn map_entries(self) -> Option<&'a [YamlEntry]> {
         match &self.node.value {
-            Yaml::Map(entries) => Some(entries),
+            YamlValue::Map(entries) => Some(entries),
             _ => None,
         }
     }
@@ -148,11 +150,11 @@ fn is_precompile(address: Address) -> bool {
 }
 
 /// Formats a value for an error, truncated.
-fn format_node(node: &Node) -> String {
+fn format_node(node: &YamlNode) -> String {
     match &node.value {
-        Yaml::List(_) => "a list".to_owned(),
-        Yaml::Map(_) => "a map".to_owned(),
-        Yaml::Plain(text) | Yaml::Text(text) => {
+        YamlValue::List(_) => "a list".to_owned(),
+        YamlValue::Map(_) => "a map".to_owned(),
+        YamlValue::Plain(text) | YamlValue::Text(text) => {
             let short: String = text.chars().take(SHOWN).collect();
             let more = if short.len() < text.len() { "…" } else { "" };
             format!("`{}{more}`", short.escape_debug())

@@ -1,8 +1,8 @@
-//! YAML as a tree whose nodes know their line, so that an error can say where it is.
+//! Parses YAML into a tree that records the line of each node, for error messages.
 //!
-//! Anchors are refused: no configuration needs them, and a hostile one could grow without end by them.
+//! Anchors are rejected: no configuration needs them, and a hostile file could use them to expand without limit.
 //!
-//! The tree is built from the events of `granit-parser`, the parser below `serde-saphyr`. Deserializing would not do:
+//! The tree is built from the events of `granit-parser`, the parser below `serde-saphyr`. Deserialization is not enough:
 //! quoted and plain words differ here, numbers keep their spelling, and an error names both lines of a repeated key.
 
 use granit_parser::{Event, Parser, ScalarStyle};
@@ -12,42 +12,42 @@ use super::echidna_yaml::EchidnaConfigError;
 const MAX_DEPTH: usize = 16;
 const MAX_NODES: usize = 100_000;
 
-/// A value and where it begins; lines count from 1.
+/// A value and the line on which it begins, counted from 1.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Node {
+pub(super) struct YamlNode {
     pub(super) line: usize,
-    pub(super) value: Yaml,
+    pub(super) value: YamlValue,
 }
 
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Yaml {
-    /// A word without quotes, which may be a number, a boolean or null.
+pub(super) enum YamlValue {
+    /// An unquoted scalar, which may be a number, a boolean or null.
     Plain(String),
-    /// Text in quotes or a block of it.
+    /// A quoted scalar or a block scalar.
     Text(String),
-    List(Vec<Node>),
-    Map(Vec<Entry>),
+    List(Vec<YamlNode>),
+    Map(Vec<YamlEntry>),
 }
 
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Entry {
+pub(super) struct YamlEntry {
     pub(super) line: usize,
     pub(super) key: String,
-    pub(super) value: Node,
+    pub(super) value: YamlNode,
 }
 
-impl Node {
-    /// True if nothing is said, which leaves the default.
+impl YamlNode {
+    /// Returns true for an empty or null scalar, which leaves the default.
     pub(super) fn is_null(&self) -> bool {
-        matches!(&self.value, Yaml::Plain(word) if is_null(word))
+        matches!(&self.value, YamlValue::Plain(word) if is_null(word))
     }
 
-    /// What a scalar says.
+    /// Returns the text of a scalar, or `None` for null, a list or a map.
     pub(super) fn text(&self) -> Option<&str> {
         match &self.value {
-            Yaml::Plain(text) if is_null(text) => None,
-            Yaml::Plain(text) | Yaml::Text(text) => Some(text),
-            Yaml::List(_) | Yaml::Map(_) => None,
+            YamlValue::Plain(text) if is_null(text) => None,
+            YamlValue::Plain(text) | YamlValue::Text(text) => Some(text),
+            YamlValue::List(_) | YamlValue::Map(_) => None,
         }
     }
 }
@@ -56,10 +56,10 @@ fn is_null(word: &str) -> bool {
     matches!(word, "" | "~" | "null" | "Null" | "NULL")
 }
 
-/// The only document of a text; None where it is empty.
-pub(super) fn parse(text: &str) -> Result<Option<Node>, EchidnaConfigError> {
+/// Parses a text with a single document. Returns `None` if the document is empty or null.
+pub(super) fn parse_yaml(text: &str) -> Result<Option<YamlNode>, EchidnaConfigError> {
     let mut root = None;
-    let mut open: Vec<Open> = Vec::new();
+    let mut open: Vec<OpenCollection> = Vec::new();
     for (count, event) in Parser::new_from_str(text).enumerate() {
         let (event, span) = event.map_err(|error| EchidnaConfigError::Syntax {
             line: error.marker().line(),
@@ -76,11 +76,11 @@ pub(super) fn parse(text: &str) -> Result<Option<Node>, EchidnaConfigError> {
                 return Err(syntax("lists and maps are nested too deeply"));
             }
             Event::SequenceStart(..) => {
-                open.push(Open { line, inside: Inside::List(Vec::new()) });
+                open.push(OpenCollection { line, items: CollectionItems::List(Vec::new()) });
                 continue;
             }
             Event::MappingStart(..) => {
-                open.push(Open { line, inside: Inside::Map(Vec::new(), None) });
+                open.push(OpenCollection { line, items: CollectionItems::Map(Vec::new(), None) });
                 continue;
             }
             Event::Alias(_) | Event::UnresolvedAlias(_) => {
@@ -89,29 +89,33 @@ pub(super) fn parse(text: &str) -> Result<Option<Node>, EchidnaConfigError> {
             Event::DocumentStart(..) if root.is_some() => {
                 return Err(syntax("the file has a second document"));
             }
-            Event::Scalar(text, ScalarStyle::Plain, ..) => Yaml::Plain(text.into_owned()),
-            Event::Scalar(text, ..) => Yaml::Text(text.into_owned()),
+            Event::Scalar(text, ScalarStyle::Plain, ..) => YamlValue::Plain(text.into_owned()),
+            Event::Scalar(text, ..) => YamlValue::Text(text.into_owned()),
             Event::SequenceEnd | Event::MappingEnd => match open.pop() {
                 Some(done) => {
-                    place(&mut open, &mut root, done.close())?;
+                    attach_node(&mut open, &mut root, done.into_node())?;
                     continue;
                 }
                 None => return Err(syntax("a list or map ends that did not begin")),
             },
             _ => continue,
         };
-        place(&mut open, &mut root, Node { line, value })?;
+        attach_node(&mut open, &mut root, YamlNode { line, value })?;
     }
     Ok(root.filter(|root| !root.is_null()))
 }
 
-/// Puts a node where it belongs: into what is open, or at the root.
-fn place(open: &mut [Open], root: &mut Option<Node>, node: Node) -> Result<(), EchidnaConfigError> {
-    match open.last_mut().map(|open| &mut open.inside) {
+/// Attaches a node to the innermost open list or map, or makes it the root.
+fn attach_node(
+    open: &mut [OpenCollection],
+    root: &mut Option<YamlNode>,
+    node: YamlNode,
+) -> Result<(), EchidnaConfigError> {
+    match open.last_mut().map(|open| &mut open.items) {
         None => *root = Some(node),
-        Some(Inside::List(items)) => items.push(node),
-        Some(Inside::Map(entries, key)) => match key.take() {
-            Some((line, key)) => entries.push(Entry { line, key, value: node }),
+        Some(CollectionItems::List(items)) => items.push(node),
+        Some(CollectionItems::Map(entries, key)) => match key.take() {
+            Some((line, key)) => entries.push(YamlEntry { line, key, value: node }),
             None => {
                 let name = node.text().map(str::to_owned);
                 let name = name.ok_or_else(|| EchidnaConfigError::Syntax {
@@ -125,24 +129,24 @@ fn place(open: &mut [Open], root: &mut Option<Node>, node: Node) -> Result<(), E
     Ok(())
 }
 
-/// A list or map whose end has not come yet.
-struct Open {
+/// A list or map whose end event has not been read yet.
+struct OpenCollection {
     line: usize,
-    inside: Inside,
+    items: CollectionItems,
 }
 
-enum Inside {
-    List(Vec<Node>),
-    /// With the key whose value comes next.
-    Map(Vec<Entry>, Option<(usize, String)>),
+enum CollectionItems {
+    List(Vec<YamlNode>),
+    /// The entries, and the line and name of the key whose value comes next.
+    Map(Vec<YamlEntry>, Option<(usize, String)>),
 }
 
-impl Open {
-    fn close(self) -> Node {
-        let value = match self.inside {
-            Inside::List(items) => Yaml::List(items),
-            Inside::Map(entries, _) => Yaml::Map(entries),
+impl OpenCollection {
+    fn into_node(self) -> YamlNode {
+        let value = match self.items {
+            CollectionItems::List(items) => YamlValue::List(items),
+            CollectionItems::Map(entries, _) => YamlValue::Map(entries),
         };
-        Node { line: self.line, value }
+        YamlNode { line: self.line, value }
     }
 }

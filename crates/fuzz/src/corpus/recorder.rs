@@ -1,8 +1,8 @@
-//! Records the finds of a campaign in the folder of its corpus, at the moment they are made.
+//! Writes the discoveries of a campaign to its corpus folder as they are made.
 
 use crate::call::SequenceCall;
 use crate::campaign::{BestValue, CampaignRecorder, TestFailure};
-use crate::corpus::{CorpusFolder, CorpusFolderError, SequenceKind};
+use crate::corpus::{CorpusFolder, SequenceKind};
 use crate::reproducer::foundry::{self, ReproducedFinding, ReproducerScene};
 use crate::target::FuzzTarget;
 
@@ -13,7 +13,7 @@ pub struct CorpusRecorder {
 }
 
 impl CorpusRecorder {
-    /// Creates a recorder; `scene` is what Foundry tests have to make again.
+    /// Creates a recorder. `scene` is the chain state that Foundry tests recreate.
     pub fn new(folder: CorpusFolder, scene: ReproducerScene) -> Self {
         Self { folder, scene }
     }
@@ -25,10 +25,10 @@ impl CorpusRecorder {
         calls: &[SequenceCall],
     ) -> Result<(), String> {
         let saved = self.folder.save_sequence(kind, calls, target, self.scene.call_gas);
-        saved.map(drop).map_err(|error| not_written(&error))
+        saved.map(drop).map_err(|error| with_causes(&error))
     }
 
-    /// The same for `forge test`.
+    /// Saves a finding as a Foundry test. Returns an error message on failure.
     fn save_test(
         &self,
         target: &FuzzTarget,
@@ -36,14 +36,10 @@ impl CorpusRecorder {
     ) -> Result<(), String> {
         let name = &finding.test.name;
         let file = foundry::write_foundry_test(&self.scene, target, finding)
-            .map_err(|error| format!("there is no Foundry test for {name}: {error}"))?;
+            .map_err(|error| format!("cannot write a Foundry test for {name}: {error}"))?;
         let saved = self.folder.save_foundry_test(&file.file_name, &file.text);
-        saved.map(drop).map_err(|error| not_written(&error))
+        saved.map(drop).map_err(|error| with_causes(&error))
     }
-}
-
-fn not_written(error: &CorpusFolderError) -> String {
-    with_causes(error)
 }
 
 impl CampaignRecorder for CorpusRecorder {
@@ -74,7 +70,7 @@ impl CampaignRecorder for CorpusRecorder {
 }
 
 /// Returns an error with all its causes, on one line.
-pub fn with_causes(error: &dyn std::error::Error) -> String {
+fn with_causes(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {

@@ -11,16 +11,16 @@ use crate::config::{CampaignSettings, TestMode};
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ChooseError {
     /// No contract has this name; `known` lists the names of the build.
-    #[error("there is no contract `{name}`")]
+    #[error("unknown contract `{name}`")]
     Unknown { name: String, known: Vec<String> },
     /// Several contracts have this name; `choices` lists them with their files.
-    #[error("there are {} contracts `{name}`", choices.len())]
+    #[error("ambiguous contract name `{name}`: {} matches", choices.len())]
     Ambiguous { name: String, choices: Vec<String> },
     /// Every contract is an interface or abstract.
-    #[error("there is no contract that could be deployed")]
+    #[error("no deployable contract found")]
     NotDeployable,
     /// Several contracts could be meant; `choices` lists them with their files.
-    #[error("there are {} contracts to choose from", choices.len())]
+    #[error("ambiguous target: {} contracts found", choices.len())]
     Unclear { choices: Vec<String> },
 }
 

@@ -22,11 +22,11 @@ impl TestClient {
     pub(crate) async fn connect(rig: &TestGateway, era: &str) -> Self {
         let (input, server_input) = tokio::io::duplex(64 * 1024);
         let (output, server_output) = tokio::io::duplex(64 * 1024);
-        let face =
+        let identity =
             ServerIdentity { name: "gateway".into(), version: "0".into(), instructions: None };
-        let door = McpService::new(rig.pipeline.clone(), face, Caller::new("stdio"));
+        let service = McpService::new(rig.pipeline.clone(), identity, Caller::new("stdio"));
         let stop = CancellationToken::new();
-        tokio::spawn(serve_streams(door, server_input, server_output, stop.clone()));
+        tokio::spawn(serve_streams(service, server_input, server_output, stop.clone()));
         let mut client = Self {
             is_stateless: era == "stateless",
             input,

@@ -36,7 +36,7 @@ async fn reports_dead_child_immediately_and_restarts_it() {
             let reply = rig.call_to_text("up__dies", json!({})).await;
             assert_eq!(
                 reply,
-                "UPSTREAM_UNAVAILABLE lost the connection to up during the call, which may have run: it ended with \
+                "UPSTREAM_UNAVAILABLE lost the connection to up during the call, which may have run: it exited with \
                  status 9 {\"upstream\":\"up\",\"mayHaveRun\":true}",
                 "{kind}"
             );

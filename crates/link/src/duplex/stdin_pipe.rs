@@ -105,7 +105,7 @@ impl StdinPipe {
             let mut queue = self.queue.lock();
             if queue.bytes.len() + message.len() > MAX_QUEUED {
                 return Err(RequestFailure::NotSent(ConnectionError::server_unreachable(
-                    "it does not read what it is sent",
+                    "it does not read its standard input",
                 )));
             }
             let start = queue.total;

@@ -45,7 +45,7 @@ fn read_spec(supervisor: &str) -> Result<SupervisorSpec, StartFailure> {
         .map_err(|error| start_failure("failed to bind it to its supervisor", error.into()))?;
     let parent = rustix::process::getppid().map(|pid| pid.as_raw_nonzero().to_string());
     if parent.as_deref() != Some(supervisor) {
-        return Err(StartFailure::Program("its supervisor is gone".to_owned()));
+        return Err(StartFailure::Program("its supervisor exited".to_owned()));
     }
     let _ = rustix::process::setsid();
     let stdin = rustix::io::dup(rustix::stdio::stdin())

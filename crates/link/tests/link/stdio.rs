@@ -177,7 +177,7 @@ async fn enforces_bounds_before_parsing() {
     the number 123456789012345678901234567890 does not fit in 64 bits and cannot be checked exactly
     protocol violation: the result is not an object
     protocol violation: `content` in the result has the wrong type
-    protocol violation: an answer needs either a result or an error
+    protocol violation: a response requires either a result or an error
     the server returned error -32602: no \u{1b}[1m[secret]
     ");
     // The connection is still usable.
@@ -221,7 +221,7 @@ async fn server_exit_fails_pending_calls_and_next_call_reconnects() {
     let error = call(&connection, "die", json!({})).await.unwrap_err();
     assert_eq!(
         error.to_string(),
-        "the server is unavailable: it ended with status 3; it last said: fatal: \\u{1b}[31mout of luck [secret]"
+        "the server is unavailable: it exited with status 3; last line of stderr: fatal: \\u{1b}[31mout of luck [secret]"
     );
     assert!(matches!(error, ConnectionError::Unavailable { may_have_run: true, .. }));
     assert_eq!(bystander.await.unwrap().unwrap_err(), error);
@@ -478,7 +478,7 @@ async fn server_cannot_impersonate_its_supervisor() {
     let connection = Connection::new(options(impostor));
     assert_eq!(
         connection.connect().await.unwrap_err().to_string(),
-        "the server is unavailable: it ended"
+        "the server is unavailable: it exited"
     );
     assert!(connection.deviations().garbage > 0);
 }

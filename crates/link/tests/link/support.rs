@@ -113,15 +113,15 @@ pub(crate) struct PendingResponder {
 #[async_trait]
 impl ElicitationResponder for PendingResponder {
     async fn respond(&self, method: &str, params: Value) -> Result<Value, String> {
-        struct Open<'a>(&'a AtomicUsize);
-        impl Drop for Open<'_> {
+        struct DecrementOnDrop<'a>(&'a AtomicUsize);
+        impl Drop for DecrementOnDrop<'_> {
             fn drop(&mut self) {
                 self.0.fetch_sub(1, Ordering::SeqCst);
             }
         }
         self.asked.fetch_add(1, Ordering::SeqCst);
         self.open.fetch_add(1, Ordering::SeqCst);
-        let _open = Open(&self.open);
+        let _guard = DecrementOnDrop(&self.open);
         self.answer.notified().await;
         EchoResponder.respond(method, params).await
     }

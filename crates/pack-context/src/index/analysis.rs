@@ -53,7 +53,7 @@ pub(crate) struct TextFeatures {
     pub(crate) digest: u64,
     /// Key of the text that is embedded.
     pub(crate) embedding_key: ContentKey,
-    /// Terms, as written by [`rank::Bag::to_bytes`].
+    /// Terms, as written by [`rank::TermBag::to_bytes`].
     pub(crate) bag: Vec<u8>,
 }
 

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use super::json_size;
 use crate::catalog::{AnswerOrigin, CatalogEntry};
-use crate::policy::denied;
+use crate::policy::rule_denial_error;
 
 /// An answer that is withheld from the caller, with the details that are kept for people.
 pub(super) struct WithheldAnswer {
@@ -121,9 +121,11 @@ pub(super) fn apply_result_rules(
     };
     let error = match verdict {
         PolicyVerdict::Allow => return Ok(output),
-        PolicyVerdict::Deny { rule, reason } => denied("result", &rule, reason.as_deref()),
+        PolicyVerdict::Deny { rule, reason } => {
+            rule_denial_error("result", &rule, reason.as_deref())
+        }
         PolicyVerdict::Approve { rule } => {
-            denied("result", &rule, Some("results cannot be approved by a person"))
+            rule_denial_error("result", &rule, Some("results cannot be approved by a person"))
         }
     };
     let raw = raw_answer(&output);

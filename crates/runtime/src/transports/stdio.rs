@@ -1,7 +1,7 @@
 //! MCP over standard input and output. No other code may write to standard output.
 //!
 //! Each line is one message. The SDK's transport is not used, because it silently drops unreadable messages and
-//! abandons calls that outlive the input. Start reading at [`transport::LineTransport`].
+//! abandons calls that outlive the input. Start reading at `transport::LineTransport`.
 
 mod line_reader;
 mod message;

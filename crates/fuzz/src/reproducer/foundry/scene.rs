@@ -1,4 +1,4 @@
-//! What was on the chain before a sequence, as a Foundry test has to make it again.
+//! Builds the [`ReproducerScene`]: the chain state before a sequence, which a Foundry test recreates.
 
 use crate::chain::{CallLimits, CodePart, EvmMachine};
 use crate::config::CampaignSettings;
@@ -7,16 +7,16 @@ use crate::target::FuzzTarget;
 use alloy_primitives::{Address, U256};
 use solidity::SolidityContract;
 
-/// Ethereum's, which the fuzzer's chain has too.
+/// Chain id of Ethereum, which the fuzzer's chain uses too.
 const CHAIN_ID: u64 = 1;
 
-/// The contract under test on its chain.
+/// The deployed target from which a scene is built.
 #[derive(Clone, Copy)]
 pub struct SceneSource<'a> {
     pub target: &'a FuzzTarget,
-    /// The index of the contract under test in the build.
+    /// Index of the contract under test in the build.
     pub contract: usize,
-    /// True if its source is on no disk, so that a test needs its code.
+    /// True if the source is not on disk, so that a test must contain the bytecode.
     pub is_bundled: bool,
 }
 
@@ -31,7 +31,7 @@ impl ReproducerScene {
         let (timestamp, block) = machine.now();
         let has_set_up = main.abi.functions().any(|it| it.signature() == "setUp()");
         ReproducerScene {
-            deployments: deployments(subject, settings),
+            deployments: list_deployments(subject, settings),
             deployer: settings.deployer,
             senders: settings.senders.clone(),
             sender_balance: settings.sender_balance,
@@ -46,16 +46,16 @@ impl ReproducerScene {
     }
 }
 
-/// In the order of [`crate::deploy`]. Libraries are left out: `forge` links what it compiles.
-fn deployments(subject: SceneSource<'_>, settings: &CampaignSettings) -> Vec<SceneDeployment> {
+/// Returns the deployments in the order of [`crate::deploy`], without libraries: `forge` links what it compiles.
+fn list_deployments(subject: SceneSource<'_>, settings: &CampaignSettings) -> Vec<SceneDeployment> {
     let contracts = &subject.target.build.contracts;
     let args = &settings.constructor_args;
     let mut deployments = Vec::new();
     for (address, name) in &settings.deploy_contracts {
-        if let Some(place) = contracts.iter().position(|contract| contract.name == *name) {
+        if let Some(index) = contracts.iter().position(|contract| contract.name == *name) {
             let written = args.named.get(name).map_or(&[][..], Vec::as_slice);
-            let arguments = arguments(&contracts[place], written);
-            deployments.push(deployment(subject, place, *address, arguments, U256::ZERO));
+            let arguments = encode_arguments(&contracts[index], written);
+            deployments.push(build_deployment(subject, index, *address, arguments, U256::ZERO));
         }
     }
     for (address, bytes) in &settings.deploy_bytecodes {
@@ -67,35 +67,35 @@ fn deployments(subject: SceneSource<'_>, settings: &CampaignSettings) -> Vec<Sce
         });
     }
     let main = &contracts[subject.contract];
-    let arguments = arguments(main, args.named.get(&main.name).unwrap_or(&args.main));
+    let arguments = encode_arguments(main, args.named.get(&main.name).unwrap_or(&args.main));
     let (address, value) = (settings.contract_address, settings.contract_balance);
-    deployments.push(deployment(subject, subject.contract, address, arguments, value));
+    deployments.push(build_deployment(subject, subject.contract, address, arguments, value));
     deployments
 }
 
-fn deployment(
+fn build_deployment(
     subject: SceneSource<'_>,
-    place: usize,
+    index: usize,
     address: Address,
     arguments: Vec<u8>,
     value: U256,
 ) -> SceneDeployment {
-    let SolidityContract { name, source, .. } = &subject.target.build.contracts[place];
+    let SolidityContract { name, source, .. } = &subject.target.build.contracts[index];
     let code = match subject.is_bundled {
-        true => DeploymentCode::Bytes(creation(subject.target, place)),
-        // From the root of the project, as Foundry resolves it.
+        true => DeploymentCode::Bytes(creation_code(subject.target, index)),
+        // Relative to the project root, as Foundry resolves imports.
         false => DeploymentCode::Source { import: source.clone(), name: name.clone() },
     };
     SceneDeployment { code, address, arguments, value }
 }
 
-fn creation(target: &FuzzTarget, place: usize) -> Vec<u8> {
-    let mut known = target.codes.entries().iter();
-    let code = known.find(|it| it.contract == place && it.part == CodePart::Creation);
+fn creation_code(target: &FuzzTarget, index: usize) -> Vec<u8> {
+    let mut entries = target.codes.entries().iter();
+    let code = entries.find(|it| it.contract == index && it.part == CodePart::Creation);
     code.map(|code| code.bytes.clone()).unwrap_or_default()
 }
 
-/// The constructor's arguments, encoded. They were understood when the contract was deployed.
-fn arguments(contract: &SolidityContract, written: &[String]) -> Vec<u8> {
+/// Returns the encoded constructor arguments. They are valid, because the contract was deployed with them.
+fn encode_arguments(contract: &SolidityContract, written: &[String]) -> Vec<u8> {
     crate::deploy::encode_constructor_arguments(contract, written).unwrap_or_default()
 }

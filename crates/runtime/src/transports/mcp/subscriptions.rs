@@ -1,9 +1,9 @@
 //! Subscriptions: notifies clients about changed resources and catalogs.
 //!
-//! Resources are polled twice a second ([`contract::Resources::changes`]). This bounds the rate of notifications, and
-//! no callback has to be removed when a client disconnects. Clients of the handshake revisions subscribe to each
-//! resource separately ([`ResourceSubscriptions`]). Since 2026-07-28 a client keeps one request open that names all of
-//! them ([`ResourceSubscriptions::listen`]).
+//! Resources are polled twice a second ([`contract::ResourceProvider::resource_revision`]). This bounds the rate of
+//! notifications, and no callback has to be removed when a client disconnects. Clients of the handshake revisions
+//! subscribe to each resource separately ([`ResourceSubscriptions`]). Since 2026-07-28 a client keeps one request open
+//! that names all of them ([`ResourceSubscriptions::listen`]).
 //!
 //! A new catalog is announced immediately, and further ones at most once per polling interval.
 

@@ -80,7 +80,7 @@ impl Invoker for FixtureBehavior {
     async fn invoke(
         &self,
         arguments: Value,
-        inquiry: &ElicitationBroker,
+        broker: &ElicitationBroker,
         ctx: &CallContext,
     ) -> Result<ToolOutput, CallInterruption> {
         match self {
@@ -101,8 +101,8 @@ impl Invoker for FixtureBehavior {
             }
             Self::RequestInput { rounds, closing } => {
                 let mut answers = ElicitationAnswers::new();
-                for questions in rounds(&arguments, inquiry.capabilities()) {
-                    answers.extend(inquiry.elicit(questions).await?);
+                for questions in rounds(&arguments, broker.capabilities()) {
+                    answers.extend(broker.elicit(questions).await?);
                 }
                 Ok(ToolOutput::from_text(format!("{closing}: {}", json!(answers))))
             }

@@ -35,14 +35,14 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let audit = AuditLog::open(state.audit_log_path())?;
     let pipeline = Pipeline::new(catalog, store, audit, PipelineOptions::default()).await?;
 
-    let face = ServerIdentity {
+    let identity = ServerIdentity {
         name: "vouchsafe-conformance".into(),
         version: env!("CARGO_PKG_VERSION").into(),
         instructions: None,
     };
     let options = HttpOptions::new((Ipv4Addr::LOCALHOST, 0).into());
-    let door = HttpTransport::bind(pipeline, face, options).await?;
-    eprintln!("http://{}/mcp", door.address());
-    door.serve(CancellationToken::new()).await?;
+    let transport = HttpTransport::bind(pipeline, identity, options).await?;
+    eprintln!("http://{}/mcp", transport.address());
+    transport.serve(CancellationToken::new()).await?;
     Ok(())
 }
