@@ -5,6 +5,7 @@ import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/cli
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 
 import { addCleanup } from "./cleanup.mjs";
+import { withProgress } from "./progress.mjs";
 import { stdioCommand } from "./vouch.mjs";
 
 export async function connect(t, transport, answer) {
@@ -26,5 +27,6 @@ export async function connect(t, transport, answer) {
 export const createHttpTransport = (url) => new StreamableHTTPClientTransport(new URL(url));
 export const createStdioTransport = (project, flags) => new StdioClientTransport(stdioCommand(project, flags));
 
-/** Calls a tool and passes progress to a callback. The two SDKs take the callback in different arguments. */
-export const callWithProgress = (client, params, onprogress) => client.callTool(params, { onprogress });
+/** Calls a tool and passes progress to a callback. The two SDKs take their own callback in different arguments. */
+export const callWithProgress = (client, params, onProgress) =>
+  withProgress(client, onProgress, () => client.callTool(params, { onprogress: () => {} }));

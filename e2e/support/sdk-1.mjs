@@ -6,6 +6,7 @@ import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/
 import { ElicitRequestSchema } from "@modelcontextprotocol/sdk/types.js";
 
 import { addCleanup } from "./cleanup.mjs";
+import { withProgress } from "./progress.mjs";
 import { stdioCommand } from "./vouch.mjs";
 
 export async function connect(t, transport, answer) {
@@ -22,21 +23,6 @@ export async function connect(t, transport, answer) {
 export const createHttpTransport = (url) => new StreamableHTTPClientTransport(new URL(url));
 export const createStdioTransport = (project, flags) => new StdioClientTransport(stdioCommand(project, flags));
 
-/**
- * Calls a tool and passes progress to a callback. The two SDKs take the callback in different arguments. This SDK drops its
- * callback with the answer, even for a report that arrived before the answer in the same chunk. So this function reads the
- * reports from the transport.
- */
-export async function callWithProgress(client, params, onProgress) {
-  const { transport } = client;
-  const { onmessage } = transport;
-  transport.onmessage = (message, extra) => {
-    if (message.method === "notifications/progress") onProgress(message.params);
-    return onmessage.call(transport, message, extra);
-  };
-  try {
-    return await client.callTool(params, undefined, { onprogress: () => {} });
-  } finally {
-    transport.onmessage = onmessage;
-  }
-}
+/** Calls a tool and passes progress to a callback. The two SDKs take their own callback in different arguments. */
+export const callWithProgress = (client, params, onProgress) =>
+  withProgress(client, onProgress, () => client.callTool(params, undefined, { onprogress: () => {} }));
