@@ -9,6 +9,7 @@
 
 mod activity;
 mod discoveries;
+mod legacy;
 
 use std::path::PathBuf;
 
@@ -20,6 +21,7 @@ pub use self::activity::{
     SessionEvent, SessionFileRead, SessionKey, SessionRecord, SessionSearch,
 };
 pub use self::discoveries::{DiscoveryKind, MAX_DISCOVERIES, StoredDiscovery};
+pub use self::legacy::read_legacy_discoveries;
 use crate::sqlite::{TransactionError, connect};
 use crate::{StateDir, StoreError};
 

@@ -29,6 +29,25 @@ pub enum StoreError {
     #[error(transparent)]
     Io(#[from] IoError),
 
+    #[error("state directory {} is a symbolic link", path.display())]
+    LinkedStateDir { path: PathBuf },
+
+    #[error("state directory {} belongs to another user (uid {owner})", path.display())]
+    ForeignStateDir { path: PathBuf, owner: u32 },
+
+    #[error("state directory {} is writable for other users", path.display())]
+    SharedStateDir { path: PathBuf },
+
+    #[error("state directory {} belongs to another project: {}", dir.display(), project.display())]
+    OtherProject { dir: PathBuf, project: PathBuf },
+
+    #[error("failed to parse {}", path.display())]
+    InvalidProjectRecord {
+        path: PathBuf,
+        #[source]
+        source: serde_json::Error,
+    },
+
     #[error("{} is not a usable database", path.display())]
     Corrupt {
         path: PathBuf,
@@ -125,6 +144,19 @@ impl StoreError {
                 ),
                 _ => None,
             },
+            Self::LinkedStateDir { .. } => Some(
+                "name the target of the link as `folder` in [state], or replace the link with a directory",
+            ),
+            Self::ForeignStateDir { .. } => {
+                Some("run `vouch` as the owner of the directory, or choose another state directory")
+            }
+            Self::SharedStateDir { .. } => Some("run `chmod go-w` on the directory"),
+            Self::OtherProject { .. } => Some(
+                "choose another `folder` in [state]; if the project was moved, remove project.json from the directory",
+            ),
+            Self::InvalidProjectRecord { .. } => {
+                Some("remove the file; it is written again with the next call")
+            }
             Self::Corrupt { .. } => Some(
                 "move vouch.db, vouch.db-wal and vouch.db-shm away and restart; this loses approvals, added discoveries, sessions and withheld answers, but not the audit log",
             ),

@@ -12,6 +12,8 @@ use tempfile::NamedTempFile;
 
 /// Mode of a new file, less the umask. Temporary files are private otherwise.
 const MODE: u32 = 0o644;
+/// Mode of a file that only its owner may read.
+const PRIVATE_MODE: u32 = 0o600;
 
 /// Writes a file. An existing file keeps its permissions, and a link stays: its target is replaced.
 pub fn overwrite_file(path: &Path, content: &[u8]) -> io::Result<()> {
@@ -37,7 +39,16 @@ pub fn replace_file(path: &Path, content: &[u8]) -> io::Result<()> {
 
 /// Writes a new file. Returns false if something is there already, which stays.
 pub fn create_file(path: &Path, content: &[u8]) -> io::Result<bool> {
-    match stage(path, content, MODE)?.persist_noclobber(path) {
+    create_file_with_mode(path, content, MODE)
+}
+
+/// Writes a new file that only its owner may read. Returns false if something is there already, which stays.
+pub fn create_private_file(path: &Path, content: &[u8]) -> io::Result<bool> {
+    create_file_with_mode(path, content, PRIVATE_MODE)
+}
+
+fn create_file_with_mode(path: &Path, content: &[u8], mode: u32) -> io::Result<bool> {
+    match stage(path, content, mode)?.persist_noclobber(path) {
         Ok(_) => {
             sync_folder(path);
             Ok(true)

@@ -1,7 +1,8 @@
 //! Persistent state of a project: approvals, nonces, secrets, withheld answers, discoveries, sessions, audit log.
 //!
 //! ```text
-//! .vouch/              StateDir      mode 0700, ignored by git
+//! <state directory>/   StateDir      mode 0700, outside the project
+//!   project.json       the project that the directory belongs to
 //!   vouch.db           SqliteStore   approvals, nonces, secrets, withheld answers; shared by all vouch processes
 //!                      ContextStore  added discoveries, sessions, file accesses; in the same file
 //!   audit.jsonl        audit         hash-chained log with one line per call
@@ -21,6 +22,8 @@ mod clock;
 mod error;
 mod hex;
 mod private_file;
+mod project_identity;
+mod project_record;
 mod random;
 mod sqlite;
 mod state_dir;
@@ -32,6 +35,7 @@ pub use crate::approval::{Approval, ApprovalDecision, ApprovalState, Consent, Ne
 pub use crate::clock::{Clock, system_clock};
 pub use crate::context::ContextStore;
 pub use crate::error::{IoError, StoreError};
+pub use crate::project_identity::ProjectIdentity;
 pub use crate::sqlite::SqliteStore;
 pub use crate::state_dir::StateDir;
 pub use crate::withheld_answer::{

@@ -18,3 +18,10 @@ pub(crate) fn open_options() -> OpenOptions {
         .custom_flags(OFlags::NOFOLLOW.bits().cast_signed());
     options
 }
+
+/// Returns the options that open a private file for reading.
+pub(crate) fn read_options() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.read(true).custom_flags(OFlags::NOFOLLOW.bits().cast_signed());
+    options
+}

@@ -4,7 +4,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
 use rusqlite::Connection;
-use store::{SqliteStore, StateDir, Store, StoreError};
+use store::{ProjectIdentity, SqliteStore, StateDir, Store, StoreError};
 use tempfile::TempDir;
 
 use crate::support::StoreFixture;
@@ -37,14 +37,13 @@ fn mode(path: &Path) -> u32 {
 }
 
 #[tokio::test]
-async fn new_state_dir_is_private_and_ignored_by_git() {
+async fn new_state_dir_is_private() {
     let fixture = StoreFixture::new();
     let store = fixture.store();
     store.get_or_create_secret("seal").await.unwrap();
     let dir = fixture.dir();
     assert_eq!(mode(dir.path()), 0o700);
-    assert_eq!(fs::read_to_string(dir.path().join(".gitignore")).unwrap(), "*\n");
-    for file in ["vouch.db", "vouch.db-wal", "vouch.db-shm", ".gitignore"] {
+    for file in ["vouch.db", "vouch.db-wal", "vouch.db-shm"] {
         assert_eq!(mode(&dir.path().join(file)), 0o600, "{file}");
     }
 }
@@ -55,10 +54,8 @@ fn existing_state_dir_is_not_changed() {
     let path = temp.path().join(".vouch");
     fs::create_dir(&path).unwrap();
     fs::set_permissions(&path, Permissions::from_mode(0o750)).unwrap();
-    fs::write(path.join(".gitignore"), "mine\n").unwrap();
     StateDir::open(&path).unwrap();
     assert_eq!(mode(&path), 0o750);
-    assert_eq!(fs::read_to_string(path.join(".gitignore")).unwrap(), "mine\n");
 }
 
 #[test]
@@ -67,8 +64,124 @@ fn explains_why_state_dir_cannot_be_created() {
     fs::write(temp.path().join("file"), "").unwrap();
     let error_report = |path: &Path| format_report(&StateDir::open(path).unwrap_err(), temp.path());
     let root = temp.path().canonicalize().unwrap();
-    let paths = ["file", "file/.vouch", "missing/.vouch"];
+    let paths = ["file", "file/.vouch"];
     insta::assert_snapshot!(paths.map(|path| error_report(&root.join(path))).join("\n\n"));
+}
+
+#[test]
+fn creates_missing_parents_with_private_permissions() {
+    let temp = TempDir::new().unwrap();
+    let path = temp.path().join("a/vouch/app");
+    StateDir::open(&path).unwrap();
+    for folder in [path.as_path(), &temp.path().join("a/vouch"), &temp.path().join("a")] {
+        assert_eq!(mode(folder), 0o700, "{}", folder.display());
+    }
+}
+
+/// Returns the report of the error of opening `vouch/app` below a temporary folder after `prepare` changed it.
+fn refusal(prepare: impl FnOnce(&Path)) -> String {
+    let temp = TempDir::new().unwrap();
+    let root = temp.path().canonicalize().unwrap();
+    fs::create_dir_all(root.join("vouch/app")).unwrap();
+    for folder in ["vouch", "vouch/app"] {
+        fs::set_permissions(root.join(folder), Permissions::from_mode(0o700)).unwrap();
+    }
+    StateDir::open(root.join("vouch/app")).unwrap();
+    prepare(&root);
+    match StateDir::open(root.join("vouch/app")) {
+        Ok(_) => "opened".to_owned(),
+        Err(error) => format_report(&error, temp.path()),
+    }
+}
+
+#[test]
+fn refuses_directories_that_others_can_write() {
+    for (folder, bits) in [
+        ("vouch/app", 0o720),
+        ("vouch/app", 0o702),
+        ("vouch/app", 0o777),
+        // The sticky bit protects what others own in it, not what they add.
+        ("vouch/app", 0o1777),
+        ("vouch", 0o770),
+        ("vouch", 0o707),
+    ] {
+        let report = refusal(|root| {
+            fs::set_permissions(root.join(folder), Permissions::from_mode(bits)).unwrap();
+        });
+        let expected = format!("state directory [temp]/{folder} is writable for other users");
+        assert!(report.starts_with(&expected), "{bits:o}: {report}");
+    }
+    for (folder, bits) in [("vouch/app", 0o755), ("vouch", 0o755), ("vouch", 0o1777)] {
+        let report = refusal(|root| {
+            fs::set_permissions(root.join(folder), Permissions::from_mode(bits)).unwrap();
+        });
+        assert_eq!(report, "opened", "{folder} {bits:o}");
+    }
+}
+
+/// Only root can give a directory to another user, so the test does nothing for others.
+#[test]
+fn refuses_directories_of_other_users() {
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    for folder in ["vouch/app", "vouch"] {
+        let report = refusal(|root| {
+            std::os::unix::fs::chown(root.join(folder), Some(12345), None).unwrap();
+        });
+        let expected =
+            format!("state directory [temp]/{folder} belongs to another user (uid 12345)");
+        assert!(report.starts_with(&expected), "{report}");
+    }
+}
+
+#[test]
+fn refuses_linked_directories() {
+    let link = |from: &str| {
+        let from = from.to_owned();
+        refusal(move |root| {
+            fs::create_dir(root.join("elsewhere")).unwrap();
+            fs::remove_dir(root.join("vouch/app")).unwrap();
+            symlink(root.join(from), root.join("vouch/app")).unwrap();
+        })
+    };
+    assert!(link("elsewhere").starts_with("state directory [temp]/vouch/app is a symbolic link"));
+    let dangling = link("missing");
+    assert!(dangling.starts_with("failed to create state directory"), "{dangling}");
+    // A link above is the user's own choice, and its target is checked like any other parent.
+    let moved = |bits| {
+        refusal(move |root| {
+            fs::rename(root.join("vouch"), root.join("moved")).unwrap();
+            fs::set_permissions(root.join("moved"), Permissions::from_mode(bits)).unwrap();
+            symlink(root.join("moved"), root.join("vouch")).unwrap();
+        })
+    };
+    assert_eq!(moved(0o700), "opened");
+    assert!(moved(0o777).starts_with("state directory [temp]/moved is writable"));
+}
+
+#[test]
+fn state_dir_belongs_to_one_project() {
+    let temp = TempDir::new().unwrap();
+    let root = temp.path().canonicalize().unwrap();
+    let [one, two] = ["one", "two"].map(|name| {
+        fs::create_dir(root.join(name)).unwrap();
+        ProjectIdentity::read(&root.join(name)).unwrap()
+    });
+    let open = |project| StateDir::open_for_project(root.join("state"), project);
+    open(&one).unwrap();
+    let record = root.join("state/project.json");
+    let text = fs::read_to_string(&record).unwrap();
+    assert!(text.contains(&format!("{:?}", root.join("one"))), "{text}");
+    assert_eq!(mode(&record), 0o600);
+    open(&one).unwrap();
+    assert_eq!(fs::read_to_string(&record).unwrap(), text, "it is written once");
+    insta::assert_snapshot!(format_report(&open(&two).unwrap_err(), temp.path()));
+    fs::write(&record, "{").unwrap();
+    assert!(matches!(open(&one), Err(StoreError::InvalidProjectRecord { .. })));
+    fs::remove_file(&record).unwrap();
+    symlink("/etc/hostname", &record).unwrap();
+    assert!(matches!(open(&one), Err(StoreError::Io(_))), "links are not followed");
 }
 
 /// Even root cannot create a directory in `/sys`, so the test does not depend on the user.
