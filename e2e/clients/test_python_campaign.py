@@ -9,7 +9,7 @@ from pathlib import Path
 
 from mcp import Client, StdioServerParameters
 
-from support.vouch import VOUCH, Project
+from support.vouch import STDIO_ENVIRONMENT, VOUCH, Project
 
 FLAGS = ("--packs", "campaign", "--demo", "--corpus-dir", "corpus")
 LIMIT_SECONDS = 60
@@ -128,7 +128,9 @@ class OverHttp:
 
 class OverStdio:
     def target(self, project):
-        return StdioServerParameters(command=VOUCH, args=project.stdio_arguments(*FLAGS), cwd=str(project.root))
+        return StdioServerParameters(
+            command=VOUCH, args=project.stdio_arguments(*FLAGS), cwd=str(project.root), env=STDIO_ENVIRONMENT
+        )
 
 
 class Http2026(OverHttp, CampaignTests, unittest.IsolatedAsyncioTestCase):

@@ -7,7 +7,7 @@ import unittest
 from mcp import Client, MCPError, StdioServerParameters
 from mcp.types import ElicitResult, INVALID_PARAMS
 
-from support.vouch import VOUCH, Project
+from support.vouch import STDIO_ENVIRONMENT, VOUCH, Project
 
 TOOLS = ["context_search", "grep_codebase", "hello", "read_file", "read_repo_file", "write_memory_entry"]
 DECISION = {"file": "decisions.jsonl", "entry": '{"decision":"Refresh tokens rotate on every use"}'}
@@ -167,7 +167,7 @@ class OverHttp(ToolTests):
 
 class OverStdio(ToolTests):
     def target(self, project):
-        return StdioServerParameters(command=VOUCH, args=project.stdio_arguments())
+        return StdioServerParameters(command=VOUCH, args=project.stdio_arguments(), env=STDIO_ENVIRONMENT)
 
 
 class CurrentOverHttp(OverHttp, unittest.IsolatedAsyncioTestCase):

@@ -10,7 +10,7 @@ from pathlib import Path
 from mcp import Client, MCPError, StdioServerParameters
 from mcp.types import INVALID_PARAMS
 
-from support.vouch import VOUCH, Project
+from support.vouch import STDIO_ENVIRONMENT, VOUCH, Project
 
 HERE = Path(__file__).resolve().parent
 MODULES = HERE.parent / "node_modules"
@@ -137,7 +137,7 @@ class OverHttp(GatewayTests):
 
 class OverStdio(GatewayTests):
     def target(self, project):
-        return StdioServerParameters(command=VOUCH, args=project.stdio_arguments())
+        return StdioServerParameters(command=VOUCH, args=project.stdio_arguments(), env=STDIO_ENVIRONMENT)
 
 
 class CurrentOverHttp(OverHttp, unittest.IsolatedAsyncioTestCase):

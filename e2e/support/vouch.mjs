@@ -1,6 +1,7 @@
 // Starts and stops the built binary for a test, each time in a separate project folder.
 
 import { execFile, spawn } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
 import { mkdtemp, mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
@@ -14,6 +15,11 @@ const targetFolder = resolve(import.meta.dirname, "../../target/debug");
 export const VOUCH = process.env.VOUCH_BIN ?? join(targetFolder, "vouch");
 export const CONFORMANCE_SERVER =
   process.env.CONFORMANCE_SERVER_BIN ?? join(targetFolder, "conformance_server");
+
+/** State of the tests' projects, so that no test writes into the home folder. Children inherit it. */
+const STATE_HOME = mkdtempSync(join(tmpdir(), "vouch-e2e-state-"));
+process.env.XDG_STATE_HOME = STATE_HOME;
+process.on("exit", () => rmSync(STATE_HOME, { recursive: true, force: true }));
 
 /** Maximum start time. A debug build on a busy machine starts slowly; a hang should fail the test, not the whole run. */
 const START_LIMIT_MS = 30_000;
@@ -56,7 +62,9 @@ export async function createProject(t) {
 
 /** Returns the command with which a client starts a server over stdio. `command` is `serve` or `gateway`. */
 export function stdioCommand({ root, command = "serve" }, flags = []) {
-  return { command: VOUCH, args: [command, "--stdio", "--root", root, ...flags], cwd: root, stderr: "ignore" };
+  // The SDKs pass only a few variables on to a child.
+  const env = { XDG_STATE_HOME: STATE_HOME };
+  return { command: VOUCH, args: [command, "--stdio", "--root", root, ...flags], cwd: root, env, stderr: "ignore" };
 }
 
 /** Starts a server for this project on a free port and returns its URL. The server stops after the test `t`. */

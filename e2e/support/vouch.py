@@ -1,5 +1,6 @@
 """Starts and stops the built binary for a test, each time in a separate project folder."""
 
+import atexit
 import os
 import re
 import shutil
@@ -11,6 +12,12 @@ from queue import Empty, Queue
 
 _TARGET = Path(__file__).resolve().parents[2] / "target" / "debug"
 VOUCH = os.environ.get("VOUCH_BIN", str(_TARGET / "vouch"))
+
+# State of the tests' projects, so that no test writes into the home folder. Children inherit it.
+os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="vouch-e2e-state-")
+atexit.register(shutil.rmtree, os.environ["XDG_STATE_HOME"], ignore_errors=True)
+# The SDK passes only a few variables on to a child.
+STDIO_ENVIRONMENT = {"XDG_STATE_HOME": os.environ["XDG_STATE_HOME"]}
 
 # Maximum start time. A debug build on a busy machine starts slowly; a hang should fail the test, not the whole run.
 START_LIMIT_SECONDS = 30

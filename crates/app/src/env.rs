@@ -28,6 +28,7 @@ pub enum EnvVar {
     User,
     Home,
     CacheHome,
+    StateHome,
     CodexHome,
     Path,
     Term,
@@ -55,10 +56,11 @@ impl EnvVar {
         Self::OtlpEndpoint,
     ];
     /// The variables of the system that `vouch` only consults.
-    const SYSTEM: [Self; 7] = [
+    const SYSTEM: [Self; 8] = [
         Self::User,
         Self::Home,
         Self::CacheHome,
+        Self::StateHome,
         Self::CodexHome,
         Self::Path,
         Self::Term,
@@ -87,6 +89,7 @@ impl EnvVar {
             Self::User => "USER",
             Self::Home => "HOME",
             Self::CacheHome => "XDG_CACHE_HOME",
+            Self::StateHome => "XDG_STATE_HOME",
             Self::CodexHome => "CODEX_HOME",
             Self::Path => "PATH",
             Self::Term => "TERM",
@@ -116,6 +119,7 @@ impl EnvVar {
             Self::User => "Name recorded with approval decisions",
             Self::Home => "Home folder, with the configuration of clients",
             Self::CacheHome => "Cache folder for compilers [default: ~/.cache]",
+            Self::StateHome => "Folder for the state of projects [default: ~/.local/state]",
             Self::CodexHome => "Configuration folder of Codex [default: ~/.codex]",
             Self::Path => "Search path for `vouch` and compilers",
             Self::Term => "Terminal type",
@@ -153,6 +157,14 @@ impl Environment {
             names.filter(|name| name.starts_with("VOUCH_") && !known(name)).collect();
         environment.unknown.sort();
         Ok(environment)
+    }
+
+    /// Creates an environment with these variables, for tests.
+    #[cfg(test)]
+    pub(crate) fn from_values(values: &[(EnvVar, &std::path::Path)]) -> Self {
+        let text = |path: &std::path::Path| path.to_str().expect("a UTF-8 path").to_owned();
+        let values = values.iter().map(|(var, value)| (*var, text(value))).collect();
+        Self { values, unknown: Vec::new() }
     }
 
     /// Returns the value of a variable named in the configuration. It is a secret, so it is read only when needed.

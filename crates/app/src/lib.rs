@@ -26,6 +26,7 @@ pub mod flag_pairs;
 pub mod project;
 pub mod serving;
 pub mod solc;
+pub mod state_migration;
 pub mod telemetry;
 pub mod traces;
 pub mod upstreams;

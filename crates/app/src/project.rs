@@ -156,9 +156,14 @@ fn deny_list(settings: &Settings) -> DenyList {
     names.fold(DenyList::default(), DenyList::with_pattern)
 }
 
+/// Opens the state directory of the project; creates it if missing.
+pub fn open_state(settings: &Settings) -> Result<StateDir> {
+    Ok(StateDir::open_for_project(&settings.state_folder, &settings.project)?)
+}
+
 /// Opens the store; creates it if missing.
 pub fn open_store(settings: &Settings) -> Result<(StateDir, Arc<SqliteStore>)> {
-    let state = StateDir::open(&settings.state_folder)?;
+    let state = open_state(settings)?;
     let store = SqliteStore::open(&state)?;
     Ok((state, Arc::new(store)))
 }

@@ -128,7 +128,7 @@ pub async fn serve_transport(
 pub(crate) fn listen_failure(error: HttpError, port_flag: &str) -> Failure {
     let hint = match &error {
         HttpError::TokenRequired(_) => Some((
-            "run (umask 077; mkdir -p .vouch; openssl rand -hex 32 > .vouch/tokens), then pass `--token-file .vouch/tokens`"
+            "run (umask 077; openssl rand -hex 32 > ~/.vouch-tokens), then pass `--token-file ~/.vouch-tokens`"
                 .to_owned(),
             FailureKind::Usage,
         )),

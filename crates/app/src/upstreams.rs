@@ -17,7 +17,6 @@ use admit::{AdmissionMode, AdmissionPolicy, ChangeClass, ToolAllowlist};
 use gateway::{ConstraintAdjuster, LockFile, UpstreamOptions, read_overlays};
 use link::{HttpEndpoint, StdioProgram, UpstreamEndpoint};
 use runtime::ApprovalMode;
-use store::StateDir;
 
 use crate::config::{
     DefinitionChange, SandboxConfig, Settings, UnresolvedSecretError, UpstreamConfig,
@@ -209,7 +208,7 @@ pub fn samples_folder(settings: &Settings) -> PathBuf {
 
 /// Opens vouch.lock, the file of pins. Creates the state folder, which holds its lock.
 pub fn open_lock_file(settings: &Settings) -> Result<LockFile> {
-    StateDir::open(&settings.state_folder)?;
+    project::open_state(settings)?;
     Ok(LockFile::new(&settings.gateway.lock, settings.state_folder.join(LOCK_GUARD_FILE)))
 }
 

@@ -20,7 +20,7 @@ use self::trees::SearchTree;
 use super::load::StdioSession;
 use super::peers::SearchPeers;
 use super::process::ServerProcess;
-use xtask::command::run as run_command;
+use xtask::command::{bench_state_home, run as run_command};
 
 use crate::dist::{binary_path, build_command};
 
@@ -109,9 +109,9 @@ impl VouchServer {
     }
 }
 
-/// Removes the index of a tree; no-op if absent.
-fn remove_index(tree: &SearchTree) -> Result<()> {
-    match fs::remove_dir_all(tree.path.join(".vouch")) {
+/// Removes the indexes of all trees; no-op if there are none.
+fn remove_indexes() -> Result<()> {
+    match fs::remove_dir_all(bench_state_home()) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error.into()),
         _ => Ok(()),
     }

@@ -28,8 +28,8 @@ pub(crate) struct ServerArgs {
 
     /// File with the bearer tokens, one per line
     ///
-    /// To distinguish callers, put a name before the token: `ci 3f9a…`. The file must be in .vouch, which tools cannot
-    /// read, or outside the project. VOUCH_TOKEN can hold a single token instead.
+    /// To distinguish callers, put a name before the token: `ci 3f9a…`. The file must be outside the project,
+    /// where tools cannot read it. VOUCH_TOKEN can hold a single token instead.
     #[arg(long, value_name = "FILE", conflicts_with = "stdio")]
     token_file: Option<PathBuf>,
 

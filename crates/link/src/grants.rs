@@ -10,8 +10,8 @@ use std::path::{Component, Path, PathBuf};
 pub struct ProtectedPaths {
     /// Files and folders that no server may write.
     read_only: Vec<ProtectedPath>,
-    /// The state folder, which no server may read either.
-    state: ProtectedPath,
+    /// Folders with state, which no server may read either.
+    state: Vec<ProtectedPath>,
 }
 
 #[derive(Clone, Debug)]
@@ -30,7 +30,7 @@ pub enum GrantError {
     /// The grant is a path that must not be written, or a folder above one.
     #[error("it covers {}, which no server may write; grant a folder that contains none of them", .0.join(", "))]
     WriteCovers(Vec<String>),
-    /// The grant is the state folder or below it.
+    /// The grant is a folder with state or below one.
     #[error("it is inside {0}, which no server may read")]
     ReadInside(String),
 }
@@ -40,19 +40,22 @@ impl ProtectedPaths {
     pub fn new<'p>(
         root: &Path,
         read_only: impl IntoIterator<Item = &'p Path>,
-        state: &Path,
+        state: &[PathBuf],
     ) -> Self {
         let protect = |path: &Path| ProtectedPath {
             name: path.strip_prefix(root).unwrap_or(path).display().to_string(),
             real: resolve_real_path(path),
         };
-        Self { read_only: read_only.into_iter().map(protect).collect(), state: protect(state) }
+        Self {
+            read_only: read_only.into_iter().map(protect).collect(),
+            state: state.iter().map(|path| protect(path)).collect(),
+        }
     }
 
     /// Checks a grant of write access.
     pub fn check_write(&self, grant: &Path) -> Result<(), GrantError> {
         let grant = resolve_real_path(grant);
-        let all = || self.read_only.iter().chain([&self.state]);
+        let all = || self.read_only.iter().chain(&self.state);
         if let Some(path) = all().find(|path| grant != path.real && grant.starts_with(&path.real)) {
             return Err(GrantError::WriteInside(path.name.clone()));
         }
@@ -63,9 +66,10 @@ impl ProtectedPaths {
 
     /// Checks a grant of read access. A folder around the state can be granted: the sandbox hides the state in it.
     pub fn check_read(&self, grant: &Path) -> Result<(), GrantError> {
-        match resolve_real_path(grant).starts_with(&self.state.real) {
-            true => Err(GrantError::ReadInside(self.state.name.clone())),
-            false => Ok(()),
+        let grant = resolve_real_path(grant);
+        match self.state.iter().find(|state| grant.starts_with(&state.real)) {
+            Some(state) => Err(GrantError::ReadInside(state.name.clone())),
+            None => Ok(()),
         }
     }
 }
@@ -99,7 +103,7 @@ mod tests {
         let [config, lock, contracts] =
             ["vouch.toml", "vouch.lock", "contracts"].map(|name| root.join(name));
         let protected =
-            ProtectedPaths::new(&root, [&*config, &*lock, &*contracts], &root.join(".vouch"));
+            ProtectedPaths::new(&root, [&*config, &*lock, &*contracts], &[root.join(".vouch")]);
         (folder, root, protected)
     }
 

@@ -15,6 +15,11 @@ pub fn root() -> PathBuf {
     manifest.ancestors().nth(2).expect("xtask is two levels below the workspace root").to_owned()
 }
 
+/// Returns the folder for the state of benchmarked projects, so that benchmarks do not write into the home folder.
+pub fn bench_state_home() -> PathBuf {
+    root().join("target/bench-state")
+}
+
 /// Returns the folder with the binaries of this build, `xtask` among them.
 pub fn binaries() -> Result<PathBuf> {
     let own = std::env::current_exe().context("failed to find the path of this program")?;

@@ -7,7 +7,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use anyhow::Context;
-use xtask::command::command;
+use xtask::command::{bench_state_home, command};
 use xtask::exit_code;
 
 #[derive(clap::Args)]
@@ -33,7 +33,7 @@ fn run_bench_crate(profile: &str, subcommand: Option<&str>, args: &BenchArgs) ->
         command("cargo", &["run", "--quiet", "--profile", profile, "-p", "bench", "--"]);
     bench.args(subcommand).args(&args.args);
     // Relative paths among the arguments are relative to the caller's folder.
-    bench.current_dir(".");
+    bench.current_dir(".").env("XDG_STATE_HOME", bench_state_home());
     match bench.status().context("failed to start `cargo run -p bench`") {
         Ok(status) => status.code().map_or(ExitCode::FAILURE, |code| ExitCode::from(code as u8)),
         Err(error) => exit_code(Err(error)),

@@ -51,8 +51,12 @@ pub enum ConfigError {
     TwoTokens,
     #[error("token file `{}` is in the project, where tools can read it", path.display())]
     TokenFile { path: PathBuf },
-    #[error("`folder` in [state] is the root itself, where tools can read it")]
-    StateIsRoot,
+    #[error("{spot}: invalid value for `state.folder`: it is inside the project")]
+    StateInProject { spot: ConfigLocation },
+    #[error(
+        "failed to find the user's state folder: neither XDG_STATE_HOME nor HOME is set to an absolute path"
+    )]
+    NoStateFolder,
 }
 
 fn location_prefix(spot: &Option<ConfigLocation>) -> String {
@@ -97,10 +101,16 @@ impl ConfigError {
             Self::Variable { name, .. } => format!("correct it, or run `unset {name}`"),
             Self::TwoTokens => "run `unset VOUCH_TOKEN` to use the file".to_owned(),
             Self::TokenFile { .. } => {
-                "move it to .vouch/tokens, which tools and sandboxed servers cannot read, or out of the project"
+                "move it out of the project, such as into the state folder that `vouch doctor` shows"
                     .to_owned()
             }
-            Self::StateIsRoot => "choose another folder; the default is `.vouch`".to_owned(),
+            Self::StateInProject { .. } => {
+                "remove the key to use the user's state folder, or name a folder outside the project"
+                    .to_owned()
+            }
+            Self::NoStateFolder => {
+                "set XDG_STATE_HOME, or `folder` in [state] to a folder outside the project".to_owned()
+            }
             Self::Read { .. } => {
                 "choose another file with `--config`, or run `vouch init`".to_owned()
             }

@@ -1,4 +1,7 @@
-//! The files that no tool may read: the state folder and the token file.
+//! The place of the state, and the files that no tool may read: the state and the token file.
+//!
+//! The state is never in the project: a clone could bring approvals, tokens and an audit log of its own. By default it is
+//! in the user's state folder, in a directory of its own for each project.
 //!
 //! Tools are denied certain names anywhere below the root, and every process of a project must deny the same ones. A
 //! `--token-file` flag is known to one process only. So the token file gets no name of its own: it must be in a denied
@@ -7,27 +10,88 @@
 use std::path::{Path, PathBuf};
 
 use link::resolve_real_path;
+use store::ProjectIdentity;
 
+use super::location::SourceContext;
 use super::{ConfigError, TokenSource};
+use crate::env::{EnvVar, Environment};
 
-/// Name denied in every project, because an earlier configuration may have created it.
-const DEFAULT_STATE_FOLDER: &str = ".vouch";
+/// Name denied in every project: earlier versions kept the state of a project there.
+const LEGACY_STATE_FOLDER: &str = ".vouch";
+/// Folder of all state directories below the user's state folder.
+const STATE_BASE: &str = "vouch";
 
-/// Returns the names denied to tools. A state folder outside the root needs none.
-pub(super) fn private_names(root: &Path, state_folder: &Path) -> Result<Vec<String>, ConfigError> {
-    let mut names = vec![DEFAULT_STATE_FOLDER.to_owned()];
-    if let Ok(below) = resolve_real_path(state_folder).strip_prefix(root) {
-        let name = below.file_name().ok_or(ConfigError::StateIsRoot)?.to_string_lossy();
-        if name != DEFAULT_STATE_FOLDER {
-            names.push(name.into_owned());
-        }
-    }
-    Ok(names)
+/// The place of a project's state.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct StateLocation {
+    /// State directory of the project.
+    pub(super) folder: PathBuf,
+    /// Folder with the default state directories of all projects; `None` if neither variable for it is set.
+    base: Option<PathBuf>,
 }
 
-/// Returns the folders that upstreams must not read either.
-pub(super) fn private_folders(root: &Path, state_folder: &Path) -> Vec<PathBuf> {
-    vec![state_folder.to_owned(), root.join(DEFAULT_STATE_FOLDER)]
+impl StateLocation {
+    /// Returns the configured place, or the default one in the user's state folder.
+    ///
+    /// Errors if a folder inside the project is configured, or if there is no default.
+    pub(super) fn new(
+        place: SourceContext<'_>,
+        project: &ProjectIdentity,
+        configured: Option<&Path>,
+        environment: &Environment,
+    ) -> Result<Self, ConfigError> {
+        let base = find_state_base(environment);
+        let folder = match configured {
+            Some(folder) => {
+                let folder = place.root.join(folder);
+                if resolve_real_path(&folder).starts_with(place.root) {
+                    let spot = place.locate_key(&["state", "folder"]);
+                    return Err(ConfigError::StateInProject { spot });
+                }
+                folder
+            }
+            None => base.as_ref().ok_or(ConfigError::NoStateFolder)?.join(project.directory_name()),
+        };
+        Ok(Self { folder, base })
+    }
+
+    /// Returns the names denied to tools.
+    ///
+    /// A root that contains the user's state folder, such as the home folder, also contains the state of all projects.
+    pub(super) fn private_names(&self, root: &Path) -> Vec<String> {
+        let mut names = vec![LEGACY_STATE_FOLDER.to_owned()];
+        if self.base.as_ref().is_some_and(|base| resolve_real_path(base).starts_with(root)) {
+            names.push(STATE_BASE.to_owned());
+        }
+        names
+    }
+
+    /// Returns the private folders that exist or will. A legacy folder that does not exist has no secrets to hide, and
+    /// hiding it would split the grant of the project (`link`'s sandbox).
+    pub(super) fn hidden_folders(&self, root: &Path) -> Vec<PathBuf> {
+        let mut folders = self.private_folders(root);
+        let legacy = root.join(LEGACY_STATE_FOLDER);
+        folders.retain(|folder| *folder != legacy || legacy.symlink_metadata().is_ok());
+        folders
+    }
+
+    /// Returns the folders that upstreams must not read either: the state of this and of all other projects.
+    pub(super) fn private_folders(&self, root: &Path) -> Vec<PathBuf> {
+        let mut folders: Vec<_> = self.base.iter().cloned().collect();
+        if !folders.iter().any(|base| self.folder.starts_with(base)) {
+            folders.push(self.folder.clone());
+        }
+        folders.push(root.join(LEGACY_STATE_FOLDER));
+        folders
+    }
+}
+
+/// Returns `$XDG_STATE_HOME/vouch`, by default `~/.local/state/vouch`. A relative path in a variable does not count, as
+/// the XDG specification says.
+fn find_state_base(environment: &Environment) -> Option<PathBuf> {
+    let absolute = |var| environment.get(var).map(PathBuf::from).filter(|path| path.is_absolute());
+    let home = || absolute(EnvVar::Home).map(|home| home.join(".local/state"));
+    absolute(EnvVar::StateHome).or_else(home).map(|folder| folder.join(STATE_BASE))
 }
 
 /// Returns an error if tools could read the token file.
@@ -50,30 +114,91 @@ pub(super) fn check_token_file(
 mod tests {
     use super::*;
 
-    #[test]
-    fn state_folder_names_are_private() {
+    /// A project `app` beside a folder `state`, and `link`, a link into the project.
+    fn project() -> (tempfile::TempDir, PathBuf) {
         let folder = tempfile::tempdir().unwrap();
         let base = folder.path().canonicalize().unwrap();
+        std::fs::create_dir_all(base.join("app/data")).unwrap();
+        std::os::unix::fs::symlink(base.join("app/data"), base.join("link")).unwrap();
+        (folder, base)
+    }
+
+    fn locate_state(
+        root: &Path,
+        configured: Option<&str>,
+        variables: &[(EnvVar, &Path)],
+    ) -> Result<StateLocation, ConfigError> {
+        let place = SourceContext { root, source: None };
+        let project = ProjectIdentity::read(root).unwrap();
+        let environment = Environment::from_values(variables);
+        StateLocation::new(place, &project, configured.map(Path::new), &environment)
+    }
+
+    #[test]
+    fn state_is_below_the_users_state_folder() {
+        let (_folder, base) = project();
         let root = base.join("app");
-        std::fs::create_dir_all(root.join("data")).unwrap();
-        std::os::unix::fs::symlink(root.join("data"), base.join("link")).unwrap();
-        let check =
-            |state: &str| private_names(&root, &root.join(state)).map(|names| names.join(" "));
-        for (state, denied) in [
-            (".vouch", ".vouch"),
-            ("a/.vouch", ".vouch"),
-            ("var/keep", ".vouch keep"),
-            ("none/../keep", ".vouch keep"),
-            ("../app/keep", ".vouch keep"),
-            ("../link", ".vouch data"),
-            ("../link/deep", ".vouch deep"),
-            ("../app2", ".vouch"),
-            ("/var/lib/app", ".vouch"),
-        ] {
-            assert_eq!(check(state).unwrap(), denied, "{state}");
+        let name = ProjectIdentity::read(&root).unwrap().directory_name();
+        let (home, state) = (base.join("home"), base.join("state"));
+        let found = |variables: &[(EnvVar, &Path)]| {
+            locate_state(&root, None, variables).map(|location| location.folder)
+        };
+        let expected = state.join("vouch").join(&name);
+        assert_eq!(found(&[(EnvVar::StateHome, &state)]).unwrap(), expected);
+        assert_eq!(found(&[(EnvVar::StateHome, &state), (EnvVar::Home, &home)]).unwrap(), expected);
+        let expected = home.join(".local/state/vouch").join(&name);
+        assert_eq!(found(&[(EnvVar::Home, &home)]).unwrap(), expected);
+        // A relative path would put the state into whatever folder is the current one.
+        let relative = Path::new("state");
+        let both = [(EnvVar::StateHome, relative), (EnvVar::Home, &home)];
+        assert_eq!(found(&both).unwrap(), expected);
+        for variables in [&[][..], &both[..1], &[(EnvVar::Home, relative)]] {
+            assert!(matches!(found(variables), Err(ConfigError::NoStateFolder)));
         }
-        assert!(matches!(check("../app"), Err(ConfigError::StateIsRoot)));
-        assert!(matches!(check("none/.."), Err(ConfigError::StateIsRoot)));
+    }
+
+    #[test]
+    fn configured_state_folder_must_be_outside_the_project() {
+        let (_folder, base) = project();
+        let root = base.join("app");
+        for inside in [
+            ".vouch",
+            "var/keep",
+            "none/../keep",
+            "../app/keep",
+            "../app",
+            "../link",
+            "../link/deep",
+            "none/..",
+        ] {
+            let found = locate_state(&root, Some(inside), &[]);
+            assert!(matches!(found, Err(ConfigError::StateInProject { .. })), "{inside}");
+        }
+        for outside in ["../app2", "../state", "/var/lib/app"] {
+            let found = locate_state(&root, Some(outside), &[]).unwrap();
+            assert_eq!(found.folder, root.join(outside), "{outside}");
+            let folders = [root.join(outside), root.join(".vouch")];
+            assert_eq!(found.private_folders(&root), folders, "{outside}");
+        }
+    }
+
+    #[test]
+    fn state_of_all_projects_is_private() {
+        let (_folder, base) = project();
+        let (root, state) = (base.join("app"), base.join("state"));
+        let variables: [(EnvVar, &Path); 1] = [(EnvVar::StateHome, &state)];
+        let own = locate_state(&root, None, &variables).unwrap();
+        assert_eq!(own.private_folders(&root), [state.join("vouch"), root.join(".vouch")]);
+        assert_eq!(own.hidden_folders(&root), [state.join("vouch")]);
+        std::fs::create_dir(root.join(".vouch")).unwrap();
+        assert_eq!(own.hidden_folders(&root), own.private_folders(&root));
+        assert_eq!(own.private_names(&root), [".vouch"]);
+        let other = locate_state(&root, Some("../other"), &variables).unwrap();
+        let folders = [state.join("vouch"), root.join("../other"), root.join(".vouch")];
+        assert_eq!(other.private_folders(&root), folders);
+        // The home folder as a project contains the state of every project.
+        let home = locate_state(&base, None, &variables).unwrap();
+        assert_eq!(home.private_names(&base), [".vouch", "vouch"]);
     }
 
     #[test]

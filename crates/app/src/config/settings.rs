@@ -8,6 +8,7 @@ use std::str::FromStr;
 use link::ProtectedPaths;
 use secrecy::SecretString;
 use serde::Deserialize;
+use store::ProjectIdentity;
 
 use super::ask::AskSettings;
 use super::campaign::CampaignPackSettings;
@@ -19,6 +20,7 @@ use super::fuzz::FuzzTable;
 use super::gateway::GatewaySettings;
 use super::layer::{ConfigLayer, ToolLayer};
 use super::location::SourceContext;
+use super::private::StateLocation;
 use super::upstream::UpstreamConfig;
 use super::values::{BrowserOrigin, FolderPath, HostName};
 use super::{ConfigError, ConfigSource, FILE_NAME, clients, fuzz, private, rule, upstream};
@@ -38,7 +40,11 @@ pub struct Settings {
     /// Relative to the root.
     pub memory_folder: String,
     pub context: ContextSettings,
+    /// State directory, outside the root.
     pub state_folder: PathBuf,
+    state_location: StateLocation,
+    /// Identity of the root folder, to which the state belongs.
+    pub(crate) project: ProjectIdentity,
     /// Names that no tool may read, anywhere below the root.
     pub(crate) private: Vec<String>,
     /// Policy for tools whose contract requires approval.
@@ -144,9 +150,15 @@ impl Settings {
         let server = layer.server;
         let host = server.host.expect(COMPLETE).0;
         let port = server.port.expect(COMPLETE);
-        let FolderPath(state_folder) = layer.state.folder.expect(COMPLETE);
-        let state_folder = root.join(state_folder);
-        let private = private::private_names(&root, &state_folder)?;
+        let project = ProjectIdentity::read(&root)
+            .map_err(|error| ConfigError::Root { path: root.clone(), source: error })?;
+        let state_location = StateLocation::new(
+            SourceContext { root: &root, source: source.as_ref() },
+            &project,
+            layer.state.folder.as_ref().map(|FolderPath(folder)| Path::new(folder)),
+            environment,
+        )?;
+        let private = state_location.private_names(&root);
         private::check_token_file(&root, &private, server.token.as_ref())?;
         let hosts = server.allowed_hosts.expect(COMPLETE).into_iter();
         let origins = server.allowed_origins.expect(COMPLETE).into_iter();
@@ -164,7 +176,8 @@ impl Settings {
         let config = place.source.map_or_else(|| root.join(FILE_NAME), |file| file.path.clone());
         // A process that can write these decides which tools are admitted.
         let read_only = [&*config, &*gateway.lock, &*gateway.contracts];
-        let protected = ProtectedPaths::new(place.root, read_only, &state_folder);
+        let hidden = state_location.private_folders(&root);
+        let protected = ProtectedPaths::new(place.root, read_only, &hidden);
         let upstreams = upstream::build_upstreams(layer.upstream, place, &protected)?;
         let (rules, reach) = rule::compile_rules(layer.rule, place)?;
         let clients = clients::build_allowlists(layer.clients, place)?;
@@ -188,7 +201,9 @@ impl Settings {
             },
             memory_folder: layer.memory.folder.expect(COMPLETE).0,
             context,
-            state_folder,
+            state_folder: state_location.folder.clone(),
+            state_location,
+            project,
             private,
             approve: layer.policy.approve.expect(COMPLETE),
             tools: layer.tools,
@@ -207,7 +222,7 @@ impl Settings {
 
     /// Returns the folders that no upstream may read.
     pub(crate) fn hidden_folders(&self) -> Vec<PathBuf> {
-        private::private_folders(&self.root, &self.state_folder)
+        self.state_location.hidden_folders(&self.root)
     }
 
     /// Returns the `[tools.<name>]` table, empty if there is none.

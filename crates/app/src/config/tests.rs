@@ -173,24 +173,21 @@ fn later_layers_win() {
     let below = folder.path().join("a/b");
     std::fs::create_dir_all(&below).unwrap();
     let flags = ConfigLayer::from_server_flags(None, Some(3), None);
-    let settings =
-        load_from(&below, &ProjectLocation::default(), &Environment::default(), flags).unwrap();
+    let environment = Environment::from_values(&[(EnvVar::StateHome, Path::new("/state"))]);
+    let settings = load_from(&below, &ProjectLocation::default(), &environment, flags).unwrap();
     assert_eq!(settings.server.address.to_string(), "[::1]:3");
     assert_eq!(settings.tool_layer("hello").rate_per_minute.unwrap().get(), 5);
     let root = folder.path().canonicalize().unwrap();
     assert_eq!(settings.root, root);
-    assert_eq!(settings.state_folder, root.join(".vouch"));
+    let state = store::ProjectIdentity::read(&root).unwrap().directory_name();
+    assert_eq!(settings.state_folder, Path::new("/state/vouch").join(state));
 }
 
 fn settings(text: &str) -> Result<Settings, ConfigError> {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join(FILE_NAME), text).unwrap();
-    load_from(
-        folder.path(),
-        &ProjectLocation::default(),
-        &Environment::default(),
-        ConfigLayer::default(),
-    )
+    let environment = Environment::from_values(&[(EnvVar::StateHome, Path::new("/state"))]);
+    load_from(folder.path(), &ProjectLocation::default(), &environment, ConfigLayer::default())
 }
 
 #[test]

@@ -129,24 +129,23 @@ fn check_state(settings: &Settings) -> DoctorCheck {
     let folder = &settings.state_folder;
     let shown = folder.display();
     let Ok(metadata) = std::fs::metadata(folder) else {
-        let parent = folder.parent().and_then(|parent| std::fs::metadata(parent).ok());
-        return match parent {
-            Some(parent) if parent.is_dir() && !parent.permissions().readonly() => {
+        // The missing folders are created with the first call.
+        let above = folder.ancestors().find_map(|above| std::fs::metadata(above).ok());
+        return match above {
+            Some(above) if above.is_dir() && !above.permissions().readonly() => {
                 DoctorCheck::ok("state", format!("{shown} will be created with the first call"))
             }
-            _ => {
-                let message =
-                    format!("cannot create {shown}: its parent folder is missing or read-only");
-                DoctorCheck::fail(
-                    "state",
-                    message,
-                    "create the parent folder, or set `folder` in [state]",
-                )
-            }
+            _ => DoctorCheck::fail(
+                "state",
+                format!("cannot create {shown}: the folder above it is read-only"),
+                "make it writable, or set `folder` in [state]",
+            ),
         };
     };
+    // Opening writes nothing to a folder that this project already uses.
     if folder.join("vouch.db").exists()
-        && let Err(error) = StateDir::open(folder).and_then(|state| SqliteStore::open(&state))
+        && let Err(error) = StateDir::open_for_project(folder, &settings.project)
+            .and_then(|state| SqliteStore::open(&state))
     {
         let fix = error.hint().unwrap_or("move the state folder away and start again");
         return DoctorCheck::fail("state", error_chain(&error), fix);

@@ -22,7 +22,7 @@ pub fn load_first_token(source: Option<&TokenSource>) -> Result<Option<String>> 
 
 /// Hint with the command that creates a token.
 pub const NEW_TOKEN_HINT: &str =
-    "create a token: (umask 077; mkdir -p .vouch; openssl rand -hex 32 > .vouch/tokens)";
+    "create a token: (umask 077; openssl rand -hex 32 > ~/.vouch-tokens)";
 
 /// Returns all tokens as digests, and the first one in clear text.
 fn read_tokens(source: &TokenSource) -> Result<(BearerTokens, String)> {

@@ -9,10 +9,10 @@ use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 
 use super::trees::SearchTree;
-use super::{ContextArgs, ContextReport, VouchServer, folder_mb, questions, remove_index};
+use super::{ContextArgs, ContextReport, VouchServer, folder_mb, questions, remove_indexes};
 use crate::load::LatencySample;
 use crate::peers::SearchPeers;
-use xtask::command::{command, root, run as run_command};
+use xtask::command::{bench_state_home, command, root, run as run_command};
 
 use crate::dist::binary_path;
 
@@ -49,7 +49,7 @@ pub(super) fn measure_search(
         measure_complete(tree, report)?;
     }
     let mut fill = command(binary_path("fill_index"), &[]);
-    fill.arg(&tree.path);
+    fill.arg(&tree.path).arg(bench_state_home());
     run_command(fill)?;
     report.add_table(
         &format!("Warm, 300 different questions, {}", tree.name),
@@ -73,7 +73,7 @@ pub(super) fn measure_search(
 }
 
 fn measure_cold(tree: &SearchTree, report: &mut ContextReport) -> Result<()> {
-    remove_index(tree)?;
+    remove_indexes()?;
     let start = Instant::now();
     let mut vouch = VouchServer::start(tree, "")?;
     let first = loop {
@@ -93,7 +93,7 @@ fn measure_cold(tree: &SearchTree, report: &mut ContextReport) -> Result<()> {
         vouch.server.cpu_seconds()?,
         chunks,
         vouch.server.resident_mb()?,
-        folder_mb(&tree.path.join(".vouch")),
+        folder_mb(&bench_state_home()),
     ));
     Ok(())
 }
@@ -135,7 +135,7 @@ fn count_chunks(tree: &SearchTree) -> Result<String> {
 
 /// Measures the whole index with the embedded model, which a server builds in the background.
 fn measure_complete(tree: &SearchTree, report: &mut ContextReport) -> Result<()> {
-    remove_index(tree)?;
+    remove_indexes()?;
     let start = Instant::now();
     let mut index = command(binary_path("vouch"), &["index", "--quiet"]);
     index.current_dir(&tree.path);

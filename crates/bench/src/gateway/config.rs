@@ -57,8 +57,12 @@ pub(super) fn write_config(
                 let reads = [runtime, packages.as_path()].map(Path::to_owned);
                 writeln!(text, "command = {}", quote(&command[0]))?;
                 writeln!(text, "args = [{}]", args.join(", "))?;
-                let reads = quote_paths(reads.iter().chain(writes));
-                let writes = quote_paths(writes);
+                // Our server keeps its state outside its project, where the sandbox lets it write.
+                let state = scene.folder.path().join("state");
+                fs::create_dir_all(&state)?;
+                writeln!(text, "env = {{ XDG_STATE_HOME = {} }}", quote(&path_to_string(&state)))?;
+                let reads = quote_paths(reads.iter().chain(writes).chain([&state]));
+                let writes = quote_paths(writes.iter().chain([&state]));
                 writeln!(
                     text,
                     "sandbox = {{ read = [{reads}], write = [{writes}], network = false }}"

@@ -177,7 +177,7 @@ pub(crate) fn run_discover(ctx: &CommandContext, args: &DiscoverArgs) -> Result<
 
 /// Opens the store, creating it if it does not exist.
 fn open_store(settings: &Settings) -> Result<ContextStore> {
-    Ok(ContextStore::open(&StateDir::open(&settings.state_folder)?)?)
+    Ok(ContextStore::open(&project::open_state(settings)?)?)
 }
 
 /// Opens the store if it exists. Reading must not create a state folder.

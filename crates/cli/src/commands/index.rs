@@ -12,7 +12,6 @@ use app::project;
 use app::project::index_status::{self, format_bytes, summarize_index};
 use clap::Subcommand;
 use pack_context::{IndexStatus, VectorProgress};
-use store::StateDir;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
 
@@ -96,7 +95,7 @@ fn build_index(
         true => None,
         false => project::context::create_embedder(settings)?,
     };
-    StateDir::open(&settings.state_folder)?;
+    project::open_state(settings)?;
     let pack = project::context::open_context_pack(settings, embedder)?;
     if anew {
         pack.index().rebuild().hint("run `vouch doctor` to find the problem")?;

@@ -29,7 +29,7 @@ Examples:
   vouch serve
   vouch serve --port 0
   vouch serve --stdio
-  vouch serve --host 0.0.0.0 --token-file .vouch/tokens
+  vouch serve --host 0.0.0.0 --token-file ~/.vouch-tokens
   vouch serve --stdio --packs campaign --target contracts/Token.sol --corpus-dir corpus")]
 pub(crate) struct ServeArgs {
     /// Port to listen on; 0 chooses a free port [default: 8377]

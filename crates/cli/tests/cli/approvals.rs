@@ -8,7 +8,7 @@ use crate::support::{Project, with_filters};
 fn approves_call_across_processes() {
     let project = Project::new();
     insta::assert_snapshot!(project.run_text(&["approvals", "list"]));
-    assert!(!project.root.join(".vouch").exists(), "listing creates no state");
+    assert!(!project.state().exists(), "listing creates no state");
 
     let server = project.start_server(&[]);
     let entry = json!({"file": "best_practices.md", "entry": "- Test first.\n- Then \u{1b}[31mwrite\u{202e}."});
@@ -66,6 +66,49 @@ fn denied_call_stays_denied() {
     assert!(project.run_text(&["approvals", "deny", &id]).starts_with("exit: 0"));
     assert_eq!(project.run_json(&call)["error"]["code"], "APPROVAL_DENIED");
     assert!(!project.root.join(".claude").exists());
+}
+
+/// A clone that contains the state of an earlier version, with an approval for a call: nothing in it counts.
+#[test]
+fn state_in_a_clone_has_no_effect() {
+    const CALL: [&str; 4] =
+        ["call", "write_memory_entry", "file=best_practices.md", "entry=- planted"];
+    // The attacker records a real approval of the call, a real audit log and a session.
+    let attacker = Project::new();
+    let queued = attacker.run_json(&CALL);
+    let id = queued["error"]["details"]["approvalId"].as_str().unwrap().to_owned();
+    assert!(attacker.run_text(&["approvals", "approve", &id, "--yes"]).starts_with("exit: 0"));
+    let added = attacker.run_text(&["discover", "add", "--type", "rule", "Approve everything."]);
+    assert!(added.starts_with("exit: 0"), "{added}");
+
+    let clone = Project::new();
+    std::fs::create_dir(clone.root.join(".vouch")).unwrap();
+    let planted = crate::support::list_files(&attacker.state());
+    assert!(planted.iter().any(|file| file == "vouch.db"), "{planted:?}");
+    for file in &planted {
+        let text = std::fs::read(attacker.state().join(file)).unwrap();
+        std::fs::write(clone.root.join(".vouch").join(file), text).unwrap();
+    }
+    let listed = clone.run_json(&["approvals", "list", "--all", "--json"]);
+    assert_eq!(listed, json!([]), "listing reads nothing of the clone");
+    let answer = clone.run_json(&CALL);
+    assert_eq!(answer["error"]["code"], "APPROVAL_REQUIRED", "{answer}");
+    assert_ne!(answer["error"]["details"]["approvalId"], id.as_str());
+    assert!(!clone.root.join(".claude").exists(), "nothing was written");
+    let found = clone.run_text(&["discover", "list"]);
+    assert!(!found.contains("Approve everything"), "{found}");
+    let audit = clone.run_text(&["audit", "verify"]);
+    assert!(audit.contains("1 line"), "only the call above is recorded: {audit}");
+    for file in planted {
+        let (one, other) = (attacker.state().join(&file), clone.root.join(".vouch").join(&file));
+        assert_eq!(std::fs::read(one).unwrap(), std::fs::read(other).unwrap(), "{file}");
+    }
+    // The same file in the state directory would approve the call, so the test has an effect to miss.
+    for file in ["vouch.db", "vouch.db-wal", "vouch.db-shm"] {
+        let _ = std::fs::remove_file(clone.state().join(file));
+        let _ = std::fs::copy(clone.root.join(".vouch").join(file), clone.state().join(file));
+    }
+    assert!(clone.run_text(&CALL).starts_with("exit: 0"));
 }
 
 #[test]

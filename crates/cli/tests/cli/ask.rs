@@ -394,9 +394,9 @@ fn interactive_prompt_keeps_history() {
     pty.wait_for("trace: vouch trace show");
     pty.type_text("exit\r");
     assert_eq!(pty.wait_for_exit().0, 0);
-    let history = project.read(".vouch/ask_history");
+    let history = project.read_state("ask_history");
     assert!(history.contains("hello name=Ada") && !history.contains("hunter2"), "{history}");
-    let mode = project.root.join(".vouch/ask_history").metadata().unwrap().permissions().mode();
+    let mode = project.state().join("ask_history").metadata().unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
     let asks = project.run_json(&["trace", "list", "--json"]);
     assert_eq!(asks.as_array().unwrap().len(), 3);

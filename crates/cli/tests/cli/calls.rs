@@ -30,17 +30,92 @@ fn prints_errors() {
     with_filters(|| insta::assert_snapshot!(text));
 }
 
+/// A project that contains the user's state folder, as the home folder does, contains the state of all projects.
 #[test]
-fn state_folder_is_not_readable() {
-    let project = project()
-        .with("vouch.toml", "[state]\nfolder = \"var/keep\"\n")
-        .with(".vouch/tokens", "0123456789abcdef\n");
-    std::fs::create_dir_all(project.root.join("var")).unwrap();
-    assert!(project.run_text(&["call", "hello"]).starts_with("exit: 0"));
-    for path in ["var/keep/vouch.db", "var/keep/audit.jsonl", ".vouch/tokens", ".vouch/vouch.db"] {
-        let answer = project.run_json(&["call", "read_repo_file", &format!("path={path}")]);
+fn state_is_not_readable() {
+    let project = project().with(".vouch/tokens", "0123456789abcdef\n").with("src/a.rs", "a\n");
+    let state_home = project.root.join(".local/state");
+    let run = |args: &[&str]| {
+        let mut command = project.command(args);
+        command.env_remove("XDG_STATE_HOME").env("HOME", &project.root).output().unwrap()
+    };
+    assert!(run(&["call", "hello"]).status.success());
+    let files = crate::support::list_files(&state_home);
+    assert!(files.iter().any(|file| file.ends_with("vouch.db")), "{files:?}");
+    let read = |path: &str| -> serde_json::Value {
+        let output = run(&["call", "read_repo_file", &format!("path={path}")]);
+        serde_json::from_slice(&output.stdout).unwrap()
+    };
+    let state = files.iter().map(|file| format!(".local/state/{file}"));
+    for path in state.chain([".vouch/tokens".to_owned(), ".vouch/vouch.db".to_owned()]) {
+        let answer = read(&path);
         assert_eq!(answer["error"]["code"], "ACCESS_DENIED", "{path}: {answer}");
     }
+    assert_eq!(read("src/a.rs")["content"], "a\n");
+}
+
+#[test]
+fn rejects_state_folder_inside_the_project() {
+    for folder in [".vouch", "var/keep", "x/../keep", "../project/keep"] {
+        let project =
+            Project::new().with("vouch.toml", &format!("\n[state]\nfolder = {folder:?}\n"));
+        let text = project.run_text(&["call", "hello"]);
+        assert!(text.starts_with("exit: 2"), "{folder}: {text}");
+        assert!(
+            text.contains("vouch.toml:3: invalid value for `state.folder`: it is inside"),
+            "{text}"
+        );
+        assert_eq!(crate::support::list_files(&project.root), ["vouch.toml"]);
+    }
+}
+
+/// A state folder that two projects name would carry approvals from one to the other.
+#[test]
+fn rejects_state_folder_of_another_project() {
+    let one = Project::new();
+    assert!(one.run(&["call", "hello"]).status.success());
+    for folder in [
+        one.state(),
+        one.root.join("../state/vouch/../vouch").join(one.state().file_name().unwrap()),
+    ] {
+        let other = Project::new().with("vouch.toml", &format!("[state]\nfolder = {folder:?}\n"));
+        for args in
+            [&["call", "hello"][..], &["approvals", "list"], &["serve", "--port", "0"], &["index"]]
+        {
+            let text = other.run_text(args);
+            assert!(!text.starts_with("exit: 0"), "{args:?}: {text}");
+            assert!(text.contains("belongs to another project"), "{args:?}: {text}");
+        }
+    }
+}
+
+/// The folder at the path is another one, so it is another project.
+#[test]
+fn folder_placed_at_same_path_inherits_no_state() {
+    let project = project();
+    assert!(project.run(&["call", "hello"]).status.success());
+    let state = project.state();
+    std::fs::rename(&project.root, project.root.with_file_name("moved")).unwrap();
+    std::fs::create_dir(&project.root).unwrap();
+    assert!(project.run_text(&["audit", "verify"]).contains("no calls recorded"));
+    assert_ne!(project.state(), state);
+    assert!(state.join("audit.jsonl").exists(), "the state of the first folder stays");
+}
+
+#[test]
+fn requires_a_state_folder() {
+    let project = Project::new();
+    let run = |home: Option<&str>| {
+        let mut command = project.command(&["call", "hello"]);
+        command.env_remove("XDG_STATE_HOME").env_remove("HOME");
+        if let Some(home) = home {
+            command.env("HOME", home).env("XDG_STATE_HOME", "relative");
+        }
+        project.format_output(&command.output().unwrap())
+    };
+    insta::assert_snapshot!(run(None));
+    assert_eq!(run(Some("relative")), run(None));
+    assert!(crate::support::list_files(&project.root).is_empty());
 }
 
 #[test]
@@ -175,7 +250,7 @@ fn prints_contracts_in_all_formats() {
     let openapi = project.run_json(&["contracts", "--format", "openapi"]);
     assert_eq!(openapi["openapi"], "3.1.0");
     assert!(openapi["paths"]["/v1/tools/hello"]["post"].is_object());
-    assert!(!project.root.join(".vouch").exists(), "listing creates no state");
+    assert!(!project.state().exists(), "listing creates no state");
 }
 
 #[test]

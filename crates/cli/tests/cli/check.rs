@@ -26,9 +26,11 @@ fn run_check(project: &Project, flags: &[&str], switches: &[&str]) -> (i32, Valu
 fn checks_own_server() {
     // The checked server has its own root, because the state of this project is hidden from it.
     let project = Project::new().with("inner/a.txt", "a\n");
+    std::fs::create_dir(project.root.join("inner-state")).unwrap();
+    let state = format!("XDG_STATE_HOME={}", project.root.join("inner-state").display());
     let mut printed = None;
     for deny in ["error", "warning", "note"] {
-        let args = ["check", "--json", "--write", "inner", "--deny", deny];
+        let args = ["check", "--json", "--write", "inner-state", "--env", &state, "--deny", deny];
         let server = ["--", VOUCH, "--root", "inner", "serve", "--stdio"];
         let output = project.run(&[&args[..], &server[..]].concat());
         let report: Value = serde_json::from_slice(&output.stdout)
@@ -223,7 +225,8 @@ fn reports_servers_that_cannot_be_checked() {
 fn explains_sandbox_failures() {
     let project = Project::new();
     // The server must create its state folder, which the sandbox forbids.
-    let printed = project.run_text(&["check", "--", VOUCH, "serve", "--stdio"]);
+    let state = format!("XDG_STATE_HOME={}", project.state_home.display());
+    let printed = project.run_text(&["check", "--env", &state, "--", VOUCH, "serve", "--stdio"]);
     assert!(printed.starts_with("exit: 3"), "{printed}");
     for part in ["failed to create state directory", "Landlock", "--write DIR", "--no-sandbox"] {
         assert!(printed.contains(part), "{part}: {printed}");

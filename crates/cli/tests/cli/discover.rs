@@ -39,7 +39,7 @@ fn lists_discoveries_of_all_sources() {
     ]);
     assert_redacted_snapshot("listed", &printed);
     assert_eq!(list_ids(&project, &[]).len(), 3);
-    assert!(!project.root.join(".vouch").exists(), "listing creates no state");
+    assert!(!project.state().exists(), "listing creates no state");
     let added = project.run(&[
         "discover",
         "add",
@@ -113,7 +113,7 @@ fn rejects_invalid_discoveries() {
         assert!(!shown.contains(&token));
         printed.push_str(&shown);
     }
-    assert!(!project.root.join(".vouch").exists());
+    assert!(!project.state().exists());
     printed += &project.transcript(&[
         &["discover", "add", "--type", "opinion", "Blue is nice"],
         &["discover", "show", "zzzz"],
@@ -130,7 +130,7 @@ fn imports_file_atomically() {
         .with("bad.jsonl", "{\"content\": \"Blue\"}\nnot json\n7\n{\"rule\": \"\"}\n")
         .with("bad.json", "[1,");
     let mut printed = project.transcript(&[&["discover", "import", "notes.jsonl", "--dry-run"]]);
-    assert!(!project.root.join(".vouch").exists(), "a dry run creates no state");
+    assert!(!project.state().exists(), "a dry run creates no state");
     printed += &project.transcript(&[
         &["discover", "import", "notes.jsonl"],
         &["discover", "import", "notes.jsonl"],

@@ -74,7 +74,7 @@ fn rejects_token_file_readable_by_tools() {
     project.write("vouch.toml", "[server]\ntoken_file = \"door\"\n");
     let file = project.transcript(&[&["serve", "--stdio"], &["doctor"]]);
     insta::assert_snapshot!(format!("{flag}\n{file}"));
-    assert!(!project.root.join(".vouch").exists(), "refused before any state is created");
+    assert!(!project.state().exists(), "refused before any state is created");
 }
 
 #[test]
@@ -93,8 +93,8 @@ fn rejects_invalid_flags() {
 
 #[test]
 fn reports_corrupt_store() {
-    let project = Project::new()
-        .with(".vouch/vouch.db", "not a database, but long enough to look like one\n");
+    let project = Project::new();
+    project.write_state("vouch.db", "not a database, but long enough to look like one\n");
     insta::assert_snapshot!(project.run_text(&["call", "hello"]));
 }
 

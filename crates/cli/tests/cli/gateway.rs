@@ -61,20 +61,37 @@ fn withholds_answers_that_break_contracts() {
     assert!(project.run_text(&["audit", "verify"]).starts_with("exit: 0"));
 }
 
-/// The default sandbox grants the project, which contains tokens and withheld answers in its state folder.
+/// The sandbox grants a folder that contains the state of this and of other projects, with tokens and withheld answers.
 #[test]
-fn upstreams_cannot_read_state_folder() {
-    let project = Project::new().with_adversary(&["--only", "read_path"], "").with("a.txt", "a");
+fn upstreams_cannot_read_state() {
+    let project = Project::new().with("a.txt", "a");
+    let above = project.root.parent().unwrap().to_owned();
+    project.write(
+        "vouch.toml",
+        &format!(
+            "[[upstream]]\nname = \"adv\"\ncommand = {:?}\nargs = [\"--only\", \"read_path\"]\n\
+             sandbox = {{ read = [\"..\"] }}\n",
+            crate::support::adversary()
+        ),
+    );
     project.write(".vouch/tokens", "secret");
+    let other = project.state_home.join("vouch/other");
+    std::fs::create_dir_all(&other).unwrap();
+    std::fs::write(other.join("tokens"), "secret").unwrap();
+    std::fs::write(above.join("b.txt"), "b").unwrap();
     let mut session = start_gateway(&project);
     for (path, done) in [
-        (".", true),
-        ("a.txt", true),
-        ("vouch.toml", true),
-        (".vouch/tokens", false),
-        (".vouch/vouch.db", false),
+        (project.root.clone(), true),
+        (project.root.join("a.txt"), true),
+        (project.root.join("vouch.toml"), true),
+        (above.join("b.txt"), true),
+        (project.root.join(".vouch/tokens"), false),
+        (project.state().join("vouch.db"), false),
+        (project.state().join("audit.jsonl"), false),
+        (project.state().join("project.json"), false),
+        (other.join("tokens"), false),
     ] {
-        let path = project.root.join(path);
+        assert!(path.exists(), "{}", path.display());
         let answer = session.call(1, "adv__read_path", json!({"path": path}));
         assert_eq!(answer["structuredContent"]["done"], done, "{}: {answer}", path.display());
     }
@@ -83,13 +100,17 @@ fn upstreams_cannot_read_state_folder() {
 /// Serves over HTTP, with `vouch serve` as one upstream and an unavailable server as another.
 #[test]
 fn serves_own_server_as_upstream() {
+    let project = Project::new();
     let config = format!(
         "[[upstream]]\nname = \"inner\"\ncommand = {VOUCH:?}\n\
          args = [\"--root\", \"inner\", \"serve\", \"--stdio\", \"--packs\", \"repo\"]\n\
-         sandbox = {{ read = [\".\"], write = [\"inner\"] }}\n\n\
-         [[upstream]]\nname = \"gone\"\ncommand = \"/nowhere/at/all\"\n"
+         env = {{ XDG_STATE_HOME = {:?} }}\n\
+         sandbox = {{ read = [\".\"], write = [\"inner\", \"inner-state\"] }}\n\n\
+         [[upstream]]\nname = \"gone\"\ncommand = \"/nowhere/at/all\"\n",
+        project.root.join("inner-state"),
     );
-    let project = Project::new().with("vouch.toml", &config).with("inner/a.txt", "a\n");
+    let project = project.with("vouch.toml", &config).with("inner/a.txt", "a\n");
+    std::fs::create_dir(project.root.join("inner-state")).unwrap();
     let server = Server::start(project.command(&["gateway", "--port", "0"]));
     // Skips the log line about the unavailable upstream.
     let banner = server.banner.find("vouch ").map(|start| &server.banner[start..]).unwrap();

@@ -116,7 +116,7 @@ fn status_without_vectors_prints_no_warning() {
 fn index_requires_context_pack() {
     let project = Project::new().with("vouch.toml", "packs = [\"repo\"]\n");
     insta::assert_snapshot!(project.run_text(&["index"]));
-    assert!(!project.root.join(".vouch").exists());
+    assert!(!project.state().exists());
 }
 
 #[test]
@@ -124,7 +124,7 @@ fn read_only_commands_create_no_state() {
     let project = project();
     for args in [&["index", "status"][..], &["doctor"], &["tools"], &["contracts"]] {
         project.run(args);
-        assert!(!project.root.join(".vouch").exists(), "{args:?}");
+        assert!(!project.state().exists(), "{args:?}");
     }
 }
 
@@ -194,7 +194,7 @@ fn killed_index_gives_same_answers_as_fresh_one() {
         send_signal(&child, Signal::KILL);
         wait_for_exit(&mut child);
         let after = answers();
-        std::fs::remove_dir_all(project.root.join(".vouch")).unwrap();
+        std::fs::remove_dir_all(project.state()).unwrap();
         assert_eq!(after, answers());
     }
 }

@@ -19,7 +19,7 @@ fn reports_empty_audit_log() {
         &["audit", "tail"],
         &["stats"]
     ]));
-    assert!(!project.root.join(".vouch").exists(), "reading creates no state");
+    assert!(!project.state().exists(), "reading creates no state");
 }
 
 #[test]
@@ -28,7 +28,7 @@ fn prints_and_verifies_audit_log() {
     let text = project.transcript(&[&["audit", "tail"], &["audit", "verify"]]);
     with_filters(|| insta::assert_snapshot!(text));
     let lines = project.run(&["audit", "tail", "-n", "2", "--json"]).stdout;
-    let log = project.read(".vouch/audit.jsonl");
+    let log = project.read_state("audit.jsonl");
     let last_two: Vec<_> = log.lines().skip(2).collect();
     assert_eq!(String::from_utf8(lines).unwrap().trim_end(), last_two.join("\n"));
 }
@@ -36,8 +36,8 @@ fn prints_and_verifies_audit_log() {
 #[test]
 fn verify_names_changed_line() {
     let project = project();
-    let log = project.read(".vouch/audit.jsonl");
-    project.write(".vouch/audit.jsonl", &log.replace("a.txt", "b.txt"));
+    let log = project.read_state("audit.jsonl");
+    project.write_state("audit.jsonl", &log.replace("a.txt", "b.txt"));
     with_filters(|| insta::assert_snapshot!(project.run_text(&["audit", "verify"])));
     let report = project.run_json(&["audit", "verify", "--json"]);
     assert_eq!((&report["ok"], &report["problems"][0]["line"]), (&false.into(), &2.into()));

@@ -23,7 +23,7 @@ fn root_is_folder_of_config_file() {
     let mut command = project.command(&["call", "read_repo_file", "path=a/b/x.txt"]);
     let output = command.current_dir(project.root.join("a/b")).output().unwrap();
     assert!(output.status.success(), "{}", project.format_output(&output));
-    assert!(project.root.join(".vouch").exists() && !project.root.join("a/b/.vouch").exists());
+    assert!(project.state().exists() && !project.root.join("a/b/.vouch").exists());
 }
 
 #[test]
@@ -120,10 +120,9 @@ fn doctor_reports_problems() {
     std::fs::set_permissions(project.root.join(".vouch/door"), PermissionsExt::from_mode(0o644))
         .unwrap();
     assert!(project.run_text(&["call", "hello"]).starts_with("exit: 0"));
-    let log = project.read(".vouch/audit.jsonl");
-    project.write(".vouch/audit.jsonl", &log.replace("hello", "jello"));
-    std::fs::set_permissions(project.root.join(".vouch"), PermissionsExt::from_mode(0o755))
-        .unwrap();
+    let log = project.read_state("audit.jsonl");
+    project.write_state("audit.jsonl", &log.replace("hello", "jello"));
+    std::fs::set_permissions(project.state(), PermissionsExt::from_mode(0o755)).unwrap();
     let mut command = project.command(&["doctor"]);
     let output = command.env("VOUCH_PROT", "1").output().unwrap();
     drop(taken);

@@ -14,21 +14,38 @@ pub(crate) const VOUCH: &str = env!("CARGO_BIN_EXE_vouch");
 /// Timeout of all waits, far longer than any step takes.
 pub(crate) const LIMIT: Duration = Duration::from_secs(60);
 
-/// A temporary project folder and home folder.
+/// A temporary project folder, home folder and state folder.
 pub(crate) struct Project {
     folder: TempDir,
     pub(crate) root: PathBuf,
     pub(crate) home: PathBuf,
+    /// Value of XDG_STATE_HOME.
+    pub(crate) state_home: PathBuf,
 }
 
 impl Project {
     pub(crate) fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let base = folder.path().canonicalize().unwrap();
-        let (root, home) = (base.join("project"), base.join("home"));
+        let [root, home, state_home] = ["project", "home", "state"].map(|name| base.join(name));
         std::fs::create_dir(&root).unwrap();
         std::fs::create_dir(&home).unwrap();
-        Self { folder, root, home }
+        Self { folder, root, home, state_home }
+    }
+
+    /// Returns the path of the project's state directory, which may not exist yet.
+    pub(crate) fn state(&self) -> PathBuf {
+        let project = store::ProjectIdentity::read(&self.root).unwrap();
+        self.state_home.join("vouch").join(project.directory_name())
+    }
+
+    pub(crate) fn write_state(&self, path: &str, text: &str) {
+        store::StateDir::open(self.state()).unwrap();
+        std::fs::write(self.state().join(path), text).unwrap();
+    }
+
+    pub(crate) fn read_state(&self, path: &str) -> String {
+        std::fs::read_to_string(self.state().join(path)).unwrap()
     }
 
     /// Writes a file and returns the project.
@@ -55,6 +72,7 @@ impl Project {
             .current_dir(&self.root)
             .env_clear()
             .env("HOME", &self.home)
+            .env("XDG_STATE_HOME", &self.state_home)
             .env("USER", "ada")
             .env("PATH", "/usr/bin:/bin")
             .stdin(Stdio::null());
@@ -94,7 +112,8 @@ impl Project {
 
     /// Replaces the temporary paths in a text.
     pub(crate) fn redact_paths(&self, text: &str) -> String {
-        text.replace(&self.root.display().to_string(), "[ROOT]")
+        text.replace(&self.state().display().to_string(), "[STATE]")
+            .replace(&self.root.display().to_string(), "[ROOT]")
             .replace(&self.home.display().to_string(), "[HOME]")
             .replace(&self.folder.path().display().to_string(), "[TMP]")
             .replace(VOUCH, "[VOUCH]")

@@ -40,7 +40,7 @@ fn lists_and_shows_traces() {
     let shown = project.run_json(&["trace", "show", "last", "--json"]);
     assert_eq!((&shown["ask"], &shown["lines"][0]["gate"]), (&ids[2].into(), &0.into()));
     assert!(project.run_text(&["trace", "show", "nothing"]).starts_with("exit: 1"));
-    let file = project.root.join(".vouch/traces.jsonl");
+    let file = project.state().join("traces.jsonl");
     let text = std::fs::read_to_string(&file).unwrap();
     assert!(!text.contains("hunter2") && !text.contains("# A project"), "{text}");
     assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o600);
@@ -60,7 +60,7 @@ fn collapse_columns(text: &str) -> String {
 fn escapes_control_characters_of_trace_file() {
     let project = Project::new();
     let line = r#"{"ask":"evil\u001b[31m","time":"\u202et","gate":0,"name":"n","verdict":"stop","detail":"d\u001b[2J","elapsedUs":1}"#;
-    project.write(".vouch/traces.jsonl", &format!("{{torn\n{line}\n"));
+    project.write_state("traces.jsonl", &format!("{{torn\n{line}\n"));
     for args in [&["trace", "list"][..], &["trace", "show"], &["trace", "show", "--json"]] {
         let output = project.run(args);
         let text = String::from_utf8(output.stdout).unwrap();

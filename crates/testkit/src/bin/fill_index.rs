@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use embed::{EmbedError, Embedder, EmbeddingModel, MiniLm};
 use pack_context::{ContextOptions, ContextPack};
-use store::StateDir;
+use store::{ProjectIdentity, StateDir};
 
 /// Returns cheap vectors that differ by text, under the name of the real model.
 struct FakeEmbedder {
@@ -44,8 +44,12 @@ fn fake_vector(text: &str, dims: usize) -> Vec<f32> {
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let root = PathBuf::from(std::env::args_os().nth(1).ok_or("usage: fill_index PROJECT")?);
-    let state = StateDir::open(root.join(".vouch"))?;
+    let usage = "usage: fill_index PROJECT STATE_HOME";
+    let [root, state_home] = [1, 2].map(|at| std::env::args_os().nth(at).map(PathBuf::from));
+    let root = root.ok_or(usage)?.canonicalize()?;
+    let project = ProjectIdentity::read(&root)?;
+    let state_home = state_home.ok_or(usage)?.join("vouch");
+    let state = StateDir::open_for_project(state_home.join(project.directory_name()), &project)?;
     let embedder: Arc<dyn Embedder> =
         Arc::new(FakeEmbedder { real: MiniLm::new(NonZeroUsize::MIN) });
     let options = ContextOptions { embedder: Some(embedder), ..ContextOptions::default() };

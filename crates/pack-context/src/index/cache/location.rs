@@ -6,7 +6,7 @@
 
 use std::path::{Path, PathBuf};
 
-use store::StateDir;
+use store::{ProjectIdentity, StateDir};
 
 use crate::worktree::GitFolder;
 
@@ -50,11 +50,13 @@ impl CacheLocation {
 /// Returns the state folder of the main worktree, if `root` is a linked worktree.
 fn find_shared_folder(root: &Path, own: &Path) -> Option<PathBuf> {
     let root = root.canonicalize().ok()?;
-    // A state folder outside the root was configured explicitly, and is not redirected.
-    if own.parent()?.canonicalize().ok()? != root {
+    // Only a folder that is named for the project has a counterpart for another one. Any other was chosen explicitly.
+    let name = ProjectIdentity::read(&root).ok()?.directory_name();
+    if own.file_name()? != name.as_str() {
         return None;
     }
-    Some(find_main_worktree(&root)?.join(own.file_name()?))
+    let main = ProjectIdentity::read(&find_main_worktree(&root)?).ok()?;
+    Some(own.with_file_name(main.directory_name()))
 }
 
 fn find_main_worktree(root: &Path) -> Option<PathBuf> {

@@ -1,7 +1,7 @@
 use std::fs;
 use std::time::SystemTime;
 
-use store::StateDir;
+use store::{ProjectIdentity, StateDir};
 use tree::FileStamp;
 
 use super::*;
@@ -118,19 +118,26 @@ fn linked_worktrees_share_the_cache_of_the_main_worktree() {
     fs::create_dir_all(&linked).unwrap();
     fs::write(linked.join(".git"), format!("gitdir: {}\n", inside.display())).unwrap();
     fs::write(inside.join("commondir"), "../..\n").unwrap();
+    let state = root.join("state");
+    let state_of =
+        |project: &Path| state.join(ProjectIdentity::read(project).unwrap().directory_name());
     let cache_folder = || {
-        CacheLocation::from_state_dir(&linked, &StateDir::from_path(linked.join(".vouch")), None)
+        CacheLocation::from_state_dir(&linked, &StateDir::from_path(state_of(&linked)), None)
             .create_folder()
     };
 
     fs::write(inside.join("gitdir"), format!("{}\n", linked.join(".git").display())).unwrap();
-    assert_eq!(cache_folder(), Some(main.join(".vouch")));
+    assert_eq!(cache_folder(), Some(state_of(&main)));
     // An unrelated repository does not point back to this worktree.
     fs::write(inside.join("gitdir"), "/elsewhere/.git\n").unwrap();
-    assert_eq!(cache_folder(), Some(linked.join(".vouch")));
+    assert_eq!(cache_folder(), Some(state_of(&linked)));
     // If the main worktree's folder is unusable, the own state folder is used.
     fs::write(inside.join("gitdir"), format!("{}\n", linked.join(".git").display())).unwrap();
-    fs::remove_dir_all(main.join(".vouch")).unwrap();
-    fs::write(main.join(".vouch"), "in the way").unwrap();
-    assert_eq!(cache_folder(), Some(linked.join(".vouch")));
+    fs::remove_dir_all(state_of(&main)).unwrap();
+    fs::write(state_of(&main), "in the way").unwrap();
+    assert_eq!(cache_folder(), Some(state_of(&linked)));
+    // A state folder that was chosen explicitly is used as it is.
+    let chosen = root.join("chosen");
+    let location = CacheLocation::from_state_dir(&linked, &StateDir::from_path(&chosen), None);
+    assert_eq!(location.create_folder(), Some(chosen));
 }
