@@ -12,6 +12,7 @@ mod excerpt;
 mod files;
 mod index;
 mod options;
+mod repository_bounds;
 mod resources;
 mod sessions;
 mod status;

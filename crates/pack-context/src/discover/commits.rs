@@ -2,8 +2,9 @@
 //!
 //! The repository is read without hooks, filters, user configuration or environment variables. If the root is a
 //! subfolder of a repository, only commits that changed files below the root count; other history is not exposed.
-//! A `.git` that points to a foreign repository is not followed (`worktree.rs`). The tools deliberately cannot read
-//! the git history, so commit messages that contain a recognizable secret are skipped.
+//! A `.git` that points to a foreign repository is not followed (`worktree.rs`), and neither is one with parts elsewhere
+//! (`repository_bounds.rs`). The tools deliberately cannot read the git history, so commit messages that contain a
+//! recognizable secret are skipped.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -20,6 +21,7 @@ use super::{
     Discovery, DiscoverySource, MAX_CONTENT, MAX_TITLE, date, digest_id, sanitize_line,
     sanitize_text,
 };
+use crate::repository_bounds::check_git_folder;
 use crate::worktree::GitFolder;
 
 /// Maximum commits examined, from the newest.
@@ -36,6 +38,8 @@ pub enum CommitsError {
     Unreadable(#[source] Box<dyn std::error::Error + Send + Sync>),
     #[error("skipped the git history: `.git` points to a directory that does not point back")]
     ForeignRepository,
+    #[error("skipped the git history: {0}")]
+    ForeignPart(String),
 }
 
 /// Matches a subject that mentions a fix.
@@ -92,13 +96,24 @@ pub fn find_fix_commits(root: &Path, limit: usize) -> Result<Vec<Discovery>, Com
 fn open_repository(root: &Path) -> Result<Option<(gix::Repository, BString)>, CommitsError> {
     let root = root.canonicalize().map_err(to_unreadable_error)?;
     for folder in root.ancestors() {
-        match GitFolder::from_worktree(folder) {
-            None => continue,
-            Some(GitFolder::Untrusted) => return Err(CommitsError::ForeignRepository),
-            Some(GitFolder::Own | GitFolder::Linked { .. } | GitFolder::Submodule) => {}
+        let Some(git) = GitFolder::from_worktree(folder) else { continue };
+        let (Some(head), Some(common)) = (git.head_folder(folder), git.common_folder(folder))
+        else {
+            return Err(CommitsError::ForeignRepository);
+        };
+        for part in BTreeSet::from([&head, &common]) {
+            check_git_folder(part, &root)
+                .map_err(|error| CommitsError::ForeignPart(error.to_string()))?;
         }
-        let options = gix::open::Options::isolated();
+        // The multi-pack index names pack files, and the library does not check that the names stay in the folder.
+        let options =
+            gix::open::Options::isolated().config_overrides(["core.multiPackIndex=false"]);
         let repository = gix::open_opts(folder, options).map_err(to_unreadable_error)?;
+        // The library found the folders by itself; they must be those that were checked.
+        let opened = [repository.git_dir(), repository.common_dir()].map(Path::canonicalize);
+        if !matches!(&opened, [Ok(one), Ok(other)] if *one == head && *other == common) {
+            return Err(CommitsError::ForeignRepository);
+        }
         let inside = root.strip_prefix(folder).unwrap_or(Path::new(""));
         return Ok(Some((
             repository,

@@ -60,6 +60,8 @@ fn find_shared_folder(root: &Path, own: &Path) -> Option<PathBuf> {
 }
 
 fn find_main_worktree(root: &Path) -> Option<PathBuf> {
-    let Some(GitFolder::Linked { common }) = GitFolder::from_worktree(root) else { return None };
+    let Some(GitFolder::Linked { common, .. }) = GitFolder::from_worktree(root) else {
+        return None;
+    };
     (common.file_name()? == ".git").then(|| common.parent().map(Path::to_owned))?
 }

@@ -1,10 +1,10 @@
 //! Detects new commits without reading one.
 
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use tree::FileStamp;
 
-use crate::worktree::{read_gitdir_pointer, read_small_text};
+use crate::worktree::{GitFolder, read_small_text};
 
 /// Fingerprint of the Git HEAD. It changes with every commit, checkout and reset.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,15 +18,24 @@ pub(super) struct GitHeadState {
 impl GitHeadState {
     /// Reads the fingerprint; `None` if `root` is not in a repository.
     pub(super) fn read_from_root(root: &Path) -> Option<Self> {
-        let git = root.ancestors().map(|folder| folder.join(".git")).find(|git| git.exists())?;
-        let git = if git.is_file() { read_gitdir_pointer(&git)? } else { git };
+        let git = find_head_folder(root)?;
         let head = read_small_text(&git.join("HEAD"))?;
         // A linked worktree keeps its branches in the main repository, but has its own reflog.
-        let named = head
-            .strip_prefix("ref:")
-            .map_or_else(|| git.join("HEAD"), |name| git.join(name.trim()));
-        let stamp = |path: PathBuf| Some(FileStamp::from_metadata(&path.metadata().ok()?));
+        let named = head.strip_prefix("ref:").map(str::trim).filter(|name| is_plain_path(name));
+        let named = git.join(named.unwrap_or("HEAD"));
+        let stamp = |path: PathBuf| Some(FileStamp::from_metadata(&path.symlink_metadata().ok()?));
         let stamps = [stamp(git.join("logs/HEAD")), stamp(named), stamp(git.join("packed-refs"))];
         Some(Self { head, stamps })
     }
+}
+
+/// Returns the Git folder with the HEAD of the repository around `root`, or `None` if there is none that is trusted.
+fn find_head_folder(root: &Path) -> Option<PathBuf> {
+    root.ancestors()
+        .find_map(|folder| GitFolder::from_worktree(folder).map(|git| git.head_folder(folder)))?
+}
+
+/// Returns true if the name stays below the folder that it is joined to.
+fn is_plain_path(name: &str) -> bool {
+    Path::new(name).components().all(|part| matches!(part, Component::Normal(_)))
 }
