@@ -15,6 +15,10 @@ use contract::{ErrorCode, ToolError};
 /// Extensions of the campaign's own files. Replacing one of them would damage the corpus or the command log.
 const RESERVED_EXTENSIONS: [&str; 5] = ["txt", "json", "jsonl", "sol", "corrupt"];
 
+/// Bytes, because that is what file systems count: a name of 100 characters may have 400.
+const LONG_NAME: &str = "has a name that is longer than the 255 bytes that file systems allow; use a name such as \
+                         lcov.info";
+
 /// Checks a path before anything is written. Returns an error if no file may be written there.
 pub(crate) fn check_output_path(folder: Option<&Path>, path: &str) -> Result<(), ToolError> {
     if folder.is_none() {
@@ -30,6 +34,9 @@ pub(crate) fn check_output_path(folder: Option<&Path>, path: &str) -> Result<(),
     }
     for part in Path::new(path).components() {
         match part {
+            Component::Normal(name) if name.len() > guard::MAX_NAME_BYTES => {
+                return Err(path_error(path, LONG_NAME));
+            }
             Component::Normal(_) | Component::CurDir => {}
             Component::ParentDir | Component::RootDir | Component::Prefix(_) => {
                 return Err(outside_folder_error(path));
@@ -66,6 +73,9 @@ pub(crate) fn write_output_file(folder: &Path, path: &str, text: &str) -> Result
         | io::ErrorKind::AlreadyExists => {
             path_error(path, "cannot be written: a folder or file is in the way")
         }
+        // Some file systems allow less than the limits that were checked, such as encrypted ones.
+        io::ErrorKind::InvalidFilename => path_error(path, LONG_NAME),
+        io::ErrorKind::InvalidInput => path_error(path, "is not a valid path on this file system"),
         _ => {
             tracing::error!(path = guard::display_path(path), %error, "failed to write file");
             let message = format!(
