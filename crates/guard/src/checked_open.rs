@@ -1,9 +1,13 @@
 //! Opens files whose names are already checked against the deny list, in one system call.
 //!
 //! A search opens thousands of files, and its listing has already checked each folder name once. Here the kernel
-//! enforces the boundary (`openat2`: below the root, through no link), and no name is checked twice.
+//! enforces the boundary (`openat2`: below the root, through no link), and no name is checked twice. Without `openat2` the
+//! folders are opened one by one, with the same result.
 
 use std::fs::{File, Metadata};
+
+use cap_fs_ext::DirExt;
+use cap_std::fs::{Dir, OpenOptions};
 
 use crate::{Guard, PathRefusal};
 
@@ -15,9 +19,25 @@ impl Guard {
         if let Some(answer) = open_in_one_step(self, path) {
             return answer;
         }
-        let opened = self.open_file(path)?;
-        Ok((opened.file, opened.metadata))
+        open_step_by_step(self, path)
     }
+}
+
+/// Opens each folder of the path and then the file, through no link.
+fn open_step_by_step(guard: &Guard, path: &str) -> Result<(File, Metadata), PathRefusal> {
+    let names = guard.check_file(path)?;
+    let (name, folders) = names.split_last().ok_or(PathRefusal::IsRoot)?;
+    let mut held: Option<Dir> = None;
+    for name in folders {
+        let folder = held.as_ref().unwrap_or(&guard.root);
+        let next = folder.open_dir_nofollow(name);
+        held = Some(next.map_err(|error| match folder.read_link_contents(name) {
+            Ok(_) => PathRefusal::IsLink,
+            Err(_) => PathRefusal::from_io_error(error),
+        })?);
+    }
+    let folder = held.as_ref().unwrap_or(&guard.root);
+    crate::open_regular_file(folder, name, OpenOptions::new().read(true))
 }
 
 /// Returns `None` if the kernel has no `openat2`, or a sandbox forbids it.
@@ -38,42 +58,57 @@ fn open_in_one_step(guard: &Guard, path: &str) -> Option<Result<(File, Metadata)
     }
 }
 
-// The walk used elsewhere follows links that stay below the root, and checks each name.
-#[cfg(all(test, not(vouch_portable)))]
+#[cfg(test)]
 mod tests {
     use std::fs;
     use std::io::Read;
+    use std::os::unix::fs::symlink;
 
     use super::*;
     use crate::DenyList;
 
-    #[test]
-    fn opens_regular_files_and_refuses_links() {
+    type Open = fn(&Guard, &str) -> Result<(File, Metadata), PathRefusal>;
+
+    /// Both ways to open a file give the same answers, except for the text of some.
+    fn check_open(open: Open, outside: [&str; 2]) {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path();
-        fs::create_dir(root.join("a")).unwrap();
+        fs::create_dir_all(root.join("a/c")).unwrap();
         fs::write(root.join("a/file"), "text").unwrap();
-        std::os::unix::fs::symlink("a", root.join("b")).unwrap();
-        std::os::unix::fs::symlink("file", root.join("a/link")).unwrap();
+        fs::write(root.join("a/c/file"), "text").unwrap();
+        for (target, link) in
+            [("a", "b"), ("file", "a/link"), ("c", "a/d"), ("/etc", "out"), ("../a/file", "a/up")]
+        {
+            symlink(target, root.join(link)).unwrap();
+        }
         let guard = Guard::new(root, DenyList::default()).unwrap();
 
-        let (mut file, metadata) = guard.open_checked("a/file").unwrap();
-        let mut text = String::new();
-        file.read_to_string(&mut text).unwrap();
-        assert_eq!((text.as_str(), metadata.len()), ("text", 4));
+        for path in ["a/file", "a/c/file"] {
+            let (mut file, metadata) = open(&guard, path).unwrap();
+            let mut text = String::new();
+            file.read_to_string(&mut text).unwrap();
+            assert_eq!((text.as_str(), metadata.len()), ("text", 4), "{path}");
+        }
+        let refusal = |path: &str| open(&guard, path).unwrap_err().to_string();
+        for path in ["b/file", "b/c/file", "a/d/file", "a/link", "a/up", "out/passwd"] {
+            assert_eq!(refusal(path), "is a link, which is not followed here", "{path}");
+        }
+        assert_eq!(refusal("a"), "is a folder; only regular files can be used");
+        assert_eq!(refusal("none"), "does not exist");
+        assert_eq!(["../x", "/etc/passwd"].map(refusal), outside);
+    }
 
-        let refusal = |path: &str| guard.open_checked(path).unwrap_err().to_string();
-        let answers = ["b/file", "a/link", "a", "none", "../x", "/etc/passwd"].map(refusal);
-        assert_eq!(
-            answers,
-            [
-                "is a link, which is not followed here",
-                "is a link, which is not followed here",
-                "is a folder; only regular files can be used",
-                "does not exist",
-                "leads through a link out of the repository root (absolute links always do)",
-                "leads through a link out of the repository root (absolute links always do)",
-            ]
-        );
+    #[test]
+    fn opens_regular_files_and_refuses_links_step_by_step() {
+        let outside = [PathRefusal::ParentComponent, PathRefusal::Absolute];
+        let outside = outside.map(|refusal| refusal.to_string());
+        check_open(open_step_by_step, [&outside[0], &outside[1]]);
+    }
+
+    #[cfg(all(target_os = "linux", not(vouch_portable)))]
+    #[test]
+    fn opens_regular_files_and_refuses_links() {
+        let out = PathRefusal::LeadsOut.to_string();
+        check_open(|guard, path| guard.open_checked(path), [&out, &out]);
     }
 }
