@@ -11,6 +11,9 @@ use std::path::{Path, PathBuf};
 use crate::FileStamp;
 use crate::rules::IGNORE_FILES;
 
+/// Size limit of a `.git` file and of `commondir`: two paths of the maximum length.
+const MAX_POINTER_BYTES: u64 = 8 * 1024;
+
 /// Ignore files with their stamps; `None` for a missing file.
 #[derive(Debug, Default)]
 pub(super) struct ExternalRules(BTreeMap<PathBuf, Option<FileStamp>>);
@@ -57,10 +60,39 @@ fn find_git_folder(git: &Path) -> Option<PathBuf> {
     if git.metadata().ok()?.is_dir() {
         return Some(git.to_owned());
     }
-    let text = fs::read_to_string(git).ok()?;
+    let text = read_small_file(git)?;
     let own = git.parent()?.join(text.lines().next()?.strip_prefix("gitdir: ")?);
-    match fs::read_to_string(own.join("commondir")) {
-        Ok(common) => Some(own.join(common.lines().next()?)),
-        Err(_) => Some(own),
+    match read_small_file(&own.join("commondir")) {
+        Some(common) => Some(own.join(common.lines().next()?)),
+        None => Some(own),
+    }
+}
+
+/// Reads a file that Git keeps to one line. A pipe would block the watcher, and a large file is not Git's.
+fn read_small_file(path: &Path) -> Option<String> {
+    let metadata = path.symlink_metadata().ok()?;
+    let is_small = metadata.is_file() && metadata.len() <= MAX_POINTER_BYTES;
+    is_small.then(|| fs::read_to_string(path).ok())?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn finds_git_folder_and_reads_no_pipe() {
+        let folder = tempfile::tempdir().unwrap();
+        let git = folder.path().join(".git");
+        fs::write(&git, "gitdir: own\n").unwrap();
+        assert_eq!(find_git_folder(&git), Some(folder.path().join("own")));
+        fs::create_dir(folder.path().join("own")).unwrap();
+        fs::write(folder.path().join("own/commondir"), "../main\n").unwrap();
+        assert_eq!(find_git_folder(&git), Some(folder.path().join("own/../main")));
+        fs::write(&git, format!("gitdir: {}", "x".repeat(10_000))).unwrap();
+        assert_eq!(find_git_folder(&git), None);
+        // Opening a pipe for reading waits for a writer.
+        fs::remove_file(&git).unwrap();
+        rustix::fs::mkfifoat(rustix::fs::CWD, &git, rustix::fs::Mode::RWXU).unwrap();
+        assert_eq!(find_git_folder(&git), None);
     }
 }
