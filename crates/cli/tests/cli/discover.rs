@@ -160,3 +160,50 @@ fn processes_add_concurrently() {
     }
     assert_eq!(list_ids(&project, &["--type", "rule"]).len(), 9);
 }
+
+/// The variables that Git itself obeys, and a clone that names the objects of another repository of the user.
+#[test]
+fn shows_no_history_of_another_repository() {
+    let foreign = Project::new().with("a.rs", "a\n");
+    let git = |args: &[&str]| {
+        let mut git = std::process::Command::new("git");
+        git.args(["-c", "user.name=Ada", "-c", "user.email=ada@example.com"]).args(args);
+        git.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_SYSTEM", "/dev/null");
+        assert!(git.current_dir(&foreign.root).status().unwrap().success(), "{args:?}");
+    };
+    git(&["init", "-q", "-b", "main"]);
+    git(&["add", "."]);
+    git(&["commit", "-q", "-m", "fix: not yours to see"]);
+    let list = |project: &Project, variables: &[(&str, &str)]| {
+        let mut command = project.command(&["discover", "list"]);
+        command.envs(variables.iter().copied());
+        project.format_output(&command.output().unwrap())
+    };
+    assert!(list(&foreign, &[]).contains("not yours"), "it is found in its own repository");
+
+    let head = foreign.read(".git/refs/heads/main");
+    let clone = Project::new()
+        .with(".git/HEAD", "ref: refs/heads/main\n")
+        .with(".git/refs/heads/main", &head)
+        .with(".git/config", "[core]\n\trepositoryformatversion = 0\n")
+        .with(".git/objects/pack/keep", "");
+    let folder = foreign.root.join(".git").display().to_string();
+    let objects = format!("{folder}/objects");
+    for variables in [
+        &[("GIT_DIR", folder.as_str())][..],
+        &[("GIT_COMMON_DIR", &folder)],
+        &[("GIT_OBJECT_DIRECTORY", &objects)],
+        &[("GIT_ALTERNATE_OBJECT_DIRECTORIES", &objects)],
+        &[("GIT_WORK_TREE", "/"), ("GIT_DIR", &folder), ("GIT_DISCOVERY_ACROSS_FILESYSTEM", "1")],
+    ] {
+        let listed = list(&clone, variables);
+        assert!(listed.starts_with("exit: 0") && !listed.contains("not yours"), "{listed}");
+    }
+    clone.write(".git/objects/info/alternates", &format!("{objects}\n"));
+    let listed = list(&clone, &[]);
+    assert!(listed.starts_with("exit: 0") && !listed.contains("not yours"), "{listed}");
+    assert!(
+        listed.contains("skipped the git history: [ROOT]/.git/objects/info/alternates"),
+        "{listed}"
+    );
+}
