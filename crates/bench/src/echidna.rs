@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use fuzz::config::{CampaignSettings, TestMode, echidna_yaml};
-use solidity::{CompileOptions, LoadError, SolidityBuild, Toolchain};
+use solidity::{CompileOptions, LoadError, ProjectPrograms, SolidityBuild, Toolchain};
 
 use report::{RowVerdict, SuiteReport, SuiteRow, shorten_to_line};
 use run::{RunRefusal, SuiteRun};
@@ -106,6 +106,7 @@ impl<'a> EchidnaSuite<'a> {
         let mut toolchain = Toolchain {
             solc: args.solc.clone(),
             path: std::env::split_paths(&path).collect(),
+            project: ProjectPrograms::All,
             ..Toolchain::default()
         };
         // The suite runs in this folder, so its paths are relative to it.

@@ -30,6 +30,8 @@ pub enum LoadError {
     InvalidFormat { path: PathBuf, format: &'static str, source: serde_json::Error },
     #[error("invalid contract `{contract}` in `{}`", .path.display())]
     InvalidContract { path: PathBuf, contract: String, source: MalformedContract },
+    #[error("`{}` is outside of the project, which is not trusted", .0.display())]
+    OutsideProject(PathBuf),
     #[error("no contract found in `{}`", .0.display())]
     NoContract(PathBuf),
     #[error("invalid configuration file `{}`", .path.display())]
@@ -120,6 +122,7 @@ impl LoadError {
             Self::NoContract(_) => {
                 Some("define at least one `contract`, `library` or `interface`".to_owned())
             }
+            Self::OutsideProject(_) => Some("if you trust the project, run `vouch trust`".to_owned()),
             Self::NotBuilt { command, .. } => Some(format!("run `{command}` in the project")),
             Self::FailedBuild { .. } => {
                 Some("fix the errors and compile again; outdated bytecode is not used".to_owned())

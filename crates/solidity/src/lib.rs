@@ -32,9 +32,10 @@ pub use error::{CompileErrors, LoadError, MalformedContract};
 pub use find::FindError;
 pub use literals::{SourceLiterals, collect_literals, collect_push_operands};
 pub use load::load_build;
+pub use project::find_project_folder;
 pub use source_map::{JumpKind, SourceMap, SourceSpan, instruction_offsets};
 pub use staleness::{StaleBuild, StaleFile, StaleReason};
 pub use toolchain::{
-    CompileOptions, DEFAULT_SOLC, InstallError, Toolchain, ToolchainError, UnknownArgument,
-    install_solc,
+    CompileOptions, DEFAULT_SOLC, InstallError, ProjectPrograms, Toolchain, ToolchainError,
+    UnknownArgument, install_solc,
 };

@@ -17,7 +17,7 @@ pub fn load_build(path: &Path, toolchain: &Toolchain) -> Result<SolidityBuild, L
     let build = match (metadata.is_dir(), file_extension(path)) {
         (true, _) => load_folder(path, toolchain)?,
         (false, Some("sol")) => load_source(path, toolchain)?,
-        (false, Some("json")) => load_output(path)?,
+        (false, Some("json")) => load_output(path, toolchain)?,
         (false, _) => return Err(LoadError::UnknownFile(path.to_owned())),
     };
     match build.contracts.is_empty() {
@@ -35,7 +35,7 @@ fn load_folder(path: &Path, toolchain: &Toolchain) -> Result<SolidityBuild, Load
     let export = path.join("combined_solc.json");
     match project::ProjectKind::detect(path) {
         Some(kind) => project::load_project(kind, path, toolchain),
-        None if export.is_file() => load_output(&export),
+        None if export.is_file() => load_output(&export, toolchain),
         None => Err(LoadError::UnknownFolder(path.to_owned())),
     }
 }
@@ -47,7 +47,7 @@ fn load_source(path: &Path, toolchain: &Toolchain) -> Result<SolidityBuild, Load
     match toolchain.find_compiler(&root) {
         Ok(compiler) => compile::compile_file(path, &root, &compiler, &toolchain.options),
         Err(error) if error.is_missing_compiler() && root.join("foundry.toml").is_file() => {
-            match toolchain.find_forge() {
+            match toolchain.find_forge(&root) {
                 Some(_) => project::load_project(project::ProjectKind::Foundry, &root, toolchain),
                 None => Err(error.into()),
             }
@@ -58,10 +58,12 @@ fn load_source(path: &Path, toolchain: &Toolchain) -> Result<SolidityBuild, Load
 
 /// Loads compiler output. Its sources are searched in the folder of the file and two levels above, as for
 /// `out/build-info`.
-fn load_output(path: &Path) -> Result<SolidityBuild, LoadError> {
+fn load_output(path: &Path, toolchain: &Toolchain) -> Result<SolidityBuild, LoadError> {
     let whole = std::path::absolute(path)
         .map_err(|source| LoadError::Unreadable { path: path.to_owned(), source })?;
-    let disk = SourceRoots::new(whole.ancestors().skip(1).take(3));
+    let folders: Vec<_> = whole.ancestors().skip(1).take(3).collect();
+    let is_trusted = folders.iter().any(|folder| toolchain.project.allows_settings(folder));
+    let disk = SourceRoots::new(folders).with_containment(!is_trusted);
     let mut units = format::read_output(path)?;
     for unit in &mut units {
         let files = staleness::find_stale_sources(unit, &disk, staleness::modified_time(path), &[]);

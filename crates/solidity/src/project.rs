@@ -35,6 +35,14 @@ impl ProjectKind {
     }
 }
 
+/// Returns the folder whose files decide how a target is compiled: a folder itself, or the project of a file.
+pub fn find_project_folder(target: &Path) -> PathBuf {
+    match target.is_dir() {
+        true => target.canonicalize().unwrap_or_else(|_| target.to_owned()),
+        false => find_project_root(target),
+    }
+}
+
 /// Returns the project folder of a source: the nearest ancestor with a project file, otherwise its own folder.
 pub(crate) fn find_project_root(source: &Path) -> PathBuf {
     let whole = source.canonicalize().unwrap_or_else(|_| source.to_owned());
@@ -55,10 +63,12 @@ pub(crate) fn load_project(
 ) -> Result<SolidityBuild, LoadError> {
     match kind {
         ProjectKind::Foundry => foundry::load_foundry_project(root, toolchain),
-        ProjectKind::Hardhat => hardhat_artifacts(root).load(),
+        ProjectKind::Hardhat => hardhat_artifacts(root, toolchain).load(),
         ProjectKind::Both => match foundry::load_foundry_project(root, toolchain) {
-            Err(LoadError::NotBuilt { .. }) if hardhat_artifacts(root).has_build_info() => {
-                hardhat_artifacts(root).load()
+            Err(LoadError::NotBuilt { .. })
+                if hardhat_artifacts(root, toolchain).has_build_info() =>
+            {
+                hardhat_artifacts(root, toolchain).load()
             }
             outcome => outcome,
         },
@@ -67,12 +77,13 @@ pub(crate) fn load_project(
 
 /// Returns the artifacts of a Hardhat project. Hardhat itself is never run: its configuration is a program, and `npx`
 /// may access the network.
-fn hardhat_artifacts(root: &Path) -> BuildArtifacts {
+fn hardhat_artifacts(root: &Path, toolchain: &Toolchain) -> BuildArtifacts {
     BuildArtifacts {
         root: root.to_owned(),
         folder: root.join("artifacts").join("build-info"),
         source_folders: vec!["contracts".to_owned()],
         expected: ExpectedSources::All,
+        is_contained: !toolchain.project.allows_settings(root),
         command: "npx hardhat compile --force",
     }
 }

@@ -81,11 +81,17 @@ impl fmt::Display for StaleBuild {
 /// Folders in which sources are searched.
 pub(crate) struct SourceRoots {
     roots: Vec<PathBuf>,
+    is_contained: bool,
 }
 
 impl SourceRoots {
     pub(crate) fn new<'a>(roots: impl IntoIterator<Item = &'a Path>) -> Self {
-        Self { roots: roots.into_iter().map(Path::to_owned).collect() }
+        Self { roots: roots.into_iter().map(Path::to_owned).collect(), is_contained: false }
+    }
+
+    /// Sets whether only files below the folders are found, also after links are resolved.
+    pub(crate) fn with_containment(self, is_contained: bool) -> Self {
+        Self { is_contained, ..self }
     }
 
     /// Returns the file for a path of the compiler. Only source files are ever opened, because paths in artifacts are
@@ -98,7 +104,15 @@ impl SourceRoots {
         let own = strip_project_prefix(path);
         let path = if self.has_file(own) { own } else { path };
         let below = |root: &PathBuf| [root.join(path), root.join("node_modules").join(path)];
-        self.roots.iter().flat_map(below).find(|file| file.is_file())
+        self.roots.iter().flat_map(below).find(|file| file.is_file() && self.may_read(file))
+    }
+
+    fn may_read(&self, file: &Path) -> bool {
+        let is_below = |root: &PathBuf| {
+            let real = file.canonicalize().ok().zip(root.canonicalize().ok());
+            real.is_some_and(|(file, root)| file.starts_with(root))
+        };
+        !self.is_contained || self.roots.iter().any(is_below)
     }
 
     fn has_file(&self, path: &str) -> bool {

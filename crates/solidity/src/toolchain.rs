@@ -1,7 +1,7 @@
 //! Compiler discovery.
 //!
 //! The search order is: `--solc`, `$SOLC`, `solc` on the path, the npm package of the project, the newest version in the
-//! user's cache. A compiler named by the user must exist: falling back to another one could compile with an
+//! user's cache. The package of the project is run only if the caller trusts it. A compiler named by the user must exist: falling back to another one could compile with an
 //! unexpected version.
 
 mod install;
@@ -26,6 +26,46 @@ pub struct Toolchain {
     /// Cache folder in which [`install_solc`] puts compilers.
     pub cache: Option<PathBuf>,
     pub options: CompileOptions,
+    /// Programs that come with the project and may be run.
+    pub project: ProjectPrograms,
+}
+
+/// The programs that may be run because a project asks for them: its npm package `solc`, and `forge` with its settings.
+///
+/// They come with the target, so by default none may.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum ProjectPrograms {
+    #[default]
+    None,
+    /// The package in one of these folders, and `forge` in one of these projects. Paths are canonical.
+    Listed {
+        packages: Vec<PathBuf>,
+        forge: Vec<PathBuf>,
+    },
+    All,
+}
+
+impl ProjectPrograms {
+    fn allows_package(&self, folder: &Path) -> bool {
+        match self {
+            Self::None => false,
+            Self::Listed { packages, .. } => contains_folder(packages, folder),
+            Self::All => true,
+        }
+    }
+
+    /// Returns true if the settings of a project are trusted: `forge` may run, and its paths may leave the project.
+    pub(crate) fn allows_settings(&self, root: &Path) -> bool {
+        match self {
+            Self::None => false,
+            Self::Listed { forge, .. } => contains_folder(forge, root),
+            Self::All => true,
+        }
+    }
+}
+
+fn contains_folder(folders: &[PathBuf], folder: &Path) -> bool {
+    folder.canonicalize().is_ok_and(|folder| folders.contains(&folder))
 }
 
 /// Error of finding or running a compiler or another tool.
@@ -103,13 +143,16 @@ impl Toolchain {
             return Ok(SolcCompiler::Native(program));
         }
         let own = root.join("node_modules").join("solc");
-        let package = is_package(&own).then_some(own).or_else(|| self.find_newest_cached());
+        let is_usable = self.project.allows_package(&own) && is_package(&own);
+        let package = is_usable.then_some(own).or_else(|| self.find_newest_cached());
         self.resolve_package(package.ok_or(ToolchainError::NoCompiler)?)
     }
 
-    /// Returns the `forge` executable, if it is on the path.
-    pub(crate) fn find_forge(&self) -> Option<PathBuf> {
-        self.find_program("forge")
+    /// Returns the `forge` executable, if it is on the path and may run in this project.
+    ///
+    /// It starts the compiler that `foundry.toml` names.
+    pub(crate) fn find_forge(&self, root: &Path) -> Option<PathBuf> {
+        self.project.allows_settings(root).then(|| self.find_program("forge")).flatten()
     }
 
     /// Returns the native compiler named by the user, for `forge --use`.

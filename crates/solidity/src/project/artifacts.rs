@@ -24,6 +24,8 @@ pub(super) struct BuildArtifacts {
     /// Source folders, relative to the root.
     pub source_folders: Vec<String>,
     pub expected: ExpectedSources,
+    /// True if sources outside the project are not read.
+    pub is_contained: bool,
     /// Command that rebuilds the project.
     pub command: &'static str,
 }
@@ -88,7 +90,7 @@ impl BuildArtifacts {
     }
 
     fn sort_units(&self) -> SortedUnits {
-        let disk = SourceRoots::new([self.root.as_path()]);
+        let disk = SourceRoots::new([self.root.as_path()]).with_containment(self.is_contained);
         let mut sorted = SortedUnits::default();
         for (built, path) in self.list_newest_first() {
             let units = match format::read_output(&path) {

@@ -70,7 +70,24 @@ impl FoundryConfig {
         }
     }
 
-    fn artifacts(&self, root: &Path) -> BuildArtifacts {
+    /// Errors if a folder of an untrusted project is outside of it.
+    fn check_folders(&self, root: &Path) -> Result<(), LoadError> {
+        let named = [&self.src, &self.test, &self.out].into_iter().chain(&self.build_info_path);
+        let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
+        for name in named {
+            let whole = root.join(name);
+            let is_plain = Path::new(name).components().all(|part| {
+                matches!(part, std::path::Component::Normal(_) | std::path::Component::CurDir)
+            });
+            let is_inside = whole.canonicalize().map_or(true, |whole| whole.starts_with(&root));
+            if !is_plain || !is_inside {
+                return Err(LoadError::OutsideProject(whole));
+            }
+        }
+        Ok(())
+    }
+
+    fn artifacts(&self, root: &Path, is_contained: bool) -> BuildArtifacts {
         let folder = match &self.build_info_path {
             Some(path) => root.join(path),
             None => root.join(&self.out).join("build-info"),
@@ -84,6 +101,7 @@ impl FoundryConfig {
             } else {
                 ExpectedSources::BuiltBefore
             },
+            is_contained,
             command: COMMAND,
         }
     }
@@ -95,8 +113,12 @@ pub(super) fn load_foundry_project(
     toolchain: &Toolchain,
 ) -> Result<SolidityBuild, LoadError> {
     let config = FoundryConfig::read(root)?.unwrap_or_default();
-    let mut artifacts = config.artifacts(root);
-    match (artifacts.load(), toolchain.find_forge()) {
+    let is_contained = !toolchain.project.allows_settings(root);
+    if is_contained {
+        config.check_folders(root)?;
+    }
+    let mut artifacts = config.artifacts(root, is_contained);
+    match (artifacts.load(), toolchain.find_forge(root)) {
         (Ok(build), _) => Ok(build),
         (Err(error), None) => Err(error),
         (Err(_), Some(forge)) => {

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-use solidity::{LoadError, SolidityBuild, Toolchain, load_build};
+use solidity::{LoadError, ProjectPrograms, SolidityBuild, Toolchain, load_build};
 use tempfile::TempDir;
 
 use crate::{describe_build, format_load_error};
@@ -19,9 +19,13 @@ pub(crate) struct TestFolder {
     pub toolchain: Toolchain,
 }
 
+fn trusting_toolchain() -> Toolchain {
+    Toolchain { project: ProjectPrograms::All, ..Toolchain::default() }
+}
+
 impl TestFolder {
     pub(crate) fn new() -> Self {
-        Self { dir: tempfile::tempdir().unwrap(), toolchain: Toolchain::default() }
+        Self { dir: tempfile::tempdir().unwrap(), toolchain: trusting_toolchain() }
     }
 
     /// Creates a folder with the sources of the fixtures.
