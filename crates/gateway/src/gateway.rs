@@ -47,20 +47,23 @@ impl Gateway {
         base: BaseCatalogBuilder,
     ) -> Result<Arc<Self>, GatewayError> {
         let mut names = BTreeSet::new();
-        let lock = LockFile::new(options.lock, options.lock_guard);
+        let lock =
+            LockFile::new(options.lock, options.lock_guard).with_trust(options.trust.clone());
         lock.read()?;
         let site = GatewayContext {
             separator: options.separator,
             contracts: options.contracts,
             contracts_shown: options.contracts_shown,
             lock: lock.clone(),
+            trust: options.trust,
             adjust: options.adjust,
             recorder: options.samples.map(|folder| Arc::new(SampleRecorder::new(folder))),
             judging: Arc::new(Semaphore::new(MAX_CONCURRENT_ADMISSIONS)),
         };
         let mut upstreams = Vec::new();
         for upstream in options.upstreams {
-            read_overlays(&site.contracts, &site.contracts_shown, upstream.name())?;
+            let trust = site.trust.as_ref();
+            read_overlays(&site.contracts, &site.contracts_shown, upstream.name(), trust)?;
             if !names.insert(upstream.name().to_owned()) {
                 return Err(GatewayError::DuplicateUpstream(upstream.name().to_owned()));
             }

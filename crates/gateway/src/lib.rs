@@ -12,6 +12,7 @@
 
 mod catalog;
 mod error;
+mod file_trust;
 mod gateway;
 mod invoke;
 mod lockfile;
@@ -25,6 +26,7 @@ mod upstream;
 
 pub use catalog::NameClash;
 pub use error::GatewayError;
+pub use file_trust::FileTrust;
 pub use gateway::{BaseCatalogBuilder, Gateway};
 pub use lockfile::{LockFile, LockFileError};
 pub use options::{ConstraintAdjuster, GatewayOptions, UpstreamOptions};

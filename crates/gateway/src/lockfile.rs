@@ -13,6 +13,8 @@ use admit::{PinSet, PinSetError};
 use parking_lot::Mutex;
 use store::files::replace_file;
 
+use crate::file_trust::{FileTrust, check_content};
+
 /// Maximum size of the lock file. Ten thousand definitions of maximum size would exceed it, but cannot be reviewed.
 const MAX_FILE_BYTES: u64 = 64 * 1024 * 1024;
 
@@ -36,6 +38,8 @@ pub enum LockFileError {
 pub struct LockFile {
     path: PathBuf,
     guard: PathBuf,
+    /// Check that the pins are the trusted ones; `None` trusts any.
+    trust: Option<Arc<dyn FileTrust>>,
     /// Stamp of the last version that this process read or wrote.
     known: Arc<Mutex<LockFileStamp>>,
 }
@@ -45,7 +49,12 @@ type LockFileStamp = Option<(SystemTime, u64)>;
 
 impl LockFile {
     pub fn new(path: impl Into<PathBuf>, guard: impl Into<PathBuf>) -> Self {
-        Self { path: path.into(), guard: guard.into(), known: Arc::default() }
+        Self { path: path.into(), guard: guard.into(), trust: None, known: Arc::default() }
+    }
+
+    /// Accepts only pins that the user trusted.
+    pub fn with_trust(self, trust: Option<Arc<dyn FileTrust>>) -> Self {
+        Self { trust, ..self }
     }
 
     /// Returns the pins on disk; empty if the file does not exist.
@@ -56,10 +65,15 @@ impl LockFile {
                 return Err(LockFileError::TooLarge { file: self.display_name() });
             }
             Ok(_) => {}
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(PinSet::default()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                // Without pins, changed definitions would be admitted as new ones.
+                check_content(self.trust.as_ref(), &self.path, None).map_err(fail)?;
+                return Ok(PinSet::default());
+            }
             Err(error) => return Err(fail(error)),
         }
         let text = std::fs::read_to_string(&self.path).map_err(fail)?;
+        check_content(self.trust.as_ref(), &self.path, Some(text.as_bytes())).map_err(fail)?;
         PinSet::parse(&text)
             .map_err(|source| LockFileError::Invalid { file: self.display_name(), source })
     }
@@ -88,7 +102,12 @@ impl LockFile {
                 return Err(LockFileError::TooLarge { file: self.display_name() });
             }
             let before = self.read_stamp();
-            replace_file(&self.path, text.as_bytes()).map_err(fail)?;
+            let mut write = || replace_file(&self.path, text.as_bytes());
+            match &self.trust {
+                Some(trust) => trust.write_file(&self.path, text.as_bytes(), &mut write),
+                None => write(),
+            }
+            .map_err(fail)?;
             let mut known = self.known.lock();
             // A change by another process before this write still has to be noticed.
             if *known == before {

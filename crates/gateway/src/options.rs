@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use contract::Constraints;
 
+use crate::FileTrust;
+
 /// Options of a gateway: its upstreams and their files.
 #[derive(Clone, Debug)]
 pub struct GatewayOptions {
@@ -20,6 +22,8 @@ pub struct GatewayOptions {
     pub lock: PathBuf,
     /// File that is locked while the lock file changes, so that two processes do not overwrite each other's changes.
     pub lock_guard: PathBuf,
+    /// Check that overlays and pins are the ones that the user trusted; `None` trusts any.
+    pub trust: Option<Arc<dyn FileTrust>>,
     /// Folder to record samples for `vouch learn`. No samples are recorded without it.
     pub samples: Option<PathBuf>,
     /// The operator's changes to single tools, applied after overlays.

@@ -4,9 +4,12 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use admit::{Overlay, OverlayError};
+
+use crate::file_trust::{FileTrust, check_content};
 
 /// Maximum size of an overlay file, far more than any contract needs.
 const MAX_FILE_BYTES: u64 = 1024 * 1024;
@@ -23,11 +26,12 @@ pub enum OverlayFileError {
 }
 
 /// Returns the overlays of one upstream by the server's tool names; empty if the folder does not exist. `shown` is the
-/// folder in messages.
+/// folder in messages. With `trust`, an overlay that the user has not trusted is an error.
 pub fn read_overlays(
     contracts: &Path,
     shown: &str,
     upstream: &str,
+    trust: Option<&Arc<dyn FileTrust>>,
 ) -> Result<BTreeMap<String, Overlay>, OverlayFileError> {
     let folder = contracts.join(upstream);
     let shown = format!("{shown}/{upstream}");
@@ -45,7 +49,7 @@ pub fn read_overlays(
             continue;
         };
         let file = format!("{shown}/{tool}.json");
-        let overlay = read_overlay(&entry.path(), file)?;
+        let overlay = read_overlay(&entry.path(), file, trust)?;
         overlays.insert(tool.to_owned(), overlay);
     }
     Ok(overlays)
@@ -69,7 +73,11 @@ pub(crate) fn read_stamp(contracts: &Path, upstream: &str) -> OverlayFolderStamp
     files
 }
 
-fn read_overlay(path: &Path, file: String) -> Result<Overlay, OverlayFileError> {
+fn read_overlay(
+    path: &Path,
+    file: String,
+    trust: Option<&Arc<dyn FileTrust>>,
+) -> Result<Overlay, OverlayFileError> {
     let text = match std::fs::metadata(path) {
         Ok(meta) if meta.len() > MAX_FILE_BYTES => return Err(OverlayFileError::TooLarge { file }),
         Ok(_) => std::fs::read_to_string(path),
@@ -79,5 +87,8 @@ fn read_overlay(path: &Path, file: String) -> Result<Overlay, OverlayFileError> 
         Ok(text) => text,
         Err(source) => return Err(OverlayFileError::Read { file, source }),
     };
+    if let Err(source) = check_content(trust, path, Some(text.as_bytes())) {
+        return Err(OverlayFileError::Read { file, source });
+    }
     Overlay::parse(&text).map_err(|source| OverlayFileError::Invalid { file, source })
 }

@@ -15,7 +15,9 @@ use tokio::sync::{Semaphore, watch};
 use crate::invoke::UpstreamTool;
 use crate::overlays;
 use crate::samples::SampleRecorder;
-use crate::{ConstraintAdjuster, GatewayError, LockFile, UpstreamOptions, read_overlays};
+use crate::{
+    ConstraintAdjuster, FileTrust, GatewayError, LockFile, UpstreamOptions, read_overlays,
+};
 
 /// Time limit of a listing, in addition to the connect timeout.
 const LISTING_LIMIT: Duration = Duration::from_secs(30);
@@ -41,6 +43,7 @@ pub(crate) struct GatewayContext {
     pub(crate) contracts: std::path::PathBuf,
     pub(crate) contracts_shown: String,
     pub(crate) lock: LockFile,
+    pub(crate) trust: Option<Arc<dyn FileTrust>>,
     pub(crate) adjust: Option<ConstraintAdjuster>,
     pub(crate) recorder: Option<Arc<SampleRecorder>>,
     /// Limits concurrent admissions.
@@ -182,7 +185,8 @@ fn admit_listing(
     pinning: PinWriteMode,
 ) -> Result<Admission, GatewayError> {
     let name = options.name();
-    let overlays = read_overlays(&site.contracts, &site.contracts_shown, name)?;
+    let overlays =
+        read_overlays(&site.contracts, &site.contracts_shown, name, site.trust.as_ref())?;
     let upstream = admit::UpstreamIdentity::new(name).with_contracts(&site.contracts_shown);
     let pins = site.lock.read()?;
     let admission = match before {

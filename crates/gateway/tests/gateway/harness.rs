@@ -191,6 +191,7 @@ impl GatewaySetup {
             contracts_shown: "contracts".to_owned(),
             lock: site.path("vouch.lock"),
             lock_guard: site.path(".lock-guard"),
+            trust: None,
             samples: None,
             adjust: adjust.clone(),
             upstreams: upstreams.clone(),
