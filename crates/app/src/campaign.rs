@@ -16,6 +16,7 @@ pub mod demo;
 pub mod plan;
 pub mod server_campaigns;
 pub mod target;
+mod target_trust;
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -7,7 +7,8 @@
 //!  flags                ─┘    later layers win
 //! ```
 //!
-//! An error names file and line; an unknown key is reported with the nearest known one. Start at [`load_settings`].
+//! An error names file and line; an unknown key is reported with the nearest known one. Of the file of a folder that its
+//! user has not trusted, only keys that restrict apply; see [`crate::trust`]. Start at [`load_settings`].
 
 mod ask;
 mod campaign;
@@ -47,6 +48,7 @@ use std::path::{Path, PathBuf};
 
 use crate::env::{EnvVar, Environment};
 use crate::failure::{Failure, FailureKind};
+use crate::trust::{FileOwner, FolderTrust, TrustMode, TrustSubject};
 
 /// The file that `vouch init` writes: every key with its default, commented out.
 pub const TEMPLATE: &str = include_str!("config/template.toml");
@@ -61,6 +63,8 @@ pub struct ProjectLocation {
     pub root: Option<PathBuf>,
     /// Value of `--config`.
     pub config: Option<PathBuf>,
+    /// Value of `--trust`: the folder is trusted for this run.
+    pub trust: bool,
 }
 
 /// The text of a configuration file.
@@ -86,15 +90,80 @@ fn load_from(
     environment: &Environment,
     flags: ConfigLayer,
 ) -> Result<Settings, ConfigError> {
-    let given = |flag: &Option<PathBuf>, var| {
-        flag.clone().or_else(|| environment.get(var).map(PathBuf::from)).map(|path| here.join(path))
+    let given = |flag: &Option<PathBuf>, var| given_path(here, flag, environment, var);
+    let mode = trust_mode(place, environment)?;
+    let owner = match mode {
+        TrustMode::ForRun => FileOwner::AnyUser,
+        TrustMode::Recorded => FileOwner::CurrentUser,
     };
     let located = find::locate_project(
         here,
         given(&place.root, EnvVar::Root),
         given(&place.config, EnvVar::Config),
+        owner,
     )?;
-    build_settings(here, located, environment, flags)
+    let (trust, file) = read_file_layer(&located, environment, mode)?;
+    build_settings(here, located, environment, flags, file, trust)
+}
+
+/// Decides on the folder of a project by the user's records, without building settings.
+pub fn judge_folder(
+    place: &ProjectLocation,
+    environment: &Environment,
+) -> Result<FolderTrust, ConfigError> {
+    let here = std::env::current_dir().map_err(ConfigError::NoCurrentFolder)?;
+    let given = |flag: &Option<PathBuf>, var| given_path(&here, flag, environment, var);
+    let located = find::locate_project(
+        &here,
+        given(&place.root, EnvVar::Root),
+        given(&place.config, EnvVar::Config),
+        FileOwner::CurrentUser,
+    )?;
+    Ok(read_file_layer(&located, environment, TrustMode::Recorded)?.0)
+}
+
+fn given_path(
+    here: &Path,
+    flag: &Option<PathBuf>,
+    environment: &Environment,
+    var: EnvVar,
+) -> Option<PathBuf> {
+    let path = flag.clone().or_else(|| environment.get(var).map(PathBuf::from));
+    path.map(|path| here.join(path))
+}
+
+/// Returns the basis of trust: a flag or variable for this run, or the user's records.
+fn trust_mode(
+    place: &ProjectLocation,
+    environment: &Environment,
+) -> Result<TrustMode, ConfigError> {
+    let by_variable = match environment.get(EnvVar::Trust) {
+        None | Some("0" | "false") => false,
+        Some("1" | "true") => true,
+        Some(_) => {
+            let message = "expected `1` or `0`".to_owned();
+            return Err(ConfigError::invalid_variable(EnvVar::Trust, message));
+        }
+    };
+    Ok(if place.trust || by_variable { TrustMode::ForRun } else { TrustMode::Recorded })
+}
+
+/// Parses the file and decides on the folder. Without trust, only the part of the file that restricts is returned.
+fn read_file_layer(
+    located: &find::LocatedProject,
+    environment: &Environment,
+    mode: TrustMode,
+) -> Result<(FolderTrust, ConfigLayer), ConfigError> {
+    let source = located.source.as_ref();
+    // The whole file is validated first, so that errors are located in it.
+    let layer = source.map(ConfigLayer::from_file).transpose()?.unwrap_or_default();
+    let subject = TrustSubject::new(&located.root, source);
+    let (trust, kept) = FolderTrust::judge(subject, environment, mode);
+    let layer = match (trust.is_granted(), source) {
+        (true, _) | (_, None) => layer,
+        (false, Some(source)) => ConfigLayer::from_table(source, kept)?,
+    };
+    Ok((trust, layer))
 }
 
 /// Returns the settings that the file would load to with another text, before the file is changed.
@@ -105,8 +174,12 @@ pub fn preview_settings(
     environment: &Environment,
 ) -> Result<Settings, ConfigError> {
     let source = ConfigSource { path: file.to_owned(), text };
+    let layer = ConfigLayer::from_file(&source)?;
     let located = find::LocatedProject { root: settings.root.clone(), source: Some(source) };
-    build_settings(&settings.root, located, environment, ConfigLayer::default())
+    // The user writes this text, so all of it would apply.
+    let subject = TrustSubject::new(&located.root, located.source.as_ref());
+    let (trust, _) = FolderTrust::judge(subject, environment, TrustMode::ForRun);
+    build_settings(&settings.root, located, environment, ConfigLayer::default(), layer, trust)
 }
 
 fn build_settings(
@@ -114,11 +187,9 @@ fn build_settings(
     located: find::LocatedProject,
     environment: &Environment,
     flags: ConfigLayer,
+    file: ConfigLayer,
+    trust: FolderTrust,
 ) -> Result<Settings, ConfigError> {
-    let file = match &located.source {
-        Some(source) => ConfigLayer::from_file(source)?,
-        None => ConfigLayer::default(),
-    };
     let defaults = ConfigSource { path: "defaults.toml".into(), text: DEFAULTS.to_owned() };
     let mut defaults = ConfigLayer::from_file(&defaults)?;
     defaults.server.port = flags.default_port.or(defaults.server.port);
@@ -126,7 +197,7 @@ fn build_settings(
         .merge_over(ConfigLayer::from_environment(here, environment)?)
         .merge_over(file)
         .merge_over(defaults);
-    Settings::new(located, layer, environment)
+    Settings::new(located, layer, environment, trust)
 }
 
 /// Converts a configuration error into a usage failure with its hint.

@@ -2,10 +2,12 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::config::{self, ConfigLayer, ProjectLocation, Settings, config_failure};
 use crate::env::Environment;
 use crate::failure::{Failure, Result};
+use crate::trust::{FolderTrust, TrustState, TrustStoreError};
 
 /// Receives text for people. The binary writes it to the terminal; this crate never prints.
 pub trait NoticeSink: fmt::Debug + Send + Sync {
@@ -17,6 +19,10 @@ pub trait NoticeSink: fmt::Debug + Send + Sync {
 
     /// Shows a failure that does not end the command.
     fn report(&self, failure: &Failure);
+
+    /// Shows how a trusted folder changed, and returns true if the user trusts it again. Returns false without a
+    /// terminal.
+    fn confirm_trust(&self, trust: &FolderTrust) -> bool;
 }
 
 /// The context that every command shares.
@@ -28,9 +34,19 @@ pub struct AppContext {
     pub location: ProjectLocation,
     /// The sink for text meant for people.
     pub notices: Arc<dyn NoticeSink>,
+    /// True once the notice about what was left out has been shown; some commands load settings more than once.
+    notified: Arc<AtomicBool>,
 }
 
 impl AppContext {
+    pub fn new(
+        environment: Environment,
+        location: ProjectLocation,
+        notices: Arc<dyn NoticeSink>,
+    ) -> Self {
+        Self { environment, location, notices, notified: Arc::default() }
+    }
+
     /// Loads and checks the configuration without flags.
     pub fn settings(&self) -> Result<Settings> {
         self.settings_with(ConfigLayer::default())
@@ -38,6 +54,44 @@ impl AppContext {
 
     /// Loads and checks the configuration; `flags` override all other layers.
     pub fn settings_with(&self, flags: ConfigLayer) -> Result<Settings> {
-        config::load_settings(&self.location, &self.environment, flags).map_err(config_failure)
+        self.settings_at(&self.location, flags)
     }
+
+    /// Loads and checks the configuration of the project at a location. This is the one way to settings that a command
+    /// acts on: it says what was left out, and asks again if a trusted folder changed.
+    pub(crate) fn settings_at(
+        &self,
+        location: &ProjectLocation,
+        flags: ConfigLayer,
+    ) -> Result<Settings> {
+        let mut settings = self.load(location, flags.clone())?;
+        if settings.trust.state == TrustState::Changed && !self.notified.load(Ordering::Relaxed) {
+            let trust = Arc::clone(&settings.trust);
+            if self.notices.confirm_trust(&trust) {
+                trust.accept().map_err(trust_failure)?;
+                settings = self.load(location, flags)?;
+            }
+        }
+        if let Some(notice) = settings.trust.left_out_notice()
+            && !self.notified.swap(true, Ordering::Relaxed)
+        {
+            self.notices.warn(format_args!("{notice}"));
+        }
+        Ok(settings)
+    }
+
+    /// Decides on the folder by the user's records, for commands that only describe or change the decision.
+    pub fn folder_trust(&self) -> Result<FolderTrust> {
+        config::judge_folder(&self.location, &self.environment).map_err(config_failure)
+    }
+
+    fn load(&self, location: &ProjectLocation, flags: ConfigLayer) -> Result<Settings> {
+        config::load_settings(location, &self.environment, flags).map_err(config_failure)
+    }
+}
+
+/// Converts a failure to read or write trust records, with its hint.
+pub fn trust_failure(error: TrustStoreError) -> Failure {
+    let hint = error.hint();
+    Failure::from(error).with_hint(hint)
 }

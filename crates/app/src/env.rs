@@ -11,6 +11,7 @@ use crate::config::ConfigError;
 pub enum EnvVar {
     Root,
     Config,
+    Trust,
     Host,
     Port,
     Token,
@@ -28,6 +29,7 @@ pub enum EnvVar {
     User,
     Home,
     CacheHome,
+    DataHome,
     StateHome,
     CodexHome,
     Path,
@@ -37,9 +39,10 @@ pub enum EnvVar {
 
 impl EnvVar {
     /// The variables that configure `vouch`, in the order of the help text.
-    pub const CONFIGURATION: [Self; 16] = [
+    pub const CONFIGURATION: [Self; 17] = [
         Self::Root,
         Self::Config,
+        Self::Trust,
         Self::Host,
         Self::Port,
         Self::Token,
@@ -56,10 +59,11 @@ impl EnvVar {
         Self::OtlpEndpoint,
     ];
     /// The variables of the system that `vouch` only consults.
-    const SYSTEM: [Self; 8] = [
+    const SYSTEM: [Self; 9] = [
         Self::User,
         Self::Home,
         Self::CacheHome,
+        Self::DataHome,
         Self::StateHome,
         Self::CodexHome,
         Self::Path,
@@ -72,6 +76,7 @@ impl EnvVar {
         match self {
             Self::Root => "VOUCH_ROOT",
             Self::Config => "VOUCH_CONFIG",
+            Self::Trust => "VOUCH_TRUST",
             Self::Host => "VOUCH_HOST",
             Self::Port => "VOUCH_PORT",
             Self::Token => "VOUCH_TOKEN",
@@ -89,6 +94,7 @@ impl EnvVar {
             Self::User => "USER",
             Self::Home => "HOME",
             Self::CacheHome => "XDG_CACHE_HOME",
+            Self::DataHome => "XDG_DATA_HOME",
             Self::StateHome => "XDG_STATE_HOME",
             Self::CodexHome => "CODEX_HOME",
             Self::Path => "PATH",
@@ -102,6 +108,7 @@ impl EnvVar {
         match self {
             Self::Root => "Same as `--root`",
             Self::Config => "Same as `--config`",
+            Self::Trust => "Same as `--trust`, if it is `1`",
             Self::Host => "Same as `serve --host`",
             Self::Port => "Same as `serve --port`",
             Self::Token => "Bearer token",
@@ -119,6 +126,7 @@ impl EnvVar {
             Self::User => "Name recorded with approval decisions",
             Self::Home => "Home folder, with the configuration of clients",
             Self::CacheHome => "Cache folder for compilers [default: ~/.cache]",
+            Self::DataHome => "Folder of trust records [default: ~/.local/share]",
             Self::StateHome => "Folder for the state of projects [default: ~/.local/state]",
             Self::CodexHome => "Configuration folder of Codex [default: ~/.codex]",
             Self::Path => "Search path for `vouch` and compilers",

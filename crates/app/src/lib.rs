@@ -29,4 +29,5 @@ pub mod solc;
 pub mod state_migration;
 pub mod telemetry;
 pub mod traces;
+pub mod trust;
 pub mod upstreams;

@@ -104,6 +104,7 @@ fn assemble_catalog(
 /// Applies the operator's limits to a tool's constraints, so that the published contract states them.
 pub fn apply_limits(settings: &Settings, name: &str, constraints: &mut Constraints) {
     let layer = settings.tool_layer(name);
+    let contract = constraints.clone();
     if let Some(rate) = layer.rate_per_minute {
         constraints.rate_per_minute = rate.get();
     }
@@ -112,6 +113,12 @@ pub fn apply_limits(settings: &Settings, name: &str, constraints: &mut Constrain
     }
     if let Some(bytes) = layer.max_output_bytes {
         constraints.max_output_bytes = bytes.get();
+    }
+    // The file of an untrusted folder can lower a limit and not raise it.
+    if !settings.trust.is_granted() {
+        constraints.rate_per_minute = constraints.rate_per_minute.min(contract.rate_per_minute);
+        constraints.timeout = constraints.timeout.min(contract.timeout);
+        constraints.max_output_bytes = constraints.max_output_bytes.min(contract.max_output_bytes);
     }
     let policy = settings.approval_policy(name, constraints.approval);
     constraints.approval = policy.is_some_and(|policy| policy != ApprovalPolicy::Always);

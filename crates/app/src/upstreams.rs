@@ -97,6 +97,7 @@ pub fn resolve_upstreams(
         contracts_shown: display_path(settings, &settings.gateway.contracts),
         lock: settings.gateway.lock.clone(),
         lock_guard: settings.state_folder.join(LOCK_GUARD_FILE),
+        trust: Some(Arc::clone(&settings.trust) as Arc<dyn gateway::FileTrust>),
         samples: None,
         adjust: Some(ConstraintAdjuster::new(move |tool, constraints| {
             project::apply_limits(&limits, tool, constraints);
@@ -114,11 +115,13 @@ fn select_upstreams<'s>(
 ) -> Result<Vec<&'s UpstreamConfig>> {
     let known: Vec<&str> = settings.upstreams.iter().map(|one| one.name.as_str()).collect();
     if let Some(name) = names.iter().find(|name| !known.contains(&name.as_str())) {
-        return Err(Failure::usage(format!("unknown upstream `{name}`")).with_hint(suggest_name(
-            name,
-            &known,
-            "upstreams",
-        )));
+        let hint = match settings.trust.leaves_out_upstreams() {
+            true => {
+                "the folder's upstreams are left out; run `vouch trust` to review them".to_owned()
+            }
+            false => suggest_name(name, &known, "upstreams"),
+        };
+        return Err(Failure::usage(format!("unknown upstream `{name}`")).with_hint(hint));
     }
     let is_chosen = |one: &&UpstreamConfig| names.is_empty() || names.contains(&one.name);
     let chosen: Vec<_> = settings.upstreams.iter().filter(is_chosen).collect();
@@ -132,9 +135,12 @@ fn select_upstreams<'s>(
             true => "no upstreams configured",
             false => "all upstreams are disabled (`enabled = false` in vouch.toml)",
         };
-        return Err(Failure::usage(message).with_hint(
-            "run `vouch upstream add files -- npx -y @modelcontextprotocol/server-filesystem .`",
-        ));
+        return Err(Failure::usage(message).with_hint(match settings.trust.leaves_out_upstreams() {
+            true => "the folder's upstreams are left out; run `vouch trust` to review them",
+            false => {
+                "run `vouch upstream add files -- npx -y @modelcontextprotocol/server-filesystem .`"
+            }
+        }));
     }
     Ok(chosen)
 }
@@ -209,7 +215,9 @@ pub fn samples_folder(settings: &Settings) -> PathBuf {
 /// Opens vouch.lock, the file of pins. Creates the state folder, which holds its lock.
 pub fn open_lock_file(settings: &Settings) -> Result<LockFile> {
     project::open_state(settings)?;
-    Ok(LockFile::new(&settings.gateway.lock, settings.state_folder.join(LOCK_GUARD_FILE)))
+    let trust: Arc<dyn gateway::FileTrust> = Arc::clone(&settings.trust) as _;
+    let lock = LockFile::new(&settings.gateway.lock, settings.state_folder.join(LOCK_GUARD_FILE));
+    Ok(lock.with_trust(Some(trust)))
 }
 
 /// Returns the catalog name of an upstream's tool.
@@ -224,7 +232,9 @@ pub fn collect_approvals(settings: &Settings) -> Result<BTreeMap<String, Approva
         named.filter_map(|(name, layer)| Some((name.clone(), layer.approve?.into()))).collect();
     let contracts = &settings.gateway.contracts;
     for upstream in settings.upstreams.iter().filter(|upstream| upstream.enabled) {
-        let overlays = read_overlays(contracts, &display_path(settings, contracts), &upstream.name);
+        let trust: Arc<dyn gateway::FileTrust> = Arc::clone(&settings.trust) as _;
+        let shown = display_path(settings, contracts);
+        let overlays = read_overlays(contracts, &shown, &upstream.name, Some(&trust));
         let overlays =
             overlays.map_err(|error| Failure::from(error).with_kind(FailureKind::Usage))?;
         for (tool, overlay) in overlays {

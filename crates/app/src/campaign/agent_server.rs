@@ -13,10 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::campaign::plan::{CampaignPlan, vouch_location};
 use crate::clients::local_url;
-use crate::config::config_failure;
-use crate::config::{
-    self, CampaignPackSettings, CampaignTarget, ConfigLayer, ListenHost, ToolPack,
-};
+use crate::config::{CampaignPackSettings, CampaignTarget, ConfigLayer, ListenHost, ToolPack};
 use crate::context::AppContext;
 use crate::failure::{Failure, Result};
 use crate::project::{self, AssembledProject};
@@ -42,8 +39,7 @@ impl AgentServer {
         let host = ListenHost(IpAddr::V4(Ipv4Addr::LOCALHOST));
         let layer = ConfigLayer::from_server_flags(Some(host), Some(port), None);
         let layer = layer.with_packs(vec![ToolPack::Campaign]);
-        let settings = config::load_settings(&vouch_location(app), &app.environment, layer);
-        let mut settings = settings.map_err(config_failure)?;
+        let mut settings = app.settings_at(&vouch_location(app), layer)?;
         let aim = CampaignTarget { path: plan.path.clone(), contract: plan.contract.clone() };
         settings.campaign = CampaignPackSettings { targets: vec![aim], corpus_dir: None };
         let AssembledProject { pipeline, slots: seats, .. } =

@@ -1,8 +1,6 @@
 //! Plans a campaign from flags and configuration files: everything that is decided before compiling.
 
-use std::fs::File;
 use std::hash::{BuildHasher, Hasher, RandomState};
-use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -11,7 +9,8 @@ use globset::GlobSet;
 use solidity::Toolchain;
 
 use super::coverage_report;
-use crate::config::{self, ConfigLayer, ProjectLocation, config_failure};
+use super::target_trust::TargetTrust;
+use crate::config::{ConfigLayer, ProjectLocation, Settings};
 use crate::context::AppContext;
 use crate::env::EnvVar;
 use crate::failure::FailureKind;
@@ -58,9 +57,11 @@ impl CampaignPlan {
         apply: impl FnOnce(&mut CampaignSettings) -> Result,
     ) -> Result<Self> {
         let CampaignRequest { path, contract, solc } = wanted;
-        let (mut settings, mut warnings) = match &path {
-            Some(path) => read_settings(app, path, base)?,
-            None => (base, Vec::new()),
+        let ours = app.settings_at(&vouch_location(app), ConfigLayer::default())?;
+        let trust = path.as_deref().map(|path| TargetTrust::find(app, &ours, path)).transpose()?;
+        let (mut settings, mut warnings) = match (&path, &trust) {
+            (Some(path), Some(trust)) => read_settings(app, &ours, trust, path, base)?,
+            _ => (base, Vec::new()),
         };
         apply(&mut settings)?;
         settings.check_bounds().map_err(|error| {
@@ -71,8 +72,14 @@ impl CampaignPlan {
         warnings.extend(settings.ineffective());
         let seed = *settings.seed.get_or_insert_with(random_seed);
         let cores = || std::thread::available_parallelism().map_or(1, |cores| cores.get());
+        let mut toolchain = build_toolchain(app, solc, &settings)?;
+        if let (Some(path), Some(trust)) = (&path, &trust) {
+            let folder = toolchain.options.base_path.clone();
+            let folder = folder.unwrap_or_else(|| solidity::find_project_folder(path));
+            toolchain.project = trust.allow_programs(&folder, &mut warnings);
+        }
         Ok(Self {
-            toolchain: build_toolchain(app, solc, &settings)?,
+            toolchain,
             workers: settings.workers.map_or_else(cores, |workers| workers.get()),
             coverage_excludes: coverage_report::compile_excludes(&settings.coverage_excludes)?,
             format: settings.format.unwrap_or(OutputFormat::Text),
@@ -91,14 +98,14 @@ impl CampaignPlan {
 /// The two are not merged, so that a file written for Echidna means the same here. Returns the settings and warnings.
 fn read_settings(
     app: &AppContext,
+    ours: &Settings,
+    trust: &TargetTrust,
     path: &Path,
     base: CampaignSettings,
 ) -> Result<(CampaignSettings, Vec<String>)> {
     // `--config` is shared by all commands; the file extension tells which kind of file it names.
     let given = app.location.config.as_deref().filter(|file| is_yaml(file));
-    let ours =
-        config::load_settings(&vouch_location(app), &app.environment, ConfigLayer::default());
-    let ours = ours.map_err(config_failure)?.fuzz;
+    let ours = ours.fuzz.as_ref();
     let Some(file) = given.map(Path::to_owned).or_else(|| find_echidna_file(path)) else {
         let settings = match ours {
             Some(table) => table.apply_over(base),
@@ -106,9 +113,10 @@ fn read_settings(
         };
         return Ok((settings, Vec::new()));
     };
-    let (settings, warnings) = read_echidna(&file, base)?;
+    let (settings, warnings, left_out) = read_echidna(&file, trust, base)?;
     let name = file.display();
     let mut warnings: Vec<_> = warnings.iter().map(|it| format!("{name}: {it}")).collect();
+    warnings.extend(left_out);
     if ours.is_some() {
         warnings.push(format!("ignoring [fuzz] in vouch.toml: {name} takes precedence"));
     }
@@ -119,7 +127,7 @@ fn read_settings(
 pub(crate) fn vouch_location(app: &AppContext) -> ProjectLocation {
     ProjectLocation {
         config: app.location.config.clone().filter(|file| !is_yaml(file)),
-        root: app.location.root.clone(),
+        ..app.location.clone()
     }
 }
 
@@ -133,27 +141,25 @@ fn find_echidna_file(path: &Path) -> Option<PathBuf> {
     ECHIDNA_FILES.iter().map(|name| folder.join(name)).find(|file| file.is_file())
 }
 
+/// Reads Echidna's file. Returns the settings, warnings, and a remark on what was left out.
 fn read_echidna(
     file: &Path,
-    mut settings: CampaignSettings,
-) -> Result<(CampaignSettings, Vec<echidna_yaml::ConfigWarning>)> {
+    trust: &TargetTrust,
+    base: CampaignSettings,
+) -> Result<(CampaignSettings, Vec<echidna_yaml::ConfigWarning>, Option<String>)> {
     let usage = |failure: Failure| failure.with_kind(FailureKind::Usage);
-    let text = read_limited(file)
+    let text = trust
+        .read_file(file)
         .explain(format_args!("failed to read {}", file.display()))
         .hint("choose another file with `--config FILE.yaml`, or omit the flag")
         .map_err(usage)?;
+    let mut settings = base.clone();
     let warnings = echidna_yaml::apply_config(&mut settings, &text)
         .explain(format_args!("invalid configuration in {}", file.display()))
         .hint("correct it, or choose another file with `--config FILE.yaml`")
         .map_err(usage)?;
-    Ok((settings, warnings))
-}
-
-/// Reads a file up to one byte beyond the size limit; the parser rejects longer text.
-fn read_limited(file: &Path) -> io::Result<String> {
-    let mut text = String::new();
-    File::open(file)?.take(echidna_yaml::MAX_BYTES as u64 + 1).read_to_string(&mut text)?;
-    Ok(text)
+    let left_out = trust.restrict_settings(file, &text, &base, &mut settings);
+    Ok((settings, warnings, left_out))
 }
 
 /// Makes the path of an existing compiler absolute, because it runs in the project's folder.

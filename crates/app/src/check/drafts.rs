@@ -6,6 +6,7 @@ use admit::conformance::{ConformanceReport, OverlayFix, fix_overlays};
 use serde::Serialize;
 use store::files::{create_file, replace_file};
 
+use crate::config::Settings;
 use crate::failure::{FailureExt, Result};
 
 /// The draft overlays of a server's tools.
@@ -24,7 +25,10 @@ pub struct OverlayDraft {
 
 impl OverlayDrafts {
     /// Writes a draft for each tool that needs one, below `folder`; existing files stay unless `force` is set.
+    ///
+    /// The trust record is renewed for overlays of a trusted project.
     pub fn write(
+        settings: &Settings,
         report: &ConformanceReport,
         folder: &Path,
         upstream: &str,
@@ -42,10 +46,23 @@ impl OverlayDrafts {
             let path = folder.join(format!("{tool}.json"));
             let file = path.display().to_string();
             let text = overlay.to_pretty_json();
-            let written = match force {
-                true => replace_file(&path, text.as_bytes()).map(|()| true),
-                false => create_file(&path, text.as_bytes()),
+            let mut is_written = false;
+            let mut write = || {
+                is_written = match force {
+                    true => replace_file(&path, text.as_bytes()).map(|()| true),
+                    false => create_file(&path, text.as_bytes()),
+                }?;
+                Ok(())
             };
+            let whole = std::path::absolute(&path)?;
+            let is_overlay = whole.starts_with(&settings.gateway.contracts);
+            // A kept file is not what would be recorded.
+            let is_kept = !force && path.exists();
+            let written = match is_overlay && !is_kept && settings.trust.is_granted() {
+                true => settings.trust.write_file(&whole, text.as_bytes(), &mut write),
+                false => write(),
+            };
+            let written = written.map(|()| is_written);
             let written = written.explain(format!("failed to write {file}"))?;
             drafts.push(OverlayDraft { tool, file, written, todo });
         }

@@ -26,6 +26,8 @@ pub enum ConfigError {
     NoCurrentFolder(#[source] io::Error),
     #[error("failed to read {}", path.display())]
     Read { path: PathBuf, source: io::Error },
+    #[error("{} belongs to another user (uid {uid})", path.display())]
+    ForeignOwner { path: PathBuf, uid: u32 },
     #[error("failed to open root folder {}", path.display())]
     Root { path: PathBuf, source: io::Error },
     #[error("{spot}: invalid TOML: {message}")]
@@ -113,6 +115,9 @@ impl ConfigError {
             }
             Self::Read { .. } => {
                 "choose another file with `--config`, or run `vouch init`".to_owned()
+            }
+            Self::ForeignOwner { .. } => {
+                "make it yours with `chown`; if you trust it, pass `--trust` to use it in this run".to_owned()
             }
             Self::Root { .. } | Self::NoCurrentFolder(_) => {
                 "pass an existing folder: `vouch --root <DIR> …`".to_owned()

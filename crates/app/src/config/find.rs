@@ -1,9 +1,16 @@
 //! Locates the root folder and the configuration file.
+//!
+//! The file is found in folders of the user only: a file that another user put into a parent folder must not count.
 
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use super::{ConfigError, ConfigSource, FILE_NAME};
+use crate::trust::{FileOwner, read_config_file, read_contained_file};
+
+/// Permission bit of a folder that every user can write.
+const OTHERS_WRITE: u32 = 0o002;
 
 /// The root folder and its configuration file.
 #[derive(Clone, Debug)]
@@ -16,37 +23,27 @@ pub(crate) struct LocatedProject {
 /// Locates the root and reads the configuration file.
 ///
 /// A given file is read, and the root is the given one or the current folder. Otherwise the file is searched upwards
-/// from the given root or the current folder, and its folder becomes the root unless one was given.
+/// from the given root or the current folder, and its folder becomes the root unless one was given. The search ends at
+/// a folder that is not the owner's or that everybody can write, such as `/tmp`.
 pub(super) fn locate_project(
     here: &Path,
     root: Option<PathBuf>,
     config: Option<PathBuf>,
+    owner: FileOwner,
 ) -> Result<LocatedProject, ConfigError> {
     let start = root.as_deref().unwrap_or(here);
     let start = open_folder(start)?;
-    let source = match config {
-        Some(path) => match std::fs::read_to_string(&path) {
-            Ok(text) => Some(ConfigSource { path, text }),
-            Err(source) => return Err(ConfigError::Read { path, source }),
-        },
-        None => {
-            let mut found = None;
-            for folder in start.ancestors() {
-                found = read_if_exists(&folder.join(FILE_NAME))?;
-                if found.is_some() {
-                    break;
-                }
-            }
-            let folder = found.as_ref().and_then(|source: &ConfigSource| source.path.parent());
-            match (root, folder) {
-                (None, Some(folder)) => {
-                    return Ok(LocatedProject { root: folder.to_owned(), source: found });
-                }
-                _ => found,
-            }
-        }
+    if let Some(path) = config {
+        let source = read_given_file(path, owner)?;
+        return Ok(LocatedProject { root: start, source: Some(source) });
+    }
+    let source = search_upwards(&start, owner)?;
+    let folder = source.as_ref().and_then(|source| source.path.parent());
+    let root = match (root, folder) {
+        (None, Some(folder)) => folder.to_owned(),
+        _ => start,
     };
-    Ok(LocatedProject { root: start, source })
+    Ok(LocatedProject { root, source })
 }
 
 fn open_folder(path: &Path) -> Result<PathBuf, ConfigError> {
@@ -56,11 +53,48 @@ fn open_folder(path: &Path) -> Result<PathBuf, ConfigError> {
     Ok(path)
 }
 
-/// Returns `None` if the file does not exist.
-fn read_if_exists(path: &Path) -> Result<Option<ConfigSource>, ConfigError> {
-    match std::fs::read_to_string(path) {
-        Ok(text) => Ok(Some(ConfigSource { path: path.to_owned(), text })),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(source) => Err(ConfigError::Read { path: path.to_owned(), source }),
+/// Reads the file that the user named.
+fn read_given_file(path: PathBuf, owner: FileOwner) -> Result<ConfigSource, ConfigError> {
+    let read = read_config_file(&path).and_then(|file| Ok((file.owner, file.into_text()?)));
+    match read {
+        Ok((uid, _)) if !owner.permits(uid) => Err(ConfigError::ForeignOwner { path, uid }),
+        Ok((_, text)) => Ok(ConfigSource { path, text }),
+        Err(source) => Err(ConfigError::Read { path, source }),
     }
+}
+
+/// Returns the nearest configuration file in the folder or its parents.
+fn search_upwards(start: &Path, owner: FileOwner) -> Result<Option<ConfigSource>, ConfigError> {
+    for folder in start.ancestors() {
+        let metadata = std::fs::metadata(folder)
+            .map_err(|source| ConfigError::Root { path: folder.to_owned(), source })?;
+        let is_owned = owner.permits(metadata.uid());
+        if folder != start && (!is_owned || metadata.mode() & OTHERS_WRITE != 0) {
+            return Ok(None);
+        }
+        let path = folder.join(FILE_NAME);
+        // The user chose this folder, so its file is refused and not ignored.
+        if !is_owned && path.symlink_metadata().is_ok() {
+            return Err(ConfigError::ForeignOwner { path: folder.to_owned(), uid: metadata.uid() });
+        }
+        if let Some(source) = read_own_file(folder, path, owner)? {
+            return Ok(Some(source));
+        }
+    }
+    Ok(None)
+}
+
+/// Reads the file of a folder. Returns `None` if it does not exist.
+fn read_own_file(
+    folder: &Path,
+    path: PathBuf,
+    owner: FileOwner,
+) -> Result<Option<ConfigSource>, ConfigError> {
+    let failed = |source: io::Error| ConfigError::Read { path: path.clone(), source };
+    let Some(file) = read_contained_file(folder, &path).map_err(failed)? else { return Ok(None) };
+    if !owner.permits(file.owner) {
+        return Err(ConfigError::ForeignOwner { uid: file.owner, path });
+    }
+    let text = file.into_text().map_err(failed)?;
+    Ok(Some(ConfigSource { path, text }))
 }

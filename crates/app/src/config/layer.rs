@@ -125,10 +125,27 @@ impl ConfigLayer {
     /// Parses a file. Relative paths in it are relative to the file.
     pub(super) fn from_file(source: &ConfigSource) -> Result<Self, ConfigError> {
         let mut layer = source.parse_layer()?;
-        let folder = source.path.parent().unwrap_or(Path::new(""));
-        layer.server.token =
-            layer.server.token_file.take().map(|path| TokenSource::File(folder.join(path)));
+        layer.place_token_file(source);
         Ok(layer)
+    }
+
+    /// Returns the layer of a part of a file that was parsed before.
+    pub(super) fn from_table(
+        source: &ConfigSource,
+        part: toml::Table,
+    ) -> Result<Self, ConfigError> {
+        let mut layer: Self = part.try_into().map_err(|error: toml::de::Error| {
+            let spot = source.locate_key(&[]);
+            ConfigError::Syntax { spot, message: error.message().to_owned() }
+        })?;
+        layer.place_token_file(source);
+        Ok(layer)
+    }
+
+    fn place_token_file(&mut self, source: &ConfigSource) {
+        let folder = source.path.parent().unwrap_or(Path::new(""));
+        self.server.token =
+            self.server.token_file.take().map(|path| TokenSource::File(folder.join(path)));
     }
 
     /// Creates a layer from the environment. Relative paths are relative to the current folder.

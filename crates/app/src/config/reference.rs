@@ -75,6 +75,14 @@ impl SecretReference {
         })
     }
 
+    /// Returns the paths of the referenced files, as written.
+    pub(crate) fn file_paths(&self) -> impl Iterator<Item = &Path> {
+        self.parts.iter().filter_map(|part| match part {
+            ReferencePart::File(path) => Some(path.as_path()),
+            _ => None,
+        })
+    }
+
     /// Returns the referenced files that other users of this machine can read.
     pub fn exposed_files(&self, root: &Path) -> Vec<PathBuf> {
         let files = self.parts.iter().filter_map(|part| match part {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use std::sync::Arc;
 
 use link::ProtectedPaths;
 use secrecy::SecretString;
@@ -25,6 +26,7 @@ use super::upstream::UpstreamConfig;
 use super::values::{BrowserOrigin, FolderPath, HostName};
 use super::{ConfigError, ConfigSource, FILE_NAME, clients, fuzz, private, rule, upstream};
 use crate::env::Environment;
+use crate::trust::FolderTrust;
 
 /// The validated configuration that commands use.
 #[derive(Debug)]
@@ -65,6 +67,8 @@ pub struct Settings {
     pub(crate) rule_scopes: rule::RuleScopes,
     pub(crate) clients: ClientAllowlists,
     pub ask: AskSettings,
+    /// The decision whether the folder's files may use powers, and what was left out.
+    pub trust: Arc<FolderTrust>,
 }
 
 /// The validated `[server]` table.
@@ -144,6 +148,7 @@ impl Settings {
         located: LocatedProject,
         layer: ConfigLayer,
         environment: &Environment,
+        trust: FolderTrust,
     ) -> Result<Self, ConfigError> {
         const COMPLETE: &str = "defaults.toml sets it";
         let LocatedProject { root, source } = located;
@@ -176,6 +181,7 @@ impl Settings {
         let config = place.source.map_or_else(|| root.join(FILE_NAME), |file| file.path.clone());
         // A process that can write these decides which tools are admitted.
         let read_only = [&*config, &*gateway.lock, &*gateway.contracts];
+        let read_only = read_only.into_iter().chain(trust.records_folder());
         let hidden = state_location.private_folders(&root);
         let protected = ProtectedPaths::new(place.root, read_only, &hidden);
         let upstreams = upstream::build_upstreams(layer.upstream, place, &protected)?;
@@ -212,12 +218,18 @@ impl Settings {
             campaign,
             root,
             source,
+            trust: Arc::new(trust),
         })
     }
 
     /// Returns the path of the configuration file, if there is one.
     pub fn config_file(&self) -> Option<&Path> {
         self.source.as_ref().map(|source| source.path.as_path())
+    }
+
+    /// Returns the text of the configuration file as it was read; empty without a file.
+    pub(crate) fn config_text(&self) -> &str {
+        self.source.as_ref().map(|source| source.text.as_str()).unwrap_or_default()
     }
 
     /// Returns the folders that no upstream may read.
@@ -237,7 +249,8 @@ impl Settings {
 
     /// Returns an error if a configured tool does not exist, because its limits would silently have no effect.
     pub(crate) fn check_tools(&self, known: &[&str]) -> Result<(), ConfigError> {
-        if self.are_packs_chosen {
+        // The tools of upstreams that were left out are not known.
+        if self.are_packs_chosen || !self.trust.is_granted() {
             return Ok(());
         }
         // Tools of upstreams are known only to the gateway, once it has listed them.

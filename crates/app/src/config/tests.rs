@@ -174,7 +174,7 @@ fn later_layers_win() {
     std::fs::create_dir_all(&below).unwrap();
     let flags = ConfigLayer::from_server_flags(None, Some(3), None);
     let environment = Environment::from_values(&[(EnvVar::StateHome, Path::new("/state"))]);
-    let settings = load_from(&below, &ProjectLocation::default(), &environment, flags).unwrap();
+    let settings = load_from(&below, &trusted_place(), &environment, flags).unwrap();
     assert_eq!(settings.server.address.to_string(), "[::1]:3");
     assert_eq!(settings.tool_layer("hello").rate_per_minute.unwrap().get(), 5);
     let root = folder.path().canonicalize().unwrap();
@@ -183,11 +183,16 @@ fn later_layers_win() {
     assert_eq!(settings.state_folder, Path::new("/state/vouch").join(state));
 }
 
+/// The location of a project whose files all apply.
+fn trusted_place() -> ProjectLocation {
+    ProjectLocation { trust: true, ..ProjectLocation::default() }
+}
+
 fn settings(text: &str) -> Result<Settings, ConfigError> {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join(FILE_NAME), text).unwrap();
     let environment = Environment::from_values(&[(EnvVar::StateHome, Path::new("/state"))]);
-    load_from(folder.path(), &ProjectLocation::default(), &environment, ConfigLayer::default())
+    load_from(folder.path(), &trusted_place(), &environment, ConfigLayer::default())
 }
 
 #[test]

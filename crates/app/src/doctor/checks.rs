@@ -8,11 +8,15 @@ use crate::config::{self, ConfigLayer, EmbeddingSettings, Settings, TokenSource,
 use crate::context::AppContext;
 use crate::env::EnvVar;
 use crate::project;
+use crate::trust::{FolderTrust, TrustState, format_powers, summarize_powers};
 use contract::text::error_chain;
 use lint::{Severity, lint_all};
 use store::{SqliteStore, StateDir};
 
 use super::{DoctorCheck, context, probe, upstreams};
+
+/// Maximum powers listed.
+const MAX_POWERS: usize = 40;
 
 /// Runs all checks and returns their results. If the configuration does not load, that is the only result.
 pub async fn run_checks(app: &AppContext) -> Vec<DoctorCheck> {
@@ -24,7 +28,7 @@ pub async fn run_checks(app: &AppContext) -> Vec<DoctorCheck> {
                 return vec![DoctorCheck::fail("config", error_chain(&error), fix)];
             }
         };
-    let mut checks = vec![check_config(&settings)];
+    let mut checks = vec![check_config(&settings), check_trust(&settings.trust)];
     let unknown =
         app.environment.unknown.iter().filter(|name| !is_referenced_variable(&settings, name));
     checks.extend(unknown.map(|name| warn_unknown_variable(name)));
@@ -47,6 +51,31 @@ fn check_config(settings: &Settings) -> DoctorCheck {
             "config",
             "no vouch.toml; using defaults (create one with `vouch init`)",
         ),
+    }
+}
+
+/// Reports the trust in the folder, and what it would do.
+fn check_trust(trust: &FolderTrust) -> DoctorCheck {
+    let summary = summarize_powers(&trust.powers);
+    let mut message = match trust.state {
+        TrustState::Harmless => {
+            return DoctorCheck::ok("trust", "not needed: the folder asks for nothing");
+        }
+        TrustState::Trusted => format!("trusted with {summary}"),
+        TrustState::TrustedForRun => format!("trusted for this run with {summary}"),
+        TrustState::Untrusted => format!("not trusted; it would be allowed: {summary}"),
+        TrustState::Changed => format!("changed since it was trusted; it asks for {summary}"),
+    };
+    if !trust.powers.is_empty() {
+        message.push_str(&format!("\n{}", format_powers(&trust.powers, MAX_POWERS)));
+    }
+    if let Some(change) = &trust.change {
+        message.push_str(&format!("\nsince then:\n{}", change.to_string().trim_end()));
+    }
+    message.extend(trust.obstacle.as_ref().map(|why| format!("\n{why}")));
+    match trust.is_granted() {
+        true => DoctorCheck::ok("trust", message),
+        false => DoctorCheck::warn("trust", message, "review it with `vouch trust`"),
     }
 }
 

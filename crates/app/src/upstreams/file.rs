@@ -1,5 +1,9 @@
 //! Edits vouch.toml in place, keeping comments and layout. A text that would not load is never written.
+//!
+//! The edit starts from the text that was judged when the settings were loaded. A file that changed since is left alone,
+//! so that the renewed trust record covers nothing that the user has not seen.
 
+use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -11,25 +15,32 @@ use super::draft::UpstreamDraft;
 use crate::config::config_failure;
 use crate::config::{self, FILE_NAME, Settings};
 use crate::context::AppContext;
-use crate::failure::{FailureExt, Result};
+use crate::failure::{FailureExt, FailureKind, Result};
 
 const TABLE: &str = "upstream";
 
 /// The text of vouch.toml, with pending changes.
 pub struct ConfigFile {
     pub path: PathBuf,
+    /// Text when the settings were loaded.
+    before: String,
     text: String,
 }
 
 impl ConfigFile {
-    /// Reads the configuration file; an absent one counts as empty.
+    /// Returns the configuration file as it was loaded; an absent one counts as empty. Errors in a folder that is not
+    /// trusted.
     pub fn open(settings: &Settings) -> Result<Self> {
-        let Some(path) = settings.config_file() else {
-            return Ok(Self { path: settings.root.join(FILE_NAME), text: String::new() });
-        };
-        let text =
-            std::fs::read_to_string(path).explain(format!("failed to read {}", path.display()))?;
-        Ok(Self { path: path.to_owned(), text })
+        settings
+            .trust
+            .check_writable()
+            .explain("failed to edit the configuration")
+            .hint("run `vouch trust` to review the folder first")
+            .map_err(|failure| failure.with_kind(FailureKind::Usage))?;
+        let path = settings.config_file().map(Path::to_owned);
+        let path = path.unwrap_or_else(|| settings.root.join(FILE_NAME));
+        let before = settings.config_text().to_owned();
+        Ok(Self { path, text: before.clone(), before })
     }
 
     /// Returns the path for display, relative to the root if it is below it.
@@ -91,9 +102,22 @@ impl ConfigFile {
             ))
     }
 
-    /// Writes the file.
-    pub fn write(&self) -> Result<()> {
-        overwrite_file(&self.path, self.text.as_bytes())
+    /// Writes the file and renews the trust record. Errors if the file changed since the settings were loaded.
+    pub fn write(&self, settings: &Settings) -> Result<()> {
+        let text = self.text.as_bytes();
+        let write = &mut || {
+            let now = match std::fs::read(&self.path) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+                read => read?,
+            };
+            match now == self.before.as_bytes() {
+                true => overwrite_file(&self.path, text),
+                false => Err(io::Error::other("another program changed it meanwhile")),
+            }
+        };
+        settings
+            .trust
+            .write_file(&self.path, text, write)
             .explain(format!("failed to write {}", self.path.display()))
     }
 }

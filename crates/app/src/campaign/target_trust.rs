@@ -1,0 +1,114 @@
+//! The trust in the folder of a fuzz target: whether its compiler, `forge` and its Echidna file may be used.
+//!
+//! A target may be outside the current project. Then its own folder must be trusted. A compiler that the user named, found
+//! on `PATH` or installed needs no trust.
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use ::fuzz::config::CampaignSettings;
+use solidity::ProjectPrograms;
+
+use crate::config::{ConfigLayer, ProjectLocation, Settings};
+use crate::context::AppContext;
+use crate::failure::Result;
+use crate::trust::{FolderTrust, TrustState, read_config_file, read_contained_file};
+
+/// Command that makes what was left out available.
+const REMEDY: &str = "run `vouch trust` to use it";
+
+/// The trust in the folder that a target belongs to.
+pub(super) struct TargetTrust {
+    trust: Arc<FolderTrust>,
+}
+
+impl TargetTrust {
+    /// Returns the trust in the current project if it contains the target, otherwise in the target's own folder.
+    pub(super) fn find(app: &AppContext, ours: &Settings, target: &Path) -> Result<Self> {
+        let Ok(real) = target.canonicalize() else {
+            // A missing target fails later, with a better message.
+            return Ok(Self { trust: Arc::clone(&ours.trust) });
+        };
+        if real.starts_with(&ours.root) {
+            return Ok(Self { trust: Arc::clone(&ours.trust) });
+        }
+        let root = Some(solidity::find_project_folder(&real));
+        let place = ProjectLocation { root, config: None, ..app.location.clone() };
+        let theirs = app.settings_at(&place, ConfigLayer::default())?;
+        Ok(Self { trust: theirs.trust })
+    }
+
+    /// Returns the programs of a project that may be run, and adds remarks on the others.
+    pub(super) fn allow_programs(
+        &self,
+        folder: &Path,
+        remarks: &mut Vec<String>,
+    ) -> ProjectPrograms {
+        if self.trust.state == TrustState::TrustedForRun {
+            return ProjectPrograms::All;
+        }
+        let (mut packages, mut forge) = (Vec::new(), Vec::new());
+        let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+        let package = folder.join("node_modules").join("solc");
+        if package.is_dir() {
+            match (self.trust.covers_compiler(&package), package.canonicalize()) {
+                (true, Ok(real)) => packages.push(real),
+                _ => remarks.push(format!("left out {}; {REMEDY}", package.display())),
+            }
+        }
+        let foundry = folder.join("foundry.toml");
+        if let Ok(Some(file)) = read_contained_file(&folder, &foundry) {
+            match self.trust.covers_file(&foundry, &file.bytes) {
+                true => forge.push(folder),
+                false => {
+                    remarks.push(format!("left out `forge` in {}; {REMEDY}", folder.display()));
+                }
+            }
+        }
+        ProjectPrograms::Listed { packages, forge }
+    }
+
+    /// Reads a configuration file. One inside the folder must not be a link that leaves it.
+    pub(super) fn read_file(&self, file: &Path) -> io::Result<String> {
+        let root = self.trust.root();
+        let whole = std::path::absolute(file)?;
+        let read = match whole.starts_with(root) && !self.trust.is_granted() {
+            true => read_contained_file(root, &whole)?.ok_or(io::ErrorKind::NotFound.into()),
+            false => read_config_file(&whole),
+        };
+        read.and_then(crate::trust::ReadFile::into_text)
+    }
+
+    /// Removes what an untrusted file says about folders and compiler arguments. Returns a remark if there was any.
+    pub(super) fn restrict_settings(
+        &self,
+        file: &Path,
+        text: &str,
+        base: &CampaignSettings,
+        settings: &mut CampaignSettings,
+    ) -> Option<String> {
+        let whole = file.canonicalize().unwrap_or_else(|_| file.to_owned());
+        // A file elsewhere was named by the user.
+        if !whole.starts_with(self.trust.root()) || self.trust.covers_file(&whole, text.as_bytes())
+        {
+            return None;
+        }
+        let mut left_out = Vec::new();
+        if settings.solc_args != base.solc_args {
+            settings.solc_args.clone_from(&base.solc_args);
+            left_out.push("`solcArgs`");
+        }
+        if settings.corpus_dir != base.corpus_dir {
+            settings.corpus_dir.clone_from(&base.corpus_dir);
+            left_out.push("`corpusDir`");
+        }
+        if settings.coverage_dir != base.coverage_dir {
+            settings.coverage_dir.clone_from(&base.coverage_dir);
+            left_out.push("`coverageDir`");
+        }
+        let name = file.display();
+        (!left_out.is_empty())
+            .then(|| format!("left out {} of {name}; {REMEDY}", left_out.join(", ")))
+    }
+}

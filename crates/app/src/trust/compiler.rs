@@ -1,0 +1,116 @@
+//! The digest of a compiler that a project contains: the npm package `solc` and everything that it loads.
+//!
+//! Node.js finds the dependencies of a package in the `node_modules` of any folder above it, so they count too.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use contract::sha256_digest;
+
+use super::file_access::read_contained_file_up_to;
+
+/// Maximum number of files. The package and its dependencies have a few hundred.
+const MAX_FILES: usize = 20_000;
+/// Maximum size of one file. The compiler itself has about 30 MB.
+const MAX_FILE_BYTES: u64 = 256 << 20;
+
+/// Returns the digest of the package in a folder, with its dependencies.
+pub(super) fn digest_package(package: &Path) -> io::Result<String> {
+    let mut digests = BTreeMap::new();
+    let mut seen = BTreeSet::new();
+    let mut open = vec![package.to_owned()];
+    while let Some(package) = open.pop() {
+        let real = package.canonicalize()?;
+        if !seen.insert(real.clone()) {
+            continue;
+        }
+        let manifest = digest_folder(&real, &mut digests)?;
+        for name in dependency_names(&manifest) {
+            open.extend(find_dependency(&real, &name));
+        }
+    }
+    let lines = digests.iter().map(|(path, digest)| format!("{digest} {}\n", path.display()));
+    Ok(sha256_digest(lines.collect::<String>().as_bytes()))
+}
+
+/// Adds the digests of all files below a folder. Returns the text of its `package.json`.
+fn digest_folder(folder: &Path, digests: &mut BTreeMap<PathBuf, String>) -> io::Result<String> {
+    let mut manifest = String::new();
+    let mut open = vec![folder.to_owned()];
+    while let Some(current) = open.pop() {
+        for entry in std::fs::read_dir(&current)? {
+            let path = entry?.path();
+            if path.is_dir() && !path.is_symlink() {
+                open.push(path);
+                continue;
+            }
+            if digests.len() >= MAX_FILES {
+                return Err(io::Error::other(format!("more than {MAX_FILES} files")));
+            }
+            // A link that leaves the package is followed by Node.js, so its content would not be covered.
+            let file = read_contained_file_up_to(folder, &path, MAX_FILE_BYTES)?;
+            let bytes = file.map(|file| file.bytes).unwrap_or_default();
+            if path == folder.join("package.json") {
+                manifest = String::from_utf8_lossy(&bytes).into_owned();
+            }
+            digests.insert(path, sha256_digest(&bytes));
+        }
+    }
+    Ok(manifest)
+}
+
+fn dependency_names(manifest: &str) -> Vec<String> {
+    let manifest: serde_json::Value = serde_json::from_str(manifest).unwrap_or_default();
+    let tables = ["dependencies", "optionalDependencies", "peerDependencies"];
+    let names = tables.iter().filter_map(|table| manifest[table].as_object());
+    let names = names.flat_map(|table| table.keys().cloned());
+    // A name is one folder, or two with a scope; anything else names no package.
+    let is_plain = |name: &String| {
+        name.split('/').count() <= 2 && name.split('/').all(|part| !matches!(part, "" | "." | ".."))
+    };
+    names.filter(is_plain).collect()
+}
+
+/// Returns the folder in which Node.js finds a dependency, if there is one.
+fn find_dependency(package: &Path, name: &str) -> Option<PathBuf> {
+    let candidates = package.ancestors().map(|folder| folder.join("node_modules").join(name));
+    candidates.into_iter().find(|folder| folder.is_dir())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn digest_covers_package_and_dependencies() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |path: &str, text: &str| {
+            let path = folder.path().join("node_modules").join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        };
+        write("solc/package.json", "{\"dependencies\": {\"semver\": \"1\", \"../../x\": \"1\"}}");
+        write("solc/soljson.js", "one");
+        write("semver/package.json", "{\"dependencies\": {\"deep\": \"1\"}}");
+        write("semver/index.js", "one");
+        write("deep/index.js", "one");
+        write("unrelated/index.js", "one");
+        let digest = || digest_package(&folder.path().join("node_modules/solc")).unwrap();
+        let mut known = vec![digest()];
+        write("unrelated/index.js", "two");
+        assert_eq!(digest(), known[0], "an unrelated package does not count");
+        for (path, text) in [
+            ("solc/soljson.js", "two"),
+            ("semver/index.js", "two"),
+            ("deep/index.js", "two"),
+            ("solc/more.js", ""),
+            ("solc/node_modules/semver/index.js", "shadows the other"),
+        ] {
+            write(path, text);
+            let now = digest();
+            assert!(!known.contains(&now), "{path}");
+            known.push(now);
+        }
+    }
+}

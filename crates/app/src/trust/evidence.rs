@@ -1,0 +1,241 @@
+//! The files that grant power, each with the digest of its content.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use contract::sha256_digest;
+use serde::{Deserialize, Serialize};
+
+use super::file_access::{FileOwner, ReadFile, read_contained_file_up_to, resolve_contained};
+use super::power::{FolderPower, PowerKind};
+use crate::config::UpstreamName;
+
+/// Files that configure compilers and fuzzers, in the root and in the folders of campaign targets.
+const TOOL_FILES: &[&str] =
+    &["foundry.toml", "remappings.txt", "echidna.yaml", "echidna.yml", "medusa.json"];
+/// Folder of workflows.
+const WORKFLOWS: &str = "workflows";
+/// Maximum size of a hashed file: that of the lock file.
+const MAX_FILE_BYTES: u64 = 64 << 20;
+/// Maximum number of hashed files.
+const MAX_FILES: usize = 10_000;
+/// Marks the digest of a file of another user, which no record contains.
+const FOREIGN: &str = "uid ";
+
+/// The files of a folder that grant power, by path relative to the root.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub(crate) struct FolderEvidence {
+    pub(super) files: BTreeMap<String, String>,
+}
+
+/// The places in which a folder keeps files that grant power.
+#[derive(Clone, Debug)]
+pub(super) struct EvidenceScope {
+    pub(super) root: PathBuf,
+    /// Folder of overlays.
+    pub(super) contracts: PathBuf,
+    pub(super) lock: PathBuf,
+    /// Targets of campaigns, whose folders may configure compilers and fuzzers.
+    pub(super) targets: Vec<PathBuf>,
+    /// True if overlays and pins outside the root are read. An untrusted configuration must not choose what is read.
+    pub(super) may_leave: bool,
+    pub(super) owner: FileOwner,
+}
+
+impl EvidenceScope {
+    /// Returns the places that a configuration names, or the default ones.
+    pub(super) fn from_table(root: &Path, table: &toml::Table, owner: FileOwner) -> Self {
+        let path = |key: &str, default: &str| {
+            let named = table.get("gateway").and_then(|gateway| gateway.get(key)?.as_str());
+            root.join(named.unwrap_or(default))
+        };
+        let targets = match table.get("campaign").and_then(|campaign| campaign.get("target")) {
+            Some(toml::Value::String(target)) => vec![root.join(target)],
+            Some(toml::Value::Array(targets)) => {
+                targets.iter().filter_map(|it| Some(root.join(it.as_str()?))).collect()
+            }
+            _ => Vec::new(),
+        };
+        Self {
+            contracts: path("contracts", "contracts"),
+            lock: path("lock", "vouch.lock"),
+            root: root.to_owned(),
+            targets,
+            may_leave: false,
+            owner,
+        }
+    }
+
+    /// Returns the folders in which compilers and fuzzers look for their configuration, inside the root.
+    pub(super) fn tool_folders(&self) -> Vec<PathBuf> {
+        let mut folders = vec![self.root.clone()];
+        for target in &self.targets {
+            let own = if target.is_dir() { Some(target.as_path()) } else { target.parent() };
+            let project = solidity::find_project_folder(target);
+            for folder in own.map(Path::to_owned).into_iter().chain([project]) {
+                let real = resolve_contained(&self.root, &folder).ok().flatten();
+                folders.extend(real.filter(|folder| !folders.contains(folder)));
+            }
+        }
+        folders
+    }
+
+    /// Returns the compiler packages inside the root.
+    pub(super) fn compiler_packages(&self) -> Vec<PathBuf> {
+        let packages = self.tool_folders().into_iter().map(|it| it.join("node_modules/solc"));
+        packages.filter(|package| package.is_dir()).collect()
+    }
+}
+
+impl FolderEvidence {
+    /// Reads and hashes the files. `config` is the configuration file with the text that is used.
+    pub(super) fn collect(scope: &EvidenceScope, config: Option<(&Path, &str)>) -> Self {
+        let mut evidence = Self::default();
+        if let Some((path, text)) = config {
+            evidence.insert(scope, path, sha256_digest(text.as_bytes()));
+        }
+        evidence.add_file(scope, &scope.lock);
+        for overlay in list_overlays(scope) {
+            evidence.add_file(scope, &overlay);
+        }
+        for folder in scope.tool_folders() {
+            for name in TOOL_FILES {
+                evidence.add_file(scope, &folder.join(name));
+            }
+        }
+        for file in list_folder(&scope.root.join(WORKFLOWS)) {
+            evidence.add_file(scope, &file);
+        }
+        evidence
+    }
+
+    fn add_file(&mut self, scope: &EvidenceScope, path: &Path) {
+        if self.files.len() >= MAX_FILES {
+            self.files.insert("…".to_owned(), format!("more than {MAX_FILES} files"));
+            return;
+        }
+        let base = match scope.may_leave && !path.starts_with(&scope.root) {
+            true => path.parent().and_then(|folder| folder.canonicalize().ok()),
+            false => Some(scope.root.clone()),
+        };
+        let Some(base) = base else { return };
+        match read_contained_file_up_to(&base, path, MAX_FILE_BYTES) {
+            Ok(Some(ReadFile { bytes, owner })) if scope.owner.permits(owner) => {
+                self.insert(scope, path, sha256_digest(&bytes));
+            }
+            Ok(Some(ReadFile { owner, .. })) => {
+                self.insert(scope, path, format!("{FOREIGN}{owner}"));
+            }
+            Ok(None) => {}
+            // What cannot be read cannot be used either; that it exists is part of the evidence.
+            Err(error) => self.insert(scope, path, format!("unreadable: {}", error.kind())),
+        }
+    }
+
+    pub(super) fn insert(&mut self, scope: &EvidenceScope, path: &Path, digest: String) {
+        self.files.insert(evidence_key(&scope.root, path), digest);
+    }
+
+    /// Returns the digest of a file, if it is part of the evidence.
+    pub(super) fn digest_of(&self, root: &Path, path: &Path) -> Option<&str> {
+        self.files.get(&evidence_key(root, path)).map(String::as_str)
+    }
+
+    /// Returns the files that belong to other users.
+    pub(super) fn foreign_files(&self) -> Vec<&str> {
+        let foreign = self.files.iter().filter(|(_, digest)| digest.starts_with(FOREIGN));
+        foreign.map(|(path, _)| path.as_str()).collect()
+    }
+
+    /// Returns the files that differ, each with what happened to it: `appeared`, `changed` or `vanished`.
+    pub(super) fn differences(&self, now: &Self) -> Vec<(String, &'static str)> {
+        let mut all = Vec::new();
+        for (path, digest) in &now.files {
+            match self.files.get(path) {
+                None => all.push((path.clone(), "appeared")),
+                Some(before) if before != digest => all.push((path.clone(), "changed")),
+                Some(_) => {}
+            }
+        }
+        let gone = self.files.keys().filter(|path| !now.files.contains_key(*path));
+        all.extend(gone.map(|path| (path.clone(), "vanished")));
+        all
+    }
+}
+
+/// Returns the name of a file in the evidence: relative to the root if it is inside.
+pub(super) fn evidence_key(root: &Path, path: &Path) -> String {
+    path.strip_prefix(root).unwrap_or(path).to_string_lossy().into_owned()
+}
+
+/// Returns the overlay files: `<contracts>/<upstream>/<tool>.json`. Nothing else in the folder is ever read, which is
+/// often one of Solidity sources.
+fn list_overlays(scope: &EvidenceScope) -> Vec<PathBuf> {
+    let is_inside = matches!(resolve_contained(&scope.root, &scope.contracts), Ok(Some(_)));
+    if !is_inside && !scope.may_leave {
+        return Vec::new();
+    }
+    let is_upstream = |folder: &PathBuf| {
+        let name = folder.file_name().and_then(|name| name.to_str());
+        name.is_some_and(|name| name.parse::<UpstreamName>().is_ok()) && folder.is_dir()
+    };
+    let folders = list_folder(&scope.contracts).into_iter().filter(is_upstream);
+    let files = folders.flat_map(|folder| list_folder(&folder));
+    files.filter(|file| file.extension().is_some_and(|it| it == "json")).take(MAX_FILES).collect()
+}
+
+fn list_folder(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().take(MAX_FILES);
+    let mut files: Vec<_> = entries.filter_map(io::Result::ok).map(|entry| entry.path()).collect();
+    files.sort();
+    files
+}
+
+/// Returns the powers of files other than the configuration.
+pub(super) fn describe_files(scope: &EvidenceScope, evidence: &FolderEvidence) -> Vec<FolderPower> {
+    let mut powers = Vec::new();
+    let mut overlays: BTreeMap<String, usize> = BTreeMap::new();
+    let contracts = evidence_key(&scope.root, &scope.contracts);
+    let lock = evidence_key(&scope.root, &scope.lock);
+    for path in evidence.files.keys() {
+        let name = path.rsplit('/').next().unwrap_or(path);
+        if *path == lock {
+            powers.push(FolderPower::new(PowerKind::Contract, format!("pins in {path}")));
+        } else if let Some(below) = path.strip_prefix(&format!("{contracts}/")) {
+            let upstream = below.split('/').next().unwrap_or_default();
+            *overlays.entry(upstream.to_owned()).or_default() += 1;
+        } else if name == "foundry.toml" {
+            let text = format!("`forge` with the settings of {path}");
+            powers.push(FolderPower::new(PowerKind::Compiler, text));
+        } else if name.starts_with("echidna.") && sets_files_or_arguments(&scope.root.join(path)) {
+            let text = format!("folders and compiler arguments of {path}");
+            powers.push(FolderPower::new(PowerKind::Compiler, text));
+        }
+    }
+    powers.extend(overlays.into_iter().map(|(upstream, count)| {
+        let s = if count == 1 { "" } else { "s" };
+        let text = format!("{count} overlay{s} for `{upstream}` in {contracts}/{upstream}");
+        FolderPower::new(PowerKind::Contract, text)
+    }));
+    powers.extend(scope.compiler_packages().iter().map(|package| {
+        let text = format!("{}, run by Node.js", evidence_key(&scope.root, package));
+        FolderPower::new(PowerKind::Compiler, text)
+    }));
+    powers
+}
+
+/// Returns true if Echidna's file chooses folders or compiler arguments. A file that cannot be parsed has no effect.
+fn sets_files_or_arguments(file: &Path) -> bool {
+    let folder = file.parent().and_then(|folder| folder.canonicalize().ok());
+    let text = folder
+        .and_then(|folder| super::read_contained_file(&folder, file).ok().flatten())
+        .and_then(|file| file.into_text().ok());
+    let parsed = text.and_then(|text| fuzz::config::echidna_yaml::parse_config(&text).ok());
+    parsed.is_some_and(|(settings, _)| {
+        !settings.solc_args.is_empty()
+            || settings.corpus_dir.is_some()
+            || settings.coverage_dir.is_some()
+    })
+}

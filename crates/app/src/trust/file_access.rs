@@ -1,0 +1,155 @@
+//! Reads files of folders that may be hostile: regular files only, of bounded size, and never through a link that leaves
+//! the folder.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::OFlags;
+
+/// Maximum size of a configuration file.
+const MAX_CONFIG: u64 = 4 << 20;
+
+/// The user that must own configuration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FileOwner {
+    /// The user of this process.
+    CurrentUser,
+    /// Any user, because the run was trusted explicitly.
+    AnyUser,
+}
+
+impl FileOwner {
+    /// Returns true if a file or folder of this user may decide anything.
+    pub(crate) fn permits(self, uid: u32) -> bool {
+        self == Self::AnyUser || uid == current_user()
+    }
+}
+
+/// Returns the user whose permissions this process has.
+pub(super) fn current_user() -> u32 {
+    rustix::process::geteuid().as_raw()
+}
+
+/// The content of a file, with its owner.
+#[derive(Debug)]
+pub(crate) struct ReadFile {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) owner: u32,
+}
+
+impl ReadFile {
+    /// Returns the content as text.
+    pub(crate) fn into_text(self) -> io::Result<String> {
+        String::from_utf8(self.bytes)
+            .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "not valid UTF-8"))
+    }
+}
+
+/// Reads a configuration file that the user named. Links are followed.
+pub(crate) fn read_config_file(path: &Path) -> io::Result<ReadFile> {
+    read_regular_file(path, MAX_CONFIG, OFlags::empty())
+}
+
+/// Reads a file of a folder. Returns `None` if it does not exist. Errors if it is a link that leaves the folder.
+///
+/// The folder must be canonical.
+pub(crate) fn read_contained_file(folder: &Path, path: &Path) -> io::Result<Option<ReadFile>> {
+    read_contained_file_up_to(folder, path, MAX_CONFIG)
+}
+
+pub(super) fn read_contained_file_up_to(
+    folder: &Path,
+    path: &Path,
+    limit: u64,
+) -> io::Result<Option<ReadFile>> {
+    let Some(real) = resolve_contained(folder, path)? else { return Ok(None) };
+    // The last component was resolved, so a link here was put in place just now.
+    match read_regular_file(&real, limit, OFlags::NOFOLLOW) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        read => read.map(Some),
+    }
+}
+
+/// Returns the real path of a file in a folder; `None` if it does not exist. Errors if it is outside.
+pub(super) fn resolve_contained(folder: &Path, path: &Path) -> io::Result<Option<PathBuf>> {
+    let real = match path.canonicalize() {
+        Ok(real) => real,
+        Err(error) if error.kind() == io::ErrorKind::NotFound && !path.is_symlink() => {
+            return Ok(None);
+        }
+        Err(error) => return Err(error),
+    };
+    match real.starts_with(folder) {
+        true => Ok(Some(real)),
+        false => Err(io::Error::new(
+            io::ErrorKind::PermissionDenied,
+            "it is a link that leaves the project",
+        )),
+    }
+}
+
+/// Reads a regular file of at most `limit` bytes. Never waits for a pipe or a device.
+fn read_regular_file(path: &Path, limit: u64, flags: OFlags) -> io::Result<ReadFile> {
+    let flags = (flags | OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed();
+    let file = File::options().read(true).custom_flags(flags).open(path)?;
+    let metadata = file.metadata()?;
+    if !metadata.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"));
+    }
+    let too_large = || io::Error::other(format!("it is larger than {limit} bytes"));
+    if metadata.len() > limit {
+        return Err(too_large());
+    }
+    let mut bytes = Vec::new();
+    // The file may grow while it is read.
+    file.take(limit + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > limit {
+        return Err(too_large());
+    }
+    Ok(ReadFile { bytes, owner: metadata.uid() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn reads_only_contained_regular_files() {
+        let base = tempfile::tempdir().unwrap();
+        let base = base.path().canonicalize().unwrap();
+        let folder = base.join("app");
+        std::fs::create_dir_all(folder.join("sub")).unwrap();
+        std::fs::write(base.join("outside"), "secret").unwrap();
+        std::fs::write(folder.join("plain"), "text").unwrap();
+        symlink("plain", folder.join("inside")).unwrap();
+        symlink("../outside", folder.join("out")).unwrap();
+        symlink(base.join("outside"), folder.join("absolute")).unwrap();
+        symlink(&base, folder.join("parent")).unwrap();
+        symlink("missing", folder.join("dangling")).unwrap();
+        symlink("/dev/zero", folder.join("device")).unwrap();
+        let fifo = rustix::fs::CWD;
+        let mode = rustix::fs::Mode::from_raw_mode(0o600);
+        rustix::fs::mknodat(fifo, folder.join("fifo"), rustix::fs::FileType::Fifo, mode, 0)
+            .unwrap();
+        std::fs::File::create(folder.join("huge")).unwrap().set_len(MAX_CONFIG + 1).unwrap();
+        let read = |name: &str| match read_contained_file(&folder, &folder.join(name)) {
+            Ok(Some(file)) => file.into_text().unwrap(),
+            Ok(None) => "missing".to_owned(),
+            Err(error) => format!("error: {error}"),
+        };
+        assert_eq!(read("plain"), "text");
+        assert_eq!(read("inside"), "text");
+        assert_eq!(read("nothing"), "missing");
+        for name in ["out", "absolute", "parent/outside", "../outside", "device"] {
+            assert_eq!(read(name), "error: it is a link that leaves the project", "{name}");
+        }
+        for name in ["fifo", "sub"] {
+            assert_eq!(read(name), "error: it is not a regular file", "{name}");
+        }
+        assert!(read("huge").starts_with("error: it is larger"), "{}", read("huge"));
+        assert!(read("dangling").starts_with("error:"), "{}", read("dangling"));
+    }
+}
