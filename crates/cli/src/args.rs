@@ -47,6 +47,13 @@ pub(crate) struct GlobalArgs {
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
 
+    /// Trust the folder for this run only, without a record
+    ///
+    /// For CI and containers: everything in the folder's files applies, as after `vouch trust`, also if they belong to
+    /// another user. VOUCH_TRUST=1 is the same.
+    #[arg(long, global = true)]
+    pub(crate) trust: bool,
+
     /// Increase log verbosity (-v, -vv, -vvv)
     ///
     /// Logs go to standard error. VOUCH_LOG sets levels by module, for example `runtime=debug`.
@@ -67,6 +74,8 @@ pub(crate) enum CliCommand {
     Serve(commands::serve::ServeArgs),
     Connect(commands::connect::ConnectArgs),
     Init(commands::init::InitArgs),
+    Trust(commands::trust::TrustArgs),
+    Untrust(commands::untrust::UntrustArgs),
     Doctor(commands::doctor::DoctorArgs),
     Index(commands::index::IndexArgs),
     Discover(commands::discover::DiscoverArgs),
@@ -93,7 +102,10 @@ pub(crate) enum CliCommand {
 
 /// Groups of commands in the help, in the order of the enum. A test checks that every command is listed.
 const GROUPS: &[(&str, &[&str])] = &[
-    ("Serve a project", &["serve", "connect", "init", "doctor", "index", "discover"]),
+    (
+        "Serve a project",
+        &["serve", "connect", "init", "trust", "untrust", "doctor", "index", "discover"],
+    ),
     ("Use tools", &["tools", "call", "contracts", "explain", "ask"]),
     ("Use other servers", &["gateway", "upstream", "accept", "learn", "calls", "check"]),
     ("Fuzz smart contracts", &["fuzz", "solc"]),

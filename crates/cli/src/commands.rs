@@ -26,6 +26,8 @@ pub(crate) mod solc;
 pub(crate) mod stats;
 pub(crate) mod tools;
 pub(crate) mod trace;
+pub(crate) mod trust;
+pub(crate) mod untrust;
 pub(crate) mod upstream;
 
 use std::future::Future;
@@ -62,15 +64,17 @@ pub(crate) struct JsonOutputArgs {
 
 /// Runs a command and returns the exit status of the process.
 pub(crate) fn run_command(ui: Ui, globals: GlobalArgs, command: CliCommand) -> Result<ExitStatus> {
-    let GlobalArgs { root, config, verbose, .. } = globals;
+    let GlobalArgs { root, config, trust, verbose, .. } = globals;
     let environment = Environment::read().map_err(config_failure)?;
-    let place = ProjectLocation { root, config };
-    let app = AppContext { environment, location: place, notices: Arc::new(ui) };
+    let place = ProjectLocation { root, config, trust };
+    let app = AppContext::new(environment, place, Arc::new(ui));
     let ctx = CommandContext { ui, app, verbose };
     match command {
         CliCommand::Serve(args) => serve::run_serve(&ctx, args),
         CliCommand::Connect(args) => connect::run_connect(&ctx, &args),
         CliCommand::Init(args) => init::run_init(&ctx, &args),
+        CliCommand::Trust(args) => trust::run_trust(&ctx, &args),
+        CliCommand::Untrust(args) => untrust::run_untrust(&ctx, &args),
         CliCommand::Doctor(args) => doctor::run_doctor(&ctx, &args),
         CliCommand::Index(args) => index::run_index(&ctx, &args),
         CliCommand::Discover(args) => discover::run_discover(&ctx, &args),

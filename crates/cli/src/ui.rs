@@ -9,9 +9,11 @@ use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
 use app::context::NoticeSink;
 use app::failure::Failure;
+use app::trust::FolderTrust;
 use clap::ValueEnum;
 use serde::Serialize;
 
+use crate::commands::trust::confirm_folder;
 use crate::report::print_failure;
 
 pub(crate) const BOLD: Style = Style::new().bold();
@@ -109,6 +111,10 @@ impl NoticeSink for Ui {
 
     fn report(&self, failure: &Failure) {
         print_failure(*self, failure);
+    }
+
+    fn confirm_trust(&self, trust: &FolderTrust) -> bool {
+        is_interactive() && confirm_folder(*self, trust).unwrap_or(false)
     }
 }
 

@@ -168,7 +168,9 @@ pub(crate) fn run_check(ctx: &CommandContext, args: &CheckArgs) -> Result<ExitSt
     let (server, tools) = ctx.block_on(list_tools(ctx, &target))?;
     let (report, upstream) = build_report(args, &target, server, &tools);
     let drafts = match &args.fix_overlay {
-        Some(folder) => Some(OverlayDrafts::write(&report, folder, &upstream, args.force)?),
+        Some(folder) => {
+            Some(OverlayDrafts::write(settings, &report, folder, &upstream, args.force)?)
+        }
         None => None,
     };
     if args.json {

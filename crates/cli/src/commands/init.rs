@@ -39,11 +39,24 @@ pub(crate) fn run_init(ctx: &CommandContext, args: &InitArgs) -> Result<ExitStat
         return Err(Failure::usage(format!("{} already exists", path.display()))
             .with_hint("pass `--force` to replace it"));
     }
-    overwrite_file(&path, TEMPLATE.as_bytes())
-        .explain(format!("failed to write {}", path.display()))?;
+    write_template(ctx, &path).explain(format!("failed to write {}", path.display()))?;
     ctx.ui.print_note(format_args!(
         "wrote {}\n\nNext:\n  vouch doctor                   check it\n  vouch serve                    serve this folder\n  vouch connect claude-code      connect a client",
         path.display()
     ));
     Ok(ExitStatus::Success)
+}
+
+/// Writes the file. A folder that asks for nothing else is trusted with it, so that the next edit is shown and asked for.
+fn write_template(ctx: &CommandContext, path: &Path) -> std::io::Result<()> {
+    let text = TEMPLATE.as_bytes();
+    let mut write = || overwrite_file(path, text);
+    let whole = std::path::absolute(path)?;
+    // A file that does not load can be replaced too; then no record is written.
+    match ctx.app.folder_trust() {
+        Ok(trust) if trust.root().join(FILE_NAME) == whole && trust.check_writable().is_ok() => {
+            trust.write_file(&whole, text, &mut write)
+        }
+        _ => write(),
+    }
 }

@@ -64,7 +64,9 @@ impl LearnDraft {
             None => {
                 let failed = format!("failed to write {}", self.file);
                 std::fs::create_dir_all(&folder).explain(&failed)?;
-                replace_file(&path, self.to_pretty_json().as_bytes()).explain(&failed)?;
+                let text = self.to_pretty_json();
+                let write = &mut || replace_file(&path, text.as_bytes());
+                settings.trust.write_file(&path, text.as_bytes(), write).explain(&failed)?;
                 Ok(())
             }
         });

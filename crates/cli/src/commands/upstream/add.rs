@@ -105,7 +105,7 @@ pub(super) fn run_upstream_add(ctx: &CommandContext, args: &UpstreamAddArgs) -> 
     let mut file = ConfigFile::open(&settings)?;
     file.add_upstreams(std::slice::from_ref(&draft))?;
     let would_be = file.preview(&ctx.app, &settings)?;
-    file.write()?;
+    file.write(&settings)?;
     ctx.ui.print_note(format_args!("added `{name}` to {}", file.display_path(&settings.root)));
     if args.no_sandbox {
         ctx.ui.print_note("It runs without a sandbox, with all of your permissions.");

@@ -81,7 +81,7 @@ pub(super) fn run_upstream_import(
             let text: Vec<_> = drafts.iter().map(UpstreamDraft::to_toml).collect();
             write!(ctx.ui.stdout(), "{}", text.join("\n"))?;
         } else {
-            file.write()?;
+            file.write(&settings)?;
         }
     }
     notes.iter().for_each(|note| ctx.ui.print_note(note));

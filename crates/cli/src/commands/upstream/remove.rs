@@ -49,7 +49,7 @@ pub(super) fn run_upstream_remove(
             return Ok(ExitStatus::Negative);
         }
     }
-    file.write()?;
+    file.write(&settings)?;
     let lock = settings.gateway.lock.strip_prefix(&settings.root).unwrap_or(&settings.gateway.lock);
     let contracts = &settings.gateway.contracts;
     let contracts = contracts.strip_prefix(&settings.root).unwrap_or(contracts).join(name);
