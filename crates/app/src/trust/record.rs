@@ -13,6 +13,7 @@ use contract::sha256_digest;
 use jiff::Timestamp;
 use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
+use store::ProjectIdentity;
 
 use super::evidence::FolderEvidence;
 use super::file_access::current_user;
@@ -117,13 +118,10 @@ impl TrustRecord {
     }
 }
 
-/// Returns inode and birth time of a folder. A folder that is moved to the path of another has others.
+/// Returns the identity of a folder. A folder that is moved to the path of another has a different one.
 pub(super) fn folder_identity(root: &Path) -> Result<String, TrustStoreError> {
     let failed = |source| TrustStoreError::Identity { path: root.to_owned(), source };
-    let metadata = std::fs::metadata(root).map_err(failed)?;
-    let born = metadata.created().ok().and_then(|time| Timestamp::try_from(time).ok());
-    let born = born.map_or_else(String::new, |born| format!(" {born}"));
-    Ok(format!("{}{born}", metadata.ino()))
+    Ok(ProjectIdentity::read(root).map_err(failed)?.directory_name())
 }
 
 impl TrustStore {

@@ -3,6 +3,8 @@
 use std::io::{self, Write};
 
 use app::context::trust_failure;
+use app::project;
+use app::state_migration::migrate_legacy_state;
 use app::trust::{
     FolderTrust, ListedRecord, TrustState, TrustStore, format_powers, summarize_powers,
 };
@@ -13,7 +15,7 @@ use serde_json::json;
 use crate::commands::{CommandContext, JsonOutputArgs};
 use crate::exit::ExitStatus;
 use crate::prompt;
-use crate::report::{Failure, FailureExt, Result};
+use crate::report::{Failure, FailureExt, Result, print_failure};
 use crate::ui::{self, GOOD, TextTable, Ui};
 
 /// Trust this folder
@@ -83,7 +85,24 @@ fn trust_folder(ctx: &CommandContext, yes: bool) -> Result<ExitStatus> {
     }
     trust.accept().map_err(trust_failure)?;
     ctx.ui.print_note(format_args!("{GOOD}trusted{GOOD:#} {root}"));
+    take_over_state(ctx);
     Ok(ExitStatus::Success)
+}
+
+/// Takes over the state that an earlier version kept in the folder. The folder is trusted in any case.
+fn take_over_state(ctx: &CommandContext) {
+    let migrated = ctx.app.settings().and_then(|settings| {
+        let state = project::open_own_state(&settings)?;
+        migrate_legacy_state(&settings.root, &state)
+    });
+    match migrated {
+        Ok(Some(taken)) => ctx.ui.print_note(format_args!(
+            "took over the state in {}, which can be deleted now",
+            taken.folder.display()
+        )),
+        Ok(None) => {}
+        Err(failure) => print_failure(ctx.ui, &failure),
+    }
 }
 
 /// Shows what a folder would be allowed to do and asks. Returns true if the user agrees.
