@@ -22,6 +22,7 @@ mod http;
 mod in_flight;
 mod json_scan;
 mod line_splitter;
+mod namespace_policy;
 mod negotiation;
 mod options;
 mod server_request;
@@ -42,6 +43,9 @@ pub use connection::Connection;
 pub use error::ConnectionError;
 pub use grants::{GrantError, ProtectedPaths, resolve_real_path};
 pub use headers::find_header_defect;
+pub use namespace_policy::{
+    AllowedHost, MaskedNames, NamespacePolicy, NetworkAccess, ResourceLimits,
+};
 pub use options::{
     HttpEndpoint, MessageBounds, Options, SandboxPolicy, StdioProgram, UpstreamEndpoint,
 };

@@ -8,6 +8,8 @@ use std::time::Duration;
 use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
 
+use crate::NamespacePolicy;
+
 /// Options of a connection.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -58,7 +60,7 @@ pub struct StdioProgram {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SandboxPolicy {
     Off,
-    /// Grants in addition to the system's programs and libraries.
+    /// Landlock only: files, and TCP. Grants in addition to the system's programs and libraries.
     Landlock {
         read: Vec<PathBuf>,
         write: Vec<PathBuf>,
@@ -67,6 +69,8 @@ pub enum SandboxPolicy {
         hidden: Vec<PathBuf>,
         network: bool,
     },
+    /// Own namespaces, a system call filter, Landlock and resource limits.
+    Namespaces(NamespacePolicy),
 }
 
 /// URL and headers of a server.

@@ -14,7 +14,7 @@ use tokio::sync::{Notify, watch};
 use crate::duplex::{self, DuplexOutlet, DuplexTransport, StdinPipe};
 use crate::in_flight::InFlightCalls;
 use crate::line_splitter::{LineSplitter, StdioFrame};
-use crate::supervisor::{StartFailure, SupervisorSpec};
+use crate::supervisor::{StartFailure, SupervisorSpec, find_missing_grants};
 use crate::{ConnectionError, StdioProgram};
 
 pub(crate) use stderr_tail::StderrTail;
@@ -25,6 +25,7 @@ const EXIT_STATUS_LIMIT: Duration = Duration::from_millis(300);
 /// Maximum wait for the supervisor to exit. Longer than the time it grants a child to exit and to react to signals.
 const SUPERVISOR_EXIT_LIMIT: Duration = Duration::from_secs(4);
 const MAX_SHOWN_STDERR: usize = 400;
+const MAX_SHOWN_GRANTS: usize = 300;
 
 /// The running supervisor process.
 pub(crate) struct StdioChild {
@@ -96,8 +97,13 @@ pub(crate) async fn start_server(
     tokio::spawn(drain_stderr(stderr, tail.clone()));
     let spec = SupervisorSpec::from_program(program, nonce.clone()).to_bytes();
     let outlet = Arc::new(DuplexOutlet::Pipe(StdinPipe::new(stdin)));
-    let reader =
-        StdoutReader { flight: flight.clone(), outlet: Arc::downgrade(&outlet), tail, nonce };
+    let reader = StdoutReader {
+        flight: flight.clone(),
+        outlet: Arc::downgrade(&outlet),
+        tail,
+        nonce,
+        program: program.clone(),
+    };
     tokio::spawn(reader.read_to_end(stdout, is_over.clone()));
     let duplex = DuplexTransport { flight, outlet };
     let DuplexOutlet::Pipe(pipe) = &*duplex.outlet else { unreachable!("made above") };
@@ -135,6 +141,7 @@ struct StdoutReader {
     tail: Arc<StderrTail>,
     /// The supervisor's nonce.
     nonce: String,
+    program: StdioProgram,
 }
 
 impl StdoutReader {
@@ -164,18 +171,33 @@ impl StdoutReader {
                 let wait = tokio::time::timeout(EXIT_STATUS_LIMIT, over.wait_for(Option::is_some));
                 let status = wait.await.ok().and_then(Result::ok).and_then(|status| status.clone());
                 let status = status.unwrap_or_else(|| "it closed its output".to_owned());
+                let mut reason = status;
                 let words = self.tail.last_line();
                 let words = self.flight.context.sanitize_text(&words, MAX_SHOWN_STDERR);
-                if words.is_empty() {
-                    ConnectionError::connection_lost(status)
-                } else {
-                    ConnectionError::connection_lost(format!(
-                        "{status}; last line of stderr: {words}"
-                    ))
+                if !words.is_empty() {
+                    reason = format!("{reason}; last line of stderr: {words}");
                 }
+                if first {
+                    reason.push_str(&self.describe_missing_grants());
+                }
+                ConnectionError::connection_lost(reason)
             }
         };
         tracing::debug!(server = self.flight.context.name, %reason, "child output ended");
         self.flight.close(&reason);
+    }
+
+    /// Returns the words about paths that a server which never answered may lack, or nothing.
+    fn describe_missing_grants(&self) -> String {
+        let missing = find_missing_grants(&self.program);
+        let shown: Vec<_> =
+            missing.iter().map(|path| format!("{:?}", path.display().to_string())).collect();
+        match shown.is_empty() {
+            true => String::new(),
+            false => {
+                let shown = self.flight.context.sanitize_text(&shown.join(", "), MAX_SHOWN_GRANTS);
+                format!("; its sandbox does not show {shown}: add what it needs to `read`")
+            }
+        }
     }
 }

@@ -18,6 +18,10 @@ impl HiddenPaths {
         Self(paths.iter().filter_map(|path| folder.join(path).canonicalize().ok()).collect())
     }
 
+    pub(super) fn paths(&self) -> impl Iterator<Item = &Path> {
+        self.0.iter().map(PathBuf::as_path)
+    }
+
     /// Returns the hidden path that contains this path or is inside it.
     pub(super) fn find_overlap(&self, path: &Path) -> Option<&Path> {
         let path = path.canonicalize().ok()?;

@@ -1,4 +1,4 @@
-//! Restricts the current process with Landlock. If a restriction or a grant cannot be applied, the server is not started.
+//! Restricts the current thread with Landlock. If a restriction or a grant cannot be applied, the server is not started.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,9 @@ use landlock::{
 };
 
 use super::hidden_paths::HiddenPaths;
-use super::spec::StartFailure;
+use super::mount_plan::{MountAccess, MountPlan, PRIVATE_FOLDERS};
+use super::program_files::find_program_files;
+use super::spec::{StartFailure, SupervisorSpec};
 
 /// Required file access rights, including truncation; since Linux 6.2.
 const FILES_ABI: ABI = ABI::V3;
@@ -18,7 +20,7 @@ const NETWORK_ABI: ABI = ABI::V4;
 const NEWEST_ABI: ABI = ABI::V9;
 
 /// Folders of the system's programs and libraries, readable and executable.
-const SYSTEM_FOLDERS: [&str; 8] =
+pub(super) const SYSTEM_FOLDERS: [&str; 8] =
     ["/usr", "/lib", "/lib32", "/lib64", "/bin", "/sbin", "/opt", "/nix/store"];
 /// Files that the runtimes of common languages read. Excludes most of `/proc`, which exposes other command lines.
 const RUNTIME_FILES: [&str; 15] = [
@@ -38,75 +40,118 @@ const RUNTIME_FILES: [&str; 15] = [
     "/sys/fs/cgroup",
     "/sys/kernel/mm/transparent_hugepage",
 ];
-const DEVICES: [&str; 6] =
+pub(super) const DEVICES: [&str; 6] =
     ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"];
+/// Files that resolve the names of hosts. Often symbolic links to folders that are not granted otherwise.
+pub(super) const NAME_FILES: [&str; 2] = ["/etc/resolv.conf", "/etc/hosts"];
 
-/// Restricts the current process and its future children to the system folders, the program's own folders and the given
-/// grants. Relative paths are resolved against `folder`.
+/// Restricts the current thread and its future children to the system folders, the program's own files and the given
+/// grants. This is the whole sandbox of the policy `Landlock`.
 ///
 /// # Errors
 /// If Landlock is unavailable, a granted path is missing, or a write grant overlaps a hidden path.
-pub(super) fn apply_sandbox(
+pub(super) fn apply_landlock_level(
     program: &Path,
-    folder: &Path,
+    spec: &SupervisorSpec,
     read: &[PathBuf],
     write: &[PathBuf],
     hidden: &[PathBuf],
     network: bool,
 ) -> Result<(), StartFailure> {
-    let mut rules = create_ruleset(network).map_err(|error| {
-        let since = if network { "6.2" } else { "6.7" };
-        StartFailure::Sandbox(format!(
-            "{error}; requires Linux {since} or newer with Landlock enabled, or `sandbox = \"off\"`"
-        ))
-    })?;
-    let read_only = AccessFs::ReadFile | AccessFs::ReadDir;
-    let execute = AccessFs::from_read(NEWEST_ABI);
-    let device = read_only | AccessFs::WriteFile | AccessFs::IoctlDev | AccessFs::Truncate;
-    // No grant allows creating device files.
-    let everything = AccessFs::from_all(NEWEST_ABI) & !(AccessFs::MakeChar | AccessFs::MakeBlock);
-    let always = (SYSTEM_FOLDERS.iter().map(|path| (PathBuf::from(path), execute)))
-        .chain(RUNTIME_FILES.iter().map(|path| (PathBuf::from(path), read_only)))
-        .chain(DEVICES.iter().map(|path| (PathBuf::from(path), device)));
+    let folder = &spec.folder;
+    let always = (SYSTEM_FOLDERS.iter().map(|path| (PathBuf::from(path), MountAccess::Execute)))
+        .chain(RUNTIME_FILES.iter().map(|path| (PathBuf::from(path), MountAccess::Read)))
+        .chain(DEVICES.iter().map(|path| (PathBuf::from(path), MountAccess::Device)));
     // Not every system has all of these paths.
     let mut grants: Vec<_> = always.filter(|(path, _)| path.exists()).collect();
     if network {
-        // Often symbolic links to folders that are not granted otherwise.
-        let names = ["/etc/resolv.conf", "/etc/hosts"].map(std::fs::canonicalize);
-        grants.extend(names.into_iter().flatten().map(|path| (path, read_only)));
+        let names = NAME_FILES.map(std::fs::canonicalize);
+        grants.extend(names.into_iter().flatten().map(|path| (path, MountAccess::Read)));
     }
-    grants.extend(program_paths(program).into_iter().map(|path| (path, execute)));
+    let files = find_program_files(program, spec).into_iter();
+    grants.extend(files.map(|path| (path, MountAccess::Execute)));
     let hidden = HiddenPaths::new(folder, hidden);
-    grants.extend(resolve_paths(folder, read, "read")?.into_iter().map(|path| (path, execute)));
+    let read = resolve_paths(folder, read, "read")?.into_iter();
+    grants.extend(read.map(|path| (path, MountAccess::Execute)));
     for path in resolve_paths(folder, write, "write")? {
-        if let Some(hidden) = hidden.find_overlap(&path) {
-            return Err(StartFailure::Sandbox(format!(
-                "cannot grant {}, because no server may write {}: remove it from the sandbox's `write`",
-                path.display(),
-                hidden.display()
-            )));
+        if let Some(failure) = write_overlap(&path, &hidden) {
+            return Err(failure);
         }
-        grants.push((path, everything));
+        grants.push((path, MountAccess::Write));
     }
+    let since = if network { "6.2" } else { "6.7" };
+    let mut rules = create_ruleset(!network).map_err(|_| landlock_failure(since))?;
     for (path, access) in grants {
         // An entry may have been deleted since it was listed.
-        let entries = hidden.split_grant(path, access)?.into_iter();
+        let entries = hidden.split_grant(path, access_rights(access))?.into_iter();
         for (path, access) in entries.filter(|(path, _)| path.exists()) {
             rules = add_grant(rules, &path, access)?;
         }
     }
+    enforce(rules)
+}
+
+/// Restricts the current thread and its future children to the accesses of the plan, inside the server's file system.
+///
+/// # Errors
+/// If Landlock is unavailable.
+pub(super) fn apply_plan(plan: &MountPlan) -> Result<(), StartFailure> {
+    let mut rules = create_ruleset(false).map_err(|_| landlock_failure("6.2"))?;
+    let own =
+        PRIVATE_FOLDERS.iter().map(|path| (Path::new(path), access_rights(MountAccess::Write)));
+    let proc = (Path::new("/proc"), access_rights(MountAccess::Read));
+    // Folders above the mounts can be listed; they show nothing else.
+    let root = (Path::new("/"), AccessFs::ReadDir.into());
+    let mounts = plan.mounts.iter().map(|(path, access)| (path.as_path(), access_rights(*access)));
+    for (path, access) in own.chain([proc, root]).chain(mounts) {
+        rules = add_grant(rules, path, access)?;
+    }
+    enforce(rules)
+}
+
+fn access_rights(access: MountAccess) -> BitFlags<AccessFs> {
+    let read = AccessFs::ReadFile | AccessFs::ReadDir;
+    match access {
+        MountAccess::Read => read,
+        MountAccess::Execute => AccessFs::from_read(NEWEST_ABI),
+        MountAccess::Device => read | AccessFs::WriteFile | AccessFs::IoctlDev | AccessFs::Truncate,
+        // No grant allows creating device files.
+        MountAccess::Write => {
+            AccessFs::from_all(NEWEST_ABI) & !(AccessFs::MakeChar | AccessFs::MakeBlock)
+        }
+    }
+}
+
+fn landlock_failure(since: &str) -> StartFailure {
+    StartFailure::Sandbox(format!(
+        "the system does not provide Landlock for files and TCP: use Linux {since} or newer and list `landlock` in its \
+         `lsm=` setting, or choose `sandbox = \"off\"`"
+    ))
+}
+
+fn enforce(rules: RulesetCreated) -> Result<(), StartFailure> {
     let status = rules.restrict_self().map_err(|error| StartFailure::Sandbox(error.to_string()))?;
     if status.ruleset == RulesetStatus::NotEnforced {
-        return Err(StartFailure::Sandbox("the kernel does not enforce Landlock".to_owned()));
+        return Err(StartFailure::Sandbox("the system does not enforce Landlock".to_owned()));
     }
     Ok(())
+}
+
+/// Returns the failure for a write grant that overlaps a hidden path.
+pub(super) fn write_overlap(path: &Path, hidden: &HiddenPaths) -> Option<StartFailure> {
+    let hidden = hidden.find_overlap(path)?;
+    Some(StartFailure::Sandbox(format!(
+        "cannot grant {}, because no server may write {}: remove it from the sandbox's `write`",
+        path.display(),
+        hidden.display()
+    )))
 }
 
 /// Resolves the paths of one key of the configuration.
 ///
 /// # Errors
 /// If a path does not exist, because a Landlock rule requires an existing file.
-fn resolve_paths(
+pub(super) fn resolve_paths(
     folder: &Path,
     paths: &[PathBuf],
     key: &str,
@@ -121,13 +166,13 @@ fn resolve_paths(
     }
 }
 
-/// Creates the ruleset: file restrictions are required, newer ones are best effort.
-fn create_ruleset(network: bool) -> Result<RulesetCreated, landlock::RulesetError> {
+/// Creates the ruleset: file restrictions and, with `tcp`, those of TCP are required, newer ones are best effort.
+fn create_ruleset(tcp: bool) -> Result<RulesetCreated, landlock::RulesetError> {
     let newer = AccessFs::from_all(NEWEST_ABI) & !AccessFs::from_all(FILES_ABI);
     let mut rules = Ruleset::default()
         .set_compatibility(CompatLevel::HardRequirement)
         .handle_access(AccessFs::from_all(FILES_ABI))?;
-    if !network {
+    if tcp {
         rules = rules.handle_access(AccessNet::from_all(NETWORK_ABI))?;
     }
     rules
@@ -149,58 +194,4 @@ fn add_grant(
     let access = if path.is_dir() { access } else { access & AccessFs::from_file(NEWEST_ABI) };
     let opened = PathFd::new(path).map_err(|error| complain(&error))?;
     rules.add_rule(PathBeneath::new(opened, access)).map_err(|error| complain(&error))
-}
-
-/// Returns the paths of the program's own files: its folder, both as named and with links resolved. If the folder is a
-/// `bin`, also the libraries beside it (node and its modules, a Python virtual environment).
-fn program_paths(program: &Path) -> Vec<PathBuf> {
-    let mut homes = Vec::new();
-    for program in [Some(program.to_owned()), program.canonicalize().ok()].into_iter().flatten() {
-        let Some(folder) = program.parent() else { continue };
-        if is_too_wide(folder) {
-            homes.push(program);
-            continue;
-        }
-        homes.push(folder.to_owned());
-        if folder.ends_with("bin")
-            && let Some(prefix) = folder.parent()
-        {
-            let beside = ["lib", "lib64", "libexec", "pyvenv.cfg"].map(|name| prefix.join(name));
-            homes.extend(beside.into_iter().filter(|path| path.exists()));
-        }
-    }
-    homes
-}
-
-/// Returns true for folders that hold far more than a program: a home, the temporary folder, the root.
-fn is_too_wide(folder: &Path) -> bool {
-    let is_home = folder.parent() == Some(Path::new("/home"));
-    is_home
-        || ["/", "/root", "/tmp", "/home", "/var/tmp"].iter().any(|wide| folder == Path::new(wide))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn grants_libraries_of_a_program_but_not_other_folders() {
-        let root = tempfile::tempdir().unwrap();
-        let root = root.path().canonicalize().unwrap();
-        for folder in ["venv/bin", "venv/lib", "venv/share", "base/bin", "base/lib64"] {
-            std::fs::create_dir_all(root.join(folder)).unwrap();
-        }
-        for file in ["venv/pyvenv.cfg", "base/bin/python3.11"] {
-            std::fs::write(root.join(file), "").unwrap();
-        }
-        let python = root.join("venv/bin/python");
-        std::os::unix::fs::symlink(root.join("base/bin/python3.11"), &python).unwrap();
-        let names: Vec<PathBuf> = program_paths(&python)
-            .iter()
-            .map(|path| path.strip_prefix(&root).unwrap().to_owned())
-            .collect();
-        let expected = ["venv/bin", "venv/lib", "venv/pyvenv.cfg", "base/bin", "base/lib64"];
-        assert_eq!(names, expected.map(PathBuf::from));
-        assert_eq!(program_paths(Path::new("/root/server")), [PathBuf::from("/root/server")]);
-    }
 }

@@ -1,8 +1,8 @@
-//! The second stage: reads the spec, sandboxes itself, and executes the server.
+//! The second stage: receives the spec, and executes the server or becomes the init of its namespaces.
 
 use std::convert::Infallible;
-use std::fs::File;
 use std::io::Write;
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -10,19 +10,30 @@ use std::process::{Command, ExitCode};
 
 use rustix::process::Signal;
 
-use super::sandbox;
+use super::control_socket::ControlSocket;
 use super::spec::{StartFailure, SupervisorSpec};
+use super::{START_FAILED, init_stage, sandbox};
 use crate::SandboxPolicy;
 
-/// Exit code if the server cannot be started.
-const START_FAILED: u8 = 126;
-const DEFAULT_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+pub(super) const DEFAULT_PATH: &str =
+    "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/// Runs the second stage. Returns only if the server cannot be started. `supervisor` is the process id of the first stage.
-pub(super) fn run_server_stage(supervisor: &str) -> ExitCode {
-    match read_spec(supervisor) {
-        Ok(spec) => {
-            let Err(complaint) = exec_server(&spec);
+/// Runs the second stage. Returns if the server cannot be started, or once it has exited.
+pub(super) fn run_server_stage() -> ExitCode {
+    match receive_spec() {
+        Ok((control, stdin, spec)) => {
+            let complaint = match &spec.sandbox {
+                SandboxPolicy::Namespaces(policy) => {
+                    match init_stage::start_server(&control, stdin, &spec, policy) {
+                        Ok(server) => return init_stage::run_init(control, server),
+                        Err(complaint) => complaint,
+                    }
+                }
+                SandboxPolicy::Off | SandboxPolicy::Landlock { .. } => {
+                    let Err(complaint) = exec_server(stdin, &spec);
+                    complaint
+                }
+            };
             // No process has written yet, so this is the first line.
             let _ = std::io::stdout().write_all(&complaint.into_line(&spec.nonce));
         }
@@ -38,49 +49,63 @@ fn start_failure(problem: &str, error: std::io::Error) -> StartFailure {
     StartFailure::Program(format!("{problem} ({error})"))
 }
 
-/// Binds this process to the supervisor and reads the spec from standard input.
-fn read_spec(supervisor: &str) -> Result<SupervisorSpec, StartFailure> {
-    // If the supervisor is killed, the kernel kills the server. The check below covers a supervisor killed before this call.
+/// Binds this process to the supervisor and receives the spec.
+fn receive_spec() -> Result<(ControlSocket, OwnedFd, SupervisorSpec), StartFailure> {
+    // If the supervisor is killed, the kernel kills this process. The check below covers a supervisor killed before.
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
         .map_err(|error| start_failure("failed to bind it to its supervisor", error.into()))?;
-    let parent = rustix::process::getppid().map(|pid| pid.as_raw_nonzero().to_string());
-    if parent.as_deref() != Some(supervisor) {
+    let control = ControlSocket::take_stdin()
+        .map_err(|error| start_failure("its standard input is closed", error))?;
+    if control.is_hung_up() {
         return Err(StartFailure::Program("its supervisor exited".to_owned()));
     }
     let _ = rustix::process::setsid();
-    let stdin = rustix::io::dup(rustix::stdio::stdin())
-        .map_err(|error| start_failure("its standard input is closed", error.into()))?;
-    SupervisorSpec::read_from(File::from(stdin))
-        .map_err(|error| start_failure("failed to read its spec", error))
+    let (stdin, spec) =
+        control.receive_spec().map_err(|error| start_failure("failed to read its spec", error))?;
+    Ok((control, stdin, spec))
 }
 
 /// Sandboxes this process and replaces it with the server. Returns only on failure.
-fn exec_server(spec: &SupervisorSpec) -> Result<Infallible, StartFailure> {
-    if !spec.folder.is_dir() {
-        let folder = spec.folder.display();
-        return Err(StartFailure::Program(format!(
-            "its working directory {folder} does not exist"
-        )));
-    }
+fn exec_server(stdin: OwnedFd, spec: &SupervisorSpec) -> Result<Infallible, StartFailure> {
     let program = resolve_program(spec)?;
     if let SandboxPolicy::Landlock { read, write, hidden, network } = &spec.sandbox {
-        sandbox::apply_sandbox(&program, &spec.folder, read, write, hidden, *network)?;
+        sandbox::apply_landlock_level(&program, spec, read, write, hidden, *network)?;
     }
-    let mut command = Command::new(&program);
+    rustix::stdio::dup2_stdin(stdin)
+        .map_err(|error| start_failure("failed to set its standard input", error.into()))?;
+    let error = build_command(&program, spec).exec();
+    Err(execution_failure(&program, error))
+}
+
+/// Returns the command that runs the server with exactly the environment of its spec.
+pub(super) fn build_command(program: &Path, spec: &SupervisorSpec) -> Command {
+    let mut command = Command::new(program);
     command
         .arg0(&spec.command)
         .args(&spec.args)
         .env_clear()
         .envs(&spec.env)
         .current_dir(&spec.folder);
-    let error = command.exec();
-    Err(start_failure(&format!("cannot execute {}", program.display()), error))
+    command
+}
+
+pub(super) fn execution_failure(program: &Path, error: std::io::Error) -> StartFailure {
+    start_failure(&format!("cannot execute {}", program.display()), error)
 }
 
 /// Returns the executable file of the command: its path if it contains a slash, otherwise the first match in the server's
 /// own `PATH`.
-fn resolve_program(spec: &SupervisorSpec) -> Result<PathBuf, StartFailure> {
+///
+/// # Errors
+/// If there is none, or the working directory does not exist.
+pub(super) fn resolve_program(spec: &SupervisorSpec) -> Result<PathBuf, StartFailure> {
     let command = &spec.command;
+    if !spec.folder.is_dir() {
+        let folder = spec.folder.display();
+        return Err(StartFailure::Program(format!(
+            "its working directory {folder} does not exist"
+        )));
+    }
     if command.contains('/') {
         let path = spec.folder.join(command);
         return if is_executable(&path) {
@@ -89,15 +114,19 @@ fn resolve_program(spec: &SupervisorSpec) -> Result<PathBuf, StartFailure> {
             Err(StartFailure::Program(format!("{} is not an executable file", path.display())))
         };
     }
-    let path = spec.env.get("PATH").map_or(DEFAULT_PATH, String::as_str);
-    let folders = std::env::split_paths(path).map(|folder| spec.folder.join(folder));
-    let found = folders.map(|folder| folder.join(command)).find(|file| is_executable(file));
-    found.ok_or_else(|| {
+    find_in_path(command, &spec.folder, spec.env.get("PATH").map(String::as_str)).ok_or_else(|| {
         let searched = if spec.env.contains_key("PATH") { "the PATH of its env" } else { DEFAULT_PATH };
         StartFailure::Program(format!(
             "program {command:?} not found in {searched}: use an absolute path, or set PATH in its env"
         ))
     })
+}
+
+/// Returns the first executable file of this name in a `PATH`, whose folders may be relative to `folder`.
+pub(super) fn find_in_path(command: &str, folder: &Path, path: Option<&str>) -> Option<PathBuf> {
+    let folders =
+        std::env::split_paths(path.unwrap_or(DEFAULT_PATH)).map(|entry| folder.join(entry));
+    folders.map(|entry| entry.join(command)).find(|file| is_executable(file))
 }
 
 fn is_executable(file: &Path) -> bool {

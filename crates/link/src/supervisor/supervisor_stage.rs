@@ -2,14 +2,20 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Write};
-use std::process::{Command, ExitCode};
+use std::net::TcpListener;
+use std::os::fd::OwnedFd;
+use std::process::{Command, ExitCode, Stdio};
+use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, WaitOptions};
 
-use super::STAGE_VARIABLE;
+use super::control_socket::ControlSocket;
+use super::spec::{StartFailure, SupervisorSpec};
+use super::{STAGE_VARIABLE, START_FAILED, egress_proxy, namespaces};
+use crate::{NetworkAccess, SandboxPolicy};
 
 /// Time for a server to exit by itself after the end of its input.
 const EXIT_LIMIT: Duration = Duration::from_secs(1);
@@ -25,47 +31,111 @@ const UNKNOWN_STATUS: u8 = 125;
 pub(super) fn run_supervisor_stage() -> ExitCode {
     // Detached from the terminal: Ctrl-C there is for the owner, which closes the lifeline in response.
     let _ = rustix::process::setsid();
-    let own = rustix::process::getpid();
-    let Ok(events) = rustix::process::set_child_subreaper(Some(own))
-        .map_err(std::io::Error::from)
-        .and_then(|()| start_server_stage(own))
-    else {
+    let Ok(spec) = read_spec() else {
         return ExitCode::from(UNKNOWN_STATUS);
     };
-    ExitCode::from(supervise_server(own, events))
+    let own = rustix::process::getpid();
+    match start_server_stage(own, &spec) {
+        Ok((events, _control)) => ExitCode::from(supervise_server(own, events)),
+        Err(complaint) => {
+            let _ = std::io::stdout().write_all(&complaint.into_line(&spec.nonce));
+            ExitCode::from(START_FAILED)
+        }
+    }
 }
 
-/// Starts the second stage and a thread that reaps processes. Returns a pipe from that thread: it sends one byte, the exit
-/// status of the server, and hangs up when no descendant is left.
-fn start_server_stage(own: Pid) -> std::io::Result<File> {
-    let server = Command::new("/proc/self/exe")
+/// Reads the spec from standard input, and nothing beyond it.
+fn read_spec() -> std::io::Result<SupervisorSpec> {
+    SupervisorSpec::read_from(File::from(rustix::io::dup(rustix::stdio::stdin())?))
+}
+
+fn internal_failure(error: impl Into<std::io::Error>) -> StartFailure {
+    StartFailure::Program(format!("its supervisor failed ({})", error.into()))
+}
+
+/// Starts the second stage and a thread that reaps processes. Returns a pipe from that thread, which sends one byte, the
+/// exit status of the server, and hangs up when no descendant is left; and the socket to the second stage, which must stay
+/// open.
+fn start_server_stage(
+    own: Pid,
+    spec: &SupervisorSpec,
+) -> Result<(File, ControlSocket), StartFailure> {
+    rustix::process::set_child_subreaper(Some(own)).map_err(internal_failure)?;
+    let policy = match &spec.sandbox {
+        SandboxPolicy::Namespaces(policy) => Some(policy),
+        SandboxPolicy::Off | SandboxPolicy::Landlock { .. } => None,
+    };
+    if policy.is_some() {
+        namespaces::enter_user_namespace()?;
+    }
+    let (control, stage_end) = ControlSocket::new_pair().map_err(internal_failure)?;
+    let (events, reaped) =
+        rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).map_err(internal_failure)?;
+    let (started, is_started) = mpsc::channel();
+    let has_namespaces = policy.is_some();
+    // The thread that starts the stage lives as long as the stage: the kernel kills the stage when its parent thread ends.
+    let reaper = move || match spawn_server_stage(stage_end, has_namespaces) {
+        Ok(server) => {
+            let _ = started.send(Ok(()));
+            reap_processes(server, reaped.into());
+        }
+        Err(failure) => {
+            let _ = started.send(Err(failure));
+        }
+    };
+    thread::Builder::new().spawn(reaper).map_err(internal_failure)?;
+    is_started.recv().map_err(|_| internal_failure(std::io::ErrorKind::BrokenPipe))??;
+    // The owner must see the end of output when the server exits, so the supervisor closes its own copies.
+    close_output().map_err(internal_failure)?;
+    // If the second stage has exited, the reaper reports it.
+    let _ = control.send_spec(rustix::stdio::stdin(), spec);
+    if let Some(NetworkAccess::Hosts(hosts)) = policy.map(|policy| &policy.network)
+        && let Ok(Some(listener)) = control.receive_descriptor()
+    {
+        let hosts = hosts.clone();
+        let proxy = move || egress_proxy::serve_proxy(&TcpListener::from(listener), &hosts);
+        thread::Builder::new().spawn(proxy).map_err(internal_failure)?;
+    }
+    Ok((events.into(), control))
+}
+
+/// Starts the second stage with the socket as its standard input. Returns its process id.
+fn spawn_server_stage(stdin: OwnedFd, has_namespaces: bool) -> Result<u32, StartFailure> {
+    if has_namespaces {
+        namespaces::enter_process_namespace()?;
+    }
+    let stage = Command::new("/proc/self/exe")
         .args(std::env::args_os().skip(1))
         .env_clear()
-        .env(STAGE_VARIABLE, own.as_raw_nonzero().to_string())
-        .spawn()?;
-    // The owner must see the end of output when the server exits, so the supervisor closes its own copies.
+        .env(STAGE_VARIABLE, "server")
+        .stdin(Stdio::from(stdin))
+        .spawn()
+        .map_err(internal_failure)?;
+    Ok(stage.id())
+}
+
+fn close_output() -> std::io::Result<()> {
     let nowhere = OpenOptions::new().read(true).write(true).open("/dev/null")?;
     rustix::stdio::dup2_stdout(&nowhere)?;
     rustix::stdio::dup2_stderr(&nowhere)?;
-    let (events, reaped) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
-    let mut reaped = File::from(reaped);
-    let server = server.id();
-    thread::Builder::new().spawn(move || {
-        loop {
-            match rustix::process::wait(WaitOptions::empty()) {
-                Ok(Some((pid, status))) if pid.as_raw_nonzero().get().cast_unsigned() == server => {
-                    let code = match (status.exit_status(), status.terminating_signal()) {
-                        (Some(code), _) => code,
-                        (None, signal) => 128 + signal.unwrap_or(0),
-                    };
-                    let _ = reaped.write_all(&[u8::try_from(code).unwrap_or(UNKNOWN_STATUS)]);
-                }
-                Ok(_) | Err(rustix::io::Errno::INTR) => {}
-                Err(_) => return,
+    Ok(())
+}
+
+/// Reaps processes until none is left, and reports the exit status of the server.
+fn reap_processes(server: u32, mut reaped: File) {
+    loop {
+        match rustix::process::wait(WaitOptions::empty()) {
+            Ok(Some((pid, status))) if pid.as_raw_nonzero().get().cast_unsigned() == server => {
+                let code = match (status.exit_status(), status.terminating_signal()) {
+                    (Some(code), _) => code,
+                    (None, signal) => 128 + signal.unwrap_or(0),
+                };
+                let _ = reaped.write_all(&[u8::try_from(code).unwrap_or(UNKNOWN_STATUS)]);
             }
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(_) => return,
         }
-    })?;
-    Ok(events.into())
+    }
 }
 
 /// Waits for the end of the lifeline or the server, then ends the remaining processes. Returns the status of the server.

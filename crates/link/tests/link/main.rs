@@ -3,8 +3,12 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod children;
+mod egress;
 mod exits;
 mod http;
+mod jail;
+mod namespace_limits;
+mod namespaces;
 mod sandbox;
 mod sse;
 mod stdio;

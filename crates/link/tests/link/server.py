@@ -137,6 +137,9 @@ def call(id, params):
         return attempt(lambda: write(arguments["path"]))
     if name == "connect":
         return attempt(lambda: connect(arguments["port"]))
+    if name == "probe":
+        import probes
+        return text(probes.run(arguments["name"], arguments["with"]))
     if name == "kill":
         return attempt(lambda: os.kill(arguments["pid"], 0))
     return text("unknown tool", isError=True)

@@ -1,0 +1,348 @@
+//! Servers in namespaces: what they reach, as root and as an ordinary user.
+
+use std::fmt::Write;
+
+use link::{Connection, NetworkAccess, SandboxPolicy};
+use serde_json::{Value, json};
+
+use crate::jail::{Account, Jail, probe};
+use crate::support::options;
+
+/// The probes of the matrix, and their arguments.
+fn matrix_probes(jail: &Jail) -> Vec<(&'static str, &'static str, Value)> {
+    let path = |name: &str| json!([jail.path(name)]);
+    let (tcp, udp) = (json!([jail.tcp_port()]), json!([jail.udp_port()]));
+    let none = || json!([]);
+    let mut probes = vec![
+        ("read", "a read grant", path("open/file")),
+        ("read", "a write grant", path("out/file")),
+        ("read", "another folder", path("closed/file")),
+        ("read", "/etc/passwd", json!(["/etc/passwd"])),
+        ("read", "/etc/shadow", json!(["/etc/shadow"])),
+        ("list", "the folder above the grants", path("")),
+        ("list", "/home", json!(["/home"])),
+        ("list", "/run", json!(["/run"])),
+        ("stat", "another folder", path("closed/file")),
+        ("write", "a read grant", path("open/new")),
+        ("write", "a write grant", path("out/new")),
+        ("write", "another folder", path("closed/new")),
+        ("write", "/tmp", json!(["/tmp/new"])),
+        ("write", "/dev/shm", json!(["/dev/shm/new"])),
+        ("write", "/", json!(["/new"])),
+        ("write", "/usr", json!(["/usr/new"])),
+        ("overwrite", "a read grant", path("open/file")),
+        ("chmod", "a read grant", path("open/file")),
+        ("chmod", "another folder", path("closed")),
+        ("chmod", "a system file", json!(["/usr/bin/env"])),
+        ("chown", "a read grant", path("open/file")),
+        ("utime", "a read grant", path("open/file")),
+        ("unlink", "a read grant", path("open/file")),
+        ("rename", "a read grant", path("open/file")),
+        ("hard link", "a read grant", json!([jail.path("open/file"), jail.path("out/hard")])),
+        (
+            "symbolic link",
+            "to another folder",
+            json!([jail.path("closed/file"), jail.path("out/soft")]),
+        ),
+        ("device", "in a write grant", path("out/null")),
+        ("device", "in /tmp", json!(["/tmp/null"])),
+        ("leave set-user-ID", "in a write grant", path("out/suid")),
+        ("create set-user-ID", "in a write grant", path("out/suid2")),
+        ("write proc", "/proc/sys", json!(["/proc/sys/kernel/panic_on_oops"])),
+        ("tcp", "listener outside", tcp.clone()),
+        ("mapped", "listener outside", tcp.clone()),
+        ("mptcp", "listener outside", tcp.clone()),
+        ("fast open", "listener outside", tcp),
+        ("udp", "socket outside", udp),
+        ("own loopback", "", none()),
+        ("unix", "socket in another folder", path("closed/docker.sock")),
+        ("unix", "socket in a write grant", path("out/agent.sock")),
+        ("abstract", "socket outside", json!([jail.abstract_name])),
+        ("datagram pair", "to a socket in a write grant", path("out/log.sock")),
+        ("stream pair", "to a socket in a write grant", path("out/agent.sock")),
+        ("own pair", "", none()),
+    ];
+    let calls = [
+        "vsock",
+        "packet",
+        "raw",
+        "sctp",
+        "bluetooth",
+        "alg",
+        "netlink audit",
+        "netlink uevent",
+        "netlink netfilter",
+        "ptrace",
+        "process_vm_readv",
+        "pidfd_getfd",
+        "unshare",
+        "clone namespace",
+        "clone3",
+        "setns",
+        "mount",
+        "chroot",
+        "io_uring",
+        "bpf",
+        "keyctl",
+        "userfaultfd",
+        "perf_event_open",
+        "open_by_handle_at",
+        "kexec_load",
+        "init_module",
+        "future call",
+        "x32 call",
+        "processes",
+        "kill init",
+        "descriptors",
+        "privileges",
+        "core limit",
+    ];
+    probes.extend(calls.map(|call| (call, "", none())));
+    probes.extend([
+        ("signal", "the owner", json!([std::process::id()])),
+        (
+            "read",
+            "command line of the owner",
+            json!([format!("/proc/{}/cmdline", std::process::id())]),
+        ),
+        ("init secrets", "environ", json!(["environ"])),
+        ("init secrets", "mem", json!(["mem"])),
+        ("init secrets", "fd", json!(["fd/0"])),
+        ("init secrets", "root", json!(["root/etc/passwd"])),
+    ]);
+    probes
+}
+
+async fn run_matrix(jail: &Jail, connection: &Connection) -> Vec<String> {
+    let mut outcomes = Vec::new();
+    for (name, object, with) in matrix_probes(jail) {
+        let outcome = probe(connection, name, with).await;
+        // The size of a system file differs between machines.
+        let outcome = if object == "/etc/passwd" { "read".to_owned() } else { outcome };
+        outcomes.push(outcome);
+    }
+    outcomes
+}
+
+/// The sandbox matrix, for each network access. Both accounts must have the same outcomes.
+#[tokio::test]
+async fn reaches_only_what_is_granted() {
+    let mut tables = Vec::new();
+    for account in Account::all() {
+        let mut columns = Vec::new();
+        let mut names = Vec::new();
+        for network in [NetworkAccess::None, NetworkAccess::Hosts(vec![]), NetworkAccess::All] {
+            let jail = Jail::new(account);
+            names = matrix_probes(&jail)
+                .iter()
+                .map(|(name, object, _)| format!("{name} {object}"))
+                .collect();
+            let mut policy = jail.policy();
+            policy.network = network;
+            columns.push(run_matrix(&jail, &jail.start(policy)).await);
+        }
+        let mut table =
+            format!("{:50} {:32} {}\n", "", "network = false or hosts", "network = true");
+        for (row, name) in names.iter().enumerate() {
+            assert_eq!(columns[0][row], columns[1][row], "{name}");
+            writeln!(table, "{name:50} {:32} {}", columns[0][row], columns[2][row]).unwrap();
+        }
+        tables.push(table);
+    }
+    insta::assert_snapshot!(tables[0]);
+    if let [root, ordinary] = &tables[..] {
+        assert_eq!(root, ordinary);
+    }
+}
+
+/// Shows that the probes work where nothing prevents them.
+#[tokio::test]
+async fn probes_succeed_without_a_sandbox() {
+    let jail = Jail::new(Account::Current);
+    let connection = Connection::new(options(jail.program(SandboxPolicy::Off)));
+    for (name, with, expected) in [
+        ("read", json!([jail.path("closed/file")]), "5 bytes"),
+        ("write", json!([jail.path("closed/new")]), "created"),
+        ("tcp", json!([jail.tcp_port()]), "connected"),
+        ("mapped", json!([jail.tcp_port()]), "connected"),
+        ("fast open", json!([jail.tcp_port()]), "sent"),
+        ("udp", json!([jail.udp_port()]), "answered"),
+        ("unix", json!([jail.path("closed/docker.sock")]), "connected"),
+        ("abstract", json!([jail.abstract_name]), "connected"),
+        ("datagram pair", json!([jail.path("out/log.sock")]), "sent"),
+        ("signal", json!([std::process::id()]), "done"),
+        ("leave set-user-ID", json!([jail.path("out/suid")]), "0o104755"),
+    ] {
+        assert_eq!(probe(&connection, name, with).await, expected, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn server_has_the_identity_of_its_user() {
+    for account in Account::all() {
+        let jail = Jail::new(account);
+        let connection = jail.start(jail.policy());
+        let (user, group) = match account {
+            Account::Current => {
+                (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw())
+            }
+            Account::Ordinary => (65534, 65534),
+        };
+        let expected = format!("{user}:{group} pid other");
+        assert_eq!(probe(&connection, "identity", json!([])).await, expected);
+        // A network namespace has no other interface, so no packet leaves it.
+        assert_eq!(probe(&connection, "interfaces", json!([])).await, "lo");
+        assert_eq!(probe(&connection, "udp to network", json!([])).await, "refused: ENETUNREACH");
+    }
+}
+
+#[tokio::test]
+async fn inherited_descriptors_are_closed() {
+    let jail = Jail::new(Account::Current);
+    let file = jail.path("closed/file");
+    for sandbox in [
+        SandboxPolicy::Off,
+        SandboxPolicy::Landlock {
+            read: vec![jail.path("code")],
+            write: vec![],
+            hidden: vec![],
+            network: false,
+        },
+        SandboxPolicy::Namespaces(jail.policy()),
+    ] {
+        let mut program = jail.program(sandbox);
+        let script = format!("exec 7<{0} 9>>{0}; exec \"$0\"", file.display());
+        let mut supervisor: Vec<_> = ["sh", "-c", &script].map(Into::into).to_vec();
+        supervisor.extend(program.supervisor);
+        program.supervisor = supervisor;
+        let connection = Connection::new(options(program));
+        assert_eq!(probe(&connection, "descriptors", json!([])).await, "0 1 2");
+    }
+}
+
+#[tokio::test]
+async fn empties_hidden_paths_and_secret_names() {
+    for account in Account::all() {
+        let jail = Jail::new(account);
+        for file in [
+            "out/.env",
+            "out/sub/.ENV.local",
+            "out/secrets/token",
+            "open/.git/config",
+            "open/.git/HEAD",
+            "open/tls.key",
+            "open/state/db",
+            "open/listed.key",
+            "open/secrets/a",
+            "open/secrets/public/b",
+            "out/plain",
+        ] {
+            let path = jail.path(file);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, "12345").unwrap();
+        }
+        std::os::unix::fs::symlink("plain", jail.path("out/.env.link")).unwrap();
+        std::process::Command::new("chmod")
+            .args(["-R", "a+rwX"])
+            .arg(jail.path("out"))
+            .status()
+            .unwrap();
+        let mut policy = jail.policy();
+        policy.hidden = vec![jail.path("open/state"), jail.path("open/none")];
+        policy.read.extend([jail.path("open/listed.key"), jail.path("open/secrets/public")]);
+        let connection = jail.start(policy);
+        let mut outcomes = Vec::new();
+        for (name, file) in [
+            ("list", "out"),
+            ("read", "out/.env"),
+            ("read", "out/sub/.ENV.local"),
+            ("list", "out/secrets"),
+            ("read", "out/secrets/token"),
+            ("read", "out/.env.link"),
+            ("read", "out/plain"),
+            ("read", "open/.git/config"),
+            ("read", "open/.git/HEAD"),
+            ("read", "open/tls.key"),
+            ("read", "open/listed.key"),
+            ("list", "open/state"),
+            ("read", "open/secrets/a"),
+            ("read", "open/secrets/public/b"),
+            ("overwrite", "out/.env"),
+            ("chmod", "out/.env"),
+            ("unlink", "out/.env"),
+            ("rename", "out/.env"),
+            ("rename", "out/secrets"),
+            ("write", "out/secrets/new"),
+            // The mask moves with the folder.
+            ("rename", "out/sub"),
+            ("read", "out/sub.moved/.ENV.local"),
+        ] {
+            let outcome = probe(&connection, name, json!([jail.path(file)])).await;
+            outcomes.push(format!("{name} {file}: {outcome}"));
+        }
+        let linked = json!([jail.path("out/.env"), jail.path("out/copy")]);
+        outcomes
+            .push(format!("hard link out/.env: {}", probe(&connection, "hard link", linked).await));
+        insta::assert_snapshot!("empties_hidden_paths_and_secret_names", outcomes.join("\n"));
+    }
+}
+
+#[tokio::test]
+async fn refuses_grants_that_defeat_the_sandbox() {
+    let jail = Jail::new(Account::Current);
+    let mut errors = Vec::new();
+    for (read, write, hidden) in [
+        ("/", None, None),
+        ("/proc", None, None),
+        ("/proc/self", None, None),
+        ("/dev", None, None),
+        ("none", None, None),
+        ("open", Some("none"), None),
+        ("open", Some("out"), Some("out/sub")),
+        ("open", Some("out/sub"), Some("out")),
+    ] {
+        std::fs::create_dir_all(jail.path("out/sub")).unwrap();
+        let mut policy = jail.policy();
+        policy.read = vec![jail.path(read)];
+        policy.write = write.map(|write| jail.path(write)).into_iter().collect();
+        policy.hidden = hidden.map(|hidden| jail.path(hidden)).into_iter().collect();
+        errors.push(jail.redact(&jail.start(policy).connect().await.unwrap_err().to_string()));
+    }
+    insta::assert_snapshot!(errors.join("\n"));
+}
+
+/// Each part of the sandbox, unavailable in the kernel. The server must not start, and the message must name the part.
+#[tokio::test]
+async fn missing_part_prevents_the_start() {
+    let parts = [
+        "user",
+        "process",
+        "mount-namespace",
+        "ipc",
+        "network",
+        "loopback",
+        "filesystem",
+        "mount",
+        "landlock",
+        "capabilities",
+        "seccomp",
+    ];
+    for account in Account::all() {
+        let jail = Jail::new(account);
+        let mut errors = Vec::new();
+        for part in parts {
+            let mut policy = jail.policy();
+            // The server would leave a trace if it ran.
+            let trace = jail.path("out/trace");
+            policy.limits.cpu_seconds = Some(60);
+            let mut program = jail.program(SandboxPolicy::Namespaces(policy));
+            program.command = "sh".to_owned();
+            program.args = vec!["-c".to_owned(), format!("touch {}", trace.display())];
+            program.supervisor = jail.supervisor(&["--deny", part]);
+            let error = Connection::new(options(program)).connect().await.unwrap_err();
+            assert!(!trace.exists(), "{part}");
+            errors.push(format!("{part}: {error}"));
+        }
+        insta::assert_snapshot!("missing_part_prevents_the_start", errors.join("\n"));
+    }
+}
