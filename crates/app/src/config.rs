@@ -26,6 +26,7 @@ mod parse;
 mod private;
 mod reference;
 mod rule;
+mod sandbox;
 mod settings;
 mod upstream;
 mod values;
@@ -36,10 +37,11 @@ pub use context::{EmbeddingEndpoint, EmbeddingSettings};
 pub use error::{ConfigError, nearest_name, suggest_name};
 pub use layer::ConfigLayer;
 pub use reference::SecretReference;
+pub use sandbox::{SandboxConfig, SandboxGrants};
 pub use settings::{ApprovalPolicy, Settings, TokenSource, ToolPack};
 pub use upstream::{
-    DefinitionChange, SandboxConfig, SandboxGrants, UnresolvedSecretError, UpstreamConfig,
-    UpstreamConnection, UpstreamName, UpstreamPolicy,
+    DefinitionChange, UnresolvedSecretError, UpstreamConfig, UpstreamConnection, UpstreamName,
+    UpstreamPolicy,
 };
 pub(crate) use values::VariableName;
 pub use values::{EndpointUrl, ListenHost, ServerUrl};

@@ -15,7 +15,9 @@ use std::sync::Arc;
 
 use admit::{AdmissionMode, AdmissionPolicy, ChangeClass, ToolAllowlist};
 use gateway::{ConstraintAdjuster, LockFile, UpstreamOptions, read_overlays};
-use link::{HttpEndpoint, StdioProgram, UpstreamEndpoint};
+use link::{
+    HttpEndpoint, MaskedNames, NamespacePolicy, NetworkAccess, StdioProgram, UpstreamEndpoint,
+};
 use runtime::ApprovalMode;
 
 use crate::config::{
@@ -39,6 +41,13 @@ pub const SUPERVISOR_ARG: &str = "__keeper";
 const SAMPLES_FOLDER: &str = "samples";
 /// Lock file in the state folder, held while vouch.lock is changed.
 const LOCK_GUARD_FILE: &str = "pins.lock";
+
+/// Names of source code.
+const SOURCE_FILES: [&str; 24] = [
+    "*.c", "*.cc", "*.cpp", "*.cs", "*.css", "*.go", "*.h", "*.hpp", "*.html", "*.java", "*.js",
+    "*.jsx", "*.kt", "*.md", "*.mjs", "*.php", "*.py", "*.rb", "*.rs", "*.scala", "*.sol",
+    "*.swift", "*.ts", "*.tsx",
+];
 
 /// The upstreams that can be started, and those that cannot because a secret is missing.
 pub struct ResolvedUpstreams {
@@ -159,15 +168,7 @@ fn connection_options(
                 args: args.clone(),
                 env: resolved.env,
                 folder: cwd.clone(),
-                sandbox: match sandbox {
-                    SandboxConfig::Off => link::SandboxPolicy::Off,
-                    SandboxConfig::Landlock(grants) => link::SandboxPolicy::Landlock {
-                        read: grants.read.clone(),
-                        write: grants.write.clone(),
-                        hidden: settings.hidden_folders(),
-                        network: grants.network,
-                    },
-                },
+                sandbox: sandbox_policy(sandbox, settings),
                 supervisor: keeper.to_vec(),
             })
         }
@@ -178,6 +179,40 @@ fn connection_options(
             UpstreamEndpoint::Sse(HttpEndpoint { url: url.clone(), headers: resolved.headers })
         }
     })
+}
+
+fn sandbox_policy(sandbox: &SandboxConfig, settings: &Settings) -> link::SandboxPolicy {
+    match sandbox {
+        SandboxConfig::Off => link::SandboxPolicy::Off,
+        SandboxConfig::Landlock(grants) => link::SandboxPolicy::Landlock {
+            read: grants.read.clone(),
+            write: grants.write.clone(),
+            hidden: settings.hidden_folders(),
+            network: grants.network == NetworkAccess::All,
+        },
+        SandboxConfig::Full(grants) => link::SandboxPolicy::Namespaces(NamespacePolicy {
+            read: grants.read.clone(),
+            write: grants.write.clone(),
+            hidden: settings.hidden_folders(),
+            masked: masked_names(),
+            network: grants.network.clone(),
+            limits: grants.limits,
+        }),
+    }
+}
+
+/// Returns the names that no server may read: those that no tool may read, with two exceptions. Of Git's folder only the
+/// configuration is masked, which may hold passwords, so that servers for Git work. Source code is code whatever its name.
+fn masked_names() -> MaskedNames {
+    let patterns = guard::DenyList::default();
+    let patterns = patterns.patterns().map(|pattern| match pattern {
+        ".git" => ".git/config",
+        pattern => pattern,
+    });
+    MaskedNames {
+        patterns: patterns.map(str::to_owned).collect(),
+        except: SOURCE_FILES.map(str::to_owned).to_vec(),
+    }
 }
 
 fn admission_policy(upstream: &UpstreamConfig) -> Result<AdmissionPolicy> {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use link::ConnectionError;
+use link::{ConnectionError, NetworkAccess, ResourceLimits};
 
 use crate::config::{
     SandboxConfig, SandboxGrants, SecretReference, ServerUrl, Settings, UpstreamConfig,
@@ -144,7 +144,7 @@ impl CheckTarget {
             }
             (ConnectAdvice::Sandbox { upstream, launcher, home }, ConnectionError::Unavailable { .. }) => {
                 let failure = failure.with_hint(
-                    "the Landlock sandbox may be the cause: by default a program may read this folder, but not write files or use \
+                    "the sandbox may be the cause: by default a program may read this folder, but not write files or use \
                      the network",
                 );
                 failure.with_hint(match upstream {
@@ -245,13 +245,14 @@ fn upstream_from_command(args: &CheckTargetOptions, settings: &Settings) -> Resu
     let sandbox = if args.no_sandbox {
         SandboxConfig::Off
     } else {
-        SandboxConfig::Landlock(SandboxGrants {
+        SandboxConfig::Full(SandboxGrants {
             read: match args.read.is_empty() {
                 true => vec![settings.root.clone()],
                 false => absolute(&args.read),
             },
             write: absolute(&args.write),
-            network: args.network,
+            network: if args.network { NetworkAccess::All } else { NetworkAccess::None },
+            limits: ResourceLimits::default(),
         })
     };
     let (command, args) = (command.to_owned(), rest.to_vec());

@@ -61,7 +61,10 @@ pub(super) const TABLES: &[(&str, &[&str])] = &[
     ),
     ("upstream.env", &["*"]),
     ("upstream.headers", &["*"]),
-    ("upstream.sandbox", &["read", "write", "network"]),
+    (
+        "upstream.sandbox",
+        &["level", "read", "write", "network", "memory", "processes", "open_files", "cpu_seconds"],
+    ),
     ("rule", &["name", "effect", "on", "tools", "when"]),
     ("clients", &["*"]),
     ("clients.*", &["tools"]),

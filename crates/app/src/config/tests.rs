@@ -1,9 +1,10 @@
 use std::collections::BTreeSet;
 
+use link::{AllowedHost, NetworkAccess, ResourceLimits};
 use secrecy::ExposeSecret;
 
 use super::layer::ToolLayer;
-use super::upstream::SandboxGrants;
+use super::sandbox::SandboxGrants;
 use super::*;
 
 /// Returns the template with the `#` before its keys removed; in prose a space follows the `#`.
@@ -276,6 +277,14 @@ fn validation_errors_name_location_and_cause() {
         "[[upstream]]\nname = \"a\"\ncommand = \"x\"\n[upstream.sandbox]\nnetwork = true\nwrite = [\"pins\"]\n[gateway]\nlock = \"pins/lock\"",
         "[[upstream]]\nname = \"a\"\ncommand = \"x\"\nsandbox = { read = [\".\", \".vouch/samples\"] }",
         "[[upstream]]\nname = \"a\"\ncommand = \"x\"\nsandbox = { read = [\"/\"], write = [\"/\"] }",
+        "[[upstream]]\nname = \"a\"\ncommand = \"x\"\nsandbox = { level = \"none\" }",
+        "[[upstream]]\nname = \"a\"\ncommand = \"x\"\nsandbox = { network = [] }",
+        "[[upstream]]\nname = \"a\"\ncommand = \"x\"\nsandbox = { network = [\"api.github.com\"] }",
+        "[[upstream]]\nname = \"a\"\ncommand = \"x\"\nsandbox = { network = [\"https://a:443\"] }",
+        "[[upstream]]\nname = \"a\"\ncommand = \"x\"\nsandbox = { level = \"landlock\", network = [\"a:1\"] }",
+        "[[upstream]]\nname = \"a\"\ncommand = \"x\"\nsandbox = { level = \"landlock\", memory = \"2GB\" }",
+        "[[upstream]]\nname = \"a\"\ncommand = \"x\"\nsandbox = { memory = \"2\" }",
+        "[[upstream]]\nname = \"a\"\ncommand = \"x\"\nsandbox = { memory = \"1MB\" }",
         "[[upstream]]\nname = \"a\"\ncommand = \"x\"\ntools = [\"a[\"]",
         "[[upstream]]\nname = \"a\"\ncommand = \"x\"\n\n[[upstream]]\nname = \"a\"\ncommand = \"y\"",
         "upstream = [{ name = \"a\", command = \"x\" },\n{ name = \"a\", command = \"y\" }]",
@@ -310,6 +319,37 @@ fn validation_errors_name_location_and_cause() {
 }
 
 #[test]
+fn sandbox_levels_are_loaded() {
+    let load = |sandbox: &str| {
+        let text = format!("[[upstream]]\nname = \"a\"\ncommand = \"x\"\nsandbox = {sandbox}");
+        match settings(&text).unwrap().upstreams.remove(0).connection {
+            UpstreamConnection::Stdio { sandbox, .. } => sandbox,
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(load("\"full\"").level_name(), "full");
+    assert_eq!(load("{ read = [] }").level_name(), "full");
+    assert_eq!(load("\"landlock\"").level_name(), "landlock");
+    let weak = load("{ level = \"landlock\", network = true, write = [\"out\"] }");
+    assert!(
+        matches!(&weak, SandboxConfig::Landlock(grants) if grants.network == NetworkAccess::All)
+    );
+    let full = load(
+        "{ network = [\"Api.GitHub.com:443\"], memory = \"2GB\", processes = 9, open_files = 64, cpu_seconds = 5 }",
+    );
+    let grants = full.grants().unwrap();
+    let host = AllowedHost { host: "api.github.com".to_owned(), port: 443 };
+    assert_eq!(grants.network, NetworkAccess::Hosts(vec![host]));
+    let limits = ResourceLimits {
+        memory: Some(2 << 30),
+        processes: Some(9),
+        open_files: Some(64),
+        cpu_seconds: Some(5),
+    };
+    assert_eq!(grants.limits, limits);
+}
+
+#[test]
 fn upstreams_are_loaded() {
     let settings = settings(
         "[[upstream]]\nname = \"files\"\ncommand = \"npx\"\nargs = [\"-y\"]\nenv = { K = \"x${NO_SUCH_VARIABLE_7}\" }\nsandbox = { write = [\"out\"], network = true }\ntools = [\"read_*\"]\nallow_changes = [\"additive\"]\nconnect_timeout_ms = 5
@@ -323,18 +363,18 @@ fn upstreams_are_loaded() {
     let root = &settings.root;
     let [files, old, wild, tame] = &settings.upstreams[..] else { panic!("four") };
     let grants = |upstream: &UpstreamConfig| match &upstream.connection {
-        UpstreamConnection::Stdio { sandbox: SandboxConfig::Landlock(grants), .. } => {
-            grants.clone()
-        }
+        UpstreamConnection::Stdio { sandbox: SandboxConfig::Full(grants), .. } => grants.clone(),
         other => panic!("{other:?}"),
     };
-    let expected =
-        SandboxGrants { read: vec![root.clone()], write: vec![root.join("out")], network: true };
-    assert_eq!(grants(files), expected);
-    assert_eq!(
-        grants(tame),
-        SandboxGrants { read: vec![root.clone()], write: vec![], network: false }
-    );
+    let default = SandboxGrants {
+        read: vec![root.clone()],
+        write: vec![],
+        network: NetworkAccess::None,
+        limits: ResourceLimits::default(),
+    };
+    assert_eq!(grants(tame), default);
+    let network = NetworkAccess::All;
+    assert_eq!(grants(files), SandboxGrants { write: vec![root.join("out")], network, ..default });
     assert!(files.tools.as_ref().unwrap().is_match("read_file"));
     assert!(!files.tools.as_ref().unwrap().is_match("write_file"));
     assert_eq!(files.allow_changes.iter().collect::<Vec<_>>(), [&DefinitionChange::Additive]);

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
 
-use link::{GrantError, ProtectedPaths};
+use link::ProtectedPaths;
 use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
 
@@ -14,6 +14,7 @@ use super::ConfigError;
 use super::globs::ToolGlobs;
 use super::location::{SourceContext, SourceEntry};
 use super::reference::{ReferenceError, SecretReference};
+use super::sandbox::{SandboxConfig, SandboxLayer, build_sandbox};
 use super::values::{ServerUrl, VariableName};
 use crate::env::Environment;
 
@@ -39,21 +40,6 @@ pub(crate) struct UpstreamLayer {
     tools: Option<Vec<String>>,
     connect_timeout_ms: Option<NonZeroU64>,
     enabled: Option<bool>,
-}
-
-#[derive(Clone, Debug, Deserialize)]
-#[serde(untagged, expecting = "expected \"off\" or a table of read, write and network")]
-enum SandboxLayer {
-    Word(String),
-    Grants(GrantsLayer),
-}
-
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default, expecting = "a table")]
-struct GrantsLayer {
-    read: Option<Vec<PathBuf>>,
-    write: Option<Vec<PathBuf>>,
-    network: Option<bool>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -167,22 +153,6 @@ pub enum UpstreamConnection {
         url: String,
         headers: BTreeMap<String, SecretReference>,
     },
-}
-
-/// The sandbox of a child process.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum SandboxConfig {
-    /// No sandbox, by explicit configuration.
-    Off,
-    Landlock(SandboxGrants),
-}
-
-/// The access granted to a sandboxed child. Paths are absolute.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SandboxGrants {
-    pub read: Vec<PathBuf>,
-    pub write: Vec<PathBuf>,
-    pub network: bool,
 }
 
 /// The resolved secrets of an upstream.
@@ -363,40 +333,4 @@ impl UpstreamLayer {
             Some(UpstreamTransport::Http) | None => UpstreamConnection::Http { url, headers },
         })
     }
-}
-
-fn build_sandbox(
-    layer: Option<SandboxLayer>,
-    entry: SourceEntry<'_>,
-    protected: &ProtectedPaths,
-) -> Result<SandboxConfig, ConfigError> {
-    let root = entry.context.root;
-    let grants = match layer {
-        None => GrantsLayer::default(),
-        Some(SandboxLayer::Grants(grants)) => grants,
-        Some(SandboxLayer::Word(word)) if word == "off" => return Ok(SandboxConfig::Off),
-        Some(SandboxLayer::Word(_)) => {
-            let message = "expected \"off\" or a table of read, write and network";
-            return Err(entry.invalid_value(&["sandbox"], message));
-        }
-    };
-    let below =
-        |key, paths: Vec<PathBuf>, check: fn(&ProtectedPaths, &Path) -> Result<(), GrantError>| {
-            let below = |path: &PathBuf| match check(protected, &root.join(path)) {
-                Err(why) => {
-                    let message = format!("cannot grant `{}`: {why}", path.display());
-                    Err(entry.invalid_value(&["sandbox", key], message))
-                }
-                Ok(()) => Ok(root.join(path)),
-            };
-            paths.iter().map(below).collect::<Result<Vec<_>, _>>()
-        };
-    Ok(SandboxConfig::Landlock(SandboxGrants {
-        read: match grants.read {
-            Some(paths) => below("read", paths, ProtectedPaths::check_read)?,
-            None => vec![root.to_owned()],
-        },
-        write: below("write", grants.write.unwrap_or_default(), ProtectedPaths::check_write)?,
-        network: grants.network.unwrap_or_default(),
-    }))
 }

@@ -80,20 +80,21 @@ fn spawn_restricted(
     plan: &MountPlan,
     program: &Path,
 ) -> Result<u32, StartFailure> {
+    let launch = || {
+        sandbox::apply_plan(plan)?;
+        namespaces::drop_capabilities()?;
+        // Last, because it removes system calls that the steps before use.
+        system_call_filter::apply_filter()?;
+        let child = command.spawn();
+        child
+            .map(|child| child.id())
+            .map_err(|error| server_stage::execution_failure(program, error))
+    };
+    let failure = |problem: &str| StartFailure::Program(format!("failed to launch it ({problem})"));
     thread::scope(|scope| {
-        let launcher = scope.spawn(|| {
-            sandbox::apply_plan(plan)?;
-            namespaces::drop_capabilities()?;
-            // Last, because it removes system calls that the steps before use.
-            system_call_filter::apply_filter()?;
-            let child = command.spawn();
-            child
-                .map(|child| child.id())
-                .map_err(|error| server_stage::execution_failure(program, error))
-        });
-        launcher
-            .join()
-            .unwrap_or_else(|_| Err(StartFailure::Program("its launcher panicked".to_owned())))
+        let launcher = thread::Builder::new().spawn_scoped(scope, launch);
+        let launcher = launcher.map_err(|error| failure(&error.to_string()))?;
+        launcher.join().unwrap_or_else(|_| Err(failure("its thread panicked")))
     })
 }
 

@@ -21,7 +21,7 @@ use crate::values;
 /// not stored in the file: ${NAME} is replaced by a variable, ${file:PATH} by the content of a file. Quote them for the
 /// shell.
 ///
-/// A program runs in a Landlock sandbox. By default it may read the project, write nothing and use no network; grant
+/// A program runs in a sandbox. By default it may read the project, write nothing and use no network; grant
 /// more with --read, --write and --network.
 #[derive(Debug, clap::Args)]
 pub(super) struct UpstreamAddArgs {

@@ -1,10 +1,11 @@
 //! `vouch upstream list`: prints the configured upstream servers, without secrets.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use app::config::{SandboxConfig, Settings, UpstreamConfig, UpstreamConnection};
 use app::upstreams::{display_location, redact_args, redact_url};
 use contract::text::one_line;
+use link::NetworkAccess;
 use serde_json::{Value, json};
 
 use crate::commands::{CommandContext, JsonOutputArgs};
@@ -44,13 +45,13 @@ pub(super) fn run_upstream_list(
     Ok(ExitStatus::Success)
 }
 
+/// Returns the level of the sandbox and its grants.
 fn format_sandbox(upstream: &UpstreamConfig, root: &Path) -> String {
-    let grants = match &upstream.connection {
-        UpstreamConnection::Stdio { sandbox: SandboxConfig::Off, .. } => return "off".to_owned(),
-        UpstreamConnection::Stdio { sandbox: SandboxConfig::Landlock(grants), .. } => grants,
-        _ => return "-".to_owned(),
+    let UpstreamConnection::Stdio { sandbox, .. } = &upstream.connection else {
+        return "-".to_owned();
     };
-    let shown = |paths: &[std::path::PathBuf]| {
+    let Some(grants) = sandbox.grants() else { return sandbox.level_name().to_owned() };
+    let shown = |paths: &[PathBuf]| {
         paths.iter().map(|path| relative_path(path, root)).collect::<Vec<_>>().join(" ")
     };
     let mut parts = Vec::new();
@@ -60,10 +61,42 @@ fn format_sandbox(upstream: &UpstreamConfig, root: &Path) -> String {
     if !grants.write.is_empty() {
         parts.push(format!("write {}", shown(&grants.write)));
     }
-    if grants.network {
-        parts.push("network".to_owned());
+    match &grants.network {
+        NetworkAccess::None => {}
+        NetworkAccess::Hosts(hosts) => {
+            let hosts: Vec<_> = hosts.iter().map(ToString::to_string).collect();
+            parts.push(format!("network {}", hosts.join(" ")));
+        }
+        NetworkAccess::All => parts.push("network".to_owned()),
     }
-    one_line(&parts.join(", "))
+    let grants = if parts.is_empty() { "no grants".to_owned() } else { parts.join(", ") };
+    one_line(&format!("{}: {grants}", sandbox.level_name()))
+}
+
+/// Returns the sandbox for `--json`.
+fn sandbox_to_json(sandbox: &SandboxConfig, root: &Path) -> Value {
+    let Some(grants) = sandbox.grants() else { return json!({"level": sandbox.level_name()}) };
+    let shown =
+        |paths: &[PathBuf]| paths.iter().map(|path| relative_path(path, root)).collect::<Vec<_>>();
+    let mut view = json!({
+        "level": sandbox.level_name(),
+        "read": shown(&grants.read),
+        "write": shown(&grants.write),
+        "network": match &grants.network {
+            NetworkAccess::None => json!(false),
+            NetworkAccess::Hosts(hosts) => hosts.iter().map(ToString::to_string).collect(),
+            NetworkAccess::All => json!(true),
+        },
+    });
+    if let SandboxConfig::Full(grants) = sandbox {
+        view["limits"] = json!({
+            "memory_bytes": grants.limits.memory,
+            "processes": grants.limits.processes,
+            "open_files": grants.limits.open_files,
+            "cpu_seconds": grants.limits.cpu_seconds,
+        });
+    }
+    view
 }
 
 fn relative_path(path: &Path, root: &Path) -> String {
@@ -92,15 +125,7 @@ fn upstream_to_json(upstream: &UpstreamConfig, settings: &Settings) -> Value {
             view["args"] = redact_args(args).collect();
             view["cwd"] = relative_path(cwd, root).into();
             view["env"] = env.keys().cloned().collect();
-            view["sandbox"] = match sandbox {
-                SandboxConfig::Off => "off".into(),
-                SandboxConfig::Landlock(grants) => {
-                    let shown = |paths: &[std::path::PathBuf]| {
-                        paths.iter().map(|path| relative_path(path, root)).collect::<Vec<_>>()
-                    };
-                    json!({"read": shown(&grants.read), "write": shown(&grants.write), "network": grants.network})
-                }
-            };
+            view["sandbox"] = sandbox_to_json(sandbox, root);
         }
         UpstreamConnection::Http { url, headers } | UpstreamConnection::Sse { url, headers } => {
             let sse = matches!(upstream.connection, UpstreamConnection::Sse { .. });

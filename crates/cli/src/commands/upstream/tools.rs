@@ -87,14 +87,16 @@ fn print_advice(ctx: &CommandContext, settings: &Settings, survey: &UpstreamSurv
         // A server with missing secrets was not started.
         let started = survey.gateway.upstreams().iter().any(|one| one.name() == name);
         let upstream = settings.upstreams.iter().find(|one| started && one.name == *name);
-        let Some(UpstreamConnection::Stdio {
-            command, sandbox: SandboxConfig::Landlock(_), ..
-        }) = upstream.map(|one| &one.connection)
+        let Some(UpstreamConnection::Stdio { command, sandbox, .. }) =
+            upstream.map(|one| &one.connection)
         else {
             continue;
         };
+        if *sandbox == SandboxConfig::Off {
+            continue;
+        }
         ctx.ui.print_note(format_args!(
-            "\n`{name}` runs in a Landlock sandbox, which may be the cause. To grant access, set in its table: {}",
+            "\n`{name}` runs in a sandbox, which may be the cause. To grant access, set in its table: {}",
             suggest_sandbox(detect_launcher(command), ctx.app.environment.get(EnvVar::Home))
         ));
     }
