@@ -46,6 +46,7 @@ impl Guard {
         let (file, metadata) = require_regular_file(self.open_cached(&path)?).ok()?;
         let size = usize::try_from(metadata.len()).ok().filter(|size| *size <= limit)?;
         let bytes = self.read_whole(&file, size)?;
+        self.check_source_bytes(&[&path], &bytes).ok()?;
         Some(CachedFile { bytes, modified: metadata.modified().ok()?, path })
     }
 

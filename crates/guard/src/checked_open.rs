@@ -17,7 +17,9 @@ impl Guard {
     pub fn open_checked(&self, path: &str) -> Result<(File, Metadata), PathRefusal> {
         #[cfg(all(target_os = "linux", not(vouch_portable)))]
         if let Some(answer) = open_in_one_step(self, path) {
-            return answer;
+            let (file, metadata) = answer?;
+            self.check_source(&[path], &file)?;
+            return Ok((file, metadata));
         }
         open_step_by_step(self, path)
     }

@@ -9,7 +9,8 @@
 //! Not covered: hard links (a second name of a file is that file), mounts below the root, and authorization of callers.
 //!
 //! `walk.rs` contains the walk, `cached.rs` its shortcut on Linux, `checked_open.rs` opens files whose names are already
-//! checked, `resolve.rs` resolves paths without reading, `deny.rs` is the deny list, `refusal.rs` the errors.
+//! checked, `resolve.rs` resolves paths without reading, `deny.rs` is the deny list, `source_check.rs` checks the content of
+//! files that are allowed as source code only, `refusal.rs` has the errors.
 
 #[cfg(all(target_os = "linux", not(vouch_portable)))]
 mod cached;
@@ -17,6 +18,7 @@ mod checked_open;
 mod deny;
 mod refusal;
 mod resolve;
+mod source_check;
 mod walk;
 
 use std::fs::{File, Metadata};
@@ -27,10 +29,13 @@ use std::path::Path;
 use cap_fs_ext::{DirExt, FollowSymlinks, OpenOptionsFollowExt, OpenOptionsSyncExt};
 use cap_std::fs::{Dir, OpenOptions};
 
-pub use self::deny::DenyList;
+pub use self::deny::{
+    CONTRACT_PATTERNS, DenyList, HARMLESS_PATTERNS, SECRET_FILE_GROUPS, SecretFileGroup,
+};
 pub use self::refusal::PathRefusal;
 pub use self::refusal::display_path;
 pub use self::resolve::{FileKind, ResolvedPath};
+pub use self::source_check::SourceCheck;
 pub use self::walk::sync_folder;
 
 /// Maximum length of a path on Linux; longer paths are refused without a lookup.
@@ -43,6 +48,8 @@ pub const MAX_NAME_BYTES: usize = 255;
 pub struct Guard {
     root: Dir,
     deny: DenyList,
+    /// Decides on files that are allowed only as source code; without it they are denied.
+    source_check: Option<SourceCheck>,
     #[cfg(all(target_os = "linux", not(vouch_portable)))]
     cached_reads_unsupported: cached::UnsupportedFlag,
 }
@@ -64,6 +71,7 @@ impl Guard {
         Ok(Self {
             root,
             deny,
+            source_check: None,
             #[cfg(all(target_os = "linux", not(vouch_portable)))]
             cached_reads_unsupported: cached::UnsupportedFlag::default(),
         })
@@ -73,8 +81,20 @@ impl Guard {
         &self.deny
     }
 
-    /// Checks the text of a path without file access. Returns its components without `.` and empty ones.
+    /// Sets the check of files whose name says "secret" and that are allowed as source code only.
+    #[must_use]
+    pub fn with_source_check(mut self, check: SourceCheck) -> Self {
+        self.source_check = Some(check);
+        self
+    }
+
+    /// Checks the text of a path, which may name a folder, without file access. Returns its components without `.` and
+    /// empty ones.
     pub fn check_path<'a>(&self, path: &'a str) -> Result<Vec<&'a str>, PathRefusal> {
+        self.check_text(path, false)
+    }
+
+    fn check_text<'a>(&self, path: &'a str, is_file: bool) -> Result<Vec<&'a str>, PathRefusal> {
         if path.len() > MAX_PATH_BYTES {
             return Err(PathRefusal::LongPath);
         }
@@ -85,9 +105,9 @@ impl Guard {
         if names.contains(&"..") {
             return Err(PathRefusal::ParentComponent);
         }
-        for name in &names {
-            self.deny.check_name(name).map_err(|pattern| PathRefusal::Denied { pattern })?;
-        }
+        self.deny
+            .check_names(&names, is_file)
+            .map_err(|pattern| PathRefusal::Denied { pattern })?;
         if path.contains(char::is_control) {
             return Err(PathRefusal::ControlCharacter);
         }
@@ -99,7 +119,7 @@ impl Guard {
 
     /// Like [`Guard::check_path`], for a path that must name a file.
     pub fn check_file<'a>(&self, path: &'a str) -> Result<Vec<&'a str>, PathRefusal> {
-        let names = self.check_path(path)?;
+        let names = self.check_text(path, true)?;
         if names.is_empty() {
             return Err(PathRefusal::IsRoot);
         }
@@ -114,20 +134,34 @@ impl Guard {
         let names = self.check_file(path)?;
         let mut options = OpenOptions::new();
         options.read(true);
-        let (file, metadata) =
-            walk::walk_path(self, &names, walk::MissingFolderPolicy::Refuse, |folder, name, _| {
+        let mut target = String::new();
+        let (file, metadata) = walk::walk_path(
+            self,
+            &names,
+            walk::WalkTarget::File,
+            walk::MissingFolderPolicy::Refuse,
+            |folder, name, above| {
+                target = walk::join_names(above, name);
                 open_without_following(folder, name.as_ref(), &mut options)
-            })
-            .and_then(require_regular_file)?;
-        Ok(OpenedFile { file, metadata, path: names.join("/") })
+            },
+        )
+        .and_then(require_regular_file)?;
+        let path = names.join("/");
+        // A link may lead to a file that is allowed only as source code, or have such a name itself.
+        self.check_source(&[&path, &target], &file)?;
+        Ok(OpenedFile { file, metadata, path })
     }
 
     /// Opens a folder, creating it and its parents if they are missing.
     pub fn open_or_create_folder(&self, path: &str) -> Result<Dir, PathRefusal> {
         let names = self.check_path(path)?;
-        walk::walk_path(self, &names, walk::MissingFolderPolicy::Create, |folder, name, _| {
-            folder.open_dir_nofollow(name)
-        })
+        walk::walk_path(
+            self,
+            &names,
+            walk::WalkTarget::Any,
+            walk::MissingFolderPolicy::Create,
+            |folder, name, _| folder.open_dir_nofollow(name),
+        )
         .map_err(|refusal| match refusal {
             // A missing folder would have been created, so a file is in the way.
             PathRefusal::NotFound => PathRefusal::NotAFolder,

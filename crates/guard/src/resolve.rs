@@ -29,11 +29,27 @@ impl Guard {
     /// Returns the type and link-free path of `path`. Links inside the root are followed; the empty path is the root.
     pub fn resolve_path(&self, path: &str) -> Result<ResolvedPath, PathRefusal> {
         let names = self.check_path(path)?;
+        let found = self.resolve_names(&names);
+        // Only a folder may be named like a secret. A missing file is refused like an existing one.
+        let is_folder = found.as_ref().is_ok_and(|found| found.kind == FileKind::Folder);
+        if !is_folder {
+            let check = |names: &[&str]| self.deny.check_names(names, true);
+            check(&names).map_err(|pattern| PathRefusal::Denied { pattern })?;
+            if let Ok(found) = &found {
+                let target: Vec<_> = found.path.split('/').collect();
+                check(&target).map_err(|pattern| PathRefusal::LeadsToDenied { pattern })?;
+            }
+        }
+        found
+    }
+
+    fn resolve_names(&self, names: &[&str]) -> Result<ResolvedPath, PathRefusal> {
         #[cfg(all(target_os = "linux", not(vouch_portable)))]
         if let Some(answer) = resolve_in_one_step(self, &names.join("/")) {
             return answer;
         }
-        walk::walk_path(self, &names, walk::MissingFolderPolicy::Refuse, resolve_without_following)
+        let (target, missing) = (walk::WalkTarget::Any, walk::MissingFolderPolicy::Refuse);
+        walk::walk_path(self, names, target, missing, resolve_without_following)
     }
 
     /// Returns the allowed names in a folder, in no order. Names that are denied or not UTF-8 are left out.
@@ -43,13 +59,18 @@ impl Guard {
             return Err(PathRefusal::NotAFolder);
         }
         let names = self.check_path(&seen.path)?;
-        let folder =
-            walk::walk_path(self, &names, walk::MissingFolderPolicy::Refuse, |folder, name, _| {
-                cap_fs_ext::DirExt::open_dir_nofollow(folder, name)
-            })?;
+        let (target, missing) = (walk::WalkTarget::Any, walk::MissingFolderPolicy::Refuse);
+        let folder = walk::walk_path(self, &names, target, missing, |folder, name, _| {
+            cap_fs_ext::DirExt::open_dir_nofollow(folder, name)
+        })?;
         let entries = folder.entries().map_err(PathRefusal::from_io_error)?.flatten();
-        let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
-        Ok(names.filter(|name| self.deny.check_name(name).is_ok()).collect())
+        let names = entries.filter_map(|entry| {
+            let name = entry.file_name().into_string().ok()?;
+            let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+            let path = format!("{}/{name}", seen.path);
+            self.deny.check_entry(&path, !is_folder).is_ok().then_some(name)
+        });
+        Ok(names.collect())
     }
 }
 

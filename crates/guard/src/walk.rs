@@ -9,6 +9,7 @@ use cap_fs_ext::DirExt;
 use cap_std::fs::Dir;
 use rustix::io::Errno;
 
+use crate::deny::NameVerdict;
 use crate::{Guard, PathRefusal};
 
 /// Maximum links in one path, as on Linux.
@@ -23,12 +24,21 @@ pub(super) enum MissingFolderPolicy {
     Create,
 }
 
+/// The object that a walk looks for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum WalkTarget {
+    File,
+    /// A file or a folder; the caller checks the name of a file itself.
+    Any,
+}
+
 /// Walks `names` down from the root. At the end it calls `last` with the open folder, the final name, and the folder's
 /// path from the root without links. `last` must not follow links; if it fails on a link, the walk continues at the
 /// link's target.
 pub(super) fn walk_path<T>(
     guard: &Guard,
     names: &[&str],
+    target: WalkTarget,
     missing: MissingFolderPolicy,
     mut last: impl FnMut(&Dir, &OsStr, &[OsString]) -> io::Result<T>,
 ) -> Result<T, PathRefusal> {
@@ -51,10 +61,7 @@ pub(super) fn walk_path<T>(
             held = None;
             continue;
         }
-        guard
-            .deny
-            .check_name(&name.to_string_lossy())
-            .map_err(|pattern| PathRefusal::LeadsToDenied { pattern })?;
+        check_step(guard, &behind, &name, target == WalkTarget::File && ahead.is_empty())?;
         let error = if ahead.is_empty() {
             match last(folder, &name, &behind) {
                 Ok(found) => return Ok(found),
@@ -76,12 +83,12 @@ pub(super) fn walk_path<T>(
             }
             create_folder(folder, &name).map_err(PathRefusal::from_io_error)?;
             ahead.push_front(name);
-        } else if let Ok(target) = folder.read_link_contents(&name) {
+        } else if let Ok(link) = folder.read_link_contents(&name) {
             links += 1;
             if links > MAX_LINKS {
                 return Err(PathRefusal::LinkLoop);
             }
-            for part in target.components().rev() {
+            for part in link.components().rev() {
                 match part {
                     Component::Normal(part) => ahead.push_front(part.to_owned()),
                     Component::ParentDir => ahead.push_front("..".into()),
@@ -97,6 +104,29 @@ pub(super) fn walk_path<T>(
         }
     }
     Err(PathRefusal::LinkLoop)
+}
+
+/// Checks the next name of a walk against the deny list.
+fn check_step(
+    guard: &Guard,
+    behind: &[OsString],
+    name: &OsStr,
+    is_file: bool,
+) -> Result<(), PathRefusal> {
+    // A name that is not UTF-8 cannot be part of a path pattern.
+    let parents = behind.iter().map(|name| name.to_str().unwrap_or_default());
+    let denied = match guard.deny.judge_name(parents, &name.to_string_lossy()) {
+        NameVerdict::Denied(pattern) => Some(pattern.to_owned()),
+        _ if is_file => guard.deny.check_entry(&join_names(behind, name), true).err(),
+        _ => None,
+    };
+    denied.map_or(Ok(()), |pattern| Err(PathRefusal::LeadsToDenied { pattern }))
+}
+
+/// Returns the path of `name` in the folder `above`.
+pub(super) fn join_names(above: &[OsString], name: &OsStr) -> String {
+    let names = above.iter().map(OsString::as_os_str).chain([name]);
+    names.map(OsStr::to_string_lossy).collect::<Vec<_>>().join("/")
 }
 
 /// Creates the folder and syncs its parent, so that the name is durable before files are stored in it.

@@ -13,7 +13,8 @@ pub(crate) fn open_project_tree(
     root: &Path,
     options: &ContextOptions,
 ) -> Result<(FileTree, DiscoveryExtractor), ContextError> {
-    let tree = FileTree::new(root, options.deny.clone().with_pattern("node_modules"))?;
+    let deny = options.deny.clone().with_source_exception().with_pattern("node_modules");
+    let tree = FileTree::new(root, deny)?.with_source_check(secrets::is_plain_source);
     let folder = &options.memory_folder;
     tree.guard()
         .check_path(folder)

@@ -53,7 +53,7 @@ impl ContextPack {
         options: ContextOptions,
     ) -> Result<Self, ContextError> {
         let (tree, places) = files::open_project_tree(root, &options)?;
-        let packages = Guard::new(tree.root(), options.deny.clone())
+        let packages = Guard::new(tree.root(), options.deny.clone().with_source_exception())
             .map_err(|source| ContextError::Root { root: root.display().to_string(), source })?;
         let (tree, packages) = (Arc::new(tree), Arc::new(packages));
         let store = Arc::new(LazyContextStore::new(state));

@@ -1,101 +1,115 @@
-//! Recognizes secrets in text, so that none is written to a file that is shared and kept.
+//! Recognizes secrets in text, so that none is written to a file that is shared and kept, and none leaves a tool.
 //!
-//! This module searches; the table of secret rules is in `rules.rs`, the heuristics are in `heuristics.rs`. A text is
-//! searched as it is and with its backslash escapes decoded, because a token inside a JSON string may be spelled
-//! `\u0067hp_…`. The result names the rule and never contains the secret. Only recognizable secrets are found.
+//! `rules.rs` has the table of secret rules, `heuristics.rs` separates secrets from placeholders, `scan.rs` searches,
+//! `escapes.rs` decodes escapes, because a token inside a JSON string may be spelled `\u0067hp_…`, `key_block.rs` finds the
+//! end of a private key, `redact.rs` replaces what was found, and `plain_source.rs` recognizes source code. Results name
+//! the rule and never contain the secret. Only recognizable secrets are found.
 
+mod escapes;
 mod heuristics;
+mod key_block;
+mod plain_source;
+mod redact;
 mod rules;
+mod scan;
 
-use std::borrow::Cow;
-use std::sync::LazyLock;
+use std::ops::Range;
 
-use regex::Regex;
-
+pub use self::plain_source::is_plain_source;
+pub use self::redact::SecretRedactor;
 pub use self::rules::RULES;
-
-/// Maximum rounds of unescaping: JSON in a JSON string in a JSON string. Deeper nesting does not occur in practice.
-const MAX_UNESCAPES: usize = 3;
+use self::scan::SCANNER;
 
 /// A secret rule: the pattern of one kind of secret.
 pub struct SecretRule {
-    /// Stable identifier for messages and tests.
+    /// Stable identifier for messages, metrics and tests.
     pub id: &'static str,
     /// Description with its article: "a GitHub token".
     pub description: &'static str,
-    /// Regular expression. If it has a group `v`, the group is the candidate; otherwise the whole match is.
+    /// Texts at which a match can begin, in any case. They are searched for at once; the pattern is tried only there.
+    pub starts: &'static [&'static str],
+    /// The condition on the characters before a match.
+    pub condition: StartCondition,
+    /// Regular expression, matched from its start. If it has a group `v`, the group is the candidate; otherwise the whole
+    /// match is.
     pub pattern: &'static str,
-    /// Returns true if a candidate is a secret and not a placeholder.
+    /// Returns true if a candidate in a text that is to be kept is a secret and not a placeholder.
     pub accept: fn(&str) -> bool,
+    /// Like `accept`, for text that leaves a tool. It is mostly code, where a wrong hit destroys an answer.
+    pub accept_in_output: fn(&str) -> bool,
+    /// Returns the end of the secret in a text that begins with a match, if it is longer than the match.
+    pub extend: Option<fn(&str) -> usize>,
+    /// The rule is about a name and its value, which JSON keeps in different strings.
+    pub is_assignment: bool,
 }
 
-static COMPILED_RULES: LazyLock<Vec<(Regex, &'static SecretRule)>> = LazyLock::new(|| {
-    RULES
-        .iter()
-        .map(|rule| (Regex::new(rule.pattern).expect("a test compiles every pattern"), rule))
-        .collect()
-});
+impl std::fmt::Debug for SecretRule {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str(self.id)
+    }
+}
 
-/// Returns the first rule of the table that matches a secret in the text.
+/// The condition on the character before a match.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StartCondition {
+    Anywhere,
+    /// No letter, digit or underscore.
+    WordStart,
+    /// The end of a URL scheme.
+    AfterScheme,
+}
+
+/// What a text is searched for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ScanPurpose {
+    /// The text is to be kept: in doubt it has a secret.
+    Keep,
+    /// The text leaves a tool: in doubt it is code.
+    Output,
+}
+
+/// A secret in a text.
+#[derive(Clone, Debug)]
+pub struct SecretSpan {
+    pub rule: &'static SecretRule,
+    pub range: Range<usize>,
+    /// The secret, with escapes decoded.
+    value: String,
+}
+
+impl SecretSpan {
+    /// Returns true if the secret is a private key, which has several lines.
+    pub fn is_key_block(&self) -> bool {
+        self.rule.extend.is_some()
+    }
+}
+
+/// Returns the first rule of the table that matches a secret in a text that is to be kept.
 pub fn find_secret(text: &str) -> Option<&'static SecretRule> {
-    let mut text = Cow::Borrowed(text);
-    for _ in 0..=MAX_UNESCAPES {
-        if let Some(rule) = find_literally(&text) {
-            return Some(rule);
-        }
-        match unescape_backslashes(&text) {
-            Some(next) => text = Cow::Owned(next),
-            None => break,
-        }
-    }
-    None
+    let spans = SCANNER.find_spans(text, ScanPurpose::Keep);
+    spans.into_iter().map(|(index, _)| index).min().map(|index| &RULES[index])
 }
 
-fn find_literally(text: &str) -> Option<&'static SecretRule> {
-    COMPILED_RULES.iter().find_map(|(regex, rule)| {
-        regex
-            .captures_iter(text)
-            .filter_map(|found| found.name("v").or_else(|| found.get(0)))
-            .any(|candidate| (rule.accept)(candidate.as_str()))
-            .then_some(*rule)
-    })
-}
-
-/// Returns the text with its backslash escapes decoded, or `None` if it contains no backslash.
-fn unescape_backslashes(text: &str) -> Option<String> {
-    if !text.contains('\\') {
-        return None;
+/// Returns the secrets in a text, in order and without overlaps.
+pub fn find_spans(text: &str, purpose: ScanPurpose) -> Vec<SecretSpan> {
+    let mut spans = SCANNER.find_spans(text, purpose);
+    if spans.is_empty() {
+        return Vec::new();
     }
-    let mut out = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some((before, after)) = rest.split_once('\\') {
-        out.push_str(before);
-        let mut characters = after.chars();
-        match characters.next() {
-            Some('n') => out.push('\n'),
-            Some('r') => out.push('\r'),
-            Some('t') => out.push('\t'),
-            Some('u') => match parse_hex_escape(characters.as_str()) {
-                // Half of a surrogate pair encodes a character that no token contains.
-                Some((code, after)) => {
-                    out.push(char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER));
-                    characters = after.chars();
+    spans.sort_by_key(|(index, span)| (span.range.start, *index));
+    let mut merged: Vec<(usize, SecretSpan)> = Vec::new();
+    for (index, span) in spans {
+        match merged.last_mut() {
+            Some((last_index, last)) if span.range.start < last.range.end => {
+                last.range.end = last.range.end.max(span.range.end);
+                if index < *last_index {
+                    (*last_index, last.rule) = (index, span.rule);
                 }
-                None => out.push('u'),
-            },
-            Some(other) => out.push(other),
-            None => {}
+            }
+            _ => merged.push((index, span)),
         }
-        rest = characters.as_str();
     }
-    out.push_str(rest);
-    Some(out)
-}
-
-/// Parses four hex digits. Returns the code point and the rest of the text.
-fn parse_hex_escape(text: &str) -> Option<(u32, &str)> {
-    let (digits, after) = text.split_at_checked(4)?;
-    Some((u32::from_str_radix(digits, 16).ok()?, after))
+    merged.into_iter().map(|(_, span)| span).collect()
 }
 
 #[cfg(test)]

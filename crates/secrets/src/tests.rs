@@ -129,6 +129,16 @@ fn cases() -> Vec<(&'static str, Vec<String>, Vec<String>)> {
             vec!["AGE-SECRET-KEY-1 begins it".into()],
         ),
         (
+            "service-token",
+            vec![
+                format!("shp{}_{}", "at", hex(32)),
+                format!("dckr_{}_{}", "pat", n(27)),
+                format!("dapi{}", hex(32)),
+                format!("xkey{}-{}-{}", "sib", hex(64), n(16)),
+            ],
+            vec!["tskey-auth-short".into(), "dapi is a prefix".into(), "r8_register".into()],
+        ),
+        (
             "jwt",
             vec![format!("ey{}.ey{}.{}", "J".to_owned() + &n(20), "J".to_owned() + &n(30), n(43))],
             vec!["eyJhbGciOiJIUzI1NiJ9 is only a header".into()],
@@ -252,17 +262,6 @@ fn finds_secrets_behind_escapes() {
 
 fn fake_github_token() -> String {
     format!("gh{}_{}", "p", noise(36))
-}
-
-#[test]
-fn unescapes_anywhere_in_a_text() {
-    for (text, expected) in [
-        (r#"a\n\"\u0041\\ \/ \ud800 end"#, "a\n\"A\\ / \u{fffd} end"),
-        (r"\u12 \u00é1 \u00aé end\", "u12 u00é1 u00aé end"),
-    ] {
-        assert_eq!(unescape_backslashes(text).unwrap(), expected);
-    }
-    assert_eq!(unescape_backslashes("plain"), None);
 }
 
 #[test]

@@ -21,7 +21,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use guard::{DenyList, Guard, PathRefusal};
+use guard::{DenyList, Guard, PathRefusal, SourceCheck};
 
 pub use self::entry::{FileEntry, FileStamp, compare_paths};
 pub use self::listing::FileListing;
@@ -61,6 +61,14 @@ impl FileTree {
         let names = rules::NameRules::new(deny);
         let (extra, extra_anywhere) = Default::default();
         Ok(Self { root, guard: Arc::new(guard), names, extra, extra_anywhere })
+    }
+
+    /// Sets the check of files that the deny list allows as source code only. Without it they are not read.
+    #[must_use]
+    pub fn with_source_check(mut self, check: SourceCheck) -> Self {
+        let guard = Arc::into_inner(self.guard).expect("no other owner before the tree is built");
+        self.guard = Arc::new(guard.with_source_check(check));
+        self
     }
 
     /// Adds folders that are never entered. A name excludes folders at any depth; a path from the root excludes one

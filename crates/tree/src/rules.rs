@@ -64,14 +64,14 @@ impl NameRules {
         self.excluded.push(folder.to_owned());
     }
 
-    /// Returns true if the last component of `path` is allowed. Earlier components are not checked.
+    /// Returns true if the last component of `path` is allowed. Earlier components must be allowed already.
     pub(crate) fn allows_name(&self, path: &str, is_folder: bool) -> bool {
         let name = path.rsplit('/').next().unwrap_or(path);
         let is_match = |folder: &String| folder == name || folder == path;
         if is_folder && self.excluded.iter().any(is_match) {
             return false;
         }
-        !name.contains(char::is_control) && self.deny.check_name(name).is_ok()
+        !name.contains(char::is_control) && self.deny.check_entry(path, !is_folder).is_ok()
     }
 
     /// Like [`NameRules::allows_name`], for every component of the path.

@@ -98,8 +98,7 @@ pub(crate) struct GrepCodebase {
 
 impl GrepCodebase {
     pub(crate) fn new(tree: Arc<FileTree>, index: Arc<Index>) -> Result<Self, ContractError> {
-        let blocked: Vec<_> =
-            tree.guard().deny_list().patterns().map(|pattern| format!("`{pattern}`")).collect();
+        let blocked = tree.guard().deny_list().describe();
         let excluded = EXCLUDED_FOLDERS.map(|folder| format!("`{folder}/`"));
         let definition = ToolDefinition {
             name: "grep_codebase".into(),
@@ -121,10 +120,7 @@ impl GrepCodebase {
                      their first NUL byte) are not searched; symbolic links are not followed."
                         .into(),
                     format!("Folders never searched: {}.", excluded.join(", ")),
-                    format!(
-                        "Names blocked anywhere in a path, case-insensitively: {}.",
-                        blocked.join(", ")
-                    ),
+                    format!("Names blocked anywhere in a path, case-insensitively: {blocked}"),
                     format!(
                         "`filePattern` is one glob of at most {MAX_GLOB} characters. Without a slash it matches file \
                          names at any depth, with a slash it matches paths from the root; a leading `!` excludes. \

@@ -92,8 +92,7 @@ impl ReadFile {
         packages: Arc<Guard>,
         surroundings: Arc<dyn ProjectContext>,
     ) -> Result<Self, ContractError> {
-        let blocked: Vec<_> =
-            guard.deny_list().patterns().map(|pattern| format!("`{pattern}`")).collect();
+        let blocked = guard.deny_list().describe();
         let definition = ToolDefinition {
             name: "read_file".into(),
             title: Some("Read a file with its imports".into()),
@@ -171,13 +170,12 @@ impl ReadFile {
     }
 }
 
-fn build_rules(blocked: &[String]) -> Vec<String> {
+fn build_rules(blocked: &str) -> Vec<String> {
     vec![
         "Paths are relative to the project root; `..`, absolute paths and links that point outside the root are blocked."
             .into(),
         format!(
-            "Names blocked anywhere in a path, case-insensitively, even if they do not exist: {}.",
-            blocked.join(", ")
+            "Names blocked anywhere in a path, case-insensitively, even if they do not exist: {blocked}"
         ),
         format!(
             "Only UTF-8 text of at most {MAX_FILE_BYTES} bytes; for other content use `read_repo_file` with encoding \

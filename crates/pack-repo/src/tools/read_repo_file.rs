@@ -68,8 +68,7 @@ pub(crate) struct ReadRepoFileTool {
 
 impl ReadRepoFileTool {
     pub(crate) fn new(guard: Arc<Guard>) -> Result<Self, ContractError> {
-        let blocked: Vec<_> =
-            guard.deny_list().patterns().map(|pattern| format!("`{pattern}`")).collect();
+        let blocked = guard.deny_list().describe();
         let definition = ToolDefinition {
             name: "read_repo_file".into(),
             title: Some("Read a repository file".into()),
@@ -92,8 +91,7 @@ impl ReadRepoFileTool {
                      the root are blocked."
                         .into(),
                     format!(
-                        "Names blocked anywhere in a path, case-insensitively and whether or not they exist: {}.",
-                        blocked.join(", ")
+                        "Names blocked anywhere in a path, case-insensitively and whether or not they exist: {blocked}"
                     ),
                     format!(
                         "Only regular files of at most {MAX_FILE_BYTES} bytes can be read; folders, pipes, sockets \
