@@ -3,7 +3,7 @@
 //! ```text
 //!  stdio MCP ─┐   ┌──────────────────────── Pipeline ────────────────────────┐   ┌─ LocalTool ── contract::Tool
 //!  HTTP  MCP ─┼──►│ resolve → validate → rate → rules → approve → time limit │──►┤
-//!  REST      ─┤   │   → run → validate output → size → rules → audit+metrics │   └─ any other Invoker
+//!  REST      ─┤   │ → run → check output → size → rules → secrets → audit    │   └─ any other Invoker
 //!  `vouch call`┘  └───────────────────────────────────────────────────────────┘
 //! ```
 //!
@@ -35,6 +35,6 @@ pub use catalog::{AnswerOrigin, Catalog, CatalogEntry, CatalogError, Invoker};
 pub use elicitation::{ElicitationBroker, MAX_CARRIED_BYTES};
 pub use local::LocalTool;
 pub use metrics::Metrics;
-pub use pipeline::{ApprovalMode, Pipeline, PipelineOptions};
+pub use pipeline::{ApprovalMode, Pipeline, PipelineOptions, SecretOutputMode};
 pub use policy::ToolFilter;
 pub use resource_catalog::{READ_RESOURCE, ResourceCatalog};

@@ -29,6 +29,12 @@ struct FailureLabel {
     code: String,
 }
 
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct SecretLabel {
+    tool: String,
+    rule: &'static str,
+}
+
 #[derive(Clone)]
 struct DurationHistogram;
 
@@ -46,6 +52,7 @@ pub struct Metrics {
     rate_limited: Family<ToolLabel, Counter>,
     durations: Family<ToolLabel, Histogram, DurationHistogram>,
     in_flight: Gauge<i64, AtomicI64>,
+    secrets: Family<SecretLabel, Counter>,
 }
 
 impl Default for Metrics {
@@ -65,7 +72,9 @@ impl Default for Metrics {
         registry.register("rate_limited", "Calls over their rate limit", rate_limited.clone());
         registry.register("call_duration_seconds", "Time in the pipeline", durations.clone());
         registry.register("calls_in_flight", "Calls in the pipeline now", in_flight.clone());
-        Self { registry, calls, failures, rate_limited, durations, in_flight }
+        let secrets = Family::default();
+        registry.register("secrets", "Secrets found in replies, by rule", secrets.clone());
+        Self { registry, calls, failures, rate_limited, durations, in_flight, secrets }
     }
 }
 
@@ -88,6 +97,12 @@ impl Metrics {
             let label = FailureLabel { tool: tool.to_owned(), code: code.to_string() };
             self.failures.get_or_create(&label).inc();
         }
+    }
+
+    /// Counts the secrets of a reply. `tool` must be bounded as for [`Metrics::record_end`]; `rule` is from a fixed table.
+    pub(crate) fn record_secrets(&self, tool: &str, rule: &'static str, count: u64) {
+        let label = SecretLabel { tool: tool.to_owned(), rule };
+        self.secrets.get_or_create(&label).inc_by(count);
     }
 
     pub(crate) fn in_flight(&self) -> i64 {

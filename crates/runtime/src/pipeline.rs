@@ -1,11 +1,12 @@
 //! The pipeline: the stages that every call passes, in order, for any caller and any invoker.
 //!
-//! Start at [`Pipeline::call`]. `answer` checks the output, `call_record` writes audit and metrics, and `live_catalog`
-//! holds the served catalog.
+//! Start at [`Pipeline::call`]. `answer` checks the output, `output_screen` removes secrets from what leaves, `call_record`
+//! writes audit and metrics, and `live_catalog` holds the served catalog.
 
 mod answer;
 mod call_record;
 mod live_catalog;
+mod output_screen;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -35,6 +36,7 @@ use crate::trace::TraceParent;
 use answer::{AnswerRejection, WithheldAnswer};
 use call_record::CallRecord;
 use live_catalog::LiveCatalog;
+pub use output_screen::SecretOutputMode;
 
 /// Maximum time limit; longer limits are capped so that deadlines do not overflow.
 const MAX_TIME_LIMIT: Duration = Duration::from_secs(24 * 60 * 60);
@@ -72,6 +74,8 @@ pub struct PipelineOptions {
     pub policy: Option<Arc<dyn CallPolicy>>,
     /// Allowed tools by principal. A principal without an entry may call every tool. Resources are not restricted.
     pub clients: HashMap<String, Arc<dyn ToolFilter>>,
+    /// Handling of secrets in replies.
+    pub output_secrets: SecretOutputMode,
 }
 
 impl Default for PipelineOptions {
@@ -84,6 +88,7 @@ impl Default for PipelineOptions {
             list_ttl: Duration::from_secs(60),
             policy: None,
             clients: HashMap::new(),
+            output_secrets: SecretOutputMode::default(),
         }
     }
 }
@@ -207,10 +212,29 @@ impl Pipeline {
                     record.take_input_required(requests)
                 }
             };
+            let reply = self.screen_reply(reply, &mut record).await;
             record.finish(reply).await
         }
         .instrument(span)
         .await
+    }
+
+    /// Removes secrets from the reply and counts them. Large replies are searched off the connection's thread.
+    async fn screen_reply(&self, reply: ToolReply, record: &mut CallRecord<'_>) -> ToolReply {
+        let mode = self.options.output_secrets;
+        let context = record.screen_context();
+        let is_large = output_screen::reply_size(&reply) > output_screen::MAX_INSTANT_BYTES;
+        let screened = if is_large {
+            let screen = move || Ok(output_screen::screen_reply(mode, &context, reply));
+            match crate::local::run_blocking(screen).await {
+                Ok(screened) => screened,
+                Err(error) => return ToolReply::Failed(error),
+            }
+        } else {
+            output_screen::screen_reply(mode, &context, reply)
+        };
+        record.set_secrets(&screened.hits);
+        screened.reply
     }
 
     async fn run_stages(
@@ -257,7 +281,8 @@ impl Pipeline {
         };
         let broker = self.open_round(call.channel, &binding).await?;
         let _end_guard = broker.end_guard();
-        let ctx = build_context(&call.caller, call.progress, call.traceparent);
+        let mode = self.options.output_secrets;
+        let ctx = build_context(&call.caller, call.progress, call.traceparent, mode);
         record.set_context(&ctx);
         let work = async {
             let request = approval::ApprovalRequest {
@@ -280,7 +305,11 @@ impl Pipeline {
             record.mark_answered();
         }
         let answer = match output {
-            Ok(output) => answer::check_answer(entry, output).and_then(|output| {
+            Ok(output) => {
+                record.set_derived_text(answer::has_derived_text(entry, &output));
+                answer::check_answer(entry, output)
+            }
+            .and_then(|output| {
                 let (Some(policy), Some(arguments)) = (policy, &policy_arguments) else {
                     return Ok(output);
                 };
@@ -321,6 +350,15 @@ impl Pipeline {
                 self.seal.open(binding, state).await?
             }
             _ => RoundState::default(),
+        };
+        let channel = match channel {
+            ElicitationChannel::Connected { capabilities, handler }
+                if self.options.output_secrets != SecretOutputMode::Off =>
+            {
+                let handler = Arc::new(output_screen::ScreenedHandler(handler));
+                ElicitationChannel::Connected { capabilities, handler }
+            }
+            other => other,
         };
         Ok(ElicitationBroker::new(channel, past, self.options.elicitation_timeout))
     }
@@ -430,11 +468,14 @@ fn build_context(
     caller: &contract::Caller,
     progress: Option<Arc<dyn Fn(contract::Progress) + Send + Sync>>,
     traceparent: Option<String>,
+    mode: SecretOutputMode,
 ) -> CallContext {
     let mut ctx = CallContext::new(caller.clone());
     ctx.traceparent = traceparent.filter(|text| TraceParent::parse(text).is_some()).map(Into::into);
     match progress {
-        Some(sink) => ctx.with_progress(move |progress| sink(progress)),
+        Some(sink) => ctx.with_progress(move |progress| {
+            sink(output_screen::screen_progress(mode, progress));
+        }),
         None => ctx,
     }
 }

@@ -11,6 +11,7 @@ use store::audit::{AuditArguments, AuditCall, AuditOutcome};
 
 use super::Pipeline;
 use super::answer::{WithheldAnswer, output_size};
+use super::output_screen::ScreenContext;
 use crate::audit::describe_arguments;
 use crate::call::{ElicitationRequest, ToolCall, ToolReply};
 
@@ -36,6 +37,10 @@ pub(super) struct CallRecord<'a> {
     /// The real code, if the caller receives a different one.
     refused_as: Option<ErrorCode>,
     state: String,
+    /// The text of the answer is the JSON text of its structured content.
+    has_derived_text: bool,
+    /// Number of secrets that the reply contained.
+    secrets: u64,
     /// The record has been handed to the audit log. It prevents a second one if the caller disconnects during the
     /// write.
     recorded: bool,
@@ -59,6 +64,8 @@ impl<'a> CallRecord<'a> {
             answered: false,
             refused_as: None,
             state: String::new(),
+            has_derived_text: false,
+            secrets: 0,
             recorded: false,
             open: true,
         }
@@ -101,6 +108,26 @@ impl<'a> CallRecord<'a> {
 
     pub(super) fn set_sealed_state(&mut self, state: String) {
         self.state = state;
+    }
+
+    pub(super) fn set_derived_text(&mut self, is_derived: bool) {
+        self.has_derived_text = is_derived;
+    }
+
+    pub(super) fn screen_context(&self) -> ScreenContext {
+        ScreenContext { contract: self.contract.clone(), has_derived_text: self.has_derived_text }
+    }
+
+    /// Counts the secrets that the reply contained, by rule.
+    pub(super) fn set_secrets(&mut self, hits: &[(&'static str, u64)]) {
+        let tool = self.contract.as_ref().map_or("(unknown)", |contract| contract.name.as_str());
+        for (rule, count) in hits {
+            self.pipeline.metrics.record_secrets(tool, rule, *count);
+            self.secrets += count;
+        }
+        if self.secrets > 0 {
+            tracing::warn!(tool, count = self.secrets, "the reply contained secrets");
+        }
     }
 
     /// Stores a withheld answer for people. Returns the error for the caller, with the id under which it is stored.
@@ -204,6 +231,7 @@ impl<'a> CallRecord<'a> {
                 _ => 0,
             },
             trace: self.trace.take(),
+            secrets: (self.secrets > 0).then_some(self.secrets),
         }
     }
 }
@@ -249,5 +277,6 @@ pub(super) fn build_refusal_record(principal: &str, code: ErrorCode) -> AuditCal
         duration_us: 0,
         result_bytes: 0,
         trace: None,
+        secrets: None,
     }
 }

@@ -9,6 +9,7 @@ mod pipeline;
 mod resources;
 mod rig;
 mod rules;
+mod secret_output;
 mod sessions;
 mod stdio;
 mod subscriptions;

@@ -29,6 +29,9 @@ pub struct AuditCall {
     pub result_bytes: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<String>,
+    /// Number of secrets that were found in the reply, if any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub secrets: Option<u64>,
 }
 
 /// The arguments of a call.

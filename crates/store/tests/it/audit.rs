@@ -24,6 +24,7 @@ pub(crate) fn call_record(n: u64) -> AuditCall {
         duration_us: n,
         result_bytes: 2,
         trace: None,
+        secrets: None,
     }
 }
 

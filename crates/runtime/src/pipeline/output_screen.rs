@@ -1,0 +1,265 @@
+//! Searches everything that a call returns for secrets, with the rules that also guard memory entries.
+//!
+//! Start at [`screen_reply`]. It runs on the final reply, so results, errors and elicitations of all tools and upstreams
+//! take one path. A reply without a secret is not touched; an upstream's answer is then still forwarded byte for byte. A
+//! secret is replaced in structured content and text alike, wherever it occurs in the reply. The reply is refused if it
+//! cannot be replaced: the result would break its output schema, or the secret is spread over several strings.
+//!
+//! `json_secrets.rs` walks JSON values.
+
+mod json_secrets;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use contract::{ContentBlock, Contract, ErrorCode, Progress, RawResult, ToolError, ToolOutput};
+use secrets::SecretRedactor;
+use serde_json::Value;
+
+use self::json_secrets::JsonSecrets;
+use super::answer::output_size;
+use crate::call::{ElicitationHandler, ElicitationKind, ElicitationRequest, ToolReply};
+
+/// Maximum size of a reply that is screened on the thread that serves the connection.
+pub(super) const MAX_INSTANT_BYTES: usize = 128 * 1024;
+
+/// The handling of secrets in replies.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SecretOutputMode {
+    /// Secrets are replaced.
+    #[default]
+    Redact,
+    /// A result with a secret is refused.
+    Refuse,
+    /// Replies are not searched.
+    Off,
+}
+
+/// Facts about a call that the screening of its reply needs.
+#[derive(Clone, Default)]
+pub(super) struct ScreenContext {
+    pub(super) contract: Option<Arc<Contract>>,
+    /// The text content is the JSON text of the structured content.
+    pub(super) has_derived_text: bool,
+}
+
+/// A reply without secrets, and the secrets that were found.
+pub(super) struct ScreenedReply {
+    pub(super) reply: ToolReply,
+    /// Number of secrets by rule id.
+    pub(super) hits: Vec<(&'static str, u64)>,
+}
+
+/// Returns the reply without secrets.
+pub(super) fn screen_reply(
+    mode: SecretOutputMode,
+    context: &ScreenContext,
+    reply: ToolReply,
+) -> ScreenedReply {
+    if mode == SecretOutputMode::Off {
+        return ScreenedReply { reply, hits: Vec::new() };
+    }
+    let mut secrets = JsonSecrets::default();
+    let reply = match reply {
+        ToolReply::Done(output) => {
+            collect_output(&mut secrets, context, &output);
+            if secrets.is_empty() {
+                ToolReply::Done(output)
+            } else if mode == SecretOutputMode::Refuse {
+                ToolReply::Failed(refusal_error(context, &secrets, "its answers are not redacted"))
+            } else {
+                match redact_output(&mut secrets, context, output) {
+                    Ok(output) => ToolReply::Done(output),
+                    Err(reason) => ToolReply::Failed(refusal_error(context, &secrets, reason)),
+                }
+            }
+        }
+        ToolReply::Failed(error) => ToolReply::Failed(screen_error(&mut secrets, error)),
+        ToolReply::InputRequired { mut elicitations, state } => {
+            for request in &mut elicitations {
+                screen_elicitation(&mut secrets, request);
+            }
+            ToolReply::InputRequired { elicitations, state }
+        }
+        ToolReply::Refused(refusal) => ToolReply::Refused(refusal),
+    };
+    ScreenedReply { reply, hits: secrets.redactor.hits().collect() }
+}
+
+/// Returns the approximate size of a reply in bytes, to decide on which thread it is screened.
+pub(super) fn reply_size(reply: &ToolReply) -> usize {
+    match reply {
+        ToolReply::Done(output) => {
+            output.raw.as_ref().map_or_else(|| output_size(output), |raw| raw.text.len())
+        }
+        _ => 0,
+    }
+}
+
+fn collect_output(secrets: &mut JsonSecrets, context: &ScreenContext, output: &ToolOutput) {
+    let is_raw = output.raw.is_some();
+    if let Some(raw) = &output.raw {
+        // The whole text, with members that are neither content nor structured content.
+        secrets.redactor.collect(&raw.text);
+    }
+    if let Some(value) = &output.structured {
+        secrets.collect_value(value, !is_raw);
+    }
+    if !context.has_derived_text {
+        let texts: Vec<&str> = output.content.iter().filter_map(block_text).collect();
+        secrets.collect_joined(&texts);
+        for block in &output.content {
+            match block {
+                ContentBlock::Text(text) => secrets.collect_text(text),
+                ContentBlock::Block(block) => secrets.collect_value(block, !is_raw),
+            }
+        }
+    }
+    secrets.finish_search();
+}
+
+fn block_text(block: &ContentBlock) -> Option<&str> {
+    match block {
+        ContentBlock::Text(text) => Some(text),
+        ContentBlock::Block(block) => block.get("text").and_then(Value::as_str),
+    }
+}
+
+/// Returns the output without secrets, or the reason why that is not possible.
+fn redact_output(
+    secrets: &mut JsonSecrets,
+    context: &ScreenContext,
+    mut output: ToolOutput,
+) -> Result<ToolOutput, &'static str> {
+    if secrets.is_spread {
+        return Err("it is spread over several strings or part of binary content");
+    }
+    if let Some(value) = &mut output.structured {
+        secrets.redact_value(value);
+    }
+    if let Some(raw) = output.raw.take() {
+        let mut whole: Value =
+            serde_json::from_str(&raw.text).map_err(|_| "it cannot be removed")?;
+        secrets.redact_value(&mut whole);
+        if raw.has_structured {
+            output.structured = whole.get("structuredContent").cloned();
+        }
+        let text = serde_json::to_string(&whole).expect("a JSON value always serializes");
+        output.raw = Some(RawResult { text: text.into(), ..raw });
+    }
+    if context.has_derived_text
+        && let Some(value) = &output.structured
+    {
+        let text = serde_json::to_string(value).expect("a JSON value always serializes");
+        output.content = vec![ContentBlock::Text(text)];
+    } else {
+        for block in &mut output.content {
+            match block {
+                ContentBlock::Text(text) => secrets.redact_text(text),
+                ContentBlock::Block(block) => secrets.redact_value(block),
+            }
+        }
+    }
+    check_redacted(context, &output)?;
+    Ok(output)
+}
+
+/// Checks that a redacted output still keeps its contract, and that nothing was missed.
+fn check_redacted(context: &ScreenContext, output: &ToolOutput) -> Result<(), &'static str> {
+    let mut again = JsonSecrets::default();
+    collect_output(&mut again, context, output);
+    if !again.is_empty() {
+        return Err("it cannot be removed");
+    }
+    let Some(contract) = &context.contract else { return Ok(()) };
+    let schema = contract.output.as_ref().filter(|_| !output.is_error);
+    if let (Some(schema), Some(value)) = (schema, &output.structured)
+        && schema.validate(value).is_err()
+    {
+        return Err("without it the answer would break its contract");
+    }
+    let size = output.raw.as_ref().map_or_else(|| output_size(output), |raw| raw.text.len());
+    match size > contract.constraints.max_output_bytes {
+        true => Err("without it the answer would be over its size limit"),
+        false => Ok(()),
+    }
+}
+
+/// Returns the error for an answer that is not passed on. It names the rules, never the secret.
+fn refusal_error(context: &ScreenContext, secrets: &JsonSecrets, reason: &str) -> ToolError {
+    let rules: Vec<_> = secrets.redactor.rules().collect();
+    let mut found: Vec<_> = rules.iter().map(|rule| rule.description).collect();
+    found.dedup();
+    let tool = context.contract.as_ref().map_or("the tool", |contract| contract.name.as_str());
+    let message =
+        format!("the answer of `{tool}` contains {} and is refused: {reason}", found.join(", "));
+    let ids: Vec<_> = rules.iter().map(|rule| rule.id).collect();
+    ToolError::new(ErrorCode::AccessDenied, message)
+        .with_detail("tool", tool)
+        .with_detail("rules", ids)
+        .with_detail(
+            "hint",
+            "ask for a part of the data without the secret, or set `output` in [secrets]",
+        )
+}
+
+/// Returns the error without secrets. Its code and shape remain.
+fn screen_error(secrets: &mut JsonSecrets, mut error: ToolError) -> ToolError {
+    secrets.collect_text(&error.message);
+    let mut details = Value::Object(std::mem::take(&mut error.details));
+    secrets.collect_value(&details, true);
+    if !secrets.is_empty() {
+        secrets.redact_text(&mut error.message);
+        if secrets.is_spread {
+            details = Value::Object(serde_json::Map::new());
+        }
+        secrets.redact_value(&mut details);
+    }
+    if let Value::Object(details) = details {
+        error.details = details;
+    }
+    error
+}
+
+/// Replaces the secrets in an upstream's elicitation. The address that a person is to visit is kept: it may carry a
+/// sign-in state. Our own forms are kept too: a person must see what an approval is about.
+fn screen_elicitation(secrets: &mut JsonSecrets, request: &mut ElicitationRequest) {
+    let (ElicitationKind::RawElicitation(params) | ElicitationKind::Sampling(params)) =
+        &mut request.kind
+    else {
+        return;
+    };
+    let url = params.get_mut("url").map(Value::take);
+    secrets.collect_value(params, true);
+    if !secrets.is_empty() {
+        secrets.redact_value(params);
+    }
+    if let Some(url) = url {
+        params["url"] = url;
+    }
+}
+
+/// Replaces the secrets in a progress message.
+pub(super) fn screen_progress(mode: SecretOutputMode, mut progress: Progress) -> Progress {
+    if mode != SecretOutputMode::Off
+        && let Some(message) = &mut progress.message
+    {
+        let mut redactor = SecretRedactor::default();
+        if redactor.collect(message) {
+            *message = redactor.redact(message).unwrap_or_default();
+        }
+    }
+    progress
+}
+
+/// Screens the elicitations that are sent over an open connection.
+pub(super) struct ScreenedHandler(pub(super) Arc<dyn ElicitationHandler>);
+
+#[async_trait]
+impl ElicitationHandler for ScreenedHandler {
+    async fn elicit(&self, request: &ElicitationRequest) -> Result<Value, String> {
+        let mut request = request.clone();
+        screen_elicitation(&mut JsonSecrets::default(), &mut request);
+        self.0.elicit(&request).await
+    }
+}
