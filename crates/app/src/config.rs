@@ -27,6 +27,7 @@ mod private;
 mod reference;
 mod rule;
 mod sandbox;
+mod secret_settings;
 mod settings;
 mod upstream;
 mod values;
@@ -38,6 +39,7 @@ pub use error::{ConfigError, nearest_name, suggest_name};
 pub use layer::ConfigLayer;
 pub use reference::SecretReference;
 pub use sandbox::{SandboxConfig, SandboxGrants};
+pub use secret_settings::{SecretOutput, SecretSettings};
 pub use settings::{ApprovalPolicy, Settings, TokenSource, ToolPack};
 pub use upstream::{
     DefinitionChange, UnresolvedSecretError, UpstreamConfig, UpstreamConnection, UpstreamName,

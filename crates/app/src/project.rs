@@ -12,7 +12,6 @@ use std::time::Duration;
 
 use contract::{Constraints, ResourceProvider, Tool};
 use gateway::Gateway;
-use guard::DenyList;
 use pack_campaign::{CampaignPack, CampaignSlot};
 use pack_context::ContextPack;
 use pack_repo::RepoOptions;
@@ -132,7 +131,7 @@ fn open_packs(settings: &Settings) -> Result<PackContents> {
             ToolPack::Repo => {
                 let options = RepoOptions {
                     memory_folder: settings.memory_folder.clone(),
-                    deny: deny_list(settings),
+                    deny: settings.deny_list(),
                 };
                 let pack = pack_repo::build_tools(&settings.root, options);
                 let pack = pack
@@ -156,12 +155,6 @@ fn open_packs(settings: &Settings) -> Result<PackContents> {
         }
     }
     Ok(offer)
-}
-
-/// Returns the names that no tool may read.
-fn deny_list(settings: &Settings) -> DenyList {
-    let names = settings.private.iter().map(String::as_str);
-    names.fold(DenyList::default(), DenyList::with_pattern)
 }
 
 /// Opens the state directory of the project; creates it if missing.
@@ -283,6 +276,7 @@ fn pipeline_options(settings: &Settings, catalog: &Catalog) -> PipelineOptions {
         approve: policies.collect(),
         policy,
         clients: clients.collect(),
+        output_secrets: settings.secrets.output.into(),
         ..PipelineOptions::default()
     }
 }

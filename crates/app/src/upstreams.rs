@@ -194,7 +194,7 @@ fn sandbox_policy(sandbox: &SandboxConfig, settings: &Settings) -> link::Sandbox
             read: grants.read.clone(),
             write: grants.write.clone(),
             hidden: settings.hidden_folders(),
-            masked: masked_names(),
+            masked: masked_names(settings),
             network: grants.network.clone(),
             limits: grants.limits,
         }),
@@ -203,15 +203,18 @@ fn sandbox_policy(sandbox: &SandboxConfig, settings: &Settings) -> link::Sandbox
 
 /// Returns the names that no server may read: those that no tool may read, with two exceptions. Of Git's folder only the
 /// configuration is masked, which may hold passwords, so that servers for Git work. Source code is code whatever its name.
-fn masked_names() -> MaskedNames {
-    let patterns = guard::DenyList::default();
+fn masked_names(settings: &Settings) -> MaskedNames {
+    let patterns = settings.deny_list().with_source_exception();
     let patterns = patterns.patterns().map(|pattern| match pattern {
         ".git" => ".git/config",
         pattern => pattern,
     });
     MaskedNames {
         patterns: patterns.map(str::to_owned).collect(),
-        except: SOURCE_FILES.map(str::to_owned).to_vec(),
+        except: (SOURCE_FILES.iter().chain(guard::HARMLESS_PATTERNS))
+            .map(|&pattern| pattern.to_owned())
+            .chain(settings.secrets.allow.iter().cloned())
+            .collect(),
     }
 }
 

@@ -12,6 +12,7 @@ use super::clients::ClientLayer;
 use super::context::{ContextLayer, EmbeddingsLayer};
 use super::gateway::GatewayLayer;
 use super::rule::RuleLayer;
+use super::secret_settings::SecretsLayer;
 use super::settings::{ApprovalPolicy, TokenSource, ToolPack};
 use super::upstream::UpstreamLayer;
 use super::values::{BrowserOrigin, EndpointUrl, FolderPath, HostName, ListenHost};
@@ -33,6 +34,7 @@ pub struct ConfigLayer {
     pub(crate) memory: MemoryLayer,
     pub(crate) context: ContextLayer,
     pub(crate) policy: PolicyLayer,
+    pub(crate) secrets: SecretsLayer,
     pub(crate) tools: BTreeMap<String, ToolLayer>,
     pub(crate) state: StateLayer,
     pub(crate) telemetry: TelemetryLayer,
@@ -215,6 +217,7 @@ impl ConfigLayer {
             memory: MemoryLayer { folder: self.memory.folder.or(lower.memory.folder) },
             context: self.context.merge_over(lower.context),
             policy: PolicyLayer { approve: self.policy.approve.or(lower.policy.approve) },
+            secrets: self.secrets.merge_over(lower.secrets),
             tools: lower.tools,
             state: StateLayer { folder: self.state.folder.or(lower.state.folder) },
             telemetry: TelemetryLayer {

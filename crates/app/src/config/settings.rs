@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
 
+use guard::DenyList;
 use link::ProtectedPaths;
 use secrecy::SecretString;
 use serde::Deserialize;
@@ -22,6 +23,7 @@ use super::gateway::GatewaySettings;
 use super::layer::{ConfigLayer, ToolLayer};
 use super::location::SourceContext;
 use super::private::StateLocation;
+use super::secret_settings::SecretSettings;
 use super::upstream::UpstreamConfig;
 use super::values::{BrowserOrigin, FolderPath, HostName};
 use super::{ConfigError, ConfigSource, FILE_NAME, clients, fuzz, private, rule, upstream};
@@ -51,6 +53,8 @@ pub struct Settings {
     pub(crate) private: Vec<String>,
     /// Policy for tools whose contract requires approval.
     pub approve: ApprovalPolicy,
+    /// Files that tools may not read, and secrets in what they return.
+    pub secrets: SecretSettings,
     pub(crate) tools: BTreeMap<String, ToolLayer>,
     pub(crate) otlp_endpoint: Option<String>,
     /// The `[fuzz]` table, if there is one.
@@ -212,6 +216,7 @@ impl Settings {
             project,
             private,
             approve: layer.policy.approve.expect(COMPLETE),
+            secrets: layer.secrets.into_settings(),
             tools: layer.tools,
             otlp_endpoint: layer.telemetry.otlp_endpoint.map(|endpoint| endpoint.0),
             fuzz,
@@ -235,6 +240,11 @@ impl Settings {
     /// Returns the folders that no upstream may read.
     pub(crate) fn hidden_folders(&self) -> Vec<PathBuf> {
         self.state_location.hidden_folders(&self.root)
+    }
+
+    /// Returns the deny list of the project: files that neither tools nor sandboxed upstreams may read.
+    pub fn deny_list(&self) -> DenyList {
+        self.secrets.deny_list(&self.private)
     }
 
     /// Returns the `[tools.<name>]` table, empty if there is none.

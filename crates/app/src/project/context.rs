@@ -6,7 +6,6 @@ use embed::{Embedder, EndpointEmbedder, EndpointOptions, MiniLm};
 use pack_context::{ContextOptions, ContextPack};
 use store::StateDir;
 
-use super::deny_list;
 use crate::config::{EmbeddingSettings, Settings};
 use crate::failure::{FailureExt, Result};
 
@@ -24,7 +23,7 @@ pub fn open_context_pack(
 /// Returns the options of the context pack.
 pub fn context_options(settings: &Settings, embedder: Option<Arc<dyn Embedder>>) -> ContextOptions {
     ContextOptions {
-        deny: deny_list(settings),
+        deny: settings.deny_list(),
         memory_folder: settings.memory_folder.clone(),
         exclude: settings.context.exclude.clone(),
         watch: settings.context.watch,
