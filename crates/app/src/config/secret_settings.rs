@@ -108,7 +108,7 @@ impl SecretsLayer {
 #[derive(Clone, Debug)]
 pub struct SecretSettings {
     deny: Vec<String>,
-    allow: Vec<String>,
+    pub(crate) allow: Vec<String>,
     pub output: SecretOutput,
 }
 
