@@ -9,6 +9,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use contract::{Caller, ErrorCode, Progress, ToolError, ToolOutput};
 use serde_json::{Map, Value};
+use store::Approver;
 use tokio_util::sync::CancellationToken;
 
 use crate::pipeline::json_size;
@@ -32,11 +33,22 @@ impl CallSubject {
     }
 }
 
+/// The side from which a call comes. It decides whether the caller's client may be asked for the approval.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CallOrigin {
+    /// A client that the user runs: over stdio, or at the terminal.
+    Local,
+    /// Any program that has a token. It may declare that it can ask a user, and answer itself.
+    #[default]
+    Network,
+}
+
 /// One call, as a transport submits it.
 pub struct ToolCall {
     pub subject: CallSubject,
     pub arguments: Map<String, Value>,
     pub caller: Caller,
+    pub origin: CallOrigin,
     pub channel: ElicitationChannel,
     pub progress: Option<Arc<dyn Fn(Progress) + Send + Sync>>,
     pub cancel: CancellationToken,
@@ -61,6 +73,7 @@ impl ToolCall {
             subject,
             arguments,
             caller,
+            origin: CallOrigin::default(),
             channel: ElicitationChannel::Unavailable,
             progress: None,
             cancel: CancellationToken::new(),
@@ -264,4 +277,9 @@ impl ElicitationChannel {
 pub trait ElicitationHandler: Send + Sync {
     /// Sends one elicitation and returns the client's result object, or the reason there is no answer.
     async fn elicit(&self, request: &ElicitationRequest) -> Result<Value, String>;
+
+    /// Returns the one who answers, or `None` if only the client knows.
+    fn approver(&self) -> Option<Approver> {
+        None
+    }
 }

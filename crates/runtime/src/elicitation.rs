@@ -15,12 +15,13 @@
 
 mod wait_clock;
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use contract::{ErrorCode, ToolError};
 use serde_json::{Value, json};
+use store::{ApprovalChannel, Approver};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::call::{
@@ -50,8 +51,8 @@ struct BrokerState {
     channel: ElicitationChannel,
     /// The state sealed by earlier rounds.
     past: RoundState,
-    /// The call was approved in this round.
-    is_approved: AtomicBool,
+    /// Id of the approval that was obtained in this round.
+    approval: OnceLock<String>,
     /// Time spent waiting for the user, which does not count against the tool's time limit.
     waiting: WaitClock,
     timeout: Duration,
@@ -65,7 +66,7 @@ impl ElicitationBroker {
         let inner = BrokerState {
             channel,
             past,
-            is_approved: AtomicBool::new(false),
+            approval: OnceLock::new(),
             waiting: WaitClock::default(),
             timeout,
             sent_count: AtomicUsize::new(0),
@@ -196,13 +197,23 @@ impl ElicitationBroker {
         }
     }
 
-    /// Returns true if the call was approved in an earlier round.
-    pub(crate) fn is_approved(&self) -> bool {
-        self.inner.past.approved
+    /// Returns the id of the approval that an earlier round obtained.
+    pub(crate) fn past_approval(&self) -> Option<&str> {
+        self.inner.past.approval.as_deref()
     }
 
-    pub(crate) fn mark_approved(&self) {
-        self.inner.is_approved.store(true, Ordering::Relaxed);
+    /// Keeps the approval for later rounds of this call. A call has one approval at most.
+    pub(crate) fn keep_approval(&self, id: &str) {
+        let _ = self.inner.approval.set(id.to_owned());
+    }
+
+    /// Returns the one who answers elicitations: whom the handler names, otherwise the caller through its client.
+    pub(crate) fn approver(&self, principal: &str) -> Approver {
+        let named = match &self.inner.channel {
+            ElicitationChannel::Connected { handler, .. } => handler.approver(),
+            ElicitationChannel::MultiRound(_) | ElicitationChannel::Unavailable => None,
+        };
+        named.unwrap_or_else(|| Approver::new(principal, ApprovalChannel::Client))
     }
 
     /// Returns the state for the next round: all elicitations sent and answers received so far. Those of an upstream
@@ -225,8 +236,8 @@ impl ElicitationBroker {
             let new = rounds.answers.iter().filter(|(key, _)| wanted(key));
             answers.extend(new.map(|(key, answer)| (key.clone(), answer.clone())));
         }
-        let approved = past.approved || self.inner.is_approved.load(Ordering::Relaxed);
-        RoundState { asked, answers, carried: carry, approved }
+        let approval = past.approval.clone().or_else(|| self.inner.approval.get().cloned());
+        RoundState { asked, answers, carried: carry, approval }
     }
 
     /// Returns the time spent waiting for the user so far.

@@ -26,15 +26,16 @@ mod seal;
 mod trace;
 pub mod transports;
 
+pub use approval::ApprovalMode;
 pub use call::{
-    CallInterruption, CallSubject, ClientCapabilities, ElicitationAnswers, ElicitationChannel,
-    ElicitationHandler, ElicitationKind, ElicitationRequest, ProtocolRefusal, RoundInput, ToolCall,
-    ToolReply,
+    CallInterruption, CallOrigin, CallSubject, ClientCapabilities, ElicitationAnswers,
+    ElicitationChannel, ElicitationHandler, ElicitationKind, ElicitationRequest, ProtocolRefusal,
+    RoundInput, ToolCall, ToolReply,
 };
 pub use catalog::{AnswerOrigin, Catalog, CatalogEntry, CatalogError, Invoker};
 pub use elicitation::{ElicitationBroker, MAX_CARRIED_BYTES};
 pub use local::LocalTool;
 pub use metrics::Metrics;
-pub use pipeline::{ApprovalMode, Pipeline, PipelineOptions, SecretOutputMode};
-pub use policy::ToolFilter;
+pub use pipeline::{Pipeline, PipelineOptions, SecretOutputMode};
+pub use policy::{ApprovalRoute, ClientPolicy, ResourceFilter, ToolFilter};
 pub use resource_catalog::{READ_RESOURCE, ResourceCatalog};

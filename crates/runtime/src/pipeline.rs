@@ -5,6 +5,7 @@
 
 mod answer;
 mod call_record;
+mod errors;
 mod live_catalog;
 mod output_screen;
 
@@ -18,23 +19,27 @@ use contract::{
 };
 use serde_json::Value;
 use store::Store;
-use store::audit::AuditLog;
+use store::audit::{AuditApproval, AuditLog};
 use tokio::sync::{Notify, watch};
 use tracing::Instrument;
 
-use crate::approval;
+use crate::approval::{self, ApprovalMode, ApprovalRequest};
 use crate::call::{
-    CallInterruption, CallSubject, ElicitationChannel, RoundInput, ToolCall, ToolReply,
+    CallInterruption, CallOrigin, CallSubject, ElicitationChannel, RoundInput, ToolCall, ToolReply,
 };
 use crate::catalog::{Catalog, CatalogEntry};
 use crate::elicitation::ElicitationBroker;
 use crate::limits::RateLimit;
 use crate::metrics::Metrics;
-use crate::policy::{ToolFilter, rule_denial_error};
+use crate::policy::{ClientPolicy, ResourceFilter, ToolFilter, rule_denial_error};
 use crate::seal::{RoundState, StateBinding, StateSealer};
 use crate::trace::TraceParent;
 use answer::{AnswerRejection, WithheldAnswer};
 use call_record::CallRecord;
+pub(crate) use errors::unknown_tool;
+use errors::{
+    audit_unavailable_error, cancelled_error, hidden_subject, timeout_error, unknown_subject,
+};
 use live_catalog::LiveCatalog;
 pub use output_screen::SecretOutputMode;
 
@@ -46,22 +51,12 @@ const SIDE_EFFECT_GRACE: Duration = Duration::from_secs(2);
 /// requests from filling the disk.
 const REFUSAL_RECORDS_PER_MINUTE: u32 = 600;
 
-/// The approval setting of a tool.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ApprovalMode {
-    /// Every call needs a person's approval.
-    #[default]
-    Ask,
-    /// Every call is approved automatically.
-    Always,
-    /// Every call is denied.
-    Never,
-}
-
 /// Settings of the operator.
 pub struct PipelineOptions {
     /// Approval settings by tool name, overriding the contract. A tool without an entry follows its contract.
     pub approve: HashMap<String, ApprovalMode>,
+    /// No client is asked for an approval: another principal decides on all of them.
+    pub queue_approvals: bool,
     /// Lifetime of a queued approval and of a sealed state.
     pub approval_lifetime: Duration,
     /// Maximum time to wait for a connected user's answer.
@@ -72,16 +67,17 @@ pub struct PipelineOptions {
     pub list_ttl: Duration,
     /// Rules on tool calls and on their results.
     pub policy: Option<Arc<dyn CallPolicy>>,
-    /// Allowed tools by principal. A principal without an entry may call every tool. Resources are not restricted.
-    pub clients: HashMap<String, Arc<dyn ToolFilter>>,
     /// Handling of secrets in replies.
     pub output_secrets: SecretOutputMode,
+    /// What clients may do, by principal. A principal without an entry may call every tool and read every resource.
+    pub clients: HashMap<String, ClientPolicy>,
 }
 
 impl Default for PipelineOptions {
     fn default() -> Self {
         Self {
             approve: HashMap::new(),
+            queue_approvals: false,
             approval_lifetime: Duration::from_secs(15 * 60),
             elicitation_timeout: Duration::from_secs(5 * 60),
             live: false,
@@ -147,7 +143,17 @@ impl Pipeline {
 
     /// Returns the filter of tools that this client may call, or `None` if it may call all tools.
     pub fn tool_filter(&self, principal: &str) -> Option<&dyn ToolFilter> {
-        self.options.clients.get(principal).map(|filter| &**filter)
+        self.options.clients.get(principal)?.tools.as_deref()
+    }
+
+    /// Returns the filter of resources that this client may read, or `None` if it may read all resources.
+    fn resource_filter(&self, principal: &str) -> Option<&dyn ResourceFilter> {
+        self.options.clients.get(principal)?.resources.as_deref()
+    }
+
+    /// Returns true if the client may read the resource, or use the template. It does not check that it exists.
+    pub(crate) fn may_read(&self, principal: &str, uri: &str) -> bool {
+        self.resource_filter(principal).is_none_or(|filter| filter.allows_address(uri))
     }
 
     /// Returns true if the client may call the tool. It does not check that the tool exists.
@@ -249,7 +255,7 @@ impl Pipeline {
         if !self.is_allowed(&call) {
             // Same reply as for an unknown tool, so that the caller cannot discover tools it may not call.
             record.set_refusal_code(ErrorCode::AccessDenied);
-            return Err(unknown_subject(&call).into());
+            return Err(hidden_subject(&call).into());
         }
         let contract = &entry.contract;
         record.set_contract(contract);
@@ -285,14 +291,16 @@ impl Pipeline {
         let ctx = build_context(&call.caller, call.progress, call.traceparent, mode);
         record.set_context(&ctx);
         let work = async {
-            let request = approval::ApprovalRequest {
+            let request = ApprovalRequest {
                 caller: &call.caller,
                 contract,
                 arguments: &arguments,
                 arguments_digest: &arguments_digest,
                 rule: rule.as_deref(),
+                lifetime: self.options.approval_lifetime,
             };
-            self.approve_call(&request, &broker).await?;
+            let approval = self.approve_call(&request, &broker, call.origin).await?;
+            record.set_approval(approval);
             record.mark_started();
             run_with_timeout(entry, arguments, &broker, &ctx).await
         };
@@ -323,9 +331,8 @@ impl Pipeline {
                 Err(WithheldAnswer::from_error(error, raw).into())
             }
             Err(CallInterruption::Elicit { elicitations: requests, carry }) => {
-                record.set_sealed_state(
-                    self.seal.seal(&binding, broker.build_next_round(&requests, carry))?,
-                );
+                let round = broker.build_next_round(&requests, carry);
+                record.set_sealed_state(self.seal.seal(&binding, round).await?);
                 return Err(CallInterruption::Elicit { elicitations: requests, carry: None });
             }
             Err(stop) => return Err(stop),
@@ -367,35 +374,28 @@ impl Pipeline {
     fn is_allowed(&self, call: &ToolCall) -> bool {
         match &call.subject {
             CallSubject::Tool(name) => self.may_call(&call.caller.principal, name),
-            CallSubject::Resource => true,
+            CallSubject::Resource => {
+                let uri = call.arguments.get("uri").and_then(Value::as_str).unwrap_or_default();
+                self.may_read(&call.caller.principal, uri)
+            }
         }
     }
 
-    /// Obtains the approval if the call needs one. Order of precedence: the settings `never` and `ask`, the operator's
-    /// rule, the setting `always`, the contract.
+    /// Obtains the approval if the call needs one.
     async fn approve_call(
         &self,
-        request: &approval::ApprovalRequest<'_>,
+        request: &ApprovalRequest<'_>,
         broker: &ElicitationBroker,
-    ) -> Result<(), CallInterruption> {
-        let contract = request.contract;
-        match self.options.approve.get(&contract.name) {
-            Some(ApprovalMode::Never) => {
-                return Err(ToolError::new(
-                    ErrorCode::ApprovalDenied,
-                    format!("`{}` is disabled by policy (approve = \"never\")", contract.name),
-                )
-                .with_detail("retry", false)
-                .into());
-            }
-            Some(ApprovalMode::Ask) => {}
-            // A rule matches this specific call, so it takes precedence over the setting of the tool.
-            _ if request.rule.is_some() => {}
-            Some(ApprovalMode::Always) => return Ok(()),
-            None if contract.constraints.approval => {}
-            None => return Ok(()),
+        origin: CallOrigin,
+    ) -> Result<Option<AuditApproval>, CallInterruption> {
+        let mode = self.options.approve.get(&request.contract.name).copied();
+        if !approval::is_required(mode, request.contract, request.rule)? {
+            return Ok(None);
         }
-        approval::approve_call(request, broker, &*self.store, self.options.approval_lifetime).await
+        let client = self.options.clients.get(&*request.caller.principal);
+        let client = client.and_then(|client| client.approval);
+        let route = approval::choose_route(self.options.queue_approvals, mode, client, origin);
+        approval::approve_call(request, broker, &*self.store, route).await.map(Some)
     }
 }
 
@@ -511,12 +511,6 @@ async fn run_with_timeout(
     }
 }
 
-fn timeout_error(entry: &CatalogEntry, limit: Duration) -> ToolError {
-    let limit = u64::try_from(limit.as_millis()).unwrap_or(u64::MAX);
-    let message = format!("`{}` exceeded its time limit of {limit} ms", entry.contract.name);
-    ToolError::new(ErrorCode::ExecutionTimeout, message).with_detail("limitMs", limit)
-}
-
 /// Returns the length of a value's JSON text in bytes, without allocating it.
 pub(crate) fn json_size(value: &Value) -> usize {
     struct ByteCounter(usize);
@@ -532,31 +526,4 @@ pub(crate) fn json_size(value: &Value) -> usize {
     let mut count = ByteCounter(0);
     serde_json::to_writer(&mut count, value).expect("counting never fails");
     count.0
-}
-
-fn unknown_subject(call: &ToolCall) -> ToolError {
-    match &call.subject {
-        CallSubject::Tool(name) => unknown_tool(name),
-        CallSubject::Resource => {
-            ToolError::new(ErrorCode::NotFound, "this server offers no resources")
-        }
-    }
-}
-
-/// Returns the error for an unknown tool. The name is untrusted, so it is shortened and escaped.
-pub(crate) fn unknown_tool(name: &str) -> ToolError {
-    let name: String = contract::text::one_line(&name.chars().take(128).collect::<String>());
-    ToolError::new(ErrorCode::ToolNotFound, format!("unknown tool `{name}`"))
-        .with_detail("tool", name)
-}
-
-fn cancelled_error() -> ToolError {
-    ToolError::new(ErrorCode::Cancelled, "the call was cancelled")
-}
-
-fn audit_unavailable_error() -> ToolError {
-    ToolError::new(
-        ErrorCode::InternalError,
-        "the audit log cannot be written, so calls with side effects are refused",
-    )
 }

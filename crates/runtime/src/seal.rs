@@ -1,13 +1,13 @@
 //! Sealed request state: the state that a client carries between two rounds of one call and cannot modify.
 //!
 //! A state is bound to caller, tool, contract and arguments. It expires after minutes and opens once. The seal is an
-//! HMAC (`rmcp`'s codec). Used nonces are recorded in the store, which enforces single use.
+//! HMAC (`rmcp`'s codec). The store keeps the nonces of unused states and enforces single use and expiry, so that a
+//! clock that is set does not make a state valid again.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use contract::{ErrorCode, ToolError};
-use jiff::Timestamp;
 use rmcp::model::{RequestStateCodec, SealOptions};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -30,9 +30,9 @@ pub(crate) struct RoundState {
     /// State of the invoker, returned to it in the next round.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) carried: Option<Value>,
-    /// The call has been approved. The first round uses up a queued approval, so later rounds rely on this flag.
-    #[serde(default)]
-    pub(crate) approved: bool,
+    /// Id of the approval of this call. The first round uses up a queued approval, so later rounds rely on this field.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) approval: Option<String>,
 }
 
 /// Seals and opens request states.
@@ -64,15 +64,19 @@ impl StateSealer {
         Self { codec, store, lifetime }
     }
 
-    /// Returns the sealed state of a round.
-    pub(crate) fn seal(
+    /// Returns the sealed state of a round, whose nonce is in the store.
+    pub(crate) async fn seal(
         &self,
         binding: &StateBinding<'_>,
         round: RoundState,
     ) -> Result<String, CallInterruption> {
         let mut nonce = [0_u8; 16];
         getrandom::fill(&mut nonce).map_err(|_| seal_error("no random bytes for the nonce"))?;
-        let nonce = nonce.iter().map(|byte| format!("{byte:02x}")).collect();
+        let nonce: String = nonce.iter().map(|byte| format!("{byte:02x}")).collect();
+        if let Err(error) = self.store.issue_nonce(&nonce, binding.principal, self.lifetime).await {
+            tracing::error!(%error, "failed to record the request state");
+            return Err(seal_error("the store is unavailable"));
+        }
         let sealed = SealedState { nonce, round };
         let binding = binding.to_bytes();
         let options = SealOptions::new().associated_data(&binding).ttl(self.lifetime);
@@ -97,12 +101,9 @@ impl StateSealer {
                 rmcp::model::RequestStateError::Expired => refuse("it has expired"),
                 _ => refuse("it was altered or belongs to another call"),
             })?;
-        let expires = Timestamp::now()
-            .checked_add(jiff::SignedDuration::try_from(self.lifetime).unwrap_or_default())
-            .unwrap_or(Timestamp::MAX);
-        match self.store.use_nonce(&sealed.nonce, expires).await {
+        match self.store.use_nonce(&sealed.nonce).await {
             Ok(true) => Ok(sealed.round),
-            Ok(false) => Err(refuse("it was used before")),
+            Ok(false) => Err(refuse("it was used before or has expired")),
             Err(error) => {
                 tracing::error!(%error, "failed to record the used request state");
                 Err(refuse("its use could not be recorded"))

@@ -39,6 +39,9 @@ pub struct Approval {
     pub expires_at: Timestamp,
     pub decided_at: Option<Timestamp>,
     pub decided_by: Option<String>,
+    /// The way in which it was decided.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub channel: Option<ApprovalChannel>,
     pub used_at: Option<Timestamp>,
 }
 
@@ -54,6 +57,51 @@ impl Approval {
             ApprovalState::Used => Err(StoreError::ApprovalAlreadyUsed { id }),
             ApprovalState::Expired => Err(StoreError::ApprovalExpired { id, at: self.expires_at }),
         }
+    }
+}
+
+/// The way in which a decision is made, which says what it is worth.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ApprovalChannel {
+    /// The caller's client reported the answer of its user. A client can answer for the user.
+    Client,
+    /// A person answered a prompt of `vouch` at the terminal.
+    Terminal,
+    /// A person decided on the queued approval, with `vouch approvals`.
+    Queue,
+}
+
+impl ApprovalChannel {
+    pub const ALL: [Self; 3] = [Self::Client, Self::Terminal, Self::Queue];
+
+    /// Returns the name of the channel in the database, in JSON and in the audit log.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Client => "client",
+            Self::Terminal => "terminal",
+            Self::Queue => "queue",
+        }
+    }
+}
+
+impl std::fmt::Display for ApprovalChannel {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+/// The one who decides, and the way in which the decision is made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Approver {
+    /// Principal of the approver, such as `cli:ada`.
+    pub name: String,
+    pub channel: ApprovalChannel,
+}
+
+impl Approver {
+    pub fn new(name: impl Into<String>, channel: ApprovalChannel) -> Self {
+        Self { name: name.into(), channel }
     }
 }
 
@@ -112,7 +160,10 @@ impl From<ApprovalDecision> for ApprovalState {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Consent {
     /// The call may run once. The approval is now used.
-    Approved(String),
+    Approved {
+        id: String,
+        approver: Approver,
+    },
     Denied(String),
     Pending(String),
     /// No approval was requested, or it has expired or was already used.

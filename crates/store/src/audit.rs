@@ -29,7 +29,7 @@ mod writer;
 
 pub use self::reader::{AuditRecords, read_last_records, read_records};
 pub use self::record::{
-    AuditArguments, AuditCall, AuditEntry, AuditLogEvent, AuditOutcome, AuditRecord,
+    AuditApproval, AuditArguments, AuditCall, AuditEntry, AuditLogEvent, AuditOutcome, AuditRecord,
 };
 pub use self::stats::{ToolStats, compute_tool_stats};
 pub use self::verify::{

@@ -82,6 +82,9 @@ pub enum StoreError {
     #[error("approval {id} expired at {at:.0}")]
     ApprovalExpired { id: String, at: Timestamp },
 
+    #[error("approval {id} was requested by `{principal}`, which cannot approve its own call")]
+    SelfApproval { id: String, principal: String },
+
     #[error("unknown discovery \"{id}\"")]
     UnknownDiscovery { id: String },
 
@@ -182,6 +185,9 @@ impl StoreError {
             ),
             Self::ApprovalExpired { .. } | Self::ApprovalAlreadyUsed { .. } => {
                 Some("repeat the call to request a new approval")
+            }
+            Self::SelfApproval { .. } => {
+                Some("approve it as another user or token, with `vouch approvals approve`")
             }
             Self::ApprovalAlreadyDecided { .. }
             | Self::RandomSource(_)

@@ -39,15 +39,22 @@ pub fn replace_file(path: &Path, content: &[u8]) -> io::Result<()> {
 
 /// Writes a new file. Returns false if something is there already, which stays.
 pub fn create_file(path: &Path, content: &[u8]) -> io::Result<bool> {
-    create_file_with_mode(path, content, MODE)
+    create_with_mode(path, content, MODE)
 }
 
-/// Writes a new file that only its owner may read. Returns false if something is there already, which stays.
+/// Writes a new file that only its owner can access. Returns false if something is there already, which stays.
 pub fn create_private_file(path: &Path, content: &[u8]) -> io::Result<bool> {
-    create_file_with_mode(path, content, PRIVATE_MODE)
+    create_with_mode(path, content, PRIVATE_MODE)
 }
 
-fn create_file_with_mode(path: &Path, content: &[u8], mode: u32) -> io::Result<bool> {
+/// Writes a file that only its owner can access. A link is replaced, not its target.
+pub fn replace_private_file(path: &Path, content: &[u8]) -> io::Result<()> {
+    stage(path, content, PRIVATE_MODE)?.persist(path)?;
+    sync_folder(path);
+    Ok(())
+}
+
+fn create_with_mode(path: &Path, content: &[u8], mode: u32) -> io::Result<bool> {
     match stage(path, content, mode)?.persist_noclobber(path) {
         Ok(_) => {
             sync_folder(path);

@@ -7,6 +7,7 @@
 //!                      ContextStore  added discoveries, sessions, file accesses; in the same file
 //!   audit.jsonl        audit         hash-chained log with one line per call
 //!   audit.head         audit         sequence number and hash of the last line
+//!   token              ProjectToken  secret of callers over HTTP, mode 0600
 //! ```
 //!
 //! Start at [`Store`], [`context`] and [`audit`]. This crate does not depend on tools, MCP or HTTP. It identifies a
@@ -24,18 +25,24 @@ mod hex;
 mod private_file;
 mod project_identity;
 mod project_record;
+mod project_token;
 mod random;
 mod sqlite;
 mod state_dir;
 
-use async_trait::async_trait;
-use jiff::Timestamp;
+use std::time::Duration;
 
-pub use crate::approval::{Approval, ApprovalDecision, ApprovalState, Consent, NewApproval};
+use async_trait::async_trait;
+
+pub use crate::approval::{
+    Approval, ApprovalChannel, ApprovalDecision, ApprovalState, Approver, Consent, NewApproval,
+};
 pub use crate::clock::{Clock, system_clock};
 pub use crate::context::ContextStore;
 pub use crate::error::{IoError, StoreError};
 pub use crate::project_identity::ProjectIdentity;
+pub use crate::private_file::{PrivateFileError, read_private_file};
+pub use crate::project_token::{ProjectToken, ProjectTokenError};
 pub use crate::sqlite::SqliteStore;
 pub use crate::state_dir::StateDir;
 pub use crate::withheld_answer::{
@@ -60,12 +67,22 @@ pub trait Store: Send + Sync {
 
     /// Decides a pending approval by id or unique id prefix, and returns it. A decision is final.
     ///
-    /// Errors if the approval was already decided or used, or has expired.
+    /// Errors if the approval was already decided or used, or has expired, or if the principal that requested it
+    /// approves it itself.
     async fn decide_approval(
         &self,
         id: &str,
         decision: ApprovalDecision,
-        by: &str,
+        approver: &Approver,
+    ) -> Result<Approval, StoreError>;
+
+    /// Records an approval that was requested and decided at once, by elicitation, and returns it. An approved one is
+    /// already used.
+    async fn record_answer(
+        &self,
+        request: NewApproval,
+        decision: ApprovalDecision,
+        approver: &Approver,
     ) -> Result<Approval, StoreError>;
 
     /// Returns the consent for exactly this call. An approved approval is marked as used, so only one of several
@@ -78,8 +95,17 @@ pub trait Store: Send + Sync {
         arguments_digest: &str,
     ) -> Result<Consent, StoreError>;
 
-    /// Returns true on the first use of a nonce before it expires, and false afterwards.
-    async fn use_nonce(&self, nonce: &str, expires: Timestamp) -> Result<bool, StoreError>;
+    /// Stores a nonce that can be used once within `ttl`. The number of unused nonces of a principal is bounded.
+    async fn issue_nonce(
+        &self,
+        nonce: &str,
+        principal: &str,
+        ttl: Duration,
+    ) -> Result<(), StoreError>;
+
+    /// Returns true on the first use of an issued nonce before it expires, and false otherwise. Setting the clock never
+    /// makes a nonce valid again.
+    async fn use_nonce(&self, nonce: &str) -> Result<bool, StoreError>;
 
     /// Returns the random key with this name. It is created on first use and then shared by all processes.
     async fn get_or_create_secret(&self, name: &str) -> Result<[u8; 32], StoreError>;

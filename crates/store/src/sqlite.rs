@@ -1,16 +1,19 @@
 //! [`SqliteStore`]: the [`Store`] in one SQLite file that any number of vouch processes share.
 //!
-//! `connect` opens the database and migrates its schema. The statements are in `withheld_answers`, `approvals` and
-//! `keys`. They are plain SQL with numbered parameters, so that they also work on PostgreSQL. SQLite numbers `$n` by
+//! `connect` opens the database and migrates its schema. The statements are in `withheld_answers`, `approvals`,
+//! `request_states` and `keys`; `clock_mark` keeps time from running back. They are plain SQL with numbered parameters, so that they also work on PostgreSQL. SQLite numbers `$n` by
 //! first appearance, so the parameters must appear in order.
 
 mod approvals;
+mod clock_mark;
 pub(crate) mod connect;
 mod keys;
+pub(crate) mod request_states;
 mod withheld_answers;
 mod worker;
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use jiff::Timestamp;
@@ -19,8 +22,9 @@ use rusqlite::{Connection, Transaction, TransactionBehavior};
 
 use self::worker::SqliteWorker;
 use crate::{
-    Approval, ApprovalDecision, ApprovalState, Clock, Consent, NewApproval, NewWithheldAnswer,
-    RawWithheldAnswer, StateDir, Store, StoreError, WithheldAnswer, system_clock,
+    Approval, ApprovalDecision, ApprovalState, Approver, Clock, Consent, NewApproval,
+    NewWithheldAnswer, RawWithheldAnswer, StateDir, Store, StoreError, WithheldAnswer,
+    system_clock,
 };
 
 /// A [`Store`] backed by `vouch.db` in the state directory.
@@ -50,10 +54,11 @@ impl SqliteStore {
         T: Send + 'static,
         F: FnOnce(&Transaction<'_>, Timestamp) -> Result<T, TransactionError> + Send + 'static,
     {
-        let now = (self.clock)();
+        let clock = Clock::clone(&self.clock);
         let run = move |connection: &mut Connection| {
             let tx = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-            let value = action(&tx, now)?;
+            // Read under the lock: a transaction that waited for it must not seem to be in the past.
+            let value = action(&tx, clock())?;
             tx.commit()?;
             Ok(value)
         };
@@ -61,6 +66,23 @@ impl SqliteStore {
             .run(run)
             .await?
             .map_err(|failure: TransactionError| failure.into_store_error(&self.path))
+    }
+
+    /// Runs a transaction on entries that expire. Its time never runs back: see `clock_mark`.
+    async fn run_timed_transaction<T, F>(&self, action: F) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Transaction<'_>, Timestamp) -> Result<T, TransactionError> + Send + 'static,
+    {
+        self.run_transaction(move |tx, now| {
+            let now = clock_mark::advance_clock_mark(tx, now)?;
+            match action(tx, now) {
+                // A rejected request is committed too: that it came too late must stay true.
+                Err(TransactionError::Store(error)) => Ok(Err(error)),
+                done => done.map(Ok),
+            }
+        })
+        .await?
     }
 }
 
@@ -101,30 +123,46 @@ pub(crate) fn timestamp_from_millis(ms: i64) -> rusqlite::Result<Timestamp> {
 #[async_trait]
 impl Store for SqliteStore {
     async fn request_approval(&self, request: NewApproval) -> Result<Approval, StoreError> {
-        self.run_transaction(move |tx, now| approvals::request_approval(tx, now, &request)).await
+        self.run_timed_transaction(move |tx, now| approvals::request_approval(tx, now, &request))
+            .await
     }
 
     async fn find_approval(&self, id: &str) -> Result<Approval, StoreError> {
         let id = id.to_owned();
-        self.run_transaction(move |tx, now| approvals::find_approval(tx, now, &id)).await
+        self.run_timed_transaction(move |tx, now| approvals::find_approval(tx, now, &id)).await
     }
 
     async fn list_approvals(
         &self,
         state: Option<ApprovalState>,
     ) -> Result<Vec<Approval>, StoreError> {
-        self.run_transaction(move |tx, now| approvals::list_approvals(tx, now, state)).await
+        self.run_timed_transaction(move |tx, now| approvals::list_approvals(tx, now, state)).await
     }
 
     async fn decide_approval(
         &self,
         id: &str,
         decision: ApprovalDecision,
-        by: &str,
+        approver: &Approver,
     ) -> Result<Approval, StoreError> {
-        let (id, by) = (id.to_owned(), by.to_owned());
-        self.run_transaction(move |tx, now| approvals::decide_approval(tx, now, &id, decision, &by))
-            .await
+        let (id, approver) = (id.to_owned(), approver.clone());
+        self.run_timed_transaction(move |tx, now| {
+            approvals::decide_approval(tx, now, &id, decision, &approver)
+        })
+        .await
+    }
+
+    async fn record_answer(
+        &self,
+        request: NewApproval,
+        decision: ApprovalDecision,
+        approver: &Approver,
+    ) -> Result<Approval, StoreError> {
+        let approver = approver.clone();
+        self.run_timed_transaction(move |tx, now| {
+            approvals::record_answer(tx, now, &request, decision, &approver)
+        })
+        .await
     }
 
     async fn claim_consent(
@@ -135,12 +173,25 @@ impl Store for SqliteStore {
         arguments_digest: &str,
     ) -> Result<Consent, StoreError> {
         let request = [principal, tool, contract_digest, arguments_digest].map(str::to_owned);
-        self.run_transaction(move |tx, now| approvals::claim_consent(tx, now, &request)).await
+        self.run_timed_transaction(move |tx, now| approvals::claim_consent(tx, now, &request)).await
     }
 
-    async fn use_nonce(&self, nonce: &str, expires: Timestamp) -> Result<bool, StoreError> {
+    async fn issue_nonce(
+        &self,
+        nonce: &str,
+        principal: &str,
+        ttl: Duration,
+    ) -> Result<(), StoreError> {
+        let (nonce, principal) = (nonce.to_owned(), principal.to_owned());
+        self.run_timed_transaction(move |tx, now| {
+            request_states::issue_nonce(tx, now, &nonce, &principal, ttl)
+        })
+        .await
+    }
+
+    async fn use_nonce(&self, nonce: &str) -> Result<bool, StoreError> {
         let nonce = nonce.to_owned();
-        self.run_transaction(move |tx, now| keys::use_nonce(tx, now, &nonce, expires)).await
+        self.run_timed_transaction(move |tx, now| request_states::use_nonce(tx, now, &nonce)).await
     }
 
     async fn get_or_create_secret(&self, name: &str) -> Result<[u8; 32], StoreError> {

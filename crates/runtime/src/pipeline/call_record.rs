@@ -7,7 +7,7 @@ use std::time::Instant;
 use contract::{CallContext, Contract, ErrorCode, SideEffects, ToolError, ToolOutput};
 use serde_json::Value;
 use store::NewWithheldAnswer;
-use store::audit::{AuditArguments, AuditCall, AuditOutcome};
+use store::audit::{AuditApproval, AuditArguments, AuditCall, AuditOutcome};
 
 use super::Pipeline;
 use super::answer::{WithheldAnswer, output_size};
@@ -29,6 +29,7 @@ pub(super) struct CallRecord<'a> {
     trace: Option<String>,
     contract: Option<Arc<Contract>>,
     arguments: Option<AuditArguments>,
+    approval: Option<AuditApproval>,
     ctx: Option<CallContext>,
     /// The tool was started, so side effects may have happened regardless of the reply.
     began: bool,
@@ -59,6 +60,7 @@ impl<'a> CallRecord<'a> {
             trace,
             contract: None,
             arguments: None,
+            approval: None,
             ctx: None,
             began: false,
             answered: false,
@@ -87,6 +89,11 @@ impl<'a> CallRecord<'a> {
         {
             arguments.values = Some(values.clone());
         }
+    }
+
+    /// Notes the approval that lets the call run.
+    pub(super) fn set_approval(&mut self, approval: Option<AuditApproval>) {
+        self.approval = approval;
     }
 
     pub(super) fn set_context(&mut self, ctx: &CallContext) {
@@ -212,6 +219,7 @@ impl<'a> CallRecord<'a> {
             tool: Some(shorten_name(&self.tool)),
             contract: self.contract.as_ref().map(|contract| contract.digest().to_owned()),
             arguments: self.arguments.take(),
+            approval: self.approval.take(),
             outcome: match reply {
                 ToolReply::Done(output) if output.is_error => AuditOutcome::Error,
                 ToolReply::Done(_) => AuditOutcome::Ok,
@@ -272,6 +280,7 @@ pub(super) fn build_refusal_record(principal: &str, code: ErrorCode) -> AuditCal
         tool: None,
         contract: None,
         arguments: None,
+        approval: None,
         outcome: AuditOutcome::Error,
         code: Some(code.as_str().to_owned()),
         duration_us: 0,

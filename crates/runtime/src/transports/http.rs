@@ -1,11 +1,13 @@
 //! The HTTP server: MCP at `/mcp`, REST below `/v1`, and endpoints for operators.
 //!
 //! Two checks run before every route. Host and Origin must be allowed, which prevents a web page from reaching a local
-//! server by DNS rebinding. If tokens are configured, a request must carry one.
+//! server by DNS rebinding. Unless there are no tokens, a request must carry one. Sessions belong to the principal that
+//! started them.
 
 mod admission;
 mod guard;
 mod malformed;
+mod owned_sessions;
 mod pending_responses;
 mod response;
 mod token;
@@ -21,18 +23,18 @@ use axum::routing::get;
 use axum::serve::{Listener, ListenerExt};
 use axum::{Json, Router, middleware};
 use contract::{Caller, ErrorCode, ToolError};
-use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 use serde_json::json;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use super::mcp::{McpService, ServerIdentity};
+use super::mcp::{McpService, PRINCIPAL, ServerIdentity};
 use super::{DRAIN_LIMIT, MAX_MESSAGE_BYTES, openapi, rest};
 use crate::pipeline::Pipeline;
 pub use guard::is_loopback;
+use owned_sessions::OwnedSessions;
 use pending_responses::PendingResponses;
-pub use token::{BearerToken, BearerTokens, TokenError};
+pub use token::{BearerToken, BearerTokens, PROJECT_PRINCIPAL, TokenError, UNNAMED_PRINCIPAL};
 
 /// Extra time after the drain limit, for closing connections and flushing the audit log.
 const CLOSE_GRACE: Duration = Duration::from_secs(2);
@@ -82,6 +84,7 @@ pub(crate) struct HttpApp {
     pub(crate) identity: ServerIdentity,
     pub(crate) options: HttpOptions,
     pending: PendingResponses,
+    sessions: Arc<OwnedSessions>,
 }
 
 /// A bound HTTP server that does not serve yet.
@@ -114,6 +117,7 @@ impl HttpTransport {
                 identity,
                 options,
                 pending: PendingResponses::default(),
+                sessions: Arc::default(),
             }),
         })
     }
@@ -169,9 +173,12 @@ fn build_router(
     sessions: CancellationToken,
     closing: CancellationToken,
 ) -> Router {
-    let service =
-        McpService::new(Arc::clone(&app.pipeline), app.identity.clone(), Caller::new("local"))
-            .with_shutdown(closing);
+    let service = McpService::new(
+        Arc::clone(&app.pipeline),
+        app.identity.clone(),
+        Caller::new(UNNAMED_PRINCIPAL),
+    )
+    .with_shutdown(closing);
     let config = StreamableHttpServerConfig::default()
         .with_json_response(true)
         .with_cancellation_token(sessions)
@@ -180,8 +187,12 @@ fn build_router(
         .disable_allowed_hosts()
         .disable_allowed_origins();
     let mcp = StreamableHttpService::new(
-        move || Ok(service.clone().with_own_subscriptions()),
-        Arc::new(LocalSessionManager::default()),
+        // Called while the request is handled, so the service belongs to the principal that sent it.
+        move || {
+            let principal = PRINCIPAL.try_with(Arc::clone).map_err(std::io::Error::other)?;
+            Ok(service.clone().with_principal(principal))
+        },
+        Arc::clone(&app.sessions),
         config,
     );
     Router::new()

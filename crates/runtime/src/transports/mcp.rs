@@ -8,6 +8,7 @@ mod listing;
 mod peer_elicitation;
 mod progress;
 mod resources;
+mod response;
 mod subscriptions;
 
 use std::borrow::Cow;
@@ -16,15 +17,14 @@ use std::sync::{Arc, LazyLock};
 use contract::{Caller, ErrorCode, Progress};
 use futures::future::BoxFuture;
 use rmcp::model::{
-    CacheScope, CallToolRequestMethod, CallToolRequestParams, CallToolResponse, CallToolResult,
-    CompleteRequestMethod, CompleteRequestParams, CompleteResult, ConstString, ContentBlock,
-    CustomRequest, CustomResult, ErrorCode as RpcErrorCode, ErrorData, Extensions,
-    GetPromptRequestParams, GetPromptResponse, Implementation, InputRequiredResult, JsonObject,
-    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
-    PaginatedRequestParams, ProgressNotificationParam, ProtocolVersion, ReadResourceRequestParams,
-    ReadResourceResponse, Reference, ServerCapabilities, ServerConfig, SubscribeRequestMethod,
-    SubscribeRequestParams, SubscriptionFilter, Tool, UnsubscribeRequestMethod,
-    UnsubscribeRequestParams,
+    CacheScope, CallToolRequestMethod, CallToolRequestParams, CallToolResponse,
+    CompleteRequestMethod, CompleteRequestParams, CompleteResult, ConstString, CustomRequest,
+    CustomResult, ErrorCode as RpcErrorCode, ErrorData, Extensions, GetPromptRequestParams,
+    GetPromptResponse, Implementation, JsonObject, ListPromptsResult, ListResourceTemplatesResult,
+    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ProgressNotificationParam,
+    ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse, Reference,
+    ServerCapabilities, ServerConfig, SubscribeRequestMethod, SubscribeRequestParams,
+    SubscriptionFilter, Tool, UnsubscribeRequestMethod, UnsubscribeRequestParams,
 };
 use rmcp::service::{NotificationContext, Peer, RequestContext, SubscriptionContext};
 use rmcp::{RoleServer, ServerHandler};
@@ -32,15 +32,15 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::session;
-use super::verbatim;
 use crate::call::{
-    CallSubject, ClientCapabilities, ElicitationChannel, ProtocolRefusal, RoundInput, ToolCall,
+    CallOrigin, CallSubject, ClientCapabilities, ElicitationChannel, RoundInput, ToolCall,
     ToolReply,
 };
 use crate::pipeline::Pipeline;
 use crate::resource_catalog::ResourceCatalog;
 use listing::ListingCache;
 use peer_elicitation::PeerElicitationHandler;
+use response::build_response;
 use subscriptions::{ResourceSubscriptions, UpdateSink};
 
 /// Maximum queued progress reports of a slow client. Further reports are dropped; the next one supersedes them.
@@ -77,6 +77,7 @@ pub struct McpService {
     subscriptions: Arc<ResourceSubscriptions>,
     /// Ends requests that never end by themselves.
     shutdown: CancellationToken,
+    origin: CallOrigin,
 }
 
 impl McpService {
@@ -86,7 +87,9 @@ impl McpService {
             (ResourceSubscriptions::new(&pipeline), CancellationToken::new());
         let listings = Arc::new(ListingCache::default());
         listings.get_or_build(&pipeline);
-        Self { pipeline, identity: Arc::new(identity), listings, caller, subscriptions, shutdown }
+        let identity = Arc::new(identity);
+        let origin = CallOrigin::default();
+        Self { pipeline, identity, listings, caller, subscriptions, shutdown, origin }
     }
 
     /// Runs a call through the pipeline. The future is boxed because the SDK moves a handler's future several times per
@@ -95,14 +98,21 @@ impl McpService {
         Box::pin(self.pipeline.call(call))
     }
 
-    /// Returns a service with its own session id, for a connection whose requests do not name a session.
-    pub(super) fn with_own_session(mut self) -> Self {
+    /// Returns a service for the connection of a client that the user runs, with its own session id.
+    pub(super) fn for_local_connection(mut self) -> Self {
         self.caller.session = session::new_connection_session();
+        self.origin = CallOrigin::Local;
+        self.with_own_subscriptions()
+    }
+
+    /// Returns a service for the requests of one principal.
+    pub(super) fn with_principal(mut self, principal: Arc<str>) -> Self {
+        self.caller.principal = principal;
         self.with_own_subscriptions()
     }
 
     /// Returns a service with its own subscriptions, which must not be shared between clients.
-    pub(super) fn with_own_subscriptions(mut self) -> Self {
+    fn with_own_subscriptions(mut self) -> Self {
         self.subscriptions = ResourceSubscriptions::new(&self.pipeline);
         self
     }
@@ -144,6 +154,26 @@ impl McpService {
             }
         }
         Ok(caller)
+    }
+
+    /// Returns the part of a listing that the caller may read, by the address of each item.
+    fn keep_readable<T>(
+        &self,
+        context: &RequestContext<RoleServer>,
+        mut items: Vec<T>,
+        address: impl Fn(&T) -> &str,
+    ) -> Vec<T> {
+        let principal = self.identify_caller(context).principal;
+        items.retain(|item| self.pipeline.may_read(&principal, address(item)));
+        items
+    }
+
+    /// Returns who may cache a listing. If clients may use different tools and resources, only the client itself.
+    fn list_scope(&self) -> CacheScope {
+        match self.pipeline.options().clients.is_empty() {
+            true => CacheScope::Public,
+            false => CacheScope::Private,
+        }
     }
 
     fn resource_catalog(&self) -> Option<Arc<ResourceCatalog>> {
@@ -223,44 +253,41 @@ impl ServerHandler for McpService {
     ) -> Result<ListToolsResult, ErrorData> {
         let filter = self.pipeline.tool_filter(&self.identify_caller(&context).principal);
         let tools = self.listings.get_or_build(&self.pipeline).allowed_tools(filter);
-        // If clients may call different tools, a listing must not be cached for other clients.
-        let scope = match self.pipeline.options().clients.is_empty() {
-            true => CacheScope::Public,
-            false => CacheScope::Private,
-        };
         Ok(ListToolsResult::with_all_items(tools)
             .with_ttl_ms(self.list_ttl_ms())
-            .with_cache_scope(scope))
+            .with_cache_scope(self.list_scope()))
     }
 
     async fn list_resources(
         &self,
         _request: Option<PaginatedRequestParams>,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
         let resources = match self.resource_catalog() {
             Some(catalog) => catalog.list().await.map_err(listing_error)?,
             None => Vec::new(),
         };
+        let resources = self.keep_readable(&context, resources, |resource| &resource.uri);
         let views = resources.into_iter().map(resources::to_mcp_resource).collect();
         Ok(ListResourcesResult::with_all_items(views)
             .with_ttl_ms(self.list_ttl_ms())
-            .with_cache_scope(CacheScope::Public))
+            .with_cache_scope(self.list_scope()))
     }
 
     async fn list_resource_templates(
         &self,
         _request: Option<PaginatedRequestParams>,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
         let templates = match self.resource_catalog() {
             Some(catalog) => catalog.templates().await.map_err(listing_error)?,
             None => Vec::new(),
         };
+        let templates = self.keep_readable(&context, templates, |template| &template.uri_template);
         let views = templates.into_iter().map(resources::to_mcp_template).collect();
         Ok(ListResourceTemplatesResult::with_all_items(views)
             .with_ttl_ms(self.list_ttl_ms())
-            .with_cache_scope(CacheScope::Public))
+            .with_cache_scope(self.list_scope()))
     }
 
     async fn read_resource(
@@ -283,10 +310,11 @@ impl ServerHandler for McpService {
         let Some(resources) = self.subscribable_resources() else {
             return Err(ErrorData::method_not_found::<SubscribeRequestMethod>());
         };
-        let Some(number) = resources.changes(&request.uri) else {
+        let principal = self.identify_caller(&context).principal;
+        let readable = self.pipeline.may_read(&principal, &request.uri);
+        let Some(number) = resources.changes(&request.uri).filter(|_| readable) else {
             let error = resources::not_subscribable_error();
-            self.pipeline
-                .record_refused_request(&self.identify_caller(&context).principal, error.code);
+            self.pipeline.record_refused_request(&principal, error.code);
             return Err(resources::to_error_data(&request.uri, &error));
         };
         let sink = self.build_update_sink(context.peer, &context.extensions);
@@ -314,7 +342,9 @@ impl ServerHandler for McpService {
             return None;
         }
         let lists = self.is_live().then(|| self.pipeline.catalog_changes());
-        Some(self.subscriptions.accept_filter(resources.as_deref(), lists, requested))
+        // There is no request here, but the service belongs to the principal of the request or session.
+        let may_read = |uri: &str| self.pipeline.may_read(&self.caller.principal, uri);
+        Some(self.subscriptions.accept_filter(resources.as_deref(), lists, requested, may_read))
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
@@ -351,7 +381,7 @@ impl ServerHandler for McpService {
     async fn complete(
         &self,
         request: CompleteRequestParams,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<CompleteResult, ErrorData> {
         let Some(resources) = self.resource_catalog() else {
             // The capability is not declared, so the method does not exist. The SDK would return an empty list.
@@ -364,6 +394,10 @@ impl ServerHandler for McpService {
                 return Err(ErrorData::invalid_params("`ref` must name a resource template", None));
             }
         };
+        let principal = self.identify_caller(&context).principal;
+        if !self.pipeline.may_read(&principal, &template) {
+            return Ok(CompleteResult::new(resources::to_completion_info(Vec::new())));
+        }
         let argument = request.argument;
         let values = resources.complete(template, argument.name, argument.value).await;
         Ok(CompleteResult::new(resources::to_completion_info(values.map_err(listing_error)?)))
@@ -399,6 +433,7 @@ impl ServerHandler for McpService {
         let token = context.meta.get_progress_token();
         let call = ToolCall {
             caller: self.identify_caller_in_session(&context)?,
+            origin: self.origin,
             channel: elicitation_channel(&request, &context),
             progress: token.is_some().then(|| {
                 let sink: Arc<dyn Fn(Progress) + Send + Sync> =
@@ -470,54 +505,5 @@ fn elicitation_channel(
     } else {
         let peer = PeerElicitationHandler::new(context.peer.clone(), context.id.clone());
         ElicitationChannel::Connected { capabilities: supported, handler: Arc::new(peer) }
-    }
-}
-
-/// Returns the protocol's response for a reply. `is_typed` is true if the client expects a result type.
-fn build_response(reply: ToolReply, is_typed: bool) -> Result<CallToolResponse, ErrorData> {
-    match reply {
-        ToolReply::Done(output) => {
-            Ok(match (&output.raw, convert::to_text_blocks(&output.content)) {
-                (Some(raw), _) => {
-                    verbatim::build_stand_in(verbatim::complete_raw(raw, &output, is_typed)).into()
-                }
-                (None, Some(texts)) => {
-                    let mut result = CallToolResult::success(texts);
-                    result.is_error = Some(output.is_error);
-                    result.structured_content = output.structured;
-                    result.into()
-                }
-                (None, None) => {
-                    verbatim::build_stand_in(convert::to_result_json(output, is_typed)).into()
-                }
-            })
-        }
-        // The protocol defines its own error for an unknown tool.
-        ToolReply::Failed(error) if error.code == ErrorCode::ToolNotFound => {
-            let name = error.details.get("tool").and_then(|name| name.as_str()).unwrap_or_default();
-            Err(ErrorData::invalid_params(format!("Unknown tool: {name}"), None))
-        }
-        ToolReply::Failed(error) => {
-            let envelope = error.to_envelope();
-            let text = ContentBlock::text(envelope.to_string());
-            let mut result = CallToolResult::error(vec![text]);
-            result.structured_content = Some(envelope);
-            Ok(result.into())
-        }
-        ToolReply::InputRequired { elicitations: requests, state } => {
-            match peer_elicitation::to_input_requests(&requests) {
-                Some(typed) => Ok(InputRequiredResult::new(Some(typed), Some(state)).into()),
-                None => Ok(verbatim::build_stand_in(peer_elicitation::input_required_json(
-                    &requests, state,
-                ))
-                .into()),
-            }
-        }
-        ToolReply::Refused(ProtocolRefusal::InvalidState(message)) => {
-            Err(ErrorData::invalid_params(message, None))
-        }
-        ToolReply::Refused(ProtocolRefusal::MissingCapability(ability)) => Err(
-            ErrorData::missing_required_client_capability(convert::to_client_capabilities(ability)),
-        ),
     }
 }

@@ -71,13 +71,19 @@ async fn call_tool(
     run_call(&app, &caller, &headers, call).await
 }
 
-async fn list_resources(State(app): State<Arc<HttpApp>>) -> Response {
+async fn list_resources(
+    State(app): State<Arc<HttpApp>>,
+    Extension(caller): Extension<Caller>,
+) -> Response {
+    let may_read = |uri: &str| app.pipeline.may_read(&caller.principal, uri);
     let (resources, templates) = match app.pipeline.catalog().resources().cloned() {
         Some(catalog) => (catalog.list().await, catalog.templates().await),
         None => (Ok(Vec::new()), Ok(Vec::new())),
     };
     match (resources, templates) {
-        (Ok(resources), Ok(templates)) => {
+        (Ok(mut resources), Ok(mut templates)) => {
+            resources.retain(|resource| may_read(&resource.uri));
+            templates.retain(|template| may_read(&template.uri_template));
             Json(json!({"resources": resources, "resourceTemplates": templates})).into_response()
         }
         (Err(error), _) | (_, Err(error)) => error_response(&error),

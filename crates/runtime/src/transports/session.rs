@@ -15,7 +15,7 @@ const META_KEY: &str = "dev.vouchsafe/session";
 /// The header of a session handle in a REST request.
 pub(super) const HEADER: &str = "vouch-session";
 /// The session header of streamable HTTP, set by the handshake.
-const MCP_HEADER: &str = "mcp-session-id";
+pub(super) const MCP_HEADER: &str = "mcp-session-id";
 const MAX_LENGTH: usize = 128;
 
 /// Returns the handle in `_meta`, if any. Errors if it is invalid.

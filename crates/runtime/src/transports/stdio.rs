@@ -75,7 +75,7 @@ where
 {
     let open = Arc::new(AtomicBool::new(false));
     let transport = LineTransport::new(input, output, stop, Arc::clone(&open));
-    let service = service.with_own_session().with_shutdown(transport.end_token());
+    let service = service.for_local_connection().with_shutdown(transport.end_token());
     let session = match service.serve(transport).await {
         Ok(session) => session,
         // A client that disconnects before the session has begun is not an error.

@@ -7,13 +7,13 @@ use std::time::Duration;
 use async_trait::async_trait;
 use contract::{Caller, ErrorCode};
 use runtime::{
-    ClientCapabilities, ElicitationChannel, ElicitationHandler, ElicitationKind,
+    CallOrigin, ClientCapabilities, ElicitationChannel, ElicitationHandler, ElicitationKind,
     ElicitationRequest, PipelineOptions, ProtocolRefusal, RoundInput, ToolCall, ToolReply,
 };
 use serde_json::{Value, json};
 use store::{ApprovalDecision, ApprovalState};
 
-use crate::rig::{Rig, call, code};
+use crate::rig::{Rig, ann, call, code};
 
 fn write_call(text: &str) -> ToolCall {
     call("write", json!({"text": text}))
@@ -24,6 +24,7 @@ fn yes() -> Value {
 }
 
 fn multi_round(mut call: ToolCall, answer: Option<Value>, state: Option<String>) -> ToolCall {
+    call.origin = CallOrigin::Local;
     call.channel = ElicitationChannel::MultiRound(RoundInput {
         capabilities: ClientCapabilities { elicitation: true, ..ClientCapabilities::default() },
         answers: answer.map(|answer| ("approval".to_owned(), answer)).into_iter().collect(),
@@ -59,7 +60,7 @@ async fn queued_approval_is_used_once() {
     let ToolReply::Failed(again) = rig.pipeline.call(write_call("one")).await else { panic!() };
     assert_eq!(again.details["approvalId"], id);
 
-    rig.store.decide_approval(id, ApprovalDecision::Approve, "ann").await.unwrap();
+    rig.store.decide_approval(id, ApprovalDecision::Approve, &ann()).await.unwrap();
     assert_eq!(
         code(&rig.pipeline.call(write_call("other arguments")).await),
         ErrorCode::ApprovalRequired
@@ -77,7 +78,7 @@ async fn queued_approval_can_be_denied() {
     let rig = Rig::new().await;
     let ToolReply::Failed(error) = rig.pipeline.call(write_call("one")).await else { panic!() };
     let id = error.details["approvalId"].as_str().unwrap();
-    rig.store.decide_approval(id, ApprovalDecision::Deny, "ann").await.unwrap();
+    rig.store.decide_approval(id, ApprovalDecision::Deny, &ann()).await.unwrap();
     assert_eq!(code(&rig.pipeline.call(write_call("one")).await), ErrorCode::ApprovalDenied);
 }
 
@@ -178,6 +179,7 @@ impl ElicitationHandler for ScriptedHandler {
 async fn call_connected(rig: &Rig, answer: Result<Value, String>) -> ToolReply {
     let handler = Arc::new(ScriptedHandler { answer, asked: AtomicUsize::new(0) });
     let mut call = write_call("one");
+    call.origin = CallOrigin::Local;
     call.channel = ElicitationChannel::Connected {
         capabilities: ClientCapabilities { elicitation: true, ..ClientCapabilities::default() },
         handler: Arc::clone(&handler) as Arc<dyn ElicitationHandler>,

@@ -132,14 +132,20 @@ impl HttpServer {
     }
 
     pub(crate) async fn initialize_with_capabilities(&self, capabilities: Value) -> HttpSession {
+        self.initialize_as("", capabilities).await
+    }
+
+    /// Performs the handshake with a token and returns the session.
+    pub(crate) async fn initialize_as(&self, token: &str, capabilities: Value) -> HttpSession {
         let hello = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
             "protocolVersion": "2025-11-25", "capabilities": capabilities,
             "clientInfo": {"name": "t", "version": "1"},
         }});
-        let reply = self.post("/mcp").body(hello.to_string()).send().await.unwrap();
+        let post = || self.post("/mcp").bearer_auth(token);
+        let reply = post().body(hello.to_string()).send().await.unwrap();
         let session = HttpSession { id: reply.headers()["mcp-session-id"].clone() };
         let greeting = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
-        session.add_headers(self.post("/mcp")).body(greeting.to_string()).send().await.unwrap();
+        session.add_headers(post()).body(greeting.to_string()).send().await.unwrap();
         session
     }
 

@@ -4,12 +4,14 @@
 
 mod approvals;
 mod http;
+mod identity;
 mod live_catalog;
 mod pipeline;
 mod resources;
 mod rig;
 mod rules;
 mod secret_output;
+mod self_approval;
 mod sessions;
 mod stdio;
 mod subscriptions;

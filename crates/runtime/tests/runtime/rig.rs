@@ -14,7 +14,7 @@ use runtime::{
 };
 use serde_json::{Map, Value, json};
 use store::audit::AuditLog;
-use store::{SqliteStore, StateDir, Store};
+use store::{ApprovalChannel, Approver, SqliteStore, StateDir, Store};
 
 type Script = Box<dyn Fn(Value, &CallContext) -> Result<ToolOutput, ToolError> + Send + Sync>;
 
@@ -181,6 +181,11 @@ impl Rig {
             })
             .collect()
     }
+}
+
+/// Returns a person who decides on queued approvals.
+pub(crate) fn ann() -> Approver {
+    Approver::new("ann", ApprovalChannel::Queue)
 }
 
 pub(crate) fn call(tool: &str, arguments: Value) -> ToolCall {

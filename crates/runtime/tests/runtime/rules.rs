@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use contract::{CallPolicy, Caller, ErrorCode, PolicySubject, PolicyVerdict};
 use runtime::transports::http::BearerTokens;
-use runtime::{ApprovalMode, PipelineOptions, ToolFilter};
+use runtime::{ApprovalMode, ClientPolicy, PipelineOptions, ToolFilter};
 use serde_json::{Value, json};
 
 use crate::http::{HttpServer, fetch_summary as show_http};
-use crate::rig::{Rig, call, code, reply_to_json};
+use crate::rig::{Rig, ann, call, code, reply_to_json};
 use crate::stdio::StdioSession;
 
 /// Denies calls and requires approvals by keyword.
@@ -66,7 +66,10 @@ async fn rule_requires_approval_beyond_the_contract() {
     );
     let asked = rig.store.list_approvals(None).await.unwrap();
     assert!(asked[0].summary.contains("\nRequired by rule: look-first\n"), "{}", asked[0].summary);
-    rig.store.decide_approval(&asked[0].id, store::ApprovalDecision::Approve, "ann").await.unwrap();
+    rig.store
+        .decide_approval(&asked[0].id, store::ApprovalDecision::Approve, &ann())
+        .await
+        .unwrap();
     assert!(rig.call("echo", json!({"text": "careful"})).await.code().is_none());
     // `always` does not override a rule, but `never` does.
     let approve = |approve| PipelineOptions {
@@ -109,7 +112,8 @@ async fn rule_withholds_result_and_keeps_it_for_people() {
 
 fn restricted(principal: &str) -> PipelineOptions {
     let only_echo: Arc<dyn ToolFilter> = Arc::new(|tool: &str| tool.starts_with("ech"));
-    let clients = HashMap::from([(principal.to_owned(), only_echo)]);
+    let policy = ClientPolicy { tools: Some(only_echo), ..ClientPolicy::default() };
+    let clients = HashMap::from([(principal.to_owned(), policy)]);
     PipelineOptions { clients, ..PipelineOptions::default() }
 }
 

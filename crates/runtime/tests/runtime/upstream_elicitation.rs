@@ -7,7 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use contract::{CallContext, Caller, Constraints, ErrorCode, Progress, ToolOutput};
 use runtime::{
-    AnswerOrigin, CallInterruption, Catalog, ClientCapabilities, ElicitationAnswers,
+    AnswerOrigin, CallInterruption, CallOrigin, Catalog, ClientCapabilities, ElicitationAnswers,
     ElicitationBroker, ElicitationChannel, ElicitationHandler, ElicitationKind, ElicitationRequest,
     Invoker, MAX_CARRIED_BYTES, PipelineOptions, ProtocolRefusal, RoundInput, ToolCall, ToolReply,
 };
@@ -15,7 +15,9 @@ use serde_json::{Value, json};
 use store::ApprovalDecision;
 
 use crate::http::HttpServer;
-use crate::rig::{AsyncScript, Rig, ScriptedUpstream, call, code, reply_to_json, upstream_catalog};
+use crate::rig::{
+    AsyncScript, Rig, ScriptedUpstream, ann, call, code, reply_to_json, upstream_catalog,
+};
 use crate::stdio::StdioSession;
 
 fn form() -> Value {
@@ -90,6 +92,7 @@ fn form_and_sampling() -> ClientCapabilities {
 fn round(answers: Value, state: Option<&str>) -> ToolCall {
     let mut call = wizard();
     let answers: ElicitationAnswers = serde_json::from_value(answers).unwrap();
+    call.origin = CallOrigin::Local;
     call.channel = ElicitationChannel::MultiRound(RoundInput {
         capabilities: form_and_sampling(),
         answers,
@@ -185,7 +188,7 @@ async fn approval_is_requested_once_per_multi_round_call() {
     };
     assert_eq!(code(&rig.pipeline.call(round(json!({}), None)).await), ErrorCode::ApprovalRequired);
     let id = rig.store.list_approvals(None).await.unwrap()[0].id.clone();
-    rig.store.decide_approval(&id, ApprovalDecision::Approve, "ann").await.unwrap();
+    rig.store.decide_approval(&id, ApprovalDecision::Approve, &ann()).await.unwrap();
     let (_, state) = expect_input_required(rig.pipeline.call(round(json!({}), None)).await);
     let answers = json!({"upstream/s": {"model": "m"}});
     let reply = rig.pipeline.call(round(answers, Some(&state))).await;
@@ -269,6 +272,7 @@ impl ElicitationHandler for RecordingHandler {
 fn connected(supported: ClientCapabilities) -> (Arc<RecordingHandler>, ToolCall) {
     let person = Arc::<RecordingHandler>::default();
     let mut call = wizard();
+    call.origin = CallOrigin::Local;
     call.channel = ElicitationChannel::Connected {
         capabilities: supported,
         handler: Arc::clone(&person) as Arc<dyn ElicitationHandler>,
@@ -474,7 +478,7 @@ fn call_aside() -> Value {
 }
 
 /// Returns the next message of an event stream.
-async fn next_message(reply: &mut reqwest::Response, text: &mut String) -> Value {
+pub(crate) async fn next_message(reply: &mut reqwest::Response, text: &mut String) -> Value {
     loop {
         if let Some((event, rest)) = text.split_once("\n\n") {
             let data = event.lines().find_map(|line| line.strip_prefix("data: "));

@@ -4,6 +4,8 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 
+use crate::ApprovalChannel;
+
 /// One call, as passed to [`AuditLog::append`](super::AuditLog::append). The fields are serialized in this order.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -21,6 +23,9 @@ pub struct AuditCall {
     pub contract: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arguments: Option<AuditArguments>,
+    /// The approval that let the call run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approval: Option<AuditApproval>,
     pub outcome: AuditOutcome,
     /// Error code of a failed call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -43,6 +48,15 @@ pub struct AuditArguments {
     /// Argument values, only if the contract allows recording them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub values: Option<Value>,
+}
+
+/// The approval of a call.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AuditApproval {
+    pub id: String,
+    /// Principal of the approver.
+    pub by: String,
+    pub channel: ApprovalChannel,
 }
 
 /// The outcome of a call.

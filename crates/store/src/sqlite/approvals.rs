@@ -6,11 +6,14 @@ use rusqlite::{OptionalExtension, Row, Transaction};
 
 use super::{TransactionError, timestamp_from_millis};
 use crate::random;
-use crate::{Approval, ApprovalDecision, ApprovalState, Consent, NewApproval, StoreError};
+use crate::{
+    Approval, ApprovalChannel, ApprovalDecision, ApprovalState, Approver, Consent, NewApproval,
+    StoreError,
+};
 
 /// Subquery for approvals with their current state at time `$1`. The state `expired` is derived only here.
 const APPROVALS: &str = "(SELECT id, principal, client, tool, contract_digest, arguments_digest, summary,
-    requested_at, expires_at, decided_at, decided_by, used_at,
+    requested_at, expires_at, decided_at, decided_by, channel, used_at,
     CASE WHEN state IN ('pending', 'approved') AND expires_at <= $1 THEN 'expired' ELSE state END AS state
     FROM approval) AS approval";
 
@@ -41,8 +44,19 @@ pub(super) fn request_approval(
         return Ok(pending);
     }
 
-    let id = random::generate_id()?;
     let expires = now.checked_add(new.ttl).unwrap_or(Timestamp::MAX);
+    insert_approval(tx, now, new, expires)
+}
+
+/// Inserts a pending approval and returns it.
+fn insert_approval(
+    tx: &Transaction<'_>,
+    now: Timestamp,
+    new: &NewApproval,
+    expires: Timestamp,
+) -> Result<Approval, TransactionError> {
+    let NewApproval { principal, tool, contract_digest, arguments_digest, .. } = new;
+    let id = random::generate_id()?;
     tx.execute(
         "INSERT INTO approval (id, principal, client, tool, contract_digest, arguments_digest, summary,
          requested_at, expires_at, state) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'pending')",
@@ -59,6 +73,36 @@ pub(super) fn request_approval(
         ),
     )?;
     find_approval(tx, now, &id)
+}
+
+/// Inserts an approval that was decided when it was requested. An approved one is used at once, and a denied one
+/// concerns this call only, so neither is found by another call.
+pub(super) fn record_answer(
+    tx: &Transaction<'_>,
+    now: Timestamp,
+    new: &NewApproval,
+    decision: ApprovalDecision,
+    approver: &Approver,
+) -> Result<Approval, TransactionError> {
+    let approval = insert_approval(tx, now, new, now)?;
+    let used = (decision == ApprovalDecision::Approve).then(|| now.as_millisecond());
+    let state = match decision {
+        ApprovalDecision::Approve => ApprovalState::Used,
+        ApprovalDecision::Deny => ApprovalState::Denied,
+    };
+    tx.execute(
+        "UPDATE approval SET state = $1, decided_at = $2, decided_by = $3, channel = $4, used_at = $5
+         WHERE id = $6",
+        (
+            state.as_str(),
+            now.as_millisecond(),
+            &approver.name,
+            approver.channel.as_str(),
+            used,
+            &approval.id,
+        ),
+    )?;
+    find_approval(tx, now, &approval.id)
 }
 
 /// Returns the approval with this id or unique id prefix.
@@ -100,13 +144,24 @@ pub(super) fn decide_approval(
     now: Timestamp,
     id: &str,
     decision: ApprovalDecision,
-    by: &str,
+    approver: &Approver,
 ) -> Result<Approval, TransactionError> {
     let approval = find_approval(tx, now, id)?;
     approval.check_pending()?;
+    if approval.principal == approver.name && decision == ApprovalDecision::Approve {
+        return Err(
+            StoreError::SelfApproval { id: approval.id, principal: approval.principal }.into()
+        );
+    }
     tx.execute(
-        "UPDATE approval SET state = $1, decided_at = $2, decided_by = $3 WHERE id = $4",
-        (ApprovalState::from(decision).as_str(), now.as_millisecond(), by, &approval.id),
+        "UPDATE approval SET state = $1, decided_at = $2, decided_by = $3, channel = $4 WHERE id = $5",
+        (
+            ApprovalState::from(decision).as_str(),
+            now.as_millisecond(),
+            &approver.name,
+            approver.channel.as_str(),
+            &approval.id,
+        ),
     )?;
     find_approval(tx, now, &approval.id)
 }
@@ -121,26 +176,38 @@ pub(super) fn claim_consent(
     let [principal, tool, contract_digest, arguments_digest] = request;
     let newest = |state: ApprovalState| {
         tx.query_row(
-            "SELECT id FROM approval WHERE principal = $1 AND tool = $2 AND contract_digest = $3
+            "SELECT id, decided_by, channel FROM approval WHERE principal = $1 AND tool = $2 AND contract_digest = $3
              AND arguments_digest = $4 AND state = $5 AND expires_at > $6
              ORDER BY requested_at DESC, id LIMIT 1",
             (principal, tool, contract_digest, arguments_digest, state.as_str(), now),
-            |row| row.get::<_, String>(0),
+            |row| Ok((row.get::<_, String>(0)?, row.get(1)?, read_channel(row)?)),
         )
         .optional()
     };
-    if let Some(id) = newest(ApprovalState::Approved)? {
+    if let Some((id, decided_by, channel)) = newest(ApprovalState::Approved)? {
         // The state is checked again. In a database without a single write lock, this lets only one caller win.
         let used = tx.execute(
             "UPDATE approval SET state = 'used', used_at = $1 WHERE id = $2 AND state = 'approved'",
             (now, &id),
         )?;
-        return Ok(if used == 1 { Consent::Approved(id) } else { Consent::None });
+        let approver = approver_from_columns(decided_by, channel);
+        return Ok(if used == 1 { Consent::Approved { id, approver } } else { Consent::None });
     }
-    if let Some(id) = newest(ApprovalState::Denied)? {
+    if let Some((id, ..)) = newest(ApprovalState::Denied)? {
         return Ok(Consent::Denied(id));
     }
-    Ok(newest(ApprovalState::Pending)?.map_or(Consent::None, Consent::Pending))
+    Ok(newest(ApprovalState::Pending)?.map_or(Consent::None, |(id, ..)| Consent::Pending(id)))
+}
+
+/// Returns the approver of a decision. Decisions of earlier versions have no channel; only the queue existed then.
+fn approver_from_columns(name: Option<String>, channel: Option<ApprovalChannel>) -> Approver {
+    Approver { name: name.unwrap_or_default(), channel: channel.unwrap_or(ApprovalChannel::Queue) }
+}
+
+fn read_channel(row: &Row<'_>) -> rusqlite::Result<Option<ApprovalChannel>> {
+    let Some(text) = row.get::<_, Option<String>>("channel")? else { return Ok(None) };
+    let found = ApprovalChannel::ALL.into_iter().find(|channel| channel.as_str() == text);
+    found.map(Some).ok_or_else(|| invalid_text("approval channel", &text))
 }
 
 fn from_row(row: &Row<'_>) -> rusqlite::Result<Approval> {
@@ -160,13 +227,17 @@ fn from_row(row: &Row<'_>) -> rusqlite::Result<Approval> {
             .map(timestamp_from_millis)
             .transpose()?,
         decided_by: row.get("decided_by")?,
+        channel: read_channel(row)?,
         used_at: row.get::<_, Option<i64>>("used_at")?.map(timestamp_from_millis).transpose()?,
     })
 }
 
 fn parse_state(text: &str) -> rusqlite::Result<ApprovalState> {
-    ApprovalState::ALL.into_iter().find(|state| state.as_str() == text).ok_or_else(|| {
-        let reason = format!("unknown approval state \"{text}\"").into();
-        rusqlite::Error::FromSqlConversionFailure(0, Type::Text, reason)
-    })
+    let found = ApprovalState::ALL.into_iter().find(|state| state.as_str() == text);
+    found.ok_or_else(|| invalid_text("approval state", text))
+}
+
+fn invalid_text(what: &str, text: &str) -> rusqlite::Error {
+    let reason = format!("unknown {what} \"{text}\"").into();
+    rusqlite::Error::FromSqlConversionFailure(0, Type::Text, reason)
 }

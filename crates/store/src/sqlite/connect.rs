@@ -10,10 +10,11 @@ use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 use crate::{StateDir, StoreError, private_file};
 
 /// The schema migrations, in order. A released migration is never edited; a change needs a new one.
-const MIGRATIONS: [&str; 3] = [
+const MIGRATIONS: [&str; 4] = [
     include_str!("../../migrations/0001_approvals.sql"),
     include_str!("../../migrations/0002_context.sql"),
     include_str!("../../migrations/0003_broken_answers.sql"),
+    include_str!("../../migrations/0004_request_states.sql"),
 ];
 
 /// Much longer than any transaction takes, so that only a stuck process causes a timeout.

@@ -1,12 +1,23 @@
 use std::sync::Arc;
 
-use store::{Approval, ApprovalDecision, ApprovalState, Consent, SqliteStore, Store, StoreError};
+use store::{
+    Approval, ApprovalChannel, ApprovalDecision, ApprovalState, Approver, Consent, SqliteStore,
+    Store, StoreError,
+};
 
 use crate::support::{MINUTE, StoreFixture, new_approval};
 
 async fn claim_consent(store: &SqliteStore, arguments: &str) -> Consent {
     let arguments = format!("sha256:{arguments}");
     store.claim_consent("alice", "write_memory_entry", "sha256:c", &arguments).await.unwrap()
+}
+
+fn queue(name: &str) -> Approver {
+    Approver::new(name, ApprovalChannel::Queue)
+}
+
+fn approved(approval: &Approval, by: &str) -> Consent {
+    Consent::Approved { id: approval.id.clone(), approver: queue(by) }
 }
 
 async fn request_approval(store: &SqliteStore, arguments: &str) -> Approval {
@@ -22,9 +33,9 @@ async fn approval_moves_from_pending_to_used() {
     let requested = request_approval(&store, "a").await;
     assert_eq!(claim_consent(&store, "a").await, Consent::Pending(requested.id.clone()));
     fixture.advance_clock(MINUTE);
-    store.decide_approval(&requested.id, ApprovalDecision::Approve, "bob").await.unwrap();
+    store.decide_approval(&requested.id, ApprovalDecision::Approve, &queue("bob")).await.unwrap();
     fixture.advance_clock(MINUTE);
-    assert_eq!(claim_consent(&store, "a").await, Consent::Approved(requested.id.clone()));
+    assert_eq!(claim_consent(&store, "a").await, approved(&requested, "bob"));
     assert_eq!(claim_consent(&store, "a").await, Consent::None);
 
     let used = Approval { id: "[id]".into(), ..store.find_approval(&requested.id).await.unwrap() };
@@ -49,7 +60,7 @@ async fn approval_is_valid_only_for_its_exact_call() {
     let fixture = StoreFixture::new();
     let store = fixture.store();
     let requested = request_approval(&store, "a").await;
-    store.decide_approval(&requested.id, ApprovalDecision::Approve, "bob").await.unwrap();
+    store.decide_approval(&requested.id, ApprovalDecision::Approve, &queue("bob")).await.unwrap();
     for [principal, tool, contract, arguments] in [
         ["mallory", "write_memory_entry", "sha256:c", "sha256:a"],
         ["alice", "other_tool", "sha256:c", "sha256:a"],
@@ -59,7 +70,7 @@ async fn approval_is_valid_only_for_its_exact_call() {
         let answer = store.claim_consent(principal, tool, contract, arguments).await.unwrap();
         assert_eq!(answer, Consent::None, "{principal} {tool} {contract} {arguments}");
     }
-    assert_eq!(claim_consent(&store, "a").await, Consent::Approved(requested.id));
+    assert_eq!(claim_consent(&store, "a").await, approved(&requested, "bob"));
 }
 
 #[tokio::test]
@@ -67,7 +78,7 @@ async fn denial_is_valid_until_it_expires() {
     let fixture = StoreFixture::new();
     let store = fixture.store();
     let requested = request_approval(&store, "a").await;
-    store.decide_approval(&requested.id, ApprovalDecision::Deny, "bob").await.unwrap();
+    store.decide_approval(&requested.id, ApprovalDecision::Deny, &queue("bob")).await.unwrap();
     assert_eq!(claim_consent(&store, "a").await, Consent::Denied(requested.id.clone()));
     assert_eq!(claim_consent(&store, "a").await, Consent::Denied(requested.id.clone()));
     fixture.advance_clock(10 * MINUTE);
@@ -81,7 +92,7 @@ async fn expired_approvals_give_no_consent() {
     let store = fixture.store();
     let pending = request_approval(&store, "a").await;
     let approved = request_approval(&store, "b").await;
-    store.decide_approval(&approved.id, ApprovalDecision::Approve, "bob").await.unwrap();
+    store.decide_approval(&approved.id, ApprovalDecision::Approve, &queue("bob")).await.unwrap();
     fixture.advance_clock(10 * MINUTE);
     assert_eq!(claim_consent(&store, "a").await, Consent::None);
     assert_eq!(claim_consent(&store, "b").await, Consent::None);
@@ -98,12 +109,12 @@ async fn rejects_decision_unless_approval_is_pending() {
         request_approval(&store, "b").await,
         request_approval(&store, "c").await,
     ];
-    store.decide_approval(&approved.id, ApprovalDecision::Approve, "bob").await.unwrap();
-    store.decide_approval(&used.id, ApprovalDecision::Approve, "bob").await.unwrap();
+    store.decide_approval(&approved.id, ApprovalDecision::Approve, &queue("bob")).await.unwrap();
+    store.decide_approval(&used.id, ApprovalDecision::Approve, &queue("bob")).await.unwrap();
     claim_consent(&store, "b").await;
 
     let decide_again = async |id: String| {
-        store.decide_approval(&id, ApprovalDecision::Deny, "eve").await.unwrap_err()
+        store.decide_approval(&id, ApprovalDecision::Deny, &queue("eve")).await.unwrap_err()
     };
     let error = decide_again(approved.id.clone()).await;
     assert!(
@@ -152,11 +163,14 @@ async fn lists_approvals_newest_first_and_by_state() {
         match arguments {
             "expired" => fixture.advance_clock(10 * MINUTE),
             "denied" => drop(
-                store.decide_approval(&requested.id, ApprovalDecision::Deny, "bob").await.unwrap(),
+                store
+                    .decide_approval(&requested.id, ApprovalDecision::Deny, &queue("bob"))
+                    .await
+                    .unwrap(),
             ),
             "approved" | "used" => {
                 store
-                    .decide_approval(&requested.id, ApprovalDecision::Approve, "bob")
+                    .decide_approval(&requested.id, ApprovalDecision::Approve, &queue("bob"))
                     .await
                     .unwrap();
             }
@@ -197,7 +211,10 @@ async fn concurrent_calls_use_approval_once() {
     for round in 0..10 {
         let arguments = round.to_string();
         let requested = request_approval(&stores[0], &arguments).await;
-        stores[0].decide_approval(&requested.id, ApprovalDecision::Approve, "bob").await.unwrap();
+        stores[0]
+            .decide_approval(&requested.id, ApprovalDecision::Approve, &queue("bob"))
+            .await
+            .unwrap();
         let racers: Vec<_> = (0..32)
             .map(|n| {
                 let (store, arguments) = (stores[n % stores.len()].clone(), arguments.clone());
@@ -206,8 +223,45 @@ async fn concurrent_calls_use_approval_once() {
             .collect();
         let mut won = 0;
         for racer in racers {
-            won += usize::from(racer.await.unwrap() == Consent::Approved(requested.id.clone()));
+            won += usize::from(racer.await.unwrap() == approved(&requested, "bob"));
         }
         assert_eq!(won, 1);
+    }
+}
+
+#[tokio::test]
+async fn principal_cannot_approve_its_own_call() {
+    let fixture = StoreFixture::new();
+    let store = fixture.store();
+    let requested = request_approval(&store, "a").await;
+    for channel in ApprovalChannel::ALL {
+        let own = Approver::new("alice", channel);
+        let error = store
+            .decide_approval(&requested.id, ApprovalDecision::Approve, &own)
+            .await
+            .unwrap_err();
+        assert!(matches!(error, StoreError::SelfApproval { .. }), "{error}");
+    }
+    assert_eq!(claim_consent(&store, "a").await, Consent::Pending(requested.id.clone()));
+    // Giving up its own request is harmless.
+    store.decide_approval(&requested.id, ApprovalDecision::Deny, &queue("alice")).await.unwrap();
+    assert_eq!(claim_consent(&store, "a").await, Consent::Denied(requested.id));
+}
+
+#[tokio::test]
+async fn answer_of_the_client_is_recorded_and_approves_nothing_else() {
+    let fixture = StoreFixture::new();
+    let store = fixture.store();
+    let client = Approver::new("alice", ApprovalChannel::Client);
+    for decision in [ApprovalDecision::Approve, ApprovalDecision::Deny] {
+        let recorded = store.record_answer(new_approval("a"), decision, &client).await.unwrap();
+        assert_eq!(claim_consent(&store, "a").await, Consent::None, "{decision:?}");
+        let kept = store.find_approval(&recorded.id).await.unwrap();
+        assert_eq!(kept, recorded);
+        assert_eq!(kept.decided_by.as_deref(), Some("alice"));
+        assert_eq!(kept.channel, Some(ApprovalChannel::Client));
+        assert_eq!(kept.used_at.is_some(), decision == ApprovalDecision::Approve);
+        let again = store.decide_approval(&recorded.id, decision, &queue("bob")).await;
+        again.unwrap_err();
     }
 }

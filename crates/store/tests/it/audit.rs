@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use store::audit::{
-    self, AuditArguments, AuditCall, AuditEntry, AuditLog, AuditLogEvent, AuditOutcome,
-    VerificationFindingKind,
+    self, AuditApproval, AuditArguments, AuditCall, AuditEntry, AuditLog, AuditLogEvent,
+    AuditOutcome, VerificationFindingKind,
 };
 use tempfile::TempDir;
 
@@ -19,6 +19,7 @@ pub(crate) fn call_record(n: u64) -> AuditCall {
         tool: Some("hello".into()),
         contract: None,
         arguments: None,
+        approval: None,
         outcome: AuditOutcome::Ok,
         code: None,
         duration_us: n,
@@ -76,6 +77,11 @@ fn writes_fields_in_documented_order() {
             digest: "sha256:a".into(),
             shape: json!({"path": "string(9)"}),
             values: Some(json!({"path": "README.md"})),
+        }),
+        approval: Some(AuditApproval {
+            id: "3f9a000000".into(),
+            by: "cli:ada".into(),
+            channel: store::ApprovalChannel::Queue,
         }),
         outcome: AuditOutcome::Error,
         code: Some("NOT_FOUND".into()),

@@ -1,32 +1,6 @@
-use std::time::Duration;
-
 use store::Store;
 
-use crate::support::{MINUTE, StoreFixture};
-
-#[tokio::test]
-async fn accepts_nonce_once() {
-    let fixture = StoreFixture::new();
-    let (one, other) = (fixture.store(), fixture.store());
-    let expires = fixture.now() + MINUTE;
-    assert!(one.use_nonce("n", expires).await.unwrap());
-    assert!(!one.use_nonce("n", expires).await.unwrap());
-    assert!(!other.use_nonce("n", expires).await.unwrap());
-    assert!(other.use_nonce("m", expires).await.unwrap());
-}
-
-#[tokio::test]
-async fn rejects_expired_nonce() {
-    let fixture = StoreFixture::new();
-    let store = fixture.store();
-    let expires = fixture.now() + MINUTE;
-    assert!(store.use_nonce("n", expires).await.unwrap());
-    fixture.advance_clock(MINUTE - Duration::from_millis(1));
-    assert!(!store.use_nonce("n", expires).await.unwrap());
-    fixture.advance_clock(Duration::from_millis(1));
-    assert!(!store.use_nonce("n", expires).await.unwrap(), "deleted, but expired");
-    assert!(!store.use_nonce("never seen", expires).await.unwrap());
-}
+use crate::support::StoreFixture;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn concurrent_callers_get_the_same_secret() {

@@ -4,9 +4,11 @@
 
 mod approvals;
 mod audit;
+mod clock_steps;
 mod context;
 mod crash;
 mod keys;
+mod project_token;
 mod state_dir;
 mod support;
 mod tampering;

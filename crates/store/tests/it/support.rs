@@ -41,6 +41,10 @@ impl StoreFixture {
     pub(crate) fn advance_clock(&self, time: Duration) {
         self.now.fetch_add(i64::try_from(time.as_millis()).unwrap(), Ordering::Relaxed);
     }
+
+    pub(crate) fn set_clock_back(&self, time: Duration) {
+        self.now.fetch_sub(i64::try_from(time.as_millis()).unwrap(), Ordering::Relaxed);
+    }
 }
 
 pub(crate) const MINUTE: Duration = Duration::from_secs(60);

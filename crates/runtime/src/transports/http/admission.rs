@@ -1,17 +1,18 @@
-//! Admission of HTTP requests: checks Host, Origin and token, and converts protocol errors to JSON-RPC.
+//! Admission of HTTP requests: checks Host, Origin, token and session, and converts protocol errors to JSON-RPC.
 //!
 //! One middleware layer before every route.
 
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
-use axum::http::Method;
+use axum::http::{HeaderMap, Method, StatusCode};
 use axum::middleware::Next;
-use axum::response::Response;
-use contract::ToolError;
+use axum::response::{IntoResponse, Response};
+use contract::{Caller, ErrorCode, ToolError};
 
 use super::super::mcp::PRINCIPAL;
 use super::super::rest::error_response;
+use super::super::session::MCP_HEADER;
 use super::response::finish_response;
 use super::{HEALTH_PATH, HttpApp, MCP_PATH, guard, malformed, token};
 
@@ -36,6 +37,9 @@ pub(super) async fn admit_request(
             return token::add_challenge(refuse_request(&app, "(unauthenticated)", &error));
         }
     };
+    if is_mcp && is_foreign_session(&app, &caller, request.method(), request.headers()) {
+        return refuse_session(&app, &caller);
+    }
     let is_post = request.method() == Method::POST;
     let pending = is_post.then(|| app.pending.register());
     request.extensions_mut().insert(caller.clone());
@@ -55,6 +59,25 @@ pub(super) async fn admit_request(
         Some(pending) => pending.track_body(response),
         None => response,
     }
+}
+
+/// Returns true if the request ends a session that is not its caller's. For other requests the protocol layer asks
+/// [`super::OwnedSessions`] and refuses in the same way; it would confirm the end of any session.
+fn is_foreign_session(
+    app: &HttpApp,
+    caller: &Caller,
+    method: &Method,
+    headers: &HeaderMap,
+) -> bool {
+    let id = headers.get(MCP_HEADER).and_then(|id| id.to_str().ok());
+    *method == Method::DELETE
+        && id.is_some_and(|id| !app.sessions.is_owned_by(id, &caller.principal))
+}
+
+fn refuse_session(app: &HttpApp, caller: &Caller) -> Response {
+    app.pipeline.record_refused_request(&caller.principal, ErrorCode::InvalidInput);
+    // The text of the protocol layer for an unknown session.
+    (StatusCode::NOT_FOUND, "Not Found: Session not found").into_response()
 }
 
 fn refuse_request(app: &HttpApp, principal: &str, error: &ToolError) -> Response {

@@ -2,19 +2,38 @@
 
 use std::collections::HashSet;
 use std::fmt;
+use std::sync::Arc;
 
 use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::Response;
 use contract::{Caller, ErrorCode, ToolError, sha256_digest};
 
+/// Prefix of the principal of a token's callers.
+const PRINCIPAL_PREFIX: &str = "token:";
 /// Minimum length of a token; shorter ones can be guessed.
 const MIN_LENGTH: usize = 16;
+
+/// The principal of callers with the token of the project.
+pub const PROJECT_PRINCIPAL: &str = "token:project";
+/// The principal of all callers on loopback if the server requires no token.
+pub const UNNAMED_PRINCIPAL: &str = "local";
 
 /// A token's name and the digest of its secret. The secret itself is not stored, so it cannot be printed.
 #[derive(Clone)]
 pub struct BearerToken {
     name: String,
+    principal: Arc<str>,
     digest: String,
+}
+
+impl BearerToken {
+    fn new(name: &str, secret: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            principal: format!("{PRINCIPAL_PREFIX}{name}").into(),
+            digest: sha256_digest(secret.as_bytes()),
+        }
+    }
 }
 
 impl fmt::Debug for BearerToken {
@@ -60,12 +79,15 @@ impl BearerTokens {
             if !names.insert(name.to_owned()) {
                 return Err(TokenError::DuplicateName { line: line_number, name: name.to_owned() });
             }
-            tokens.push(BearerToken {
-                name: name.to_owned(),
-                digest: sha256_digest(secret.as_bytes()),
-            });
+            tokens.push(BearerToken::new(name, secret));
         }
         if tokens.is_empty() { Err(TokenError::Empty) } else { Ok(Self(tokens)) }
+    }
+
+    /// Creates the only token of a project, whose principal is [`PROJECT_PRINCIPAL`].
+    pub fn for_project(secret: &str) -> Self {
+        let name = PROJECT_PRINCIPAL.strip_prefix(PRINCIPAL_PREFIX).unwrap_or(PROJECT_PRINCIPAL);
+        Self(vec![BearerToken::new(name, secret)])
     }
 
     pub fn is_empty(&self) -> bool {
@@ -76,7 +98,7 @@ impl BearerTokens {
     fn find_caller(&self, secret: &str) -> Option<Caller> {
         let digest = sha256_digest(secret.as_bytes());
         let token = self.0.iter().find(|token| token.digest == digest)?;
-        Some(Caller::new(&format!("token:{}", token.name)))
+        Some(Caller { principal: Arc::clone(&token.principal), client: None, session: None })
     }
 }
 
@@ -87,7 +109,7 @@ pub(super) fn authenticate_caller(
     headers: &HeaderMap,
 ) -> Result<Caller, ToolError> {
     if tokens.is_empty() {
-        return Ok(Caller::new("local"));
+        return Ok(Caller::new(UNNAMED_PRINCIPAL));
     }
     headers
         .get(header::AUTHORIZATION)

@@ -128,14 +128,16 @@ impl ResourceSubscriptions {
         self.state.lock().seen.remove(uri);
     }
 
-    /// Returns the part of a requested filter that can be served, and remembers the current change counters for it.
+    /// Returns the part of a requested filter that can be served to this client, and remembers the current change counters for it.
     pub(super) fn accept_filter(
         &self,
         resources: Option<&ResourceCatalog>,
         lists: Option<watch::Receiver<u64>>,
         requested: &SubscriptionFilter,
+        may_read: impl Fn(&str) -> bool,
     ) -> SubscriptionFilter {
         let uris = requested.resource_subscriptions.iter().flatten();
+        let uris = uris.filter(|uri| may_read(uri));
         let known = uris.filter_map(|uri| Some((uri.clone(), resources?.changes(uri)?)));
         let offered: SeenVersions = known.take(MAX_SUBSCRIPTIONS).collect();
         let mut filter = SubscriptionFilter::builder().resource_subscriptions(offered.keys());
