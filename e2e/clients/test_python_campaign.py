@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import subprocess
 import sys
 import unittest
@@ -96,9 +97,14 @@ class ExampleAgent(unittest.TestCase):
         flags = ("--paused", "--mcp-port", "0", "--corpus-dir", "corpus", "--stop-on-fail")
         # Without the agent, the campaign does not break the property within this many calls.
         limits = ("--seed", "1", "--workers", "1", "--test-limit", "500000")
-        url = project.start_command(self, "fuzz", str(compiled), *flags, *limits)
+        token = "a-token-for-tests-only"
+        url = project.start_command(self, "fuzz", str(compiled), *flags, *limits, token=token)
         agent = subprocess.run(
-            [sys.executable, AGENT, url, "--every", "0.1"], capture_output=True, text=True, timeout=LIMIT_SECONDS
+            [sys.executable, AGENT, url, "--every", "0.1"],
+            capture_output=True,
+            text=True,
+            timeout=LIMIT_SECONDS,
+            env={**os.environ, "VOUCH_TOKEN": token},
         )
         self.assertEqual(agent.returncode, 0, agent.stderr)
         output = agent.stdout

@@ -6,7 +6,7 @@ import { test } from "node:test";
 import * as sdk1 from "../support/sdk-1.mjs";
 import * as sdk2 from "../support/client-2.mjs";
 import { expectSuccess } from "../support/behavior.mjs";
-import { createProject, startServer } from "../support/vouch.mjs";
+import { createProject, startServer, startServerWithToken } from "../support/vouch.mjs";
 
 const ACCEPT = () => ({ action: "accept", content: { approve: true } });
 const DECISION = {
@@ -49,3 +49,26 @@ test("an entry written through one server process is found through another", asy
     await sdk1.connect(t, sdk1.createStdioTransport(project)),
   );
 });
+
+for (const [name, sdk] of [["SDK 1", sdk1], ["client 2", sdk2]]) {
+  test(`${name} calls with the token of the project, and its own answer does not approve a write`, async (t) => {
+    const project = await createProject(t);
+    const { url, token } = await startServerWithToken(t, project);
+    await assert.rejects(sdk.connect(t, sdk.createHttpTransport(url)), /401|Unauthorized|token/i);
+    await assert.rejects(sdk.connect(t, sdk.createHttpTransport(url, `${token}0`)), /401|Unauthorized|token/i);
+
+    const asked = [];
+    const client = await sdk.connect(t, sdk.createHttpTransport(url, token), (params) => {
+      asked.push(params);
+      return ACCEPT();
+    });
+    expectSuccess(await client.callTool({ name: "hello", arguments: {} }));
+    const write = () => client.callTool({ name: "write_memory_entry", arguments: DECISION });
+    const { error } = (await write()).structuredContent;
+    assert.equal(error.code, "APPROVAL_REQUIRED");
+    assert.deepEqual(asked, []);
+    assert.equal(await project.readMemory(DECISION.file), null);
+    await project.runVouch("approvals", "approve", error.details.approvalId, "--yes");
+    expectSuccess(await write());
+  });
+}

@@ -20,7 +20,11 @@ export async function connect(t, transport, answer) {
   return client;
 }
 
-export const createHttpTransport = (url) => new StreamableHTTPClientTransport(new URL(url));
+export const createHttpTransport = (url, token) =>
+  new StreamableHTTPClientTransport(
+    new URL(url),
+    token && { requestInit: { headers: { Authorization: `Bearer ${token}` } } },
+  );
 export const createStdioTransport = (project, flags) => new StdioClientTransport(stdioCommand(project, flags));
 
 /** Calls a tool and passes progress to a callback. The two SDKs take their own callback in different arguments. */

@@ -34,6 +34,8 @@ const FILES = {
   "src/auth/store.ts":
     "export class TokenStore {\n  add(user: string): string {\n    return `${user}-${Date.now()}`;\n  }\n}\n",
   ".env": "TOKEN=not-for-you\n",
+  // Clients over HTTP are asked for approvals only if the operator trusts them.
+  "vouch.toml": '[clients.local]\napprove = "ask"\n',
 };
 
 /** Creates a project folder, which is removed after the test `t`. */
@@ -67,9 +69,15 @@ export function stdioCommand({ root, command = "serve" }, flags = []) {
   return { command: VOUCH, args: [command, "--stdio", "--root", root, ...flags], cwd: root, env, stderr: "ignore" };
 }
 
-/** Starts a server for this project on a free port and returns its URL. The server stops after the test `t`. */
+/** Starts a server without token on a free port and returns its URL. The server stops after the test `t`. */
 export function startServer(t, { root, command = "serve" }, flags = []) {
-  return spawnServer(t, VOUCH, [command, "--port", "0", "--root", root, ...flags], root);
+  return spawnServer(t, VOUCH, [command, "--port", "0", "--no-token", "--root", root, ...flags], root);
+}
+
+/** Starts a server that requires the token of the project. Returns its URL and the token. */
+export async function startServerWithToken(t, project) {
+  const url = await spawnServer(t, VOUCH, ["serve", "--port", "0", "--root", project.root], project.root);
+  return { url, token: (await project.runVouch("token")).trim() };
 }
 
 /** Starts a server and returns the URL that it prints to stderr. The server stops after the test `t`. */

@@ -34,6 +34,8 @@ FILES = {
     "src/auth/store.py": 'class TokenStore:\n    def add(self, user):\n        return f"{user}-1"\n',
     "src/auth/__init__.py": "",
     ".env": "TOKEN=not-for-you\n",
+    # Clients over HTTP are asked for approvals only if the operator trusts them.
+    "vouch.toml": '[clients.local]\napprove = "ask"\n',
 }
 
 
@@ -65,7 +67,11 @@ class Project:
         return [self.command, "--stdio", "--root", str(self.root), *flags]
 
     def start_server(self, test, *flags, token=None):
-        """Starts a server for this project on a free port and returns its URL. The server stops after the test."""
+        """Starts a server for this project on a free port and returns its URL. The server stops after the test.
+
+        Without a token, any caller may call.
+        """
+        flags = flags if token else ("--no-token", *flags)
         return self.start_command(test, self.command, "--port", "0", "--root", self.root, *flags, token=token)
 
     def start_command(self, test, *arguments, token=None):

@@ -2,7 +2,7 @@
 
     pip install -r requirements.txt
     vouch fuzz Token.sol --mcp-port 8378        # in another terminal
-    python agent.py http://127.0.0.1:8378/mcp
+    VOUCH_TOKEN="$(vouch token)" python agent.py http://127.0.0.1:8378/mcp
 
 The agent reads the source together with its coverage. It finds the conditions with only one covered branch, the variables
 in these conditions and in the properties, and the functions that change these variables. It prioritizes those functions
@@ -11,9 +11,12 @@ and injects calls with the numbers from the conditions, and their neighbors, as 
 
 import argparse
 import asyncio
+import os
 import sys
 
+import httpx2
 from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
 
 from campaign import Campaign, ToolRefusedError
 from source import SourceAnalysis
@@ -43,6 +46,15 @@ async def steer_campaign(campaign, interval, report):
     report(f"{status['calls']} calls: {campaign.describe_outcome(status)}")
 
 
+def connect(url):
+    """Returns a client for the server at this URL. VOUCH_TOKEN holds the token that `vouch token` prints."""
+    token = os.environ.get("VOUCH_TOKEN")
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    # A response stream may stay open for minutes.
+    http = httpx2.AsyncClient(headers=headers, timeout=httpx2.Timeout(30, read=300))
+    return Client(streamable_http_client(url, http_client=http))
+
+
 async def main():
     arguments = argparse.ArgumentParser(description="Steer a fuzz campaign of vouch over MCP.")
     arguments.add_argument("url", help="URL of the campaign, such as http://127.0.0.1:8378/mcp")
@@ -52,7 +64,7 @@ async def main():
     report = (lambda _: None) if arguments.quiet else (lambda text: print(text, flush=True))
     is_connected = False
     try:
-        async with Client(arguments.url) as client:
+        async with connect(arguments.url) as client:
             campaign = Campaign(client)
             await campaign.get_status()
             is_connected = True

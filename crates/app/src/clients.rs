@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::env::{EnvVar, Environment};
 use launch::quote_word;
-pub use launch::{ClientConnection, LaunchCommand, local_url};
+pub use launch::{ClientConnection, ClientToken, LaunchCommand, local_url};
 
 /// An MCP client that can be configured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -143,37 +143,50 @@ impl McpClient {
                 }
                 entry
             }
-            ClientConnection::Http { url, token: false } => match self {
-                Self::ClaudeCode | Self::VsCode => json!({"type": "http", "url": url}),
-                _ => json!({"url": url}),
-            },
-            ClientConnection::Http { url, token: true } => {
-                let headers = |variable| json!({"Authorization": format!("Bearer {variable}")});
-                match self {
-                    Self::ClaudeCode => {
-                        json!({"type": "http", "url": url, "headers": headers("${VOUCH_TOKEN}")})
-                    }
-                    Self::VsCode => {
-                        json!({"type": "http", "url": url, "headers": headers("${env:VOUCH_TOKEN}")})
-                    }
-                    Self::Codex => json!({"url": url, "bearer_token_env_var": "VOUCH_TOKEN"}),
-                    _ => json!({"url": url, "headers": headers("${env:VOUCH_TOKEN}")}),
+            ClientConnection::Http { url, token } => {
+                let mut entry = match self {
+                    Self::ClaudeCode | Self::VsCode => json!({"type": "http", "url": url}),
+                    _ => json!({"url": url}),
+                };
+                if let Some((key, value)) = self.token_field(token) {
+                    entry[key] = value;
                 }
+                entry
             }
         }
     }
 
-    /// Returns the client's own command that adds this server, if it has one.
+    /// Returns the field of an entry that supplies the token, if one is required.
+    fn token_field(self, token: &ClientToken) -> Option<(&'static str, Value)> {
+        let header = |text: &str| json!({"Authorization": format!("Bearer {text}")});
+        Some(match (token, self) {
+            (ClientToken::None, _) => return None,
+            (ClientToken::Variable, Self::Codex) => ("bearer_token_env_var", json!("VOUCH_TOKEN")),
+            (ClientToken::Variable, Self::ClaudeCode) => ("headers", header("${VOUCH_TOKEN}")),
+            (ClientToken::Variable, _) => ("headers", header("${env:VOUCH_TOKEN}")),
+            (ClientToken::Secret(token), Self::Codex) => {
+                ("http_headers", header(token.expose_secret()))
+            }
+            (ClientToken::Secret(token), _) => ("headers", header(token.expose_secret())),
+        })
+    }
+
+    /// Returns the client's own command that adds this server, if it has one. No command contains a secret: it would be
+    /// in the history of the shell.
     pub fn add_command(self, name: &str, way: &ClientConnection) -> Option<String> {
         match (self, way) {
             (Self::ClaudeCode, ClientConnection::Stdio(launch)) => {
                 Some(format!("claude mcp add {name} -- {}", launch.command_line()))
             }
             (Self::ClaudeCode, ClientConnection::Http { url, token }) => {
-                let header = " --header \"Authorization: Bearer $VOUCH_TOKEN\"";
-                let header = if *token { header } else { "" };
+                let header = match token {
+                    ClientToken::None => "",
+                    ClientToken::Variable => " --header \"Authorization: Bearer $VOUCH_TOKEN\"",
+                    ClientToken::Secret(_) => " --header \"Authorization: Bearer $(vouch token)\"",
+                };
                 Some(format!("claude mcp add --transport http {name} {url}{header}"))
             }
+            (_, ClientConnection::Http { token: ClientToken::Secret(_), .. }) => None,
             (Self::VsCode, _) => {
                 let mut entry = json!({"name": name});
                 // The command changes the user's configuration, which applies to every project.
@@ -187,7 +200,10 @@ impl McpClient {
                 Some(format!("codex mcp add {name} -- {}", launch.command_line()))
             }
             (Self::Codex, ClientConnection::Http { url, token }) => {
-                let token = if *token { " --bearer-token-env-var VOUCH_TOKEN" } else { "" };
+                let token = match token {
+                    ClientToken::None => "",
+                    _ => " --bearer-token-env-var VOUCH_TOKEN",
+                };
                 Some(format!("codex mcp add {name} --url {url}{token}"))
             }
             (Self::Cursor | Self::ClaudeDesktop, _) => None,

@@ -34,6 +34,7 @@ mod values;
 
 pub use ask::{ModelProvider, PlannerConfig};
 pub use campaign::{CampaignPackSettings, CampaignTarget, pair_targets};
+pub(crate) use clients::ClientSettings;
 pub use context::{EmbeddingEndpoint, EmbeddingSettings};
 pub use error::{ConfigError, nearest_name, suggest_name};
 pub use layer::ConfigLayer;

@@ -6,6 +6,7 @@ pub mod context;
 pub mod index_status;
 mod tokens;
 
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,19 +16,26 @@ use gateway::Gateway;
 use pack_campaign::{CampaignPack, CampaignSlot};
 use pack_context::ContextPack;
 use pack_repo::RepoOptions;
-use runtime::transports::http::HttpOptions;
+use runtime::transports::http::{HttpOptions, PROJECT_PRINCIPAL, UNNAMED_PRINCIPAL};
 use runtime::transports::mcp::ServerIdentity;
-use runtime::{Catalog, CatalogError, Pipeline, PipelineOptions, READ_RESOURCE, ToolFilter};
+use runtime::{
+    Catalog, CatalogError, ClientPolicy, Pipeline, PipelineOptions, READ_RESOURCE, ResourceFilter,
+    ToolFilter,
+};
 use store::audit::AuditLog;
 use store::{SqliteStore, StateDir, Store};
 
 use crate::campaign::server_campaigns;
 use crate::config::config_failure;
-use crate::config::{ApprovalPolicy, Settings, ToolPack};
+use crate::config::{ApprovalPolicy, ClientSettings, Settings, ToolPack};
 use crate::failure::FailureKind;
 use crate::failure::{Failure, FailureExt, Result};
 use crate::state_migration::migrate_legacy_state;
-pub use tokens::{NEW_TOKEN_HINT, load_first_token, load_tokens};
+pub use tokens::{
+    NEW_TOKEN_HINT, create_missing_token, load_first_token, load_tokens, open_project_token,
+    rotate_project_token,
+};
+pub(crate) use tokens::{read_tokens, token_failure};
 
 /// Maximum time for which a client may cache the tool list of a gateway, which changes at any time.
 const LIVE_LIST_TTL: Duration = Duration::from_secs(5);
@@ -198,7 +206,7 @@ pub(crate) fn http_options(settings: &Settings) -> Result<HttpOptions> {
     let server = &settings.server;
     Ok(HttpOptions {
         address: server.address,
-        tokens: load_tokens(server.token.as_ref())?,
+        tokens: load_tokens(settings)?,
         allowed_hosts: server.allowed_hosts.clone(),
         allowed_origins: server.allowed_origins.clone(),
         max_body_bytes: server.max_body_bytes,
@@ -267,16 +275,36 @@ fn pipeline_options(settings: &Settings, catalog: &Catalog) -> PipelineOptions {
     });
     let policy = (!settings.rules.is_empty())
         .then(|| Arc::new(settings.rules.clone()) as Arc<dyn contract::CallPolicy>);
-    let clients = settings.clients.iter().map(|(principal, globs)| {
-        let globs = globs.clone();
-        let filter: Arc<dyn ToolFilter> = Arc::new(move |tool: &str| globs.is_match(tool));
-        (principal.to_owned(), filter)
-    });
     PipelineOptions {
         approve: policies.collect(),
+        queue_approvals: settings.approve == ApprovalPolicy::Queue,
         policy,
-        clients: clients.collect(),
         output_secrets: settings.secrets.output.into(),
+        clients: client_policies(settings),
         ..PipelineOptions::default()
     }
+}
+
+/// Returns what each client may do, by principal.
+fn client_policies(settings: &Settings) -> HashMap<String, ClientPolicy> {
+    let convert = |client: &ClientSettings| ClientPolicy {
+        tools: client.tools.clone().map(|globs| {
+            let filter: Arc<dyn ToolFilter> = Arc::new(move |tool: &str| globs.is_match(tool));
+            filter
+        }),
+        resources: client.resources.clone().map(|globs| {
+            let filter: Arc<dyn ResourceFilter> = Arc::new(move |uri: &str| globs.is_match(uri));
+            filter
+        }),
+        approval: client.approve.map(Into::into),
+    };
+    let clients = settings.clients.iter();
+    let mut policies: HashMap<_, _> =
+        clients.map(|(principal, client)| (principal.clone(), convert(client))).collect();
+    // Callers without a name have the token of the project by default. A limit on the former holds for the latter, so
+    // that it is not lost by the change of the name.
+    if let Some(local) = policies.get(UNNAMED_PRINCIPAL).cloned() {
+        policies.entry(PROJECT_PRINCIPAL.to_owned()).or_insert(local);
+    }
+    policies
 }

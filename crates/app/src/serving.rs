@@ -127,19 +127,16 @@ pub async fn serve_transport(
 /// Converts a failure to listen, with a hint that names the command's port flag.
 pub(crate) fn listen_failure(error: HttpError, port_flag: &str) -> Failure {
     let hint = match &error {
-        HttpError::TokenRequired(_) => Some((
-            "run (umask 077; openssl rand -hex 32 > ~/.vouch-tokens), then pass `--token-file ~/.vouch-tokens`"
-                .to_owned(),
-            FailureKind::Usage,
-        )),
+        HttpError::TokenRequired(_) => Some(("omit `--no-token`".to_owned(), FailureKind::Usage)),
         HttpError::Bind { source, .. } => match source.kind() {
             std::io::ErrorKind::AddrInUse => Some((
                 format!("another program uses the port; take a free one: {port_flag} 0"),
                 FailureKind::Operation,
             )),
-            std::io::ErrorKind::AddrNotAvailable => {
-                Some(("omit `--host`; this machine does not have that address".to_owned(), FailureKind::Operation))
-            }
+            std::io::ErrorKind::AddrNotAvailable => Some((
+                "omit `--host`; this machine does not have that address".to_owned(),
+                FailureKind::Operation,
+            )),
             std::io::ErrorKind::PermissionDenied => Some((
                 format!("choose a port above 1023: {port_flag} 8377"),
                 FailureKind::Operation,

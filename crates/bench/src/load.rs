@@ -8,6 +8,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::{Value, json};
 
+use crate::process::BENCH_TOKEN;
+
 /// Latencies of one round of calls, sorted.
 #[derive(Clone, Debug)]
 pub(crate) struct LatencySample {
@@ -221,7 +223,8 @@ fn http_request(address: &str, tool: &str, arguments: &Value) -> Vec<u8> {
     format!(
         "POST /mcp HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\n\
          Accept: application/json, text/event-stream\r\nMCP-Protocol-Version: 2026-07-28\r\n\
-         Mcp-Method: tools/call\r\nMcp-Name: {tool}\r\nContent-Length: {}\r\n\r\n{body}",
+         Mcp-Method: tools/call\r\nMcp-Name: {tool}\r\nAuthorization: Bearer {BENCH_TOKEN}\r\n\
+         Content-Length: {}\r\n\r\n{body}",
         body.len()
     )
     .into_bytes()

@@ -14,6 +14,9 @@ const TICKS_PER_SECOND: f64 = 100.0;
 /// Time limit for a server to listen; a Python server takes seconds to import its modules.
 const START_LIMIT: Duration = Duration::from_secs(60);
 
+/// Token that servers over HTTP require and clients send. Other servers ignore both.
+pub(crate) const BENCH_TOKEN: &str = "bench-0123456789abcdef0123456789abcdef";
+
 pub(crate) struct ServerProcess {
     child: Child,
     /// Address it listens on, if it serves HTTP.
@@ -39,6 +42,7 @@ impl ServerProcess {
     /// Starts an HTTP server that prints its address on stderr.
     pub(crate) fn start_http(command: &mut Command) -> Result<Self> {
         let mut child = command
+            .env("VOUCH_TOKEN", BENCH_TOKEN)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::piped())

@@ -73,6 +73,7 @@ pub(crate) struct GlobalArgs {
 pub(crate) enum CliCommand {
     Serve(commands::serve::ServeArgs),
     Connect(commands::connect::ConnectArgs),
+    Token(commands::token::TokenArgs),
     Init(commands::init::InitArgs),
     Trust(commands::trust::TrustArgs),
     Untrust(commands::untrust::UntrustArgs),
@@ -104,7 +105,7 @@ pub(crate) enum CliCommand {
 const GROUPS: &[(&str, &[&str])] = &[
     (
         "Serve a project",
-        &["serve", "connect", "init", "trust", "untrust", "doctor", "index", "discover"],
+        &["serve", "connect", "token", "init", "trust", "untrust", "doctor", "index", "discover"],
     ),
     ("Use tools", &["tools", "call", "contracts", "explain", "ask"]),
     ("Use other servers", &["gateway", "upstream", "accept", "learn", "calls", "check"]),

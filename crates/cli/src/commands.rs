@@ -24,6 +24,7 @@ pub(crate) mod man;
 pub(crate) mod serve;
 pub(crate) mod solc;
 pub(crate) mod stats;
+pub(crate) mod token;
 pub(crate) mod tools;
 pub(crate) mod trace;
 pub(crate) mod trust;
@@ -72,6 +73,7 @@ pub(crate) fn run_command(ui: Ui, globals: GlobalArgs, command: CliCommand) -> R
     match command {
         CliCommand::Serve(args) => serve::run_serve(&ctx, args),
         CliCommand::Connect(args) => connect::run_connect(&ctx, &args),
+        CliCommand::Token(args) => token::run_token(&ctx, &args),
         CliCommand::Init(args) => init::run_init(&ctx, &args),
         CliCommand::Trust(args) => trust::run_trust(&ctx, &args),
         CliCommand::Untrust(args) => untrust::run_untrust(&ctx, &args),

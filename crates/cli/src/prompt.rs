@@ -6,12 +6,15 @@ use async_trait::async_trait;
 use contract::text::escape_hidden;
 use runtime::{ElicitationHandler, ElicitationKind, ElicitationRequest};
 use serde_json::{Value, json};
+use store::{ApprovalChannel, Approver};
 
 use crate::ui::{self, Ui};
 
 /// Answers form elicitations by prompting at the terminal.
 pub(crate) struct TerminalPrompt {
     pub(crate) ui: Ui,
+    /// Name of the person at the terminal.
+    pub(crate) person: String,
 }
 
 #[async_trait]
@@ -31,6 +34,10 @@ impl ElicitationHandler for TerminalPrompt {
         } else {
             json!({"action": "decline"})
         })
+    }
+
+    fn approver(&self) -> Option<Approver> {
+        Some(Approver::new(&*self.person, ApprovalChannel::Terminal))
     }
 }
 

@@ -4,7 +4,9 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use app::config::{ConfigLayer, ListenHost, Settings};
+use app::project;
 use app::serving::{self, ServeHooks, ServingThreads};
+use store::ProjectToken;
 use tokio_util::sync::CancellationToken;
 
 use crate::commands::CommandContext;
@@ -18,7 +20,7 @@ use crate::ui;
 pub(crate) struct ServerArgs {
     /// Address to listen on [default: 127.0.0.1]
     ///
-    /// Any address other than loopback requires a token.
+    /// Any address other than loopback requires a token. It is sent in clear text: put a proxy with TLS before it.
     #[arg(long, value_name = "ADDRESS", conflicts_with = "stdio")]
     host: Option<ListenHost>,
 
@@ -26,12 +28,18 @@ pub(crate) struct ServerArgs {
     #[arg(long)]
     pub(crate) stdio: bool,
 
-    /// File with the bearer tokens, one per line
+    /// File with the bearer tokens, one per line [default: the token of this project]
     ///
-    /// To distinguish callers, put a name before the token: `ci 3f9a…`. The file must be outside the project,
-    /// where tools cannot read it. VOUCH_TOKEN can hold a single token instead.
+    /// To distinguish callers, put a name before the token: `ci 3f9a…`. The file must be private (chmod 600), and
+    /// outside the project, where tools cannot read it. VOUCH_TOKEN can hold a single token instead.
     #[arg(long, value_name = "FILE", conflicts_with = "stdio")]
     token_file: Option<PathBuf>,
+
+    /// Accept requests without a token
+    ///
+    /// Every user and program of this machine can then call the tools.
+    #[arg(long, conflicts_with_all = ["stdio", "token_file"])]
+    no_token: bool,
 
     /// Format of log lines
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t)]
@@ -42,6 +50,12 @@ impl ServerArgs {
     /// Returns these flags as a layer of the configuration.
     pub(crate) fn to_layer(&self, port: Option<u16>) -> ConfigLayer {
         ConfigLayer::from_server_flags(self.host, port, self.token_file.clone())
+            .without_token(self.no_token)
+    }
+
+    /// Creates the token of the project if the server needs it. Returns it if it was created now, to be shown once.
+    pub(crate) fn create_missing_token(&self, settings: &Settings) -> Result<Option<ProjectToken>> {
+        if self.stdio { Ok(None) } else { project::create_missing_token(settings) }
     }
 }
 

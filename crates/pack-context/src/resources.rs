@@ -4,7 +4,7 @@
 //! context://project/overview            languages, modules, decisions and most-read files of the project
 //! context://module/{name}               files by role, discoveries and dependencies of a module
 //! context://session/current             searches and reads of the caller's session
-//! context://sessions/recent{?limit}     recent sessions of all callers
+//! context://sessions/recent{?limit}     recent sessions of the caller's principal
 //! ```
 //!
 //! File information comes from [`ProjectFacts`], which the index implements; sessions come from [`SessionTracker`].
@@ -141,7 +141,7 @@ impl ResourceProvider for ContextResources {
                 ContextUri::default_recent(),
                 "recent-sessions",
                 "Recent sessions",
-                "Searches and file reads of the most recent sessions, from all clients of this project.",
+                "Searches and file reads of your most recent sessions in this project.",
             ),
         ]
     }
@@ -165,7 +165,7 @@ impl ResourceProvider for ContextResources {
                 uri::RECENT_TEMPLATE,
                 "sessions",
                 "Recent sessions, limited",
-                "Searches and file reads of the most recent sessions, newest first. `limit` is 1 to 50 (default 10).",
+                "Searches and file reads of your most recent sessions, newest first. `limit` is 1 to 50 (default 10).",
             ),
         ]
     }
@@ -197,7 +197,7 @@ impl ResourceProvider for ContextResources {
                 session_pages::render_current_session(facts, &self.sessions, &ctx.caller)
             }
             ContextUri::RecentSessions(limit) => {
-                session_pages::render_recent_sessions(facts, &self.sessions, *limit)
+                session_pages::render_recent_sessions(facts, &self.sessions, &ctx.caller, *limit)
             }
         };
         Ok(ResourceContent::from_text(uri, MARKDOWN, text))

@@ -2,6 +2,8 @@
 //!
 //! Later searches can find a session, and files that were read recently rank higher.
 //!
+//! A session belongs to its principal: no other one reads it or finds it.
+//!
 //! A session is a client's connection, or a handle that the client passes ([`Caller::session`]). Without either, it is
 //! all activity of one principal's client without a pause of 30 minutes. Session ids are digests, because a connection
 //! handle grants access to the connection and must not be shown.
@@ -22,7 +24,7 @@ use contract::Caller;
 use jiff::{SignedDuration, Timestamp};
 use parking_lot::Mutex;
 use store::context::{SessionAction, SessionEvent, SessionKey, SessionRecord};
-use store::{Clock, system_clock};
+use store::{Clock, ContextStore, system_clock};
 
 pub(crate) use self::lazy_store::LazyContextStore;
 pub(crate) use self::recency::FileRecency;
@@ -109,18 +111,22 @@ impl SessionTracker {
         self.store.with_existing_store(|store| store.find_session(&id)).flatten()
     }
 
-    /// Returns the most recent sessions of all callers, newest first.
-    pub(crate) fn recent_sessions(&self, limit: usize) -> Vec<SessionRecord> {
+    /// Returns the most recent sessions of the caller's principal, newest first.
+    pub(crate) fn recent_sessions(&self, caller: &Caller, limit: usize) -> Vec<SessionRecord> {
         self.recorder.flush();
-        self.store.with_existing_store(|store| store.list_sessions(limit)).unwrap_or_default()
+        let list = |store: &ContextStore| store.list_sessions(Some(&caller.principal), limit);
+        self.store.with_existing_store(list).unwrap_or_default()
     }
 
-    /// Returns all sessions as searchable texts, newest first.
+    /// Returns the sessions of all principals as searchable texts, newest first. A search must leave out those of other
+    /// principals.
     pub(crate) fn session_texts(
         &self,
         module_of: impl Fn(&str) -> Option<String>,
     ) -> Vec<SessionText> {
-        let sessions = self.recent_sessions(store::context::MAX_SESSIONS);
+        self.recorder.flush();
+        let list = |store: &ContextStore| store.list_sessions(None, store::context::MAX_SESSIONS);
+        let sessions = self.store.with_existing_store(list).unwrap_or_default();
         sessions.iter().map(|session| SessionText::from_session(session, &module_of)).collect()
     }
 

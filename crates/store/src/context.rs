@@ -93,9 +93,13 @@ impl ContextStore {
         self.with_reader(|connection| read_generation(connection, "activity"))
     }
 
-    /// Returns up to `limit` sessions, the most recently active first.
-    pub fn list_sessions(&self, limit: usize) -> Result<Vec<SessionRecord>, StoreError> {
-        self.with_reader(|connection| activity::list_sessions(connection, limit))
+    /// Returns up to `limit` sessions of a principal, or of all, the most recently active first.
+    pub fn list_sessions(
+        &self,
+        principal: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<SessionRecord>, StoreError> {
+        self.with_reader(|connection| activity::list_sessions(connection, principal, limit))
     }
 
     /// Returns the session with this id.

@@ -30,6 +30,13 @@ pub fn overwrite_file(path: &Path, content: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
+/// Writes a file that only its owner can access, also if others could access it before. A link stays: its target is
+/// replaced.
+pub fn overwrite_private_file(path: &Path, content: &[u8]) -> io::Result<()> {
+    let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    replace_private_file(&path, content)
+}
+
 /// Writes a file in a place where strangers may have put a link: the link is replaced, not its target.
 pub fn replace_file(path: &Path, content: &[u8]) -> io::Result<()> {
     stage(path, content, MODE)?.persist(path)?;

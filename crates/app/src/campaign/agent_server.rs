@@ -8,6 +8,7 @@ use std::sync::Arc;
 use pack_campaign::CampaignSlot;
 use runtime::Pipeline;
 use runtime::transports::http::{HttpError, HttpTransport};
+use store::ProjectToken;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -24,6 +25,10 @@ pub struct AgentServer {
     transport: HttpTransport,
     pipeline: Arc<Pipeline>,
     slots: Vec<Arc<CampaignSlot>>,
+    /// True unless `--no-token` was given.
+    pub needs_token: bool,
+    /// The token of the project, if it was created now.
+    pub new_token: Option<ProjectToken>,
 }
 
 /// An MCP server that is serving.
@@ -34,22 +39,29 @@ pub struct RunningAgentServer {
 }
 
 impl AgentServer {
-    /// Binds the server to loopback only: any process that reaches the port can steer the campaign.
-    pub async fn bind(app: &AppContext, plan: &CampaignPlan, port: u16) -> Result<Self> {
+    /// Binds the server to loopback only: callers with the token can steer the campaign.
+    pub async fn bind(
+        app: &AppContext,
+        plan: &CampaignPlan,
+        port: u16,
+        no_token: bool,
+    ) -> Result<Self> {
         let host = ListenHost(IpAddr::V4(Ipv4Addr::LOCALHOST));
         let layer = ConfigLayer::from_server_flags(Some(host), Some(port), None);
-        let layer = layer.with_packs(vec![ToolPack::Campaign]);
+        let layer = layer.with_packs(vec![ToolPack::Campaign]).without_token(no_token);
         let mut settings = app.settings_at(&vouch_location(app), layer)?;
         let aim = CampaignTarget { path: plan.path.clone(), contract: plan.contract.clone() };
         settings.campaign = CampaignPackSettings { targets: vec![aim], corpus_dir: None };
         let AssembledProject { pipeline, slots: seats, .. } =
             project::assemble_project(&settings).await?;
+        let new_token = project::create_missing_token(&settings)?;
         let options = project::http_options(&settings)?;
         let door =
             HttpTransport::bind(Arc::clone(&pipeline), project::server_info(&settings), options)
                 .await;
         let door = door.map_err(|error| listen_failure(error, "--mcp-port"))?;
-        Ok(Self { transport: door, pipeline, slots: seats })
+        let needs_token = settings.server.token.is_some();
+        Ok(Self { transport: door, pipeline, slots: seats, needs_token, new_token })
     }
 
     /// Returns the URL at which agents reach the campaign.

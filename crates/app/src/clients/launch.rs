@@ -3,6 +3,8 @@
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
+use store::ProjectToken;
+
 use crate::config::Settings;
 use crate::env::{EnvVar, Environment};
 
@@ -10,13 +12,26 @@ use crate::env::{EnvVar, Environment};
 #[derive(Clone, Debug)]
 pub enum ClientConnection {
     Stdio(LaunchCommand),
-    Http { url: String, token: bool },
+    Http { url: String, token: ClientToken },
+}
+
+/// The token that a client sends.
+#[derive(Clone, Debug)]
+pub enum ClientToken {
+    /// The server requires none.
+    None,
+    /// The client reads it from its environment, from VOUCH_TOKEN.
+    Variable,
+    /// It is in the client's configuration.
+    Secret(ProjectToken),
 }
 
 impl ClientConnection {
-    /// Returns the connection over HTTP to this address.
+    /// Returns the connection over HTTP to this address, with the token in the client's environment.
     pub fn over_http(settings: &Settings, address: SocketAddr) -> Self {
-        Self::Http { url: local_url(address), token: settings.server.token.is_some() }
+        let token =
+            settings.server.token.as_ref().map_or(ClientToken::None, |_| ClientToken::Variable);
+        Self::Http { url: local_url(address), token }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Inserts one server into a TOML file and keeps its comments, order and layout.
 
-use serde_json::Value;
-use toml_edit::{Array, DocumentMut, Item, Table, value};
+use serde_json::{Map, Value};
+use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, value};
 
 use super::MergeError;
 
@@ -30,12 +30,13 @@ pub fn insert_server(text: &str, name: &str, entry: &Value) -> Result<Option<Str
     Ok(Some(document.to_string()))
 }
 
-/// Builds the table of an entry, which holds only strings and lists of strings.
+/// Builds the table of an entry, which holds only strings, lists of strings and tables of strings.
 fn build_table(entry: &Value) -> Table {
     let mut table = Table::new();
     for (key, field) in entry.as_object().into_iter().flatten() {
         let item = match field {
             Value::Array(items) => value(items.iter().filter_map(Value::as_str).collect::<Array>()),
+            Value::Object(fields) => value(build_inline_table(fields)),
             other => value(other.as_str().unwrap_or_default()),
         };
         table.insert(key, item);
@@ -43,16 +44,22 @@ fn build_table(entry: &Value) -> Table {
     table
 }
 
+fn build_inline_table(fields: &Map<String, Value>) -> InlineTable {
+    let fields = fields.iter();
+    fields.map(|(key, field)| (key.as_str(), field.as_str().unwrap_or_default())).collect()
+}
+
 /// Returns keys and values without their layout, for comparison.
 fn strip_layout(item: &Item) -> Option<Vec<(String, String)>> {
     let table = item.as_table_like()?;
     let mut pairs = Vec::new();
     for (key, item) in table.iter() {
-        let text = match item.as_array() {
-            Some(array) => {
+        let text = match (item.as_array(), item.as_table_like()) {
+            (Some(array), _) => {
                 format!("{:?}", array.iter().map(|item| item.as_str()).collect::<Vec<_>>())
             }
-            None => format!("{:?}", item.as_str()),
+            (None, Some(_)) => format!("{:?}", strip_layout(item)),
+            (None, None) => format!("{:?}", item.as_str()),
         };
         pairs.push((key.to_owned(), text));
     }

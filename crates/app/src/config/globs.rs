@@ -1,8 +1,8 @@
-//! Glob patterns over tool names: `*` matches any text, `?` one character.
+//! Glob patterns over the names of tools and the addresses of resources: `*` matches any text, `?` one character.
 
 use globset::{Glob, GlobSet, GlobSetBuilder};
 
-/// A compiled set of patterns over tool names.
+/// A compiled set of patterns over names or addresses.
 #[derive(Clone, Debug)]
 pub struct ToolGlobs {
     texts: Vec<String>,

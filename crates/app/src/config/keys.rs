@@ -69,7 +69,7 @@ pub(super) const TABLES: &[(&str, &[&str])] = &[
     ),
     ("rule", &["name", "effect", "on", "tools", "when"]),
     ("clients", &["*"]),
-    ("clients.*", &["tools"]),
+    ("clients.*", &["tools", "resources", "approve"]),
     ("ask", &["forbid", "provider", "base_url", "model", "api_key_env"]),
 ];
 

@@ -58,6 +58,9 @@ pub(crate) struct ServerLayer {
     /// Token source, from `token_file`, a flag or a variable.
     #[serde(skip)]
     pub(super) token: Option<TokenSource>,
+    /// A flag switched tokens off. No file can: a project must not decide who may call.
+    #[serde(skip)]
+    pub(super) no_token: bool,
     pub(super) allowed_hosts: Option<Vec<HostName>>,
     pub(super) allowed_origins: Option<Vec<BrowserOrigin>>,
     pub(super) max_body_bytes: Option<NonZeroUsize>,
@@ -112,6 +115,12 @@ impl ConfigLayer {
         let token = token_file.map(TokenSource::File);
         let server = ServerLayer { host, port, token, ..ServerLayer::default() };
         Self { server, ..Self::default() }
+    }
+
+    /// Switches tokens off for this run.
+    pub fn without_token(mut self, is_off: bool) -> Self {
+        self.server.no_token = is_off;
+        self
     }
 
     /// Replaces the packs for this run.
@@ -210,6 +219,7 @@ impl ConfigLayer {
                 port: server.port.or(lower.server.port),
                 token_file: None,
                 token: server.token.or(lower.server.token),
+                no_token: server.no_token || lower.server.no_token,
                 allowed_hosts: server.allowed_hosts.or(lower.server.allowed_hosts),
                 allowed_origins: server.allowed_origins.or(lower.server.allowed_origins),
                 max_body_bytes: server.max_body_bytes.or(lower.server.max_body_bytes),

@@ -14,7 +14,7 @@ use store::ProjectIdentity;
 
 use super::ask::AskSettings;
 use super::campaign::CampaignPackSettings;
-use super::clients::ClientAllowlists;
+use super::clients::ClientSettings;
 use super::context::ContextSettings;
 use super::error::{ConfigLocation, suggest_name};
 use super::find::LocatedProject;
@@ -69,7 +69,8 @@ pub struct Settings {
     pub rules: rules::Rules,
     /// The tools that each rule applies to.
     pub(crate) rule_scopes: rule::RuleScopes,
-    pub(crate) clients: ClientAllowlists,
+    /// The `[clients.<principal>]` tables.
+    pub(crate) clients: BTreeMap<String, ClientSettings>,
     pub ask: AskSettings,
     /// The decision whether the folder's files may use powers, and what was left out.
     pub trust: Arc<FolderTrust>,
@@ -79,6 +80,7 @@ pub struct Settings {
 #[derive(Debug)]
 pub struct ServerSettings {
     pub address: SocketAddr,
+    /// `None` if no token is required (`--no-token`).
     pub token: Option<TokenSource>,
     pub allowed_hosts: Vec<String>,
     pub allowed_origins: Vec<String>,
@@ -119,11 +121,12 @@ impl FromStr for ToolPack {
     }
 }
 
-/// The approval policy of a tool: ask a person, always approve, or never approve.
+/// The approval policy of a tool: a person decides, at the client or only through the queue; always or never approve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ApprovalPolicy {
     Ask,
+    Queue,
     Always,
     Never,
 }
@@ -132,6 +135,7 @@ impl From<ApprovalPolicy> for runtime::ApprovalMode {
     fn from(policy: ApprovalPolicy) -> Self {
         match policy {
             ApprovalPolicy::Ask => Self::Ask,
+            ApprovalPolicy::Queue => Self::Queue,
             ApprovalPolicy::Always => Self::Always,
             ApprovalPolicy::Never => Self::Never,
         }
@@ -144,6 +148,8 @@ pub enum TokenSource {
     /// The token itself, from VOUCH_TOKEN.
     Variable(SecretString),
     File(PathBuf),
+    /// The token of the project in the state folder, created on first use.
+    Project,
 }
 
 impl Settings {
@@ -190,7 +196,7 @@ impl Settings {
         let protected = ProtectedPaths::new(place.root, read_only, &hidden);
         let upstreams = upstream::build_upstreams(layer.upstream, place, &protected)?;
         let (rules, reach) = rule::compile_rules(layer.rule, place)?;
-        let clients = clients::build_allowlists(layer.clients, place)?;
+        let clients = clients::build_clients(layer.clients, place)?;
         let ask = layer.ask.into_settings(place, environment)?;
         Ok(Self {
             gateway,
@@ -204,7 +210,7 @@ impl Settings {
             are_packs_chosen: layer.are_packs_chosen,
             server: ServerSettings {
                 address: SocketAddr::new(host, port),
-                token: server.token,
+                token: (!server.no_token).then(|| server.token.unwrap_or(TokenSource::Project)),
                 allowed_hosts: hosts.map(|HostName(name)| name).collect(),
                 allowed_origins: origins.map(|BrowserOrigin(origin)| origin).collect(),
                 max_body_bytes: server.max_body_bytes.expect(COMPLETE).get(),

@@ -303,6 +303,8 @@ fn validation_errors_name_location_and_cause() {
         "[clients.ci]\ntools = []",
         "[clients.\"token:ci\"]",
         "[clients.cli]\ntools = [\"{\"]",
+        "[clients.cli]\nresources = [\"[\"]",
+        "[clients.cli]\napprove = \"always\"",
         "[ask]\nforbid = [\"a\", \"(\"]",
         "[ask]\nforbid = ['\\w{90}']",
     ];
@@ -391,11 +393,43 @@ fn upstreams_are_loaded() {
     };
     assert_eq!((cwd, wild.policy), (&root.join("sub"), UpstreamPolicy::Observe));
     assert_eq!(settings.rules.names().collect::<Vec<_>>(), ["r"]);
-    let clients: Vec<_> = settings.clients.iter().collect();
-    let [("token:ci", globs)] = clients.as_slice() else { panic!("{clients:?}") };
-    assert!(globs.is_match("files__read_file") && !globs.is_match("files__write_file"));
+    let client = &settings.clients["token:ci"];
+    let (tools, resources) = (client.tools.as_ref().unwrap(), client.resources.as_ref().unwrap());
+    assert!(tools.is_match("files__read_file") && !tools.is_match("files__write_file"));
+    assert!(!resources.is_match("context://project/overview"), "limited tools, no resources");
     assert_eq!(settings.gateway.separator, "__");
     assert_eq!(settings.gateway.contracts, root.join("contracts"));
+}
+
+#[test]
+fn client_tables_are_loaded() {
+    let client = |text: &str| settings(text).unwrap().clients["token:ci"].clone();
+    let table = "[clients.\"token:ci\"]\n";
+    let trusted = client(&format!("{table}approve = \"ask\""));
+    assert!(trusted.tools.is_none() && trusted.resources.is_none());
+    assert_eq!(trusted.approve, Some(clients::ClientApproval::Ask));
+    let reader = client(&format!("{table}tools = []\nresources = [\"context://project/*\"]"));
+    let resources = reader.resources.unwrap();
+    assert!(resources.is_match("context://project/overview"));
+    for other in [
+        "context://session/current",
+        "context://sessions/recent",
+        "CONTEXT://project/overview",
+        "context://projects",
+        "x-context://project/overview",
+    ] {
+        assert!(!resources.is_match(other), "{other}");
+    }
+    let anything = client(&format!("{table}resources = []"));
+    assert!(anything.tools.is_none(), "only resources are limited");
+}
+
+#[test]
+fn project_token_is_the_default_source() {
+    let token = |text: &str| settings(text).unwrap().server.token;
+    assert!(matches!(token(""), Some(TokenSource::Project)));
+    let file = "[server]\ntoken_file = \"../tokens\"";
+    assert!(matches!(token(file), Some(TokenSource::File(_))));
 }
 
 #[test]

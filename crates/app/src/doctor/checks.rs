@@ -7,11 +7,12 @@ use std::path::Path;
 use crate::config::{self, ConfigLayer, EmbeddingSettings, Settings, TokenSource, suggest_name};
 use crate::context::AppContext;
 use crate::env::EnvVar;
+use crate::failure::Failure;
 use crate::project;
 use crate::trust::{FolderTrust, TrustState, format_powers, summarize_powers};
 use contract::text::error_chain;
 use lint::{Severity, lint_all};
-use store::{SqliteStore, StateDir};
+use store::{ProjectToken, SqliteStore, StateDir};
 
 use super::{DoctorCheck, context, probe, upstreams};
 
@@ -213,32 +214,25 @@ fn check_audit_log(settings: &Settings) -> DoctorCheck {
 }
 
 fn check_token(settings: &Settings) -> DoctorCheck {
-    let address = settings.server.address;
-    let source = settings.server.token.as_ref();
-    if source.is_none() {
-        return if address.ip().is_loopback() {
-            DoctorCheck::ok("token", "not required: only this machine can connect")
-        } else {
-            let message = format!("{address} is not a loopback address and requires a token");
-            DoctorCheck::fail("token", message, project::NEW_TOKEN_HINT)
-        };
-    }
-    if let Err(failure) = project::load_tokens(source) {
-        return DoctorCheck::fail("token", failure.to_one_line(), failure.first_hint());
-    }
-    match source {
-        Some(TokenSource::File(path)) => {
-            let mode = std::fs::metadata(path).map(|metadata| metadata.permissions().mode());
-            let shown = path.display();
-            match mode {
-                Ok(mode) if mode & 0o077 != 0 => {
-                    let message = format!("{shown} is readable by other users");
-                    DoctorCheck::warn("token", message, format!("run `chmod 600 {shown}`"))
-                }
-                _ => DoctorCheck::ok("token", shown.to_string()),
+    let fail =
+        |failure: Failure| DoctorCheck::fail("token", failure.to_one_line(), failure.first_hint());
+    match &settings.server.token {
+        None => DoctorCheck::ok("token", "not required"),
+        Some(TokenSource::Project) => match ProjectToken::find(&settings.state_folder) {
+            Ok(Some(_)) => {
+                let path = ProjectToken::path_in(&settings.state_folder);
+                DoctorCheck::ok("token", path.display().to_string())
             }
-        }
-        _ => DoctorCheck::ok("token", "from VOUCH_TOKEN"),
+            Ok(None) => DoctorCheck::ok("token", "created when `vouch serve` first needs it"),
+            Err(error) => fail(project::token_failure(error)),
+        },
+        Some(source) => match (project::read_tokens(source), source) {
+            (Err(failure), _) => fail(failure),
+            (Ok(_), TokenSource::File(path)) => {
+                DoctorCheck::ok("token", path.display().to_string())
+            }
+            (Ok(_), _) => DoctorCheck::ok("token", "from VOUCH_TOKEN"),
+        },
     }
 }
 

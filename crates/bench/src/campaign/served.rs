@@ -11,6 +11,7 @@ use tempfile::TempDir;
 use crate::fuzz::subjects::FuzzSubject;
 use crate::fuzz::tools::vouch_binary;
 use crate::load::HttpConnection;
+use crate::process::BENCH_TOKEN;
 
 pub(super) struct ServedCampaign {
     child: Child,
@@ -31,6 +32,7 @@ impl ServedCampaign {
             "--json",
         ]);
         vouch.args(["--mcp-port", "0", "--corpus-dir", "corpus"]).args(flags);
+        vouch.env("VOUCH_TOKEN", BENCH_TOKEN);
         vouch.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child =
             vouch.current_dir(folder.path()).spawn().context("failed to start vouch")?;

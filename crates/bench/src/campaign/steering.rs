@@ -11,6 +11,7 @@ use crate::fuzz::peers::FuzzPeers;
 use crate::fuzz::report::{ReportPart, TableCell, median};
 use crate::fuzz::subjects::{FuzzSubject, SoliditySource, solidity_source};
 use crate::fuzz::tools::vouch_binary;
+use crate::process::BENCH_TOKEN;
 use xtask::command::root;
 use xtask::install;
 
@@ -102,6 +103,7 @@ fn run_with_agent(subject: &FuzzSubject, seed: u64, python: &Path) -> Result<Ste
     let served = ServedCampaign::start(subject, &flags)?;
     let mut agent = Command::new(python);
     agent.arg(root().join("examples/steering-agent/agent.py")).arg(served.url());
+    agent.env("VOUCH_TOKEN", BENCH_TOKEN);
     agent.args(["--every", "0.1", "--quiet"]).stdin(Stdio::null());
     let agent = agent.output().context("failed to start the agent")?;
     let said = String::from_utf8_lossy(&agent.stderr);

@@ -10,6 +10,7 @@ use anyhow::{Context, Result, bail, ensure};
 use serde_json::{Value, json};
 
 use crate::load::{LatencySample, check_answer};
+use crate::process::BENCH_TOKEN;
 
 /// Time limit for an answer.
 const ANSWER_LIMIT: Duration = Duration::from_secs(60);
@@ -106,7 +107,8 @@ impl HttpSession {
     fn build_message(&self, method: &str, tool: Option<&str>, body: &str) -> Vec<u8> {
         let mut head = format!(
             "POST {} HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\n\
-             Accept: application/json, text/event-stream\r\nContent-Length: {}\r\n",
+             Accept: application/json, text/event-stream\r\nAuthorization: Bearer {BENCH_TOKEN}\r\n\
+             Content-Length: {}\r\n",
             self.path,
             self.address,
             body.len()

@@ -62,7 +62,8 @@ impl GatewayScene {
         let everything =
             ProcessTree::new(ServerProcess::start_on_port(&mut everything, port, &log)?, &[]);
         let mut own = Command::new(scene.vouch());
-        own.args(["serve", "--port", "0", "--root"]).arg(scene.own_root("own-http")?);
+        // The peers that are compared send no token.
+        own.args(["serve", "--port", "0", "--no-token", "--root"]).arg(scene.own_root("own-http")?);
         let own = ProcessTree::new(ServerProcess::start_http(&mut own)?, &[]);
         scene.listening = vec![(UpstreamKind::Everything, everything), (UpstreamKind::Own, own)];
         Ok(scene)

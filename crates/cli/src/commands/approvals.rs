@@ -7,7 +7,9 @@ use app::project;
 use clap::Subcommand;
 use contract::text::{escape_hidden, one_line};
 use jiff::Timestamp;
-use store::{Approval, ApprovalDecision, ApprovalState, Store, StoreError};
+use store::{
+    Approval, ApprovalChannel, ApprovalDecision, ApprovalState, Approver, Store, StoreError,
+};
 
 use crate::commands::{CommandContext, JsonOutputArgs};
 use crate::exit::ExitStatus;
@@ -96,15 +98,14 @@ pub(crate) fn run_approvals(ctx: &CommandContext, args: &ApprovalsArgs) -> Resul
                     return Ok(ExitStatus::Negative);
                 }
                 let approval = store
-                    .decide_approval(&approval.id, ApprovalDecision::Approve, &local_principal(ctx))
+                    .decide_approval(&approval.id, ApprovalDecision::Approve, &local_approver(ctx))
                     .await?;
                 print_decision(ctx, &approval, is_shown, format.json)
             }
             ApprovalsCommand::Deny { id, format } => {
                 let store = store.as_ref().ok_or_else(|| missing(id))?;
-                let approval = store
-                    .decide_approval(id, ApprovalDecision::Deny, &local_principal(ctx))
-                    .await?;
+                let approval =
+                    store.decide_approval(id, ApprovalDecision::Deny, &local_approver(ctx)).await?;
                 print_decision(ctx, &approval, false, format.json)
             }
         }
@@ -116,15 +117,24 @@ pub(crate) fn run_approvals(ctx: &CommandContext, args: &ApprovalsArgs) -> Resul
             | StoreError::AmbiguousApproval { .. }
             | StoreError::ApprovalAlreadyDecided { .. }
             | StoreError::ApprovalAlreadyUsed { .. }
-            | StoreError::ApprovalExpired { .. },
+            | StoreError::ApprovalExpired { .. }
+            | StoreError::SelfApproval { .. },
         ) => failure.with_kind(FailureKind::Negative),
         _ => failure,
     })
 }
 
-/// Returns the name under which decisions and discoveries of this user are recorded, such as `cli:ada`.
+/// Returns the name under which decisions and discoveries of this user are recorded, such as `cli:ada`. It differs from
+/// `cli`, the caller of `vouch call`: a script calls, and a person decides.
 pub(super) fn local_principal(ctx: &CommandContext) -> String {
-    ctx.app.environment.get(EnvVar::User).map_or("cli".to_owned(), |user| format!("cli:{user}"))
+    match ctx.app.environment.get(EnvVar::User) {
+        Some(user) => format!("cli:{user}"),
+        None => format!("cli:uid-{}", rustix::process::getuid().as_raw()),
+    }
+}
+
+fn local_approver(ctx: &CommandContext) -> Approver {
+    Approver::new(local_principal(ctx), ApprovalChannel::Queue)
 }
 
 fn print_approvals(
@@ -172,7 +182,8 @@ fn print_approval(ctx: &CommandContext, approval: &Approval, json: bool) -> Resu
     writeln!(out, "requested {}", format_time(*requested_at))?;
     writeln!(out, "expires   {}", format_time(*expires_at))?;
     if let (Some(at), Some(by)) = (approval.decided_at, &approval.decided_by) {
-        writeln!(out, "decided   {} by {}", format_time(at), one_line(by))?;
+        let channel = approval.channel.map(|channel| format!(" ({channel})")).unwrap_or_default();
+        writeln!(out, "decided   {} by {}{channel}", format_time(at), one_line(by))?;
     }
     if let Some(at) = approval.used_at {
         writeln!(out, "used      {}", format_time(at))?;

@@ -132,9 +132,14 @@ fn print_line(out: &mut impl Write, line: &AuditRecord, json: bool) -> Result {
             });
             let values = values.unwrap_or_default();
             let outcome = one_line(outcome);
+            let approval = record.approval.as_ref().map(|approval| {
+                let by = one_line(&approval.by);
+                format!(" approved by {by} ({}, {})", approval.channel, one_line(&approval.id))
+            });
+            let approval = approval.unwrap_or_default();
             writeln!(
                 out,
-                "{DIM}{time:.0}{DIM:#}  {style}{outcome:<17}{style:#} {tool} {DIM}{values}{DIM:#} by {caller} in {time_taken}"
+                "{DIM}{time:.0}{DIM:#}  {style}{outcome:<17}{style:#} {tool} {DIM}{values}{DIM:#} by {caller} in {time_taken}{approval}"
             )?;
         }
         AuditEntry::Event { event, .. } => {

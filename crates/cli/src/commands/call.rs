@@ -12,12 +12,13 @@ use contract::{Caller, ContentBlock, ErrorCode, ToolError, ToolOutput};
 use runtime::client::{self, ClientError, RemoteAnswer, RemoteServer};
 use runtime::transports::http::is_loopback;
 use runtime::{
-    Catalog, ClientCapabilities, ElicitationChannel, ElicitationHandler, Pipeline, ProtocolRefusal,
-    ToolCall, ToolReply,
+    CallOrigin, Catalog, ClientCapabilities, ElicitationChannel, ElicitationHandler, Pipeline,
+    ProtocolRefusal, ToolCall, ToolReply,
 };
 use serde_json::{Map, Value, json};
 
 use crate::commands::CommandContext;
+use crate::commands::approvals::local_principal;
 use crate::commands::tools::unknown_tool;
 use crate::exit::ExitStatus;
 use crate::logging::{self, LogFormat};
@@ -55,7 +56,7 @@ pub(crate) struct CallArgs {
     #[arg(long, value_name = "URL")]
     url: Option<EndpointUrl>,
 
-    /// File with the server's token (alternatively, set VOUCH_TOKEN)
+    /// File with the server's token [default: VOUCH_TOKEN; on this machine, the token of this project]
     #[arg(long, value_name = "FILE", requires = "url")]
     token_file: Option<PathBuf>,
 }
@@ -106,6 +107,7 @@ async fn call_pipeline(
 ) -> Result<ExitStatus> {
     let mut call =
         ToolCall::new(&args.tool, parse_arguments(args, &pipeline.catalog())?, Caller::new("cli"));
+    call.origin = CallOrigin::Local;
     if let Some(ask) = terminal_prompt(ctx) {
         let abilities = ClientCapabilities { elicitation: true, ..ClientCapabilities::default() };
         call.channel = ElicitationChannel::Connected { capabilities: abilities, handler: ask };
@@ -146,8 +148,10 @@ async fn call_server(
     // The server validates the arguments; a local contract of that name only helps to parse them.
     let catalog = project::build_catalog(settings)?;
     let arguments = parse_arguments(args, &catalog)?;
-    let token = settings.server.token.as_ref().filter(|_| may_send_token(ctx, args, url));
-    let token = project::load_first_token(token)?;
+    let token = match may_send_token(ctx, args, url) {
+        true => project::load_first_token(settings)?,
+        false => None,
+    };
     let target = RemoteServer { url: url.to_owned(), token, handler: terminal_prompt(ctx) };
     let called = client::call_remote_tool(target, &args.tool, arguments).await;
     let RemoteAnswer { output, failed } = called.map_err(client_failure)?;
@@ -158,8 +162,20 @@ async fn call_server(
     let message = envelope.pointer("/error/message").and_then(Value::as_str).map(str::to_owned);
     let code = envelope.pointer("/error/code").and_then(Value::as_str).unwrap_or("the call failed");
     print_envelope(ctx, args, &envelope)?;
-    Err(Failure::new(format!("{code}: {}", message.unwrap_or_else(|| content_text(&output))))
-        .with_kind(FailureKind::Negative))
+    let failure =
+        Failure::new(format!("{code}: {}", message.unwrap_or_else(|| content_text(&output))))
+            .with_kind(FailureKind::Negative);
+    let approval = envelope.pointer("/error/details/approvalId").and_then(Value::as_str);
+    Err(match approval.filter(|_| code == ErrorCode::ApprovalRequired.as_str()) {
+        Some(id) => failure.with_hint(approval_hint(id)),
+        None => failure,
+    })
+}
+
+/// Returns the command that approves a call. The id comes from a server, so it is not trusted to be one.
+fn approval_hint(id: &str) -> String {
+    let id: String = id.chars().filter(char::is_ascii_alphanumeric).take(16).collect();
+    format!("run `vouch approvals approve {id}` in the server's folder, then call again")
 }
 
 fn client_failure(error: ClientError) -> Failure {
@@ -168,7 +184,7 @@ fn client_failure(error: ClientError) -> Failure {
             ("start it with `vouch serve` and use the URL that it prints", FailureKind::Operation)
         }
         ClientError::Unauthenticated { .. } => (
-            "pass the server's token with `--token-file <FILE>`, or set VOUCH_TOKEN",
+            "run `vouch token` in the server's folder and set VOUCH_TOKEN, or pass `--token-file <FILE>`",
             FailureKind::Operation,
         ),
         ClientError::NotMcp { .. } => {
@@ -197,8 +213,10 @@ fn may_send_token(ctx: &CommandContext, args: &CallArgs, url: &str) -> bool {
 
 /// Returns a prompt for elicitations, or `None` if the command is not interactive.
 pub(crate) fn terminal_prompt(ctx: &CommandContext) -> Option<Arc<dyn ElicitationHandler>> {
-    ui::is_interactive()
-        .then(|| Arc::new(TerminalPrompt { ui: ctx.ui }) as Arc<dyn ElicitationHandler>)
+    ui::is_interactive().then(|| {
+        Arc::new(TerminalPrompt { ui: ctx.ui, person: local_principal(ctx) })
+            as Arc<dyn ElicitationHandler>
+    })
 }
 
 fn parse_arguments(args: &CallArgs, catalog: &Catalog) -> Result<Map<String, Value>> {

@@ -3,19 +3,26 @@
 use std::io::Write;
 use std::path::Path;
 
-use app::clients::{ClientConnection, ClientFileFormat, LaunchCommand, McpClient, json, toml};
-use app::config::Settings;
-use store::files::overwrite_file;
+use app::clients::{
+    ClientConnection, ClientFileFormat, ClientToken, LaunchCommand, McpClient, json, toml,
+};
+use app::config::{Settings, TokenSource};
+use app::project;
+use store::files::{overwrite_file, overwrite_private_file};
 
 use crate::commands::CommandContext;
 use crate::exit::ExitStatus;
 use crate::report::{Failure, FailureExt, Result};
+use crate::ui::print_warning;
 use crate::values;
 
 /// Connect an MCP client to this project
 ///
 /// Prints the entry for the client's configuration. With --write, merges it into the client's file; the rest of the
 /// file is left unchanged, and an up-to-date entry is not written again.
+///
+/// Over HTTP, the entry contains the token of this project, and the file becomes readable for you only. Keep it out of
+/// version control, or pass --token-env.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -34,6 +41,10 @@ pub(crate) struct ConnectArgs {
     /// Connect to a running `vouch serve`
     #[arg(long)]
     http: bool,
+
+    /// Name VOUCH_TOKEN instead of writing the token itself, for a file under version control
+    #[arg(long, requires = "http")]
+    token_env: bool,
 
     /// Merge the entry into the client's file
     #[arg(long)]
@@ -65,7 +76,7 @@ pub(crate) fn run_connect(ctx: &CommandContext, args: &ConnectArgs) -> Result<Ex
         ))
     })?;
     if args.write {
-        return write_config(ctx, args, &way, &file);
+        return write_config(ctx, args, &settings, &way, &file);
     }
     let snippet = client.config_snippet(&args.name, &way);
     write!(ctx.ui.stdout(), "{snippet}")?;
@@ -104,12 +115,20 @@ fn choose_transport(
         )
         .with_hint("set a port in vouch.toml, or pass `--stdio` to let the client start vouch"));
     }
-    Ok(ClientConnection::over_http(settings, settings.server.address))
+    let way = ClientConnection::over_http(settings, settings.server.address);
+    match (way, &settings.server.token) {
+        (ClientConnection::Http { url, .. }, Some(TokenSource::Project)) if !args.token_env => {
+            let (token, _) = project::open_project_token(settings)?;
+            Ok(ClientConnection::Http { url, token: ClientToken::Secret(token) })
+        }
+        (way, _) => Ok(way),
+    }
 }
 
 fn write_config(
     ctx: &CommandContext,
     args: &ConnectArgs,
+    settings: &Settings,
     way: &ClientConnection,
     file: &Path,
 ) -> Result<ExitStatus> {
@@ -135,7 +154,9 @@ fn write_config(
     if let Some(folder) = file.parent() {
         std::fs::create_dir_all(folder).explain(&failed)?;
     }
-    overwrite_file(file, text.as_bytes()).explain(&failed)?;
+    let has_secret = matches!(way, ClientConnection::Http { token: ClientToken::Secret(_), .. });
+    let write = if has_secret { overwrite_private_file } else { overwrite_file };
+    write(file, text.as_bytes()).explain(&failed)?;
     let verb = if old.is_empty() { "wrote" } else { "changed" };
     ctx.ui.print_note(format_args!(
         "{verb} {}: server `{}` for {}; restart the client to load it",
@@ -143,19 +164,32 @@ fn write_config(
         args.name,
         args.client.display_name()
     ));
+    if has_secret && file.starts_with(&settings.root) {
+        print_warning(
+            ctx.ui,
+            format_args!(
+                "{} contains the token of this project: keep it out of version control, or pass `--token-env`",
+                file.display()
+            ),
+        );
+    }
     remind_of_token(ctx, way);
     Ok(ExitStatus::Success)
 }
 
 /// Returns the arguments of `vouch connect` that produce the same entry.
 fn equivalent_args(args: &ConnectArgs) -> String {
-    let http = if args.http { " --http" } else { "" };
+    let http = match (args.http, args.token_env) {
+        (true, true) => " --http --token-env",
+        (true, false) => " --http",
+        (false, _) => "",
+    };
     let name = if args.name == "vouch" { String::new() } else { format!(" --name {}", args.name) };
     format!("{}{http}{name}", args.client.name())
 }
 
 fn remind_of_token(ctx: &CommandContext, way: &ClientConnection) {
-    if matches!(way, ClientConnection::Http { token: true, .. }) {
+    if matches!(way, ClientConnection::Http { token: ClientToken::Variable, .. }) {
         ctx.ui.print_note(
             "The client reads the token from its environment: set VOUCH_TOKEN before you start it.",
         );

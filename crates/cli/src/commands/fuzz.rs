@@ -125,7 +125,7 @@ fn fuzz_target(
         // Needs more than one thread: drawing the screen must not delay responses to agents.
         Some(port) => ctx.block_on_threads(async {
             let signals = StopSignals::listen()?;
-            let agents = AgentServer::bind(&ctx.app, plan, port).await?;
+            let agents = AgentServer::bind(&ctx.app, plan, port, flags.no_token).await?;
             run_served_campaign(ui, front, prepared, agents, signals).await
         })?,
     };
@@ -164,6 +164,7 @@ async fn run_served_campaign(
     ui.print_note(format_args!(
         "agents can watch and steer the campaign over MCP at {HINT}{url}{HINT:#}"
     ));
+    print_token_note(ui, &agents);
     let shared = Arc::clone(campaign.shared());
     let serving = agents.serve();
     let watched = watch::watch_until_end(front(Some(url)), campaign, signals).await;
@@ -174,6 +175,22 @@ async fn run_served_campaign(
         );
     }
     Ok((shared, watched))
+}
+
+/// Prints which token agents need, and the token itself if it is new.
+fn print_token_note(ui: Ui, agents: &AgentServer) {
+    match &agents.new_token {
+        _ if !agents.needs_token => {
+            print_warning(ui, "no token: every user and program of this machine can steer it");
+        }
+        Some(token) => ui.print_note(format_args!(
+            "they send this token, which is shown only now: {}",
+            token.expose_secret()
+        )),
+        None => {
+            ui.print_note(format_args!("they send the token that {HINT}vouch token{HINT:#} prints"))
+        }
+    }
 }
 
 /// Reads the agents' commands of an earlier run. Returns an empty list without `--replay-mcp-commands`.

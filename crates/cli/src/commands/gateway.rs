@@ -64,11 +64,13 @@ pub(crate) fn run_gateway(ctx: &CommandContext, args: GatewayArgs) -> Result<Exi
     let layer = server.to_layer(port).with_packs(packs).with_default_port(DEFAULT_PORT);
     let settings = Arc::new(ctx.app.settings_with(layer)?);
     let mut options = upstreams::resolve_upstreams(&ctx.app, &settings, &[])?.require_all()?;
+    let new_token = server.create_missing_token(&settings)?;
     options.samples = learn.then(|| upstreams::samples_folder(&settings));
     serving::run_server(ctx, &settings, &server, ServingThreads::HalfOfCores, async |stop| {
         let banner = |gateway: &Gateway, catalog: &Catalog, address| {
             show_banner(ctx, address, |address| {
-                banner::print_banner(ctx, &settings, gateway, catalog, address);
+                let token = new_token.as_ref();
+                banner::print_banner(ctx, &settings, gateway, catalog, address, token);
             });
         };
         serve_gateway(&ctx.app, &settings, server.stdio, options, banner, stop).await

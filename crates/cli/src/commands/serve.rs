@@ -12,7 +12,7 @@ use crate::exit::ExitStatus;
 use crate::report::Result;
 use crate::serving::{self, ServerArgs, show_banner};
 use crate::values;
-pub(crate) use banner::{write_connect_help, write_header};
+pub(crate) use banner::{write_connect_help, write_header, write_token};
 use campaign::ServeCampaignArgs;
 
 /// Serve the tools of this project over MCP
@@ -29,7 +29,7 @@ Examples:
   vouch serve
   vouch serve --port 0
   vouch serve --stdio
-  vouch serve --host 0.0.0.0 --token-file ~/.vouch-tokens
+  vouch serve --host 0.0.0.0 --token-file ~/vouch-tokens
   vouch serve --stdio --packs campaign --target contracts/Token.sol --corpus-dir corpus")]
 pub(crate) struct ServeArgs {
     /// Port to listen on; 0 chooses a free port [default: 8377]
@@ -55,10 +55,11 @@ pub(crate) fn run_serve(ctx: &CommandContext, args: ServeArgs) -> Result<ExitSta
     }
     let mut settings = ctx.app.settings_with(layer)?;
     campaign.apply_to(&mut settings)?;
+    let new_token = server.create_missing_token(&settings)?;
     serving::run_server(ctx, &settings, &server, ServingThreads::EveryCore, async |stop| {
         let banner = |catalog: &Catalog, address| {
             show_banner(ctx, address, |address| {
-                banner::print_banner(ctx, &settings, catalog, address)
+                banner::print_banner(ctx, &settings, catalog, address, new_token.as_ref());
             });
         };
         serve_project(&ctx.app, &settings, server.stdio, banner, stop).await

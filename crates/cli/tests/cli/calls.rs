@@ -161,7 +161,7 @@ fn token_variable_is_parsed_like_token_file() {
 
 #[test]
 fn calls_running_server() {
-    let project = project().with(".vouch/door", "# ours\nci 0123456789abcdef\n");
+    let project = project().with_private(".vouch/door", "# ours\nci 0123456789abcdef\n");
     let server = project.start_server(&["--token-file", ".vouch/door"]);
     let url = server.url();
     let call = |more: &[&str]| {
@@ -290,7 +290,7 @@ fn first_request(project: &Project, host: &str, more: &[&str]) -> String {
 #[test]
 fn project_token_is_sent_to_loopback_only() {
     let project = project().with("vouch.toml", "[server]\ntoken_file = \".vouch/door\"\n");
-    project.write(".vouch/door", "0123456789abcdef\n");
+    project.write_private(".vouch/door", "0123456789abcdef\n");
     let token = "authorization: bearer 0123456789abcdef";
     for host in ["127.0.0.1", "LocalHost"] {
         assert!(first_request(&project, host, &[]).contains(token), "{host}");
@@ -298,4 +298,10 @@ fn project_token_is_sent_to_loopback_only() {
     // On Linux, 0.0.0.0 reaches the same listener and is not a loopback address.
     assert!(!first_request(&project, "0.0.0.0", &[]).contains("authorization"));
     assert!(first_request(&project, "0.0.0.0", &["--token-file", ".vouch/door"]).contains(token));
+
+    project.write("vouch.toml", "");
+    assert!(!first_request(&project, "127.0.0.1", &[]).contains("authorization"), "none yet");
+    let token = format!("authorization: bearer {}", project.token());
+    assert!(first_request(&project, "127.0.0.1", &[]).contains(&token));
+    assert!(!first_request(&project, "0.0.0.0", &[]).contains("authorization"));
 }

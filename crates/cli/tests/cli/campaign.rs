@@ -17,6 +17,7 @@ const COMPILED: &str = include_str!("../../../app/src/campaign/demo/Vault.json")
 struct FuzzProcess {
     child: Child,
     address: SocketAddr,
+    token: String,
     stderr: BufReader<ChildStderr>,
 }
 
@@ -33,7 +34,7 @@ impl FuzzProcess {
         }
         let url = printed.split("http://").nth(1).unwrap();
         let address = url.split('/').next().unwrap().parse().unwrap();
-        Self { child, address, stderr }
+        Self { child, address, token: project.token(), stderr }
     }
 
     /// Calls a tool over REST.
@@ -61,7 +62,8 @@ impl FuzzProcess {
         write!(
             stream,
             "POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n{headers}\
-             Content-Length: {length}\r\nConnection: close\r\n\r\n{body}"
+             Authorization: Bearer {}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}",
+            self.token
         )
         .unwrap();
         read_response(stream)
@@ -165,7 +167,9 @@ fn open_client_connection_does_not_delay_exit() {
     write!(
         stream,
         "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n\
-         Accept: application/json, text/event-stream\r\nContent-Length: {}\r\n\r\n{body}",
+         Accept: application/json, text/event-stream\r\nAuthorization: Bearer {}\r\n\
+         Content-Length: {}\r\n\r\n{body}",
+        fuzzing.token,
         body.len()
     )
     .unwrap();

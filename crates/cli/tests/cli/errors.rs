@@ -58,9 +58,14 @@ fn reports_port_in_use() {
 
 #[test]
 fn requires_token_beyond_loopback() {
-    insta::assert_snapshot!(
-        Project::new().run_text(&["serve", "--host", "0.0.0.0", "--port", "0"])
-    );
+    insta::assert_snapshot!(Project::new().run_text(&[
+        "serve",
+        "--no-token",
+        "--host",
+        "0.0.0.0",
+        "--port",
+        "0"
+    ]));
 }
 
 /// A deny rule derived from the flag would apply to one process only.
@@ -149,8 +154,8 @@ fn start_fixed_server(head: &'static str, body: &'static str) -> String {
 fn reports_servers_that_cannot_be_called() {
     let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let project = Project::new()
-        .with(".vouch/door", "0123456789abcdef\n")
-        .with(".vouch/wrong", "fedcba9876543210\n");
+        .with_private(".vouch/door", "0123456789abcdef\n")
+        .with_private(".vouch/wrong", "fedcba9876543210\n");
     let server = project.start_server(&["--token-file", ".vouch/door"]);
     let url = server.url();
     let call = |tool: &str, url: &str, more: &[&str]| {

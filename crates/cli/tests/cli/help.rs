@@ -5,6 +5,7 @@ use crate::support::{Project, with_filters};
 const COMMANDS: [&str; 25] = [
     "serve",
     "connect",
+    "token",
     "init",
     "doctor",
     "index",
@@ -51,6 +52,7 @@ fn prints_help_of_each_command() {
         ("discover", &["add", "list", "show", "remove", "import"]),
         ("index", &["status", "rebuild"]),
         ("solc", &["install"]),
+        ("token", &["rotate"]),
         ("trace", &["list", "show"]),
         ("upstream", &["add", "list", "tools", "remove", "import"]),
     ] {

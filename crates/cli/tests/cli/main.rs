@@ -16,6 +16,7 @@ mod gateway;
 mod gateway_commands;
 mod gateway_config;
 mod help;
+mod identity;
 mod index;
 mod kill;
 mod model;

@@ -41,7 +41,11 @@ fn ctrl_c_exits_cleanly() {
 /// Opens a connection and sends a request with half of its body.
 fn send_half_request(server: &crate::support::Server) -> TcpStream {
     let mut stream = TcpStream::connect(server.address).unwrap();
-    let head = "POST /v1/tools/hello HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 14\r\nExpect: 100-continue\r\n\r\n";
+    let head = format!(
+        "POST /v1/tools/hello HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {}\r\n\
+         Content-Type: application/json\r\nContent-Length: 14\r\nExpect: 100-continue\r\n\r\n",
+        server.token
+    );
     stream.write_all(head.as_bytes()).unwrap();
     // The server asks for the body once it handles the request.
     let mut go_on = [0; 25];

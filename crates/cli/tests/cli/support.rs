@@ -138,7 +138,33 @@ impl Project {
     pub(crate) fn start_server(&self, args: &[&str]) -> Server {
         let mut all = vec!["serve", "--port", "0"];
         all.extend(args);
-        Server::start(self.command(&all))
+        let mut server = Server::start(self.command(&all));
+        // The banner shows only a new token.
+        if !args.iter().any(|arg| ["--no-token", "--token-file"].contains(arg)) {
+            server.token = self.token();
+        }
+        server
+    }
+
+    /// Writes a file that only its owner can access.
+    pub(crate) fn write_private(&self, path: &str, text: &str) {
+        self.write(path, text);
+        self.set_mode(path, 0o600);
+    }
+
+    pub(crate) fn with_private(self, path: &str, text: &str) -> Self {
+        self.write_private(path, text);
+        self
+    }
+
+    pub(crate) fn set_mode(&self, path: &str, mode: u32) {
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(mode);
+        std::fs::set_permissions(self.root.join(path), mode).unwrap();
+    }
+
+    /// Returns the token of the project.
+    pub(crate) fn token(&self) -> String {
+        String::from_utf8(self.run(&["token"]).stdout).unwrap().trim().to_owned()
     }
 }
 
@@ -162,6 +188,7 @@ pub(crate) fn with_filters(check: impl FnOnce()) {
         (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", "[TIME]"),
         (r"127\.0\.0\.1:\d{2,5}", "127.0.0.1:[PORT]"),
         (r"sha256:[0-9a-f]{64}", "[SHA256]"),
+        (r"vouch_[0-9a-f]{64}", "[TOKEN]"),
         (r"vc1:[0-9a-f]{64}", "[DIGEST]"),
         (r"\b\d+(\.\d+)? (µs|ms|s)\b", "[DURATION]"),
         (r"\b\d+\.\d (kB|MB)\b", "[SIZE]"),
@@ -175,6 +202,8 @@ pub(crate) struct Server {
     pub(crate) child: Child,
     pub(crate) address: SocketAddr,
     pub(crate) banner: String,
+    /// Token that calls send. Without one, the token that the banner shows, if it is new.
+    pub(crate) token: String,
     stderr: BufReader<ChildStderr>,
 }
 
@@ -188,7 +217,9 @@ impl Server {
         }
         let url = banner.split("http://").nth(1).unwrap();
         let address = url.split('/').next().unwrap().parse().unwrap();
-        Self { child, address, banner, stderr }
+        let token = banner.split_whitespace().find(|word| word.starts_with("vouch_"));
+        let token = token.unwrap_or_default().to_owned();
+        Self { child, address, banner, token, stderr }
     }
 
     pub(crate) fn url(&self) -> String {
@@ -215,7 +246,8 @@ impl Server {
         write!(
             stream,
             "POST /v1/tools/{tool} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n\
-             Content-Length: {length}\r\nConnection: close\r\n\r\n{body}"
+             Authorization: Bearer {}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}",
+            self.token
         )
         .unwrap();
         read_response(stream)

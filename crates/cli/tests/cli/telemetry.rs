@@ -58,12 +58,14 @@ fn span_joins_caller_trace() {
     command.env("OTEL_EXPORTER_OTLP_ENDPOINT", &url);
     let server = Server::start(command);
     let mut stream = std::net::TcpStream::connect(server.address).unwrap();
-    stream
-        .write_all(
-            b"POST /v1/tools/hello HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: 0\r\n\
-              traceparent: 00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01\r\n\r\n",
-        )
-        .unwrap();
+    write!(
+        stream,
+        "POST /v1/tools/hello HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: 0\r\n\
+         Authorization: Bearer {}\r\n\
+         traceparent: 00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01\r\n\r\n",
+        server.token
+    )
+    .unwrap();
     assert_eq!(read_response(stream).0, 200);
     server.signal(Signal::TERM);
     assert_eq!(server.wait().0.code(), Some(0), "spans are sent before exit");

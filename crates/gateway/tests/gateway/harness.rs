@@ -372,9 +372,18 @@ pub(crate) fn allow_only(tools: &'static [&'static str]) -> Arc<dyn runtime::Too
     Arc::new(move |tool: &str| tools.contains(&tool))
 }
 
+/// Returns a person who decides on queued approvals.
+pub(crate) fn decider() -> store::Approver {
+    store::Approver::new("ann", store::ApprovalChannel::Queue)
+}
+
 /// Returns tool filters by principal.
 pub(crate) fn client_filters(
     table: &[(&str, &'static [&'static str])],
-) -> HashMap<String, Arc<dyn runtime::ToolFilter>> {
-    table.iter().map(|(name, tools)| ((*name).to_owned(), allow_only(tools))).collect()
+) -> HashMap<String, runtime::ClientPolicy> {
+    let policy = |tools| runtime::ClientPolicy {
+        tools: Some(allow_only(tools)),
+        ..runtime::ClientPolicy::default()
+    };
+    table.iter().map(|(name, tools)| ((*name).to_owned(), policy(tools))).collect()
 }

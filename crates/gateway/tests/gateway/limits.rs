@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use store::ApprovalDecision;
 
 use crate::harness::{
-    GatewaySetup, KINDS, ProjectFolder, reply_code, structured_content, wait_until,
+    GatewaySetup, KINDS, ProjectFolder, decider, reply_code, structured_content, wait_until,
 };
 
 fn text_schema(kind: &str) -> Value {
@@ -160,7 +160,7 @@ async fn overlay_requires_approval() {
         let reply = rig.call("up__good", arguments.clone()).await;
         assert_eq!(reply_code(&reply), Some(ErrorCode::ApprovalRequired));
         let waiting = rig.store.list_approvals(Some(store::ApprovalState::Pending)).await.unwrap();
-        rig.store.decide_approval(&waiting[0].id, decision, "tester").await.unwrap();
+        rig.store.decide_approval(&waiting[0].id, decision, &decider()).await.unwrap();
         assert_eq!(reply_code(&rig.call("up__good", arguments).await), wanted);
     }
     assert_eq!(site.count_calls("up", "good"), 1);

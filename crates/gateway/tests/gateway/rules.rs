@@ -9,7 +9,9 @@ use serde_json::json;
 use store::ApprovalDecision;
 
 use crate::client::TestClient;
-use crate::harness::{GatewaySetup, TestGateway, client_filters, reply_code, structured_content};
+use crate::harness::{
+    GatewaySetup, TestGateway, client_filters, decider, reply_code, structured_content,
+};
 
 fn policy_rule(
     name: &str,
@@ -89,7 +91,7 @@ async fn enforces_rules_on_arguments_and_results() {
     let [approval] = &rig.store.list_approvals(None).await.unwrap()[..] else {
         panic!("expected one pending approval")
     };
-    rig.store.decide_approval(&approval.id, ApprovalDecision::Approve, "tester").await.unwrap();
+    rig.store.decide_approval(&approval.id, ApprovalDecision::Approve, &decider()).await.unwrap();
     let reply = rig.call("up__write_path", json!({"path": "./written"})).await;
     assert_eq!(structured_content(&reply)["done"], true);
     assert!(inside.exists());

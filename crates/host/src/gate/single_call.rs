@@ -19,7 +19,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use contract::Caller;
-use runtime::{ElicitationChannel, Pipeline, ToolCall, ToolReply};
+use runtime::{CallOrigin, ElicitationChannel, Pipeline, ToolCall, ToolReply};
 use tokio_util::sync::CancellationToken;
 
 use crate::gate::vetted_call::VettedCall;
@@ -42,6 +42,8 @@ impl SingleCall<'_> {
     pub async fn make(self, vetted: VettedCall) -> (ToolOffer, ToolReply) {
         let (offer, arguments) = vetted.into_parts();
         let mut call = ToolCall::new(offer.name.as_str(), arguments, self.caller);
+        // The user runs the query, so the person at the terminal may approve.
+        call.origin = CallOrigin::Local;
         call.channel = self.person;
         call.cancel = self.cancel;
         self.made.fetch_add(1, Ordering::Relaxed);

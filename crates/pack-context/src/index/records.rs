@@ -17,7 +17,7 @@ use self::history::GitHeadState;
 use super::analysis::TextFeatures;
 use super::core::IndexCore;
 use super::imports::{self, ImportResolverFactory};
-use super::state::{DocumentBody, NewRecord};
+use super::state::{DocumentBody, NewRecord, SESSION_FAMILY};
 use crate::discover::{self, Discovery, MAX_COMMITS};
 use crate::sessions::{LazyContextStore, SessionTracker};
 
@@ -142,13 +142,13 @@ impl RecordIndexer {
             .session_texts(|path| modules.find_module(path))
             .into_iter()
             .map(|session| NewRecord {
-                name: format!("session:{}", session.id).into(),
+                name: format!("{SESSION_FAMILY}{}", session.id).into(),
                 features: TextFeatures::from_record_text(&session.text),
                 module: session.module.clone(),
                 body: DocumentBody::Session(Box::new(session)),
             })
             .collect();
-        core.state_mut().replace_records("session:", records);
+        core.state_mut().replace_records(SESSION_FAMILY, records);
         self.sessions.recency().refresh();
         let resolver = self.create_import_resolver();
         let imports = |path: &str| imports::list_imported_files(&resolver, &core.tree, path);

@@ -25,6 +25,8 @@ pub(crate) struct ContextQuery<'a> {
     /// If set, only discoveries of this kind are returned.
     pub(crate) kind: Option<DiscoveryKind>,
     pub(crate) module: Option<&'a str>,
+    /// Principal of the caller; sessions of other principals are excluded.
+    pub(crate) principal: &'a str,
     /// Session of the caller; its own session document is excluded.
     pub(crate) session: &'a str,
     pub(crate) limit: usize,
@@ -117,10 +119,11 @@ impl Index {
             };
             let meaning = near.as_ref().map(|near| near as &dyn SemanticScorer);
             let search = HybridSearch { postings: &state.postings, meaning, corpus: &*state };
-            let own = state.find_record(&format!("session:{}", context_query.session));
+            let hidden = state.hidden_sessions(context_query.principal, context_query.session);
             let allowed = |number| {
                 let id = DocumentId::from(number);
-                Some(id.source()) != own && passes_filters(&state, context_query, id)
+                hidden.binary_search(&id.source()).is_err()
+                    && passes_filters(&state, context_query, id)
             };
             let ranking = search.run(query, &allowed, context_query.limit);
             if !near.as_ref().is_some_and(|near| near.late.get()) {

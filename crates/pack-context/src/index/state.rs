@@ -25,6 +25,9 @@ pub(crate) use self::sources::{DocumentBody, IndexDocument, IndexSource, SourceO
 use super::analysis::TextFeatures;
 use super::cache::ContentKey;
 
+/// Prefix of the names of session records.
+pub(crate) const SESSION_FAMILY: &str = "session:";
+
 /// Sources and documents of the index, with their terms and vectors.
 #[derive(Default)]
 pub(crate) struct InMemoryIndex {
@@ -80,8 +83,18 @@ impl InMemoryIndex {
     }
 
     /// Returns the source of a record by name.
-    pub(crate) fn find_record(&self, name: &str) -> Option<SourceId> {
-        self.by_record.get(name).copied()
+    /// Returns the session records that a caller must not find, sorted: those of other principals, and its own session.
+    pub(crate) fn hidden_sessions(&self, principal: &str, own: &str) -> Vec<SourceId> {
+        let sessions = self.by_record.iter().filter(|(name, _)| name.starts_with(SESSION_FAMILY));
+        let is_hidden = |id: SourceId| match self.document(DocumentId::new(id, 0)) {
+            Some((_, IndexDocument { body: DocumentBody::Session(session), .. })) => {
+                session.principal != principal || session.id == own
+            }
+            _ => true,
+        };
+        let mut hidden: Vec<_> = sessions.map(|(_, id)| *id).filter(|id| is_hidden(*id)).collect();
+        hidden.sort_unstable();
+        hidden
     }
 
     /// Returns the number of documents.

@@ -57,12 +57,13 @@ pub(super) fn render_current_session(
 pub(super) fn render_recent_sessions(
     facts: &dyn ProjectFacts,
     sessions: &SessionTracker,
+    caller: &Caller,
     limit: usize,
 ) -> String {
     let mut page = MarkdownPage::new("Recent sessions");
-    let recent = sessions.recent_sessions(limit);
+    let recent = sessions.recent_sessions(caller, limit);
     if recent.is_empty() {
-        page.push_paragraph("No searches or file reads in this project yet.");
+        page.push_paragraph("You have made no searches or file reads in this project yet.");
         return page.finish();
     }
     let discoveries = facts.discoveries();

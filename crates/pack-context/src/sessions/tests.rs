@@ -74,7 +74,10 @@ fn reading_creates_no_state_folder() {
     let fixture = SessionsFixture::new();
     let sessions = fixture.sessions();
     sessions.recency().refresh();
-    assert!(sessions.recent_sessions(5).is_empty() && sessions.session_texts(|_| None).is_empty());
+    assert!(
+        sessions.recent_sessions(&Caller::new("cli"), 5).is_empty()
+            && sessions.session_texts(|_| None).is_empty()
+    );
     assert!(sessions.current_session(&Caller::new("cli")).is_none());
     assert!(!fixture.state().path().exists());
 }

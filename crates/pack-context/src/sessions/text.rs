@@ -26,6 +26,8 @@ const STOP_WORDS: &[&str] = &[
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SessionText {
     pub(crate) id: String,
+    /// The only principal that may find it.
+    pub(crate) principal: String,
     pub(crate) text: String,
     /// Time of the last activity, RFC 3339.
     pub(crate) date: String,
@@ -55,6 +57,7 @@ impl SessionText {
         }
         Self {
             id: session.key.id.clone(),
+            principal: session.key.principal.clone(),
             text: sanitize_text(&lines.join("\n"), MAX_TEXT),
             date: session.seen_at.to_string(),
             module: main_module(session, module_of),

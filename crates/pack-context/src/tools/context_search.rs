@@ -164,6 +164,7 @@ impl Tool for ContextSearch {
             text: &input.query,
             kind: input.r#type.kind(),
             module: input.module.as_deref(),
+            principal: &ctx.caller.principal,
             session: &session,
             limit: input.limit,
             until: began + EMBEDDING_TIME_LIMIT,

@@ -111,6 +111,63 @@ fn reads_appear_only_in_callers_session() {
     );
 }
 
+/// Attacks: a caller with another token reads the sessions of this one by any page, handle or search.
+#[test]
+fn sessions_are_hidden_from_other_principals() {
+    let project = shop();
+    let tools = project.pack.tools().unwrap();
+    let call = |tool: &str, arguments: serde_json::Value, caller: &Caller| {
+        let tool = tools.iter().find(|it| it.contract().name == tool).unwrap();
+        tool.call(arguments, &CallContext::new(caller.clone())).unwrap().structured.unwrap()
+    };
+    let alice = Caller { session: Some("a".into()), ..Caller::new("token:alice") };
+    let read = serde_json::json!({"path": "crates/auth/src/token.rs", "includeDeps": false, "maxDepth": 1});
+    call("read_file", read, &alice);
+    let search = |text: &str| serde_json::json!({"query": text, "type": "all", "limit": 20});
+    call("context_search", search("zanzibar quokka"), &alice);
+
+    // Another token, also with her session handle, her client name, or a name that begins with hers.
+    let mallory = Caller::new("token:mallory");
+    let own_handle = Caller { session: Some("b".into()), ..alice.clone() };
+    for caller in [
+        mallory.clone(),
+        Caller { session: alice.session.clone(), ..mallory.clone() },
+        Caller { client: Some("token:alice".into()), ..mallory.clone() },
+        Caller::new("token:alice2"),
+        Caller::new("token:ali"),
+        Caller::new("local"),
+        Caller::new("stdio"),
+        Caller::new(""),
+    ] {
+        let read = |uri: &str| {
+            let ctx = CallContext::new(caller.clone());
+            match project.pack.resources().read_resource(uri, &ctx).unwrap().body {
+                ResourceBody::Text(text) => text,
+                ResourceBody::Blob(_) => panic!("a page is text"),
+            }
+        };
+        for uri in [
+            "context://session/current",
+            "context://sessions/recent",
+            "context://sessions/recent?limit=50",
+        ] {
+            let page = read(uri);
+            assert!(!page.contains("quokka") && !page.contains("token.rs"), "{uri}: {page}");
+        }
+        project.pack.index().scan_without_embedding(&|| false);
+        let found = call("context_search", search("session about zanzibar"), &caller);
+        assert!(!found["results"].to_string().contains("quokka"), "{caller:?}: {found}");
+    }
+    // In another session of hers, both are there.
+    let ctx = CallContext::new(own_handle.clone());
+    let page = project.pack.resources().read_resource("context://sessions/recent", &ctx).unwrap();
+    let ResourceBody::Text(page) = page.body else { panic!("a page is text") };
+    assert!(page.contains("quokka"), "{page}");
+    project.pack.index().scan_without_embedding(&|| false);
+    let found = call("context_search", search("session about zanzibar"), &own_handle);
+    assert!(found["results"].to_string().contains("quokka"), "{found}");
+}
+
 #[test]
 fn pages_include_discoveries_added_by_another_process() {
     let project = shop();

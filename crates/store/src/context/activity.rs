@@ -227,12 +227,17 @@ const SESSION_COLUMNS: &str = "id, principal, client, started_at, seen_at";
 
 pub(super) fn list_sessions(
     connection: &Connection,
+    principal: Option<&str>,
     limit: usize,
 ) -> Result<Vec<SessionRecord>, TransactionError> {
-    let sql = format!("SELECT {SESSION_COLUMNS} FROM session ORDER BY seen_at DESC, id LIMIT $1");
+    let sql = format!(
+        "SELECT {SESSION_COLUMNS} FROM session WHERE principal = COALESCE($1, principal)
+         ORDER BY seen_at DESC, id LIMIT $2"
+    );
+    let limit = to_sql_count(limit.min(MAX_SESSIONS) as u64);
     let mut sessions = connection
         .prepare_cached(&sql)?
-        .query_map([to_sql_count(limit.min(MAX_SESSIONS) as u64)], session_from_row)?
+        .query_map((principal, limit), session_from_row)?
         .collect::<rusqlite::Result<Vec<_>>>()?;
     for session in &mut sessions {
         load_session_activity(connection, session)?;

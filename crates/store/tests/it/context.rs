@@ -106,8 +106,10 @@ fn session_contains_its_searches_and_files() {
     assert_eq!(files, ["src/b.rs", "src/a.rs"]);
     let [jwt] = session.searches.as_slice() else { panic!("{:?}", session.searches) };
     assert_eq!((jwt.results, jwt.times), (5, 2));
-    let ids: Vec<_> = one.list_sessions(10).unwrap().into_iter().map(|s| s.key.id).collect();
+    let ids: Vec<_> = one.list_sessions(None, 10).unwrap().into_iter().map(|s| s.key.id).collect();
     assert_eq!(ids, ["s1", "s2"], "newest first");
+    assert_eq!(one.list_sessions(Some("stdio"), 10).unwrap().len(), 2);
+    assert!(one.list_sessions(Some("token:ci"), 10).unwrap().is_empty(), "of another principal");
     let last = one.find_last_session("stdio", Some("editor/1")).unwrap().unwrap();
     assert_eq!(last.key.id, "s1");
     assert!(one.find_last_session("stdio", None).unwrap().is_none());
@@ -160,7 +162,7 @@ fn prunes_oldest_sessions_searches_and_files() {
     for _ in 0..64 {
         store.record_events(&[]).unwrap();
     }
-    let sessions = store.list_sessions(usize::MAX).unwrap();
+    let sessions = store.list_sessions(None, usize::MAX).unwrap();
     assert_eq!(sessions.len(), MAX_SESSIONS);
     assert!(store.find_session("s0").unwrap().is_none());
     let busy = store.find_session(&busy).unwrap().unwrap();

@@ -108,6 +108,10 @@ pub(crate) struct FuzzFlags {
     #[arg(long, value_name = "PORT", conflicts_with = "replay")]
     pub(super) mcp_port: Option<u16>,
 
+    /// Accept agents without a token: every user and program of this machine can steer the campaign
+    #[arg(long, requires = "mcp_port")]
+    pub(super) no_token: bool,
+
     /// Start paused, until an agent resumes the campaign or p is pressed
     #[arg(long, requires = "mcp_port")]
     pub(super) paused: bool,

@@ -8,9 +8,10 @@ use app::clients::LaunchCommand;
 use app::config::Settings;
 use gateway::{Gateway, GatewayUpstream};
 use runtime::Catalog;
+use store::ProjectToken;
 
 use crate::commands::CommandContext;
-use crate::commands::serve::{write_connect_help, write_header};
+use crate::commands::serve::{write_connect_help, write_header, write_token};
 use crate::ui::{BOLD, GOOD, HINT, WARN};
 
 pub(super) fn print_banner(
@@ -19,6 +20,7 @@ pub(super) fn print_banner(
     gateway: &Gateway,
     catalog: &Catalog,
     address: Option<SocketAddr>,
+    new_token: Option<&ProjectToken>,
 ) {
     let write = || -> io::Result<()> {
         let mut out = ctx.ui.stderr();
@@ -29,7 +31,10 @@ pub(super) fn print_banner(
             plural_suffix(count),
             plural_suffix(servers)
         );
-        write_header(&mut out, settings, does, address)?;
+        write_header(&mut out, does, address)?;
+        if address.is_some() {
+            write_token(&mut out, settings, new_token)?;
+        }
         writeln!(out, "\n{BOLD}Servers{BOLD:#}  (run `vouch upstream tools` to see each tool)")?;
         let names = gateway.upstreams().iter().map(|upstream| upstream.name().len());
         let width = names.max().unwrap_or_default();

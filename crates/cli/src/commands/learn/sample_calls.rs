@@ -9,7 +9,7 @@ use app::project::{self, AssembledProject};
 use app::upstreams::{self, catalog_name};
 use contract::Caller;
 use contract::text::one_line;
-use runtime::{ClientCapabilities, ElicitationChannel, ToolCall, ToolReply};
+use runtime::{CallOrigin, ClientCapabilities, ElicitationChannel, ToolCall, ToolReply};
 
 use super::SampleCall;
 use crate::commands::CommandContext;
@@ -45,6 +45,7 @@ pub(super) async fn make_sample_calls(
         for planned in calls.iter().chain(&examples) {
             let name = catalog_name(settings, &admission.upstream, &planned.tool);
             let mut call = ToolCall::new(name, planned.arguments.clone(), Caller::new("cli"));
+            call.origin = CallOrigin::Local;
             if let Some(ask) = terminal_prompt(ctx) {
                 let abilities =
                     ClientCapabilities { elicitation: true, ..ClientCapabilities::default() };

@@ -5,10 +5,11 @@ use std::io::{self, Write};
 use std::net::SocketAddr;
 
 use app::clients::{ClientConnection, LaunchCommand, McpClient, local_url};
-use app::config::{ApprovalPolicy, CampaignTarget, Settings, ToolPack};
+use app::config::{ApprovalPolicy, CampaignTarget, Settings, TokenSource, ToolPack};
 use contract::SideEffects;
 use contract::text::one_line;
 use runtime::Catalog;
+use store::ProjectToken;
 
 use crate::commands::CommandContext;
 use crate::commands::tools::tool_title;
@@ -20,11 +21,15 @@ pub(super) fn print_banner(
     settings: &Settings,
     catalog: &Catalog,
     address: Option<SocketAddr>,
+    new_token: Option<&ProjectToken>,
 ) {
     let write = || -> io::Result<()> {
         let mut out = ctx.ui.stderr();
         let root = settings.root.display();
-        write_header(&mut out, settings, format_args!("serves {root}"), address)?;
+        write_header(&mut out, format_args!("serves {root}"), address)?;
+        if address.is_some() {
+            write_token(&mut out, settings, new_token)?;
+        }
         write_index(&mut out, settings)?;
         write_campaigns(&mut out, settings)?;
         write_tools(&mut out, settings, catalog)?;
@@ -39,7 +44,6 @@ pub(super) fn print_banner(
 /// Writes the version, what is served, and the URLs.
 pub(crate) fn write_header(
     out: &mut impl Write,
-    settings: &Settings,
     activity: impl Display,
     address: Option<SocketAddr>,
 ) -> io::Result<()> {
@@ -50,11 +54,43 @@ pub(crate) fn write_header(
     let mcp = local_url(address);
     let base = mcp.trim_end_matches("/mcp");
     writeln!(out, "  MCP   {HINT}{mcp}{HINT:#}")?;
-    writeln!(out, "  REST  {HINT}{base}/v1/tools{HINT:#}  (described in {base}/openapi.json)")?;
-    if settings.server.token.is_some() {
-        writeln!(out, "  Requests require a token: Authorization: Bearer $VOUCH_TOKEN")?;
+    writeln!(out, "  REST  {HINT}{base}/v1/tools{HINT:#}  (described in {base}/openapi.json)")
+}
+
+/// Writes which token requests need, and the token itself if it is new.
+pub(crate) fn write_token(
+    out: &mut impl Write,
+    settings: &Settings,
+    new_token: Option<&ProjectToken>,
+) -> io::Result<()> {
+    match (&settings.server.token, new_token) {
+        (None, _) => {
+            writeln!(
+                out,
+                "  {WARN}No token: every user and program of this machine can call.{WARN:#}"
+            )
+        }
+        (Some(TokenSource::Project), Some(token)) => {
+            let secret = token.expose_secret();
+            writeln!(out, "  TOKEN {secret}")?;
+            let again = format!("{HINT}vouch token{HINT:#}");
+            writeln!(
+                out,
+                "        Requests require it. It is shown only now; {again} prints it again."
+            )
+        }
+        (Some(TokenSource::Project), None) => {
+            let path = ProjectToken::path_in(&settings.state_folder);
+            let path = path.display();
+            writeln!(
+                out,
+                "  TOKEN {HINT}vouch token{HINT:#} prints it; requests require it  ({path})"
+            )
+        }
+        (Some(_), _) => {
+            writeln!(out, "  Requests require a token: Authorization: Bearer $VOUCH_TOKEN")
+        }
     }
-    Ok(())
 }
 
 /// Writes how to connect clients and how to stop the server.
@@ -70,13 +106,18 @@ pub(crate) fn write_connect_help(
             "\n{DIM}Press Ctrl-D to stop. Run `vouch connect <client>` to connect a client.{DIM:#}"
         );
     };
-    let http =
-        ClientConnection::Http { url: local_url(address), token: settings.server.token.is_some() };
+    let http = ClientConnection::over_http(settings, address);
     let stdio = ClientConnection::Stdio(stdio);
     writeln!(
         out,
         "\n{BOLD}Connect{BOLD:#} over HTTP, or let the client start vouch (see `vouch connect --help`)"
     )?;
+    if matches!(settings.server.token, Some(TokenSource::Project)) {
+        writeln!(
+            out,
+            "  over HTTP, first run {HINT}export VOUCH_TOKEN=\"$(vouch token)\"{HINT:#}"
+        )?;
+    }
     for client in [McpClient::ClaudeCode, McpClient::Cursor, McpClient::VsCode, McpClient::Codex] {
         writeln!(out, "  {}", client.display_name())?;
         for way in [&http, &stdio] {
@@ -116,7 +157,7 @@ fn write_tools(out: &mut impl Write, settings: &Settings, catalog: &Catalog) -> 
     for contract in catalog.contracts() {
         let policy = settings.approval_policy(&contract.name, contract.constraints.approval);
         let mark = match policy {
-            Some(ApprovalPolicy::Ask) => "  (requires approval)",
+            Some(ApprovalPolicy::Ask | ApprovalPolicy::Queue) => "  (requires approval)",
             Some(ApprovalPolicy::Never) => "  (always denied by policy)",
             _ if contract.constraints.side_effects != SideEffects::None => {
                 "  (runs without approval)"
