@@ -2,7 +2,7 @@
 
 use crate::support::{Project, with_filters};
 
-const COMMANDS: [&str; 25] = [
+const COMMANDS: [&str; 26] = [
     "serve",
     "connect",
     "token",
