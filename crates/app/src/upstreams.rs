@@ -211,7 +211,7 @@ fn masked_names(settings: &Settings) -> MaskedNames {
     });
     MaskedNames {
         patterns: patterns.map(str::to_owned).collect(),
-        except: (SOURCE_FILES.iter().chain(guard::HARMLESS_PATTERNS))
+        except: (SOURCE_FILES.iter().chain(&guard::HARMLESS_PATTERNS))
             .map(|&pattern| pattern.to_owned())
             .chain(settings.secrets.allow.iter().cloned())
             .collect(),

@@ -108,15 +108,17 @@ impl DenyList {
     pub fn describe(&self) -> String {
         let contract = (!self.has_source_exception).then(|| self.contract.texts());
         let fixed = self.fixed.texts();
-        let fixed = fixed
-            .filter(|text| self.has_source_exception || !CONTRACT_PATTERNS.contains(text));
+        let fixed =
+            fixed.filter(|text| self.has_source_exception || !CONTRACT_PATTERNS.contains(text));
         let listed = contract.into_iter().flatten().chain(fixed);
         let listed: Vec<_> = listed.map(|pattern| format!("`{pattern}`")).collect();
         let groups = SECRET_FILE_GROUPS.iter().filter(|group| !group.may_be_source);
         let groups: Vec<_> = groups.map(|group| group.name).collect();
         let source = match self.has_source_exception {
-            true => " Names that contain `secret`, `credential` and similar words are blocked unless the file is source \
-                     code without a recognizable secret.",
+            true => {
+                " Names that contain `secret`, `credential` and similar words are blocked unless the file is source \
+                     code without a recognizable secret."
+            }
             false => "",
         };
         format!(

@@ -40,8 +40,8 @@ pub use crate::approval::{
 pub use crate::clock::{Clock, system_clock};
 pub use crate::context::ContextStore;
 pub use crate::error::{IoError, StoreError};
-pub use crate::project_identity::ProjectIdentity;
 pub use crate::private_file::{PrivateFileError, read_private_file};
+pub use crate::project_identity::ProjectIdentity;
 pub use crate::project_token::{ProjectToken, ProjectTokenError};
 pub use crate::sqlite::SqliteStore;
 pub use crate::state_dir::StateDir;

@@ -2,7 +2,7 @@
 
 use runtime::transports::http::BearerTokens;
 use secrecy::ExposeSecret;
-use store::{ProjectToken, ProjectTokenError, StateDir, read_private_file};
+use store::{ProjectToken, ProjectTokenError, read_private_file};
 
 use crate::config::{Settings, TokenSource};
 use crate::failure::FailureKind;

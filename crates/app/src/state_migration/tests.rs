@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use rusqlite::Connection;
 use store::context::{DiscoveryKind, StoredDiscovery};
-use store::{ApprovalDecision, Consent, NewApproval, SqliteStore, Store};
+use store::{
+    ApprovalChannel, ApprovalDecision, Approver, Consent, NewApproval, SqliteStore, Store,
+};
 
 use super::*;
 
@@ -128,7 +130,8 @@ async fn takes_over_no_approval_nonce_or_key() {
     let legacy = StateDir::open(project.legacy()).unwrap();
     let store = SqliteStore::open(&legacy).unwrap();
     let asked = store.request_approval(approval()).await.unwrap();
-    store.decide_approval(&asked.id, ApprovalDecision::Approve, "mallory").await.unwrap();
+    let mallory = Approver::new("mallory", ApprovalChannel::Queue);
+    store.decide_approval(&asked.id, ApprovalDecision::Approve, &mallory).await.unwrap();
     let known = store.get_or_create_secret("request state").await.unwrap();
     drop(store);
 
@@ -138,7 +141,7 @@ async fn takes_over_no_approval_nonce_or_key() {
     assert!(store.list_approvals(None).await.unwrap().is_empty());
     assert_ne!(store.get_or_create_secret("request state").await.unwrap(), known);
     assert!(matches!(claim(&project.state).await, Consent::None));
-    assert!(matches!(claim(&legacy).await, Consent::Approved(_)), "it was there");
+    assert!(matches!(claim(&legacy).await, Consent::Approved { .. }), "it was there");
 }
 
 /// The file of a clone can define what happens on every later write.
