@@ -126,12 +126,14 @@ fn judge_key(path: &[&str], value: &Value) -> KeyVerdict {
         false => KeyVerdict::LeaveOut,
     };
     match path {
-        ["context" | "policy" | "tools" | "clients" | "ask" | "fuzz" | "server"]
+        ["context" | "policy" | "secrets" | "tools" | "clients" | "ask" | "fuzz" | "server"]
         | ["context", "embeddings"]
         | ["tools" | "clients", _] => KeyVerdict::Descend,
-        ["context", "exclude" | "watch"] | ["clients", _, "tools"] | ["ask", "forbid"] => {
-            KeyVerdict::Keep
-        }
+        ["context", "exclude" | "watch"]
+        | ["clients", _, "tools" | "resources"]
+        | ["ask", "forbid"]
+        | ["secrets", "deny"] => KeyVerdict::Keep,
+        ["secrets", "output"] => only_if(is_one_of(value, &["redact", "refuse"])),
         ["context", "embeddings", "provider"] => only_if(is_one_of(value, &["embedded", "off"])),
         ["policy", "approve"] | ["tools", _, "approve"] => {
             only_if(is_one_of(value, &["ask", "queue", "never"]))
