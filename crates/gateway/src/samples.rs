@@ -1,7 +1,6 @@
 //! Samples on disk, for learning contracts: `<folder>/<upstream>/<tool>.jsonl`, one call per line.
 //!
-//! Samples contain real answers, so they are stored in the project's state folder, which no tool can read and git
-//! ignores.
+//! Samples contain real answers, so they are stored in the project's state directory, which no tool can read.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::{DirBuilder, File};

@@ -4,7 +4,7 @@
 //! tree::Watch ─► IndexCore::apply_change ─► AnalysisQueue ─► IndexCore::index_file ─► InMemoryIndex
 //!                                                                │  ▲                (terms, vectors, documents)
 //!                                                                ▼  │
-//!                                                    ContentCache (.vouch/index.db, keyed by content)
+//!                                                    ContentCache (index.db, keyed by content)
 //! ```
 //!
 //! The files are the source of truth. They are listed at every start, and a cached analysis is used only if the file's

@@ -25,7 +25,7 @@ use crate::resolve::{GoMod, PackageJson};
 use crate::yaml::{self, scalar_text, scalar_texts};
 
 /// Accepted locations of `project.yaml`.
-const PROJECT_FILES: [&str; 3] = ["project.yaml", "project.yml", ".vouch/project.yaml"];
+const PROJECT_FILES: [&str; 2] = ["project.yaml", "project.yml"];
 /// Manifest names that make a folder a package.
 const MANIFESTS: [&str; 6] =
     ["Cargo.toml", "package.json", "go.mod", "pyproject.toml", "setup.cfg", "pom.xml"];

@@ -10,6 +10,7 @@ use crate::env::EnvVar;
 use crate::failure::Failure;
 use crate::project;
 use crate::trust::{FolderTrust, TrustState, format_powers, summarize_powers};
+use crate::state_migration::has_legacy_state;
 use contract::text::error_chain;
 use lint::{Severity, lint_all};
 use store::{ProjectToken, SqliteStore, StateDir};
@@ -37,6 +38,7 @@ pub async fn run_checks(app: &AppContext) -> Vec<DoctorCheck> {
     checks.push(check_tools(&settings));
     checks.push(check_memory(&settings));
     checks.push(check_state(&settings));
+    checks.extend(check_legacy_state(&settings));
     checks.push(check_audit_log(&settings));
     checks.extend(context::check_context(&settings).await);
     checks.extend(upstreams::check_upstreams(&settings, &app.environment));
@@ -185,6 +187,17 @@ fn check_state(settings: &Settings) -> DoctorCheck {
         return DoctorCheck::warn("state", format!("{shown} is accessible to other users"), fix);
     }
     DoctorCheck::ok("state", shown.to_string())
+}
+
+/// Warns about the state of an earlier version in the project, which is not read.
+fn check_legacy_state(settings: &Settings) -> Option<DoctorCheck> {
+    has_legacy_state(&settings.root, &settings.state_folder).then(|| {
+        DoctorCheck::warn(
+            "state",
+            ".vouch of an earlier version is not used",
+            "run `vouch trust` to take over its discoveries, samples and logs, or delete it",
+        )
+    })
 }
 
 fn check_audit_log(settings: &Settings) -> DoctorCheck {

@@ -118,6 +118,22 @@ fn doctor_passes_on_healthy_project() {
 }
 
 #[test]
+fn doctor_reports_state_of_earlier_version() {
+    let project = Project::new().with(".vouch/audit.jsonl", "");
+    let state = |project: &Project| {
+        let report = project.run_json(&["doctor", "--json"]);
+        let checks = report["checks"].as_array().unwrap().clone();
+        checks.into_iter().filter(|check| check["check"] == "state").collect::<Vec<_>>()
+    };
+    let checks = state(&project);
+    assert_eq!((&checks[0]["verdict"], &checks[1]["verdict"]), (&"ok".into(), &"warn".into()));
+    assert!(checks[1]["fix"].as_str().unwrap().contains("vouch trust"), "{checks:?}");
+    assert!(!project.state().exists(), "the checks change nothing");
+    project.write_state("legacy.json", "{}");
+    assert_eq!(state(&project).len(), 1, "it was taken over");
+}
+
+#[test]
 fn doctor_reports_problems() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port();

@@ -1,7 +1,7 @@
 //! The content cache on disk: analyses, trigrams and vectors, keyed by content.
 //!
 //! ```text
-//! .vouch/index.db    SQLite in WAL mode, shared by all processes and worktrees of a project
+//! index.db    SQLite in WAL mode, shared by all processes and worktrees of a project
 //!   files     root, path → size, times, key    a file with an unchanged stamp is not read again
 //!   analyses  key → blob                       a serialized `FileAnalysis`
 //!   trigrams  key → blob                       the three-byte sequences of the file, for grep
