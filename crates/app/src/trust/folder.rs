@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use super::change::TrustChange;
 use super::compiler::digest_package;
 use super::evidence::{EvidenceScope, FolderEvidence, describe_files, evidence_key};
-use super::file_access::FileOwner;
+use super::file_access::{FileOwner, read_config_file};
 use super::power::{FolderPower, PowerKind, format_powers};
 use super::record::{TrustRecord, TrustStore, TrustStoreError, folder_identity};
 use super::safe_half::{SplitConfig, split_table};
@@ -236,6 +236,12 @@ impl FolderTrust {
     pub fn accept(&self) -> Result<(), TrustStoreError> {
         let store = self.store.as_ref().ok_or(TrustStoreError::NoDataFolder)?;
         let _lock = store.lock()?;
+        if let Some((path, text)) = self.subject.config()
+            && read_config_file(path).map(|file| file.bytes).ok().as_deref()
+                != Some(text.as_bytes())
+        {
+            return Err(TrustStoreError::ChangedMeanwhile);
+        }
         let scope = EvidenceScope { may_leave: true, ..self.scope.clone() };
         let files = FolderEvidence::collect(&scope, self.subject.config());
         let foreign = files.foreign_files();

@@ -81,6 +81,26 @@ impl Project {
         command
     }
 
+    /// Returns a `vouch` command that trusts the project only if the user's records say so.
+    pub(crate) fn plain_command(&self, args: &[&str]) -> Command {
+        let mut command = self.command(args);
+        command.env_remove("VOUCH_TRUST");
+        command
+    }
+
+    /// Runs a command that trusts the project only if the user's records say so, and returns its output as text.
+    pub(crate) fn run_plain(&self, args: &[&str]) -> String {
+        self.format_output(&self.plain_command(args).output().unwrap())
+    }
+
+    /// Writes an executable script.
+    pub(crate) fn write_script(&self, path: &str, script: &str) {
+        use std::os::unix::fs::PermissionsExt;
+        self.write(path, &format!("#!/bin/sh\n{script}\n"));
+        let mode = std::fs::Permissions::from_mode(0o755);
+        std::fs::set_permissions(self.root.join(path), mode).unwrap();
+    }
+
     pub(crate) fn run(&self, args: &[&str]) -> Output {
         self.command(args).output().unwrap()
     }
