@@ -19,6 +19,8 @@ export const CONFORMANCE_SERVER =
 /** State of the tests' projects, so that no test writes into the home folder. Children inherit it. */
 const STATE_HOME = mkdtempSync(join(tmpdir(), "vouch-e2e-state-"));
 process.env.XDG_STATE_HOME = STATE_HOME;
+// The tests write the configuration of their projects themselves.
+process.env.VOUCH_TRUST = "1";
 process.on("exit", () => rmSync(STATE_HOME, { recursive: true, force: true }));
 
 /** Maximum start time. A debug build on a busy machine starts slowly; a hang should fail the test, not the whole run. */
@@ -65,7 +67,7 @@ export async function createProject(t) {
 /** Returns the command with which a client starts a server over stdio. `command` is `serve` or `gateway`. */
 export function stdioCommand({ root, command = "serve" }, flags = []) {
   // The SDKs pass only a few variables on to a child.
-  const env = { XDG_STATE_HOME: STATE_HOME };
+  const env = { XDG_STATE_HOME: STATE_HOME, VOUCH_TRUST: "1" };
   return { command: VOUCH, args: [command, "--stdio", "--root", root, ...flags], cwd: root, env, stderr: "ignore" };
 }
 

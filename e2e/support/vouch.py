@@ -16,8 +16,10 @@ VOUCH = os.environ.get("VOUCH_BIN", str(_TARGET / "vouch"))
 # State of the tests' projects, so that no test writes into the home folder. Children inherit it.
 os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="vouch-e2e-state-")
 atexit.register(shutil.rmtree, os.environ["XDG_STATE_HOME"], ignore_errors=True)
+# The tests write the configuration of their projects themselves.
+os.environ["VOUCH_TRUST"] = "1"
 # The SDK passes only a few variables on to a child.
-STDIO_ENVIRONMENT = {"XDG_STATE_HOME": os.environ["XDG_STATE_HOME"]}
+STDIO_ENVIRONMENT = {"XDG_STATE_HOME": os.environ["XDG_STATE_HOME"], "VOUCH_TRUST": "1"}
 
 # Maximum start time. A debug build on a busy machine starts slowly; a hang should fail the test, not the whole run.
 START_LIMIT_SECONDS = 30

@@ -60,7 +60,11 @@ pub(super) fn write_config(
                 // Our server keeps its state outside its project, where the sandbox lets it write.
                 let state = scene.folder.path().join("state");
                 fs::create_dir_all(&state)?;
-                writeln!(text, "env = {{ XDG_STATE_HOME = {} }}", quote(&path_to_string(&state)))?;
+                writeln!(
+                    text,
+                    "env = {{ VOUCH_TRUST = \"1\", XDG_STATE_HOME = {} }}",
+                    quote(&path_to_string(&state))
+                )?;
                 let reads = quote_paths(reads.iter().chain(writes).chain([&state]));
                 let writes = quote_paths(writes.iter().chain([&state]));
                 writeln!(

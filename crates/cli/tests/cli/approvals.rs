@@ -81,7 +81,7 @@ fn state_in_a_clone_has_no_effect() {
     let added = attacker.run_text(&["discover", "add", "--type", "rule", "Approve everything."]);
     assert!(added.starts_with("exit: 0"), "{added}");
 
-    let clone = Project::new();
+    let clone = Project::new().untrusted();
     std::fs::create_dir(clone.root.join(".vouch")).unwrap();
     let planted = crate::support::list_files(&attacker.state());
     assert!(planted.iter().any(|file| file == "vouch.db"), "{planted:?}");

@@ -2,11 +2,13 @@
 
 use crate::support::{Project, with_filters};
 
-const COMMANDS: [&str; 26] = [
+const COMMANDS: [&str; 28] = [
     "serve",
     "connect",
     "token",
     "init",
+    "trust",
+    "untrust",
     "doctor",
     "index",
     "discover",
@@ -54,6 +56,7 @@ fn prints_help_of_each_command() {
         ("solc", &["install"]),
         ("token", &["rotate"]),
         ("trace", &["list", "show"]),
+        ("trust", &["list"]),
         ("upstream", &["add", "list", "tools", "remove", "import"]),
     ] {
         let texts: Vec<_> =

@@ -21,6 +21,7 @@ pub(crate) struct Project {
     pub(crate) home: PathBuf,
     /// Value of XDG_STATE_HOME.
     pub(crate) state_home: PathBuf,
+    is_trusted: bool,
 }
 
 impl Project {
@@ -30,7 +31,12 @@ impl Project {
         let [root, home, state_home] = ["project", "home", "state"].map(|name| base.join(name));
         std::fs::create_dir(&root).unwrap();
         std::fs::create_dir(&home).unwrap();
-        Self { folder, root, home, state_home }
+        Self { folder, root, home, state_home, is_trusted: true }
+    }
+
+    /// Returns the project with commands that trust it only if the user's records say so.
+    pub(crate) fn untrusted(self) -> Self {
+        Self { is_trusted: false, ..self }
     }
 
     /// Returns the path of the project's state directory, which may not exist yet.
@@ -75,7 +81,7 @@ impl Project {
             .env("XDG_STATE_HOME", &self.state_home)
             .env("USER", "ada")
             // Trust is tested in `trust.rs` and `hostile_clone.rs`.
-            .env("VOUCH_TRUST", "1")
+            .env("VOUCH_TRUST", if self.is_trusted { "1" } else { "0" })
             .env("PATH", "/usr/bin:/bin")
             .stdin(Stdio::null());
         command
@@ -207,6 +213,7 @@ pub(crate) fn with_filters(check: impl FnOnce()) {
     let filters = [
         (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", "[TIME]"),
         (r"127\.0\.0\.1:\d{2,5}", "127.0.0.1:[PORT]"),
+        (r"port = \d{2,5}", "port = [PORT]"),
         (r"sha256:[0-9a-f]{64}", "[SHA256]"),
         (r"vouch_[0-9a-f]{64}", "[TOKEN]"),
         (r"vc1:[0-9a-f]{64}", "[DIGEST]"),
