@@ -190,14 +190,14 @@ fn sandbox_policy(sandbox: &SandboxConfig, settings: &Settings) -> link::Sandbox
             hidden: settings.hidden_folders(),
             network: grants.network == NetworkAccess::All,
         },
-        SandboxConfig::Full(grants) => link::SandboxPolicy::Namespaces(NamespacePolicy {
+        SandboxConfig::Full(grants) => link::SandboxPolicy::Namespaces(Box::new(NamespacePolicy {
             read: grants.read.clone(),
             write: grants.write.clone(),
             hidden: settings.hidden_folders(),
             masked: masked_names(settings),
             network: grants.network.clone(),
             limits: grants.limits,
-        }),
+        })),
     }
 }
 

@@ -70,7 +70,7 @@ pub enum SandboxPolicy {
         network: bool,
     },
     /// Own namespaces, a system call filter, Landlock and resource limits.
-    Namespaces(NamespacePolicy),
+    Namespaces(Box<NamespacePolicy>),
 }
 
 /// URL and headers of a server.

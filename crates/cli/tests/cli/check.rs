@@ -228,7 +228,12 @@ fn explains_sandbox_failures() {
     let state = format!("XDG_STATE_HOME={}", project.state_home.display());
     let printed = project.run_text(&["check", "--env", &state, "--", VOUCH, "serve", "--stdio"]);
     assert!(printed.starts_with("exit: 3"), "{printed}");
-    for part in ["failed to create state directory", "Landlock", "--write DIR", "--no-sandbox"] {
+    for part in [
+        "failed to create state directory",
+        "sandbox may be the cause",
+        "--write DIR",
+        "--no-sandbox",
+    ] {
         assert!(printed.contains(part), "{part}: {printed}");
     }
 }

@@ -145,6 +145,8 @@ impl Project {
             .replace(&self.home.display().to_string(), "[HOME]")
             .replace(&self.folder.path().display().to_string(), "[TMP]")
             .replace(VOUCH, "[VOUCH]")
+            .replace(&Path::new(VOUCH).with_file_name("").display().to_string(), "[BIN]/")
+            .replace(&Path::new(VOUCH).parent().unwrap().display().to_string(), "[BIN]")
     }
 
     /// Adds a `vouch.toml` whose only upstream, `adv`, is the test kit's adversary with these arguments. The adversary may

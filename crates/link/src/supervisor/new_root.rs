@@ -58,7 +58,7 @@ pub(super) fn enter_new_root(plan: &MountPlan, processes: Option<u32>) -> Result
         bound_process_ids(&proc, processes);
     }
     let root = NewRoot::new().map_err(mounts)?;
-    let sources = plan.mounts.iter().map(|(path, _)| {
+    let sources = plan.mounts.keys().map(|path| {
         let tree = clone_tree(path).map_err(|error| path_failure("show", path, &error))?;
         Ok((path.as_path(), tree))
     });

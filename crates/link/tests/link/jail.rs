@@ -22,6 +22,7 @@ pub(crate) enum Account {
 
 impl Account {
     /// Returns the accounts that can be tested.
+    #[expect(clippy::print_stderr, reason = "a skipped part of a test must be visible")]
     pub(crate) fn all() -> Vec<Self> {
         if rustix::process::geteuid().is_root() {
             return vec![Self::Current, Self::Ordinary];
@@ -135,7 +136,7 @@ impl Jail {
     }
 
     pub(crate) fn start(&self, policy: NamespacePolicy) -> Arc<Connection> {
-        Connection::new(options(self.program(SandboxPolicy::Namespaces(policy))))
+        Connection::new(options(self.program(SandboxPolicy::Namespaces(Box::new(policy)))))
     }
 
     /// Returns text with the folder's path replaced.

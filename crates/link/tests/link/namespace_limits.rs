@@ -161,7 +161,7 @@ async fn exit_status_of_the_server_is_reported() {
         ("kill -TERM $$", "it was killed by signal 15"),
         ("kill -SEGV $$", "it was killed by signal 11"),
     ] {
-        let mut program = jail.program(SandboxPolicy::Namespaces(jail.policy()));
+        let mut program = jail.program(SandboxPolicy::Namespaces(Box::new(jail.policy())));
         program.command = "sh".to_owned();
         program.args = vec!["-c".to_owned(), script.to_owned()];
         let error = Connection::new(options(program)).connect().await.unwrap_err().to_string();

@@ -6,7 +6,7 @@ use link::{Connection, NetworkAccess, SandboxPolicy};
 use serde_json::{Value, json};
 
 use crate::jail::{Account, Jail, probe};
-use crate::support::options;
+use crate::support::{call_text, options};
 
 /// The probes of the matrix, and their arguments.
 fn matrix_probes(jail: &Jail) -> Vec<(&'static str, &'static str, Value)> {
@@ -208,7 +208,7 @@ async fn inherited_descriptors_are_closed() {
             hidden: vec![],
             network: false,
         },
-        SandboxPolicy::Namespaces(jail.policy()),
+        SandboxPolicy::Namespaces(Box::new(jail.policy())),
     ] {
         let mut program = jail.program(sandbox);
         let script = format!("exec 7<{0} 9>>{0}; exec \"$0\"", file.display());
@@ -335,7 +335,7 @@ async fn missing_part_prevents_the_start() {
             // The server would leave a trace if it ran.
             let trace = jail.path("out/trace");
             policy.limits.cpu_seconds = Some(60);
-            let mut program = jail.program(SandboxPolicy::Namespaces(policy));
+            let mut program = jail.program(SandboxPolicy::Namespaces(Box::new(policy)));
             program.command = "sh".to_owned();
             program.args = vec!["-c".to_owned(), format!("touch {}", trace.display())];
             program.supervisor = jail.supervisor(&["--deny", part]);
@@ -345,4 +345,65 @@ async fn missing_part_prevents_the_start() {
         }
         insta::assert_snapshot!("missing_part_prevents_the_start", errors.join("\n"));
     }
+}
+
+/// Writes an executable copy of the server among files that are not part of it.
+fn install_server(jail: &Jail, folder: &str) -> String {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = jail.path(folder);
+    std::fs::create_dir_all(folder.join("bin")).unwrap();
+    let code = std::fs::read_to_string(jail.path("code/server.py")).unwrap();
+    let program = folder.join("bin/server");
+    std::fs::write(&program, format!("#!/usr/bin/env python3\n{code}")).unwrap();
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    for name in ["bin/id_rsa", "bin/other", "notes"] {
+        std::fs::write(folder.join(name), "12345").unwrap();
+    }
+    program.display().to_string()
+}
+
+#[tokio::test]
+async fn files_beside_the_program_are_not_granted() {
+    for account in Account::all() {
+        let jail = Jail::new(account);
+        let command = install_server(&jail, "tools");
+        for sandbox in [
+            SandboxPolicy::Landlock { read: vec![], write: vec![], hidden: vec![], network: false },
+            SandboxPolicy::Namespaces(Box::default()),
+        ] {
+            let mut program = jail.program(sandbox);
+            (program.command, program.args) = (command.clone(), vec![]);
+            let connection = Connection::new(options(program));
+            for name in ["tools/bin/id_rsa", "tools/bin/other", "tools/notes", "open/file"] {
+                let outcome =
+                    call_text(&connection, "read", json!({ "path": jail.path(name) })).await;
+                assert!(outcome.starts_with("refused: "), "{name}: {outcome}");
+            }
+            let own = call_text(&connection, "read", json!({ "path": command })).await;
+            assert!(own.starts_with("done: "), "{own}");
+        }
+    }
+}
+
+/// A server that exits at once: the error names the paths to grant.
+#[tokio::test]
+async fn error_names_paths_that_a_server_may_lack() {
+    let jail = Jail::new(Account::Current);
+    std::fs::write(jail.path("closed/main.py"), "import helper").unwrap();
+    std::fs::write(jail.path("closed/helper.py"), "").unwrap();
+    let connect = async |args: &[String]| {
+        let mut program = jail.program(SandboxPolicy::Namespaces(Box::default()));
+        program.args = args.to_vec();
+        jail.redact(&Connection::new(options(program)).connect().await.unwrap_err().to_string())
+    };
+    let path = |name: &str| jail.path(name).display().to_string();
+    let error = connect(&[path("closed/main.py")]).await;
+    assert!(
+        error.ends_with("its sandbox does not show \"ROOT/closed\": add what it needs to `read`"),
+        "{error}"
+    );
+    let config = format!("--config={}", path("open/file"));
+    let error = connect(&["-c".to_owned(), "import none".to_owned(), config]).await;
+    assert!(error.contains("does not show \"ROOT/open/file\""), "{error}");
+    assert!(error.contains("No module named"), "{error}");
 }
