@@ -4,6 +4,7 @@
 
 pub mod context;
 pub mod index_status;
+mod listener_owner;
 mod tokens;
 
 use std::collections::HashMap;
@@ -19,8 +20,8 @@ use pack_repo::RepoOptions;
 use runtime::transports::http::{HttpOptions, PROJECT_PRINCIPAL, UNNAMED_PRINCIPAL};
 use runtime::transports::mcp::ServerIdentity;
 use runtime::{
-    Catalog, CatalogError, ClientPolicy, Pipeline, PipelineOptions, READ_RESOURCE, ResourceFilter,
-    ToolFilter,
+    ApprovalRoute, Catalog, CatalogError, ClientPolicy, Pipeline, PipelineOptions, READ_RESOURCE,
+    ResourceFilter, ToolFilter,
 };
 use store::audit::AuditLog;
 use store::{SqliteStore, StateDir, Store};
@@ -31,6 +32,7 @@ use crate::config::{ApprovalPolicy, ClientSettings, Settings, ToolPack};
 use crate::failure::FailureKind;
 use crate::failure::{Failure, FailureExt, Result};
 use crate::state_migration::migrate_legacy_state;
+pub use listener_owner::is_foreign_port;
 pub use tokens::{
     NEW_TOKEN_HINT, create_missing_token, load_first_token, load_tokens, open_project_token,
     rotate_project_token,
@@ -302,8 +304,9 @@ fn client_policies(settings: &Settings) -> HashMap<String, ClientPolicy> {
     let mut policies: HashMap<_, _> =
         clients.map(|(principal, client)| (principal.clone(), convert(client))).collect();
     // Callers without a name have the token of the project by default. A limit on the former holds for the latter, so
-    // that it is not lost by the change of the name.
-    if let Some(local) = policies.get(UNNAMED_PRINCIPAL).cloned() {
+    // that it is not lost by the change of the name. The permission to approve is not passed on.
+    if let Some(mut local) = policies.get(UNNAMED_PRINCIPAL).cloned() {
+        local.approval = local.approval.filter(|route| *route == ApprovalRoute::Queue);
         policies.entry(PROJECT_PRINCIPAL.to_owned()).or_insert(local);
     }
     policies

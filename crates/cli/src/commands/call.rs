@@ -26,6 +26,9 @@ use crate::prompt::TerminalPrompt;
 use crate::report::{Failure, FailureKind, Result};
 use crate::ui;
 
+/// Port of a URL that names none.
+const DEFAULT_HTTP_PORT: u16 = 80;
+
 /// Call a tool
 ///
 /// The call is checked, rate-limited, approved and recorded like any other. If it requires approval, you are prompted;
@@ -148,10 +151,7 @@ async fn call_server(
     // The server validates the arguments; a local contract of that name only helps to parse them.
     let catalog = project::build_catalog(settings)?;
     let arguments = parse_arguments(args, &catalog)?;
-    let token = match may_send_token(ctx, args, url) {
-        true => project::load_first_token(settings)?,
-        false => None,
-    };
+    let token = choose_token(ctx, args, settings, url)?;
     let target = RemoteServer { url: url.to_owned(), token, handler: terminal_prompt(ctx) };
     let called = client::call_remote_tool(target, &args.tool, arguments).await;
     let RemoteAnswer { output, failed } = called.map_err(client_failure)?;
@@ -200,15 +200,34 @@ fn client_failure(error: ClientError) -> Failure {
     Failure::from(error).with_hint(hint).with_kind(kind)
 }
 
-/// Returns true if the configured token may be sent to `url`. A server on another machine gets a token only if it was
-/// given for this call, by flag or variable.
-fn may_send_token(ctx: &CommandContext, args: &CallArgs, url: &str) -> bool {
-    let given = [EnvVar::Token, EnvVar::TokenFile]
+/// Returns the token to send to `url`. A server on another machine, or of another user, gets a token only if it was given
+/// for this call, by flag or variable. Errors if the project has a token and the port belongs to another user.
+fn choose_token(
+    ctx: &CommandContext,
+    args: &CallArgs,
+    settings: &Settings,
+    url: &str,
+) -> Result<Option<String>> {
+    let by_variable = [EnvVar::Token, EnvVar::TokenFile]
         .iter()
         .any(|var| ctx.app.environment.get(*var).is_some());
+    if by_variable || args.token_file.is_some() {
+        return project::load_first_token(settings);
+    }
     let uri: Option<http::Uri> = url.parse().ok();
     let host = uri.as_ref().and_then(http::Uri::host).unwrap_or_default().trim_matches(['[', ']']);
-    given || args.token_file.is_some() || is_loopback(host)
+    if !is_loopback(host) {
+        return Ok(None);
+    }
+    let token = project::load_first_token(settings)?;
+    let port = uri.as_ref().and_then(http::Uri::port_u16).unwrap_or(DEFAULT_HTTP_PORT);
+    if token.is_some() && project::is_foreign_port(port) {
+        return Err(Failure::new(format!(
+            "another user listens on port {port}; the token of this project is not sent there"
+        ))
+        .with_hint("pass the token of that server with `--token-file <FILE>`"));
+    }
+    Ok(token)
 }
 
 /// Returns a prompt for elicitations, or `None` if the command is not interactive.

@@ -224,7 +224,8 @@ fn call_with_own_answer(server: &Server) -> Value {
 
 #[test]
 fn caller_does_not_approve_its_own_call() {
-    let project = Project::new();
+    // Callers without a token may be asked; callers with the token of the project may not.
+    let project = Project::new().with("vouch.toml", "[clients.local]\napprove = \"ask\"\n");
     let server = project.start_server(&[]);
     let refused = call_with_own_answer(&server);
     let error = &refused["structuredContent"]["error"];

@@ -286,12 +286,10 @@ async fn person_at_the_terminal_is_named() {
     assert_eq!((&approval["by"], &approval["channel"]), (&json!("cli:ada"), &json!("terminal")));
 }
 
-/// The rounds after the approved one carry it on, and their audit records name it too.
 #[tokio::test]
-async fn declined_and_missing_answers_are_recorded_and_do_not_run() {
-    let mut options = PipelineOptions::default();
-    options.clients = client_route(ApprovalRoute::Ask);
-    let server = serve(options).await;
+async fn declined_answer_is_recorded_and_the_call_does_not_run() {
+    let clients = client_route(ApprovalRoute::Ask);
+    let server = serve(PipelineOptions { clients, ..PipelineOptions::default() }).await;
     let mut params = json!({"name": "write", "arguments": {"text": "one"}});
     let call = async |params: &Value| {
         let request = server.rpc_with_capabilities("tools/call", params.clone(), able());

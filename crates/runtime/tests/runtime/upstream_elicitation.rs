@@ -194,6 +194,11 @@ async fn approval_is_requested_once_per_multi_round_call() {
     let reply = rig.pipeline.call(round(answers, Some(&state))).await;
     assert_eq!(reply_to_json(&reply), json!({"structured": {"text": "m"}}));
     assert_eq!(code(&rig.pipeline.call(round(json!({}), None)).await), ErrorCode::ApprovalRequired);
+    // The rounds after the approved one carry the approval on, and their audit records name it too.
+    let approval = json!({"id": id, "by": "ann", "channel": "queue"});
+    let lines = rig.audit_records().await;
+    assert_eq!([&lines[1]["approval"], &lines[2]["approval"]], [&approval, &approval], "{lines:?}");
+    assert!(lines[0].get("approval").is_none() && lines[3].get("approval").is_none());
 }
 
 struct SamplingUpstream;
