@@ -225,24 +225,6 @@ impl Pipeline {
         .await
     }
 
-    /// Removes secrets from the reply and counts them. Large replies are searched off the connection's thread.
-    async fn screen_reply(&self, reply: ToolReply, record: &mut CallRecord<'_>) -> ToolReply {
-        let mode = self.options.output_secrets;
-        let context = record.screen_context();
-        let is_large = output_screen::reply_size(&reply) > output_screen::MAX_INSTANT_BYTES;
-        let screened = if is_large {
-            let screen = move || Ok(output_screen::screen_reply(mode, &context, reply));
-            match crate::local::run_blocking(screen).await {
-                Ok(screened) => screened,
-                Err(error) => return ToolReply::Failed(error),
-            }
-        } else {
-            output_screen::screen_reply(mode, &context, reply)
-        };
-        record.set_secrets(&screened.hits);
-        screened.reply
-    }
-
     async fn run_stages(
         &self,
         call: ToolCall,
@@ -358,15 +340,7 @@ impl Pipeline {
             }
             _ => RoundState::default(),
         };
-        let channel = match channel {
-            ElicitationChannel::Connected { capabilities, handler }
-                if self.options.output_secrets != SecretOutputMode::Off =>
-            {
-                let handler = Arc::new(output_screen::ScreenedHandler(handler));
-                ElicitationChannel::Connected { capabilities, handler }
-            }
-            other => other,
-        };
+        let channel = output_screen::screen_channel(self.options.output_secrets, channel);
         Ok(ElicitationBroker::new(channel, past, self.options.elicitation_timeout))
     }
 

@@ -156,7 +156,11 @@ fn has_code(value: &str) -> bool {
 
 /// Returns true if the text consists of words, each with at most two digits at its end: an identifier, a path, a slug.
 fn is_words(value: &str) -> bool {
-    let parts = value.split(|c: char| !c.is_alphanumeric());
+    let is_separator = |c: char| matches!(c, '_' | '-' | '.' | '/' | ':');
+    if !value.chars().all(|c| c.is_alphanumeric() || is_separator(c)) {
+        return false;
+    }
+    let parts = value.split(is_separator);
     parts.filter(|part| !part.is_empty()).all(|part| {
         let word = part.trim_end_matches(|c: char| c.is_ascii_digit());
         let digits = part.len() - word.len();

@@ -3,10 +3,16 @@
 /// Maximum length of a key without an end marker. An RSA key of 16384 bits has 13 KB.
 const MAX_BODY_BYTES: usize = 16 * 1024;
 
+/// Maximum length of a key on one line without an end marker.
+const MAX_LINE_BYTES: usize = 4096;
+
 /// Returns the length of the key block at the beginning of the text: up to its end marker, or over the lines that can be
 /// part of it.
 pub(crate) fn find_block_end(text: &str) -> usize {
     let head = &text[..text.floor_char_boundary(text.len().min(MAX_BODY_BYTES))];
+    // The next key is its own block. It also keeps a text of nothing but markers linear.
+    let next = head.get(1..).and_then(|rest| rest.find("-----BEGIN "));
+    let head = next.map_or(head, |next| &head[..=next]);
     let begin = head.find("PRIVATE KEY").unwrap_or(0);
     if let Some(end) = head[begin..].find("-----END ") {
         let end = begin + end + "-----END ".len();
@@ -16,11 +22,14 @@ pub(crate) fn find_block_end(text: &str) -> usize {
     }
     let mut end = 0;
     for line in head.split_inclusive('\n') {
-        let is_first = end == 0;
-        if !is_first && !is_body_line(line.trim_end()) {
+        if end == 0 {
+            // A key on one line, or the marker with the text around it.
+            end = line.floor_char_boundary(line.len().min(MAX_LINE_BYTES));
+        } else if is_body_line(line.trim_end()) {
+            end += line.len();
+        } else {
             break;
         }
-        end += line.len();
     }
     end
 }

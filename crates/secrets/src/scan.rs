@@ -15,6 +15,9 @@ use crate::{RULES, ScanPurpose, SecretRule, SecretSpan, StartCondition};
 /// Maximum length of a match, without the extension by the rule. Web tokens are the longest.
 const MAX_MATCH_BYTES: usize = 16 * 1024;
 
+/// Maximum spaces between a name and its assignment.
+const MAX_SPACE_BYTES: usize = 64;
+
 /// The compiled rules.
 pub(crate) struct SecretScanner {
     starts: AhoCorasick,
@@ -77,9 +80,17 @@ impl SecretScanner {
         purpose: ScanPurpose,
         report: &mut dyn FnMut(usize, Range<usize>),
     ) {
+        // The lines of a key are not searched again, except for what begins with them.
+        let mut key_end = 0;
         for start in self.starts.find_overlapping_iter(text) {
+            if start.end() <= key_end {
+                continue;
+            }
             for index in &self.rules_of_start[start.pattern().as_usize()] {
-                if let Some(range) = self.match_rule(*index, text, start.start(), purpose) {
+                if let Some(range) = self.match_rule(*index, text, start.range(), purpose) {
+                    if RULES[*index].extend.is_some() {
+                        key_end = range.end;
+                    }
                     report(*index, range);
                 }
             }
@@ -91,14 +102,14 @@ impl SecretScanner {
         &self,
         index: usize,
         text: &str,
-        at: usize,
+        start: Range<usize>,
         purpose: ScanPurpose,
     ) -> Option<Range<usize>> {
-        let rule = &RULES[index];
+        let (rule, at) = (&RULES[index], start.start);
         if !meets_condition(rule.condition, &text[..at]) {
             return None;
         }
-        if rule.is_assignment && !may_be_assignment(&text.as_bytes()[at..]) {
+        if rule.is_assignment && !may_be_assignment(&text.as_bytes()[start.end..]) {
             return None;
         }
         let window = cut_window(&text[at..], MAX_MATCH_BYTES);
@@ -137,13 +148,12 @@ fn meets_condition(condition: StartCondition, before: &str) -> bool {
     }
 }
 
-/// Returns false if the name at the beginning is certainly not followed by an assignment. It spares the pattern for most
-/// mentions of a name in code.
-fn may_be_assignment(text: &[u8]) -> bool {
-    let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
-    let mut rest = text.iter().skip_while(|byte| is_name(byte));
-    rest.find(|byte| !matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | b'"' | b'\'' | b'`'))
-        .is_some_and(|byte| matches!(byte, b':' | b'='))
+/// Returns false if the text after a name is certainly not an assignment. It spares the pattern for most mentions of a
+/// name in code. It looks at a bounded number of bytes, so that repeated names cost linear time.
+fn may_be_assignment(after: &[u8]) -> bool {
+    let is_space = |byte: &&u8| matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | b'"' | b'\'' | b'`');
+    let next = after.iter().take(MAX_SPACE_BYTES).find(|byte| !is_space(byte));
+    next.is_some_and(|byte| matches!(byte, b':' | b'='))
 }
 
 fn cut_window(text: &str, limit: usize) -> &str {

@@ -518,3 +518,23 @@ fn folders_named_like_secrets_hold_source_code_only() {
         );
     }
 }
+
+#[test]
+fn documentation_has_the_default_list() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/secrets.md");
+    let text = std::fs::read_to_string(path).unwrap();
+    let marker = "<!-- list: generated from crates/guard/src/deny/secret_files.rs -->\n";
+    let (before, documented) = text.split_once(marker).unwrap();
+    let groups = SECRET_FILE_GROUPS.iter().map(|group| {
+        let SecretFileGroup { name, reason, patterns, may_be_source } = group;
+        let excepted = if *may_be_source { " (source code excepted)" } else { "" };
+        let patterns: Vec<_> = patterns.iter().map(|pattern| format!("`{pattern}`")).collect();
+        format!("\n**{name}**{excepted}: {reason}.\n\n{}.\n", patterns.join(", "))
+    });
+    let expected: String = groups.collect();
+    if documented != expected && std::env::var("INSTA_UPDATE").is_ok_and(|how| how == "always") {
+        std::fs::write(path, format!("{before}{marker}{expected}")).unwrap();
+        return;
+    }
+    assert_eq!(documented, expected, "run `INSTA_UPDATE=always cargo test -p guard documentation`");
+}

@@ -9,6 +9,7 @@ mod processes;
 mod published_contract;
 mod recorded_discoveries;
 mod results;
+mod secret_files;
 mod support;
 #[path = "../common/unprivileged.rs"]
 mod unprivileged;

@@ -1,6 +1,6 @@
 //! Searches everything that a call returns for secrets, with the rules that also guard memory entries.
 //!
-//! Start at [`screen_reply`]. It runs on the final reply, so results, errors and elicitations of all tools and upstreams
+//! Start at [`Pipeline::screen_reply`]. It runs on the final reply, so results, errors and elicitations of all tools and upstreams
 //! take one path. A reply without a secret is not touched; an upstream's answer is then still forwarded byte for byte. A
 //! secret is replaced in structured content and text alike, wherever it occurs in the reply. The reply is refused if it
 //! cannot be replaced: the result would break its output schema, or the secret is spread over several strings.
@@ -17,11 +17,15 @@ use secrets::SecretRedactor;
 use serde_json::Value;
 
 use self::json_secrets::JsonSecrets;
+use super::Pipeline;
 use super::answer::output_size;
-use crate::call::{ElicitationHandler, ElicitationKind, ElicitationRequest, ToolReply};
+use super::call_record::CallRecord;
+use crate::call::{
+    ElicitationChannel, ElicitationHandler, ElicitationKind, ElicitationRequest, ToolReply,
+};
 
 /// Maximum size of a reply that is screened on the thread that serves the connection.
-pub(super) const MAX_INSTANT_BYTES: usize = 128 * 1024;
+const MAX_INSTANT_BYTES: usize = 128 * 1024;
 
 /// The handling of secrets in replies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -44,14 +48,38 @@ pub(super) struct ScreenContext {
 }
 
 /// A reply without secrets, and the secrets that were found.
-pub(super) struct ScreenedReply {
-    pub(super) reply: ToolReply,
+struct ScreenedReply {
+    reply: ToolReply,
     /// Number of secrets by rule id.
-    pub(super) hits: Vec<(&'static str, u64)>,
+    hits: Vec<(&'static str, u64)>,
+}
+
+impl Pipeline {
+    /// Removes secrets from the reply and counts them. Large replies are searched off the connection's thread.
+    pub(super) async fn screen_reply(
+        &self,
+        reply: ToolReply,
+        record: &mut CallRecord<'_>,
+    ) -> ToolReply {
+        let mode = self.options.output_secrets;
+        let context = record.screen_context();
+        let is_large = reply_size(&reply) > MAX_INSTANT_BYTES;
+        let screened = if is_large {
+            let screen = move || Ok(screen_reply(mode, &context, reply));
+            match crate::local::run_blocking(screen).await {
+                Ok(screened) => screened,
+                Err(error) => return ToolReply::Failed(error),
+            }
+        } else {
+            screen_reply(mode, &context, reply)
+        };
+        record.set_secrets(&screened.hits);
+        screened.reply
+    }
 }
 
 /// Returns the reply without secrets.
-pub(super) fn screen_reply(
+fn screen_reply(
     mode: SecretOutputMode,
     context: &ScreenContext,
     reply: ToolReply,
@@ -87,7 +115,7 @@ pub(super) fn screen_reply(
 }
 
 /// Returns the approximate size of a reply in bytes, to decide on which thread it is screened.
-pub(super) fn reply_size(reply: &ToolReply) -> usize {
+fn reply_size(reply: &ToolReply) -> usize {
     match reply {
         ToolReply::Done(output) => {
             output.raw.as_ref().map_or_else(|| output_size(output), |raw| raw.text.len())
@@ -252,8 +280,24 @@ pub(super) fn screen_progress(mode: SecretOutputMode, mut progress: Progress) ->
     progress
 }
 
+/// Returns the channel to the client, with elicitations screened before they are sent over an open connection.
+pub(super) fn screen_channel(
+    mode: SecretOutputMode,
+    channel: ElicitationChannel,
+) -> ElicitationChannel {
+    match channel {
+        ElicitationChannel::Connected { capabilities, handler }
+            if mode != SecretOutputMode::Off =>
+        {
+            let handler = Arc::new(ScreenedHandler(handler));
+            ElicitationChannel::Connected { capabilities, handler }
+        }
+        other => other,
+    }
+}
+
 /// Screens the elicitations that are sent over an open connection.
-pub(super) struct ScreenedHandler(pub(super) Arc<dyn ElicitationHandler>);
+struct ScreenedHandler(Arc<dyn ElicitationHandler>);
 
 #[async_trait]
 impl ElicitationHandler for ScreenedHandler {
