@@ -163,7 +163,9 @@ impl JsonSecrets {
 /// Returns the text or the bytes that a string encodes, if all of it is base64.
 fn decode_base64(text: &str) -> Option<Result<String, Vec<u8>>> {
     let is_digit = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=');
-    if text.len() < MIN_BASE64_BYTES || text.len() % 4 != 0 || !text.as_bytes().iter().all(is_digit)
+    if text.len() < MIN_BASE64_BYTES
+        || !text.len().is_multiple_of(4)
+        || !text.as_bytes().iter().all(is_digit)
     {
         return None;
     }
