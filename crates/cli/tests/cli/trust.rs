@@ -18,6 +18,9 @@ fn project_with_program() -> Project {
     project
 }
 
+/// A change to the files of a project.
+type ProjectChange = Box<dyn Fn(&Project)>;
+
 /// Lists the upstream's tools; returns whether its program was started, and the output.
 fn probe(project: &Project) -> (bool, String) {
     let mark = project.root.join("started");
@@ -94,7 +97,7 @@ fn every_file_that_grants_power_counts() {
     let remove = |path: &'static str| {
         move |project: &Project| std::fs::remove_file(project.root.join(path)).unwrap()
     };
-    let changes: Vec<(&str, Box<dyn Fn(&Project)>)> = vec![
+    let changes: Vec<(&str, ProjectChange)> = vec![
         (
             "vouch.toml",
             Box::new(|project| {
