@@ -49,6 +49,9 @@ const SOURCE_FILES: [&str; 24] = [
     "*.swift", "*.ts", "*.tsx",
 ];
 
+/// Files into which `vouch connect` writes the token of the project. A server with it could use the grants of others.
+const CLIENT_FILES: [&str; 3] = [".mcp.json", ".cursor/mcp.json", ".vscode/mcp.json"];
+
 /// The upstreams that can be started, and those that cannot because a secret is missing.
 pub struct ResolvedUpstreams {
     pub options: gateway::GatewayOptions,
@@ -210,11 +213,12 @@ fn masked_names(settings: &Settings) -> MaskedNames {
         pattern => pattern,
     });
     MaskedNames {
-        patterns: patterns.map(str::to_owned).collect(),
+        patterns: patterns.chain(CLIENT_FILES).map(str::to_owned).collect(),
         except: (SOURCE_FILES.iter().chain(&guard::HARMLESS_PATTERNS))
             .map(|&pattern| pattern.to_owned())
             .chain(settings.secrets.allow.iter().cloned())
             .collect(),
+        copy_suffixes: guard::BACKUP_SUFFIXES.iter().map(|&suffix| suffix.to_owned()).collect(),
     }
 }
 

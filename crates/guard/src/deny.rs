@@ -20,6 +20,7 @@ mod tests;
 
 use contract::text;
 
+pub use self::backup_names::BACKUP_SUFFIXES;
 use self::patterns::PatternSet;
 pub use self::secret_files::{
     CONTRACT_PATTERNS, HARMLESS_PATTERNS, SECRET_FILE_GROUPS, SecretFileGroup,

@@ -30,7 +30,8 @@ use cap_fs_ext::{DirExt, FollowSymlinks, OpenOptionsFollowExt, OpenOptionsSyncEx
 use cap_std::fs::{Dir, OpenOptions};
 
 pub use self::deny::{
-    CONTRACT_PATTERNS, DenyList, HARMLESS_PATTERNS, SECRET_FILE_GROUPS, SecretFileGroup,
+    BACKUP_SUFFIXES, CONTRACT_PATTERNS, DenyList, HARMLESS_PATTERNS, SECRET_FILE_GROUPS,
+    SecretFileGroup,
 };
 pub use self::refusal::PathRefusal;
 pub use self::refusal::display_path;

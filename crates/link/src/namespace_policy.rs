@@ -25,8 +25,11 @@ pub struct NamespacePolicy {
 pub struct MaskedNames {
     /// Patterns of a name, or of a folder's name and a name in it, such as `.git/config`.
     pub patterns: Vec<String>,
-    /// Patterns of file names that are not masked, such as `*.rs`. They do not apply to folders.
+    /// Patterns of file names that are not masked, such as `*.rs`. They apply neither to folders nor to patterns with a
+    /// folder's name.
     pub except: Vec<String>,
+    /// Endings of copies, such as `.bak`. A file is masked if its name without such endings is.
+    pub copy_suffixes: Vec<String>,
 }
 
 /// Network access of a server.

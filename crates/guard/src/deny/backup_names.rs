@@ -6,7 +6,7 @@
 const MAX_DECORATIONS: usize = 6;
 
 /// Endings that mark a copy, an archive or an encoded form of a file.
-const SUFFIXES: &[&str] = &[
+pub const BACKUP_SUFFIXES: &[&str] = &[
     "~",
     ".bak",
     ".backup",
@@ -95,7 +95,7 @@ pub(super) fn any_original(name: &str, mut is_match: impl FnMut(&str) -> bool) -
 
 /// Returns the name without one decoration at its beginning or end.
 fn strip_decoration(name: &str) -> Option<&str> {
-    let stripped = SUFFIXES.iter().find_map(|suffix| name.strip_suffix(suffix));
+    let stripped = BACKUP_SUFFIXES.iter().find_map(|suffix| name.strip_suffix(suffix));
     let stripped = stripped.or_else(|| strip_number(name));
     let stripped = stripped.or_else(|| {
         let inner = name.strip_prefix('#')?;

@@ -14,6 +14,8 @@ use crate::MaskedNames;
 const MAX_ENTRIES: usize = 1_000_000;
 /// Maximum masks. Each is a mount.
 const MAX_MASKS: usize = 5_000;
+/// Maximum endings that are removed from the name of a copy, as in `prod.env.old.gz`.
+const MAX_COPY_SUFFIXES: usize = 4;
 /// Folders of packages. They hold code of others, not secrets of this project, and need files such as `secrets.py`.
 const PACKAGE_FOLDERS: [&str; 3] = ["node_modules", "site-packages", "dist-packages"];
 
@@ -138,6 +140,7 @@ struct FoldedNames {
     /// Patterns of a folder's name and a name in it.
     pairs: Vec<(String, String)>,
     except: Vec<String>,
+    copy_suffixes: Vec<String>,
 }
 
 impl FoldedNames {
@@ -147,17 +150,36 @@ impl FoldedNames {
         let (pairs, names): (Vec<_>, Vec<_>) =
             fold(&masked.patterns).into_iter().partition(|pattern| pattern.contains('/'));
         let pairs = pairs.iter().filter_map(|pattern| pattern.rsplit_once('/'));
+        // Only the nearest folder is compared, so a longer pattern masks too much rather than too little.
+        let pairs = pairs.map(|(path, name)| (path.rsplit('/').next().unwrap_or(path), name));
         let pairs = pairs.map(|(folder, name)| (folder.to_owned(), name.to_owned())).collect();
-        Self { names, pairs, except: fold(&masked.except) }
+        let (except, copy_suffixes) = (fold(&masked.except), fold(&masked.copy_suffixes));
+        Self { names, pairs, except, copy_suffixes }
     }
 
+    /// Returns true if the name is masked, or is a copy of one that is.
     fn is_masked(&self, parent: &str, name: &str, is_folder: bool) -> bool {
+        let mut name = name;
+        for _ in 0..MAX_COPY_SUFFIXES {
+            if self.is_listed(parent, name, is_folder) {
+                return true;
+            }
+            let strip = |suffix: &String| name.strip_suffix(suffix.as_str());
+            match self.copy_suffixes.iter().find_map(strip) {
+                Some(original) => name = original,
+                None => return false,
+            }
+        }
+        self.is_listed(parent, name, is_folder)
+    }
+
+    fn is_listed(&self, parent: &str, name: &str, is_folder: bool) -> bool {
         let is_named = |pattern: &String| matches_pattern(pattern.as_bytes(), name.as_bytes());
         let is_pair = |(folder, pattern): &(String, String)| {
             matches_pattern(folder.as_bytes(), parent.as_bytes()) && is_named(pattern)
         };
         let is_excepted = !is_folder && self.except.iter().any(is_named);
-        !is_excepted && (self.names.iter().any(is_named) || self.pairs.iter().any(is_pair))
+        (!is_excepted && self.names.iter().any(is_named)) || self.pairs.iter().any(is_pair)
     }
 }
 
@@ -207,6 +229,11 @@ mod tests {
             "node_modules/x/secrets/y",
             "a/plain",
             "a/server.key",
+            "b/tls.key.bak",
+            "b/tls.key.BAK.gz",
+            "b/tls.key.other",
+            "b/x.rs.bak",
+            "b/c/d.rs",
         ] {
             let path = root.join(file);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -214,8 +241,11 @@ mod tests {
         }
         std::os::unix::fs::symlink("a/plain", root.join("my-secret")).unwrap();
         let names = MaskedNames {
-            patterns: [".env*", "*secret*", "*.key", ".git/config"].map(str::to_owned).to_vec(),
+            patterns: [".env*", "*secret*", "*.key", ".git/config", "b/c/d.rs"]
+                .map(str::to_owned)
+                .to_vec(),
             except: vec!["*.rs".to_owned()],
+            copy_suffixes: vec![".bak".to_owned(), ".GZ".to_owned()],
         };
         let grants = grants.iter().map(|grant| root.join(grant).components().collect()).collect();
         let found = find_masks(&grants, &names).unwrap();
@@ -230,7 +260,17 @@ mod tests {
     fn masks_names_below_grants() {
         check(
             &["."],
-            &[".env", ".git/config", "a/.ENV.local", "a/plain", "a/secrets", "a/server.key"],
+            &[
+                ".env",
+                ".git/config",
+                "a/.ENV.local",
+                "a/plain",
+                "a/secrets",
+                "a/server.key",
+                "b/c/d.rs",
+                "b/tls.key.BAK.gz",
+                "b/tls.key.bak",
+            ],
         );
         check(&["a/src"], &[]);
     }
@@ -239,7 +279,14 @@ mod tests {
     fn listed_paths_are_not_masked() {
         check(
             &[".", ".env", "a/server.key", "a/plain"],
-            &[".git/config", "a/.ENV.local", "a/secrets"],
+            &[
+                ".git/config",
+                "a/.ENV.local",
+                "a/secrets",
+                "b/c/d.rs",
+                "b/tls.key.BAK.gz",
+                "b/tls.key.bak",
+            ],
         );
         check(&["a", "a/secrets/public"], &["a/.ENV.local", "a/secrets/key", "a/server.key"]);
         check(&["a/secrets"], &[]);

@@ -108,7 +108,7 @@ impl Jail {
             write: vec![self.path("out")],
             masked: MaskedNames {
                 patterns: [".env*", "secrets", "*.key", ".git/config"].map(str::to_owned).to_vec(),
-                except: Vec::new(),
+                ..MaskedNames::default()
             },
             ..NamespacePolicy::default()
         }
