@@ -51,6 +51,7 @@ pub const RULES: &[SecretRule] = &[
         &["ghp_", "gho_", "ghu_", "ghs_", "ghr_"],
         r"gh[pousr]_[A-Za-z0-9]{36,}",
     ),
+    token_rule("vouch-token", "a token of vouch", &["vouch_"], r"vouch_[0-9a-f]{64}\b"),
     token_rule(
         "github-fine-grained-token",
         "a GitHub token",

@@ -50,6 +50,11 @@ fn cases() -> Vec<(&'static str, Vec<String>, Vec<String>)> {
             ],
         ),
         (
+            "vouch-token",
+            vec![format!("vouch{}{}", "_", hex(64)), format!("Bearer vouch{}{}", "_", hex(64))],
+            vec![format!("vouch{}{}", "_", hex(40)), "vouch_token".into()],
+        ),
+        (
             "github-fine-grained-token",
             vec![format!("github{}{}_{}", "_pat_", n(22), n(59))],
             vec!["github_pat_ tokens end".into()],
