@@ -15,6 +15,7 @@ use async_trait::async_trait;
 use contract::{ContentBlock, Contract, ErrorCode, Progress, RawResult, ToolError, ToolOutput};
 use secrets::SecretRedactor;
 use serde_json::Value;
+use store::Approver;
 
 use self::json_secrets::JsonSecrets;
 use super::Pipeline;
@@ -305,5 +306,9 @@ impl ElicitationHandler for ScreenedHandler {
         let mut request = request.clone();
         screen_elicitation(&mut JsonSecrets::default(), &mut request);
         self.0.elicit(&request).await
+    }
+
+    fn approver(&self) -> Option<Approver> {
+        self.0.approver()
     }
 }
