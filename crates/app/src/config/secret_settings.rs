@@ -77,19 +77,6 @@ impl SecretsLayer {
         }
     }
 
-    /// Removes what relaxes the defaults, for the file of a folder that is not trusted. Returns the removed keys.
-    #[cfg_attr(not(test), expect(dead_code, reason = "used once folders are trusted"))]
-    pub(super) fn keep_restrictions(&mut self) -> Vec<&'static str> {
-        let mut removed = Vec::new();
-        if self.allow.take_if(|allow| !allow.is_empty()).is_some() {
-            removed.push("allow");
-        }
-        if self.output.take_if(|output| *output == SecretOutput::Off).is_some() {
-            removed.push("output");
-        }
-        removed
-    }
-
     /// Validates the table.
     pub(super) fn into_settings(self) -> SecretSettings {
         const COMPLETE: &str = "defaults.toml sets it";
@@ -135,21 +122,6 @@ mod tests {
         ] {
             assert!(text.parse::<FilePattern>().is_err(), "{text}");
         }
-    }
-
-    #[test]
-    fn untrusted_table_can_only_restrict() {
-        let pattern = |text: &str| vec![text.parse::<FilePattern>().unwrap()];
-        let mut layer = SecretsLayer {
-            deny: Some(pattern("*.dump")),
-            allow: Some(pattern("*.key")),
-            output: Some(SecretOutput::Off),
-        };
-        assert_eq!(layer.keep_restrictions(), ["allow", "output"]);
-        assert!(layer.allow.is_none() && layer.output.is_none() && layer.deny.is_some());
-        layer.output = Some(SecretOutput::Refuse);
-        assert!(layer.keep_restrictions().is_empty());
-        assert_eq!(layer.output, Some(SecretOutput::Refuse));
     }
 
     #[test]

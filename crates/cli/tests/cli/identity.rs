@@ -102,7 +102,10 @@ fn token_is_private_stable_and_shown_once() {
     // Neither logs nor other output contain it.
     assert!(!project.run_text(&["doctor"]).contains(&token));
     assert!(!project.run_text(&["audit", "tail"]).contains(&token));
-    assert!(!project.run_text(&["call", "read_repo_file", "path=.vouch/token"]).contains(&token));
+    let file = project.state().join("token");
+    assert_eq!(std::fs::read_to_string(&file).unwrap().trim(), token);
+    let path = format!("path={}", file.display());
+    assert!(!project.run_text(&["call", "read_repo_file", &path]).contains(&token));
 
     let rotated = project.run(&["token", "rotate"]);
     let rotated = String::from_utf8(rotated.stdout).unwrap().trim().to_owned();
@@ -122,7 +125,7 @@ fn stdio_creates_no_token() {
     let project = Project::new();
     let mut session = Session::start(project.command(&["serve", "--stdio"]));
     session.handshake().unwrap();
-    assert!(!project.root.join(".vouch/token").exists());
+    assert!(!project.state().join("token").exists());
     assert!(project.run_text(&["doctor"]).contains("created when `vouch serve` first needs it"));
 }
 
@@ -137,7 +140,7 @@ fn refuses_token_files_of_others() {
     };
     for mode in [0o644, 0o640, 0o604, 0o620, 0o602, 0o666] {
         project.set_mode(".vouch/door", mode);
-        project.set_mode(".vouch/token", mode);
+        project.set_mode(project.state().join("token"), mode);
         refused(&["serve", "--port", "0", "--token-file", ".vouch/door"], "run `chmod 600 ");
         refused(&["serve", "--port", "0"], "run `chmod 600 ");
         refused(&["fuzz", "--demo", "--mcp-port", "0"], "run `chmod 600 ");
@@ -173,7 +176,7 @@ fn no_token_is_explicit_and_warned_about() {
     let server = project.start_server(&["--no-token"]);
     assert!(server.banner.contains("every user and program of this machine"), "{}", server.banner);
     assert!(send(server.address, "GET /v1/tools", None, "").0.starts_with("HTTP/1.1 200"));
-    assert!(!project.root.join(".vouch/token").exists());
+    assert!(!project.state().join("token").exists());
     let denied = project.run_text(&["serve", "--no-token", "--host", "0.0.0.0", "--port", "0"]);
     assert!(denied.starts_with("exit: 2") && denied.contains("--no-token"), "{denied}");
     drop(server);

@@ -185,7 +185,7 @@ impl Project {
         self
     }
 
-    pub(crate) fn set_mode(&self, path: &str, mode: u32) {
+    pub(crate) fn set_mode(&self, path: impl AsRef<Path>, mode: u32) {
         let mode = std::os::unix::fs::PermissionsExt::from_mode(mode);
         std::fs::set_permissions(self.root.join(path), mode).unwrap();
     }
