@@ -58,7 +58,11 @@ impl Jail {
         for name in ["server.py", "probes.py"] {
             std::fs::copy(sources.join(name), path.join("code").join(name)).unwrap();
         }
-        std::fs::copy(env!("CARGO_BIN_EXE_supervisor"), path.join("supervisor")).unwrap();
+        // Another test may start a process while this one has the file open for writing, which would inherit the
+        // descriptor and make the program "busy". So another process copies it.
+        let mut copy = std::process::Command::new("cp");
+        copy.arg(env!("CARGO_BIN_EXE_supervisor")).arg(path.join("supervisor"));
+        assert!(copy.status().unwrap().success());
         let abstract_name = format!("vouch-{}", path.file_name().unwrap().display());
         let address = SocketAddr::from_abstract_name(&abstract_name).unwrap();
         let listeners = (
