@@ -126,13 +126,20 @@ fn reply_size(reply: &ToolReply) -> usize {
 }
 
 fn collect_output(secrets: &mut JsonSecrets, context: &ScreenContext, output: &ToolOutput) {
-    let is_raw = output.raw.is_some();
+    // The text of a raw answer is searched as a whole. Its strings are searched one by one only if the text can hide
+    // something: an escape, or metadata, which may be encoded.
+    let mut with_texts = true;
     if let Some(raw) = &output.raw {
-        // The whole text, with members that are neither content nor structured content.
         secrets.redactor.collect(&raw.text);
+        with_texts = raw.text.contains('\\');
+        if (with_texts || raw.text.contains("\"_meta\""))
+            && let Ok(whole) = serde_json::from_str::<Value>(&raw.text)
+        {
+            secrets.collect_value(&whole, with_texts);
+        }
     }
     if let Some(value) = &output.structured {
-        secrets.collect_value(value, !is_raw);
+        secrets.collect_value(value, with_texts);
     }
     if !context.has_derived_text {
         let texts: Vec<&str> = output.content.iter().filter_map(block_text).collect();
@@ -140,7 +147,7 @@ fn collect_output(secrets: &mut JsonSecrets, context: &ScreenContext, output: &T
         for block in &output.content {
             match block {
                 ContentBlock::Text(text) => secrets.collect_text(text),
-                ContentBlock::Block(block) => secrets.collect_value(block, !is_raw),
+                ContentBlock::Block(block) => secrets.collect_value(block, with_texts),
             }
         }
     }

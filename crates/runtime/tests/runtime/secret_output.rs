@@ -154,6 +154,8 @@ async fn secrets_are_found_in_every_place_and_spelling() {
         json!({&token: 1}),
         json!({"text": escaped}),
         json!({"text": nested}),
+        json!({"text": format!("print(\"x\\n{token}\")")}),
+        json!({"text": format!("'Header:\\t{token}'")}),
         json!({"content": STANDARD.encode(format!("line\n{token}\nline")), "encoding": "base64"}),
         json!({"password": "tr0ub4dor&3xyz"}),
         json!({"text": "password = \"tr0ub4dor&3xyz\"", "copy": "see tr0ub4dor&3xyz here"}),
@@ -284,6 +286,16 @@ async fn upstream_answers_are_rewritten_only_where_the_secret_is() {
         format!(r#"{{"isError":true,"content":[{{"type":"text","text":"bad {token}"}}]}}"#),
         format!(r#"{{"content":[],"_meta":{{"x":"{token}"}}}}"#),
         format!(r#"{{"content":[],"more":{{"{token}":[]}}}}"#),
+        // A line break is `\n` in the raw text, whose letter would be part of the word.
+        format!(r#"{{"content":[{{"type":"text","text":"A=1\n{token}\nB=2"}}]}}"#),
+        format!(r#"{{"content":[],"structuredContent":{{"a":"x\t{token}\r\n"}}}}"#),
+        format!(r#"{{"isError":true,"content":[{{"type":"text","text":"x\n{token}"}}]}}"#),
+        format!(r#"{{"content":[],"_meta":{{"x":"a\n{token}"}}}}"#),
+        format!(
+            r#"{{"content":[],"_meta":{{"x":"{}"}}}}"#,
+            STANDARD.encode(format!("a {token} b"))
+        ),
+        format!(r#"{{"content":[{{"type":"text","text":"API_KEY={right}q8Zk3LmP0xVt\nB=2"}}]}}"#),
         format!(
             r#"{{"content":[{{"type":"text","text":"{left}"}},{{"type":"text","text":"{right}"}}]}}"#
         ),
