@@ -52,6 +52,9 @@ const SOURCE_FILES: [&str; 24] = [
 /// Files into which `vouch connect` writes the token of the project. A server with it could use the grants of others.
 const CLIENT_FILES: [&str; 3] = [".mcp.json", ".cursor/mcp.json", ".vscode/mcp.json"];
 
+/// Files of a Git folder that may hold passwords.
+const GIT_FILES: [&str; 3] = [".git/config", ".git/config.worktree", "*.git/config"];
+
 /// The upstreams that can be started, and those that cannot because a secret is missing.
 pub struct ResolvedUpstreams {
     pub options: gateway::GatewayOptions,
@@ -207,15 +210,20 @@ fn sandbox_policy(sandbox: &SandboxConfig, settings: &Settings) -> link::Sandbox
 /// Returns the names that no server may read: those that no tool may read, with two exceptions. Of Git's folder only the
 /// configuration is masked, which may hold passwords, so that servers for Git work. Source code is code whatever its name.
 fn masked_names(settings: &Settings) -> MaskedNames {
-    let patterns = settings.deny_list().with_source_exception();
-    let patterns = patterns.patterns().map(|pattern| match pattern {
-        ".git" => ".git/config",
-        pattern => pattern,
-    });
+    let list = settings.deny_list().with_source_exception();
+    let patterns = list.patterns().filter(|pattern| *pattern != ".git");
+    let source_groups = guard::SECRET_FILE_GROUPS.iter().filter(|group| group.may_be_source);
+    let source_words: Vec<&str> = source_groups.flat_map(|group| group.patterns).copied().collect();
+    let (words, patterns): (Vec<_>, Vec<_>) =
+        patterns.map(str::to_owned).partition(|pattern| source_words.contains(&pattern.as_str()));
+    // Nothing relaxes a pattern with a folder, and nothing may relax those of the operator.
+    let operator = settings.secrets.deny.iter().map(|pattern| format!("*/{pattern}"));
+    let own = CLIENT_FILES.into_iter().chain(GIT_FILES).map(str::to_owned);
     MaskedNames {
-        patterns: patterns.chain(CLIENT_FILES).map(str::to_owned).collect(),
-        except: (SOURCE_FILES.iter().chain(&guard::HARMLESS_PATTERNS))
-            .map(|&pattern| pattern.to_owned())
+        patterns: patterns.into_iter().chain(operator).chain(own).collect(),
+        words,
+        except: SOURCE_FILES.iter().map(|&pattern| pattern.to_owned()).collect(),
+        harmless: (guard::HARMLESS_PATTERNS.iter().map(|&pattern| pattern.to_owned()))
             .chain(settings.secrets.allow.iter().cloned())
             .collect(),
         copy_suffixes: guard::BACKUP_SUFFIXES.iter().map(|&suffix| suffix.to_owned()).collect(),

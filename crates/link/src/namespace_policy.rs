@@ -25,9 +25,12 @@ pub struct NamespacePolicy {
 pub struct MaskedNames {
     /// Patterns of a name, or of a folder's name and a name in it, such as `.git/config`.
     pub patterns: Vec<String>,
-    /// Patterns of file names that are not masked, such as `*.rs`. They apply neither to folders nor to patterns with a
-    /// folder's name.
+    /// Patterns like `patterns` that only source code may match: `except` relaxes them.
+    pub words: Vec<String>,
+    /// Patterns of file names that `words` do not mask, such as `*.rs`. They do not apply to folders.
     pub except: Vec<String>,
+    /// Patterns of file names that neither `patterns` nor `words` mask, such as `*.example`.
+    pub harmless: Vec<String>,
     /// Endings of copies, such as `.bak`. A file is masked if its name without such endings is.
     pub copy_suffixes: Vec<String>,
 }

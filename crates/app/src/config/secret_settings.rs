@@ -94,7 +94,7 @@ impl SecretsLayer {
 /// The validated `[secrets]` table.
 #[derive(Clone, Debug)]
 pub struct SecretSettings {
-    deny: Vec<String>,
+    pub(crate) deny: Vec<String>,
     pub(crate) allow: Vec<String>,
     pub output: SecretOutput,
 }

@@ -17,6 +17,15 @@ fn start_gateway(project: &Project) -> Session {
 }
 
 #[test]
+fn server_with_little_memory_starts() {
+    let project = Project::new().with_adversary(&["--only", "good"], "");
+    let config = project.read("vouch.toml").replace("write =", "memory = \"128MB\", write =");
+    project.write("vouch.toml", &config);
+    let mut session = start_gateway(&project);
+    assert_eq!(session.list_tools(1), ["adv__good"]);
+}
+
+#[test]
 fn withholds_answers_that_break_contracts() {
     let args = ["--only", "good,violates,error,text_only,vacuous,poisoned"];
     let project = Project::new().with_adversary(&args, "");

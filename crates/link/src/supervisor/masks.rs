@@ -75,7 +75,9 @@ impl MaskSearch<'_> {
             }
             let Ok(kind) = entry.file_type() else { continue };
             let name = fold_name(&entry.file_name().to_string_lossy());
-            let is_masked = all || self.names.is_masked(&parent, &name, kind.is_dir());
+            let is_masked = all
+                || self.names.is_masked(&parent, &name, kind.is_dir())
+                || (name == "config" && is_git_module(folder));
             if kind.is_symlink() {
                 if is_masked {
                     self.mask_target(&path)?;
@@ -129,6 +131,12 @@ fn too_many(what: &str) -> StartFailure {
     ))
 }
 
+/// Returns true for the Git folder of a submodule, whose configuration may hold passwords like that of `.git` itself.
+fn is_git_module(folder: &Path) -> bool {
+    let mut names = folder.components().map(|part| fold_name(&part.as_os_str().to_string_lossy()));
+    names.any(|name| name.ends_with(".git")) && folder.join("HEAD").exists()
+}
+
 /// Returns true for folders that are not searched: packages, and objects of Git, whose names are hashes.
 fn is_skipped(parent: &str, name: &str) -> bool {
     PACKAGE_FOLDERS.contains(&name) || (parent == ".git" && name == "objects")
@@ -139,7 +147,9 @@ struct FoldedNames {
     names: Vec<String>,
     /// Patterns of a folder's name and a name in it.
     pairs: Vec<(String, String)>,
+    words: Vec<String>,
     except: Vec<String>,
+    harmless: Vec<String>,
     copy_suffixes: Vec<String>,
 }
 
@@ -153,8 +163,14 @@ impl FoldedNames {
         // Only the nearest folder is compared, so a longer pattern masks too much rather than too little.
         let pairs = pairs.map(|(path, name)| (path.rsplit('/').next().unwrap_or(path), name));
         let pairs = pairs.map(|(folder, name)| (folder.to_owned(), name.to_owned())).collect();
-        let (except, copy_suffixes) = (fold(&masked.except), fold(&masked.copy_suffixes));
-        Self { names, pairs, except, copy_suffixes }
+        Self {
+            names,
+            pairs,
+            words: fold(&masked.words),
+            except: fold(&masked.except),
+            harmless: fold(&masked.harmless),
+            copy_suffixes: fold(&masked.copy_suffixes),
+        }
     }
 
     /// Returns true if the name is masked, or is a copy of one that is.
@@ -178,8 +194,12 @@ impl FoldedNames {
         let is_pair = |(folder, pattern): &(String, String)| {
             matches_pattern(folder.as_bytes(), parent.as_bytes()) && is_named(pattern)
         };
-        let is_excepted = !is_folder && self.except.iter().any(is_named);
-        (!is_excepted && self.names.iter().any(is_named)) || self.pairs.iter().any(is_pair)
+        if self.pairs.iter().any(is_pair) {
+            return true;
+        }
+        let is_file_of = |patterns: &[String]| !is_folder && patterns.iter().any(is_named);
+        let is_word = || self.words.iter().any(is_named) && !is_file_of(&self.except);
+        (self.names.iter().any(is_named) || is_word()) && !is_file_of(&self.harmless)
     }
 }
 
@@ -234,6 +254,11 @@ mod tests {
             "b/tls.key.other",
             "b/x.rs.bak",
             "b/c/d.rs",
+            "b/.env.example",
+            "b/internal_x.rs",
+            ".git/modules/sub/HEAD",
+            ".git/modules/sub/config",
+            ".git/refs/heads/config",
         ] {
             let path = root.join(file);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -241,10 +266,12 @@ mod tests {
         }
         std::os::unix::fs::symlink("a/plain", root.join("my-secret")).unwrap();
         let names = MaskedNames {
-            patterns: [".env*", "*secret*", "*.key", ".git/config", "b/c/d.rs"]
+            patterns: [".env*", "*.key", "internal_*.rs", ".git/config", "b/c/d.rs"]
                 .map(str::to_owned)
                 .to_vec(),
+            words: vec!["*secret*".to_owned()],
             except: vec!["*.rs".to_owned()],
+            harmless: vec!["*.example".to_owned()],
             copy_suffixes: vec![".bak".to_owned(), ".GZ".to_owned()],
         };
         let grants = grants.iter().map(|grant| root.join(grant).components().collect()).collect();
@@ -263,11 +290,13 @@ mod tests {
             &[
                 ".env",
                 ".git/config",
+                ".git/modules/sub/config",
                 "a/.ENV.local",
                 "a/plain",
                 "a/secrets",
                 "a/server.key",
                 "b/c/d.rs",
+                "b/internal_x.rs",
                 "b/tls.key.BAK.gz",
                 "b/tls.key.bak",
             ],
@@ -281,9 +310,11 @@ mod tests {
             &[".", ".env", "a/server.key", "a/plain"],
             &[
                 ".git/config",
+                ".git/modules/sub/config",
                 "a/.ENV.local",
                 "a/secrets",
                 "b/c/d.rs",
+                "b/internal_x.rs",
                 "b/tls.key.BAK.gz",
                 "b/tls.key.bak",
             ],

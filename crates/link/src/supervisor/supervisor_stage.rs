@@ -108,6 +108,8 @@ fn spawn_server_stage(stdin: OwnedFd, has_namespaces: bool) -> Result<u32, Start
         .args(std::env::args_os().skip(1))
         .env_clear()
         .env(STAGE_VARIABLE, "server")
+        // The allocator of `vouch` reserves 1 GiB at a time, which would count as memory of the server.
+        .env("MIMALLOC_ARENA_RESERVE", "0")
         .stdin(Stdio::from(stdin))
         .spawn()
         .map_err(internal_failure)?;
