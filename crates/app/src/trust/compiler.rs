@@ -14,6 +14,8 @@ use super::file_access::read_contained_file_up_to;
 const MAX_FILES: usize = 20_000;
 /// Maximum size of one file. The compiler itself has about 30 MB.
 const MAX_FILE_BYTES: u64 = 256 << 20;
+/// Endings that Node.js adds to the name of a package before it looks for a folder.
+const FILE_ENDINGS: [&str; 4] = ["", ".js", ".json", ".node"];
 
 /// Returns the digest of the package in a folder, with its dependencies.
 pub(super) fn digest_package(package: &Path) -> io::Result<String> {
@@ -27,7 +29,7 @@ pub(super) fn digest_package(package: &Path) -> io::Result<String> {
         }
         let manifest = digest_folder(&real, &mut digests)?;
         for name in dependency_names(&manifest) {
-            open.extend(find_dependency(&real, &name));
+            open.extend(find_dependency(&real, &name)?);
         }
     }
     let lines = digests.iter().map(|(path, digest)| format!("{digest} {}\n", path.display()));
@@ -72,10 +74,24 @@ fn dependency_names(manifest: &str) -> Vec<String> {
     names.filter(is_plain).collect()
 }
 
-/// Returns the folder in which Node.js finds a dependency, if there is one.
-fn find_dependency(package: &Path, name: &str) -> Option<PathBuf> {
-    let candidates = package.ancestors().map(|folder| folder.join("node_modules").join(name));
-    candidates.into_iter().find(|folder| folder.is_dir())
+/// Returns the folders in which Node.js may find a dependency. It skips a folder that contains no package, so those above
+/// count too.
+///
+/// Errors if a file has the name of the dependency: Node.js prefers it to the folder.
+fn find_dependency(package: &Path, name: &str) -> io::Result<Vec<PathBuf>> {
+    let mut folders = Vec::new();
+    for modules in package.ancestors().map(|folder| folder.join("node_modules")) {
+        for ending in FILE_ENDINGS {
+            let file = modules.join(format!("{name}{ending}"));
+            if file.is_dir() || file.symlink_metadata().is_err() {
+                continue;
+            }
+            let why = format!("{} shadows the package `{name}`", file.display());
+            return Err(io::Error::other(why));
+        }
+        folders.extend(Some(modules.join(name)).filter(|folder| folder.is_dir()));
+    }
+    Ok(folders)
 }
 
 #[cfg(test)]
@@ -112,5 +128,42 @@ mod tests {
             assert!(!known.contains(&now), "{path}");
             known.push(now);
         }
+    }
+
+    #[test]
+    fn file_that_shadows_a_dependency_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let base = folder.path().join("app");
+        let write = |path: &str, text: &str| {
+            let path = base.join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        };
+        let manifest = "{\"dependencies\": {\"semver\": \"1\", \"@a/b\": \"1\"}}";
+        write("node_modules/solc/package.json", manifest);
+        write("node_modules/semver/index.js", "");
+        write("node_modules/semver.js/index.js", "a folder is another package");
+        let digest = || digest_package(&base.join("node_modules/solc"));
+        let before = digest().unwrap();
+        for path in [
+            "node_modules/semver.json",
+            "node_modules/semver.node",
+            "node_modules/@a/b",
+            "node_modules/@a/b.js",
+            "node_modules/solc/node_modules/semver",
+            "node_modules/solc/node_modules/semver.js",
+            "../node_modules/semver.js",
+        ] {
+            write(path, "run me");
+            let error = digest().unwrap_err().to_string();
+            assert!(error.contains("shadows the package"), "{path}: {error}");
+            std::fs::remove_file(base.join(path)).unwrap();
+        }
+        std::os::unix::fs::symlink("later.js", base.join("node_modules/semver.node")).unwrap();
+        digest().unwrap_err();
+        std::fs::remove_file(base.join("node_modules/semver.node")).unwrap();
+        // Node.js goes on to the next folder if one contains no package.
+        write("../node_modules/semver/index.js", "");
+        assert_ne!(digest().unwrap(), before);
     }
 }

@@ -60,5 +60,6 @@ function writeAll(text) {
   }
 }
 
-const solc = require(packageFolder);
+// Without the separator, a file `solc.js` next to the folder would be loaded instead of the package.
+const solc = require(packageFolder + path.sep);
 writeAll(solc.compile(fs.readFileSync(0, 'utf8'), { import: findImport }));
