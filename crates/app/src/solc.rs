@@ -12,10 +12,11 @@ pub fn cache_folder(environment: &Environment) -> Option<PathBuf> {
     Some(named.or_else(home)?.join("vouch"))
 }
 
-/// Returns the folders of `PATH`.
+/// Returns the folders of `PATH`. Relative ones are left out: they would name programs of the current folder, which may be
+/// a project that must not run any.
 pub fn search_path(environment: &Environment) -> Vec<PathBuf> {
     environment
         .get(EnvVar::Path)
-        .map(|path| std::env::split_paths(path).collect())
+        .map(|path| std::env::split_paths(path).filter(|folder| folder.is_absolute()).collect())
         .unwrap_or_default()
 }

@@ -37,5 +37,5 @@ pub use source_map::{JumpKind, SourceMap, SourceSpan, instruction_offsets};
 pub use staleness::{StaleBuild, StaleFile, StaleReason};
 pub use toolchain::{
     CompileOptions, DEFAULT_SOLC, InstallError, ProjectPrograms, Toolchain, ToolchainError,
-    UnknownArgument, install_solc,
+    UnknownArgument, install_solc, is_bare_name,
 };

@@ -76,6 +76,8 @@ pub enum ToolchainError {
     NoCompiler,
     #[error("{origin} is `{}`, which is neither an executable nor the npm package `solc`", .path.display())]
     InvalidCompiler { origin: &'static str, path: PathBuf },
+    #[error("{origin} is `{name}`, which is not on the path")]
+    NotOnPath { origin: &'static str, name: String },
     #[error("compiler `{}` needs Node.js, but `node` is not on the path", .package.display())]
     NoNode { package: PathBuf },
     #[error("failed to start `{}`", .program.display())]
@@ -110,6 +112,9 @@ impl ToolchainError {
             Self::InvalidCompiler { origin, .. } => Some(format!(
                 "set {origin} to the `solc` executable or to a `node_modules/solc` folder"
             )),
+            Self::NotOnPath { name, .. } => {
+                Some(format!("write `./{name}` if you mean the file in the current folder"))
+            }
             Self::NoNode { .. } => {
                 Some("install Node.js, or pass a native compiler with `--solc PATH`".to_owned())
             }
@@ -165,12 +170,15 @@ impl Toolchain {
     }
 
     /// Returns the path of a program in the folders of `$PATH`.
+    ///
+    /// A relative folder, or an empty one, would name a program of whatever project is the current folder.
     pub fn find_program(&self, name: &str) -> Option<PathBuf> {
         const ENDINGS: &[&str] = if cfg!(windows) { &[".exe", ".cmd"] } else { &[""] };
         let in_folder = |folder: &PathBuf| {
             ENDINGS.iter().map(|end| folder.join(format!("{name}{end}"))).collect()
         };
-        self.path.iter().flat_map::<Vec<_>, _>(in_folder).find(|file| is_program(file))
+        let folders = self.path.iter().filter(|folder| folder.is_absolute());
+        folders.flat_map::<Vec<_>, _>(in_folder).find(|file| is_program(file))
     }
 
     fn resolve_named(
@@ -178,10 +186,11 @@ impl Toolchain {
         origin: &'static str,
         path: &Path,
     ) -> Result<SolcCompiler, ToolchainError> {
-        let is_bare = path.components().count() == 1 && !path.exists();
-        let found = match is_bare.then(|| path.to_str()).flatten() {
-            Some(name) => self.find_program(name).unwrap_or_else(|| path.to_owned()),
-            None => path.to_owned(),
+        let found = if is_bare_name(path) {
+            let name = path.to_string_lossy().into_owned();
+            self.find_program(&name).ok_or(ToolchainError::NotOnPath { origin, name })?
+        } else {
+            path.to_owned()
         };
         if is_package(&found) {
             return self.resolve_package(found);
@@ -215,6 +224,13 @@ impl Toolchain {
         });
         versions.max().map(|(_, package)| package)
     }
+}
+
+/// Returns true if a program is named without a folder. Such a name is searched for on the path only: the current folder
+/// may be a project that must not run programs.
+pub fn is_bare_name(program: &Path) -> bool {
+    let is_name = matches!(program.components().next(), Some(std::path::Component::Normal(_)));
+    is_name && !program.to_string_lossy().contains(std::path::is_separator)
 }
 
 /// Returns true if a folder is the npm package `solc`.

@@ -164,9 +164,12 @@ fn read_echidna(
 
 /// Makes the path of an existing compiler absolute, because it runs in the project's folder.
 ///
-/// A bare name is returned unchanged and searched for on `PATH`.
+/// A bare name is returned unchanged and searched for on `PATH`, also if the current folder has a file of that name.
 fn resolve_program(path: PathBuf) -> PathBuf {
-    if path.exists() { std::path::absolute(&path).unwrap_or(path) } else { path }
+    match solidity::is_bare_name(&path) || !path.exists() {
+        true => path,
+        false => std::path::absolute(&path).unwrap_or(path),
+    }
 }
 
 fn build_toolchain(
@@ -177,7 +180,7 @@ fn build_toolchain(
     let environment = &app.environment;
     let mut toolchain = Toolchain {
         solc: solc.map(resolve_program),
-        env_solc: environment.get(EnvVar::Solc).map(PathBuf::from),
+        env_solc: environment.get(EnvVar::Solc).map(PathBuf::from).map(resolve_program),
         path: solc::search_path(environment),
         cache: solc::cache_folder(environment),
         ..Toolchain::default()

@@ -425,6 +425,13 @@ fn swapped_compiler_is_not_run() {
         project.write(path, "one");
         assert!(fuzz(&["fuzz", "Token.sol"]).0, "{path}");
     }
+    // Node.js prefers a file to the folder of a package.
+    for path in ["node_modules/semver.js", "node_modules/semver.json"] {
+        project.write(path, "two");
+        let (started, output) = fuzz(&["fuzz", "Token.sol"]);
+        assert!(!started && output.contains("left out"), "{path}: {output}");
+        std::fs::remove_file(project.root.join(path)).unwrap();
+    }
     // The project of the target counts, also from another folder.
     let other = project.home.clone();
     let target = project.root.join("Token.sol").display().to_string();
@@ -434,6 +441,42 @@ fn swapped_compiler_is_not_run() {
     command.env("PATH", format!("{}:/usr/bin:/bin", bin.display())).current_dir(other);
     let output = project.format_output(&command.output().unwrap());
     assert!(!mark.exists() && output.contains("left out"), "{output}");
+}
+
+#[test]
+fn program_in_the_current_folder_is_not_found_by_its_bare_name() {
+    let project = Project::new()
+        .with("Token.sol", "contract Token {}")
+        .with("pack/package.json", "{}")
+        .with("pack/soljson.js", "");
+    let mark = project.root.with_file_name("started");
+    for program in ["solc", "node", "npm", "sub/solc"] {
+        project.write("sub/file", "");
+        project.write_script(program, &format!("echo started >> {}; exit 1", mark.display()));
+    }
+    let fuzz = |args: &[&str], path: &str, solc: Option<&str>| {
+        let mut command = project.plain_command(args);
+        command.env("PATH", path).envs(solc.map(|solc| ("SOLC", solc)));
+        project.format_output(&command.output().unwrap())
+    };
+    let named = ["fuzz", "Token.sol", "--solc", "solc"];
+    let package = ["fuzz", "Token.sol", "--solc", "pack"];
+    for (args, path, solc) in [
+        (&named[..], "/nowhere", None),
+        (&package, "/nowhere", None),
+        (&["fuzz", "Token.sol"], "/nowhere", Some("solc")),
+        (&["fuzz", "Token.sol"], "/nowhere", Some("pack")),
+        (&["fuzz", "Token.sol"], "/nowhere:", None),
+        (&["fuzz", "Token.sol"], ".:sub", None),
+        (&["fuzz", "Token.sol", "--solc", "./pack"], ":/nowhere", None),
+        (&["solc", "install"], ":/nowhere", None),
+    ] {
+        let output = fuzz(args, path, solc);
+        assert!(!mark.exists(), "{args:?} {path} {solc:?}: {output}");
+        assert!(output.contains("not on the path") || output.contains("ound"), "{output}");
+    }
+    let output = fuzz(&["fuzz", "Token.sol", "--solc", "./solc"], "/usr/bin:/bin", None);
+    assert!(mark.exists(), "the user named the file: {output}");
 }
 
 #[test]

@@ -84,6 +84,44 @@ fn looks_up_bare_names_on_the_path() {
 }
 
 #[test]
+fn relative_folders_of_the_path_are_not_searched() {
+    let mut search = CompilerSearch::new();
+    // Both folders would have to contain the program; relative ones are refused before looking.
+    let here = std::env::current_dir().unwrap();
+    let up = here.components().skip(1).map(|_| "..").collect::<PathBuf>();
+    let bin = search.native("bin/solc").parent().unwrap().strip_prefix("/").unwrap().to_owned();
+    assert!(up.join(&bin).join("solc").is_file(), "the attack reaches the program");
+    search.folder.toolchain.path = vec![PathBuf::new(), ".".into(), up.join(bin)];
+    assert!(search.used().starts_with("no Solidity compiler found"), "{}", search.used());
+    search.folder.toolchain.solc = Some("solc".into());
+    insta::assert_snapshot!(search.used(), @"
+    `--solc` is `solc`, which is not on the path
+    hint: write `./solc` if you mean the file in the current folder
+    ");
+}
+
+#[test]
+fn file_next_to_the_package_is_not_loaded() {
+    let mut folder = TestFolder::with_sources();
+    folder.toolchain.path = std::env::split_paths(&std::env::var_os("PATH").unwrap()).collect();
+    let answer = folder.write("answer", &standard_output().to_string());
+    let mark = folder.path("mark").display().to_string();
+    let script = format!(
+        "exports.compile = () => require('fs').readFileSync('{}', 'utf8');",
+        answer.display()
+    );
+    folder.write("p/node_modules/solc/package.json", r#"{"version":"0.8.37"}"#);
+    folder.write("p/node_modules/solc/soljson.js", "");
+    folder.write("p/node_modules/solc/index.js", &script);
+    let attack = format!("require('fs').writeFileSync('{mark}', ''); {script}");
+    folder.write("p/node_modules/solc.js", &attack);
+    folder.write("p/node_modules/solc.json", "{}");
+    folder.toolchain.solc = Some(folder.path("p/node_modules/solc"));
+    folder.load("src/Bank.sol").unwrap();
+    assert!(!folder.path("mark").exists(), "the file was loaded");
+}
+
+#[test]
 fn resolves_solcjs_command_to_its_package() {
     let mut search = CompilerSearch::new();
     let package = search.package("p/node_modules/solc");
