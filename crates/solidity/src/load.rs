@@ -42,8 +42,9 @@ fn load_folder(path: &Path, toolchain: &Toolchain) -> Result<SolidityBuild, Load
 
 /// Compiles a source file. If no compiler is found, `forge` builds the whole Foundry project of the file.
 fn load_source(path: &Path, toolchain: &Toolchain) -> Result<SolidityBuild, LoadError> {
-    let root =
-        toolchain.options.base_path.clone().unwrap_or_else(|| project::find_project_root(path));
+    let limit = toolchain.limit.as_deref();
+    let base = toolchain.options.base_path.clone();
+    let root = base.unwrap_or_else(|| project::find_project_root(path, limit));
     match toolchain.find_compiler(&root) {
         Ok(compiler) => compile::compile_file(path, &root, &compiler, &toolchain.options),
         Err(error) if error.is_missing_compiler() && root.join("foundry.toml").is_file() => {

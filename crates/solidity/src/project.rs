@@ -35,16 +35,19 @@ impl ProjectKind {
     }
 }
 
-/// Returns the folder whose files decide how a target is compiled: a folder itself, or the project of a file.
-pub fn find_project_folder(target: &Path) -> PathBuf {
+/// Returns the folder whose files decide how a target is compiled: a folder itself, or the project of a file. Folders
+/// above `limit`, which must be canonical, do not count.
+pub fn find_project_folder(target: &Path, limit: Option<&Path>) -> PathBuf {
     match target.is_dir() {
         true => target.canonicalize().unwrap_or_else(|_| target.to_owned()),
-        false => find_project_root(target),
+        false => find_project_root(target, limit),
     }
 }
 
 /// Returns the project folder of a source: the nearest ancestor with a project file, otherwise its own folder.
-pub(crate) fn find_project_root(source: &Path) -> PathBuf {
+///
+/// The search ends at `limit`, and at a folder of another user or that every user can write, such as `/tmp`.
+pub(crate) fn find_project_root(source: &Path, limit: Option<&Path>) -> PathBuf {
     let whole = source.canonicalize().unwrap_or_else(|_| source.to_owned());
     let is_root = |folder: &&Path| {
         let has = |name: &str| folder.join(name).exists();
@@ -52,7 +55,28 @@ pub(crate) fn find_project_root(source: &Path) -> PathBuf {
             || ["remappings.txt", "package.json", ".git"].into_iter().any(has)
     };
     let own = whole.parent().unwrap_or(Path::new(".")).to_owned();
-    whole.ancestors().skip(1).find(is_root).map_or(own, Path::to_owned)
+    let may_decide = |folder: &&Path| {
+        *folder == own
+            || limit.is_none_or(|limit| folder.starts_with(limit)) && has_same_owner(folder, &own)
+    };
+    let mut folders = whole.ancestors().skip(1).take_while(may_decide);
+    folders.find(is_root).map_or_else(|| own.clone(), Path::to_owned)
+}
+
+/// Returns true if a folder belongs to the user of another one, and other users cannot write it.
+#[cfg(unix)]
+fn has_same_owner(folder: &Path, other: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    const OTHERS_WRITE: u32 = 0o002;
+    let metadata = folder.metadata().ok().zip(other.metadata().ok());
+    metadata.is_some_and(|(folder, other)| {
+        folder.uid() == other.uid() && folder.mode() & OTHERS_WRITE == 0
+    })
+}
+
+#[cfg(not(unix))]
+fn has_same_owner(_: &Path, _: &Path) -> bool {
+    true
 }
 
 /// Loads the build of a project.

@@ -26,6 +26,8 @@ pub struct Toolchain {
     /// Cache folder in which [`install_solc`] puts compilers.
     pub cache: Option<PathBuf>,
     pub options: CompileOptions,
+    /// Canonical folder above which no project file counts and no source is searched, if there is one.
+    pub limit: Option<PathBuf>,
     /// Programs that come with the project and may be run.
     pub project: ProjectPrograms,
 }

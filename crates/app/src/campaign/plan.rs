@@ -75,7 +75,9 @@ impl CampaignPlan {
         let mut toolchain = build_toolchain(app, solc, &settings)?;
         if let (Some(path), Some(trust)) = (&path, &trust) {
             let folder = toolchain.options.base_path.clone();
-            let folder = folder.unwrap_or_else(|| solidity::find_project_folder(path));
+            toolchain.limit = trust.limit_of(path);
+            let limit = toolchain.limit.as_deref();
+            let folder = folder.unwrap_or_else(|| solidity::find_project_folder(path, limit));
             toolchain.project = trust.allow_programs(&folder, &mut warnings);
         }
         Ok(Self {

@@ -4,7 +4,7 @@
 //! on `PATH` or installed needs no trust.
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ::fuzz::config::CampaignSettings;
@@ -33,10 +33,16 @@ impl TargetTrust {
         if real.starts_with(&ours.root) {
             return Ok(Self { trust: Arc::clone(&ours.trust) });
         }
-        let root = Some(solidity::find_project_folder(&real));
+        let root = Some(solidity::find_project_folder(&real, None));
         let place = ProjectLocation { root, config: None, ..app.location.clone() };
         let theirs = app.settings_at(&place, ConfigLayer::default())?;
         Ok(Self { trust: theirs.trust })
+    }
+
+    /// Returns the folder above which nothing decides how a target is compiled: the one that the trust is about.
+    pub(super) fn limit_of(&self, target: &Path) -> Option<PathBuf> {
+        let root = self.trust.root();
+        target.canonicalize().is_ok_and(|it| it.starts_with(root)).then(|| root.to_owned())
     }
 
     /// Returns the programs of a project that may be run, and adds remarks on the others.
@@ -45,11 +51,15 @@ impl TargetTrust {
         folder: &Path,
         remarks: &mut Vec<String>,
     ) -> ProjectPrograms {
-        if self.trust.state == TrustState::TrustedForRun {
-            return ProjectPrograms::All;
-        }
         let (mut packages, mut forge) = (Vec::new(), Vec::new());
         let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+        if self.trust.state == TrustState::TrustedForRun {
+            // The user spoke about one folder; a folder above may belong to others.
+            return match folder.starts_with(self.trust.root()) {
+                true => ProjectPrograms::All,
+                false => ProjectPrograms::None,
+            };
+        }
         let package = folder.join("node_modules").join("solc");
         if package.is_dir() {
             match (self.trust.covers_compiler(&package), package.canonicalize()) {

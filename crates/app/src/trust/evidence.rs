@@ -73,7 +73,7 @@ impl EvidenceScope {
         let mut folders = vec![self.root.clone()];
         for target in &self.targets {
             let own = if target.is_dir() { Some(target.as_path()) } else { target.parent() };
-            let project = solidity::find_project_folder(target);
+            let project = solidity::find_project_folder(target, Some(&self.root));
             for folder in own.map(Path::to_owned).into_iter().chain([project]) {
                 let real = resolve_contained(&self.root, &folder).ok().flatten();
                 folders.extend(real.filter(|folder| !folders.contains(folder)));

@@ -480,6 +480,33 @@ fn program_in_the_current_folder_is_not_found_by_its_bare_name() {
 }
 
 #[test]
+fn compiler_above_the_trusted_folder_is_not_run() {
+    let project = Project::new()
+        .with("Token.sol", "contract Token {}")
+        .with("../package.json", "{}")
+        .with("../node_modules/solc/package.json", "{}")
+        .with("../node_modules/solc/soljson.js", "")
+        .with("../foundry.toml", "");
+    let mark = project.root.with_file_name("started");
+    for program in ["node", "forge"] {
+        let script = format!("echo started >> {}; exit 1", mark.display());
+        project.write_script(&format!("../bin/{program}"), &script);
+    }
+    let bin = project.root.with_file_name("bin");
+    for args in [
+        &["--trust", "fuzz", "Token.sol"][..],
+        &["--trust", "fuzz", "Token.sol", "--solc-args", "--base-path .."],
+        &["fuzz", "Token.sol"],
+    ] {
+        let mut command = project.plain_command(args);
+        command.env("PATH", format!("{}:/usr/bin:/bin", bin.display()));
+        let output = project.format_output(&command.output().unwrap());
+        assert!(!mark.exists(), "{args:?}: {output}");
+        assert!(output.contains("no Solidity compiler found"), "{args:?}: {output}");
+    }
+}
+
+#[test]
 fn committed_state_is_taken_over_only_after_trust() {
     let project = project_with_program()
         .with(".vouch/audit.jsonl", "{}\n")
