@@ -9,7 +9,7 @@ use globset::GlobSet;
 use solidity::Toolchain;
 
 use super::coverage_report;
-use super::target_trust::TargetTrust;
+use super::target_trust::{EchidnaFile, TargetTrust};
 use crate::config::{ConfigLayer, ProjectLocation, Settings};
 use crate::context::AppContext;
 use crate::env::EnvVar;
@@ -106,9 +106,10 @@ fn read_settings(
     base: CampaignSettings,
 ) -> Result<(CampaignSettings, Vec<String>)> {
     // `--config` is shared by all commands; the file extension tells which kind of file it names.
-    let given = app.location.config.as_deref().filter(|file| is_yaml(file));
+    let given = app.location.config.clone().filter(|file| is_yaml(file));
+    let given = given.map(|path| EchidnaFile { path, is_named: true });
     let ours = ours.fuzz.as_ref();
-    let Some(file) = given.map(Path::to_owned).or_else(|| find_echidna_file(path)) else {
+    let Some(file) = given.or_else(|| find_echidna_file(path)) else {
         let settings = match ours {
             Some(table) => table.apply_over(base),
             None => base,
@@ -116,7 +117,7 @@ fn read_settings(
         return Ok((settings, Vec::new()));
     };
     let (settings, warnings, left_out) = read_echidna(&file, trust, base)?;
-    let name = file.display();
+    let name = file.path.display();
     let mut warnings: Vec<_> = warnings.iter().map(|it| format!("{name}: {it}")).collect();
     warnings.extend(left_out);
     if ours.is_some() {
@@ -138,26 +139,27 @@ fn is_yaml(path: &Path) -> bool {
 }
 
 /// Returns Echidna's configuration file in the folder of the target, if there is one.
-fn find_echidna_file(path: &Path) -> Option<PathBuf> {
+fn find_echidna_file(path: &Path) -> Option<EchidnaFile> {
     let folder = if path.is_dir() { path } else { path.parent()? };
-    ECHIDNA_FILES.iter().map(|name| folder.join(name)).find(|file| file.is_file())
+    let path = ECHIDNA_FILES.iter().map(|name| folder.join(name)).find(|file| file.is_file())?;
+    Some(EchidnaFile { path, is_named: false })
 }
 
 /// Reads Echidna's file. Returns the settings, warnings, and a remark on what was left out.
 fn read_echidna(
-    file: &Path,
+    file: &EchidnaFile,
     trust: &TargetTrust,
     base: CampaignSettings,
 ) -> Result<(CampaignSettings, Vec<echidna_yaml::ConfigWarning>, Option<String>)> {
     let usage = |failure: Failure| failure.with_kind(FailureKind::Usage);
     let text = trust
         .read_file(file)
-        .explain(format_args!("failed to read {}", file.display()))
+        .explain(format_args!("failed to read {}", file.path.display()))
         .hint("choose another file with `--config FILE.yaml`, or omit the flag")
         .map_err(usage)?;
     let mut settings = base.clone();
     let warnings = echidna_yaml::apply_config(&mut settings, &text)
-        .explain(format_args!("invalid configuration in {}", file.display()))
+        .explain(format_args!("invalid configuration in {}", file.path.display()))
         .hint("correct it, or choose another file with `--config FILE.yaml`")
         .map_err(usage)?;
     let left_out = trust.restrict_settings(file, &text, &base, &mut settings);

@@ -18,6 +18,24 @@ use crate::trust::{FolderTrust, TrustState, read_config_file, read_contained_fil
 /// Command that makes what was left out available.
 const REMEDY: &str = "run `vouch trust` to use it";
 
+/// Echidna's configuration file.
+pub(super) struct EchidnaFile {
+    pub(super) path: PathBuf,
+    /// True if the user named it with `--config`; otherwise it was found next to the target.
+    pub(super) is_named: bool,
+}
+
+impl EchidnaFile {
+    /// Returns its name in its canonical folder. If the file itself is a link, it is not resolved.
+    fn unresolved_path(&self) -> io::Result<PathBuf> {
+        let whole = std::path::absolute(&self.path)?;
+        match (whole.parent(), whole.file_name()) {
+            (Some(folder), Some(name)) => Ok(folder.canonicalize()?.join(name)),
+            _ => Ok(whole),
+        }
+    }
+}
+
 /// The trust in the folder that a target belongs to.
 pub(super) struct TargetTrust {
     trust: Arc<FolderTrust>,
@@ -79,29 +97,30 @@ impl TargetTrust {
         ProjectPrograms::Listed { packages, forge }
     }
 
-    /// Reads a configuration file. One inside the folder must not be a link that leaves it.
-    pub(super) fn read_file(&self, file: &Path) -> io::Result<String> {
+    /// Reads Echidna's file. Only one that the user named, or a run that is trusted, may follow a link out of the folder.
+    pub(super) fn read_file(&self, file: &EchidnaFile) -> io::Result<String> {
+        let whole = file.unresolved_path()?;
+        if file.is_named || self.trust.state == TrustState::TrustedForRun {
+            return read_config_file(&whole)?.into_text();
+        }
         let root = self.trust.root();
-        let whole = std::path::absolute(file)?;
-        let read = match whole.starts_with(root) && !self.trust.is_granted() {
-            true => read_contained_file(root, &whole)?.ok_or(io::ErrorKind::NotFound.into()),
-            false => read_config_file(&whole),
-        };
-        read.and_then(crate::trust::ReadFile::into_text)
+        let own = whole.parent().unwrap_or(root);
+        let folder = if whole.starts_with(root) { root } else { own };
+        let read = read_contained_file(folder, &whole)?;
+        read.ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))?.into_text()
     }
 
     /// Removes what an untrusted file says about folders and compiler arguments. Returns a remark if there was any.
     pub(super) fn restrict_settings(
         &self,
-        file: &Path,
+        file: &EchidnaFile,
         text: &str,
         base: &CampaignSettings,
         settings: &mut CampaignSettings,
     ) -> Option<String> {
-        let whole = file.canonicalize().unwrap_or_else(|_| file.to_owned());
-        // A file elsewhere was named by the user.
-        if !whole.starts_with(self.trust.root()) || self.trust.covers_file(&whole, text.as_bytes())
-        {
+        // A link is judged by its own place: what it points to says nothing about who named it.
+        let covers = |whole: PathBuf| self.trust.covers_file(&whole, text.as_bytes());
+        if file.is_named || file.unresolved_path().is_ok_and(covers) {
             return None;
         }
         let mut left_out = Vec::new();
@@ -117,7 +136,7 @@ impl TargetTrust {
             settings.coverage_dir.clone_from(&base.coverage_dir);
             left_out.push("`coverageDir`");
         }
-        let name = file.display();
+        let name = file.path.display();
         (!left_out.is_empty())
             .then(|| format!("left out {} of {name}; {REMEDY}", left_out.join(", ")))
     }

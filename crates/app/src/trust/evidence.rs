@@ -22,6 +22,8 @@ const MAX_FILE_BYTES: u64 = 64 << 20;
 const MAX_FILES: usize = 10_000;
 /// Marks the digest of a file of another user, which no record contains.
 const FOREIGN: &str = "uid ";
+/// Marks a file without a digest, which no record contains.
+const UNREADABLE: &str = "unreadable: ";
 
 /// The files of a folder that grant power, by path relative to the root.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -130,7 +132,7 @@ impl FolderEvidence {
             }
             Ok(None) => {}
             // What cannot be read cannot be used either; that it exists is part of the evidence.
-            Err(error) => self.insert(scope, path, format!("unreadable: {}", error.kind())),
+            Err(error) => self.insert(scope, path, format!("{UNREADABLE}{}", error.kind())),
         }
     }
 
@@ -145,8 +147,17 @@ impl FolderEvidence {
 
     /// Returns the files that belong to other users.
     pub(super) fn foreign_files(&self) -> Vec<&str> {
-        let foreign = self.files.iter().filter(|(_, digest)| digest.starts_with(FOREIGN));
-        foreign.map(|(path, _)| path.as_str()).collect()
+        self.files_marked(FOREIGN)
+    }
+
+    /// Returns the files whose content is unknown, such as links that leave the folder.
+    pub(super) fn unreadable_files(&self) -> Vec<&str> {
+        self.files_marked(UNREADABLE)
+    }
+
+    fn files_marked(&self, mark: &str) -> Vec<&str> {
+        let marked = self.files.iter().filter(|(_, digest)| digest.starts_with(mark));
+        marked.map(|(path, _)| path.as_str()).collect()
     }
 
     /// Returns the files that differ, each with what happened to it: `appeared`, `changed` or `vanished`.

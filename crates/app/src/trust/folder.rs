@@ -249,6 +249,11 @@ impl FolderTrust {
             let paths = foreign.into_iter().map(one_line).collect();
             return Err(TrustStoreError::ForeignFiles { paths });
         }
+        let unreadable = files.unreadable_files();
+        if !unreadable.is_empty() {
+            let paths = unreadable.into_iter().map(one_line).collect();
+            return Err(TrustStoreError::UnreadableFiles { paths });
+        }
         let shown = self.evidence.lock();
         let is_same =
             shown.files.iter().all(|(path, digest)| files.files.get(path) == Some(digest))

@@ -67,6 +67,8 @@ pub enum TrustStoreError {
     Exposed { path: PathBuf, why: &'static str },
     #[error("{} belongs to another user", paths.join(", "))]
     ForeignFiles { paths: Vec<String> },
+    #[error("failed to hash {}: not a readable file inside the folder", paths.join(", "))]
+    UnreadableFiles { paths: Vec<String> },
     #[error("the folder changed while it was being reviewed")]
     ChangedMeanwhile,
     #[error("failed to identify folder {}", path.display())]
@@ -88,6 +90,9 @@ impl TrustStoreError {
             }
             Self::ForeignFiles { .. } => {
                 "make them yours with `chown`, or pass `--trust` to trust one run".to_owned()
+            }
+            Self::UnreadableFiles { .. } => {
+                "remove them, or replace links by files, then run `vouch trust` again".to_owned()
             }
             Self::ChangedMeanwhile => "run `vouch trust` again".to_owned(),
             Self::Read { .. } | Self::Write { .. } | Self::Identity { .. } => {

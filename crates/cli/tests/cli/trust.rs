@@ -507,6 +507,29 @@ fn compiler_above_the_trusted_folder_is_not_run() {
 }
 
 #[test]
+fn linked_fuzzer_configuration_is_neither_trusted_nor_followed() {
+    let outside = "corpusDir: ../taken\ntestLimit: 10\n";
+    for target in ["../outside.yaml", "../missing.yaml", "../sub"] {
+        let project = Project::new()
+            .with("Token.sol", "contract Token {}")
+            .with("../sub/file", "")
+            .with("../outside.yaml", outside);
+        let link = project.root.join("echidna.yaml");
+        std::os::unix::fs::symlink(target, &link).unwrap();
+        let output = project.run_plain(&["trust", "--yes"]);
+        assert!(output.contains("failed to hash echidna.yaml"), "{target}: {output}");
+        // A link that appears after trust is not followed either.
+        std::fs::remove_file(&link).unwrap();
+        project.write("foundry.toml", "");
+        trust(&project);
+        std::os::unix::fs::symlink("../outside.yaml", &link).unwrap();
+        let output = project.run_plain(&["fuzz", "Token.sol"]);
+        assert!(output.contains("it is a link that leaves the project"), "{output}");
+        assert!(!project.root.with_file_name("taken").exists(), "{output}");
+    }
+}
+
+#[test]
 fn committed_state_is_taken_over_only_after_trust() {
     let project = project_with_program()
         .with(".vouch/audit.jsonl", "{}\n")
