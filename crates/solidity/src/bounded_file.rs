@@ -30,6 +30,18 @@ pub(crate) fn read_text(path: &Path, limit: u64) -> Result<String, LoadError> {
     }
 }
 
+/// Returns the text of a configuration file of a project. Errors if it is a link that leaves the project: messages may
+/// quote the file.
+pub(crate) fn read_contained_text(root: &Path, path: &Path) -> Result<String, LoadError> {
+    let real = path.canonicalize().ok().zip(root.canonicalize().ok());
+    match real {
+        Some((file, root)) if !file.starts_with(&root) => {
+            Err(LoadError::OutsideProject(path.to_owned()))
+        }
+        _ => read_text(path, MAX_CONFIG),
+    }
+}
+
 /// Returns the bytes of a file, or `None` if it is larger than `limit`.
 fn read_bounded(path: &Path, limit: u64) -> io::Result<Option<Vec<u8>>> {
     // Opening a pipe or a device may block forever, so the file type is checked first.

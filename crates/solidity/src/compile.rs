@@ -28,7 +28,11 @@ impl ImportPaths {
     /// from the root.
     fn new(file: &Path, root: PathBuf) -> Self {
         let own = file.parent().filter(|folder| *folder != root && folder.starts_with(&root));
-        let modules = Some(root.join("node_modules")).filter(|folder| folder.is_dir());
+        // The compiler may read every folder in the list, also where a link leads out of the project.
+        let is_inside = |folder: &PathBuf| {
+            folder.is_dir() && folder.canonicalize().is_ok_and(|real| real.starts_with(&root))
+        };
+        let modules = Some(root.join("node_modules")).filter(is_inside);
         Self { include_folders: own.map(Path::to_owned).into_iter().chain(modules).collect(), root }
     }
 }

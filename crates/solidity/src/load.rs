@@ -60,9 +60,13 @@ fn load_source(path: &Path, toolchain: &Toolchain) -> Result<SolidityBuild, Load
 /// Loads compiler output. Its sources are searched in the folder of the file and two levels above, as for
 /// `out/build-info`.
 fn load_output(path: &Path, toolchain: &Toolchain) -> Result<SolidityBuild, LoadError> {
-    let whole = std::path::absolute(path)
+    let whole = path
+        .canonicalize()
         .map_err(|source| LoadError::Unreadable { path: path.to_owned(), source })?;
-    let folders: Vec<_> = whole.ancestors().skip(1).take(3).collect();
+    let is_inside = |folder: &&Path| {
+        toolchain.limit.as_ref().is_none_or(|limit| folder.starts_with(limit))
+    };
+    let folders: Vec<_> = whole.ancestors().skip(1).take(3).take_while(is_inside).collect();
     let is_trusted = folders.iter().any(|folder| toolchain.project.allows_settings(folder));
     let disk = SourceRoots::new(folders).with_containment(!is_trusted);
     let mut units = format::read_output(path)?;

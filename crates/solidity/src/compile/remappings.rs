@@ -7,7 +7,7 @@ use crate::{LoadError, bounded_file};
 
 /// Returns the remappings of the project at `root`, declared ones first. The first remapping of a prefix wins.
 pub(super) fn load_remappings(root: &Path) -> Result<Vec<String>, LoadError> {
-    let mut all = read_remappings_file(&root.join("remappings.txt"))?;
+    let mut all = read_remappings_file(root)?;
     if let Some(config) = FoundryConfig::read(root)? {
         all.extend(config.remappings);
         all.extend(config.libs.iter().flat_map(|folder| infer_remappings(root, folder)));
@@ -25,11 +25,12 @@ fn remapping_prefix(remapping: &str) -> &str {
     remapping.split('=').next().unwrap_or_default()
 }
 
-fn read_remappings_file(path: &Path) -> Result<Vec<String>, LoadError> {
+fn read_remappings_file(root: &Path) -> Result<Vec<String>, LoadError> {
+    let path = root.join("remappings.txt");
     if !path.is_file() {
         return Ok(Vec::new());
     }
-    let text = bounded_file::read_text(path, bounded_file::MAX_CONFIG)?;
+    let text = bounded_file::read_contained_text(root, &path)?;
     let lines = text.lines().map(str::trim).filter(|line| line.contains('='));
     Ok(lines.map(str::to_owned).collect())
 }

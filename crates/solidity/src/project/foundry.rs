@@ -63,7 +63,7 @@ impl FoundryConfig {
         if !path.is_file() {
             return Ok(None);
         }
-        let text = bounded_file::read_text(&path, bounded_file::MAX_CONFIG)?;
+        let text = bounded_file::read_contained_text(root, &path)?;
         match toml::from_str::<FoundryConfigFile>(&text) {
             Ok(profiles) => Ok(Some(profiles.profile.default)),
             Err(source) => Err(LoadError::InvalidConfig { path, source: Box::new(source) }),

@@ -176,3 +176,44 @@ fn forge_builds_project_of_file_without_solc() {
     hint: run `vouch solc install`, or pass a compiler with `--solc PATH`
     ");
 }
+
+#[test]
+fn linked_configuration_is_not_read() {
+    for name in ["foundry.toml", "remappings.txt"] {
+        let mut search = CompilerSearch::new();
+        search.native("bin/solc");
+        search.folder.write("creds", "a=secret-value [");
+        search.folder.write("app/A.sol", "contract A {}");
+        search.folder.write("app/package.json", "{}");
+        std::os::unix::fs::symlink("../creds", search.folder.path("app").join(name)).unwrap();
+        search.folder.toolchain.project = solidity::ProjectPrograms::None;
+        for target in ["app/A.sol", "app"] {
+            let output = search.folder.describe_load(target);
+            assert!(!output.contains("secret-value"), "{name} {target}: {output}");
+            if target == "app/A.sol" || name == "foundry.toml" {
+                assert!(output.contains("is outside of the project"), "{name} {target}: {output}");
+            }
+        }
+    }
+}
+
+#[test]
+fn sources_above_the_limit_are_not_searched() {
+    let mut folder = TestFolder::with_sources();
+    folder.write("package.json", "{}");
+    folder.write("app/build/out.json", &standard_output().to_string());
+    let root = folder.path("").canonicalize().unwrap();
+    folder.toolchain.project = solidity::ProjectPrograms::None;
+    let is_read = |folder: &TestFolder| {
+        let build = folder.load("app/build/out.json");
+        build.map_or(true, |build| build.sources.iter().any(|source| !source.text.is_empty()))
+    };
+    assert!(is_read(&folder), "the sources are two levels above");
+    folder.toolchain.limit = Some(root.join("app"));
+    assert!(!is_read(&folder), "a source above the limit was read");
+    // The root of the compilation is not above it either.
+    folder.write("app/A.sol", "contract A {}");
+    let target = folder.path("app/A.sol");
+    assert_eq!(solidity::find_project_folder(&target, None), root);
+    assert_eq!(solidity::find_project_folder(&target, Some(&root.join("app"))), root.join("app"));
+}
