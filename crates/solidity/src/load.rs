@@ -63,9 +63,8 @@ fn load_output(path: &Path, toolchain: &Toolchain) -> Result<SolidityBuild, Load
     let whole = path
         .canonicalize()
         .map_err(|source| LoadError::Unreadable { path: path.to_owned(), source })?;
-    let is_inside = |folder: &&Path| {
-        toolchain.limit.as_ref().is_none_or(|limit| folder.starts_with(limit))
-    };
+    let is_inside =
+        |folder: &&Path| toolchain.limit.as_ref().is_none_or(|limit| folder.starts_with(limit));
     let folders: Vec<_> = whole.ancestors().skip(1).take(3).take_while(is_inside).collect();
     let is_trusted = folders.iter().any(|folder| toolchain.project.allows_settings(folder));
     let disk = SourceRoots::new(folders).with_containment(!is_trusted);

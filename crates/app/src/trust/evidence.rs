@@ -14,6 +14,10 @@ use crate::config::UpstreamName;
 /// Files that configure compilers and fuzzers, in the root and in the folders of campaign targets.
 const TOOL_FILES: &[&str] =
     &["foundry.toml", "remappings.txt", "echidna.yaml", "echidna.yml", "medusa.json"];
+/// The file that makes a folder a Foundry project.
+const FOUNDRY_FILE: &str = "foundry.toml";
+/// File from which `forge` takes variables such as `FOUNDRY_SOLC` and `FOUNDRY_FFI`.
+const FOUNDRY_VARIABLES: &str = ".env";
 /// Folder of workflows.
 const WORKFLOWS: &str = "workflows";
 /// Maximum size of a hashed file: that of the lock file.
@@ -106,11 +110,34 @@ impl FolderEvidence {
             for name in TOOL_FILES {
                 evidence.add_file(scope, &folder.join(name));
             }
+            evidence.add_foundry_files(scope, &folder);
         }
         for file in list_folder(&scope.root.join(WORKFLOWS)) {
             evidence.add_file(scope, &file);
         }
         evidence
+    }
+
+    /// Adds the files that `forge` reads besides `foundry.toml`. One outside the root has no digest, so that no record is
+    /// made of it.
+    fn add_foundry_files(&mut self, scope: &EvidenceScope, folder: &Path) {
+        let scope = EvidenceScope { may_leave: false, ..scope.clone() };
+        let file = folder.join(FOUNDRY_FILE);
+        if file.symlink_metadata().is_err() {
+            return;
+        }
+        self.add_file(&scope, &folder.join(FOUNDRY_VARIABLES));
+        let file = read_contained_file_up_to(&scope.root, &file, MAX_FILE_BYTES).ok().flatten();
+        let text = file.and_then(|file| file.into_text().ok()).unwrap_or_default();
+        let table: toml::Table = toml::from_str(&text).unwrap_or_default();
+        let profiles = table.get("profile").and_then(toml::Value::as_table);
+        for profile in profiles.into_iter().flat_map(toml::Table::values) {
+            let base = profile.get("extends");
+            let base = base.and_then(|base| base.as_str().or_else(|| base.get("path")?.as_str()));
+            if let Some(base) = base {
+                self.add_file(&scope, &folder.join(base));
+            }
+        }
     }
 
     fn add_file(&mut self, scope: &EvidenceScope, path: &Path) {

@@ -112,6 +112,10 @@ fn every_file_that_grants_power_counts() {
         ("vouch.lock", Box::new(remove("vouch.lock"))),
         ("foundry.toml", Box::new(write("foundry.toml", "[profile.default]\nffi = true\n"))),
         ("foundry.toml", Box::new(remove("foundry.toml"))),
+        (".env", Box::new(write(".env", "FOUNDRY_FFI=true\n"))),
+        ("base.toml", Box::new(write("base.toml", "[profile.default]\nffi = true\n"))),
+        ("more.toml", Box::new(write("more.toml", "[profile.default]\nffi = true\n"))),
+        ("base.toml", Box::new(remove("base.toml"))),
         ("echidna.yaml", Box::new(write("echidna.yaml", "testLimit: 2\n"))),
         ("medusa.json", Box::new(write("medusa.json", "{}"))),
         ("remappings.txt", Box::new(write("remappings.txt", "a=b"))),
@@ -121,7 +125,12 @@ fn every_file_that_grants_power_counts() {
         let project = project_with_program()
             .with("contracts/probe/run.json", "{}")
             .with("vouch.lock", "{}")
-            .with("foundry.toml", "")
+            .with(
+                "foundry.toml",
+                "[profile.default]\nextends = \"base.toml\"\n\
+                 [profile.ci]\nextends = { path = \"more.toml\", strategy = \"no-collision\" }\n",
+            )
+            .with("base.toml", "")
             .with("echidna.yaml", "testLimit: 1\n");
         trust(&project);
         project.write("README.md", "any other file does not count");
@@ -526,6 +535,21 @@ fn linked_fuzzer_configuration_is_neither_trusted_nor_followed() {
         let output = project.run_plain(&["fuzz", "Token.sol"]);
         assert!(output.contains("it is a link that leaves the project"), "{output}");
         assert!(!project.root.with_file_name("taken").exists(), "{output}");
+    }
+}
+
+#[test]
+fn foundry_base_outside_the_folder_is_not_trusted() {
+    let base = Project::new();
+    base.write("base.toml", "");
+    let absolute = base.root.join("base.toml").display().to_string();
+    for path in ["../base.toml", absolute.as_str()] {
+        let project = Project::new()
+            .with("../base.toml", "")
+            .with("foundry.toml", &format!("[profile.default]\nextends = \"{path}\"\n"));
+        let output = project.run_plain(&["trust", "--yes"]);
+        assert!(output.contains("failed to hash"), "{path}: {output}");
+        assert!(output.contains("base.toml"), "{path}: {output}");
     }
 }
 
