@@ -32,3 +32,4 @@ pub use folder::{FolderTrust, TrustState};
 pub(crate) use folder::{TrustMode, TrustSubject};
 pub use power::{FolderPower, PowerKind, format_powers, summarize_powers};
 pub use record::{ListedRecord, RecordStatus, TrustRecord, TrustStore, TrustStoreError};
+pub(crate) use safe_half::split_table;

@@ -20,6 +20,17 @@ pub struct ClientServerEntry {
     pub(crate) expands: bool,
 }
 
+impl ClientServerEntry {
+    /// Returns true if the file is in a folder, by its name or after links are resolved. The root must be canonical.
+    pub fn is_below(&self, root: &Path) -> bool {
+        let named = std::path::absolute(&self.file);
+        // A place that cannot be resolved any more counts as inside: then the user is asked.
+        let real = self.file.canonicalize();
+        named.is_ok_and(|path| path.starts_with(root))
+            || real.map_or(true, |path| path.starts_with(root))
+    }
+}
+
 /// An error while reading a client's file.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientFileError {

@@ -3,6 +3,7 @@
 use toml_edit::{Array, ArrayOfTables, DocumentMut, InlineTable, Item, Table, Value, value};
 
 use crate::config::UpstreamPolicy;
+use crate::trust::{FolderPower, split_table};
 
 /// Programs that download packages and run them. They need a cache folder and network access.
 const LAUNCHERS: [&str; 11] =
@@ -100,6 +101,12 @@ pub fn suggest_sandbox(launcher: Option<&str>, home: Option<&str>) -> String {
 }
 
 impl UpstreamDraft {
+    /// Returns what the upstream would be allowed to do, as `vouch trust` shows it.
+    pub fn describe_powers(&self) -> Vec<FolderPower> {
+        let table = toml::from_str(&self.to_toml()).unwrap_or_default();
+        split_table(&table).powers
+    }
+
     /// Returns the TOML text of the upstream's table.
     pub fn to_toml(&self) -> String {
         let mut tables = ArrayOfTables::new();

@@ -8,13 +8,16 @@ use app::clients::servers::{self, ClientFileError, ClientServerEntry};
 use app::clients::{McpClient, local_url};
 use app::config::{ConfigError, Settings, suggest_name};
 use app::env::EnvVar;
+use app::trust::{FolderPower, format_powers, summarize_powers};
 use app::upstreams::draft::{UpstreamDraft, launcher_note};
 use app::upstreams::file::ConfigFile;
 use app::upstreams::import::{ImportResult, ServerImporter};
 
 use crate::commands::CommandContext;
 use crate::exit::ExitStatus;
+use crate::prompt;
 use crate::report::{Failure, FailureExt, Result};
+use crate::ui;
 use crate::values;
 
 /// Import the servers of an MCP client
@@ -22,6 +25,8 @@ use crate::values;
 /// Reads the files of Claude Code, Claude Desktop, Cursor, VS Code and Codex, and adds their servers to vouch.toml.
 /// Keys and tokens are not copied; they are replaced by references to variables, which are listed. Existing upstreams
 /// are left unchanged.
+///
+/// Files below the project came with it, so what their servers would be allowed to do is shown first, and asked for.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -40,6 +45,9 @@ pub(super) struct UpstreamImportArgs {
     /// Print the entries without writing them
     #[arg(long)]
     dry_run: bool,
+    /// Import servers that the project's own files list without asking
+    #[arg(long, short)]
+    yes: bool,
 }
 
 pub(super) fn run_upstream_import(
@@ -54,6 +62,7 @@ pub(super) fn run_upstream_import(
     let home = ctx.app.environment.get(EnvVar::Home);
     let mut translate = ServerImporter::new(taken, own, home);
     let (mut drafts, mut notes) = (Vec::<UpstreamDraft>::new(), Vec::new());
+    let mut powers = Vec::new();
     for server in &listed {
         let from = display_path(&server.file, &settings.root, home);
         match translate.import_entry(server, |draft| check_draft(ctx, &settings, draft)) {
@@ -61,6 +70,9 @@ pub(super) fn run_upstream_import(
                 let verb = if args.dry_run { "would import" } else { "imported" };
                 notes.push(format!("{verb} `{}` from {from}", draft.name));
                 notes.extend(remarks.into_iter().map(|note| format!("  {note}")));
+                if server.is_below(&settings.root) {
+                    powers.extend(draft.describe_powers());
+                }
                 drafts.push(draft);
             }
             Err(why) => notes.push(format!(
@@ -80,8 +92,11 @@ pub(super) fn run_upstream_import(
         if args.dry_run {
             let text: Vec<_> = drafts.iter().map(UpstreamDraft::to_toml).collect();
             write!(ctx.ui.stdout(), "{}", text.join("\n"))?;
-        } else {
+        } else if confirm_project_servers(ctx, &powers, args.yes)? {
             file.write(&settings)?;
+        } else {
+            ctx.ui.print_note("Nothing imported.");
+            return Ok(ExitStatus::Negative);
         }
     }
     notes.iter().for_each(|note| ctx.ui.print_note(note));
@@ -90,6 +105,33 @@ pub(super) fn run_upstream_import(
         ctx.ui.print_note("Nothing to import.");
     }
     Ok(ExitStatus::Success)
+}
+
+/// Shows what the servers that the project itself lists would be allowed to do, and asks. Returns true if the user agrees.
+///
+/// A clone brings such files along, and an import renews the trust in the folder.
+fn confirm_project_servers(
+    ctx: &CommandContext,
+    powers: &[FolderPower],
+    yes: bool,
+) -> Result<bool> {
+    if powers.is_empty() {
+        return Ok(true);
+    }
+    let list = format!(
+        "servers in files of this project would be allowed:\n{}",
+        format_powers(powers, usize::MAX)
+    );
+    if !yes && ui::is_interactive() {
+        let question = format!("Import them with {}?", summarize_powers(powers));
+        return Ok(prompt::prompt_confirmation(ctx.ui, &list, &question)?);
+    }
+    ctx.ui.print_note(list);
+    match yes {
+        true => Ok(true),
+        false => Err(Failure::usage("cannot prompt without a terminal")
+            .with_hint("review the list, then run `vouch upstream import --yes`")),
+    }
 }
 
 /// Errors with the reason if vouch.toml would not load with this entry.
