@@ -3,7 +3,7 @@
 //! A reader sees the old content or the new one, also after a crash. The folder is synced as well as it can be: on a file
 //! system that cannot sync folders the file is in place all the same.
 
-use std::fs::{File, Permissions};
+use std::fs::{File, Metadata, Permissions};
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -18,23 +18,22 @@ const PRIVATE_MODE: u32 = 0o600;
 /// Writes a file. An existing file keeps its permissions, and a link stays: its target is replaced.
 pub fn overwrite_file(path: &Path, content: &[u8]) -> io::Result<()> {
     let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    let existing = std::fs::metadata(&path).map(|existing| existing.permissions()).ok();
+    replace_content(&path, content)
+}
+
+/// Writes a file. An existing file keeps its permissions; a link is replaced, not its target.
+pub fn replace_content(path: &Path, content: &[u8]) -> io::Result<()> {
+    let existing = path.symlink_metadata().ok().filter(Metadata::is_file);
+    let existing = existing.map(|existing| existing.permissions());
     // The temporary file of a private file is private from the start: the content may be secret.
     let mode = existing.as_ref().map_or(MODE, |existing| existing.mode() & 0o777);
-    let staged = stage(&path, content, mode)?;
+    let staged = stage(path, content, mode)?;
     if let Some(existing) = existing {
         staged.as_file().set_permissions(existing)?;
     }
-    staged.persist(&path)?;
-    sync_folder(&path);
+    staged.persist(path)?;
+    sync_folder(path);
     Ok(())
-}
-
-/// Writes a file that only its owner can access, also if others could access it before. A link stays: its target is
-/// replaced.
-pub fn overwrite_private_file(path: &Path, content: &[u8]) -> io::Result<()> {
-    let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    replace_private_file(&path, content)
 }
 
 /// Writes a file in a place where strangers may have put a link: the link is replaced, not its target.

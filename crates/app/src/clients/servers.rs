@@ -1,9 +1,12 @@
 //! Reads the servers that a client's configuration file lists, in any of the known formats.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
+
+use crate::trust::read_text_file;
 
 /// Maximum file size; a larger file is not a configuration.
 const MAX_FILE: u64 = 16 * 1024 * 1024;
@@ -36,8 +39,6 @@ impl ClientServerEntry {
 pub enum ClientFileError {
     #[error("failed to read the file")]
     File(#[from] std::io::Error),
-    #[error("file larger than {MAX_FILE} bytes")]
-    TooLarge,
     #[error("invalid JSON")]
     Json(#[source] serde_json::Error),
     #[error("invalid TOML")]
@@ -46,12 +47,15 @@ pub enum ClientFileError {
     NoServers,
 }
 
+/// Reads a client's file; `None` if it does not exist. A file of the project at `root` must be inside it.
+pub fn read_client_file(path: &Path, root: &Path) -> io::Result<Option<String>> {
+    read_text_file(root, path, MAX_FILE)
+}
+
 /// Reads the servers that a client's file lists for the project at `root`.
 pub fn read_servers(path: &Path, root: &Path) -> Result<Vec<ClientServerEntry>, ClientFileError> {
-    if std::fs::metadata(path)?.len() > MAX_FILE {
-        return Err(ClientFileError::TooLarge);
-    }
-    let text = std::fs::read_to_string(path)?;
+    let text =
+        read_client_file(path, root)?.ok_or_else(|| io::Error::from(rustix::io::Errno::NOENT))?;
     let is_toml = path.extension().is_some_and(|end| end == "toml");
     let value: Value = if is_toml {
         let table: toml::Table = toml::from_str(&text).map_err(ClientFileError::Toml)?;

@@ -4,7 +4,7 @@
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::OFlags;
 
@@ -57,6 +57,47 @@ pub(crate) fn read_config_file(path: &Path) -> io::Result<ReadFile> {
 /// The folder must be canonical.
 pub(crate) fn read_contained_file(folder: &Path, path: &Path) -> io::Result<Option<ReadFile>> {
     read_contained_file_up_to(folder, path, MAX_CONFIG)
+}
+
+/// Reads the text of a file that the user or a client chose, of at most `limit` bytes. Returns `None` if it does not exist.
+///
+/// Below the root, which must be canonical, a link that leaves the root is an error. Other links are the user's own.
+pub fn read_text_file(root: &Path, path: &Path, limit: u64) -> io::Result<Option<String>> {
+    let path = std::path::absolute(path)?;
+    let read = match path.starts_with(root) {
+        true => read_contained_file_up_to(root, &path, limit),
+        false => match read_regular_file(&path, limit, OFlags::empty()) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            read => read.map(Some),
+        },
+    };
+    read?.map(ReadFile::into_text).transpose()
+}
+
+/// Returns the path at which a file is written without following links: links inside the root are resolved. Errors with
+/// the name of a link that leaves the root. The root must be canonical.
+pub fn resolve_write_path(root: &Path, path: &Path) -> io::Result<PathBuf> {
+    let path = std::path::absolute(path)?;
+    let Ok(inside) = path.strip_prefix(root) else {
+        // The user chose a place outside, and may have linked it.
+        return Ok(path.canonicalize().unwrap_or(path));
+    };
+    let mut real = root.to_owned();
+    for component in inside.components() {
+        let Component::Normal(name) = component else {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "it leaves the project"));
+        };
+        let next = real.join(name);
+        real = match resolve_contained(root, &next) {
+            Ok(resolved) => resolved.unwrap_or(next),
+            Err(_) if next.is_symlink() => {
+                let text = format!("{} is a link that leaves the project", next.display());
+                return Err(io::Error::new(io::ErrorKind::PermissionDenied, text));
+            }
+            Err(error) => return Err(error),
+        };
+    }
+    Ok(real)
 }
 
 pub(super) fn read_contained_file_up_to(

@@ -3,12 +3,14 @@
 use std::io::Write;
 use std::path::Path;
 
+use app::clients::servers::read_client_file;
 use app::clients::{
     ClientConnection, ClientFileFormat, ClientToken, LaunchCommand, McpClient, json, toml,
 };
 use app::config::{Settings, TokenSource};
 use app::project;
-use store::files::{overwrite_file, overwrite_private_file};
+use app::trust::resolve_write_path;
+use store::files::{replace_content, replace_private_file};
 
 use crate::commands::CommandContext;
 use crate::exit::ExitStatus;
@@ -133,11 +135,9 @@ fn write_config(
     file: &Path,
 ) -> Result<ExitStatus> {
     let failed = format!("failed to merge into {}", file.display());
-    let old = match std::fs::read_to_string(file) {
-        Ok(text) => text,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
-        Err(error) => return Err(error).explain(failed),
-    };
+    // A clone may contain links in place of the file or its folder, and the entry may contain a token.
+    let target = resolve_write_path(&settings.root, file).explain(&failed)?;
+    let old = read_client_file(file, &settings.root).explain(&failed)?.unwrap_or_default();
     let entry = args.client.server_entry(way);
     let merged = match args.client.file_format() {
         ClientFileFormat::Json(key) => json::insert_entry(&old, key, &args.name, &entry),
@@ -151,12 +151,12 @@ fn write_config(
         ctx.ui.print_note(format_args!("{} is up to date", file.display()));
         return Ok(ExitStatus::Success);
     };
-    if let Some(folder) = file.parent() {
+    if let Some(folder) = target.parent() {
         std::fs::create_dir_all(folder).explain(&failed)?;
     }
     let has_secret = matches!(way, ClientConnection::Http { token: ClientToken::Secret(_), .. });
-    let write = if has_secret { overwrite_private_file } else { overwrite_file };
-    write(file, text.as_bytes()).explain(&failed)?;
+    let write = if has_secret { replace_private_file } else { replace_content };
+    write(&target, text.as_bytes()).explain(&failed)?;
     let verb = if old.is_empty() { "wrote" } else { "changed" };
     ctx.ui.print_note(format_args!(
         "{verb} {}: server `{}` for {}; restart the client to load it",

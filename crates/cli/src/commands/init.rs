@@ -5,7 +5,8 @@ use std::path::Path;
 
 use app::config::{FILE_NAME, TEMPLATE};
 use app::env::EnvVar;
-use store::files::overwrite_file;
+use app::trust::resolve_write_path;
+use store::files::replace_content;
 
 use crate::commands::CommandContext;
 use crate::exit::ExitStatus;
@@ -39,7 +40,7 @@ pub(crate) fn run_init(ctx: &CommandContext, args: &InitArgs) -> Result<ExitStat
         return Err(Failure::usage(format!("{} already exists", path.display()))
             .with_hint("pass `--force` to replace it"));
     }
-    write_template(ctx, &path).explain(format!("failed to write {}", path.display()))?;
+    write_template(ctx, root, &path).explain(format!("failed to write {}", path.display()))?;
     ctx.ui.print_note(format_args!(
         "wrote {}\n\nNext:\n  vouch doctor                   check it\n  vouch serve                    serve this folder\n  vouch connect claude-code      connect a client",
         path.display()
@@ -48,9 +49,17 @@ pub(crate) fn run_init(ctx: &CommandContext, args: &InitArgs) -> Result<ExitStat
 }
 
 /// Writes the file. A folder that asks for nothing else is trusted with it, so that the next edit is shown and asked for.
-fn write_template(ctx: &CommandContext, path: &Path) -> std::io::Result<()> {
+fn write_template(ctx: &CommandContext, root: &Path, path: &Path) -> std::io::Result<()> {
     let text = TEMPLATE.as_bytes();
-    let mut write = || overwrite_file(path, text);
+    let target = match ctx.app.location.config {
+        // The user named the file, which may be a link.
+        Some(_) => path.canonicalize().unwrap_or_else(|_| path.to_owned()),
+        None => {
+            let root = std::path::absolute(root.join("."))?.canonicalize()?;
+            resolve_write_path(&root, &root.join(FILE_NAME))?
+        }
+    };
+    let mut write = || replace_content(&target, text);
     let whole = std::path::absolute(path)?;
     // A file that does not load can be replaced too; then no record is written.
     match ctx.app.folder_trust() {

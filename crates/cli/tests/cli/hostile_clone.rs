@@ -1,6 +1,7 @@
 //! A hostile clone: until its user trusts it, no command starts a program for it, sends a byte, or reads a file outside.
 
 use std::net::{TcpListener, TcpStream};
+use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
@@ -256,4 +257,63 @@ fn answer_connections(listener: &TcpListener) {
             let _ = TcpStream::shutdown(&stream, std::net::Shutdown::Both);
         }
     });
+}
+
+/// A clone links the files that `vouch` writes to files of its user.
+#[test]
+fn written_files_never_follow_links_out_of_the_clone() {
+    let cases: &[(&str, &str, &[&str])] = &[
+        ("vouch.toml", "victim", &["init", "--force"]),
+        (".mcp.json", "victim", &["connect", "claude-code", "--write"]),
+        (".mcp.json", "victim", &["connect", "claude-code", "--http", "--write"]),
+        (".mcp.json", "missing", &["connect", "claude-code", "--write"]),
+        (".vscode", "folder", &["connect", "vscode", "--http", "--write"]),
+        (".vscode", "missing", &["connect", "vscode", "--http", "--write"]),
+        (".cursor", "../home", &["connect", "cursor", "--write"]),
+        (".mcp.json", "/dev/zero", &["connect", "claude-code", "--write"]),
+        (".mcp.json", "/dev/zero", &["upstream", "import", "--yes"]),
+    ];
+    for (link, target, args) in cases {
+        let project = Project::new().untrusted();
+        std::fs::create_dir(project.home.join("folder")).unwrap();
+        std::fs::write(project.home.join("victim"), "{}").unwrap();
+        symlink(project.home.join(target), project.root.join(link)).unwrap();
+        let output = project.run_plain(args);
+        let what = format!("{link} -> {target}: {args:?}: {output}");
+        assert!(!output.starts_with("exit: 0"), "{what}");
+        assert!(output.contains("link that leaves the project"), "{what}");
+        assert!(output.contains(link), "{what}");
+        assert_eq!(std::fs::read_to_string(project.home.join("victim")).unwrap(), "{}", "{what}");
+        let files = list_files(&project.home);
+        assert!(!files.iter().any(|file| file.contains("mcp.json")), "{what}: {files:?}");
+        assert!(!project.home.join("missing").exists(), "{what}");
+        assert!(project.root.join(link).is_symlink(), "{what}");
+    }
+}
+
+/// A pipe in place of a client's file never ends.
+#[test]
+fn pipes_in_place_of_client_files_are_refused() {
+    for args in [&["connect", "claude-code", "--write"][..], &["upstream", "import", "--yes"]] {
+        let project = Project::new().untrusted();
+        let (mode, pipe) = (rustix::fs::Mode::from_raw_mode(0o600), project.root.join(".mcp.json"));
+        rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+        let output = project.run_plain(args);
+        assert!(output.contains("it is not a regular file"), "{output}");
+    }
+}
+
+/// Links inside the project belong to its layout, and stay.
+#[test]
+fn links_inside_the_project_are_written_through() {
+    let project = Project::new().with("settings/mcp.json", "{}").untrusted();
+    symlink("settings", project.root.join(".vscode")).unwrap();
+    symlink("settings/mcp.json", project.root.join(".mcp.json")).unwrap();
+    for client in ["vscode", "claude-code"] {
+        let output = project.run_plain(&["connect", client, "--write"]);
+        assert!(output.starts_with("exit: 0"), "{output}");
+    }
+    let text = project.read("settings/mcp.json");
+    assert!(text.contains("\"servers\"") && text.contains("\"mcpServers\""), "{text}");
+    assert!(project.root.join(".mcp.json").is_symlink());
 }
