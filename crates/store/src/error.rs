@@ -41,6 +41,11 @@ pub enum StoreError {
     #[error("state directory {} belongs to another project: {}", dir.display(), project.display())]
     OtherProject { dir: PathBuf, project: PathBuf },
 
+    #[error(
+        "state directory {} belongs to an earlier folder at {}", dir.display(), project.display()
+    )]
+    ReplacedProject { dir: PathBuf, project: PathBuf },
+
     #[error("failed to parse {}", path.display())]
     InvalidProjectRecord {
         path: PathBuf,
@@ -156,6 +161,9 @@ impl StoreError {
             Self::SharedStateDir { .. } => Some("run `chmod go-w` on the directory"),
             Self::OtherProject { .. } => Some(
                 "choose another `folder` in [state]; if the project was moved, remove project.json from the directory",
+            ),
+            Self::ReplacedProject { .. } => Some(
+                "choose another `folder` in [state]; to keep approvals and tokens for the new folder, remove project.json from the directory",
             ),
             Self::InvalidProjectRecord { .. } => {
                 Some("remove the file; it is written again with the next call")

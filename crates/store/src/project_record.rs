@@ -27,6 +27,14 @@ struct ProjectRecord {
     created: Timestamp,
 }
 
+impl ProjectRecord {
+    /// Returns true if the folder at the path is still the recorded one. Another clone at the path must not inherit the
+    /// approvals and tokens of the first.
+    fn is_of(&self, project: &ProjectIdentity) -> bool {
+        self.inode == project.inode() && self.born == project.born()
+    }
+}
+
 /// Records the project in a new state directory. Errors if another project is recorded there.
 pub(crate) fn claim_directory(dir: &StateDir, project: &ProjectIdentity) -> Result<(), StoreError> {
     let path = dir.path().join(FILE_NAME);
@@ -46,7 +54,13 @@ pub(crate) fn claim_directory(dir: &StateDir, project: &ProjectIdentity) -> Resu
     };
     let own = project.path().to_string_lossy();
     match serde_json::from_str::<ProjectRecord>(&text) {
-        Ok(record) if record.path == own => Ok(()),
+        Ok(record) if record.path == own => match record.is_of(project) {
+            true => Ok(()),
+            false => Err(StoreError::ReplacedProject {
+                dir: dir.path().to_owned(),
+                project: project.path().to_owned(),
+            }),
+        },
         Ok(record) => Err(StoreError::OtherProject {
             dir: dir.path().to_owned(),
             project: PathBuf::from(record.path),

@@ -184,6 +184,30 @@ fn state_dir_belongs_to_one_project() {
     assert!(matches!(open(&one), Err(StoreError::Io(_))), "links are not followed");
 }
 
+/// Another clone at the path of the first does not inherit its approvals and tokens.
+#[test]
+fn state_dir_of_a_replaced_folder_is_refused() {
+    let temp = TempDir::new().unwrap();
+    let root = temp.path().canonicalize().unwrap();
+    let app = root.join("app");
+    let open = || {
+        let project = ProjectIdentity::read(&app).unwrap();
+        StateDir::open_for_project(root.join("state"), &project)
+    };
+    fs::create_dir(&app).unwrap();
+    open().unwrap();
+    // The first folder stays, so that its inode cannot be used again.
+    fs::rename(&app, root.join("first")).unwrap();
+    fs::create_dir(&app).unwrap();
+    insta::assert_snapshot!(format_report(&open().unwrap_err(), temp.path()));
+    // The user's explicit decision, such as that of a CI job with a state volume.
+    fs::remove_file(root.join("state/project.json")).unwrap();
+    open().unwrap();
+    fs::rename(&app, root.join("second")).unwrap();
+    fs::rename(root.join("first"), &app).unwrap();
+    assert!(matches!(open(), Err(StoreError::ReplacedProject { .. })), "it is claimed again");
+}
+
 /// Even root cannot create a directory in `/sys`, so the test does not depend on the user.
 #[cfg(target_os = "linux")]
 #[test]
