@@ -31,7 +31,6 @@ use crate::config::config_failure;
 use crate::config::{ApprovalPolicy, ClientSettings, Settings, ToolPack};
 use crate::failure::FailureKind;
 use crate::failure::{Failure, FailureExt, Result};
-use crate::state_migration::migrate_legacy_state;
 pub use listener_owner::is_foreign_port;
 pub use tokens::{
     NEW_TOKEN_HINT, create_missing_token, load_first_token, load_tokens, open_project_token,
@@ -169,25 +168,9 @@ fn open_packs(settings: &Settings) -> Result<PackContents> {
 
 /// Opens the state directory of the project; creates it if missing.
 ///
-/// The state that an earlier version kept in a trusted project is taken over. A clone may contain such a folder too, so
-/// trust comes first.
+/// The state that an earlier version kept in the project is not taken over here: a clone may contain such a folder too, so
+/// only `vouch trust` does that, after asking.
 pub fn open_state(settings: &Settings) -> Result<StateDir> {
-    let state = open_own_state(settings)?;
-    if settings.trust.is_granted() {
-        match migrate_legacy_state(&settings.root, &state) {
-            Ok(Some(taken)) => {
-                tracing::info!(folder = %taken.folder.display(), "took over the state")
-            }
-            Ok(None) => {}
-            // The state of this version is complete without it.
-            Err(failure) => tracing::warn!("{}", failure.to_one_line()),
-        }
-    }
-    Ok(state)
-}
-
-/// Opens the state directory of the project without taking anything over; creates it if missing.
-pub fn open_own_state(settings: &Settings) -> Result<StateDir> {
     Ok(StateDir::open_for_project(&settings.state_folder, &settings.project)?)
 }
 

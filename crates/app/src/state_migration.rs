@@ -14,7 +14,7 @@
 //! The index is a cache and is built again. `.vouch/` itself is not changed. Every step can be repeated, so an interrupted
 //! migration continues with the next call.
 //!
-//! Call [`migrate_legacy_state`] for trusted folders only.
+//! Call [`migrate_legacy_state`] only after the user has seen what is taken over and agreed, which is `vouch trust`.
 
 mod legacy_folder;
 
@@ -159,9 +159,16 @@ fn lock_migration(state: &Path) -> io::Result<File> {
 
 /// Returns true if an earlier version left state in the project that was not taken over yet.
 pub fn has_legacy_state(root: &Path, state: &Path) -> bool {
-    let folder = root.join(legacy_folder::NAME);
-    !state.join(MARKER).exists()
-        && ["vouch.db", "audit.jsonl"].iter().any(|name| folder.join(name).exists())
+    !state.join(MARKER).exists() && !list_legacy_state(root).is_empty()
+}
+
+/// Returns the names of what a migration would take over, with `.vouch/`. Nothing is opened: a clone may have put it there.
+pub(crate) fn list_legacy_state(root: &Path) -> Vec<String> {
+    let names = [DATABASE[0], SAMPLES].into_iter().chain(FILES.map(|(name, _)| name));
+    names
+        .map(|name| format!("{}/{name}", legacy_folder::NAME))
+        .filter(|name| root.join(name).symlink_metadata().is_ok())
+        .collect()
 }
 
 #[cfg(test)]

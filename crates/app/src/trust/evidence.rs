@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::file_access::{FileOwner, ReadFile, read_contained_file_up_to, resolve_contained};
 use super::power::{FolderPower, PowerKind};
 use crate::config::UpstreamName;
+use crate::state_migration::list_legacy_state;
 
 /// Files that configure compilers and fuzzers, in the root and in the folders of campaign targets.
 const TOOL_FILES: &[&str] =
@@ -234,6 +235,12 @@ fn list_folder(folder: &Path) -> Vec<PathBuf> {
 /// Returns the powers of files other than the configuration.
 pub(super) fn describe_files(scope: &EvidenceScope, evidence: &FolderEvidence) -> Vec<FolderPower> {
     let mut powers = Vec::new();
+    // It is not hashed: it is taken over once, by `vouch trust`, and can be deleted then.
+    let legacy = list_legacy_state(&scope.root);
+    if !legacy.is_empty() {
+        let text = format!("state of an earlier version is taken over: {}", legacy.join(", "));
+        powers.push(FolderPower::new(PowerKind::File, text));
+    }
     let mut overlays: BTreeMap<String, usize> = BTreeMap::new();
     let contracts = evidence_key(&scope.root, &scope.contracts);
     let lock = evidence_key(&scope.root, &scope.lock);

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use app::context::trust_failure;
 use app::project;
-use app::state_migration::migrate_legacy_state;
+use app::state_migration::{has_legacy_state, migrate_legacy_state};
 use app::trust::{
     FolderTrust, ListedRecord, TrustState, TrustStore, format_powers, summarize_powers,
 };
@@ -71,7 +71,7 @@ fn trust_folder(ctx: &CommandContext, yes: bool) -> Result<ExitStatus> {
     }
     if trust.state == TrustState::Trusted {
         ctx.ui.print_note(format_args!("{root} is already trusted"));
-        return Ok(ExitStatus::Success);
+        return offer_state(ctx, yes);
     }
     if yes {
         ctx.ui.print_note(describe_folder(&trust).trim_end());
@@ -89,16 +89,32 @@ fn trust_folder(ctx: &CommandContext, yes: bool) -> Result<ExitStatus> {
     Ok(ExitStatus::Success)
 }
 
+/// Asks whether to take over the state of an earlier version, which may have appeared after the folder was trusted.
+fn offer_state(ctx: &CommandContext, yes: bool) -> Result<ExitStatus> {
+    let settings = ctx.app.settings()?;
+    if has_legacy_state(&settings.root, &settings.state_folder) {
+        let message = ".vouch contains the state of an earlier version: discoveries, samples, traces and logs.";
+        let asks = !yes && ui::is_interactive();
+        if yes || asks && prompt::prompt_confirmation(ctx.ui, message, "Take it over?")? {
+            take_over_state(ctx);
+        } else if !asks {
+            ctx.ui.print_note(format_args!("{message} Run `vouch trust --yes` to take it over."));
+        }
+    }
+    Ok(ExitStatus::Success)
+}
+
 /// Takes over the state that an earlier version kept in the folder. The folder is trusted in any case.
 fn take_over_state(ctx: &CommandContext) {
     let migrated = ctx.app.settings().and_then(|settings| {
-        let state = project::open_own_state(&settings)?;
+        let state = project::open_state(&settings)?;
         migrate_legacy_state(&settings.root, &state)
     });
     match migrated {
         Ok(Some(taken)) => ctx.ui.print_note(format_args!(
-            "took over the state in {}, which can be deleted now",
-            taken.folder.display()
+            "took over the state in {} (discoveries: {}); it can be deleted now",
+            one_line(&taken.folder.to_string_lossy()),
+            taken.discoveries
         )),
         Ok(None) => {}
         Err(failure) => print_failure(ctx.ui, &failure),
