@@ -31,6 +31,6 @@ pub(crate) use file_access::{FileOwner, ReadFile, read_config_file, read_contain
 pub use file_access::{read_text_file, resolve_write_path};
 pub use folder::{FolderTrust, TrustState};
 pub(crate) use folder::{TrustMode, TrustSubject};
-pub use power::{FolderPower, PowerKind, format_powers, summarize_powers};
+pub use power::{FolderPower, PowerKind, format_all_powers, format_powers, summarize_powers};
 pub use record::{ListedRecord, RecordStatus, TrustRecord, TrustStore, TrustStoreError};
 pub(crate) use safe_half::split_table;

@@ -4,6 +4,7 @@
 
 use std::fmt;
 use std::io::{self, IsTerminal, Write};
+use std::path::Path;
 
 use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
@@ -116,6 +117,11 @@ impl NoticeSink for Ui {
     fn confirm_trust(&self, trust: &FolderTrust) -> bool {
         is_interactive() && confirm_folder(*self, trust).unwrap_or(false)
     }
+}
+
+/// Returns a path for messages. The name of a folder may contain escape sequences, which a clone chose.
+pub(crate) fn format_path(path: &Path) -> String {
+    contract::text::one_line(&path.to_string_lossy())
 }
 
 /// Prints a warning to standard error, unless `--quiet` is set.

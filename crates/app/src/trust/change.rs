@@ -4,7 +4,7 @@ use std::fmt;
 
 use contract::text::one_line;
 
-use super::power::{FolderPower, format_powers};
+use super::power::{FolderPower, format_all_powers, format_powers};
 
 /// Maximum lines of each list in a message.
 const MAX_LINES: usize = 40;
@@ -32,20 +32,26 @@ impl TrustChange {
     }
 }
 
+/// Formats the change with lists of limited length. With `{:#}` nothing is cut.
 impl fmt::Display for TrustChange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let limit = if f.alternate() { usize::MAX } else { MAX_LINES };
         if self.is_replaced {
             writeln!(f, "  another folder is at this path now")?;
         }
-        for (path, what) in self.files.iter().take(MAX_LINES) {
+        for (path, what) in self.files.iter().take(limit) {
             writeln!(f, "  {what:<9} {}", one_line(path))?;
         }
-        if self.files.len() > MAX_LINES {
-            writeln!(f, "  … and {} more files", self.files.len() - MAX_LINES)?;
+        if self.files.len() > limit {
+            writeln!(f, "  … and {} more files", self.files.len() - limit)?;
         }
         for (title, powers) in [("new:", &self.gained), ("no longer:", &self.lost)] {
+            let list = match f.alternate() {
+                true => format_all_powers(powers),
+                false => format_powers(powers, limit),
+            };
             if !powers.is_empty() {
-                writeln!(f, "{title}\n{}", format_powers(powers, MAX_LINES))?;
+                writeln!(f, "{title}\n{list}")?;
             }
         }
         Ok(())

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use contract::text::{one_line, shorten_line};
+use contract::text::one_line;
 use serde::{Deserialize, Serialize};
 
-/// Maximum characters of one power in a list. A longer one is cut with a visible mark.
-const MAX_TEXT: usize = 2000;
+/// Maximum characters of one power in a list with a limit. A longer one is cut, with the number of the others.
+const MAX_TEXT: usize = 500;
 
 /// The kind of a power.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -60,14 +60,14 @@ impl PowerKind {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct FolderPower {
     pub kind: PowerKind,
-    /// The power on one line, without hidden characters.
+    /// The whole power on one line, without hidden characters. It is compared, so it is never cut.
     pub text: String,
 }
 
 impl FolderPower {
     /// Creates a power. Hidden characters and line breaks of the text are escaped, because the folder chose it.
     pub(super) fn new(kind: PowerKind, text: impl AsRef<str>) -> Self {
-        Self { kind, text: shorten_line(text.as_ref(), MAX_TEXT) }
+        Self { kind, text: one_line(text.as_ref()) }
     }
 
     /// Returns true if an untrusted folder does not get the power. Lower limits always apply, higher ones never do.
@@ -82,17 +82,35 @@ impl fmt::Display for FolderPower {
     }
 }
 
-/// Returns the powers as indented lines, at most `limit` of them, with the number of the others.
+/// Returns all powers as indented lines, in full: what is agreed to must be shown.
+pub fn format_all_powers<'p>(powers: impl IntoIterator<Item = &'p FolderPower>) -> String {
+    let lines: Vec<_> = powers.into_iter().map(|power| format!("  {power}")).collect();
+    lines.join("\n")
+}
+
+/// Returns the powers as indented lines, at most `limit` of them, with the number of the others. Long ones are cut.
 pub fn format_powers<'p>(
     powers: impl IntoIterator<Item = &'p FolderPower>,
     limit: usize,
 ) -> String {
     let all: Vec<_> = powers.into_iter().collect();
-    let mut lines: Vec<_> = all.iter().take(limit).map(|power| format!("  {power}")).collect();
+    let cut = |power: &&FolderPower| format!("  {}", cut_line(&power.to_string()));
+    let mut lines: Vec<_> = all.iter().take(limit).map(cut).collect();
     if all.len() > limit {
         lines.push(format!("  … and {} more", all.len() - limit));
     }
     lines.join("\n")
+}
+
+/// Returns the start of a long line, with the number of characters that were cut.
+fn cut_line(line: &str) -> String {
+    match line.char_indices().nth(MAX_TEXT) {
+        Some((end, _)) => {
+            let count = line[end..].chars().count();
+            format!("{}… and {count} more characters; `vouch trust` shows all", &line[..end])
+        }
+        None => line.to_owned(),
+    }
 }
 
 /// Returns the number of powers of each kind, such as `2 programs, 1 endpoint`.
@@ -119,6 +137,18 @@ mod tests {
         let text = format_powers([&power], 5);
         assert_eq!(text.lines().count(), 1, "{text}");
         assert!(!text.contains(['\u{1b}', '\u{202e}']), "{text}");
+    }
+
+    /// An argument behind a long harmless one is part of what is shown and compared.
+    #[test]
+    fn end_of_a_long_power_is_not_hidden() {
+        let long = "a".repeat(5000);
+        let [one, two] = ["--safe", "--evil"]
+            .map(|end| FolderPower::new(PowerKind::Program, format!("x {long} {end}")));
+        assert_ne!(one, two);
+        assert!(format_all_powers([&two]).ends_with("--evil"));
+        let cut = format_powers([&two], 5);
+        assert!(cut.contains("… and 4519 more characters"), "{cut}");
     }
 
     #[test]

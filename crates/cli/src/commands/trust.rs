@@ -6,7 +6,7 @@ use app::context::trust_failure;
 use app::project;
 use app::state_migration::{has_legacy_state, migrate_legacy_state};
 use app::trust::{
-    FolderTrust, ListedRecord, TrustState, TrustStore, format_powers, summarize_powers,
+    FolderTrust, ListedRecord, TrustState, TrustStore, format_all_powers, summarize_powers,
 };
 use clap::Subcommand;
 use contract::text::one_line;
@@ -134,11 +134,11 @@ fn describe_folder(trust: &FolderTrust) -> String {
         true => format!("{root} asks for nothing.\n"),
         // All are listed: a long list must not hide the last one.
         false => {
-            format!("{root} would be allowed:\n{}\n", format_powers(&trust.powers, usize::MAX))
+            format!("{root} would be allowed:\n{}\n", format_all_powers(&trust.powers))
         }
     };
     if let Some(change) = &trust.change {
-        text.push_str(&format!("since you trusted it:\n{change}"));
+        text.push_str(&format!("since you trusted it:\n{change:#}"));
     }
     text
 }

@@ -8,7 +8,7 @@ use app::clients::servers::{self, ClientFileError, ClientServerEntry};
 use app::clients::{McpClient, local_url};
 use app::config::{ConfigError, Settings, suggest_name};
 use app::env::EnvVar;
-use app::trust::{FolderPower, format_powers, summarize_powers};
+use app::trust::{FolderPower, format_all_powers, summarize_powers};
 use app::upstreams::draft::{UpstreamDraft, launcher_note};
 use app::upstreams::file::ConfigFile;
 use app::upstreams::import::{ImportResult, ServerImporter};
@@ -120,7 +120,7 @@ fn confirm_project_servers(
     }
     let list = format!(
         "servers in files of this project would be allowed:\n{}",
-        format_powers(powers, usize::MAX)
+        format_all_powers(powers)
     );
     if !yes && ui::is_interactive() {
         let question = format!("Import them with {}?", summarize_powers(powers));
@@ -234,10 +234,10 @@ fn select_servers(
 /// Returns a path for display, relative to the root or to the home folder.
 fn display_path(path: &Path, root: &Path, home: Option<&str>) -> String {
     if let Ok(inside) = path.strip_prefix(root) {
-        return inside.display().to_string();
+        return ui::format_path(inside);
     }
     match home.and_then(|home| path.strip_prefix(home).ok()) {
-        Some(inside) => format!("~/{}", inside.display()),
-        None => path.display().to_string(),
+        Some(inside) => format!("~/{}", ui::format_path(inside)),
+        None => ui::format_path(path),
     }
 }
