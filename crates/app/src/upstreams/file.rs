@@ -45,7 +45,8 @@ impl ConfigFile {
 
     /// Returns the path for display, relative to the root if it is below it.
     pub fn display_path(&self, root: &Path) -> String {
-        self.path.strip_prefix(root).unwrap_or(&self.path).display().to_string()
+        let path = self.path.strip_prefix(root).unwrap_or(&self.path);
+        contract::text::one_line(&path.to_string_lossy())
     }
 
     /// Adds tables at the end, or to the inline array if `upstream` is one.

@@ -10,12 +10,13 @@ use app::clients::{
 use app::config::{Settings, TokenSource};
 use app::project;
 use app::trust::resolve_write_path;
+use contract::text::one_line;
 use store::files::{replace_content, replace_private_file};
 
 use crate::commands::CommandContext;
 use crate::exit::ExitStatus;
 use crate::report::{Failure, FailureExt, Result};
-use crate::ui::print_warning;
+use crate::ui::{format_path, print_warning};
 use crate::values;
 
 /// Connect an MCP client to this project
@@ -82,9 +83,9 @@ pub(crate) fn run_connect(ctx: &CommandContext, args: &ConnectArgs) -> Result<Ex
     }
     let snippet = client.config_snippet(&args.name, &way);
     write!(ctx.ui.stdout(), "{snippet}")?;
-    ctx.ui.print_note(format_args!("\nAdd this to {}", file.display()));
+    ctx.ui.print_note(format_args!("\nAdd this to {}", format_path(&file)));
     if let Some(command) = client.add_command(&args.name, &way) {
-        ctx.ui.print_note(format_args!("or run: {command}"));
+        ctx.ui.print_note(format_args!("or run: {}", one_line(&command)));
     }
     ctx.ui.print_note(format_args!("or run: vouch connect {} --write", equivalent_args(args)));
     remind_of_token(ctx, &way);
@@ -148,7 +149,7 @@ fn write_config(
         equivalent_args(args)
     ))?;
     let Some(text) = merged else {
-        ctx.ui.print_note(format_args!("{} is up to date", file.display()));
+        ctx.ui.print_note(format_args!("{} is up to date", format_path(file)));
         return Ok(ExitStatus::Success);
     };
     if let Some(folder) = target.parent() {
@@ -160,7 +161,7 @@ fn write_config(
     let verb = if old.is_empty() { "wrote" } else { "changed" };
     ctx.ui.print_note(format_args!(
         "{verb} {}: server `{}` for {}; restart the client to load it",
-        file.display(),
+        format_path(file),
         args.name,
         args.client.display_name()
     ));
@@ -169,7 +170,7 @@ fn write_config(
             ctx.ui,
             format_args!(
                 "{} contains the token of this project: keep it out of version control, or pass `--token-env`",
-                file.display()
+                format_path(file)
             ),
         );
     }

@@ -38,7 +38,7 @@ use crate::commands::CommandContext;
 use crate::exit::ExitStatus;
 use crate::report::{Failure, FailureExt, FailureKind, Result};
 use crate::ui::print_warning;
-use crate::ui::{HINT, Ui};
+use crate::ui::{HINT, Ui, format_path};
 use display::CampaignDisplay;
 use flags::FuzzFlags;
 use results::CampaignResults;
@@ -222,7 +222,7 @@ fn print_results(ui: Ui, plan: &CampaignPlan, results: &CampaignResults) -> Resu
 
 /// Prints the location of the reproducers, or how to keep them.
 fn print_reproducer_location(ui: Ui, corpus: Option<&Path>) {
-    match corpus.map(Path::display) {
+    match corpus.map(format_path) {
         Some(folder) => ui.print_note(format_args!(
             "reproducers are in {folder}/reproducers, and in {folder}/foundry as tests for `forge test`"
         )),

@@ -11,6 +11,7 @@ use store::files::replace_content;
 use crate::commands::CommandContext;
 use crate::exit::ExitStatus;
 use crate::report::{Failure, FailureExt, Result};
+use crate::ui::format_path;
 
 /// Write a commented vouch.toml
 ///
@@ -43,7 +44,7 @@ pub(crate) fn run_init(ctx: &CommandContext, args: &InitArgs) -> Result<ExitStat
     write_template(ctx, root, &path).explain(format!("failed to write {}", path.display()))?;
     ctx.ui.print_note(format_args!(
         "wrote {}\n\nNext:\n  vouch doctor                   check it\n  vouch serve                    serve this folder\n  vouch connect claude-code      connect a client",
-        path.display()
+        format_path(&path)
     ));
     Ok(ExitStatus::Success)
 }

@@ -317,3 +317,29 @@ fn links_inside_the_project_are_written_through() {
     assert!(text.contains("\"servers\"") && text.contains("\"mcpServers\""), "{text}");
     assert!(project.root.join(".mcp.json").is_symlink());
 }
+
+/// The name of a folder of the clone clears the screen or reverses what follows.
+#[test]
+fn names_of_folders_cannot_control_the_terminal() {
+    for name in ["a\u{1b}[2Jb", "a\u{1b}]0;title\u{7}", "a\nwarning: b", "a\u{202e}b", "a\rb"] {
+        let project = Project::new().untrusted();
+        let folder = project.root.join(name);
+        std::fs::create_dir(&folder).unwrap();
+        let commands: &[&[&str]] = &[
+            &["init"],
+            &["connect", "claude-code"],
+            &["connect", "vscode"],
+            &["connect", "codex"],
+            &["connect", "cursor", "--http", "--write"],
+            &["connect", "cursor", "--http", "--write"],
+            &["serve", "--stdio"],
+        ];
+        for args in commands {
+            let output = project.plain_command(args).current_dir(&folder).output().unwrap();
+            let shown = String::from_utf8(output.stderr).unwrap();
+            let hidden = |c: char| contract::text::is_hidden(c);
+            assert!(!shown.contains(hidden), "{args:?}: {shown:?}");
+            assert!(!shown.contains("\nwarning: b"), "{args:?}: {shown:?}");
+        }
+    }
+}

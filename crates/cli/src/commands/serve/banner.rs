@@ -13,7 +13,7 @@ use store::ProjectToken;
 
 use crate::commands::CommandContext;
 use crate::commands::tools::tool_title;
-use crate::ui::{BOLD, DIM, HINT, WARN};
+use crate::ui::{BOLD, DIM, HINT, WARN, format_path};
 
 /// Prints the banner. Without an address, the server uses standard input and output.
 pub(super) fn print_banner(
@@ -25,7 +25,7 @@ pub(super) fn print_banner(
 ) {
     let write = || -> io::Result<()> {
         let mut out = ctx.ui.stderr();
-        let root = settings.root.display();
+        let root = format_path(&settings.root);
         write_header(&mut out, format_args!("serves {root}"), address)?;
         if address.is_some() {
             write_token(&mut out, settings, new_token)?;
@@ -81,7 +81,7 @@ pub(crate) fn write_token(
         }
         (Some(TokenSource::Project), None) => {
             let path = ProjectToken::path_in(&settings.state_folder);
-            let path = path.display();
+            let path = format_path(&path);
             writeln!(
                 out,
                 "  TOKEN {HINT}vouch token{HINT:#} prints it; requests require it  ({path})"
@@ -121,7 +121,7 @@ pub(crate) fn write_connect_help(
     for client in [McpClient::ClaudeCode, McpClient::Cursor, McpClient::VsCode, McpClient::Codex] {
         writeln!(out, "  {}", client.display_name())?;
         for way in [&http, &stdio] {
-            writeln!(out, "    {HINT}{}{HINT:#}", connect_snippet(client, way))?;
+            writeln!(out, "    {HINT}{}{HINT:#}", one_line(&connect_snippet(client, way)))?;
         }
     }
     writeln!(out, "\n{DIM}Press Ctrl-C to stop.{DIM:#}")

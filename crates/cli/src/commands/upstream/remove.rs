@@ -55,8 +55,8 @@ pub(super) fn run_upstream_remove(
     let contracts = contracts.strip_prefix(&settings.root).unwrap_or(contracts).join(name);
     ctx.ui.print_note(format_args!(
         "removed `{name}` from {shown}; overlays in {} and pins in {} are kept",
-        contracts.display(),
-        lock.display()
+        ui::format_path(&contracts),
+        ui::format_path(lock)
     ));
     Ok(ExitStatus::Success)
 }
