@@ -16,12 +16,12 @@ impl Guard {
     /// followed, not even one whose target is inside the root: it could lead to an unchecked name.
     pub fn open_checked(&self, path: &str) -> Result<(File, Metadata), PathRefusal> {
         #[cfg(all(target_os = "linux", not(vouch_portable)))]
-        if let Some(answer) = open_in_one_step(self, path) {
-            let (file, metadata) = answer?;
-            self.check_source(&[path], &file)?;
-            return Ok((file, metadata));
-        }
-        open_step_by_step(self, path)
+        let answer = open_in_one_step(self, path);
+        #[cfg(not(all(target_os = "linux", not(vouch_portable))))]
+        let answer = None;
+        let (file, metadata) = answer.unwrap_or_else(|| open_step_by_step(self, path))?;
+        self.check_source(&[path], &file)?;
+        Ok((file, metadata))
     }
 }
 
