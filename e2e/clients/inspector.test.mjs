@@ -39,8 +39,9 @@ function expectAnswer({ exitCode, result, stderr }) {
 
 const targetOverHttp = async (t, project) => [await startServer(t, project), "--transport", "http"];
 const targetOverStdio = async (_t, project) => {
-  const { command, args } = stdioCommand(project);
-  return [command, ...args];
+  // The inspector passes only a few variables on to a server.
+  const { command, args, env } = stdioCommand(project);
+  return ["env", ...Object.entries(env).map(([name, value]) => `${name}=${value}`), command, ...args];
 };
 
 for (const era of ["legacy", "modern"]) {
