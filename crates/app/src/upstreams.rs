@@ -226,7 +226,6 @@ fn masked_names(settings: &Settings) -> MaskedNames {
         harmless: (guard::HARMLESS_PATTERNS.iter().map(|&pattern| pattern.to_owned()))
             .chain(settings.secrets.allow.iter().cloned())
             .collect(),
-        copy_suffixes: guard::BACKUP_SUFFIXES.iter().map(|&suffix| suffix.to_owned()).collect(),
     }
 }
 

@@ -20,8 +20,9 @@ mod tests;
 
 use contract::text;
 
-pub use self::backup_names::BACKUP_SUFFIXES;
+pub use self::backup_names::any_original as matches_copy;
 use self::patterns::PatternSet;
+pub use self::patterns::matches_glob as matches_name_pattern;
 pub use self::secret_files::{
     CONTRACT_PATTERNS, HARMLESS_PATTERNS, SECRET_FILE_GROUPS, SecretFileGroup,
 };
@@ -242,7 +243,7 @@ fn split_path(path: &str) -> Vec<&str> {
 /// Folds names that a case-insensitive file system may treat as equal: without case (upper, then lower, so that `ſ`
 /// becomes `s`), without characters that some file systems ignore, and without the dots and spaces at the end that
 /// Windows file systems drop.
-pub(crate) fn fold_name(name: &str) -> String {
+pub fn fold_name(name: &str) -> String {
     let mut folded: String = if name.is_ascii() {
         name.to_ascii_lowercase()
     } else {

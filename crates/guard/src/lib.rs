@@ -30,8 +30,8 @@ use cap_fs_ext::{DirExt, FollowSymlinks, OpenOptionsFollowExt, OpenOptionsSyncEx
 use cap_std::fs::{Dir, OpenOptions};
 
 pub use self::deny::{
-    BACKUP_SUFFIXES, CONTRACT_PATTERNS, DenyList, HARMLESS_PATTERNS, SECRET_FILE_GROUPS,
-    SecretFileGroup,
+    CONTRACT_PATTERNS, DenyList, HARMLESS_PATTERNS, SECRET_FILE_GROUPS, SecretFileGroup, fold_name,
+    matches_copy, matches_name_pattern,
 };
 pub use self::refusal::PathRefusal;
 pub use self::refusal::display_path;

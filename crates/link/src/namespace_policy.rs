@@ -20,7 +20,8 @@ pub struct NamespacePolicy {
 }
 
 /// Names of files and folders that are empty for a server, wherever they are below a grant. A path that `read` or `write`
-/// lists by itself is not masked. Names are compared without case; `*` matches any characters.
+/// lists by itself is not masked. Names are compared as the deny list of the tools compares them: without case and hidden
+/// characters, and a copy such as `#id_rsa#` counts as its original. `*` matches any characters.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MaskedNames {
     /// Patterns of a name, or of a folder's name and a name in it, such as `.git/config`.
@@ -31,8 +32,6 @@ pub struct MaskedNames {
     pub except: Vec<String>,
     /// Patterns of file names that neither `patterns` nor `words` mask, such as `*.example`.
     pub harmless: Vec<String>,
-    /// Endings of copies, such as `.bak`. A file is masked if its name without such endings is.
-    pub copy_suffixes: Vec<String>,
 }
 
 /// Network access of a server.

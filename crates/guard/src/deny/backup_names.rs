@@ -6,7 +6,7 @@
 const MAX_DECORATIONS: usize = 6;
 
 /// Endings that mark a copy, an archive or an encoded form of a file.
-pub const BACKUP_SUFFIXES: &[&str] = &[
+const BACKUP_SUFFIXES: &[&str] = &[
     "~",
     ".bak",
     ".backup",
@@ -58,8 +58,9 @@ pub const BACKUP_SUFFIXES: &[&str] = &[
 const INNER_SUFFIXES: [&str; 8] =
     ["-backup", "_backup", "-copy", "_copy", " copy", "-old", "_old", "-bak"];
 
-/// Calls `is_match` with the name and with the names that it may be a copy of, until one matches.
-pub(super) fn any_original(name: &str, mut is_match: impl FnMut(&str) -> bool) -> bool {
+/// Calls `is_match` with the folded name and with the names that it may be a copy of, until one matches. Returns true if
+/// one did.
+pub fn any_original(name: &str, mut is_match: impl FnMut(&str) -> bool) -> bool {
     if is_match(name) {
         return true;
     }

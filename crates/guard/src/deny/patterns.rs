@@ -118,7 +118,7 @@ fn plain_extension(pattern: &str) -> Option<&str> {
 /// Returns true if the folded name matches; `*` matches any characters.
 ///
 /// Compares bytes in place: most patterns differ in the first byte, and a substring search costs more to set up than to do.
-pub(super) fn matches_glob(pattern: &str, name: &str) -> bool {
+pub fn matches_glob(pattern: &str, name: &str) -> bool {
     let (pattern, name) = (pattern.as_bytes(), name.as_bytes());
     let (mut at, mut name_at) = (0, 0);
     // Position after the last star, and the end of what it matches so far.

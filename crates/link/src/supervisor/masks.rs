@@ -7,6 +7,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use guard::{fold_name, matches_copy, matches_name_pattern};
+
 use super::spec::StartFailure;
 use crate::MaskedNames;
 
@@ -14,8 +16,6 @@ use crate::MaskedNames;
 const MAX_ENTRIES: usize = 1_000_000;
 /// Maximum masks. Each is a mount.
 const MAX_MASKS: usize = 5_000;
-/// Maximum endings that are removed from the name of a copy, as in `prod.env.old.gz`.
-const MAX_COPY_SUFFIXES: usize = 4;
 /// Folders of packages. They hold code of others, not secrets of this project, and need files such as `secrets.py`.
 const PACKAGE_FOLDERS: [&str; 3] = ["node_modules", "site-packages", "dist-packages"];
 
@@ -150,7 +150,6 @@ struct FoldedNames {
     words: Vec<String>,
     except: Vec<String>,
     harmless: Vec<String>,
-    copy_suffixes: Vec<String>,
 }
 
 impl FoldedNames {
@@ -169,30 +168,18 @@ impl FoldedNames {
             words: fold(&masked.words),
             except: fold(&masked.except),
             harmless: fold(&masked.harmless),
-            copy_suffixes: fold(&masked.copy_suffixes),
         }
     }
 
     /// Returns true if the name is masked, or is a copy of one that is.
     fn is_masked(&self, parent: &str, name: &str, is_folder: bool) -> bool {
-        let mut name = name;
-        for _ in 0..MAX_COPY_SUFFIXES {
-            if self.is_listed(parent, name, is_folder) {
-                return true;
-            }
-            let strip = |suffix: &String| name.strip_suffix(suffix.as_str());
-            match self.copy_suffixes.iter().find_map(strip) {
-                Some(original) => name = original,
-                None => return false,
-            }
-        }
-        self.is_listed(parent, name, is_folder)
+        matches_copy(name, |original| self.is_listed(parent, original, is_folder))
     }
 
     fn is_listed(&self, parent: &str, name: &str, is_folder: bool) -> bool {
-        let is_named = |pattern: &String| matches_pattern(pattern.as_bytes(), name.as_bytes());
+        let is_named = |pattern: &String| matches_name_pattern(pattern, name);
         let is_pair = |(folder, pattern): &(String, String)| {
-            matches_pattern(folder.as_bytes(), parent.as_bytes()) && is_named(pattern)
+            matches_name_pattern(folder, parent) && is_named(pattern)
         };
         if self.pairs.iter().any(is_pair) {
             return true;
@@ -201,33 +188,6 @@ impl FoldedNames {
         let is_word = || self.words.iter().any(is_named) && !is_file_of(&self.except);
         (self.names.iter().any(is_named) || is_word()) && !is_file_of(&self.harmless)
     }
-}
-
-fn fold_name(name: &str) -> String {
-    if name.is_ascii() { name.to_ascii_lowercase() } else { name.to_uppercase().to_lowercase() }
-}
-
-/// Matches a name; `*` matches any characters.
-fn matches_pattern(pattern: &[u8], name: &[u8]) -> bool {
-    let (mut at, mut name_at) = (0, 0);
-    // Position after the last star, and the end of what it matches so far.
-    let mut star = None;
-    while name_at < name.len() {
-        if pattern.get(at) == Some(&b'*') {
-            at += 1;
-            star = Some((at, name_at));
-        } else if pattern.get(at) == name.get(name_at) {
-            at += 1;
-            name_at += 1;
-        } else if let Some((after, matched)) = star {
-            at = after;
-            name_at = matched + 1;
-            star = Some((after, name_at));
-        } else {
-            return false;
-        }
-    }
-    pattern[at..].iter().all(|byte| *byte == b'*')
 }
 
 #[cfg(test)]
@@ -272,7 +232,6 @@ mod tests {
             words: vec!["*secret*".to_owned()],
             except: vec!["*.rs".to_owned()],
             harmless: vec!["*.example".to_owned()],
-            copy_suffixes: vec![".bak".to_owned(), ".GZ".to_owned()],
         };
         let grants = grants.iter().map(|grant| root.join(grant).components().collect()).collect();
         let found = find_masks(&grants, &names).unwrap();
@@ -321,24 +280,5 @@ mod tests {
         );
         check(&["a", "a/secrets/public"], &["a/.ENV.local", "a/secrets/key", "a/server.key"]);
         check(&["a/secrets"], &[]);
-    }
-
-    #[test]
-    fn star_matches_any_characters() {
-        for (pattern, name, expected) in [
-            ("*", "", true),
-            ("a*a", "a", false),
-            ("a*b*c", "axxbyyc", true),
-            ("a*b*c", "axxcyyb", false),
-            ("*ab*ab", "ab", false),
-            ("**x**", "axb", true),
-            ("*.key", "a.key.key", true),
-        ] {
-            assert_eq!(
-                matches_pattern(pattern.as_bytes(), name.as_bytes()),
-                expected,
-                "{pattern} {name}"
-            );
-        }
     }
 }

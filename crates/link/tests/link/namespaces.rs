@@ -288,6 +288,41 @@ async fn empties_hidden_paths_and_secret_names() {
 }
 
 #[tokio::test]
+async fn empties_copies_and_disguised_names_of_secrets() {
+    let jail = Jail::new(Account::Current);
+    let masked = [
+        "#tls.key#",
+        ".#tls.key",
+        ".tls.key.swp",
+        "Copy of tls.key",
+        "tls copy.key",
+        "tls (1).key",
+        "tls.key.~1~",
+        "tls.key-20240115",
+        "tls.key.old.gz",
+        "tls.\u{200b}key",
+        "tls.\u{212a}ey",
+        "\u{feff}.env",
+        ".env ",
+        "tls.key.",
+        "\u{17f}ecrets",
+        "secrets\u{ad}",
+        "#.env.prod#",
+    ];
+    let shown = ["keys.txt", "my.keynote", "#notes#", "environment"];
+    for name in masked.iter().chain(&shown) {
+        std::fs::write(jail.path("open").join(name), "12345").unwrap();
+    }
+    let connection = jail.start(jail.policy());
+    for (names, size) in [(&masked[..], "0 bytes"), (&shown[..], "5 bytes")] {
+        for name in names {
+            let path = jail.path("open").join(name);
+            assert_eq!(probe(&connection, "read", json!([path])).await, size, "{name:?}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn refuses_grants_that_defeat_the_sandbox() {
     let jail = Jail::new(Account::Current);
     let mut errors = Vec::new();
