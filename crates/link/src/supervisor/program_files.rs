@@ -149,7 +149,7 @@ impl FoundFiles<'_> {
         if programs[0].ends_with("env") {
             let name = words.find(|word| !word.starts_with('-') && !word.contains('='))?;
             let path = self.spec.env.get("PATH").map(String::as_str);
-            programs.extend(find_in_path(name, &self.spec.folder, path));
+            programs.extend(find_in_path(name, path));
         }
         Some(programs)
     }

@@ -114,19 +114,18 @@ pub(super) fn resolve_program(spec: &SupervisorSpec) -> Result<PathBuf, StartFai
             Err(StartFailure::Program(format!("{} is not an executable file", path.display())))
         };
     }
-    find_in_path(command, &spec.folder, spec.env.get("PATH").map(String::as_str)).ok_or_else(|| {
-        let searched = if spec.env.contains_key("PATH") { "the PATH of its env" } else { DEFAULT_PATH };
+    find_in_path(command, spec.env.get("PATH").map(String::as_str)).ok_or_else(|| {
+        let searched = if spec.env.contains_key("PATH") { "the absolute folders of the PATH in its env" } else { DEFAULT_PATH };
         StartFailure::Program(format!(
             "program {command:?} not found in {searched}: use an absolute path, or set PATH in its env"
         ))
     })
 }
 
-/// Returns the first executable file of this name in a `PATH`, whose folders may be relative to `folder`.
-pub(super) fn find_in_path(command: &str, folder: &Path, path: Option<&str>) -> Option<PathBuf> {
-    let folders =
-        std::env::split_paths(path.unwrap_or(DEFAULT_PATH)).map(|entry| folder.join(entry));
-    folders.map(|entry| entry.join(command)).find(|file| is_executable(file))
+/// Returns the first executable file of this name in a `PATH`, which has no relative folders.
+pub(super) fn find_in_path(command: &str, path: Option<&str>) -> Option<PathBuf> {
+    let mut folders = std::env::split_paths(path.unwrap_or(DEFAULT_PATH));
+    folders.find_map(|folder| Some(folder.join(command)).filter(|file| is_executable(file)))
 }
 
 fn is_executable(file: &Path) -> bool {

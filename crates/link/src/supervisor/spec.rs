@@ -38,6 +38,10 @@ impl SupervisorSpec {
                 .env
                 .iter()
                 .map(|(name, value)| (name.clone(), value.expose_secret().to_owned()))
+                .filter_map(|(name, value)| match name == "PATH" {
+                    true => Some((name, absolute_folders(&value)?)),
+                    false => Some((name, value)),
+                })
                 .collect(),
             folder: program.folder.clone(),
             sandbox: program.sandbox.clone(),
@@ -63,6 +67,14 @@ impl SupervisorSpec {
         from.read_exact(&mut json)?;
         serde_json::from_slice(&json).map_err(|_| io::ErrorKind::InvalidData.into())
     }
+}
+
+/// Returns a search path without its relative and empty folders, or `None` if no folder is left. Such a folder would let
+/// the server's working directory, often a project, replace the programs that the server starts.
+fn absolute_folders(path: &str) -> Option<String> {
+    let folders = std::env::split_paths(path).filter(|folder| folder.is_absolute());
+    let joined = std::env::join_paths(folders).ok()?.into_string().ok()?;
+    Some(joined).filter(|joined| !joined.is_empty())
 }
 
 /// Reason that the server was not started.
