@@ -13,7 +13,9 @@ use serde_json::{Value, json};
 use crate::format::standard;
 use crate::staleness::{self, SourceRoots};
 use crate::toolchain::{ProgramOutput, SolcCompiler};
-use crate::{CompileOptions, LoadError, SolidityBuild, ToolchainError, bounded_file, merge};
+use crate::{
+    CompileOptions, LoadError, SolidityBuild, Toolchain, ToolchainError, bounded_file, merge,
+};
 
 /// Folders in which imports are searched.
 struct ImportPaths {
@@ -42,8 +44,9 @@ pub(crate) fn compile_file(
     path: &Path,
     root: &Path,
     compiler: &SolcCompiler,
-    options: &CompileOptions,
+    toolchain: &Toolchain,
 ) -> Result<SolidityBuild, LoadError> {
+    let (options, path_folders) = (&toolchain.options, &toolchain.path);
     let text = bounded_file::read_text(path, bounded_file::MAX_SOURCE)?;
     let whole = canonicalize_path(path)?;
     let imports = ImportPaths::new(&whole, canonicalize_path(root)?);
@@ -52,9 +55,11 @@ pub(crate) fn compile_file(
     let name = source_name(&whole, &imports.root);
     let input = build_standard_input(&name, &text, remappings, options).to_string();
     let (program, finished) = match compiler {
-        SolcCompiler::Native(solc) => (solc, native::run_native_solc(solc, &imports, &input)?),
+        SolcCompiler::Native(solc) => {
+            (solc, native::run_native_solc(solc, &imports, path_folders, &input)?)
+        }
         SolcCompiler::Package { node, folder } => {
-            (folder, npm_package::run_npm_solc(node, folder, &imports, &input)?)
+            (folder, npm_package::run_npm_solc(node, folder, &imports, path_folders, &input)?)
         }
     };
     parse_output(path, &imports, program, &finished)

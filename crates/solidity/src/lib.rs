@@ -32,7 +32,7 @@ pub use error::{CompileErrors, LoadError, MalformedContract};
 pub use find::FindError;
 pub use literals::{SourceLiterals, collect_literals, collect_push_operands};
 pub use load::load_build;
-pub use project::find_project_folder;
+pub use project::{find_marked_folder, find_project_folder};
 pub use source_map::{JumpKind, SourceMap, SourceSpan, instruction_offsets};
 pub use staleness::{StaleBuild, StaleFile, StaleReason};
 pub use toolchain::{

@@ -3,7 +3,9 @@
 use std::path::Path;
 
 use crate::staleness::{self, SourceRoots};
-use crate::{LoadError, SolidityBuild, StaleBuild, Toolchain, compile, format, merge, project};
+use crate::{
+    LoadError, SolidityBuild, StaleBuild, Toolchain, bounded_file, compile, format, merge, project,
+};
 
 /// Loads a build from `path`: a `.sol` file (which is compiled), a Foundry or Hardhat project, or compiler output.
 ///
@@ -35,7 +37,12 @@ fn load_folder(path: &Path, toolchain: &Toolchain) -> Result<SolidityBuild, Load
     let export = path.join("combined_solc.json");
     match project::ProjectKind::detect(path) {
         Some(kind) => project::load_project(kind, path, toolchain),
-        None if export.is_file() => load_output(&export, toolchain),
+        None if export.is_file() => {
+            if !toolchain.project.allows_settings(path) {
+                bounded_file::check_contained(path, &export)?;
+            }
+            load_output(&export, toolchain)
+        }
         None => Err(LoadError::UnknownFolder(path.to_owned())),
     }
 }
@@ -46,7 +53,7 @@ fn load_source(path: &Path, toolchain: &Toolchain) -> Result<SolidityBuild, Load
     let base = toolchain.options.base_path.clone();
     let root = base.unwrap_or_else(|| project::find_project_root(path, limit));
     match toolchain.find_compiler(&root) {
-        Ok(compiler) => compile::compile_file(path, &root, &compiler, &toolchain.options),
+        Ok(compiler) => compile::compile_file(path, &root, &compiler, toolchain),
         Err(error) if error.is_missing_compiler() && root.join("foundry.toml").is_file() => {
             match toolchain.find_forge(&root) {
                 Some(_) => project::load_project(project::ProjectKind::Foundry, &root, toolchain),

@@ -49,18 +49,23 @@ pub fn find_project_folder(target: &Path, limit: Option<&Path>) -> PathBuf {
 /// The search ends at `limit`, and at a folder of another user or that every user can write, such as `/tmp`.
 pub(crate) fn find_project_root(source: &Path, limit: Option<&Path>) -> PathBuf {
     let whole = source.canonicalize().unwrap_or_else(|_| source.to_owned());
+    let own = whole.parent().unwrap_or(Path::new("."));
+    find_marked_folder(own, limit).unwrap_or_else(|| own.to_owned())
+}
+
+/// Returns the nearest folder with a project file: the canonical folder itself or one above it, up to the limits of
+/// [`find_project_folder`].
+pub fn find_marked_folder(own: &Path, limit: Option<&Path>) -> Option<PathBuf> {
     let is_root = |folder: &&Path| {
         let has = |name: &str| folder.join(name).exists();
         ProjectKind::detect(folder).is_some()
             || ["remappings.txt", "package.json", ".git"].into_iter().any(has)
     };
-    let own = whole.parent().unwrap_or(Path::new(".")).to_owned();
     let may_decide = |folder: &&Path| {
         *folder == own
-            || limit.is_none_or(|limit| folder.starts_with(limit)) && has_same_owner(folder, &own)
+            || limit.is_none_or(|limit| folder.starts_with(limit)) && has_same_owner(folder, own)
     };
-    let mut folders = whole.ancestors().skip(1).take_while(may_decide);
-    folders.find(is_root).map_or_else(|| own.clone(), Path::to_owned)
+    own.ancestors().take_while(may_decide).find(is_root).map(Path::to_owned)
 }
 
 /// Returns true if a folder belongs to the user of another one, and other users cannot write it.

@@ -11,6 +11,7 @@ use solidity::{DEFAULT_SOLC, InstallError, Toolchain};
 use crate::commands::CommandContext;
 use crate::exit::ExitStatus;
 use crate::report::{Failure, FailureKind, Result};
+use crate::ui::format_path;
 
 /// Install a Solidity compiler for `vouch fuzz`
 #[derive(Debug, clap::Args)]
@@ -43,16 +44,18 @@ pub(crate) fn run_solc(ctx: &CommandContext, args: &SolcArgs) -> Result<ExitStat
             .with_hint("set it: XDG_CACHE_HOME=/tmp/cache vouch solc install")
     })?;
     let path = search_path(&ctx.app.environment);
-    let npm = Toolchain { path, ..Toolchain::default() }.find_program("npm").ok_or_else(|| {
+    let toolchain = Toolchain { path, ..Toolchain::default() };
+    let npm = toolchain.find_program("npm").ok_or_else(|| {
         Failure::new("`npm` not found on the PATH")
             .with_hint("install Node.js, or use an installed compiler: vouch fuzz --solc PATH")
     })?;
     ctx.ui.print_note(format_args!(
         "running `{} install --ignore-scripts --no-audit --no-fund solc@{version}` in {}",
-        npm.display(),
-        cache.display(),
+        format_path(&npm),
+        format_path(&cache),
     ));
-    let package = solidity::install_solc(version, &cache, &npm).map_err(install_failure)?;
+    let package =
+        solidity::install_solc(version, &cache, &npm, &toolchain.path).map_err(install_failure)?;
     writeln!(ctx.ui.stdout(), "{}", package.display())?;
     Ok(ExitStatus::Success)
 }

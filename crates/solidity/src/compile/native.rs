@@ -1,6 +1,6 @@
 //! Runs a native `solc`.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::ImportPaths;
@@ -15,14 +15,15 @@ use crate::toolchain::{ProgramOutput, run_program};
 pub(super) fn run_native_solc(
     solc: &Path,
     imports: &ImportPaths,
+    path: &[PathBuf],
     input: &str,
 ) -> Result<ProgramOutput, ToolchainError> {
-    let mut last = run_with_options(solc, imports, input, ImportOptions::All)?;
+    let mut last = run_with_options(solc, imports, path, input, ImportOptions::All)?;
     for options in [ImportOptions::NoIncludePath, ImportOptions::NoBasePath] {
         if !rejects_option(&last) {
             break;
         }
-        last = run_with_options(solc, imports, input, options)?;
+        last = run_with_options(solc, imports, path, input, options)?;
     }
     Ok(last)
 }
@@ -38,6 +39,7 @@ enum ImportOptions {
 fn run_with_options(
     solc: &Path,
     imports: &ImportPaths,
+    path: &[PathBuf],
     input: &str,
     options: ImportOptions,
 ) -> Result<ProgramOutput, ToolchainError> {
@@ -53,7 +55,7 @@ fn run_with_options(
             command.arg("--include-path").arg(folder);
         }
     }
-    run_program(command, input.as_bytes(), MAX_JSON)
+    run_program(command, path, input.as_bytes(), MAX_JSON)
 }
 
 /// Returns true if solc rejected an option. The text is that of its command-line parser.

@@ -1,6 +1,6 @@
 //! Runs the npm package `solc`: the compiler as WebAssembly in Node.js.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::ImportPaths;
@@ -16,6 +16,7 @@ pub(super) fn run_npm_solc(
     node: &Path,
     package: &Path,
     imports: &ImportPaths,
+    path: &[PathBuf],
     input: &str,
 ) -> Result<ProgramOutput, ToolchainError> {
     let cannot = |source| ToolchainError::StartFailed { program: package.to_owned(), source };
@@ -23,5 +24,5 @@ pub(super) fn run_npm_solc(
     let mut command = Command::new(node);
     command.current_dir(&imports.root).arg("-e").arg(DRIVER).arg("--");
     command.arg(package).arg(&imports.root).args(&imports.include_folders);
-    run_program(command, input.as_bytes(), MAX_JSON)
+    run_program(command, path, input.as_bytes(), MAX_JSON)
 }

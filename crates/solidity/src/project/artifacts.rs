@@ -93,7 +93,12 @@ impl BuildArtifacts {
         let disk = SourceRoots::new([self.root.as_path()]).with_containment(self.is_contained);
         let mut sorted = SortedUnits::default();
         for (built, path) in self.list_newest_first() {
-            let units = match format::read_output(&path) {
+            // A link could make this process read any file, and messages may quote it.
+            let allowed = match self.is_contained {
+                true => bounded_file::check_contained(&self.root, &path),
+                false => Ok(()),
+            };
+            let units = match allowed.and_then(|()| format::read_output(&path)) {
                 Ok(units) => units,
                 // Foundry writes such a file without `--build-info`.
                 Err(LoadError::UnknownJson { .. }) => continue,

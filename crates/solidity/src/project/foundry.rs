@@ -136,7 +136,7 @@ fn run_forge_build(forge: &Path, root: &Path, toolchain: &Toolchain) -> Result<(
     if let Some(solc) = toolchain.find_named_native() {
         command.arg("--use").arg(std::path::absolute(&solc).unwrap_or(solc));
     }
-    let finished = run_program(command, &[], MAX_REPORT)?;
+    let finished = run_program(command, &toolchain.path, &[], MAX_REPORT)?;
     if finished.status.success() {
         return Ok(());
     }

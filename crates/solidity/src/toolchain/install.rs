@@ -34,8 +34,14 @@ pub enum InstallError {
     WrongPackage { version: String },
 }
 
-/// Installs a version with `npm`, unless it is already installed. Returns the package folder.
-pub fn install_solc(version: &str, cache: &Path, npm: &Path) -> Result<PathBuf, InstallError> {
+/// Installs a version with `npm`, unless it is already installed. `path` are the folders of `$PATH`. Returns the package
+/// folder.
+pub fn install_solc(
+    version: &str,
+    cache: &Path,
+    npm: &Path,
+    path: &[PathBuf],
+) -> Result<PathBuf, InstallError> {
     if parse_version(version).is_none() {
         return Err(InstallError::InvalidVersion(version.to_owned()));
     }
@@ -51,7 +57,7 @@ pub fn install_solc(version: &str, cache: &Path, npm: &Path) -> Result<PathBuf, 
         .prefix(".installing-")
         .tempdir_in(&versions)
         .map_err(unwritable)?;
-    run_npm(npm, temporary.path(), version)?;
+    run_npm(npm, temporary.path(), version, path)?;
     if !is_installed(&package_in(temporary.path()), version) {
         return Err(InstallError::WrongPackage { version: version.to_owned() });
     }
@@ -84,7 +90,7 @@ fn parse_version_part(digits: &str) -> Option<u32> {
     digits.bytes().all(|byte| byte.is_ascii_digit()).then(|| digits.parse().ok()).flatten()
 }
 
-fn run_npm(npm: &Path, folder: &Path, version: &str) -> Result<(), InstallError> {
+fn run_npm(npm: &Path, folder: &Path, version: &str, path: &[PathBuf]) -> Result<(), InstallError> {
     let failed = |source| InstallError::NpmFailed { version: version.to_owned(), source };
     let mut command = Command::new(npm);
     command
@@ -92,7 +98,7 @@ fn run_npm(npm: &Path, folder: &Path, version: &str) -> Result<(), InstallError>
         .arg(folder)
         .arg(format!("solc@{version}"))
         .current_dir(folder);
-    let finished = run_program(command, &[], MAX_OUTPUT).map_err(failed)?;
+    let finished = run_program(command, path, &[], MAX_OUTPUT).map_err(failed)?;
     match finished.status.success() {
         true => Ok(()),
         false => Err(failed(ToolchainError::Failed {

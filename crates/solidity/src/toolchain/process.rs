@@ -1,7 +1,7 @@
 //! Runs a program with input on stdin and bounded output.
 
 use std::io::{self, Read, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 
@@ -10,6 +10,8 @@ use crate::error::truncate_text;
 
 /// Maximum bytes of stderr kept. It is shown to the user, so the beginning suffices.
 const MAX_STDERR: u64 = 64 << 10;
+/// Search path of programs if the user's has no usable folder. An empty one would mean the current folder.
+const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 /// Maximum bytes of output in an error message.
 const MAX_MESSAGE: usize = 4 << 10;
 
@@ -30,13 +32,20 @@ impl ProgramOutput {
 }
 
 /// Runs `command` until it exits. Errors if it writes more than `limit` bytes to stdout.
+///
+/// What it starts itself is searched for in the absolute folders of `path` only: it runs in the folder of a project,
+/// which a relative folder would name.
 pub(crate) fn run_program(
     mut command: Command,
+    path: &[PathBuf],
     input: &[u8],
     limit: u64,
 ) -> Result<ProgramOutput, ToolchainError> {
     let program = Path::new(command.get_program()).to_owned();
     let cannot = |source| ToolchainError::StartFailed { program: program.clone(), source };
+    let folders = path.iter().filter(|folder| folder.is_absolute());
+    let search = std::env::join_paths(folders).ok().filter(|joined| !joined.is_empty());
+    command.env("PATH", search.unwrap_or_else(|| DEFAULT_PATH.into()));
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().map_err(cannot)?;
     let (stdout, stderr) = exchange_streams(&mut child, input, limit);

@@ -50,7 +50,7 @@ impl TestFolder {
 
     /// Writes an executable shell script.
     pub(crate) fn write_program(&self, name: &str, script: &str) -> PathBuf {
-        self.write_executable(name, &format!("#!/bin/sh\n{script}\n"))
+        self.write_executable(name, &format!("#!/bin/sh\nPATH=$PATH:/usr/bin:/bin; {script}\n"))
     }
 
     /// Writes an executable file by another process. If this process wrote it, a child started by a concurrent test

@@ -15,7 +15,7 @@ printf '{\"version\":\"%s\"}' \"$(cat ../../../made)\" > node_modules/solc/packa
 fn check(folder: &TestFolder, version: &str, script: &str) -> String {
     folder.write("made", "0.8.37");
     let npm = folder.write_program("npm", script);
-    let outcome = match install_solc(version, &folder.path("cache"), &npm) {
+    let outcome = match install_solc(version, &folder.path("cache"), &npm, &[]) {
         Ok(package) => package.display().to_string(),
         Err(error) => crate::format_causes(&error),
     };
