@@ -12,6 +12,16 @@ pub fn cache_folder(environment: &Environment) -> Option<PathBuf> {
     Some(named.or_else(home)?.join("vouch"))
 }
 
+/// Search path of programs if the user's has no usable folder. An empty one would mean the current folder.
+const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+
+/// Returns `PATH` without relative folders, for programs that are started.
+pub(crate) fn program_path(environment: &Environment) -> String {
+    let joined = std::env::join_paths(search_path(environment)).unwrap_or_default();
+    let joined = joined.into_string().ok().filter(|joined| !joined.is_empty());
+    joined.unwrap_or_else(|| DEFAULT_PATH.to_owned())
+}
+
 /// Returns the folders of `PATH`. Relative ones are left out: they would name programs of the current folder, which may be
 /// a project that must not run any.
 pub fn search_path(environment: &Environment) -> Vec<PathBuf> {

@@ -27,7 +27,9 @@ mod safe_half;
 mod writes;
 
 pub use change::TrustChange;
-pub(crate) use file_access::{FileOwner, read_config_file, read_contained_file};
+pub(crate) use file_access::{
+    FileOwner, check_output_folder, read_config_file, read_contained_file,
+};
 pub use file_access::{read_text_file, resolve_write_path};
 pub use folder::{FolderTrust, TrustState};
 pub(crate) use folder::{TrustMode, TrustSubject};

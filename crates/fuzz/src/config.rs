@@ -87,6 +87,8 @@ pub struct CampaignSettings {
     pub test_destruction: bool,
     /// Allows contracts to run programs. Files cannot set it, unlike Echidna's `allowFFI`, because they come with the target.
     pub allow_ffi: bool,
+    /// Value of `PATH` for these programs. `None` is that of this process.
+    pub ffi_path: Option<String>,
     /// `allEvents`: show events of all calls, not only of the last.
     pub all_events: bool,
     /// `corpusDir`
@@ -207,6 +209,7 @@ impl Default for CampaignSettings {
             exclude_view_pure: false,
             test_destruction: false,
             allow_ffi: false,
+            ffi_path: None,
             all_events: false,
             corpus_dir: None,
             coverage_dir: None,

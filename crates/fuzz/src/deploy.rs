@@ -111,6 +111,7 @@ pub fn deploy_target(
         code_size: usize::try_from(settings.code_size).unwrap_or(usize::MAX),
         cheats: true,
         ffi: settings.allow_ffi,
+        ffi_path: settings.ffi_path.clone(),
     };
     let mut machine = EvmMachine::new(ChainState::new(&setup), codes.clone(), Vec::new(), LIMITS);
     let DeploymentResult { contracts: placed, warnings } =

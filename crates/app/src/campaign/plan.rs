@@ -64,6 +64,12 @@ impl CampaignPlan {
             _ => (base, Vec::new()),
         };
         apply(&mut settings)?;
+        settings.ffi_path = Some(solc::program_path(&app.environment));
+        let outputs = [&settings.corpus_dir, &settings.coverage_dir];
+        let own = TargetTrust::new(&ours);
+        for folder in outputs.into_iter().flatten() {
+            trust.as_ref().unwrap_or(&own).check_output_folder(folder)?;
+        }
         settings.check_bounds().map_err(|error| {
             Failure::from(error)
                 .with_kind(FailureKind::Usage)

@@ -29,7 +29,10 @@ impl DeployedTarget {
     /// Compiles or reads the build, chooses the contract and deploys it.
     pub fn load(plan: &CampaignPlan) -> Result<Self> {
         let build = match &plan.path {
-            Some(path) => solidity::load_build(path, &plan.toolchain).map_err(load_failure)?,
+            Some(path) => {
+                let loaded = solidity::load_build(path, &plan.toolchain);
+                loaded.map_err(|error| load_failure(error, plan))?
+            }
             None => demo::load_demo_build()?,
         };
         let contract = match &plan.contract {
@@ -44,7 +47,7 @@ impl DeployedTarget {
     }
 }
 
-fn load_failure(error: LoadError) -> Failure {
+fn load_failure(error: LoadError, plan: &CampaignPlan) -> Failure {
     let exit = match &error {
         LoadError::Tool(_) | LoadError::Unreadable { .. } => FailureKind::Operation,
         _ => FailureKind::Usage,
@@ -65,7 +68,31 @@ fn load_failure(error: LoadError) -> Failure {
     };
     let hint =
         hint.unwrap_or_else(|| "run `vouch fuzz --help` to see the supported targets".to_owned());
-    Failure::from(error).with_hint(hint).with_kind(exit)
+    let root_hint = hint_project_above(&error, plan);
+    let failure = Failure::from(error).with_hint(hint).with_kind(exit);
+    match root_hint {
+        Some(root_hint) => failure.with_hint(root_hint),
+        None => failure,
+    }
+}
+
+/// Returns a hint if an import was not found and the project may begin above the folder in which sources are searched.
+fn hint_project_above(error: &LoadError, plan: &CampaignPlan) -> Option<String> {
+    let LoadError::CompileFailed { path, errors } = error else { return None };
+    // Texts of solc: `Source "…" not found: File not found`, or `File outside of allowed directories`.
+    let is_missing = |text: &String| text.contains("Source \"") && text.contains("not found");
+    let limit = plan.toolchain.limit.as_ref().filter(|_| errors.messages.iter().any(is_missing))?;
+    let own = path.canonicalize().ok()?.parent()?.to_owned();
+    // A project file between the two says where the project begins.
+    if solidity::find_marked_folder(&own, Some(limit)).is_some() {
+        return None;
+    }
+    let above =
+        solidity::find_marked_folder(&own, None).or_else(|| Some(limit.parent()?.into()))?;
+    let (limit, above) = (limit.display(), above.display());
+    Some(format!(
+        "imports are searched in {limit} only; if the project begins above, pass `--root {above}`"
+    ))
 }
 
 fn choose_failure(error: ChooseError) -> Failure {

@@ -4,7 +4,7 @@
 //! on `PATH` or installed needs no trust.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use ::fuzz::config::CampaignSettings;
@@ -12,8 +12,10 @@ use solidity::ProjectPrograms;
 
 use crate::config::{ConfigLayer, ProjectLocation, Settings};
 use crate::context::AppContext;
-use crate::failure::Result;
-use crate::trust::{FolderTrust, TrustState, read_config_file, read_contained_file};
+use crate::failure::{Failure, FailureExt, FailureKind, Result};
+use crate::trust::{
+    FolderTrust, TrustState, check_output_folder, read_config_file, read_contained_file,
+};
 
 /// Command that makes what was left out available.
 const REMEDY: &str = "run `vouch trust` to use it";
@@ -42,19 +44,38 @@ pub(super) struct TargetTrust {
 }
 
 impl TargetTrust {
+    /// Returns the trust in the current project.
+    pub(super) fn new(ours: &Settings) -> Self {
+        Self { trust: Arc::clone(&ours.trust) }
+    }
+
     /// Returns the trust in the current project if it contains the target, otherwise in the target's own folder.
     pub(super) fn find(app: &AppContext, ours: &Settings, target: &Path) -> Result<Self> {
+        if ours.trust.state != TrustState::TrustedForRun {
+            refuse_links_out(&ours.root, ours.trust.has_config(), target)?;
+        }
         let Ok(real) = target.canonicalize() else {
             // A missing target fails later, with a better message.
-            return Ok(Self { trust: Arc::clone(&ours.trust) });
+            return Ok(Self::new(ours));
         };
         if real.starts_with(&ours.root) {
-            return Ok(Self { trust: Arc::clone(&ours.trust) });
+            return Ok(Self::new(ours));
         }
         let root = Some(solidity::find_project_folder(&real, None));
         let place = ProjectLocation { root, config: None, ..app.location.clone() };
         let theirs = app.settings_at(&place, ConfigLayer::default())?;
         Ok(Self { trust: theirs.trust })
+    }
+
+    /// Errors if a campaign would write through a link that leaves the folder.
+    pub(super) fn check_output_folder(&self, folder: &Path) -> Result {
+        if self.trust.state == TrustState::TrustedForRun {
+            return Ok(());
+        }
+        check_output_folder(self.trust.root(), folder)
+            .explain(format_args!("failed to use folder {}", folder.display()))
+            .hint("choose a folder without such links, or remove them")
+            .map_err(|failure| failure.with_kind(FailureKind::Usage))
     }
 
     /// Returns the folder above which nothing decides how a target is compiled: the one that the trust is about.
@@ -140,4 +161,59 @@ impl TargetTrust {
         (!left_out.is_empty())
             .then(|| format!("left out {} of {name}; {REMEDY}", left_out.join(", ")))
     }
+}
+
+/// Errors if a link on the way to a target leaves the project that the link is in: a clone could make the compiler read any
+/// file. `root` is the current project, which counts as one if it has a configuration.
+///
+/// Links of the user outside of any project, such as one in the home folder to another disk, are followed.
+fn refuse_links_out(root: &Path, has_config: bool, target: &Path) -> Result {
+    let Ok(whole) = std::path::absolute(target) else { return Ok(()) };
+    let mut real = PathBuf::new();
+    let mut parts = whole.components().peekable();
+    while let Some(part) = parts.next() {
+        if part == Component::ParentDir {
+            real.pop();
+            continue;
+        }
+        let next = real.join(part);
+        if !next.is_symlink() {
+            real = next;
+            continue;
+        }
+        // A link that leads nowhere fails later, with a better message.
+        let Ok(leads_to) = next.canonicalize() else { return Ok(()) };
+        let is_last = parts.peek().is_none();
+        if !find_link_bounds(root, has_config, &real, is_last).allow(&leads_to) {
+            let link = next.display();
+            return Err(Failure::usage(format!("{link} is a link that leaves the project"))
+                .with_hint(format!("pass the path that it leads to: {}", leads_to.display())));
+        }
+        real = leads_to;
+    }
+    Ok(())
+}
+
+/// The folders that a link may lead to; `None` for any.
+struct LinkBounds(Option<Vec<PathBuf>>);
+
+impl LinkBounds {
+    fn allow(&self, leads_to: &Path) -> bool {
+        let LinkBounds(folders) = self;
+        folders.as_ref().is_none_or(|all| all.iter().any(|folder| leads_to.starts_with(folder)))
+    }
+}
+
+/// Returns the bounds of a link in a canonical folder: the projects that the folder belongs to. Without any, the target
+/// itself stays in its folder, and a link below the current folder stays below that.
+fn find_link_bounds(root: &Path, has_config: bool, folder: &Path, is_last: bool) -> LinkBounds {
+    let is_in_root = folder.starts_with(root);
+    let configured = Some(root.to_owned()).filter(|_| has_config && is_in_root);
+    let marked = solidity::find_marked_folder(folder, None);
+    let projects: Vec<_> = configured.into_iter().chain(marked).collect();
+    LinkBounds(match projects.is_empty() {
+        false => Some(projects),
+        true if is_last => Some(vec![folder.to_owned()]),
+        true => is_in_root.then(|| vec![root.to_owned()]),
+    })
 }

@@ -10,6 +10,8 @@ use rustix::fs::OFlags;
 
 /// Maximum size of a configuration file.
 const MAX_CONFIG: u64 = 4 << 20;
+/// Depth below an output folder to which files are written.
+const MAX_OUTPUT_DEPTH: usize = 3;
 
 /// The user that must own configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,6 +100,32 @@ pub fn resolve_write_path(root: &Path, path: &Path) -> io::Result<PathBuf> {
         };
     }
     Ok(real)
+}
+
+/// Errors if files below an output folder would be written through a link that leaves the root, with the name of the link.
+/// The root must be canonical. A folder outside is the user's own.
+pub(crate) fn check_output_folder(root: &Path, folder: &Path) -> io::Result<()> {
+    let folder = std::path::absolute(folder)?;
+    if !folder.starts_with(root) {
+        return Ok(());
+    }
+    let mut open = vec![(resolve_write_path(root, &folder)?, 0)];
+    while let Some((folder, depth)) = open.pop() {
+        let entries = match std::fs::read_dir(&folder) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            entries => entries?,
+        };
+        for entry in entries {
+            let entry = entry?;
+            let kind = entry.file_type()?;
+            if kind.is_symlink() {
+                resolve_write_path(root, &entry.path())?;
+            } else if kind.is_dir() && depth < MAX_OUTPUT_DEPTH {
+                open.push((entry.path(), depth + 1));
+            }
+        }
+    }
+    Ok(())
 }
 
 pub(super) fn read_contained_file_up_to(

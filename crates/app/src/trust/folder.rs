@@ -170,6 +170,11 @@ impl FolderTrust {
         !self.is_granted() && self.powers.iter().any(|power| kinds.contains(&power.kind))
     }
 
+    /// Returns true if the folder has a configuration file.
+    pub(crate) fn has_config(&self) -> bool {
+        self.subject.source.is_some()
+    }
+
     /// Returns the canonical path of the folder.
     pub fn root(&self) -> &Path {
         &self.subject.root

@@ -468,8 +468,14 @@ mod tests {
     use crate::chain::{ChainSetup, ChainState, CompiledCodeIndex};
 
     fn target() -> FuzzTarget {
-        let setup =
-            ChainSetup { timestamp: 1, block: 1, code_size: 1 << 20, cheats: false, ffi: false };
+        let setup = ChainSetup {
+            timestamp: 1,
+            block: 1,
+            code_size: 1 << 20,
+            cheats: false,
+            ffi: false,
+            ffi_path: None,
+        };
         FuzzTarget {
             build: Arc::default(),
             codes: Arc::new(CompiledCodeIndex::default()),

@@ -107,8 +107,9 @@ enum CheatcodeError {
 type CheatcodeResult = Result<Bytes, CheatcodeError>;
 
 impl CheatcodeState {
-    pub(super) fn new(is_enabled: bool, runs_programs: bool) -> Self {
-        Self { is_enabled, runs_programs, ..Self::default() }
+    pub(super) fn new(is_enabled: bool, runs_programs: bool, path: Option<&str>) -> Self {
+        let variables = path.map(|path| ("PATH".to_owned(), path.to_owned())).into_iter().collect();
+        Self { is_enabled, runs_programs, variables, ..Self::default() }
     }
 
     pub(super) fn is_enabled(&self) -> bool {

@@ -52,6 +52,8 @@ pub struct ChainSetup {
     pub cheats: bool,
     /// Allows cheat codes to run programs.
     pub ffi: bool,
+    /// Value of `PATH` for these programs. `None` is that of this process.
+    pub ffi_path: Option<String>,
 }
 
 /// Resource limits of a call.
@@ -140,7 +142,7 @@ impl ChainState {
             gas_limit: u64::MAX,
             ..BlockEnv::default()
         };
-        let cheats = CheatcodeState::new(setup.cheats, setup.ffi);
+        let cheats = CheatcodeState::new(setup.cheats, setup.ffi, setup.ffi_path.as_deref());
         let chain_id = CfgEnv::<SpecId>::default().chain_id;
         Self { journal, block, chain_id, cheats, code_size: setup.code_size }
     }

@@ -133,8 +133,14 @@ mod tests {
 
     /// Returns the names of the changes that affect a call of the code.
     fn check(code: &[u8]) -> String {
-        let setup =
-            ChainSetup { timestamp: 1_000, block: 10, code_size: 0x6000, cheats: true, ffi: false };
+        let setup = ChainSetup {
+            timestamp: 1_000,
+            block: 10,
+            code_size: 0x6000,
+            cheats: true,
+            ffi: false,
+            ffi_path: None,
+        };
         let codes = Arc::new(CompiledCodeIndex::default());
         let mut machine = EvmMachine::new(ChainState::new(&setup), codes, Vec::new(), LIMITS);
         machine.set_balance(SENDER, U256::from(100));

@@ -59,6 +59,7 @@ pub(crate) fn build_target(
             code_size: 1 << 20,
             cheats: false,
             ffi: false,
+            ffi_path: None,
         }),
         hits: Arc::default(),
         contracts: contracts.collect(),

@@ -39,7 +39,14 @@ fn machine(cheats: bool) -> EvmMachine {
 }
 
 fn machine_with(cheats: bool, ffi: bool) -> EvmMachine {
-    let setup = ChainSetup { timestamp: 1_000, block: 10, code_size: usize::MAX, cheats, ffi };
+    let setup = ChainSetup {
+        timestamp: 1_000,
+        block: 10,
+        code_size: usize::MAX,
+        cheats,
+        ffi,
+        ffi_path: None,
+    };
     EvmMachine::new(
         ChainState::new(&setup),
         Arc::new(CompiledCodeIndex::default()),
