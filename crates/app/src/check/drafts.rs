@@ -41,10 +41,12 @@ impl OverlayDrafts {
             if tool.contains(['/', '\\', '\0']) || tool.is_empty() {
                 continue;
             }
-            std::fs::create_dir_all(&folder)
-                .explain(format!("failed to create folder {}", folder.display()))?;
             let path = folder.join(format!("{tool}.json"));
             let file = path.display().to_string();
+            let allowed = settings.trust.check_write_path(&path);
+            allowed.explain(format!("failed to write {file}"))?;
+            std::fs::create_dir_all(&folder)
+                .explain(format!("failed to create folder {}", folder.display()))?;
             let text = overlay.to_pretty_json();
             let mut is_written = false;
             let mut write = || {

@@ -14,6 +14,8 @@ use super::file_access::read_contained_file_up_to;
 const MAX_FILES: usize = 20_000;
 /// Maximum size of one file. The compiler itself has about 30 MB.
 const MAX_FILE_BYTES: u64 = 256 << 20;
+/// Maximum length of a package name, as npm has it.
+const MAX_PACKAGE_NAME: usize = 214;
 /// Endings that Node.js adds to the name of a package before it looks for a folder.
 const FILE_ENDINGS: [&str; 4] = ["", ".js", ".json", ".node"];
 
@@ -27,8 +29,9 @@ pub(super) fn digest_package(package: &Path) -> io::Result<String> {
         if !seen.insert(real.clone()) {
             continue;
         }
-        let manifest = digest_folder(&real, &mut digests)?;
-        for name in dependency_names(&manifest) {
+        let content = digest_folder(&real, &mut digests)?;
+        let declared = dependency_names(&content.manifest);
+        for name in declared.into_iter().chain(content.loaded).collect::<BTreeSet<_>>() {
             open.extend(find_dependency(&real, &name)?);
         }
     }
@@ -36,9 +39,21 @@ pub(super) fn digest_package(package: &Path) -> io::Result<String> {
     Ok(sha256_digest(lines.collect::<String>().as_bytes()))
 }
 
-/// Adds the digests of all files below a folder. Returns the text of its `package.json`.
-fn digest_folder(folder: &Path, digests: &mut BTreeMap<PathBuf, String>) -> io::Result<String> {
-    let mut manifest = String::new();
+/// What the files of a package say about other packages.
+#[derive(Default)]
+struct PackageContent {
+    /// Text of `package.json`.
+    manifest: String,
+    /// Names of the packages that its scripts load.
+    loaded: BTreeSet<String>,
+}
+
+/// Adds the digests of all files below a folder.
+fn digest_folder(
+    folder: &Path,
+    digests: &mut BTreeMap<PathBuf, String>,
+) -> io::Result<PackageContent> {
+    let mut content = PackageContent::default();
     let mut open = vec![folder.to_owned()];
     while let Some(current) = open.pop() {
         for entry in std::fs::read_dir(&current)? {
@@ -54,12 +69,34 @@ fn digest_folder(folder: &Path, digests: &mut BTreeMap<PathBuf, String>) -> io::
             let file = read_contained_file_up_to(folder, &path, MAX_FILE_BYTES)?;
             let bytes = file.map(|file| file.bytes).unwrap_or_default();
             if path == folder.join("package.json") {
-                manifest = String::from_utf8_lossy(&bytes).into_owned();
+                content.manifest = String::from_utf8_lossy(&bytes).into_owned();
+            }
+            let is_script =
+                path.extension().is_none_or(|it| it == "js" || it == "cjs" || it == "mjs");
+            if is_script {
+                content.loaded.extend(loaded_packages(&String::from_utf8_lossy(&bytes)));
             }
             digests.insert(path, sha256_digest(&bytes));
         }
     }
-    Ok(manifest)
+    Ok(content)
+}
+
+/// Returns the packages that a script loads by name, declared or not. A name that the script computes is not found.
+fn loaded_packages(script: &str) -> BTreeSet<String> {
+    let is_name = |c: char| c.is_ascii_alphanumeric() || "@/._-".contains(c);
+    let find = |word: &'static str| {
+        script.match_indices(word).filter_map(move |(at, _)| {
+            let rest = script[at + word.len()..].trim_start().trim_start_matches('(').trim_start();
+            let quote = rest.chars().next().filter(|c| matches!(c, '"' | '\'' | '`'))?;
+            let name = rest[1..].split(quote).next()?;
+            let is_package = !name.starts_with(['.', '/']) && name.chars().all(is_name);
+            let parts = if name.starts_with('@') { 2 } else { 1 };
+            is_package.then(|| name.split('/').take(parts).collect::<Vec<_>>().join("/"))
+        })
+    };
+    let words = ["require", "import", "from"];
+    words.into_iter().flat_map(find).filter(|name| is_package_name(name)).collect()
 }
 
 fn dependency_names(manifest: &str) -> Vec<String> {
@@ -67,11 +104,14 @@ fn dependency_names(manifest: &str) -> Vec<String> {
     let tables = ["dependencies", "optionalDependencies", "peerDependencies"];
     let names = tables.iter().filter_map(|table| manifest[table].as_object());
     let names = names.flat_map(|table| table.keys().cloned());
-    // A name is one folder, or two with a scope; anything else names no package.
-    let is_plain = |name: &String| {
-        name.split('/').count() <= 2 && name.split('/').all(|part| !matches!(part, "" | "." | ".."))
-    };
-    names.filter(is_plain).collect()
+    names.filter(|name| is_package_name(name)).collect()
+}
+
+/// Returns true for one folder, or two with a scope; anything else names no package.
+fn is_package_name(name: &str) -> bool {
+    let is_long = name.len() > MAX_PACKAGE_NAME;
+    let mut parts = name.split('/');
+    !is_long && name.split('/').count() <= 2 && parts.all(|part| !matches!(part, "" | "." | ".."))
 }
 
 /// Returns the folders in which Node.js may find a dependency. It skips a folder that contains no package, so those above
@@ -128,6 +168,39 @@ mod tests {
             assert!(!known.contains(&now), "{path}");
             known.push(now);
         }
+    }
+
+    #[test]
+    fn digest_covers_packages_that_are_loaded_without_being_declared() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |path: &str, text: &str| {
+            let path = folder.path().join("node_modules").join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        };
+        let script = "const a = require('one'); var b=require( \"two/deep/file\" )\n\
+                      import c from '@scope/three/x'; import\n'four'; await import(`five`);\n\
+                      export * from 'six'; try { require('later') } catch {}\n\
+                      require('./own'); require('fs'); require('node:path'); require(name + 'x')";
+        write("solc/package.json", "{}");
+        write("solc/soljson.js", script);
+        write("solc/own.cjs", "require('seven')");
+        write("solc/README.md", "require('unrelated')");
+        let digest = || digest_package(&folder.path().join("node_modules/solc")).unwrap();
+        let mut known = vec![digest()];
+        write("unrelated/index.js", "require('eight')");
+        assert_eq!(digest(), known[0], "documentation loads nothing");
+        let names = ["one", "two", "@scope/three", "four", "five", "six", "seven", "later"];
+        for name in names {
+            for text in ["one", "two"] {
+                write(&format!("{name}/index.js"), text);
+                let now = digest();
+                assert!(!known.contains(&now), "{name} {text}");
+                known.push(now);
+            }
+        }
+        std::fs::write(folder.path().join("node_modules/one.js"), "shadows").unwrap();
+        digest_package(&folder.path().join("node_modules/solc")).unwrap_err();
     }
 
     #[test]

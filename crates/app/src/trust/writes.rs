@@ -8,6 +8,7 @@ use contract::text::error_chain;
 use gateway::FileTrust;
 
 use super::evidence::{EvidenceScope, FolderEvidence, describe_files, evidence_key};
+use super::file_access::resolve_write_path;
 use super::folder::{FolderTrust, TrustState};
 use super::power::FolderPower;
 use super::record::{TrustRecord, TrustStore, TrustStoreError};
@@ -25,6 +26,20 @@ impl FolderTrust {
         Err(io::Error::new(io::ErrorKind::PermissionDenied, why))
     }
 
+    /// Errors if a link of the project leads out of it on the way to a file or folder that a command writes, with the name
+    /// of the link. A place outside that the configuration or the user names is their own.
+    pub fn check_write_path(&self, path: &Path) -> io::Result<()> {
+        let root = &self.subject.root;
+        let inside = std::path::absolute(path)?.strip_prefix(root).map(Path::to_owned);
+        let is_plain = |inside: &Path| {
+            inside.components().all(|part| matches!(part, std::path::Component::Normal(_)))
+        };
+        match inside {
+            Ok(inside) if is_plain(&inside) => resolve_write_path(root, path).map(drop),
+            _ => Ok(()),
+        }
+    }
+
     /// Writes a file that grants power, and renews the record for it. Other changes stay unseen.
     ///
     /// A folder without a record gets one, unless something else in it grants power.
@@ -35,6 +50,7 @@ impl FolderTrust {
         write: &mut dyn FnMut() -> io::Result<()>,
     ) -> io::Result<()> {
         self.check_writable()?;
+        self.check_write_path(path)?;
         let Some(store) = self.store.as_ref().filter(|_| self.state != TrustState::TrustedForRun)
         else {
             return write();

@@ -17,6 +17,7 @@ mod gateway_commands;
 mod gateway_config;
 mod help;
 mod hostile_clone;
+mod hostile_links;
 mod identity;
 mod index;
 mod kill;

@@ -63,6 +63,7 @@ impl LearnDraft {
             Some(why) => Err(why),
             None => {
                 let failed = format!("failed to write {}", self.file);
+                settings.trust.check_write_path(&path).explain(&failed)?;
                 std::fs::create_dir_all(&folder).explain(&failed)?;
                 let text = self.to_pretty_json();
                 let write = &mut || replace_file(&path, text.as_bytes());
