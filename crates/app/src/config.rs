@@ -39,7 +39,7 @@ pub use context::{EmbeddingEndpoint, EmbeddingSettings};
 pub use error::{ConfigError, nearest_name, suggest_name};
 pub use layer::ConfigLayer;
 pub use reference::SecretReference;
-pub use sandbox::{SandboxConfig, SandboxGrants};
+pub use sandbox::{SandboxConfig, SandboxGrants, parse_memory};
 pub use secret_settings::{SecretOutput, SecretSettings};
 pub use settings::{ApprovalPolicy, Settings, TokenSource, ToolPack};
 pub use upstream::{

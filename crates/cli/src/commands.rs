@@ -21,6 +21,7 @@ pub(crate) mod index;
 pub(crate) mod init;
 pub(crate) mod learn;
 pub(crate) mod man;
+mod sandbox_flags;
 pub(crate) mod serve;
 pub(crate) mod solc;
 pub(crate) mod stats;

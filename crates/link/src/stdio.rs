@@ -1,6 +1,7 @@
 //! A server as a child process, started through a supervisor that ends it when this process ends: see
 //! [`crate::supervisor`].
 
+mod sandbox_hint;
 mod stderr_tail;
 
 use std::process::{ExitStatus, Stdio};
@@ -14,9 +15,10 @@ use tokio::sync::{Notify, watch};
 use crate::duplex::{self, DuplexOutlet, DuplexTransport, StdinPipe};
 use crate::in_flight::InFlightCalls;
 use crate::line_splitter::{LineSplitter, StdioFrame};
-use crate::supervisor::{StartFailure, SupervisorSpec, find_missing_grants};
+use crate::supervisor::{StartFailure, SupervisorSpec};
 use crate::{ConnectionError, StdioProgram};
 
+pub(crate) use sandbox_hint::describe_timeout;
 pub(crate) use stderr_tail::StderrTail;
 
 const READ_CHUNK: usize = 64 * 1024;
@@ -178,26 +180,18 @@ impl StdoutReader {
                     reason = format!("{reason}; last line of stderr: {words}");
                 }
                 if first {
-                    reason.push_str(&self.describe_missing_grants());
+                    let sanitize =
+                        |paths: &str| self.flight.context.sanitize_text(paths, MAX_SHOWN_GRANTS);
+                    reason.push_str(&sandbox_hint::describe_missing_grant(
+                        &self.program,
+                        &self.tail.text(),
+                        sanitize,
+                    ));
                 }
                 ConnectionError::connection_lost(reason)
             }
         };
         tracing::debug!(server = self.flight.context.name, %reason, "child output ended");
         self.flight.close(&reason);
-    }
-
-    /// Returns the words about paths that a server which never answered may lack, or nothing.
-    fn describe_missing_grants(&self) -> String {
-        let missing = find_missing_grants(&self.program);
-        let shown: Vec<_> =
-            missing.iter().map(|path| format!("{:?}", path.display().to_string())).collect();
-        match shown.is_empty() {
-            true => String::new(),
-            false => {
-                let shown = self.flight.context.sanitize_text(&shown.join(", "), MAX_SHOWN_GRANTS);
-                format!("; its sandbox does not show {shown}: add what it needs to `read`")
-            }
-        }
     }
 }

@@ -16,7 +16,7 @@ use crate::env::EnvVar;
 use crate::failure::FailureKind;
 use crate::failure::{Failure, FailureExt, Result};
 use crate::flag_pairs::{parse_header, parse_variable};
-use crate::upstreams::draft::{add_required_variables, detect_launcher};
+use crate::upstreams::draft::{add_required_variables, detect_launcher, download_hosts};
 use crate::upstreams::{self, ResolvedUpstreams, display_location};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
@@ -36,8 +36,10 @@ pub struct CheckTargetOptions {
     pub read: Vec<PathBuf>,
     /// Folders that the program may write.
     pub write: Vec<PathBuf>,
-    /// True if the program may use the network.
-    pub network: bool,
+    pub network: NetworkAccess,
+    /// True for the sandbox level `landlock`.
+    pub is_landlock: bool,
+    pub limits: ResourceLimits,
     /// True if the program runs without a sandbox.
     pub no_sandbox: bool,
     /// Maximum seconds for the server to start.
@@ -169,18 +171,25 @@ impl CheckTarget {
 /// Returns a hint with the sandbox flags to try. Launchers always need network access and a cache folder.
 fn suggest_grants(launcher: Option<&str>, home: Option<&str>) -> String {
     let home = home.unwrap_or("~");
+    let network = match launcher.and_then(download_hosts) {
+        Some(hosts) => {
+            let flags: Vec<_> = hosts.iter().map(|host| format!("--allow-host {host}")).collect();
+            flags.join(" ")
+        }
+        None => "--network".to_owned(),
+    };
     match launcher {
-        Some("npx" | "npm") => {
-            format!("npx downloads packages; allow it with `--network --write {home}/.npm`")
+        Some(launcher @ ("npx" | "npm")) => {
+            format!("{launcher} downloads packages; allow it with `{network} --write {home}/.npm`")
         }
         Some("docker" | "podman") => {
             "pass `--no-sandbox`; the container is itself a sandbox".to_owned()
         }
         Some(launcher) => format!(
-            "{launcher} downloads packages; allow it with `--network --write {home}/.cache`"
+            "{launcher} downloads packages; allow it with `{network} --write {home}/.cache`"
         ),
         None => {
-            "grant access with `--read DIR`, `--write DIR` or `--network`, or pass `--no-sandbox`"
+            "grant access with `--read DIR`, `--write DIR` or `--allow-host HOST:PORT`, or pass `--no-sandbox`"
                 .to_owned()
         }
     }
@@ -245,15 +254,19 @@ fn upstream_from_command(args: &CheckTargetOptions, settings: &Settings) -> Resu
     let sandbox = if args.no_sandbox {
         SandboxConfig::Off
     } else {
-        SandboxConfig::Full(SandboxGrants {
+        let grants = SandboxGrants {
             read: match args.read.is_empty() {
                 true => vec![settings.root.clone()],
                 false => absolute(&args.read),
             },
             write: absolute(&args.write),
-            network: if args.network { NetworkAccess::All } else { NetworkAccess::None },
-            limits: ResourceLimits::default(),
-        })
+            network: args.network.clone(),
+            limits: args.limits,
+        };
+        match args.is_landlock {
+            true => SandboxConfig::Landlock(grants),
+            false => SandboxConfig::Full(grants),
+        }
     };
     let (command, args) = (command.to_owned(), rest.to_vec());
     let env = env.collect::<Result<BTreeMap<_, _>>>()?;

@@ -205,7 +205,7 @@ impl NetworkLayer {
 }
 
 /// Parses a size such as `512MB` or `2GB`.
-fn parse_memory(text: &str) -> Result<u64, String> {
+pub fn parse_memory(text: &str) -> Result<u64, String> {
     let units = [("GB", 1 << 30), ("MB", 1 << 20), ("KB", 1 << 10)];
     let parsed = units.into_iter().find_map(|(unit, factor)| {
         let number: u64 = text.strip_suffix(unit)?.trim_end().parse().ok()?;

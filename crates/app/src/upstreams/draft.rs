@@ -2,6 +2,8 @@
 
 use toml_edit::{Array, ArrayOfTables, DocumentMut, InlineTable, Item, Table, Value, value};
 
+use link::NetworkAccess;
+
 use crate::config::UpstreamPolicy;
 use crate::trust::{FolderPower, split_table};
 
@@ -42,7 +44,22 @@ pub enum DraftConnection {
 #[derive(Clone, Debug, PartialEq)]
 pub enum DraftSandbox {
     Off,
-    Grants { read: Vec<String>, write: Vec<String>, network: bool },
+    Grants(DraftGrants),
+}
+
+/// The grants of a drafted sandbox. What is empty or missing has its default.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct DraftGrants {
+    /// True for the level `landlock`.
+    pub is_landlock: bool,
+    pub read: Vec<String>,
+    pub write: Vec<String>,
+    pub network: NetworkAccess,
+    /// A size such as `512MB`.
+    pub memory: Option<String>,
+    pub processes: Option<u32>,
+    pub open_files: Option<u32>,
+    pub cpu_seconds: Option<u64>,
 }
 
 /// Returns the launcher that a command runs, if it is a known one.
@@ -89,7 +106,9 @@ pub fn launcher_note(draft: &UpstreamDraft, home: Option<&str>) -> Option<(Strin
 pub fn suggest_sandbox(launcher: Option<&str>, home: Option<&str>) -> String {
     let home = home.unwrap_or("/home/you");
     let cache = match launcher {
-        None => return "sandbox = { read = […], write = […], network = true }".to_owned(),
+        None => {
+            return "sandbox = { read = […], write = […], network = [\"host:443\"] }".to_owned();
+        }
         Some("docker" | "podman") => {
             return "sandbox = \"off\" (the container is itself a sandbox)".to_owned();
         }
@@ -97,7 +116,23 @@ pub fn suggest_sandbox(launcher: Option<&str>, home: Option<&str>) -> String {
         Some("uvx" | "uv") => format!("{home}/.cache/uv"),
         Some(_) => format!("{home}/.cache"),
     };
-    format!("sandbox = {{ read = [\".\", \"{cache}\"], write = [\"{cache}\"], network = true }}")
+    let network = match launcher.and_then(download_hosts) {
+        Some(hosts) => format!("{hosts:?}"),
+        None => "true".to_owned(),
+    };
+    format!(
+        "sandbox = {{ read = [\".\", \"{cache}\"], write = [\"{cache}\"], network = {network} }}"
+    )
+}
+
+/// Returns the hosts that a launcher downloads packages from by default, if they are few.
+pub(crate) fn download_hosts(launcher: &str) -> Option<&'static [&'static str]> {
+    match launcher {
+        "npx" | "npm" | "pnpm" | "bunx" => Some(&["registry.npmjs.org:443"]),
+        "yarn" => Some(&["registry.yarnpkg.com:443"]),
+        "uvx" | "uv" | "pipx" => Some(&["pypi.org:443", "files.pythonhosted.org:443"]),
+        _ => None,
+    }
 }
 
 impl UpstreamDraft {
@@ -171,21 +206,46 @@ impl DraftSandbox {
     fn to_value(&self) -> Value {
         match self {
             Self::Off => Value::from("off"),
-            Self::Grants { read, write, network } => {
-                let mut table = InlineTable::new();
-                // An omitted key has the same default as an omitted sandbox.
-                if !read.is_empty() {
-                    table.insert("read", Value::Array(to_array(read)));
-                }
-                if !write.is_empty() {
-                    table.insert("write", Value::Array(to_array(write)));
-                }
-                if *network {
-                    table.insert("network", Value::from(true));
-                }
-                Value::InlineTable(table)
+            Self::Grants(grants) => Value::InlineTable(grants.to_table()),
+        }
+    }
+}
+
+impl DraftGrants {
+    /// Returns the table. An omitted key has the same default as an omitted sandbox.
+    fn to_table(&self) -> InlineTable {
+        let mut table = InlineTable::new();
+        if self.is_landlock {
+            table.insert("level", Value::from("landlock"));
+        }
+        if !self.read.is_empty() {
+            table.insert("read", Value::Array(to_array(&self.read)));
+        }
+        if !self.write.is_empty() {
+            table.insert("write", Value::Array(to_array(&self.write)));
+        }
+        match &self.network {
+            NetworkAccess::None => {}
+            NetworkAccess::All => drop(table.insert("network", Value::from(true))),
+            NetworkAccess::Hosts(hosts) => {
+                let hosts: Vec<_> = hosts.iter().map(ToString::to_string).collect();
+                table.insert("network", Value::Array(to_array(&hosts)));
             }
         }
+        if let Some(memory) = &self.memory {
+            table.insert("memory", Value::from(memory.as_str()));
+        }
+        let limits = [
+            ("processes", self.processes.map(i64::from)),
+            ("open_files", self.open_files.map(i64::from)),
+            ("cpu_seconds", self.cpu_seconds.and_then(|seconds| seconds.try_into().ok())),
+        ];
+        for (key, limit) in limits {
+            if let Some(limit) = limit {
+                table.insert(key, Value::from(limit));
+            }
+        }
+        table
     }
 }
 

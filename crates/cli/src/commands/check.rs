@@ -16,6 +16,7 @@ use lint::Severity;
 use serde_json::Value;
 
 use crate::commands::CommandContext;
+use crate::commands::sandbox_flags::SandboxFlags;
 use crate::exit::ExitStatus;
 use crate::logging;
 use crate::report::{Failure, Result};
@@ -29,7 +30,7 @@ const LISTING_TIMEOUT: Duration = Duration::from_secs(30);
 /// and checked against the rules that `vouch explain` lists. No tool is called.
 ///
 /// A program runs in the same sandbox as an upstream: by default it may read this folder, write nothing and use no
-/// network; grant more with --read, --write and --network. Its environment contains only the variables of --env and
+/// network; grant more with --read, --write and --allow-host, or --network for any host. Its environment contains only the variables of --env and
 /// those needed to find programs. Values of --env and --header may refer to secrets: ${NAME} is replaced by a variable,
 /// ${file:PATH} by the content of a file. Quote them for the shell.
 ///
@@ -41,6 +42,7 @@ const LISTING_TIMEOUT: Duration = Duration::from_secs(30);
 Examples:
   vouch check -- node server.js
   vouch check --network --write ~/.npm -- npx -y @modelcontextprotocol/server-memory
+  vouch check --allow-host api.github.com:443 --memory 1GB -- node server.js
   vouch check https://example.com/mcp --header 'Authorization: Bearer ${TOKEN}'
   vouch check files --deny warning
   vouch check files --sarif > vouch.sarif
@@ -82,6 +84,9 @@ pub(crate) struct CheckArgs {
     /// Run the program without a sandbox
     #[arg(long, conflicts_with_all = ["server", "read", "write", "network"])]
     no_sandbox: bool,
+
+    #[command(flatten)]
+    sandbox: SandboxFlags,
 
     /// Connect timeout in seconds [default: the upstream's setting, else 30]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..=3600))]
@@ -130,7 +135,9 @@ impl CheckArgs {
             env: self.env.clone(),
             read: self.read.clone(),
             write: self.write.clone(),
-            network: self.network,
+            network: self.sandbox.network(self.network),
+            is_landlock: self.sandbox.is_landlock(),
+            limits: self.sandbox.limits(),
             no_sandbox: self.no_sandbox,
             timeout: self.timeout,
             command: self.command.clone(),
@@ -163,6 +170,7 @@ impl DenySeverity {
 pub(crate) fn run_check(ctx: &CommandContext, args: &CheckArgs) -> Result<ExitStatus> {
     let settings = ctx.app.settings()?;
     logging::init_logging_if_requested(ctx)?;
+    args.sandbox.check(!args.command.is_empty())?;
     let target = CheckTarget::resolve(&ctx.app, &args.to_target_options(), settings)?;
     let settings = &*target.settings;
     let (server, tools) = ctx.block_on(list_tools(ctx, &target))?;

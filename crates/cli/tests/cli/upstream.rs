@@ -209,3 +209,87 @@ fn doctor_checks_secrets() {
     assert!(lines.contains("chmod 600 [ROOT]/key"), "{printed}");
     assert!(!printed.contains("s3cret"), "{printed}");
 }
+
+#[test]
+fn adds_hosts_level_and_limits_of_the_sandbox() {
+    let project = Project::new();
+    let add = |args: &[&str]| project.run_text(&[&["upstream", "add"], args].concat());
+    let limits = ["--memory", "512MB", "--processes", "50", "--open-files", "100"];
+    let hosts = ["--allow-host", "API.GitHub.com:443", "--allow-host", "[::1]:9"];
+    let end = ["--cpu-seconds", "60", "--", "true"];
+    let output = add(&[&["one"][..], &hosts, &limits, &end].concat());
+    assert!(output.starts_with("exit: 0"), "{output}");
+    let output = add(&["two", "--sandbox-level", "landlock", "--network", "--", "true"]);
+    assert!(output.starts_with("exit: 0"), "{output}");
+    let text = project.read("vouch.toml");
+    for line in [
+        "sandbox = { network = [\"api.github.com:443\", \"[::1]:9\"], memory = \"512MB\", processes = 50, \
+         open_files = 100, cpu_seconds = 60 }",
+        "sandbox = { level = \"landlock\", network = true }",
+    ] {
+        assert!(text.contains(line), "{line}: {text}");
+    }
+    for command in [&["upstream", "add", "three"][..], &["check"]] {
+        for (flags, why) in [
+            (&["--allow-host", "a:1", "--network"][..], "cannot be used with"),
+            (&["--allow-host", "example.com"], "expected a host and a port"),
+            (&["--memory", "1MB"], "at least 64MB"),
+            (&["--processes", "0"], "invalid value"),
+            (&["--no-sandbox", "--memory", "1GB"], "cannot be used with"),
+            (&["--sandbox-level", "none"], "invalid value"),
+            (
+                &["--sandbox-level", "landlock", "--allow-host", "a:1"],
+                "requires `--sandbox-level full`",
+            ),
+            (
+                &["--sandbox-level", "landlock", "--cpu-seconds", "1"],
+                "requires `--sandbox-level full`",
+            ),
+        ] {
+            let output = project.run_text(&[command, flags, &["--", "true"]].concat());
+            assert!(output.starts_with("exit: 2"), "{command:?} {flags:?}: {output}");
+            assert!(output.contains(why), "{command:?} {flags:?}: {output}");
+        }
+    }
+    for args in [
+        &["upstream", "add", "four", "--url", "http://127.0.0.1:9/", "--memory", "1GB"][..],
+        &["check", "http://127.0.0.1:9/", "--memory", "1GB"],
+        &["check", "one", "--sandbox-level", "landlock"],
+    ] {
+        let output = project.run_text(args);
+        assert!(output.starts_with("exit: 2"), "{args:?}: {output}");
+        assert!(output.contains("requires a program after `--`"), "{args:?}: {output}");
+    }
+}
+
+/// A server that writes, or downloads, beyond its grants: the message names the grant that it lacks.
+#[test]
+fn failed_server_names_the_missing_grant() {
+    for (script, grant) in [
+        ("touch memory.json || exit 1", "add the folder to `write`"),
+        ("echo 'npm error code EAI_AGAIN' >&2; exit 1", "add the hosts that it needs to `network`"),
+        ("sleep 60", "add the hosts to `network`"),
+    ] {
+        let project = Project::new();
+        project.write_script("server.sh", script);
+        let output = project.run_text(&["check", "--timeout", "2", "--", "./server.sh"]);
+        assert!(output.contains(grant), "{script}: {output}");
+        assert!(!output.contains("to `read`"), "{script}: {output}");
+    }
+    let project = Project::new();
+    for launcher in ["npx", "uvx"] {
+        project.write_script(&format!("../bin/{launcher}"), "exit 1");
+    }
+    let bin = project.root.with_file_name("bin").display().to_string();
+    for (launcher, hosts) in [
+        ("npx", "--allow-host registry.npmjs.org:443 --write"),
+        ("uvx", "--allow-host pypi.org:443 --allow-host files.pythonhosted.org:443 --write"),
+    ] {
+        let mut command = project.command(&["check", "--", launcher, "-y", "server"]);
+        command.env("PATH", format!("{bin}:/usr/bin:/bin"));
+        let output = project.format_output(&command.output().unwrap());
+        assert!(output.contains(hosts), "{output}");
+        let output = project.run_text(&["upstream", "add", launcher, "--", launcher, "x"]);
+        assert!(output.contains(":443\"]") && !output.contains("network = true"), "{output}");
+    }
+}

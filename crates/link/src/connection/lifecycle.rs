@@ -120,7 +120,12 @@ impl ConnectionLifecycle {
             let (limit, begun) = (shared.options.connect_timeout, Instant::now());
             let opened =
                 tokio::time::timeout(limit, shared.open_session()).await.unwrap_or_else(|_| {
-                    let reason = format!("connecting took longer than {} ms", limit.as_millis());
+                    let hint = match &shared.options.endpoint {
+                        UpstreamEndpoint::Stdio(program) => stdio::describe_timeout(program),
+                        _ => "",
+                    };
+                    let limit = limit.as_millis();
+                    let reason = format!("connecting took longer than {limit} ms{hint}");
                     Err(ConnectionError::server_unreachable(reason))
                 });
             shared.finish_attempt(opened, begun.elapsed())

@@ -11,6 +11,7 @@ use app::upstreams::draft::{
 use app::upstreams::file::ConfigFile;
 
 use crate::commands::CommandContext;
+use crate::commands::sandbox_flags::SandboxFlags;
 use crate::exit::ExitStatus;
 use crate::report::{Failure, Result};
 use crate::values;
@@ -22,7 +23,7 @@ use crate::values;
 /// shell.
 ///
 /// A program runs in a sandbox. By default it may read the project, write nothing and use no network; grant
-/// more with --read, --write and --network.
+/// more with --read, --write and --allow-host, or --network for any host.
 #[derive(Debug, clap::Args)]
 pub(super) struct UpstreamAddArgs {
     /// Name of the upstream: lower-case letters, digits and `-`
@@ -60,6 +61,9 @@ pub(super) struct UpstreamAddArgs {
     /// Run it without a sandbox
     #[arg(long, conflicts_with_all = ["url", "read", "write", "network"])]
     no_sandbox: bool,
+
+    #[command(flatten)]
+    sandbox: SandboxFlags,
 
     /// Policy for tools that do not conform
     #[arg(long, value_parser = values::upstream_policy_parser())]
@@ -123,6 +127,7 @@ pub(super) fn run_upstream_add(ctx: &CommandContext, args: &UpstreamAddArgs) -> 
 
 fn build_draft(args: &UpstreamAddArgs, settings: &Settings) -> Result<UpstreamDraft> {
     // clap does not enforce `requires` if a conflicting argument is present.
+    args.sandbox.check(args.url.is_none())?;
     if args.url.is_none() && (args.sse || !args.header.is_empty()) {
         return Err(Failure::usage("--sse and --header require --url"));
     }
@@ -167,15 +172,13 @@ fn build_sandbox(args: &UpstreamAddArgs, root: &Path) -> Option<DraftSandbox> {
     if args.no_sandbox {
         return Some(DraftSandbox::Off);
     }
-    if args.read.is_empty() && args.write.is_empty() && !args.network {
+    let is_default = args.read.is_empty() && args.write.is_empty() && !args.network;
+    if is_default && !args.sandbox.is_given() {
         return None;
     }
     let paths = |paths: &[PathBuf]| paths.iter().map(|path| relative_to_root(path, root)).collect();
-    Some(DraftSandbox::Grants {
-        read: paths(&args.read),
-        write: paths(&args.write),
-        network: args.network,
-    })
+    let (read, write) = (paths(&args.read), paths(&args.write));
+    Some(DraftSandbox::Grants(args.sandbox.to_draft(read, write, args.network)))
 }
 
 /// Returns the path as stored in the file: relative to the root if it is inside, regardless of the current folder.
