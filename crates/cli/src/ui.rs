@@ -124,9 +124,26 @@ pub(crate) fn format_path(path: &Path) -> String {
     contract::text::one_line(&path.to_string_lossy())
 }
 
+/// Labels that begin our own lines on standard error.
+const LABELS: [&str; 5] = ["error:", "warning:", "why:", "hint:", "note:"];
+
+/// Returns the text of a message that may quote files, programs and names of folders. Hidden characters are escaped, and a
+/// line that begins like one of ours is marked: a folder can be called "a\nhint: run this".
+pub(crate) fn format_message(text: &str) -> String {
+    let text = contract::text::escape_hidden(text);
+    let mut lines = text.split('\n');
+    let mut out = lines.next().unwrap_or_default().to_owned();
+    for line in lines {
+        let is_label = LABELS.iter().any(|label| line.trim_start().starts_with(label));
+        out.push_str(if is_label { "\n| " } else { "\n" });
+        out.push_str(line);
+    }
+    out
+}
+
 /// Prints a warning to standard error, unless `--quiet` is set.
 pub(crate) fn print_warning(ui: Ui, text: impl fmt::Display) {
-    let text = contract::text::escape_hidden(&text.to_string());
+    let text = format_message(&text.to_string());
     ui.print_note(format_args!("{WARN}warning:{WARN:#} {text}"));
 }
 

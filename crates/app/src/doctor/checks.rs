@@ -11,7 +11,7 @@ use crate::failure::Failure;
 use crate::project;
 use crate::state_migration::has_legacy_state;
 use crate::trust::{FolderTrust, TrustState, format_powers, summarize_powers};
-use contract::text::error_chain;
+use contract::text::{error_chain, one_line};
 use lint::{Severity, lint_all};
 use store::{ProjectToken, SqliteStore, StateDir};
 
@@ -49,7 +49,7 @@ pub async fn run_checks(app: &AppContext) -> Vec<DoctorCheck> {
 
 fn check_config(settings: &Settings) -> DoctorCheck {
     match settings.config_file() {
-        Some(path) => DoctorCheck::ok("config", path.display().to_string()),
+        Some(path) => DoctorCheck::ok("config", show_path(path)),
         None => DoctorCheck::ok(
             "config",
             "no vouch.toml; using defaults (create one with `vouch init`)",
@@ -95,7 +95,7 @@ fn warn_unknown_variable(name: &str) -> DoctorCheck {
 
 fn check_root(settings: &Settings, home: Option<&str>) -> DoctorCheck {
     let root = &settings.root;
-    let shown = root.display().to_string();
+    let shown = show_path(root);
     let wide = root.parent().is_none() || home.is_some_and(|home| Path::new(home) == root);
     if wide {
         let fix = "serve one project: run `vouch --root <DIR> serve`";
@@ -148,7 +148,7 @@ fn check_memory(settings: &Settings) -> DoctorCheck {
         Ok(metadata) if metadata.permissions().readonly() => DoctorCheck::fail(
             "memory",
             format!("{shown} is not writable"),
-            format!("run `chmod u+w {}`", folder.display()),
+            format!("run `chmod u+w {}`", show_path(&folder)),
         ),
         Ok(_) => DoctorCheck::ok("memory", shown),
         Err(_) => {
@@ -159,7 +159,7 @@ fn check_memory(settings: &Settings) -> DoctorCheck {
 
 fn check_state(settings: &Settings) -> DoctorCheck {
     let folder = &settings.state_folder;
-    let shown = folder.display();
+    let shown = show_path(folder);
     let Ok(metadata) = std::fs::metadata(folder) else {
         // The missing folders are created with the first call.
         let above = folder.ancestors().find_map(|above| std::fs::metadata(above).ok());
@@ -214,7 +214,7 @@ fn check_audit_log(settings: &Settings) -> DoctorCheck {
             let fix = "run `vouch audit verify` to list them";
             DoctorCheck::fail(
                 "audit",
-                format!("{} was modified ({count} problems)", log.display()),
+                format!("{} was modified ({count} problems)", show_path(&log)),
                 fix,
             )
         }
@@ -234,16 +234,14 @@ fn check_token(settings: &Settings) -> DoctorCheck {
         Some(TokenSource::Project) => match ProjectToken::find(&settings.state_folder) {
             Ok(Some(_)) => {
                 let path = ProjectToken::path_in(&settings.state_folder);
-                DoctorCheck::ok("token", path.display().to_string())
+                DoctorCheck::ok("token", show_path(&path))
             }
             Ok(None) => DoctorCheck::ok("token", "created when `vouch serve` first needs it"),
             Err(error) => fail(project::token_failure(error)),
         },
         Some(source) => match (project::read_tokens(source), source) {
             (Err(failure), _) => fail(failure),
-            (Ok(_), TokenSource::File(path)) => {
-                DoctorCheck::ok("token", path.display().to_string())
-            }
+            (Ok(_), TokenSource::File(path)) => DoctorCheck::ok("token", show_path(path)),
             (Ok(_), _) => DoctorCheck::ok("token", "from VOUCH_TOKEN"),
         },
     }
@@ -273,4 +271,9 @@ async fn check_port(address: SocketAddr) -> DoctorCheck {
             "choose another port: run `vouch serve --port 0`",
         ),
     }
+}
+
+/// Returns a path for a report. Another person may have chosen the name of a folder.
+fn show_path(path: &Path) -> String {
+    one_line(&path.to_string_lossy())
 }

@@ -1,5 +1,7 @@
 //! Checks that upstreams have the secrets they need. No upstream is started.
 
+use contract::text::one_line;
+
 use crate::config::Settings;
 use crate::env::Environment;
 
@@ -19,7 +21,7 @@ pub(super) fn check_upstreams(settings: &Settings, environment: &Environment) ->
                 }
             };
             let exposed = upstream.exposed_files(&settings.root).into_iter().map(|path| {
-                let shown = path.display();
+                let shown = one_line(&path.to_string_lossy());
                 let message = format!("{shown} is readable by other users");
                 DoctorCheck::warn("upstream", message, format!("run `chmod 600 {shown}`"))
             });

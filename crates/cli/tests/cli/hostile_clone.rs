@@ -318,13 +318,19 @@ fn links_inside_the_project_are_written_through() {
     assert!(project.root.join(".mcp.json").is_symlink());
 }
 
-/// The name of a folder of the clone clears the screen or reverses what follows.
+/// The name of a folder of the clone clears the screen, reverses what follows, or looks like a line of ours.
 #[test]
 fn names_of_folders_cannot_control_the_terminal() {
-    for name in ["a\u{1b}[2Jb", "a\u{1b}]0;title\u{7}", "a\nwarning: b", "a\u{202e}b", "a\rb"] {
+    let names = ["a\u{1b}[2Jb", "a\u{1b}]0;title\u{7}", "a\nwarning: b", "a\u{202e}b", "a\rb"];
+    for name in names.into_iter().chain(["a\nhint: b", "a\n  error: b", "a\u{2028}hint: b"]) {
         let project = Project::new().untrusted();
         let folder = project.root.join(name);
         std::fs::create_dir(&folder).unwrap();
+        let bad = folder.join("bad.toml").display().to_string();
+        let linked = folder.join("linked.sol");
+        std::fs::write(&bad, "x = ").unwrap();
+        symlink("../../outside", &linked).unwrap();
+        std::fs::write(project.root.with_file_name("outside"), "").unwrap();
         let commands: &[&[&str]] = &[
             &["init"],
             &["connect", "claude-code"],
@@ -333,13 +339,38 @@ fn names_of_folders_cannot_control_the_terminal() {
             &["connect", "cursor", "--http", "--write"],
             &["connect", "cursor", "--http", "--write"],
             &["serve", "--stdio"],
+            &["fuzz", "missing.sol"],
+            &["fuzz", "."],
+            &["fuzz", "linked.sol"],
+            &["fuzz", &linked.display().to_string()],
+            &["--config", &bad, "tools"],
+            &["--config", &bad, "fuzz", "linked.sol"],
+            &["--root", &bad, "tools"],
+            &["upstream", "remove", "nothing"],
+            &["upstream", "import", "--file", &bad],
+            &["check", "nothing"],
+            &["call", "nothing"],
+            &["untrust"],
+            &["trust"],
+            &["trust", "list"],
+            &["upstream", "list"],
+            &["doctor"],
         ];
         for args in commands {
             let output = project.plain_command(args).current_dir(&folder).output().unwrap();
-            let shown = String::from_utf8(output.stderr).unwrap();
+            let result = match args[0] {
+                "doctor" | "trust" | "upstream" => String::from_utf8(output.stdout).unwrap(),
+                _ => String::new(),
+            };
+            let shown = String::from_utf8(output.stderr).unwrap() + "\n" + &result;
             let hidden = |c: char| contract::text::is_hidden(c);
             assert!(!shown.contains(hidden), "{args:?}: {shown:?}");
-            assert!(!shown.contains("\nwarning: b"), "{args:?}: {shown:?}");
+            let is_forged = |line: &str| {
+                ["warning: b", "hint: b", "error: b"]
+                    .iter()
+                    .any(|forged| line.trim_start().starts_with(forged))
+            };
+            assert!(!shown.lines().any(is_forged), "{args:?}: {shown:?}");
         }
     }
 }

@@ -145,7 +145,7 @@ fn write_index(out: &mut impl Write, settings: &Settings) -> io::Result<()> {
 
 fn write_campaigns(out: &mut impl Write, settings: &Settings) -> io::Result<()> {
     for CampaignTarget { path, .. } in &settings.campaign.targets {
-        let target = path.as_ref().map_or("the demo".to_owned(), |path| path.display().to_string());
+        let target = path.as_ref().map_or("the demo".to_owned(), |path| format_path(path));
         writeln!(out, "  FUZZ  {}, once it is compiled and deployed", one_line(&target))?;
     }
     Ok(())

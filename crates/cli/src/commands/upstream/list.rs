@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::commands::{CommandContext, JsonOutputArgs};
 use crate::exit::ExitStatus;
 use crate::report::Result;
-use crate::ui::TextTable;
+use crate::ui::{TextTable, format_path};
 
 pub(super) fn run_upstream_list(
     ctx: &CommandContext,
@@ -102,8 +102,8 @@ fn sandbox_to_json(sandbox: &SandboxConfig, root: &Path) -> Value {
 fn relative_path(path: &Path, root: &Path) -> String {
     match path.strip_prefix(root) {
         Ok(inside) if inside.as_os_str().is_empty() => ".".to_owned(),
-        Ok(inside) => inside.display().to_string(),
-        Err(_) => path.display().to_string(),
+        Ok(inside) => format_path(inside),
+        Err(_) => format_path(path),
     }
 }
 
