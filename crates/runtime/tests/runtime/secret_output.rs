@@ -303,6 +303,9 @@ async fn upstream_answers_are_rewritten_only_where_the_secret_is() {
             r#"{{"content":[{{"type":"resource","resource":{{"uri":"x:y","blob":"{}"}}}}]}}"#,
             STANDARD.encode(format!("line with {token} in it"))
         ),
+        // Escapes that the search in the raw text does not decode.
+        format!(r#"{{"content":[{{"type":"text","text":"a\f{token}"}}]}}"#),
+        format!(r#"{{"content":[],"structuredContent":{{"a":"x\b{token}"}}}}"#),
     ] {
         let rig = upstream_rig(SecretOutputMode::Redact, &text).await;
         let reply = rig.call("tool", json!({})).await;

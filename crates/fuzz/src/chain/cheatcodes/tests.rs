@@ -273,6 +273,13 @@ fn unsupported_cheat_code_reverts_and_is_recorded() {
 }
 
 #[test]
+fn programs_get_the_search_path_of_the_settings() {
+    let state = super::CheatcodeState::new(true, true, Some("/usr/bin:/bin"));
+    assert_eq!(state.variables.get("PATH").map(String::as_str), Some("/usr/bin:/bin"));
+    assert!(super::CheatcodeState::new(true, true, None).variables.is_empty());
+}
+
+#[test]
 fn cheat_code_address_is_ordinary_when_disabled() {
     let mut machine = machine(false);
     let outcome = call(&mut machine, CHEATCODE_ADDRESS, "assume(bool)", &[0; 32]);
