@@ -1,14 +1,16 @@
 //! Recognizes secrets in text, so that none is written to a file that is shared and kept, and none leaves a tool.
 //!
 //! `rules.rs` has the table of secret rules, `heuristics.rs` separates secrets from placeholders, `scan.rs` searches,
-//! `escapes.rs` decodes escapes, because a token inside a JSON string may be spelled `\u0067hp_…`, `key_block.rs` finds the
+//! `candidates.rs` finds the few places where a rule can match, `preceding.rs` judges what precedes them, `escapes.rs` decodes escapes, because a token inside a JSON string may be spelled `\u0067hp_…`, `key_block.rs` finds the
 //! end of a private key, `redact.rs` replaces what was found, and `plain_source.rs` recognizes source code. Results name
 //! the rule and never contain the secret. Only recognizable secrets are found.
 
+mod candidates;
 mod escapes;
 mod heuristics;
 mod key_block;
 mod plain_source;
+mod preceding;
 mod redact;
 mod rules;
 mod scan;
@@ -26,8 +28,10 @@ pub struct SecretRule {
     pub id: &'static str,
     /// Description with its article: "a GitHub token".
     pub description: &'static str,
-    /// Texts at which a match can begin, in any case. They are searched for at once; the pattern is tried only there.
+    /// Texts at which a match can begin, in any case. The pattern is tried only there.
     pub starts: &'static [&'static str],
+    /// The surroundings that every match has, by which its start is found.
+    pub place: StartPlace,
     /// The condition on the characters before a match.
     pub condition: StartCondition,
     /// Regular expression, matched from its start. If it has a group `v`, the group is the candidate; otherwise the whole
@@ -49,11 +53,27 @@ impl std::fmt::Debug for SecretRule {
     }
 }
 
+/// The surroundings of a start that has a match. They are found by reading a fraction of the text, so a rule must not
+/// match anywhere else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StartPlace {
+    /// At the beginning of a word, in the spelling of the table, and within at least 15 characters of tokens.
+    Token,
+    /// Anywhere, in the spelling of the table.
+    Marker,
+    /// In a name that is followed by `:` or `=`.
+    BeforeAssignment,
+    /// A name before a value of at least 16 characters of tokens, with white space between them.
+    HeaderName,
+    /// The end of a URL scheme, before a colon in the host part.
+    UrlScheme,
+}
+
 /// The condition on the character before a match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StartCondition {
     Anywhere,
-    /// No letter, digit or underscore.
+    /// No letter, digit or underscore, or one that ends a colour code or a percent code.
     WordStart,
     /// The end of a URL scheme.
     AfterScheme,

@@ -2,7 +2,7 @@
 //! general ones. Formats follow the documentation of the issuers; every rule needs a case in `tests.rs`.
 
 use super::heuristics;
-use super::{SecretRule, StartCondition};
+use super::{SecretRule, StartCondition, StartPlace};
 
 /// Names before an assignment whose value is a secret.
 const ASSIGNED_NAMES: &[&str] = &[
@@ -39,6 +39,7 @@ pub const RULES: &[SecretRule] = &[
     ),
     SecretRule {
         starts: &["aws", "secret"],
+        place: StartPlace::BeforeAssignment,
         condition: StartCondition::Anywhere,
         pattern: r#"(?i)(?:aws|secret)[_\-. ]?(?:secret)?[_\-. ]?(?:access)?[_\-. ]?key["'`]?\s*(?:=>|[:=])\s*["'`]?(?P<v>[A-Za-z0-9/+]{40})(?:[^A-Za-z0-9/+=]|$)"#,
         accept: heuristics::accept_random_key,
@@ -71,6 +72,7 @@ pub const RULES: &[SecretRule] = &[
         r"(?:xox[abceoprs]|xapp)-[A-Za-z0-9\-]{10,}",
     ),
     SecretRule {
+        place: StartPlace::Marker,
         condition: StartCondition::Anywhere,
         ..token_rule(
             "slack-webhook",
@@ -87,6 +89,7 @@ pub const RULES: &[SecretRule] = &[
     ),
     token_rule("google-api-key", "a Google API key", &["AIza"], r"AIza[A-Za-z0-9_\-]{35}"),
     SecretRule {
+        place: StartPlace::BeforeAssignment,
         condition: StartCondition::Anywhere,
         ..token_rule(
             "gcp-service-account",
@@ -174,6 +177,7 @@ pub const RULES: &[SecretRule] = &[
         )
     },
     SecretRule {
+        place: StartPlace::Marker,
         condition: StartCondition::Anywhere,
         accept: heuristics::accept_any,
         accept_in_output: heuristics::accept_key_block,
@@ -185,14 +189,18 @@ pub const RULES: &[SecretRule] = &[
             r"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----|PuTTY-User-Key-File-\d|b3BlbnNzaC1rZXktdjE[A-Za-z0-9+/=]*",
         )
     },
-    token_rule(
-        "azure-key",
-        "an Azure storage or service key",
-        &["AccountKey", "SharedAccessKey"],
-        r"(?i)(?:Account|SharedAccess)Key\s*=\s*(?P<v>[A-Za-z0-9+/]{40,}={0,2})",
-    ),
+    SecretRule {
+        place: StartPlace::BeforeAssignment,
+        ..token_rule(
+            "azure-key",
+            "an Azure storage or service key",
+            &["AccountKey", "SharedAccessKey"],
+            r"(?i)(?:Account|SharedAccess)Key\s*=\s*(?P<v>[A-Za-z0-9+/]{40,}={0,2})",
+        )
+    },
     SecretRule {
         starts: &["://"],
+        place: StartPlace::UrlScheme,
         condition: StartCondition::AfterScheme,
         pattern: r#"://[^\s:/@"'`]*:(?P<v>[^\s/@"'`]+)@[^\s@]"#,
         accept: heuristics::accept_url_password,
@@ -201,6 +209,7 @@ pub const RULES: &[SecretRule] = &[
     },
     SecretRule {
         starts: &["bearer", "authorization"],
+        place: StartPlace::HeaderName,
         pattern: r#"(?i)(?:bearer|authorization["']?\s*[:=]\s*["']?(?:basic|token))\s+(?P<v>[A-Za-z0-9_\-.~+/]{16,}=*)"#,
         accept: heuristics::accept_unquoted,
         accept_in_output: heuristics::accept_header_in_output,
@@ -208,6 +217,7 @@ pub const RULES: &[SecretRule] = &[
     },
     SecretRule {
         starts: ASSIGNED_NAMES,
+        place: StartPlace::BeforeAssignment,
         condition: StartCondition::Anywhere,
         pattern: r#"(?i)(?:passw(?:or)?d|passphrase|pwd|secret|token|api[_\-]?key|access[_\-]?key|auth[_\-]?key|private[_\-]?key|client[_\-]?key)["'`]?\s*(?:=>|:=|[:=])\s*["'`](?P<v>[^\s"'`]{8,256})["'`]"#,
         accept: heuristics::accept_quoted,
@@ -217,6 +227,7 @@ pub const RULES: &[SecretRule] = &[
     },
     SecretRule {
         starts: ASSIGNED_NAMES,
+        place: StartPlace::BeforeAssignment,
         condition: StartCondition::Anywhere,
         pattern: r#"(?i)(?:passw(?:or)?d|passphrase|pwd|secret|token|api[_\-]?key|access[_\-]?key|auth[_\-]?key|private[_\-]?key|client[_\-]?key)\s*[:=]\s*(?P<v>[A-Za-z0-9_\-+/=.!@#$%^&*~]{12,256})(?:[\s,;'"`)}\]]|$)"#,
         accept: heuristics::accept_unquoted,
@@ -237,6 +248,7 @@ const fn token_rule(
         id,
         description,
         starts,
+        place: StartPlace::Token,
         condition: StartCondition::WordStart,
         pattern,
         accept: heuristics::accept_any,

@@ -1,16 +1,15 @@
 //! Searches a text for all rules at once.
 //!
-//! One automaton finds the places where a rule can begin; a rule's pattern is tried only there, from a fixed start and in
-//! a bounded window. Text without such places is read once.
+//! A rule's pattern is tried only at the places that `candidates.rs` finds, from a fixed start and in a bounded window.
 
 use std::ops::Range;
 use std::sync::LazyLock;
 
-use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 use regex::Regex;
 
-use crate::escapes;
+use crate::candidates::{Candidate, CandidateFinder};
 use crate::{RULES, ScanPurpose, SecretRule, SecretSpan, StartCondition};
+use crate::{escapes, preceding};
 
 /// Maximum length of a match, without the extension by the rule. Web tokens are the longest.
 const MAX_MATCH_BYTES: usize = 16 * 1024;
@@ -20,9 +19,7 @@ const MAX_SPACE_BYTES: usize = 64;
 
 /// The compiled rules.
 pub(crate) struct SecretScanner {
-    starts: AhoCorasick,
-    /// The rules of each start, by the index of the start in the automaton.
-    rules_of_start: Vec<Vec<usize>>,
+    candidates: CandidateFinder,
     patterns: Vec<Regex>,
 }
 
@@ -30,42 +27,33 @@ pub(crate) static SCANNER: LazyLock<SecretScanner> = LazyLock::new(SecretScanner
 
 impl SecretScanner {
     fn new() -> Self {
-        let mut starts: Vec<String> = Vec::new();
-        let mut rules_of_start: Vec<Vec<usize>> = Vec::new();
-        for (index, rule) in RULES.iter().enumerate() {
-            for start in rule.starts {
-                let start = start.to_ascii_lowercase();
-                match starts.iter().position(|known| *known == start) {
-                    Some(at) => rules_of_start[at].push(index),
-                    None => {
-                        starts.push(start);
-                        rules_of_start.push(vec![index]);
-                    }
-                }
-            }
-        }
-        let starts = AhoCorasick::builder()
-            .ascii_case_insensitive(true)
-            .match_kind(MatchKind::Standard)
-            .kind(Some(AhoCorasickKind::DFA))
-            .build(starts)
-            .expect("a few short starts fit into an automaton");
         let compile = |rule: &SecretRule| Regex::new(&format!(r"\A(?:{})", rule.pattern));
         let patterns =
             RULES.iter().map(|rule| compile(rule).expect("a test compiles every pattern"));
-        Self { starts, rules_of_start, patterns: patterns.collect() }
+        Self { candidates: CandidateFinder::new(RULES), patterns: patterns.collect() }
     }
 
     /// Returns all secrets with the indices of their rules, in no order. They may overlap.
     pub(crate) fn find_spans(&self, text: &str, purpose: ScanPurpose) -> Vec<(usize, SecretSpan)> {
+        self.find_spans_at(text, purpose, |text| self.candidates.find(text))
+    }
+
+    /// Like [`SecretScanner::find_spans`], with the places to try in a text from `find_candidates`.
+    pub(crate) fn find_spans_at(
+        &self,
+        text: &str,
+        purpose: ScanPurpose,
+        find_candidates: impl Fn(&str) -> Vec<Candidate>,
+    ) -> Vec<(usize, SecretSpan)> {
         let mut found = Vec::new();
-        self.scan_text(text, purpose, &mut |index, range| {
+        self.try_candidates(text, &find_candidates(text), purpose, &mut |index, range| {
             let value = text[range.clone()].to_owned();
             found.push((index, SecretSpan { rule: &RULES[index], range, value }));
         });
         escapes::for_each_decoded(text, |decoded| {
-            self.scan_text(decoded.text(), purpose, &mut |index, range| {
-                let value = decoded.text()[range.clone()].to_owned();
+            let text = decoded.text();
+            self.try_candidates(text, &find_candidates(text), purpose, &mut |index, range| {
+                let value = text[range.clone()].to_owned();
                 let range = decoded.map_range(range);
                 found.push((index, SecretSpan { rule: &RULES[index], range, value }));
             });
@@ -73,26 +61,25 @@ impl SecretScanner {
         found
     }
 
-    /// Calls `report` with each secret in the text as it is.
-    fn scan_text(
+    /// Calls `report` with each secret that begins at one of the places, which are in order.
+    fn try_candidates(
         &self,
         text: &str,
+        candidates: &[Candidate],
         purpose: ScanPurpose,
         report: &mut dyn FnMut(usize, Range<usize>),
     ) {
         // The lines of a key are not searched again, except for what begins with them.
         let mut key_end = 0;
-        for start in self.starts.find_overlapping_iter(text) {
-            if start.end() <= key_end {
+        for Candidate { start, end, rule } in candidates {
+            if *end <= key_end {
                 continue;
             }
-            for index in &self.rules_of_start[start.pattern().as_usize()] {
-                if let Some(range) = self.match_rule(*index, text, start.range(), purpose) {
-                    if RULES[*index].extend.is_some() {
-                        key_end = range.end;
-                    }
-                    report(*index, range);
+            if let Some(range) = self.match_rule(*rule, text, *start..*end, purpose) {
+                if RULES[*rule].extend.is_some() {
+                    key_end = range.end;
                 }
+                report(*rule, range);
             }
         }
     }
@@ -140,11 +127,12 @@ impl SecretScanner {
 }
 
 fn meets_condition(condition: StartCondition, before: &str) -> bool {
-    let last = before.chars().next_back();
     match condition {
         StartCondition::Anywhere => true,
-        StartCondition::WordStart => !last.is_some_and(|c| c.is_alphanumeric() || c == '_'),
-        StartCondition::AfterScheme => last.is_some_and(|c| c.is_ascii_alphanumeric()),
+        StartCondition::WordStart => preceding::is_word_boundary(before),
+        StartCondition::AfterScheme => {
+            before.chars().next_back().is_some_and(|c| c.is_ascii_alphanumeric())
+        }
     }
 }
 

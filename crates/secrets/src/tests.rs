@@ -1,6 +1,8 @@
 //! Each rule with texts that it must match and texts that it must not match. Fake secrets are assembled at run time, so
 //! that no scanner reports this file as a leak.
 
+mod differential;
+
 use super::*;
 
 /// Returns `length` letters and digits without an obvious pattern.
