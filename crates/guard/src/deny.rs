@@ -18,11 +18,13 @@ mod source_names;
 #[cfg(test)]
 mod tests;
 
+use std::borrow::Cow;
+
 use contract::text;
 
-pub use self::backup_names::any_original as matches_copy;
-use self::patterns::PatternSet;
+pub use self::backup_names::matches_copy;
 pub use self::patterns::matches_glob as matches_name_pattern;
+use self::patterns::{NameKey, PatternSet};
 pub use self::secret_files::{
     CONTRACT_PATTERNS, HARMLESS_PATTERNS, SECRET_FILE_GROUPS, SecretFileGroup,
 };
@@ -186,19 +188,19 @@ impl DenyList {
         parents: impl DoubleEndedIterator<Item = &'p str> + Clone,
         name: &str,
     ) -> NameVerdict<'_> {
-        let name = &fold_name(name);
-        let find = |set: &'_ PatternSet| find_pattern(set, parents.clone(), name).is_some();
-        let fixed = find_pattern(&self.fixed, parents.clone(), name);
+        let names = &name_and_originals(fold_name(name));
+        let find = |set: &'_ PatternSet| set.find(parents.clone(), names).is_some();
+        let fixed = self.fixed.find(parents.clone(), names);
         let fixed = fixed.or_else(|| match self.has_source_exception {
             true => None,
-            false => find_pattern(&self.contract, parents.clone(), name),
+            false => self.contract.find(parents.clone(), names),
         });
         if let Some(pattern) = fixed {
             return NameVerdict::Denied(pattern);
         }
-        let (pattern, is_word) = match find_pattern(&self.files, parents.clone(), name) {
+        let (pattern, is_word) = match self.files.find(parents.clone(), names) {
             Some(pattern) => (pattern, false),
-            None => match find_pattern(&self.words, parents.clone(), name) {
+            None => match self.words.find(parents.clone(), names) {
                 Some(pattern) => (pattern, true),
                 None => return NameVerdict::Allowed,
             },
@@ -222,18 +224,15 @@ impl DenyList {
     }
 }
 
-/// Returns the pattern that matches the folded name or the original that it is a copy of.
-fn find_pattern<'d, 'p>(
-    set: &'d PatternSet,
-    parents: impl DoubleEndedIterator<Item = &'p str> + Clone,
-    name: &str,
-) -> Option<&'d str> {
-    let mut found = None;
-    backup_names::any_original(name, |name| {
-        found = set.find(parents.clone(), name);
-        found.is_some()
+/// Returns the keys of a folded name and of the names that it may be a copy of.
+fn name_and_originals(name: Cow<'_, str>) -> Vec<NameKey<'_>> {
+    let mut originals = Vec::new();
+    backup_names::for_each_original(&name, |original| {
+        originals.push(NameKey::new(original.into_owned().into()));
     });
-    found
+    let mut names = vec![NameKey::new(name)];
+    names.append(&mut originals);
+    names
 }
 
 fn split_path(path: &str) -> Vec<&str> {
@@ -243,13 +242,17 @@ fn split_path(path: &str) -> Vec<&str> {
 /// Folds names that a case-insensitive file system may treat as equal: without case (upper, then lower, so that `ſ`
 /// becomes `s`), without characters that some file systems ignore, and without the dots and spaces at the end that
 /// Windows file systems drop.
-pub fn fold_name(name: &str) -> String {
+pub fn fold_name(name: &str) -> Cow<'_, str> {
+    let is_dropped = [' ', '.'];
+    if name.bytes().all(|byte| byte.is_ascii() && !byte.is_ascii_uppercase()) {
+        return Cow::Borrowed(name.trim_end_matches(is_dropped));
+    }
     let mut folded: String = if name.is_ascii() {
         name.to_ascii_lowercase()
     } else {
         let visible = name.chars().filter(|c| !text::is_hidden(*c));
         visible.flat_map(char::to_uppercase).flat_map(char::to_lowercase).collect()
     };
-    folded.truncate(folded.trim_end_matches([' ', '.']).len());
-    folded
+    folded.truncate(folded.trim_end_matches(is_dropped).len());
+    Cow::Owned(folded)
 }

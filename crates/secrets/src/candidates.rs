@@ -1,8 +1,8 @@
 //! Finds the places of a text where a rule can match, and skips the rest.
 //!
 //! Every rule says by its [`StartPlace`] what surrounds its matches: a long run of token characters, an assignment, a URL
-//! scheme, a marker. Prose and code have few of them. Runs are found by jumping, the others by vectorized search, so most
-//! bytes of a text without secrets are not read one by one. The places are a superset of the matches: a test compares the
+//! scheme, a marker. Prose and code have few of them. All of them are found by vectorized search, so most bytes of a text
+//! without secrets are not looked at one by one. The places are a superset of the matches: a test compares the
 //! result with trying every start of every rule.
 
 use std::ops::Range;
@@ -16,11 +16,11 @@ use crate::{SecretRule, StartPlace};
 /// Minimum length of a match of a rule with [`StartPlace::Token`]: that of a Slack token.
 const MIN_TOKEN_BYTES: usize = 15;
 
+/// Length of the text that is tested at once.
+const STRIPE_BYTES: usize = 64;
+
 /// Minimum length of the value of an authorization header.
 const MIN_HEADER_BYTES: usize = 16;
-
-/// Minimum length of a text with a secret: a letter and `://:p@h`.
-const MIN_TEXT_BYTES: usize = 8;
 
 /// Maximum bytes from the start of a name to its end: `secret-secret-access-key`, with letters of two or three bytes that
 /// differ from these in case only.
@@ -113,9 +113,6 @@ impl CandidateFinder {
     /// Returns the places of the text where a rule can match, in order and each once.
     pub(crate) fn find(&self, text: &str) -> Vec<Candidate> {
         let mut found = Vec::new();
-        if text.len() < MIN_TEXT_BYTES {
-            return found;
-        }
         for_each_run(text.as_bytes(), |run| {
             self.push_tokens(text, &run, &mut found);
             self.push_headers(text, &run, &mut found);
@@ -208,27 +205,70 @@ impl CandidateFinder {
 
 /// Calls `visit` with each longest run of at least [`MIN_TOKEN_BYTES`] token bytes.
 ///
-/// It looks at the byte where a run would have its minimum length, and goes back from there to the byte that interrupts
-/// it. The bytes before that are skipped.
+/// A few vector instructions tell if a stripe of the text can have part of such a run; most stripes have none.
 fn for_each_run(bytes: &[u8], mut visit: impl FnMut(Range<usize>)) {
+    let (stripes, rest) = bytes.as_chunks::<STRIPE_BYTES>();
+    let mut last_stripe = [b' '; STRIPE_BYTES];
+    last_stripe[..rest.len()].copy_from_slice(rest);
+    // The bytes at the end of the stripe before that may begin a run, and the end of the last run.
+    let (mut open, mut done) = (0, 0);
+    for (index, stripe) in stripes.iter().chain([&last_stripe]).enumerate() {
+        let mask = mark_visible(stripe);
+        if open + mask.trailing_ones() >= MIN_TOKEN_BYTES as u32 || has_long_run(mask) {
+            let start = index * STRIPE_BYTES;
+            let from = done.max(start.saturating_sub(MIN_TOKEN_BYTES - 1));
+            done = visit_runs(bytes, from..start + STRIPE_BYTES, &mut visit);
+        }
+        open = mask.leading_ones();
+    }
+}
+
+/// Returns a mask with a bit for each byte that is a letter, a digit or a sign above `*`, as all token bytes are. The order
+/// of the bits is that of the bytes.
+fn mark_visible(stripe: &[u8; STRIPE_BYTES]) -> u64 {
+    const { assert!(STRIPE_BYTES == u64::BITS as usize) };
+    let marks = stripe.map(|byte| u8::from(byte.cast_signed() > b'*'.cast_signed()));
+    let (groups, _) = marks.as_chunks::<8>();
+    let mut mask = 0;
+    for (index, group) in groups.iter().enumerate() {
+        // The product collects the lowest bits of eight bytes in the highest byte.
+        let bits = u64::from_le_bytes(*group).wrapping_mul(0x0102_0408_1020_4080) >> 56;
+        mask |= bits << (8 * index);
+    }
+    mask
+}
+
+/// Returns true if the mask has at least [`MIN_TOKEN_BYTES`] bits in a row.
+fn has_long_run(mask: u64) -> bool {
+    const { assert!(MIN_TOKEN_BYTES == 15) };
+    let two = mask & (mask >> 1);
+    let four = two & (two >> 2);
+    let eight = four & (four >> 4);
+    eight & (eight >> 7) != 0
+}
+
+/// Visits the runs that begin in a range, whose start is not inside a run. Returns the end of the last run, or the start.
+///
+/// It looks at the byte where a run would have its minimum length, and goes back from there to the byte that interrupts it.
+fn visit_runs(bytes: &[u8], range: Range<usize>, visit: &mut impl FnMut(Range<usize>)) -> usize {
     let is_token = |byte: &u8| IS_TOKEN_BYTE[usize::from(*byte)];
-    // `start..known` are token bytes, and the run that has them begins at `start`.
-    let (mut start, mut known) = (0, 0);
-    while let Some(ahead) = bytes.get(known..start + MIN_TOKEN_BYTES) {
+    // `start..known` are token bytes.
+    let (mut start, mut known, mut done) = (range.start, range.start, range.start);
+    while start < range.end
+        && let Some(ahead) = bytes.get(known..start + MIN_TOKEN_BYTES)
+    {
+        let end = known + ahead.len();
         match ahead.iter().rposition(|byte| !is_token(byte)) {
-            Some(at) => {
-                let end = known + ahead.len();
-                (start, known) = (known + at + 1, end);
-            }
+            Some(at) => (start, known) = (known + at + 1, end),
             None => {
-                let rest = &bytes[start + MIN_TOKEN_BYTES..];
-                let more = rest.iter().position(|byte| !is_token(byte)).unwrap_or(rest.len());
-                let end = start + MIN_TOKEN_BYTES + more;
-                visit(start..end);
-                (start, known) = (end, end);
+                let more = bytes[end..].iter().take_while(|byte| is_token(byte)).count();
+                done = end + more;
+                visit(start..done);
+                (start, known) = (done, done);
             }
         }
     }
+    done
 }
 
 #[cfg(test)]

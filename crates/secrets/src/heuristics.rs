@@ -114,6 +114,10 @@ fn is_harmless_prefix(prefix: &str) -> bool {
 
 /// Returns true if the name of a JSON member says that its value is a secret.
 pub(super) fn is_secret_name(name: &str) -> bool {
+    // The last letters of the names below.
+    if !matches!(name.as_bytes().last(), Some(b'd' | b'e' | b't' | b'n' | b'y' | b'A'..=b'Z')) {
+        return false;
+    }
     let lower = name.to_ascii_lowercase();
     let ends =
         ["passwd", "password", "passphrase", "pwd", "secret", "apikey", "api_key", "api-key"];

@@ -127,7 +127,7 @@ fn marker(rule: &SecretRule) -> String {
 
 /// Returns the rule for a JSON member whose name says that its value is a secret.
 fn find_member_rule(name: &str, value: &str) -> Option<&'static SecretRule> {
-    if !heuristics::is_secret_name(name) || !(8..=256).contains(&value.len()) {
+    if !(8..=256).contains(&value.len()) || !heuristics::is_secret_name(name) {
         return None;
     }
     let is_one_word = !value.contains(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '`'));

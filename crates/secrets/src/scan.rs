@@ -14,6 +14,9 @@ use crate::{escapes, preceding};
 /// Maximum length of a match, without the extension by the rule. Web tokens are the longest.
 const MAX_MATCH_BYTES: usize = 16 * 1024;
 
+/// Minimum length of a text with a secret: a letter and `://:p@h`.
+const MIN_TEXT_BYTES: usize = 8;
+
 /// Maximum spaces between a name and its assignment.
 const MAX_SPACE_BYTES: usize = 64;
 
@@ -35,6 +38,9 @@ impl SecretScanner {
 
     /// Returns all secrets with the indices of their rules, in no order. They may overlap.
     pub(crate) fn find_spans(&self, text: &str, purpose: ScanPurpose) -> Vec<(usize, SecretSpan)> {
+        if text.len() < MIN_TEXT_BYTES {
+            return Vec::new();
+        }
         self.find_spans_at(text, purpose, |text| self.candidates.find(text))
     }
 

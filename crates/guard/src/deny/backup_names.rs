@@ -2,6 +2,11 @@
 //!
 //! The decorations are removed one after the other, so that `prod.env.old.gz` is recognized too.
 
+use std::borrow::Cow;
+use std::sync::LazyLock;
+
+use super::patterns::ShapeSet;
+
 /// Maximum decorations of one name that are removed.
 const MAX_DECORATIONS: usize = 6;
 
@@ -58,46 +63,46 @@ const BACKUP_SUFFIXES: &[&str] = &[
 const INNER_SUFFIXES: [&str; 8] =
     ["-backup", "_backup", "-copy", "_copy", " copy", "-old", "_old", "-bak"];
 
-/// Calls `is_match` with the folded name and with the names that it may be a copy of, until one matches. Returns true if
-/// one did.
-pub fn any_original(name: &str, mut is_match: impl FnMut(&str) -> bool) -> bool {
-    if is_match(name) {
-        return true;
-    }
+/// The shapes of [`BACKUP_SUFFIXES`] without their dots.
+static SUFFIX_SHAPES: LazyLock<ShapeSet> = LazyLock::new(|| {
+    let mut shapes = ShapeSet::default();
+    BACKUP_SUFFIXES.iter().for_each(|suffix| shapes.insert(&suffix[1..]));
+    shapes
+});
+
+/// Returns true if `is_match` is true for the folded name or for one of the names that it may be a copy of.
+pub fn matches_copy(name: &str, mut is_match: impl FnMut(&str) -> bool) -> bool {
+    let mut found = is_match(name);
+    for_each_original(name, |original| found = found || is_match(&original));
+    found
+}
+
+/// Calls `visit` with the names that a name may be a copy of.
+pub(super) fn for_each_original<'n>(name: &'n str, mut visit: impl FnMut(Cow<'n, str>)) {
     let mut name = name;
-    let mut owned;
     for _ in 0..MAX_DECORATIONS {
         let Some(original) = strip_decoration(name) else {
             break;
         };
-        if is_match(original) {
-            return true;
-        }
+        visit(original.into());
         // The swap file of `id_rsa` is `.id_rsa.swp`.
-        if let Some(hidden) = original.strip_prefix('.').filter(|_| name.contains(".sw"))
-            && is_match(hidden)
-        {
-            return true;
+        if let Some(hidden) = original.strip_prefix('.').filter(|_| name.contains(".sw")) {
+            visit(hidden.into());
         }
         name = original;
     }
     if let Some(original) = strip_inner_decoration(name) {
-        owned = original;
-        if is_match(&owned) {
-            return true;
-        }
-        if let Some(inner) = strip_inner_decoration(&owned) {
-            owned = inner;
-            return is_match(&owned);
+        let inner = strip_inner_decoration(&original);
+        visit(original.into());
+        if let Some(inner) = inner {
+            visit(inner.into());
         }
     }
-    false
 }
 
 /// Returns the name without one decoration at its beginning or end.
 fn strip_decoration(name: &str) -> Option<&str> {
-    let stripped = BACKUP_SUFFIXES.iter().find_map(|suffix| name.strip_suffix(suffix));
-    let stripped = stripped.or_else(|| strip_number(name));
+    let stripped = strip_suffix(name).or_else(|| strip_number(name));
     let stripped = stripped.or_else(|| {
         let inner = name.strip_prefix('#')?;
         Some(inner.strip_suffix('#').unwrap_or(inner))
@@ -110,11 +115,25 @@ fn strip_decoration(name: &str) -> Option<&str> {
     stripped.filter(|original| !original.is_empty())
 }
 
+/// Removes one of [`BACKUP_SUFFIXES`]: a tilde, or the last dot and what follows it.
+fn strip_suffix(name: &str) -> Option<&str> {
+    if let Some(original) = name.strip_suffix('~') {
+        return Some(original);
+    }
+    let at = name.bytes().rposition(|byte| byte == b'.')?;
+    let (original, suffix) = name.split_at(at);
+    let is_listed = SUFFIX_SHAPES.may_have(&suffix[1..]) && BACKUP_SUFFIXES.contains(&suffix);
+    is_listed.then_some(original)
+}
+
 /// Removes a number or date after a dot or dash: `.1`, `.2024-01-15`, `-20240115`, `.~1`.
 fn strip_number(name: &str) -> Option<&str> {
-    let kept = name.trim_end_matches(|c: char| c.is_ascii_digit() || "-_.:~t ".contains(c));
-    let at = kept.len() + name[kept.len()..].find(['.', '-', '_', ' '])?;
-    let has_digit = name[at..].bytes().any(|byte| byte.is_ascii_digit());
+    let is_part = |byte: &u8| byte.is_ascii_digit() || b"-_.:~t ".contains(byte);
+    let bytes = name.as_bytes();
+    let kept = bytes.iter().rposition(|byte| !is_part(byte)).map_or(0, |at| at + 1);
+    let is_separator = |byte: &u8| matches!(byte, b'.' | b'-' | b'_' | b' ');
+    let at = kept + bytes[kept..].iter().position(is_separator)?;
+    let has_digit = bytes[at..].iter().any(u8::is_ascii_digit);
     has_digit.then_some(&name[..at])
 }
 
@@ -137,6 +156,17 @@ fn strip_inner_decoration(name: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn suffixes_begin_with_their_only_dot() {
+        for suffix in BACKUP_SUFFIXES {
+            assert!(*suffix == "~" || suffix.rfind('.') == Some(0), "{suffix}");
+            assert_eq!(strip_suffix(&format!("a.b{suffix}")), Some("a.b"), "{suffix}");
+        }
+        for name in ["a", "a.b", "a.bakx", "a.dpkg-olds", ""] {
+            assert_eq!(strip_suffix(name), None, "{name}");
+        }
+    }
 
     #[test]
     fn recognizes_copies_of_a_file() {
@@ -162,13 +192,13 @@ mod tests {
             "copy of id_rsa (2).bak",
             "id_rsa.b64",
         ] {
-            assert!(any_original(copy, |name| name == "id_rsa"), "{copy}");
+            assert!(matches_copy(copy, |name| name == "id_rsa"), "{copy}");
         }
         for other in ["id_rsa.rs", "my_id_rsa", "id_rsa.pub", "bak", "~", "1", ".1", "id_rsa.md"] {
-            assert!(!any_original(other, |name| name == "id_rsa"), "{other}");
+            assert!(!matches_copy(other, |name| name == "id_rsa"), "{other}");
         }
-        assert!(any_original("tls-backup.key", |name| name == "tls.key"));
-        assert!(any_original("my_ed25519.2024-01-15", |name| name == "my_ed25519"));
-        assert!(any_original("prod (3).env.gz", |name| name == "prod.env"));
+        assert!(matches_copy("tls-backup.key", |name| name == "tls.key"));
+        assert!(matches_copy("my_ed25519.2024-01-15", |name| name == "my_ed25519"));
+        assert!(matches_copy("prod (3).env.gz", |name| name == "prod.env"));
     }
 }

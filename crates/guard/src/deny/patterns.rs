@@ -1,5 +1,9 @@
-//! A set of patterns for names and path ends, indexed so that most names cost a few hash lookups.
+//! A set of patterns for names and path ends, indexed so that most names cost a few comparisons.
+//!
+//! A name is compared with a pattern only if it has all letters of the pattern, and looked up only if its shape is that of a
+//! known name.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use super::fold_name;
@@ -9,13 +13,20 @@ use super::fold_name;
 pub(super) struct PatternSet {
     texts: Vec<String>,
     /// Patterns without `*`.
-    exact: HashMap<String, usize>,
+    exact: NameMap,
     /// Patterns of the form `*.ext`, by extension.
-    extensions: HashMap<String, usize>,
+    extensions: NameMap,
     /// Other patterns for one name.
-    globs: Vec<(String, usize)>,
-    /// Patterns of several names.
-    paths: Vec<PathPattern>,
+    globs: LetterList<(String, usize)>,
+    /// Patterns of several names, with the letters of the last name.
+    paths: LetterList<PathPattern>,
+}
+
+/// Patterns, each with the letters that a matching name must have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct LetterList<T> {
+    letters: Vec<u64>,
+    patterns: Vec<T>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,10 +38,97 @@ struct PathPattern {
     index: usize,
 }
 
+/// A folded name with what is compared first.
+#[derive(Debug)]
+pub(super) struct NameKey<'n> {
+    text: Cow<'n, str>,
+    letters: u64,
+    /// The place of the extension.
+    extension: Option<usize>,
+}
+
+/// Numbers by name. Most names that it does not have are recognized by their shape.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct NameMap {
+    names: HashMap<String, usize>,
+    shapes: ShapeSet,
+}
+
+/// The shapes of some names: their lengths with their first and last bytes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct ShapeSet([u64; 8]);
+
+impl ShapeSet {
+    pub(super) fn insert(&mut self, name: &str) {
+        if let Some((word, bit)) = Self::place(name) {
+            self.0[word] |= bit;
+        }
+    }
+
+    /// Returns false if no name of this shape was inserted.
+    pub(super) fn may_have(&self, name: &str) -> bool {
+        Self::place(name).is_some_and(|(word, bit)| self.0[word] & bit != 0)
+    }
+
+    fn place(name: &str) -> Option<(usize, u64)> {
+        let (first, last) = (*name.as_bytes().first()?, *name.as_bytes().last()?);
+        let shape = usize::from(first) * 37 + usize::from(last) * 11 + name.len();
+        Some((shape / 64 % 8, 1 << (shape % 64)))
+    }
+}
+
+impl NameMap {
+    fn insert(&mut self, name: &str, index: usize) {
+        self.shapes.insert(name);
+        self.names.insert(name.to_owned(), index);
+    }
+
+    fn get(&self, name: &str) -> Option<usize> {
+        if self.shapes.may_have(name) { self.names.get(name).copied() } else { None }
+    }
+}
+
+impl<'n> NameKey<'n> {
+    /// Returns the key of a name that is already folded.
+    pub(super) fn new(text: Cow<'n, str>) -> Self {
+        let extension = text.bytes().rposition(|byte| byte == b'.').map(|at| at + 1);
+        Self { letters: find_letters(&text), extension, text }
+    }
+}
+
+impl<T> Default for LetterList<T> {
+    fn default() -> Self {
+        Self { letters: Vec::new(), patterns: Vec::new() }
+    }
+}
+
+impl<T> LetterList<T> {
+    fn push(&mut self, letters: u64, pattern: T) {
+        self.letters.push(letters);
+        self.patterns.push(pattern);
+    }
+
+    /// Returns the first pattern that matches a name with these letters.
+    fn find(&self, letters: u64, matches: impl Fn(&T) -> bool) -> Option<&T> {
+        let likely = self.letters.iter().enumerate().filter(|(_, wanted)| *wanted & !letters == 0);
+        likely.map(|(index, _)| &self.patterns[index]).find(|pattern| matches(pattern))
+    }
+}
+
+/// Returns a set of the bytes of a name. Some bytes share a bit.
+fn find_letters(name: &str) -> u64 {
+    name.bytes().fold(0, |letters, byte| letters | 1 << (byte % 64))
+}
+
+/// Returns the bytes that each name has that the pattern matches.
+fn find_pattern_letters(pattern: &str) -> u64 {
+    find_letters(&pattern.replace('*', ""))
+}
+
 impl PatternSet {
     pub(super) fn insert(&mut self, pattern: &str) {
         let index = self.texts.len();
-        let folded = fold_name(pattern.trim_matches('/'));
+        let folded = fold_name(pattern.trim_matches('/')).into_owned();
         if self.texts.contains(&folded) || folded.is_empty() {
             return;
         }
@@ -39,14 +137,15 @@ impl PatternSet {
                 Some(path) => (path, true),
                 None => (folded.as_str(), false),
             };
-            let names = path.split('/').rev().map(str::to_owned).collect();
-            self.paths.push(PathPattern { names, below, index });
+            let names: Vec<_> = path.split('/').rev().map(str::to_owned).collect();
+            let letters = if below { 0 } else { find_pattern_letters(&names[0]) };
+            self.paths.push(letters, PathPattern { names, below, index });
         } else if let Some(extension) = plain_extension(&folded) {
-            self.extensions.insert(extension.to_owned(), index);
+            self.extensions.insert(extension, index);
         } else if folded.contains('*') {
-            self.globs.push((folded.clone(), index));
+            self.globs.push(find_pattern_letters(&folded), (folded.clone(), index));
         } else {
-            self.exact.insert(folded.clone(), index);
+            self.exact.insert(&folded, index);
         }
         self.texts.push(folded);
     }
@@ -55,31 +154,30 @@ impl PatternSet {
         self.texts.iter().map(String::as_str)
     }
 
-    /// Returns the pattern that matches the folded name below the given folders.
+    /// Returns the pattern that matches one of the names below the given folders; the first name that any matches decides.
     pub(super) fn find<'p>(
         &self,
         parents: impl DoubleEndedIterator<Item = &'p str> + Clone,
-        name: &str,
+        names: &[NameKey<'_>],
     ) -> Option<&str> {
-        self.find_index(parents, name).map(|index| self.texts[index].as_str())
+        let mut indices = names.iter().map(|name| self.find_index(parents.clone(), name));
+        indices.find_map(|index| index).map(|index| self.texts[index].as_str())
     }
 
     fn find_index<'p>(
         &self,
         parents: impl DoubleEndedIterator<Item = &'p str> + Clone,
-        name: &str,
+        name: &NameKey<'_>,
     ) -> Option<usize> {
-        let exact = self.exact.get(name).copied();
-        let extension =
-            name.rsplit_once('.').and_then(|(_, end)| self.extensions.get(end)).copied();
-        let glob = self.globs.iter().find(|(glob, _)| matches_glob(glob, name));
+        let exact = self.exact.get(&name.text);
+        let extension = name.extension.and_then(|at| self.extensions.get(&name.text[at..]));
+        let glob = self.globs.find(name.letters, |(glob, _)| matches_glob(glob, &name.text));
         // The first pattern of the list is reported.
         let first = [exact, extension, glob.map(|(_, index)| *index)].into_iter().flatten().min();
-        if first.is_some() {
-            return first;
-        }
-        let path = self.paths.iter().find(|path| path.matches(parents.clone(), name));
-        path.map(|path| path.index)
+        first.or_else(|| {
+            let matches = |path: &PathPattern| path.matches(parents.clone(), &name.text);
+            self.paths.find(name.letters, matches).map(|path| path.index)
+        })
     }
 }
 
@@ -174,7 +272,7 @@ mod tests {
         let find = |path: &str| {
             let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
             let parents = folder.split('/').filter(|part| !part.is_empty());
-            set.find(parents, &fold_name(name)).map(str::to_owned)
+            set.find(parents, &[NameKey::new(fold_name(name))]).map(str::to_owned)
         };
         for (path, expected) in [
             (".kube/config", Some(".kube/config")),

@@ -62,7 +62,8 @@ impl MaskSearch<'_> {
             Err(error) if is_unreachable(&error) => return Ok(()),
             Err(error) => return Err(listing_failure(folder, &error)),
         };
-        let parent = fold_name(&folder.file_name().unwrap_or_default().to_string_lossy());
+        let parent = folder.file_name().unwrap_or_default().to_string_lossy();
+        let parent = fold_name(&parent);
         for entry in entries {
             let entry = entry.map_err(|error| listing_failure(folder, &error))?;
             self.entries += 1;
@@ -74,7 +75,9 @@ impl MaskSearch<'_> {
                 continue;
             }
             let Ok(kind) = entry.file_type() else { continue };
-            let name = fold_name(&entry.file_name().to_string_lossy());
+            let name = entry.file_name();
+            let name = name.to_string_lossy();
+            let name = fold_name(&name);
             let is_masked = all
                 || self.names.is_masked(&parent, &name, kind.is_dir())
                 || (name == "config" && is_git_module(folder));
@@ -133,7 +136,8 @@ fn too_many(what: &str) -> StartFailure {
 
 /// Returns true for the Git folder of a submodule, whose configuration may hold passwords like that of `.git` itself.
 fn is_git_module(folder: &Path) -> bool {
-    let mut names = folder.components().map(|part| fold_name(&part.as_os_str().to_string_lossy()));
+    let mut names =
+        folder.components().map(|part| fold_name(&part.as_os_str().to_string_lossy()).into_owned());
     names.any(|name| name.ends_with(".git")) && folder.join("HEAD").exists()
 }
 
@@ -154,8 +158,9 @@ struct FoldedNames {
 
 impl FoldedNames {
     fn new(masked: &MaskedNames) -> Self {
-        let fold =
-            |patterns: &[String]| patterns.iter().map(|one| fold_name(one)).collect::<Vec<_>>();
+        let fold = |patterns: &[String]| {
+            patterns.iter().map(|one| fold_name(one).into_owned()).collect::<Vec<_>>()
+        };
         let (pairs, names): (Vec<_>, Vec<_>) =
             fold(&masked.patterns).into_iter().partition(|pattern| pattern.contains('/'));
         let pairs = pairs.iter().filter_map(|pattern| pattern.rsplit_once('/'));
