@@ -1,5 +1,7 @@
 //! Cost of a call with every stage of the pipeline on, next to the same tool without a pipeline.
 
+mod instructions;
+
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,6 +20,8 @@ use crate::dist::{binary_path, build_command};
 const WARM_UP: usize = 300;
 /// Size of the file that is read; the goal is stated for 4 KB.
 const FILE_BYTES: usize = 4096;
+/// Processor time of a call in relation to that of an earlier build.
+const MAX_COST_RATIO: f64 = 1.05;
 
 #[derive(clap::Args)]
 pub(crate) struct CallsArgs {
@@ -30,11 +34,19 @@ pub(crate) struct CallsArgs {
     /// Use the binaries in target/dist; build nothing
     #[arg(long)]
     no_build: bool,
+    /// Also measure `vouch` of an earlier build in this folder, and compare
+    #[arg(long, value_name = "DIR")]
+    before: Option<PathBuf>,
+    /// Count instructions over stdio instead of time; needs valgrind
+    #[arg(long)]
+    instructions: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum CallServer {
     Vouch,
+    /// An earlier build of vouch.
+    Before,
     Bare,
     Filesystem,
 }
@@ -43,6 +55,7 @@ impl CallServer {
     fn name(self) -> &'static str {
         match self {
             Self::Vouch => "vouch",
+            Self::Before => "vouch before",
             Self::Bare => "bare rmcp",
             Self::Filesystem => "server-filesystem",
         }
@@ -82,10 +95,16 @@ struct CallBench {
     root: PathBuf,
     node: PathBuf,
     project: tempfile::TempDir,
+    before: Option<PathBuf>,
 }
 
 pub(crate) fn run_calls_bench(args: &CallsArgs) -> Result<()> {
     let bench = CallBench::prepare(args)?;
+    if args.instructions {
+        let mut binaries = vec![binary_path("")];
+        binaries.extend(bench.before.clone());
+        return instructions::run_instruction_bench(&bench, &binaries, args.calls.min(500));
+    }
     let mut rows = Vec::new();
     for tool in ["hello", "read_repo_file"] {
         for transport in [
@@ -108,7 +127,10 @@ impl CallBench {
         if !args.no_build {
             run_command(build_command(&["-p", "cli", "-p", "testkit", "--bins"]))?;
         }
-        let node = xtask::install::node()?;
+        let node = match args.instructions {
+            true => PathBuf::new(),
+            false => xtask::install::node()?,
+        };
         let project = tempfile::tempdir()?;
         let text: String =
             "All work is reviewed before it lands.\n".chars().cycle().take(FILE_BYTES).collect();
@@ -118,7 +140,8 @@ impl CallBench {
             .map(|tool| format!("[tools.{tool}]\nrate_per_minute = 4000000000\n"))
             .join("\n");
         fs::write(project.path().join("vouch.toml"), limits)?;
-        Ok(Self { root, node, project })
+        let before = args.before.as_ref().map(|folder| folder.canonicalize()).transpose()?;
+        Ok(Self { root, node, project, before })
     }
 
     fn folder(&self) -> &Path {
@@ -133,8 +156,10 @@ impl CallBench {
     ) -> Result<Vec<CallRow>> {
         // server-filesystem has neither HTTP nor a tool like `hello`.
         let filesystem = matches!(transport, CallTransport::Stdio(_)) && tool == "read_repo_file";
-        let peers: Vec<_> = [CallServer::Vouch, CallServer::Bare]
+        let peers: Vec<_> = [CallServer::Vouch]
             .into_iter()
+            .chain(self.before.is_some().then_some(CallServer::Before))
+            .chain([CallServer::Bare])
             .chain(filesystem.then_some(CallServer::Filesystem))
             .collect();
         let mut rounds: Vec<Vec<CallRow>> = peers.iter().map(|_| Vec::new()).collect();
@@ -195,9 +220,12 @@ impl CallBench {
 
     fn server_command(&self, peer: CallServer, stdio: bool) -> Result<Command> {
         let mut command = match peer {
-            CallServer::Vouch => {
-                let mut command = Command::new(binary_path("vouch"));
-                command.arg("serve");
+            CallServer::Vouch | CallServer::Before => {
+                let before = self.before.as_ref().filter(|_| peer == CallServer::Before);
+                let vouch = before.map_or_else(|| binary_path("vouch"), |it| it.join("vouch"));
+                let mut command = Command::new(vouch);
+                command.arg("serve").env("VOUCH_TRUST", "1");
+                command.env("XDG_STATE_HOME", self.folder().join("state"));
                 command.args(if stdio { &["--stdio"][..] } else { &["--port", "0"] });
                 command
             }
@@ -300,6 +328,16 @@ fn format_verdict(rows: &[CallRow]) -> String {
                     row.tool, row.transport
                 ),
                 ratio <= 1.3,
+            );
+        }
+        if let Some(before) = same(CallServer::Before) {
+            let ratio = row.cpu / before.cpu;
+            line(
+                format!(
+                    "{} over {}: CPU per call {ratio:.2} × the earlier build (goal {MAX_COST_RATIO})",
+                    row.tool, row.transport
+                ),
+                ratio <= MAX_COST_RATIO,
             );
         }
         if let Some(peer) = same(CallServer::Filesystem) {

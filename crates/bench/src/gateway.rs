@@ -64,6 +64,10 @@ pub(crate) struct GatewayArgs {
     /// Use the binaries in this folder; build nothing
     #[arg(long, value_name = "DIR")]
     binaries: Option<PathBuf>,
+    /// Compare with the gateway of an earlier build in this folder, and leave out the peers; the servers behind them are
+    /// those of this build
+    #[arg(long, value_name = "DIR")]
+    before: Option<PathBuf>,
 }
 
 pub(crate) fn run_gateway_bench(args: &GatewayArgs) -> Result<()> {
@@ -74,15 +78,21 @@ pub(crate) fn run_gateway_bench(args: &GatewayArgs) -> Result<()> {
             binary_path("")
         }
     };
-    let peers = GatewayPeers::install()?;
-    let scene = GatewayScene::new(binaries, &args.revision)?;
+    let before = args.before.as_ref().map(|folder| folder.canonicalize()).transpose()?;
+    let peers = match before {
+        Some(_) => GatewayPeers::default(),
+        None => GatewayPeers::install()?,
+    };
+    let scene = GatewayScene::new(binaries, before, &args.revision)?;
     let mut rows = Vec::new();
     for upstream in UPSTREAMS.into_iter().filter(|it| it.name().contains(&args.only)) {
         rows.extend(compare_fronts(&scene, &peers, upstream, args)?);
     }
     println!("\n{}", table::format_table(&rows));
     print!("{}", table::format_verdict(&rows));
-    println!("{}", scale::check_scale_goals(&scene));
+    if args.before.is_none() {
+        println!("{}", scale::check_scale_goals(&scene));
+    }
     Ok(())
 }
 
@@ -94,7 +104,11 @@ fn compare_fronts(
     args: &GatewayArgs,
 ) -> Result<Vec<GatewayRow>> {
     let mut running: Vec<(Front, RunningFront, Vec<RoundFigures>)> = Vec::new();
-    for front in FRONTS {
+    let is_measured = |front: &Front| match scene.before {
+        Some(_) => !front.is_peer(),
+        None => !matches!(front, Front::Before(_)),
+    };
+    for front in FRONTS.into_iter().filter(is_measured) {
         eprintln!(
             "{}: starting {} over {}",
             upstream.name(),

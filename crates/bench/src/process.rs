@@ -95,6 +95,12 @@ impl ServerProcess {
         self.child.id()
     }
 
+    /// Waits for the process to end.
+    pub(crate) fn wait(&mut self) -> Result<()> {
+        self.child.wait().context("failed to wait for the server")?;
+        Ok(())
+    }
+
     /// Kills the process; no-op if it has ended.
     pub(crate) fn stop(&mut self) {
         let _ = self.child.kill();

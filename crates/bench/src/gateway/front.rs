@@ -29,6 +29,8 @@ const READY_LIMIT: Duration = Duration::from_secs(30);
 pub(super) enum Front {
     Direct,
     Vouch(GatewayTransport),
+    /// Our gateway in an earlier build.
+    Before(GatewayTransport),
     McpProxy,
     Supergateway,
     FastMcp,
@@ -43,11 +45,14 @@ pub(super) enum GatewayTransport {
     Stateless,
 }
 
-pub(super) const FRONTS: [Front; 7] = [
+pub(super) const FRONTS: [Front; 10] = [
     Front::Direct,
     Front::Vouch(GatewayTransport::Http),
+    Front::Before(GatewayTransport::Http),
     Front::Vouch(GatewayTransport::Stateless),
+    Front::Before(GatewayTransport::Stateless),
     Front::Vouch(GatewayTransport::Stdio),
+    Front::Before(GatewayTransport::Stdio),
     Front::McpProxy,
     Front::Supergateway,
     Front::FastMcp,
@@ -67,6 +72,7 @@ impl Front {
         match self {
             Self::Direct => "direct",
             Self::Vouch(_) => "vouch gateway",
+            Self::Before(_) => "vouch gateway before",
             Self::McpProxy => "mcp-proxy",
             Self::Supergateway => "supergateway",
             Self::FastMcp => "FastMCP proxy",
@@ -77,15 +83,18 @@ impl Front {
     pub(super) fn transport(self, upstream: Upstream) -> &'static str {
         match self {
             Self::Direct if upstream.http => "HTTP",
-            Self::Direct | Self::Vouch(GatewayTransport::Stdio) => "stdio",
-            Self::Vouch(GatewayTransport::Stateless) => "HTTP 2026-07-28",
+            Self::Direct
+            | Self::Vouch(GatewayTransport::Stdio)
+            | Self::Before(GatewayTransport::Stdio) => "stdio",
+            Self::Vouch(GatewayTransport::Stateless)
+            | Self::Before(GatewayTransport::Stateless) => "HTTP 2026-07-28",
             Self::Supergateway if upstream.http => "stdio",
             _ => "HTTP",
         }
     }
 
     pub(super) fn is_peer(self) -> bool {
-        !matches!(self, Self::Direct | Self::Vouch(_))
+        !matches!(self, Self::Direct | Self::Vouch(_) | Self::Before(_))
     }
 
     pub(super) fn start(
@@ -105,15 +114,13 @@ impl Front {
                 )?,
             ),
             Self::Direct => start_stdio_front(build_command(&child), &[])?,
-            Self::Vouch(transport) => {
+            Self::Vouch(transport) | Self::Before(transport) => {
                 let entry = UpstreamEntry::from_upstream(scene, upstream)?;
-                let name = format!("{}-{transport:?}", upstream.name());
-                start_vouch(
-                    scene,
-                    &config::write_config(scene, &name, &[entry])?,
-                    transport,
-                    &child,
-                )?
+                let name = format!("{}-{self:?}", upstream.name());
+                let folder = config::write_config(scene, &name, &[entry])?;
+                let before = scene.before.as_ref().filter(|_| matches!(self, Self::Before(_)));
+                let program = before.map_or_else(|| scene.vouch(), |it| it.join("vouch"));
+                start_vouch(scene, &program, &folder, transport, &child)?
             }
             Self::McpProxy => start_mcp_proxy(scene, peers, upstream, &child)?,
             Self::Supergateway => start_supergateway(scene, peers, upstream, &child)?,
@@ -127,11 +134,13 @@ impl Front {
 /// Starts our gateway in this folder and connects a client over this transport.
 pub(super) fn start_vouch(
     scene: &GatewayScene,
+    program: &Path,
     folder: &Path,
     transport: GatewayTransport,
     child: &[String],
 ) -> Result<(Option<ProcessTree>, GatewayClient)> {
-    let mut command = Command::new(scene.vouch());
+    let mut command = Command::new(program);
+    command.env("VOUCH_TRUST", "1").env("XDG_STATE_HOME", scene.folder.path().join("gateways"));
     command.arg("gateway").arg("--root").arg(folder).current_dir(folder);
     let era = match transport {
         GatewayTransport::Stdio => {

@@ -14,6 +14,7 @@ const SUPERGATEWAY: &str = "supergateway@4.0.0";
 /// FastMCP 4.1.0 and all it needs, made by `pip freeze`.
 const REQUIREMENTS: &str = "crates/bench/src/gateway/requirements.txt";
 
+#[derive(Default)]
 pub(super) struct GatewayPeers {
     /// The program.
     pub(super) mcp_proxy: Option<PathBuf>,

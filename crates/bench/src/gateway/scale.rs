@@ -49,7 +49,7 @@ fn measure_listing(scene: &GatewayScene, transport: GatewayTransport) -> Result<
         overlays: Vec::new(),
     };
     let folder = config::write_config(scene, &format!("many-{transport:?}"), &[entry])?;
-    let (_tree, mut client) = start_vouch(scene, &folder, transport, &child)?;
+    let (_tree, mut client) = start_vouch(scene, &scene.vouch(), &folder, transport, &child)?;
     client.wait_for_tools(TOOLS, |name| name.starts_with("many__"), READY_LIMIT)?;
     let mut times = (0..LISTINGS)
         .map(|_| client.list_tools().map(|(elapsed, _)| elapsed.as_secs_f64() * 1e3))
@@ -78,7 +78,8 @@ fn measure_memory(scene: &GatewayScene) -> Result<String> {
         })
         .collect::<Result<Vec<_>>>()?;
     let folder = config::write_config(scene, "ten", &entries)?;
-    let (tree, mut client) = start_vouch(scene, &folder, GatewayTransport::Http, &[])?;
+    let (tree, mut client) =
+        start_vouch(scene, &scene.vouch(), &folder, GatewayTransport::Http, &[])?;
     client.wait_for_tools(SERVERS, |name| name.ends_with("__hello"), READY_LIMIT)?;
     for UpstreamEntry { name, .. } in &entries {
         client.run_calls_for(&format!("{name}__{tool}"), &arguments, CALLS, READY_LIMIT)?;

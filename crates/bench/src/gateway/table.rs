@@ -9,6 +9,8 @@ use super::upstream::Upstream;
 const ADDED_GOAL: f64 = 200.0;
 /// Microseconds of processor time for each call.
 const CPU_GOAL: f64 = 300.0;
+/// Processor time of a call in relation to that of an earlier build.
+const MAX_COST_RATIO: f64 = 1.05;
 
 /// Measurements of one round, in microseconds and megabytes.
 #[derive(Clone, Copy, Debug)]
@@ -114,6 +116,18 @@ pub(super) fn format_verdict(rows: &[GatewayRow]) -> String {
             cpu <= CPU_GOAL,
             &format!("{name}: CPU {cpu:.0} µs a call (goal {CPU_GOAL:.0})"),
         );
+        let before = rows.iter().find(|it| match (it.front, row.front) {
+            (Front::Before(one), Front::Vouch(other)) => {
+                one == other && it.upstream == row.upstream
+            }
+            _ => false,
+        });
+        if let Some(before) = before {
+            let ratio = cpu / before.median.cpu;
+            let text =
+                format!("{name}: CPU {ratio:.2} × the earlier build (goal {MAX_COST_RATIO})");
+            out += &format_goal(ratio <= MAX_COST_RATIO, &text);
+        }
         // A peer with another transport in front does different work.
         let stdio = |row: &GatewayRow| row.front.transport(row.upstream) == "stdio";
         let peers: Vec<&GatewayRow> = rows

@@ -37,6 +37,8 @@ pub(super) struct Upstream {
 /// Shared by all runs: programs, a folder for files, and the servers that are reached over HTTP.
 pub(super) struct GatewayScene {
     pub(super) binaries: PathBuf,
+    /// Folder with `vouch` of an earlier build.
+    pub(super) before: Option<PathBuf>,
     pub(super) node: PathBuf,
     /// Protocol revision of clients with a handshake over HTTP.
     pub(super) revision: String,
@@ -46,13 +48,13 @@ pub(super) struct GatewayScene {
 }
 
 impl GatewayScene {
-    pub(super) fn new(binaries: PathBuf, revision: &str) -> Result<Self> {
+    pub(super) fn new(binaries: PathBuf, before: Option<PathBuf>, revision: &str) -> Result<Self> {
         // Configurations need an absolute path.
         let node = xtask::install::node()?;
         let node = if node.components().count() > 1 { node } else { find_in_path(&node)? };
         let folder = tempfile::tempdir()?;
-        let mut scene =
-            Self { binaries, node, revision: revision.to_owned(), folder, listening: Vec::new() };
+        let (revision, listening) = (revision.to_owned(), Vec::new());
+        let mut scene = Self { binaries, before, node, revision, folder, listening };
         scene.own_root("own")?;
         let log = scene.folder.path().join("everything.log");
         let port = find_free_port()?;
