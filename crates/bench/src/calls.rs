@@ -135,9 +135,12 @@ impl CallBench {
         let text: String =
             "All work is reviewed before it lands.\n".chars().cycle().take(FILE_BYTES).collect();
         fs::write(project.path().join("file.txt"), text)?;
-        // Every stage stays on. Rate limits are raised, because otherwise they would be measured.
+        // Every stage stays on. Rate limits are raised, because otherwise they would be measured; time limits, because
+        // calls under callgrind are slow.
         let limits = ["hello", "read_repo_file"]
-            .map(|tool| format!("[tools.{tool}]\nrate_per_minute = 4000000000\n"))
+            .map(|tool| {
+                format!("[tools.{tool}]\nrate_per_minute = 4000000000\ntimeout_ms = 60000\n")
+            })
             .join("\n");
         fs::write(project.path().join("vouch.toml"), limits)?;
         let before = args.before.as_ref().map(|folder| folder.canonicalize()).transpose()?;

@@ -116,6 +116,44 @@ fn finds_secrets_in_all_promised_encodings() {
 }
 
 #[test]
+fn finds_names_with_letters_and_spaces_outside_ascii() {
+    let value = noise(40);
+    for text in [
+        format!("aws_secret_access_\u{212a}ey = {value}"),
+        format!("secret acce\u{17f}s key: '{value}'"),
+        format!("AWS_SECRET_KEY\u{a0}\u{2003}=\u{3000}{value}"),
+        format!("Account{}\u{b}\u{2029}= {value}", "Key"),
+        format!("\"private{}\"\u{2003}: \"{}\"", "_key_id", hex(40)),
+        format!("bearer\u{2003}\u{a0}{value}"),
+        format!("Authorization\u{a0}:\u{a0}to\u{212a}en {value}"),
+        format!("Authorization = 'ba\u{17f}ic\t{value}"),
+    ] {
+        assert!(compare(&text) > 0, "{text}");
+    }
+}
+
+#[test]
+fn finds_tokens_after_codes() {
+    let token = super::fake_github_token();
+    for before in [
+        "\u{1b}[31m",
+        "\u{1b}[1;38;5;9m",
+        "\u{1b}(B",
+        "\u{9b}1m",
+        "\\033[0;31m",
+        "^[[31m",
+        "%20",
+        "a%3D",
+    ] {
+        let text = format!("x {before}{token}");
+        assert_eq!(super::find_rule_id(&text), Some("github-token"), "{text}");
+        let json = serde_json::json!({"log": [text]}).to_string();
+        assert!(compare(&json) > 0, "{json}");
+    }
+    assert_eq!(super::find_rule_id(&format!("[31m{token}")), None);
+}
+
+#[test]
 fn finds_the_same_in_random_mixtures() {
     let found: usize = random_texts(20_000).map(|text| compare(&text)).sum();
     assert!(found > 1_000, "{found}");
