@@ -289,4 +289,39 @@ mod tests {
             assert_eq!(find(path).as_deref(), expected, "{path}");
         }
     }
+
+    /// Returns what [`PatternSet::find`] must return, by comparing every pattern.
+    fn find_plainly<'d>(set: &'d PatternSet, folders: &[&str], name: &str) -> Option<&'d str> {
+        let is_path = |text: &&str| text.contains('/');
+        let mut names = set.texts().filter(|text| !is_path(text));
+        let path = || {
+            let index = set.paths.patterns.iter();
+            let mut index = index.filter(|it| it.matches(folders.iter().copied(), name));
+            index.next().map(|it| set.texts[it.index].as_str())
+        };
+        names.find(|text| matches_glob(text, name)).or_else(path)
+    }
+
+    #[test]
+    fn shapes_and_letters_reject_no_match() {
+        let mut set = PatternSet::default();
+        let groups = super::super::SECRET_FILE_GROUPS.iter();
+        let patterns: Vec<&str> = groups.flat_map(|it| it.patterns).copied().collect();
+        patterns.iter().chain(&["é*ß", "a*b*c", "x/**"]).for_each(|it| set.insert(it));
+        let mut found = 0;
+        for pattern in patterns {
+            for fill in ["", "a", "é", ".env", "-"] {
+                let path = pattern.replace('*', fill).to_lowercase();
+                for path in [path.clone(), format!("x{path}"), format!("{path}x"), path + ".key"] {
+                    let mut folders: Vec<&str> = path.split('/').collect();
+                    let name = folders.pop().unwrap_or_default();
+                    let key = [NameKey::new(name.into())];
+                    let expected = find_plainly(&set, &folders, name);
+                    found += usize::from(expected.is_some());
+                    assert_eq!(set.find(folders.iter().copied(), &key), expected, "{path}");
+                }
+            }
+        }
+        assert!(found > 1_000, "{found}");
+    }
 }
