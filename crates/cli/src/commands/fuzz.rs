@@ -249,7 +249,7 @@ fn finish_run(
     is_interrupted: bool,
 ) -> Result<ExitStatus> {
     for report in reports.iter().flatten() {
-        ui.print_note(format_args!("wrote {}", format_path(&report)));
+        ui.print_note(format_args!("wrote {}", format_path(report)));
     }
     let lost = results.trouble.as_ref().map(|trouble| {
         Failure::new(format!("failed to save some results: {trouble}"))
