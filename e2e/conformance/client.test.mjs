@@ -17,7 +17,7 @@ import { addCleanup } from "../support/cleanup.mjs";
 const SUITE = resolve(import.meta.dirname, "../node_modules/@modelcontextprotocol/conformance/dist/index.js");
 const CLIENT =
   process.env.CONFORMANCE_CLIENT_BIN ?? resolve(import.meta.dirname, "../../target/debug/conformance_client");
-const REVISIONS = ["2025-11-25", "2026-07-28"];
+const REVISIONS = ["2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"];
 
 const scenarios = await listScenarios();
 const notOffered = parse(await readFile(resolve(import.meta.dirname, "client-not-offered.yaml"), "utf8"));

@@ -16,7 +16,7 @@ import { addCleanup } from "../support/cleanup.mjs";
 import { CONFORMANCE_SERVER, spawnServer } from "../support/vouch.mjs";
 
 const SUITE = resolve(import.meta.dirname, "../node_modules/@modelcontextprotocol/conformance/dist/index.js");
-const REVISIONS = ["2025-11-25", "2026-07-28"];
+const REVISIONS = ["2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"];
 
 const scenarios = await listScenarios();
 const notOffered = parse(await readFile(resolve(import.meta.dirname, "not-offered.yaml"), "utf8"));

@@ -13,24 +13,37 @@ use serde_json::{Value, json};
 use self::server::{ScriptedServer, ServerReaction, respond};
 
 const KEY: &str = "sk-very-secret-0123456789";
-/// Long enough for every response, and short enough for tests that wait for a timeout.
-const TIMEOUT: Duration = Duration::from_millis(1500);
+/// Long enough for every response on a busy machine.
+const TIMEOUT: Duration = Duration::from_secs(20);
+/// For the server that never responds.
+const SHORT_TIMEOUT: Duration = Duration::from_millis(1500);
 
 fn endpoint(server: &ScriptedServer, dimensions: Option<usize>) -> EndpointEmbedder {
+    endpoint_with_timeout(server, dimensions, TIMEOUT)
+}
+
+fn endpoint_with_timeout(
+    server: &ScriptedServer,
+    dimensions: Option<usize>,
+    timeout: Duration,
+) -> EndpointEmbedder {
     EndpointEmbedder::new(EndpointOptions {
         base_url: format!("{}/v1/", server.url()),
         model: "test-embedding".to_owned(),
         dimensions,
         api_key: Some(KEY.into()),
-        timeout: TIMEOUT,
+        timeout,
     })
     .unwrap()
 }
 
 /// Embeds one query against a scripted server and returns the result and the recorded requests.
 fn run_query(script: Vec<ServerReaction>) -> (Result<Vec<f32>, EmbedError>, Vec<Value>) {
+    let hangs = script.iter().any(|reaction| matches!(reaction, ServerReaction::Hang));
+    let timeout = if hangs { SHORT_TIMEOUT } else { TIMEOUT };
     let server = ScriptedServer::start(script);
-    let outcome = endpoint(&server, None).embed_query("where are tokens checked?");
+    let embedder = endpoint_with_timeout(&server, None, timeout);
+    let outcome = embedder.embed_query("where are tokens checked?");
     (outcome, server.stop())
 }
 

@@ -72,8 +72,10 @@ impl CatalogEntry {
     }
 
     pub(crate) fn rate_limit(&self) -> &Arc<RateLimit> {
-        self.rate
-            .get_or_init(|| RateLimit::per_minute(self.contract.constraints.rate_per_minute).into())
+        self.rate.get_or_init(|| {
+            let calls = self.contract.constraints.rate_per_minute;
+            RateLimitRegistry::default().get_or_create(&self.contract.name, calls)
+        })
     }
 
     fn assign_rate_limit(&self, limits: &mut RateLimitRegistry) {

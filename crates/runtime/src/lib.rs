@@ -34,6 +34,7 @@ pub use call::{
 };
 pub use catalog::{AnswerOrigin, Catalog, CatalogEntry, CatalogError, Invoker};
 pub use elicitation::{ElicitationBroker, MAX_CARRIED_BYTES};
+pub use limits::RateClock;
 pub use local::LocalTool;
 pub use metrics::Metrics;
 pub use pipeline::{Pipeline, PipelineOptions, SecretOutputMode};

@@ -29,7 +29,7 @@ use crate::call::{
 };
 use crate::catalog::{Catalog, CatalogEntry};
 use crate::elicitation::ElicitationBroker;
-use crate::limits::RateLimit;
+use crate::limits::{RateClock, RateLimit};
 use crate::metrics::Metrics;
 use crate::policy::{ClientPolicy, ResourceFilter, ToolFilter, rule_denial_error};
 use crate::seal::{RoundState, StateBinding, StateSealer};
@@ -71,6 +71,8 @@ pub struct PipelineOptions {
     pub output_secrets: SecretOutputMode,
     /// What clients may do, by principal. A principal without an entry may call every tool and read every resource.
     pub clients: HashMap<String, ClientPolicy>,
+    /// Clock of the rate limits.
+    pub rate_clock: RateClock,
 }
 
 impl Default for PipelineOptions {
@@ -85,6 +87,7 @@ impl Default for PipelineOptions {
             policy: None,
             clients: HashMap::new(),
             output_secrets: SecretOutputMode::default(),
+            rate_clock: RateClock::default(),
         }
     }
 }
@@ -112,13 +115,13 @@ impl Pipeline {
         let key = store.get_or_create_secret("request-state").await?;
         let seal = StateSealer::new(key, Arc::clone(&store), options.approval_lifetime);
         Ok(Arc::new(Self {
-            live: LiveCatalog::new(catalog),
-            options,
+            live: LiveCatalog::new(catalog, options.rate_clock.clone()),
             store,
             audit,
             metrics: Metrics::default(),
             seal,
-            refusal_records: RateLimit::per_minute(REFUSAL_RECORDS_PER_MINUTE),
+            refusal_records: RateLimit::per_minute(REFUSAL_RECORDS_PER_MINUTE, &options.rate_clock),
+            options,
             idle: Notify::new(),
         }))
     }

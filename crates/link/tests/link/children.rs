@@ -6,11 +6,11 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use link::{Connection, Options, ProgressSink, UpstreamCall};
+use link::{Connection, ProgressSink, UpstreamCall};
 use secrecy::ExposeSecret;
 use serde_json::{Map, Value, json};
 
-use crate::support::{call, child, options, program, wait_until};
+use crate::support::{LIMIT, call, child, options, program, wait_until};
 
 fn is_running(pid: &Value) -> bool {
     let pid = pid.as_u64().unwrap();
@@ -92,16 +92,32 @@ async fn killed_supervisor_takes_the_server_with_it() {
     }
 }
 
+/// Connects to a program that prints its process id and never answers. The time limit passes once the id is known, so that
+/// it does not depend on how long the program takes to start. Returns the id.
+async fn time_out_once_started(connection: &Connection) -> Value {
+    let pid = || connection.stderr_tail().trim().parse::<u64>();
+    let started = async {
+        wait_until("the program has started", async || pid().is_ok()).await;
+        tokio::time::pause();
+        // Twice: the probe and the whole attempt each have a limit.
+        for _ in 0..2 {
+            tokio::time::advance(LIMIT).await;
+        }
+        tokio::time::resume();
+    };
+    let (ended, ()) = tokio::join!(connection.connect(), started);
+    ended.unwrap_err();
+    pid().unwrap().into()
+}
+
 #[tokio::test]
 async fn connect_timeout_ends_the_child() {
     let mut stubborn = program("handshake");
     stubborn.command = "sh".to_owned();
     stubborn.args =
         vec!["-c".into(), "trap '' TERM; echo $$ >&2; while :; do sleep 1; done".into()];
-    let connect_timeout = std::time::Duration::from_millis(400);
-    let connection = Connection::new(Options { connect_timeout, ..options(stubborn) });
-    connection.connect().await.unwrap_err();
-    let pid: Value = connection.stderr_tail().trim().parse::<u64>().unwrap().into();
+    let connection = Connection::new(options(stubborn));
+    let pid = time_out_once_started(&connection).await;
     drop(connection);
     wait_until_gone(&[pid]).await;
 }
@@ -113,10 +129,8 @@ async fn connect_timeout_ends_the_child_with_an_unread_response() {
     deaf.command = "sh".to_owned();
     let ping = r#"printf '{"jsonrpc":"2.0","id":"%0100000d","method":"ping"}\n' 0"#;
     deaf.args = vec!["-c".into(), format!("echo $$ >&2; {ping}; exec sleep 1000 < /dev/null")];
-    let connect_timeout = std::time::Duration::from_millis(400);
-    let connection = Connection::new(Options { connect_timeout, ..options(deaf) });
-    connection.connect().await.unwrap_err();
-    let pid: Value = connection.stderr_tail().trim().parse::<u64>().unwrap().into();
+    let connection = Connection::new(options(deaf));
+    let pid = time_out_once_started(&connection).await;
     drop(connection);
     wait_until_gone(&[pid]).await;
 }

@@ -14,7 +14,7 @@ use link::{
 use serde_json::{Map, Value, json};
 use tokio::sync::Notify;
 
-pub(crate) const LIMIT: Duration = Duration::from_secs(10);
+pub(crate) const LIMIT: Duration = Duration::from_secs(60);
 
 pub(crate) fn script() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/link/server.py")
@@ -55,6 +55,17 @@ pub(crate) async fn call_once(
     let arguments = object(arguments);
     let call = connection.call(UpstreamCall::new(tool, &arguments));
     tokio::time::timeout(LIMIT, call).await.expect("a response within the time limit")
+}
+
+/// Runs a call until `condition` holds, and drops it then. Panics if the call ends before.
+pub(crate) async fn drop_once<T, F: Future<Output = bool>>(
+    running: impl Future<Output = T>,
+    condition: impl FnMut() -> F,
+) {
+    tokio::select! {
+        _ = running => panic!("the call ended"),
+        () = wait_until("the call is under way", condition) => {}
+    }
 }
 
 pub(crate) async fn call(

@@ -6,7 +6,6 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
-use std::time::Duration;
 
 use axum::body::{Body, Bytes};
 use axum::extract::{ConnectInfo, State};
@@ -471,5 +470,3 @@ fn stream(mut events: mpsc::UnboundedReceiver<String>) -> Response {
     let body = Body::from_stream(body.map(Ok::<_, Infallible>));
     Response::builder().header("content-type", "text/event-stream").body(body).unwrap()
 }
-
-pub(crate) const DROP_DELAY: Duration = Duration::from_millis(50);

@@ -7,7 +7,7 @@ use tokio::sync::watch;
 
 use crate::call::CallSubject;
 use crate::catalog::{Catalog, CatalogEntry};
-use crate::limits::RateLimitRegistry;
+use crate::limits::{RateClock, RateLimitRegistry};
 
 /// Holds the served catalog and notifies about changes.
 pub(super) struct LiveCatalog {
@@ -18,8 +18,8 @@ pub(super) struct LiveCatalog {
 }
 
 impl LiveCatalog {
-    pub(super) fn new(catalog: Catalog) -> Self {
-        let mut limits = RateLimitRegistry::default();
+    pub(super) fn new(catalog: Catalog, clock: RateClock) -> Self {
+        let mut limits = RateLimitRegistry::with_clock(clock);
         catalog.assign_rate_limits(&mut limits);
         Self {
             current: RwLock::new(Arc::new(catalog)),

@@ -41,7 +41,7 @@ impl ResourceProvider for ModuleResources {
 
     fn constraints(&self) -> Constraints {
         // Long enough for a panic with its backtrace on a busy machine.
-        Constraints { timeout: Duration::from_secs(1), ..Constraints::default() }
+        Constraints { timeout: Duration::from_secs(5), ..Constraints::default() }
     }
 
     fn read_resource(&self, uri: &str, ctx: &CallContext) -> Result<ResourceContent, ToolError> {
@@ -202,7 +202,7 @@ impl ResourceProvider for GuideResources {
 
     fn constraints(&self) -> Constraints {
         Constraints {
-            timeout: Duration::from_millis(100),
+            timeout: Duration::from_secs(2),
             rate_per_minute: 600,
             ..Constraints::default()
         }
@@ -221,7 +221,7 @@ async fn combines_two_providers() {
     let mut catalog = catalog();
     catalog.add_resources(Arc::new(GuideResources), |_| {}).unwrap();
     let limits = &catalog.resources().unwrap().contract().constraints;
-    assert_eq!((limits.timeout, limits.rate_per_minute), (Duration::from_secs(1), 600));
+    assert_eq!((limits.timeout, limits.rate_per_minute), (Duration::from_secs(5), 600));
     let server =
         HttpServer::with_rig(Rig::with_catalog(catalog, PipelineOptions::default()).await, |_| {})
             .await;

@@ -13,6 +13,7 @@ use runtime::{
 };
 use serde_json::{Value, json};
 use store::ApprovalDecision;
+use tokio::sync::Notify;
 
 use crate::http::HttpServer;
 use crate::rig::{
@@ -446,8 +447,8 @@ async fn elicitation_is_forwarded_unmodified_over_every_transport() {
     assert_eq!(reply["error"]["code"], -32021, "{reply}");
 }
 
-/// Elicits from a separate task, as a connection's reader does, with an optional time limit.
-struct SeparateTaskUpstream(Option<Duration>);
+/// Elicits from a separate task, as a connection's reader does, until the test withdraws the question.
+struct SeparateTaskUpstream(Arc<Notify>);
 
 #[async_trait]
 impl AsyncScript for SeparateTaskUpstream {
@@ -456,24 +457,27 @@ impl AsyncScript for SeparateTaskUpstream {
         _: Value,
         broker: &ElicitationBroker,
     ) -> Result<ToolOutput, CallInterruption> {
-        let (broker, limit) = (broker.clone(), self.0.unwrap_or(Duration::from_secs(60)));
+        let (broker, withdrawn) = (broker.clone(), Arc::clone(&self.0));
         let asking = tokio::spawn(async move {
             let asked = broker.elicit_with_state(vec![question("q")], Value::Null);
-            tokio::time::timeout(limit, asked).await
+            tokio::select! {
+                answers = asked => Some(answers),
+                () = withdrawn.notified() => None,
+            }
         });
         let text = match asking.await.unwrap() {
-            Ok(answers) => answers?["q"]["content"]["name"].to_string(),
-            Err(_) => "withdrawn".to_owned(),
+            Some(answers) => answers?["q"]["content"]["name"].to_string(),
+            None => "withdrawn".to_owned(),
         };
         Ok(ToolOutput::from_structured(json!({"text": text})))
     }
 }
 
-fn aside(limit: Option<Duration>) -> Catalog {
+fn aside(withdrawn: &Arc<Notify>) -> Catalog {
     upstream_catalog([(
         "aside",
         Constraints::default(),
-        Arc::new(ScriptedUpstream(SeparateTaskUpstream(limit))),
+        Arc::new(ScriptedUpstream(SeparateTaskUpstream(Arc::clone(withdrawn)))),
     )])
 }
 
@@ -503,7 +507,7 @@ pub(crate) async fn next_message(reply: &mut reqwest::Response, text: &mut Strin
 /// The client may have no other stream open.
 #[tokio::test]
 async fn http_elicitation_is_sent_on_the_stream_of_its_call() {
-    let rig = Rig::with_catalog(aside(None), PipelineOptions::default()).await;
+    let rig = Rig::with_catalog(aside(&Arc::default()), PipelineOptions::default()).await;
     let server = HttpServer::with_rig(rig, |_| {}).await;
     let http = server.initialize_with_capabilities(json!({"elicitation": {}})).await;
     let post = |body: Value| http.add_headers(server.post("/mcp")).body(body.to_string()).send();
@@ -519,13 +523,15 @@ async fn http_elicitation_is_sent_on_the_stream_of_its_call() {
 
 #[tokio::test]
 async fn withdrawn_elicitation_is_cancelled() {
-    let catalog = aside(Some(Duration::from_millis(20)));
+    let withdrawn = Arc::<Notify>::default();
+    let catalog = aside(&withdrawn);
     let mut session =
         StdioSession::with_rig(Rig::with_catalog(catalog, PipelineOptions::default()).await);
     session.initialize(json!({"elicitation": {}})).await;
     session.send(&call_aside()).await;
     let asked = session.receive().await.unwrap();
     assert_eq!(asked["method"], "elicitation/create", "{asked}");
+    withdrawn.notify_one();
     // The two messages may arrive in any order.
     let mut messages = [session.receive().await.unwrap(), session.receive().await.unwrap()];
     messages.sort_by_key(|message| message.get("result").is_some());
