@@ -8,6 +8,7 @@
 
 pub mod command;
 pub mod count;
+pub mod expected;
 pub mod install;
 
 use std::process::ExitCode;

@@ -21,13 +21,14 @@ pub(crate) enum Account {
 }
 
 impl Account {
-    /// Returns the accounts that can be tested.
-    #[expect(clippy::print_stderr, reason = "a skipped part of a test must be visible")]
+    /// Returns the accounts that can be tested. An ordinary user is the second account itself; what is left out then is
+    /// root.
     pub(crate) fn all() -> Vec<Self> {
         if rustix::process::geteuid().is_root() {
             return vec![Self::Current, Self::Ordinary];
         }
-        eprintln!("skipped the second account: the test does not run as root");
+        let test = std::thread::current().name().unwrap_or("a test in namespaces").to_owned();
+        test_rights::record_skip(&test, "servers of root, because the test does not run as root");
         vec![Self::Current]
     }
 }

@@ -360,10 +360,10 @@ fn does_not_follow_names_in_multi_pack_index() {
     assert_eq!(history.result(), Ok(0));
 }
 
-/// Only root can give a folder to another user, so the test does nothing for others.
 #[test]
 fn does_not_read_repository_of_another_user_above_the_project() {
-    if !rustix::process::geteuid().is_root() {
+    let name = "does_not_read_repository_of_another_user_above_the_project";
+    if !test_rights::can_change_owners(module_path!(), name) {
         return;
     }
     let mut repository = TestRepository::new();

@@ -4,8 +4,8 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 
 use serde_json::json;
+use test_rights::run_unprivileged;
 
-use crate::unprivileged::run_unprivileged;
 use crate::{Project, render_response};
 
 const MEGABYTE: usize = 1_048_576;

@@ -7,8 +7,6 @@ mod dependencies;
 #[path = "../common/pipeline_call.rs"]
 mod pipeline_call;
 mod published_contract;
-#[path = "../common/unprivileged.rs"]
-mod unprivileged;
 
 use std::fs;
 use std::path::PathBuf;

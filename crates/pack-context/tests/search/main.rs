@@ -11,7 +11,5 @@ mod recorded_discoveries;
 mod results;
 mod secret_files;
 mod support;
-#[path = "../common/unprivileged.rs"]
-mod unprivileged;
 mod unusual_projects;
 mod vectors;

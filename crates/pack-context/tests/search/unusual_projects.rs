@@ -4,9 +4,9 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
 use serde_json::json;
+use test_rights::run_unprivileged;
 
 use crate::support::Project;
-use crate::unprivileged::run_unprivileged;
 
 #[test]
 fn empty_project_returns_error_with_fallback() {
