@@ -19,6 +19,11 @@ const SEEDED_FLAGS = ['--seed', '1', '--workers', '1', '--quiet'];
 /** A shrunk sequence breaks nothing without its last step. */
 const IS_MINIMAL = { shrunk: true, unshrunk: false };
 
+/** Failures that one worker with this seed does not find within the call limit, by smart contract. */
+const NOT_FOUND = {
+  Plateaus: { failures: 1, reason: 'The fuzzer\'s own suite finds the third failure with another seed and more calls.' },
+};
+
 const forge = findForge();
 
 const skip = !forge && 'NOT CHECKED: npm has no forge for this platform';
@@ -28,11 +33,12 @@ test('reproducers fail under forge, and pass once the bug is fixed', { skip }, a
   const solc = await writeSolcProgram(root);
   await writeFoundryProject(root, solc);
   const findings = await findAllFailures(root, solc);
-  // The fuzzer's own suite checks that all failures are found. Here nearly all need a Foundry test.
-  const announced = [...listTargets(), ...listContracts()].reduce((sum, { failures }) => sum + failures, 0);
-  const shrunk = findings.filter(({ how }) => how === 'shrunk').length;
-  t.diagnostic(`${shrunk} of ${announced} failures found, and ${findings.length - shrunk} unshrunk failures`);
-  assert.ok(shrunk >= announced * 0.95, `${shrunk} of ${announced}`);
+  const shrunk = findings.filter(({ how }) => how === 'shrunk');
+  const subjects = [...listTargets(), ...listContracts()];
+  const missing = subjects.map(({ name, failures }) => [name, failures - shrunk.filter(({ subject }) => subject === name).length]);
+  const expected = Object.entries(NOT_FOUND).map(([name, { failures }]) => [name, failures]);
+  t.diagnostic(`${shrunk.length} failures found, and ${findings.length - shrunk.length} unshrunk failures`);
+  assert.deepEqual(missing.filter(([, count]) => count !== 0), expected, 'failures that are not found, and those in NOT_FOUND');
 
   await writeFiles(root, Object.assign({}, ...findings.map((finding) => buildTestFiles(finding))));
   const results = await runForgeTests(root);

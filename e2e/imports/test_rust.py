@@ -193,12 +193,12 @@ def list_compiled_crates():
 class Rust(unittest.TestCase):
     def test_modules_and_paths_match_the_compiler(self):
         reached, modules = Score("Rust, files of a crate"), Score("Rust, modules")
-        uses, unknown, count = Score("Rust, use crate/self/super"), 0, 0
+        uses, unknown, compared = Score("Rust, use crate/self/super"), 0, set()
         for name, folder, root, files in list_compiled_crates():
             # Skip small crates and the few that take longest.
             if not 10 <= len(files) <= 80:
                 continue
-            count += 1
+            compared.add(name)
             crate = Crate(folder, root, files)
             results = {Path(one["file"]): one["imports"] for one in resolve_imports(folder)}
             ours = {root}
@@ -237,13 +237,13 @@ class Rust(unittest.TestCase):
                     candidates = {str(one) for one in expected}
                     given = answer if answer and answer <= candidates else candidates
                     uses.compare(f"{name} {file} {'::'.join(names)}", given, answer)
-        print(f"{count} crates, {unknown} paths lead to files that are not compiled on this platform")
+        print(f"{len(compared)} crates, {unknown} paths lead to files that are not compiled on this platform")
         for score in (reached, modules, uses):
             print(score)
         self.assertGreater(uses.right, 2000)
         for score in (reached, modules, uses):
-            self.assertGreaterEqual(score.share, 0.99, str(score))
-            self.assertEqual(score.invented, [])
+            # Which crates are compiled depends on the features of the last builds.
+            score.check(self, is_compared=lambda where: where.split()[0] in compared)
 
 
 if __name__ == "__main__":
