@@ -1,10 +1,10 @@
-//! Passes `cargo xtask bench` and `cargo xtask echidna` on to the crate `bench`.
+//! Passes `cargo xtask bench` and `cargo xtask echidna` on to the crate `bench`, and `cargo xtask mutants` to `mutants`.
 //!
-//! A process, not a dependency: `bench` needs the fuzzer, the index and the embedded model, and the other tasks of
+//! Processes, not dependencies: `bench` needs the fuzzer, the index and the embedded model, and the other tasks of
 //! `xtask` would compile them before they start.
 
 use std::ffi::OsString;
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 
 use anyhow::Context;
 use xtask::command::{bench_state_home, command};
@@ -12,7 +12,7 @@ use xtask::exit_code;
 
 #[derive(clap::Args)]
 pub(crate) struct BenchArgs {
-    /// Arguments of the crate `bench`, passed through; `--help` lists them
+    /// Arguments that are passed through; `--help` lists them
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGS")]
     args: Vec<OsString>,
 }
@@ -36,7 +36,18 @@ fn run_bench_crate(profile: &str, subcommand: Option<&str>, args: &BenchArgs) ->
     bench.current_dir(".").env("XDG_STATE_HOME", bench_state_home());
     // The benchmarks write the configuration of their projects themselves.
     bench.env("VOUCH_TRUST", "1");
-    match bench.status().context("failed to start `cargo run -p bench`") {
+    wait_for_exit(bench, "bench")
+}
+
+/// Runs the crate `mutants` and returns its exit code.
+pub(crate) fn run_mutants(args: &BenchArgs) -> ExitCode {
+    let mut mutants = command("cargo", &["run", "--quiet", "-p", "mutants", "--"]);
+    mutants.args(&args.args);
+    wait_for_exit(mutants, "mutants")
+}
+
+fn wait_for_exit(mut command: Command, name: &str) -> ExitCode {
+    match command.status().with_context(|| format!("failed to start `cargo run -p {name}`")) {
         Ok(status) => status.code().map_or(ExitCode::FAILURE, |code| ExitCode::from(code as u8)),
         Err(error) => exit_code(Err(error)),
     }

@@ -1,7 +1,8 @@
 //! `cargo xtask`: tasks that developers and CI run besides cargo itself.
 //!
 //! Tasks only start other programs and check their exit codes; they hold no rules of the product. Benchmarks and
-//! Echidna's tests live in the crate `bench`, which is compiled only when it is used.
+//! Echidna's tests live in the crate `bench`, and mutants in the crate `mutants`; both are
+//! compiled only when they are used.
 
 #![expect(clippy::print_stdout, reason = "a developer tool that prints to the terminal")]
 
@@ -29,6 +30,9 @@ enum Task {
     /// Run Echidna's own tests with our fuzzer and compare the outcomes
     #[command(disable_help_flag = true)]
     Echidna(delegate::BenchArgs),
+    /// Find changes to the code that no test notices; see docs/mutants.md
+    #[command(disable_help_flag = true)]
+    Mutants(delegate::BenchArgs),
 }
 
 fn main() -> ExitCode {
@@ -38,6 +42,7 @@ fn main() -> ExitCode {
         Task::Model(args) => model::update_model(&args),
         Task::Arrows(args) => arrows::update_arrows(&args),
         Task::Echidna(args) => return delegate::run_echidna(&args),
+        Task::Mutants(args) => return delegate::run_mutants(&args),
     };
     xtask::exit_code(result)
 }

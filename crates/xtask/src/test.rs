@@ -49,6 +49,8 @@ enum TestPart {
     Doctest,
     /// Compile and test the code for systems other than Linux, on Linux
     Portable,
+    /// Try changes to the changed source files for two minutes; a test must notice each
+    Mutants,
     /// Run real MCP clients against the built binary, over HTTP and stdio
     E2e,
     /// Run real MCP clients against the reference servers from npm behind `vouch gateway`
@@ -158,6 +160,8 @@ impl TestPart {
             }
             Self::Doctest => run_rust_tests(command("cargo", &["test", "--workspace", "--doc"])),
             Self::Portable => run_portable(),
+            // Without an earlier commit, such as in a shallow clone, one crate is tried instead.
+            Self::Mutants => run_cargo(&["run", "--quiet", "-p", "mutants", "--", "--changed"]),
             Self::E2e => run_node_and_python("clients"),
             Self::Gateway => run_node_and_python("gateway"),
             Self::Imports => run_node_and_python("imports"),
