@@ -29,10 +29,14 @@ pub struct CachedFile {
 pub(super) struct UnsupportedFlag(AtomicBool);
 
 impl UnsupportedFlag {
-    fn record_error(&self, error: Errno) {
+    pub(super) fn record_error(&self, error: Errno) {
         if matches!(error, Errno::OPNOTSUPP | Errno::NOSYS) {
             self.0.store(true, Ordering::Relaxed);
         }
+    }
+
+    pub(super) fn is_set(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
     }
 }
 
@@ -40,7 +44,7 @@ impl Guard {
     /// Returns the file if it has at most `limit` bytes and can be opened and read from the kernel's caches alone.
     pub fn read_cached(&self, path: &str, limit: usize) -> Option<CachedFile> {
         let path = self.check_file(path).ok()?.join("/");
-        if self.cached_reads_unsupported.0.load(Ordering::Relaxed) {
+        if self.cached_reads_unsupported.is_set() {
             return None;
         }
         let (file, metadata) = require_regular_file(self.open_cached(&path)?).ok()?;

@@ -19,6 +19,8 @@ mod deny;
 mod refusal;
 mod resolve;
 mod source_check;
+#[cfg(test)]
+mod tests;
 mod walk;
 
 use std::fs::{File, Metadata};

@@ -130,7 +130,7 @@ pub(super) fn join_names(above: &[OsString], name: &OsStr) -> String {
 }
 
 /// Creates the folder and syncs its parent, so that the name is durable before files are stored in it.
-fn create_folder(parent: &Dir, name: &OsStr) -> io::Result<()> {
+pub(super) fn create_folder(parent: &Dir, name: &OsStr) -> io::Result<()> {
     match parent.create_dir(name) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
         _ => sync_folder(parent),

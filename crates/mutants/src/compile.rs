@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail, ensure};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::copy::{Folders, copy_workspace};
 use crate::crate_source::SourceFile;
@@ -14,7 +14,7 @@ use crate::crate_source::SourceFile;
 const MAX_ROUNDS: usize = 60;
 
 /// A program that runs tests.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct TestProgram {
     pub(crate) crate_name: String,
     pub(crate) path: PathBuf,
@@ -135,7 +135,15 @@ pub(crate) fn build_tests(
         let crate_name = folder.file_name()?.to_str()?.to_owned();
         is_test.then_some(TestProgram { crate_name, path: message.executable?, folder })
     });
-    Ok(programs.collect())
+    let programs: Vec<TestProgram> = programs.collect();
+    write_json(&folders.state.join("programs.json"), &programs)?;
+    Ok(programs)
+}
+
+/// Returns the test programs of the last build.
+pub(crate) fn read_programs(folders: &Folders) -> Result<Vec<TestProgram>> {
+    let programs = read_json(&folders.state.join("programs.json"));
+    programs.context("no earlier build; run without `--as-built`")
 }
 
 /// Returns where tests find the programs that they start.

@@ -120,3 +120,71 @@ fn seal_error(cause: &str) -> CallInterruption {
     )
     .into()
 }
+
+#[cfg(test)]
+mod tests {
+    use store::{SqliteStore, StateDir};
+
+    use super::*;
+
+    fn open_store(folder: &std::path::Path) -> Arc<dyn Store> {
+        let state = StateDir::open(folder.join(".vouch")).unwrap();
+        Arc::new(SqliteStore::open(&state).unwrap())
+    }
+
+    fn bind<'a>(parts: [&'a str; 4]) -> StateBinding<'a> {
+        let [principal, tool, contract, arguments] = parts;
+        StateBinding { principal, tool, contract, arguments }
+    }
+
+    /// Returns why the state was refused.
+    fn refusal(result: Result<RoundState, CallInterruption>) -> String {
+        match result {
+            Err(CallInterruption::Refuse(ProtocolRefusal::InvalidState(why))) => why,
+            Err(_) => panic!("another error"),
+            Ok(_) => panic!("the state was opened"),
+        }
+    }
+
+    #[tokio::test]
+    async fn state_opens_only_for_its_own_call() {
+        const OWN: [&str; 4] = ["ann", "write", "sha256:c", "sha256:a"];
+        let folder = tempfile::tempdir().unwrap();
+        let store = open_store(folder.path());
+        let sealer = StateSealer::new([7; 32], Arc::clone(&store), Duration::from_secs(60));
+        let round = || RoundState { asked: vec!["q".into()], ..RoundState::default() };
+        let state = sealer.seal(&bind(OWN), round()).await.unwrap();
+
+        let foreign = "invalid requestState: it was altered or belongs to another call; \
+                       call again without requestState and inputResponses";
+        for index in 0..OWN.len() {
+            let mut other = OWN;
+            other[index] = "other";
+            assert_eq!(refusal(sealer.open(&bind(other), &state).await), foreign, "{other:?}");
+        }
+        // The same text, divided differently.
+        let shifted = ["annw", "rite", "sha256:c", "sha256:a"];
+        assert_eq!(refusal(sealer.open(&bind(shifted), &state).await), foreign);
+        let other_key = StateSealer::new([8; 32], Arc::clone(&store), Duration::from_secs(60));
+        assert_eq!(refusal(other_key.open(&bind(OWN), &state).await), foreign);
+        let altered = format!("{}A", &state[..state.len() - 1]);
+        let altered =
+            if altered == state { format!("{}B", &state[..state.len() - 1]) } else { altered };
+        assert_eq!(refusal(sealer.open(&bind(OWN), &altered).await), foreign);
+
+        assert_eq!(sealer.open(&bind(OWN), &state).await.unwrap().asked, ["q"]);
+        let used = refusal(sealer.open(&bind(OWN), &state).await);
+        assert!(used.contains("it was used before or has expired"), "{used}");
+    }
+
+    #[tokio::test]
+    async fn state_without_a_nonce_in_the_store_is_refused() {
+        const OWN: [&str; 4] = ["ann", "write", "c", "a"];
+        let (folder, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let sealer = StateSealer::new([7; 32], open_store(folder.path()), Duration::from_secs(60));
+        let state = sealer.seal(&bind(OWN), RoundState::default()).await.unwrap();
+        let stranger = StateSealer::new([7; 32], open_store(other.path()), Duration::from_secs(60));
+        let why = refusal(stranger.open(&bind(OWN), &state).await);
+        assert!(why.contains("it was used before or has expired"), "{why}");
+    }
+}

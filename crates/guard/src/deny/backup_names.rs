@@ -200,5 +200,15 @@ mod tests {
         assert!(matches_copy("tls-backup.key", |name| name == "tls.key"));
         assert!(matches_copy("my_ed25519.2024-01-15", |name| name == "my_ed25519"));
         assert!(matches_copy("prod (3).env.gz", |name| name == "prod.env"));
+        assert!(matches_copy(".env-backup", |name| name == ".env"));
+        for other in ["id_rsa-_", "id_rsa (a)", "id_rsa (1a)"] {
+            assert!(!matches_copy(other, |name| name == "id_rsa"), "{other}");
+        }
+        for name in [".bak", "~", "#", "copy of ", ".1"] {
+            assert!(!matches_copy(name, str::is_empty), "{name}");
+        }
+        let decorated = |count| format!("id_rsa{}", ".bak".repeat(count));
+        assert!(matches_copy(&decorated(MAX_DECORATIONS), |name| name == "id_rsa"));
+        assert!(!matches_copy(&decorated(MAX_DECORATIONS + 1), |name| name == "id_rsa"));
     }
 }

@@ -520,6 +520,43 @@ fn folders_named_like_secrets_hold_source_code_only() {
 }
 
 #[test]
+fn entries_are_judged_like_paths() {
+    let (strict, relaxed) = (DenyList::default(), DenyList::default().with_source_exception());
+    for (path, strict_denies, relaxed_denies) in [
+        (".docker/config.json", true, true),
+        (".docker//config.json", true, true),
+        ("a/b/.docker/config.json", true, true),
+        ("src/secrets", true, true),
+        ("src/secrets/token.rs", true, false),
+        ("src/secrets/token.json", true, true),
+        ("my_rsa/mod.rs", true, false),
+        ("src/main.rs", false, false),
+    ] {
+        assert_eq!(strict.check_file_path(path).is_err(), strict_denies, "{path}");
+        assert_eq!(relaxed.check_file_path(path).is_err(), relaxed_denies, "{path}");
+        assert_eq!(relaxed.check_entry(path, true).is_err(), relaxed_denies, "{path}");
+    }
+    assert_eq!(relaxed.check_entry("src/secrets", false), Ok(()));
+    assert!(strict.check_entry("src/secrets", false).is_err());
+}
+
+#[test]
+fn lists_each_pattern_once() {
+    let (strict, relaxed) = (DenyList::default(), DenyList::default().with_source_exception());
+    assert_eq!(strict.patterns().count(), relaxed.patterns().count() + CONTRACT_PATTERNS.len());
+    // A pattern of the contract is shown once, and is the operator's own where the contract's do not apply.
+    let pattern = CONTRACT_PATTERNS[1];
+    let shown = |list: &DenyList| list.describe().matches(&format!("`{pattern}`")).count();
+    assert_eq!((shown(&strict), shown(&strict.clone().with_pattern(pattern))), (1, 1));
+    assert_eq!((shown(&relaxed), shown(&relaxed.clone().with_pattern(pattern))), (0, 1));
+    // Repeated and empty patterns change nothing.
+    let once = relaxed.with_pattern("*.csv").with_pattern("a");
+    let again =
+        once.clone().with_pattern("*.CSV").with_pattern("a/").with_pattern("").with_pattern("/");
+    assert_eq!(once, again);
+}
+
+#[test]
 fn documentation_has_the_default_list() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/secrets.md");
     let text = std::fs::read_to_string(path).unwrap();

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod approvals;
+mod audit_first;
 mod http;
 mod identity;
 mod live_catalog;

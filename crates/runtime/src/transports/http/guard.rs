@@ -119,4 +119,39 @@ mod tests {
             assert!(!admits("localhost", Some(origin)), "{origin}");
         }
     }
+
+    #[test]
+    fn checks_every_origin_header() {
+        let check = |origins: &[&str]| {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::HOST, "localhost".parse().unwrap());
+            for origin in origins {
+                headers.append(header::ORIGIN, origin.parse().unwrap());
+            }
+            let options = HttpOptions::new(([127, 0, 0, 1], 1).into());
+            check_host_and_origin(&options, &headers, &Uri::from_static("/mcp")).is_ok()
+        };
+        let (own, foreign) = ("http://localhost", "https://evil.example");
+        assert!(check(&[own, own]));
+        for origins in [[own, foreign], [foreign, own], [foreign, foreign]] {
+            assert!(!check(&origins), "{origins:?}");
+        }
+    }
+
+    #[test]
+    fn needs_a_host() {
+        let options = HttpOptions::new(([127, 0, 0, 1], 1).into());
+        let check = |headers: &HeaderMap, uri: &'static str| {
+            check_host_and_origin(&options, headers, &Uri::from_static(uri)).is_ok()
+        };
+        let mut headers = HeaderMap::new();
+        assert!(!check(&headers, "/mcp"));
+        // HTTP/2 has the host in the address.
+        assert!(check(&headers, "http://localhost:80/mcp"));
+        assert!(!check(&headers, "http://evil.example/mcp"));
+        headers.insert(header::HOST, "evil.example".parse().unwrap());
+        assert!(!check(&headers, "http://localhost:80/mcp"));
+        headers.insert(header::HOST, axum::http::HeaderValue::from_bytes(b"\xff").unwrap());
+        assert!(!check(&headers, "http://localhost:80/mcp"));
+    }
 }

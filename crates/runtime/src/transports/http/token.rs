@@ -150,4 +150,35 @@ mod tests {
             TokenError::DuplicateName { line: 2, name: "a".into() }
         );
     }
+
+    #[test]
+    fn authenticates_by_bearer_token_only() {
+        let tokens = BearerTokens::parse("ci 0123456789abcdef").unwrap();
+        let authenticate = |value: Option<&str>| {
+            let mut headers = HeaderMap::new();
+            if let Some(value) = value {
+                headers.insert(header::AUTHORIZATION, value.parse().unwrap());
+            }
+            authenticate_caller(&tokens, &headers).map(|caller| caller.principal.to_string())
+        };
+        for value in ["Bearer 0123456789abcdef", "bearer  0123456789abcdef "] {
+            assert_eq!(authenticate(Some(value)).unwrap(), "token:ci", "{value}");
+        }
+        for value in [
+            "Basic 0123456789abcdef",
+            "Token 0123456789abcdef",
+            "Bearer: 0123456789abcdef",
+            "0123456789abcdef",
+            "Bearer",
+            "Bearer ",
+            "Bearer 0123456789abcdeF",
+            "Bearer 0123456789abcde",
+            "Bearer ci 0123456789abcdef",
+            "Bearer token:ci",
+        ] {
+            let error = authenticate(Some(value)).unwrap_err();
+            assert_eq!(error.code, ErrorCode::Unauthenticated, "{value}");
+        }
+        assert_eq!(authenticate(None).unwrap_err().code, ErrorCode::Unauthenticated);
+    }
 }
