@@ -196,4 +196,13 @@ mod tests {
         let (mutants, _) = mutate("fn f() -> Self { a(); a(); }");
         assert_eq!(mutants, ["f: delete `a();`", "f: delete `a();` #2"]);
     }
+
+    #[test]
+    fn leaves_unused_values_alone() {
+        let (mutants, _) =
+            mutate("fn f() -> Self { a.insert(1); _ = a.insert(2); b(a.insert(3)) }");
+        let expected =
+            ["delete `a.insert(1);`", "delete `_ = a.insert(2);`", "negate `a.insert(3)`"];
+        assert_eq!(mutants, expected.map(|mutant| format!("f: {mutant}")));
+    }
 }

@@ -136,7 +136,11 @@ impl<'a> MutantFinder<'a> {
             let mutation = format!("delete {}", self.quote(&range));
             self.wrap(&range, mutation, |on| format!("if !{on} {{ "), " }");
         }
-        visit::visit_stmt(self, statement);
+        match statement {
+            // The value of a statement is not used, so a mutant of the value would make no difference.
+            Stmt::Expr(expression, Some(_)) => self.visit_expression(expression, true),
+            _ => visit::visit_stmt(self, statement),
+        }
     }
 }
 

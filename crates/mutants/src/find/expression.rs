@@ -92,6 +92,9 @@ impl MutantFinder<'_> {
                 visit::visit_expr_call(self, call);
             }
             Expr::Path(path) => self.visit_constant(expression, &path.path),
+            Expr::Assign(assigned) if matches!(*assigned.left, Expr::Infer(_)) => {
+                self.visit_expression(&assigned.right, true);
+            }
             Expr::Closure(closure) => self.visit_expression(&closure.body, is_covered),
             Expr::Repeat(repeat) => self.visit_expression(&repeat.expr, false),
             _ => visit::visit_expr(self, expression),
