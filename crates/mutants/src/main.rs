@@ -34,7 +34,7 @@ use crate::copy::Folders;
 use crate::crate_source::{SourceFile, read_crate};
 use crate::edit::Mutant;
 use crate::report::Report;
-use crate::run::{Outcome, TestSuite};
+use crate::run::{Outcome, OutcomeJournal, TestSuite};
 use crate::select::{Selection, shuffle};
 use crate::survivors::Survivors;
 
@@ -174,25 +174,24 @@ fn try_selected(
     selected: &[&Mutant],
     rejected: &HashSet<u64>,
 ) -> Result<HashMap<u64, Outcome>> {
-    let path = suite.folders.state.join("outcomes.json");
-    let mut last: HashMap<u64, Outcome> = compile::read_json(&path).unwrap_or_default();
-    let mut waiting: Vec<&Mutant> =
-        selected.iter().copied().filter(|mutant| !rejected.contains(&mutant.id)).collect();
-    if args.again {
-        waiting.retain(|mutant| {
-            let is_caught =
-                |outcome: &Outcome| matches!(outcome, Outcome::Caught(_) | Outcome::TimedOut(_));
-            !last.get(&mutant.id).is_some_and(is_caught)
-        });
-    }
+    let mut journal = OutcomeJournal::read(suite.folders.state.join("outcomes.jsonl"));
+    let is_caught = |mutant: &Mutant| journal.last.get(&mutant.id).is_some_and(Outcome::is_caught);
+    let mut waiting: Vec<&Mutant> = selected
+        .iter()
+        .copied()
+        .filter(|mutant| !rejected.contains(&mutant.id))
+        .filter(|mutant| !(args.again && is_caught(mutant)))
+        .collect();
     if suite.deadline.is_some() {
         shuffle(&mut waiting, args.seed);
     }
     println!("==> try {} mutants", waiting.len());
-    let outcomes = suite.try_mutants(&waiting)?;
-    last.extend(outcomes.iter().map(|(id, outcome)| (*id, outcome.clone())));
-    compile::write_json(&path, &last)?;
-    Ok(if args.again { last } else { outcomes })
+    let outcomes = suite.try_mutants(&waiting, &journal)?;
+    if !args.again {
+        return Ok(outcomes);
+    }
+    journal.last.extend(outcomes);
+    Ok(journal.last)
 }
 
 fn join(names: &BTreeSet<String>) -> String {

@@ -1,7 +1,9 @@
 //! Runs the tests that reach a mutant, with the mutant active.
 
 use std::collections::HashMap;
-use std::path::Path;
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -9,7 +11,7 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
 
-use crate::compile::{TestProgram, program_variables, read_json, write_json};
+use crate::compile::{TestProgram, program_variables};
 use crate::copy::Folders;
 use crate::edit::Mutant;
 use crate::reach::TestReach;
@@ -37,6 +39,41 @@ pub(crate) enum Outcome {
     Unreached,
 }
 
+impl Outcome {
+    pub(crate) fn is_caught(&self) -> bool {
+        matches!(self, Self::Caught(_) | Self::TimedOut(_))
+    }
+}
+
+/// The outcomes of earlier runs, a line each. A run that is stopped keeps what it found.
+pub(crate) struct OutcomeJournal {
+    path: PathBuf,
+    pub(crate) last: HashMap<u64, Outcome>,
+}
+
+impl OutcomeJournal {
+    pub(crate) fn read(path: PathBuf) -> Self {
+        let text = std::fs::read_to_string(&path).unwrap_or_default();
+        let last =
+            text.lines().filter_map(|line| serde_json::from_str::<(u64, Outcome)>(line).ok());
+        Self { last: last.collect(), path }
+    }
+
+    /// Returns the test that caught the mutant the last time; it is tried first.
+    fn killer(&self, id: u64) -> Option<&str> {
+        match self.last.get(&id) {
+            Some(Outcome::Caught(test)) => Some(test),
+            _ => None,
+        }
+    }
+
+    fn append(&self, id: u64, outcome: &Outcome) -> Result<()> {
+        let mut file = OpenOptions::new().create(true).append(true).open(&self.path)?;
+        writeln!(file, "{}", serde_json::to_string(&(id, outcome))?)?;
+        Ok(())
+    }
+}
+
 /// The tests of all programs, and how to run them.
 pub(crate) struct TestSuite<'a> {
     pub(crate) folders: &'a Folders,
@@ -60,9 +97,11 @@ struct TestOf<'a> {
 
 impl TestSuite<'_> {
     /// Runs the tests of each mutant and returns the outcomes of those that were tried before the deadline.
-    pub(crate) fn try_mutants(&self, mutants: &[&Mutant]) -> Result<HashMap<u64, Outcome>> {
-        let killers_path = self.folders.state.join("killers.json");
-        let killers: HashMap<u64, String> = read_json(&killers_path).unwrap_or_default();
+    pub(crate) fn try_mutants(
+        &self,
+        mutants: &[&Mutant],
+        journal: &OutcomeJournal,
+    ) -> Result<HashMap<u64, Outcome>> {
         let outcomes: Mutex<HashMap<u64, Outcome>> = Mutex::default();
         let next = AtomicUsize::new(0);
         let is_stopped = AtomicBool::new(false);
@@ -70,8 +109,7 @@ impl TestSuite<'_> {
             let workers: Vec<_> = (0..self.jobs)
                 .map(|worker| {
                     let temporary = self.temporary.join(format!("run-{worker}"));
-                    let (next, outcomes, killers, is_stopped) =
-                        (&next, &outcomes, &killers, &is_stopped);
+                    let (next, outcomes, is_stopped) = (&next, &outcomes, &is_stopped);
                     scope.spawn(move || -> Result<()> {
                         while !is_stopped.load(Ordering::Relaxed)
                             && let Some(mutant) = mutants.get(next.fetch_add(1, Ordering::Relaxed))
@@ -80,12 +118,14 @@ impl TestSuite<'_> {
                                 is_stopped.store(true, Ordering::Relaxed);
                                 break;
                             }
-                            let killer = killers.get(&mutant.id).map(String::as_str);
+                            let killer = journal.killer(mutant.id);
                             let outcome = self.try_mutant(mutant, killer, &temporary)?;
                             if self.is_verbose {
                                 println!("    {} {}: {outcome:?}", mutant.file, mutant.mutation);
                             }
-                            outcomes.lock().expect("no worker panics").insert(mutant.id, outcome);
+                            let mut outcomes = outcomes.lock().expect("no worker panics");
+                            journal.append(mutant.id, &outcome)?;
+                            outcomes.insert(mutant.id, outcome);
                         }
                         Ok(())
                     })
@@ -93,15 +133,7 @@ impl TestSuite<'_> {
                 .collect();
             workers.into_iter().try_for_each(|worker| worker.join().expect("no worker panics"))
         })?;
-        let outcomes = outcomes.into_inner().expect("no worker panics");
-        let mut killers = killers;
-        for (id, outcome) in &outcomes {
-            if let Outcome::Caught(test) = outcome {
-                killers.insert(*id, test.clone());
-            }
-        }
-        write_json(&killers_path, &killers)?;
-        Ok(outcomes)
+        Ok(outcomes.into_inner().expect("no worker panics"))
     }
 
     fn try_mutant(
@@ -128,7 +160,7 @@ impl TestSuite<'_> {
                     .collect();
                 variables.push(("MUTANT_ID", mutant.id.to_string()));
                 let limit = Duration::from_secs_f64(seconds * LIMIT_FACTOR + LIMIT_EXTRA);
-                let setting = TestSetting { variables, temporary, threads: 2, limit };
+                let setting = TestSetting { variables, temporary, threads: 4, limit };
                 match run_tests(&self.programs[program], &names, &setting)? {
                     TestEnd::Passed => {}
                     TestEnd::Failed(test) => return Ok(Outcome::Caught(test)),

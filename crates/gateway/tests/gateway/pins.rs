@@ -209,12 +209,11 @@ fn change_of_class(class: ChangeClass) -> (&'static str, Vec<ChangeClass>) {
     }
 }
 
-/// One upstream per policy: nothing allowed, one class allowed, all but one class allowed, and all allowed.
+/// One upstream per policy: nothing allowed, all but one class allowed, and all allowed.
 #[tokio::test]
 async fn each_policy_lets_only_its_classes_through() {
     let mut policies: Vec<Vec<ChangeClass>> = vec![Vec::new(), CLASSES.to_vec()];
     for class in CLASSES {
-        policies.push(vec![class]);
         policies.push(CLASSES.into_iter().filter(|other| *other != class).collect());
     }
     for class in CLASSES {
