@@ -36,10 +36,12 @@ use crate::edit::Mutant;
 use crate::report::Report;
 use crate::run::{Outcome, OutcomeJournal, TestSuite};
 use crate::select::{Selection, shuffle};
-use crate::survivors::Survivors;
+use crate::survivors::{OpenSurvivors, Survivors};
 
 /// Path of the list of survivors with reasons.
 const LIST: &str = "crates/mutants/survivors.toml";
+/// Path of the list of survivors whose tests are still to be written.
+const OPEN_LIST: &str = "crates/mutants/open.txt";
 
 /// Seconds for the mutants of changed files, without compiling.
 const CHANGED_SECONDS: u64 = 120;
@@ -69,6 +71,9 @@ struct MutantsArgs {
     /// Try only mutants that no test caught the last time
     #[arg(long)]
     again: bool,
+    /// Write survivors of this run to the list of missing tests
+    #[arg(long)]
+    write_open: bool,
     /// Use the last build, without changes since then
     #[arg(long)]
     as_built: bool,
@@ -128,7 +133,8 @@ fn run_mutants(args: &MutantsArgs) -> Result<()> {
 
     let paths: Vec<String> = selected_files().map(|file| file.path.clone()).collect();
     let stale = list.unknown(&selected, &paths);
-    let report = Report::new(&selected, &rejected, &outcomes, &list, stale);
+    let open = OpenSurvivors::read(&root().join(OPEN_LIST))?;
+    let report = Report::new(&selected, &rejected, &outcomes, (&list, &open), stale);
     let json = serde_json::to_string_pretty(&report)?;
     std::fs::write(folders.state.join("report.json"), &json)?;
     if args.json {
@@ -138,9 +144,18 @@ fn run_mutants(args: &MutantsArgs) -> Result<()> {
         let tried = start.elapsed() - prepared;
         println!("{:.0} s to prepare, {:.0} s to try", prepared.as_secs_f64(), tried.as_secs_f64());
     }
+    if args.write_open {
+        let survived = |mutant: &Mutant| {
+            let outcome = outcomes.get(&mutant.id);
+            outcome.is_some_and(|outcome| !outcome.is_caught()) && list.reason(mutant).is_none()
+        };
+        let tried: Vec<&Mutant> =
+            selected.iter().copied().filter(|m| outcomes.contains_key(&m.id)).collect();
+        return open.update(&root().join(OPEN_LIST), &tried, survived);
+    }
     ensure!(
         report.unlisted() == 0 && report.stale.is_empty(),
-        "{} mutants survived without a reason in {LIST}, and {} entries are stale",
+        "{} mutants survived that neither {LIST} nor {OPEN_LIST} has, and {} entries are stale",
         report.unlisted(),
         report.stale.len()
     );

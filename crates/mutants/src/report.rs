@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::edit::Mutant;
 use crate::run::Outcome;
-use crate::survivors::Survivors;
+use crate::survivors::{OpenSurvivors, Survivors};
 
 /// Counts of one crate.
 #[derive(Debug, Default, Serialize)]
@@ -23,6 +23,8 @@ pub(crate) struct CrateCounts {
     pub(crate) survivors: usize,
     /// Those of `survivors` with a reason in the list.
     pub(crate) listed: usize,
+    /// Those of `survivors` whose test is known to be missing.
+    pub(crate) open: usize,
     pub(crate) not_compiled: usize,
 }
 
@@ -34,6 +36,7 @@ pub(crate) struct SurvivorLine<'a> {
     mutation: &'a str,
     is_reached: bool,
     reason: Option<&'a str>,
+    is_open: bool,
 }
 
 #[derive(Serialize)]
@@ -52,7 +55,7 @@ impl<'a> Report<'a> {
         mutants: &[&'a Mutant],
         rejected: &HashSet<u64>,
         outcomes: &HashMap<u64, Outcome>,
-        list: &'a Survivors,
+        (list, open): (&'a Survivors, &OpenSurvivors),
         stale: Vec<String>,
     ) -> Self {
         let mut report = Self {
@@ -86,6 +89,8 @@ impl<'a> Report<'a> {
                     counts.survivors += 1;
                     counts.unreached += usize::from(!is_reached);
                     counts.listed += usize::from(reason.is_some());
+                    let is_open = reason.is_none() && open.contains(mutant);
+                    counts.open += usize::from(is_open);
                     report.survivors.push(SurvivorLine {
                         file: &mutant.file,
                         line: mutant.line,
@@ -93,6 +98,7 @@ impl<'a> Report<'a> {
                         mutation: &mutant.mutation,
                         is_reached,
                         reason,
+                        is_open,
                     });
                 }
             }
@@ -101,9 +107,9 @@ impl<'a> Report<'a> {
         report
     }
 
-    /// Returns the number of survivors without a reason.
+    /// Returns the number of survivors that no list has.
     pub(crate) fn unlisted(&self) -> usize {
-        self.survivors.iter().filter(|survivor| survivor.reason.is_none()).count()
+        self.survivors.iter().filter(|line| line.reason.is_none() && !line.is_open).count()
     }
 
     /// Prints survivors without a reason, what is stale, and a table.
@@ -112,7 +118,11 @@ impl<'a> Report<'a> {
             println!("timeout: {timeout}");
         }
         for survivor in self.survivors.iter().filter(|survivor| survivor.reason.is_none()) {
-            let what = if survivor.is_reached { "survived" } else { "unreached" };
+            let what = match (survivor.is_open, survivor.is_reached) {
+                (true, _) => "open",
+                (false, true) => "survived",
+                (false, false) => "unreached",
+            };
             let SurvivorLine { file, line, function, mutation, .. } = survivor;
             println!("{what}: {file}:{line} {function}: {mutation}");
         }
@@ -120,7 +130,7 @@ impl<'a> Report<'a> {
             println!("stale: {stale}");
         }
         println!(
-            "{:14}{:>9}{:>9}{:>9}{:>11}{:>11}{:>8}{:>11}{:>11}",
+            "{:14}{:>9}{:>9}{:>9}{:>11}{:>11}{:>8}{:>6}{:>11}{:>11}",
             "crate",
             "mutants",
             "caught",
@@ -128,6 +138,7 @@ impl<'a> Report<'a> {
             "survivors",
             "unreached",
             "listed",
+            "open",
             "not tried",
             "% caught"
         );
@@ -140,6 +151,7 @@ impl<'a> Report<'a> {
             total.survivors += counts.survivors;
             total.unreached += counts.unreached;
             total.listed += counts.listed;
+            total.open += counts.open;
             total.not_tried += counts.not_tried;
             total.not_compiled += counts.not_compiled;
         }
@@ -154,13 +166,14 @@ impl<'a> Report<'a> {
 fn print_counts(name: &str, counts: &CrateCounts) {
     let tried = counts.mutants - counts.not_tried;
     println!(
-        "{name:14}{:>9}{:>9}{:>9}{:>11}{:>11}{:>8}{:>11}{:>10.1}%",
+        "{name:14}{:>9}{:>9}{:>9}{:>11}{:>11}{:>8}{:>6}{:>11}{:>10.1}%",
         counts.mutants,
         counts.caught,
         counts.timed_out,
         counts.survivors,
         counts.unreached,
         counts.listed,
+        counts.open,
         counts.not_tried,
         100.0 * counts.caught as f64 / tried.max(1) as f64
     );

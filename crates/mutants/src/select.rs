@@ -27,8 +27,6 @@ pub(crate) struct Selection {
     pub(crate) crates: BTreeSet<String>,
     /// Parts of paths, one of which a file must contain. Empty for all files.
     texts: Vec<String>,
-    /// Whether tests of other crates run too.
-    is_deep: bool,
 }
 
 impl Selection {
@@ -53,7 +51,7 @@ impl Selection {
                 }
             }
             if selected.is_empty() && texts.is_empty() {
-                return Ok(Self { crates: selected, texts, is_deep: false });
+                return Ok(Self { crates: selected, texts });
             }
         }
         if selected.is_empty() && !texts.is_empty() {
@@ -67,7 +65,7 @@ impl Selection {
         } else if selected.is_empty() {
             selected = known().collect();
         }
-        Ok(Self { crates: selected, texts, is_deep: changed.is_none() })
+        Ok(Self { crates: selected, texts })
     }
 
     pub(crate) fn has_file(&self, path: &str) -> bool {
@@ -78,7 +76,7 @@ impl Selection {
     pub(crate) fn tested_crates(&self) -> BTreeSet<String> {
         let mut tested = self.crates.clone();
         for (name, others) in CRATES {
-            if self.is_deep && self.crates.contains(name) {
+            if self.crates.contains(name) {
                 tested.extend(others.iter().map(|other| (*other).to_owned()));
             }
         }

@@ -13,6 +13,8 @@
 //! ([`ElicitationBroker::relay_request`]). Its call cannot be suspended, so only users behind an open connection are
 //! reached. In all other cases the elicitation is declined.
 
+#[cfg(test)]
+mod tests;
 mod wait_clock;
 
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -92,6 +92,22 @@ async fn summary_shows_all_arguments_and_escapes_invisible_characters() {
 }
 
 #[tokio::test]
+async fn summary_marks_long_and_multi_line_arguments() {
+    for (text, expected) in [
+        ("short".to_owned(), "text: short\ntimes: 1\n".to_owned()),
+        ("x".repeat(80), format!("text: {}\ntimes: 1\n", "x".repeat(80))),
+        ("x".repeat(81), format!("text:\n  │ {}\ntimes: 1\n", "x".repeat(81))),
+        ("a\nb".to_owned(), "text:\n  │ a\n  │ b\ntimes: 1\n".to_owned()),
+    ] {
+        let rig = Rig::new().await;
+        rig.pipeline.call(write_call(&text)).await;
+        let approvals = rig.store.list_approvals(None).await.unwrap();
+        let (_, arguments) = approvals[0].summary.split_once("\n\n").unwrap();
+        assert_eq!(arguments, expected);
+    }
+}
+
+#[tokio::test]
 async fn request_state_opens_once_and_only_for_its_call() {
     let rig = Rig::new().await;
     let state = first_round(&rig, "one").await;
