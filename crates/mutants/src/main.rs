@@ -190,12 +190,14 @@ fn try_selected(
     rejected: &HashSet<u64>,
 ) -> Result<HashMap<u64, Outcome>> {
     let mut journal = OutcomeJournal::read(suite.folders.state.join("outcomes.jsonl"));
-    let is_caught = |mutant: &Mutant| journal.last.get(&mutant.id).is_some_and(Outcome::is_caught);
+    // Without a new build, an earlier outcome still holds, whatever it was.
+    let is_settled = |outcome: &Outcome| args.as_built || outcome.is_caught();
+    let is_known = |mutant: &Mutant| journal.last.get(&mutant.id).is_some_and(is_settled);
     let mut waiting: Vec<&Mutant> = selected
         .iter()
         .copied()
         .filter(|mutant| !rejected.contains(&mutant.id))
-        .filter(|mutant| !(args.again && is_caught(mutant)))
+        .filter(|mutant| !(args.again && is_known(mutant)))
         .collect();
     if suite.deadline.is_some() {
         shuffle(&mut waiting, args.seed);
