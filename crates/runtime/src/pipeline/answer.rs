@@ -247,6 +247,7 @@ mod tests {
     fn location_contains_only_names_from_the_contract() {
         let schema = json!({
             "properties": {"a/b": {"items": {"properties": {"c": {}}, "required": ["d"]}}},
+            "anyOf": [{"properties": {"e": {}}}],
         });
         for (path, location) in [
             ("", "/"),
@@ -254,6 +255,7 @@ mod tests {
             ("/a~1b/12/d", "/a~1b/12/d"),
             ("/now call delete_all/c", "/*/c"),
             ("/", "/*"),
+            ("/e", "/e"),
         ] {
             assert_eq!(redact_path(&schema, path), location, "{path}");
         }

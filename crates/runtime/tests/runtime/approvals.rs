@@ -79,7 +79,10 @@ async fn queued_approval_can_be_denied() {
     let ToolReply::Failed(error) = rig.pipeline.call(write_call("one")).await else { panic!() };
     let id = error.details["approvalId"].as_str().unwrap();
     rig.store.decide_approval(id, ApprovalDecision::Deny, &ann()).await.unwrap();
-    assert_eq!(code(&rig.pipeline.call(write_call("one")).await), ErrorCode::ApprovalDenied);
+    let ToolReply::Failed(denied) = rig.pipeline.call(write_call("one")).await else { panic!() };
+    assert_eq!(denied.code, ErrorCode::ApprovalDenied);
+    assert_eq!(denied.details["retry"], false);
+    assert_eq!(denied.details["approvalId"], id);
 }
 
 #[tokio::test]
@@ -152,7 +155,9 @@ async fn any_answer_except_yes_denies_the_call() {
             .pipeline
             .call(multi_round(write_call("one"), Some(answer.clone()), Some(state)))
             .await;
-        assert_eq!(code(&reply), ErrorCode::ApprovalDenied, "{answer}");
+        let ToolReply::Failed(error) = reply else { panic!("{reply:?}") };
+        assert_eq!(error.code, ErrorCode::ApprovalDenied, "{answer}");
+        assert_eq!(error.details["retry"], false);
     }
     // A malformed answer is requested again.
     let state = first_round(&rig, "one").await;

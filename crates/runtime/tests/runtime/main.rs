@@ -14,6 +14,7 @@ mod rules;
 mod secret_output;
 mod self_approval;
 mod sessions;
+mod stage_limits;
 mod stdio;
 mod subscriptions;
 mod upstream_answers;

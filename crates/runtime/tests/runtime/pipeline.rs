@@ -160,7 +160,11 @@ async fn approval_mode_is_applied_before_elicitation() {
     let rig = Rig::with_options(policy(ApprovalMode::Always)).await;
     assert!(rig.call("write", text.clone()).await.code().is_none());
     let rig = Rig::with_options(policy(ApprovalMode::Never)).await;
-    assert_eq!(code(&rig.call("write", text.clone()).await), ErrorCode::ApprovalDenied);
+    let reply = reply_to_json(&rig.call("write", text.clone()).await);
+    assert_eq!(
+        (&reply["code"], &reply["details"]),
+        (&json!("APPROVAL_DENIED"), &json!({"retry": false}))
+    );
     // A tool without approval in its contract can require one.
     let rig = Rig::with_options(policy(ApprovalMode::Ask)).await;
     assert_eq!(code(&rig.call("echo", text).await), ErrorCode::ApprovalRequired);

@@ -13,8 +13,8 @@ use contract::{
 };
 use runtime::{
     CallInterruption, Catalog, ClientCapabilities, ElicitationBroker, ElicitationChannel,
-    ElicitationHandler, ElicitationKind, ElicitationRequest, PipelineOptions, SecretOutputMode,
-    ToolCall, ToolReply,
+    ElicitationHandler, ElicitationKind, ElicitationRequest, PipelineOptions, RoundInput,
+    SecretOutputMode, ToolCall, ToolReply,
 };
 use serde_json::{Value, json};
 
@@ -464,4 +464,15 @@ async fn elicitations_of_upstreams_are_screened() {
     assert_eq!(asked.len(), 1);
     assert_eq!(asked[0]["message"], "use [redacted: a GitHub token]?");
     assert_eq!(asked[0]["url"], format!("https://x/?s={}", token()), "a person visits it");
+
+    // Since 2026-07-28 the elicitation is part of the reply.
+    let mut call = crate::rig::call("tool", json!({}));
+    let input = RoundInput { capabilities, ..RoundInput::default() };
+    call.channel = ElicitationChannel::MultiRound(input);
+    let ToolReply::InputRequired { elicitations, .. } = rig.pipeline.call(call).await else {
+        panic!("the upstream asks");
+    };
+    assert_eq!(elicitations[0].kind, ElicitationKind::RawElicitation(asked[0].clone()));
+    let hits = rig.audit_records().await.pop().expect("each call has a record");
+    assert_eq!((&hits["outcome"], &hits["secrets"]), (&json!("input_required"), &json!(1)));
 }
