@@ -12,7 +12,7 @@ const WRITE_FAILURES: [&str; 5] =
 const NETWORK_FAILURES: [&str; 8] = [
     "enetunreach",
     "eai_again",
-    "enotfound",
+    "code enotfound",
     "network is unreachable",
     "name resolution",
     "getaddrinfo",
@@ -108,7 +108,10 @@ mod tests {
             assert!(words.contains(grant), "{stderr}: {words}");
             assert!(!words.contains("`read`"), "{stderr}: {words}");
         }
-        assert_eq!(describe(&program(NetworkAccess::None), "it broke"), "");
+        // The name of this error contains the letters of ENOTFOUND.
+        for other in ["it broke", "ModuleNotFoundError: No module named x"] {
+            assert_eq!(describe(&program(NetworkAccess::None), other), "");
+        }
         assert_eq!(describe(&program(NetworkAccess::All), "EAI_AGAIN"), "");
         let off = StdioProgram { sandbox: SandboxPolicy::Off, ..program(NetworkAccess::None) };
         assert_eq!(describe(&off, "EROFS"), "");
