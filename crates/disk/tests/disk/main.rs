@@ -1,0 +1,5 @@
+//! Tests of the simulated disk itself: what it loses, what it keeps, and how it fails.
+
+#![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+mod simulated;
