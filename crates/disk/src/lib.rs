@@ -9,14 +9,14 @@
 pub mod simulated;
 
 use std::fmt::Debug;
-use std::fs::File;
+use std::fs::{DirBuilder, File};
 use std::io::{self, ErrorKind, Write};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{DirBuilderExt, FileExt};
 use std::path::Path;
 use std::sync::Arc;
 
-use rustix::fs::{CWD, RenameFlags, renameat_with};
+use rustix::fs::{CWD, Mode, OFlags, RenameFlags, fsync, openat, renameat_with};
 use rustix::io::Errno;
 
 /// Operations on files that must survive a crash.
@@ -37,7 +37,8 @@ pub trait Disk: Debug + Send + Sync {
     /// Waits until the content and the metadata of the file are on the disk.
     fn sync_all(&self, file: &File) -> io::Result<()>;
 
-    /// Waits until the entries of the folder are on the disk: files that were created, renamed or removed in it.
+    /// Waits until the entries of the folder are on the disk: files that were created, renamed or removed in it. A file
+    /// system that cannot sync folders is not an error: nothing better can be done there.
     fn sync_folder(&self, folder: BorrowedFd<'_>) -> io::Result<()>;
 
     /// Renames a file or folder. An existing file at `to` is replaced atomically.
@@ -78,28 +79,37 @@ pub trait Disk: Debug + Send + Sync {
         Ok(())
     }
 
-    /// Syncs the folder at `path`; an empty path is the current folder. A file system that cannot sync folders is not an
-    /// error: nothing better can be done there.
+    /// Syncs the folder at `path`; an empty path is the current folder.
     fn sync_folder_at(&self, path: &Path) -> io::Result<()> {
         let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
-        match self.sync_folder(File::open(path)?.as_fd()) {
-            Err(error) if is_unsupported(&error) => Ok(()),
-            result => result,
-        }
+        self.sync_folder(File::open(path)?.as_fd())
     }
 
     /// Syncs the folder that contains `path`, like [`Disk::sync_folder_at`].
     fn sync_parent(&self, path: &Path) -> io::Result<()> {
         self.sync_folder_at(path.parent().unwrap_or(Path::new("/")))
     }
-}
 
-/// Returns true if the file system cannot do the operation at all.
-fn is_unsupported(error: &io::Error) -> bool {
-    let errno = error.raw_os_error().map(Errno::from_raw_os_error);
-    errno.is_some_and(|errno| {
-        [Errno::INVAL, Errno::NOSYS, Errno::OPNOTSUPP, Errno::NOTSUP].contains(&errno)
-    })
+    /// Creates a folder and its missing parents with this mode, less the umask, and makes their names durable. An existing
+    /// folder stays as it is. A new folder whose name cannot be made durable is removed again, so a later call retries.
+    fn create_folders(&self, path: &Path, mode: u32) -> io::Result<()> {
+        let create = || DirBuilder::new().mode(mode).create(path);
+        let created = match (create(), path.parent()) {
+            (Err(error), Some(parent)) if error.kind() == ErrorKind::NotFound => {
+                self.create_folders(parent, mode)?;
+                create()
+            }
+            (created, _) => created,
+        };
+        match created {
+            Ok(()) => {}
+            Err(_) if path.is_dir() || path.as_os_str().is_empty() => return Ok(()),
+            Err(error) => return Err(error),
+        }
+        self.sync_parent(path).inspect_err(|_| {
+            let _ = std::fs::remove_dir(path);
+        })
+    }
 }
 
 /// The disk of the operating system.
@@ -134,14 +144,12 @@ impl Disk for SystemDisk {
 
     fn sync_folder(&self, folder: BorrowedFd<'_>) -> io::Result<()> {
         // A handle that was opened with `O_PATH` cannot be synced, so the folder is opened again.
-        let flags = rustix::fs::OFlags::RDONLY | rustix::fs::OFlags::DIRECTORY;
-        let folder = rustix::fs::openat(
-            folder,
-            ".",
-            flags | rustix::fs::OFlags::CLOEXEC,
-            rustix::fs::Mode::empty(),
-        )?;
-        Ok(rustix::fs::fsync(folder)?)
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        match fsync(openat(folder, ".", flags, Mode::empty())?) {
+            // The file system cannot sync folders.
+            Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => Ok(()),
+            result => Ok(result?),
+        }
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {

@@ -12,8 +12,10 @@
 //! written by other means than [`Disk`], such as a database. Exclude the latter, or they count as not synced.
 
 mod content;
+mod durability;
 mod tree;
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::fs::File;
 use std::io::{self, Seek};
@@ -25,6 +27,7 @@ use fastrand::Rng;
 use rustix::io::Errno;
 
 use self::content::Change;
+pub use self::durability::{DurableFeature, check_durability};
 use self::tree::{Exclusion, TreeModel};
 use crate::{Disk, SystemDisk};
 
@@ -84,7 +87,7 @@ type SyncFilter = Box<dyn Fn(&Operation) -> bool + Send>;
 struct State {
     tree: TreeModel,
     operations: Vec<Operation>,
-    fault: Option<(usize, DiskFault)>,
+    faults: BTreeMap<usize, DiskFault>,
     dropped_syncs: Option<SyncFilter>,
     /// Bytes that can still be written; `None` means any number.
     free: Option<u64>,
@@ -117,7 +120,7 @@ impl SimulatedDisk {
         let state = State {
             tree,
             operations: Vec::new(),
-            fault: None,
+            faults: BTreeMap::new(),
             dropped_syncs: None,
             free: None,
             is_off: false,
@@ -136,9 +139,9 @@ impl SimulatedDisk {
         state.operations.iter().filter(|it| it.kind == kind && it.path == path.as_ref()).count()
     }
 
-    /// Plans a fault for the operation with this index, counted from the start or the last crash.
+    /// Plans a fault for the operation with this index, counted from the start or the last crash. Several can be planned.
     pub fn plan_fault(&self, index: usize, fault: DiskFault) {
-        self.lock().fault = Some((index, fault));
+        self.lock().faults.insert(index, fault);
     }
 
     /// Lets all syncs succeed without effect for which `filter` returns true.
@@ -149,7 +152,13 @@ impl SimulatedDisk {
     /// Removes all faults and makes room on the disk. A disk without power stays off.
     pub fn clear_faults(&self) {
         let mut state = self.lock();
-        (state.fault, state.dropped_syncs, state.free) = (None, None, None);
+        state.faults.clear();
+        (state.dropped_syncs, state.free) = (None, None);
+    }
+
+    /// Makes room on a full disk. Planned faults stay.
+    pub fn make_room(&self) {
+        self.lock().free = None;
     }
 
     /// Returns true if power failed. What is reported as done afterwards does not reach the caller of a real system.
@@ -168,7 +177,7 @@ impl SimulatedDisk {
         *state = State {
             tree: TreeModel::read(&self.root, self.excluded)?,
             operations: Vec::new(),
-            fault: None,
+            faults: BTreeMap::new(),
             dropped_syncs: None,
             free: None,
             is_off: false,
@@ -201,7 +210,7 @@ impl SimulatedDisk {
         let is_dropped =
             kind.is_sync() && state.dropped_syncs.as_ref().is_some_and(|filter| filter(&operation));
         state.operations.push(operation);
-        let fault = state.fault.filter(|(at, _)| *at == index).map(|(_, fault)| fault);
+        let fault = state.faults.remove(&index);
         let mut effect = if is_dropped { SyncEffect::Dropped } else { SyncEffect::Durable };
         let mut writable = length;
         match fault {

@@ -86,20 +86,28 @@ impl FileContent {
 
     /// Makes the changes durable, except those that a failed sync made the system forget.
     pub(super) fn sync(&mut self) {
+        let current = self.current();
         for it in self.unsynced.iter().filter(|it| !it.is_forgotten) {
             it.change.apply_to(&mut self.synced);
         }
-        if self.unsynced.iter().any(|it| it.is_forgotten) {
-            self.forget();
-        } else {
-            self.unsynced.clear();
+        self.unsynced.clear();
+        // What differs now was forgotten and not written again.
+        let mut at = 0;
+        while at < current.len() {
+            let differs = |at: &usize| self.synced.get(*at) != current.get(*at);
+            let end = (at..current.len()).find(|at| !differs(at)).unwrap_or(current.len());
+            if end > at {
+                let change = Change::Write { offset: at, bytes: current[at..end].to_vec() };
+                self.unsynced.push(UnsyncedChange { change, is_forgotten: true });
+            }
+            at = (end..current.len()).find(differs).unwrap_or(current.len());
         }
     }
 
     /// Records a failed sync. Lengths are metadata, which the journal of the file system keeps.
     pub(super) fn forget(&mut self) {
         for it in &mut self.unsynced {
-            it.is_forgotten = matches!(it.change, Change::Write { .. });
+            it.is_forgotten |= matches!(it.change, Change::Write { .. });
         }
     }
 

@@ -231,7 +231,8 @@ impl TreeModel {
                 Some(Entry::Link(target)) => SurvivingNode::Link(target.clone()),
                 Some(Entry::File(inode)) => self.survive_file(inode, path, name, rng)?,
                 Some(Entry::Folder(inode)) => {
-                    let path = self.find_folder(inode).or(path.map(|path| path.join(name)));
+                    let here = || path.map(|path| path.join(name)).filter(|path| path.is_dir());
+                    let path = self.find_folder(inode).or_else(here);
                     let mode = path.as_ref().map_or(Ok(0o700), |path| mode_of(path))?;
                     let path = path.as_deref();
                     let nodes = self.survive_folder(inode, path, &at, excluded, coins, rng)?;

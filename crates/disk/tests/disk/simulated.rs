@@ -156,6 +156,22 @@ fn sync_after_a_failed_sync_does_not_bring_the_data_back() {
 }
 
 #[test]
+fn data_that_is_written_again_after_a_failed_sync_is_durable() {
+    let remains = find_remains("old", |fixture| {
+        let file = fixture.append("old");
+        fixture.disk.plan_fault(1, DiskFault::Error(5));
+        fixture.disk.write_all(&file, b"+lost").unwrap();
+        fixture.disk.sync_data(&file).unwrap_err();
+        fixture.disk.set_len(&file, 3).unwrap();
+        for text in ["+a", "+b"] {
+            fixture.disk.write_all(&file, text.as_bytes()).unwrap();
+            fixture.disk.sync_data(&file).unwrap();
+        }
+    });
+    assert_eq!(remains, set([Some("old+a+b")]));
+}
+
+#[test]
 fn full_disk_writes_what_fits() {
     let fixture = Fixture::new();
     let file = fixture.append("old");
