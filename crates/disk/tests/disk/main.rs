@@ -3,3 +3,5 @@
 #![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 mod simulated;
+#[cfg(target_os = "linux")]
+mod system;
