@@ -141,6 +141,7 @@ fn open_packs(settings: &Settings) -> Result<PackContents> {
                 let options = RepoOptions {
                     memory_folder: settings.memory_folder.clone(),
                     deny: settings.deny_list(),
+                    ..RepoOptions::default()
                 };
                 let pack = pack_repo::build_tools(&settings.root, options);
                 let pack = pack

@@ -23,8 +23,10 @@ use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
+use disk::Disk;
 use jiff::Timestamp;
 use serde_json::json;
+use store::files::FileWriter;
 use store::{ContextStore, StateDir, context};
 
 use self::legacy_folder::LegacyFolder;
@@ -83,7 +85,8 @@ pub fn migrate_legacy_state(root: &Path, state: &StateDir) -> Result<Option<Stat
     }
     let (discoveries, files) = take_over(&legacy, state).hint(HINT).explain(explain.clone())?;
     let record = json!({"from": folder.display().to_string(), "migrated": Timestamp::now()});
-    store::files::create_private_file(&marker, format!("{record:#}\n").as_bytes())
+    FileWriter::new(&**state.disk())
+        .create_private_file(&marker, format!("{record:#}\n").as_bytes())
         .explain(explain)?;
     Ok(Some(StateMigration { folder, discoveries, files }))
 }
@@ -91,15 +94,16 @@ pub fn migrate_legacy_state(root: &Path, state: &StateDir) -> Result<Option<Stat
 /// Copies everything to a folder beside its place and to the disk, and only then moves it into place.
 fn take_over(legacy: &LegacyFolder, state: &StateDir) -> Result<(usize, Vec<String>)> {
     remove_unfinished(state.path())?;
+    let disk = &**state.disk();
     let staging = tempfile::Builder::new().prefix(STAGING).tempdir_in(state.path())?;
-    let copied = |name: &str, to: &str| legacy.copy_file(name, &staging.path().join(to));
+    let copied = |name: &str, to: &str| legacy.copy_file(disk, name, &staging.path().join(to));
     let mut ready = Vec::new();
     for (name, to) in FILES {
         if copied(name, to)? {
             ready.push(to);
         }
     }
-    if legacy.copy_folders(SAMPLES, &staging.path().join(SAMPLES))? {
+    if legacy.copy_folders(disk, SAMPLES, &staging.path().join(SAMPLES))? {
         ready.push(SAMPLES);
     }
     let has_database = copied(DATABASE[0], DATABASE[0])?;
@@ -111,7 +115,7 @@ fn take_over(legacy: &LegacyFolder, state: &StateDir) -> Result<(usize, Vec<Stri
     };
     let mut files = Vec::new();
     for name in ready {
-        if move_if_absent(&staging.path().join(name), &state.path().join(name))? {
+        if move_if_absent(disk, &staging.path().join(name), &state.path().join(name))? {
             files.push(name.to_owned());
         }
     }
@@ -119,8 +123,7 @@ fn take_over(legacy: &LegacyFolder, state: &StateDir) -> Result<(usize, Vec<Stri
         true => 0,
         false => ContextStore::open(state)?.add_discoveries(&discoveries)?,
     };
-    // On a file system that cannot sync folders, the files are in place all the same.
-    let _ = File::open(state.path()).and_then(|folder| folder.sync_all());
+    disk.sync_folder_at(state.path())?;
     Ok((added, files))
 }
 
@@ -136,12 +139,12 @@ fn remove_unfinished(state: &Path) -> io::Result<()> {
 }
 
 /// Moves a file or folder, unless something is there already. Returns true if it was moved.
-fn move_if_absent(from: &Path, to: &Path) -> io::Result<bool> {
+fn move_if_absent(disk: &dyn Disk, from: &Path, to: &Path) -> io::Result<bool> {
     // The caller holds the lock of the migration, and no other code of ours replaces these files.
     if to.symlink_metadata().is_ok() {
         return Ok(false);
     }
-    std::fs::rename(from, to).map(|()| true)
+    disk.rename(from, to).map(|()| true)
 }
 
 fn lock_migration(state: &Path) -> io::Result<File> {

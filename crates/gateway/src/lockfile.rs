@@ -10,8 +10,9 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use admit::{PinSet, PinSetError};
+use disk::Disk;
 use parking_lot::Mutex;
-use store::files::replace_file;
+use store::files::FileWriter;
 
 use crate::file_trust::{FileTrust, check_content};
 
@@ -38,6 +39,7 @@ pub enum LockFileError {
 pub struct LockFile {
     path: PathBuf,
     guard: PathBuf,
+    disk: Arc<dyn Disk>,
     /// Check that the pins are the trusted ones; `None` trusts any.
     trust: Option<Arc<dyn FileTrust>>,
     /// Stamp of the last version that this process read or wrote.
@@ -49,7 +51,18 @@ type LockFileStamp = Option<(SystemTime, u64)>;
 
 impl LockFile {
     pub fn new(path: impl Into<PathBuf>, guard: impl Into<PathBuf>) -> Self {
-        Self { path: path.into(), guard: guard.into(), trust: None, known: Arc::default() }
+        Self {
+            path: path.into(),
+            guard: guard.into(),
+            disk: disk::system_disk(),
+            trust: None,
+            known: Arc::default(),
+        }
+    }
+
+    /// Writes the file to this disk.
+    pub fn with_disk(self, disk: Arc<dyn Disk>) -> Self {
+        Self { disk, ..self }
     }
 
     /// Accepts only pins that the user trusted.
@@ -102,7 +115,8 @@ impl LockFile {
                 return Err(LockFileError::TooLarge { file: self.display_name() });
             }
             let before = self.read_stamp();
-            let mut write = || replace_file(&self.path, text.as_bytes());
+            let writer = FileWriter::new(&*self.disk);
+            let mut write = || writer.replace_file(&self.path, text.as_bytes());
             match &self.trust {
                 Some(trust) => trust.write_file(&self.path, text.as_bytes(), &mut write),
                 None => write(),
@@ -135,7 +149,46 @@ impl LockFile {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
+    use disk::simulated::{DurableFeature, SimulatedDisk, check_durability};
+
     use super::*;
+
+    fn pins(upstream: &str) -> PinSet {
+        let text = format!(r#"{{"version": 1, "upstreams": {{"{upstream}": {{"tools": {{}}}}}}}}"#);
+        PinSet::parse(&text).expect("valid pins")
+    }
+
+    /// Pins that replace those in the file.
+    struct ReplacedPins;
+
+    impl DurableFeature for ReplacedPins {
+        fn prepare(&self, root: &Path) {
+            std::fs::write(root.join("vouch.lock"), pins("old").to_text()).expect("a file");
+        }
+
+        fn write(&self, root: &Path, disk: Arc<SimulatedDisk>) -> Result<(), String> {
+            let file = LockFile::new(root.join("vouch.lock"), root.join("guard")).with_disk(disk);
+            file.change_pins(|_| (Some(pins("new")), ())).map_err(|error| error.to_string())
+        }
+
+        fn check(&self, root: &Path, is_acknowledged: bool) -> Result<(), String> {
+            let file = LockFile::new(root.join("vouch.lock"), root.join("guard"));
+            let found = file.read().map_err(|error| error.to_string())?;
+            match found == pins("new") || !is_acknowledged && found == pins("old") {
+                true => Ok(()),
+                false => Err("the pins are lost".to_owned()),
+            }
+        }
+    }
+
+    #[test]
+    fn pins_survive_any_fault_of_the_disk() {
+        let root = tempfile::tempdir().expect("a folder");
+        let operations = check_durability(root.path(), &ReplacedPins).expect("durable");
+        assert_eq!(operations.len(), 4, "write, sync, rename, sync of the folder");
+    }
 
     #[test]
     fn reports_external_changes_once_and_own_changes_never() {

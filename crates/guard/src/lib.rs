@@ -27,9 +27,11 @@ use std::fs::{File, Metadata};
 use std::io;
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
+use std::sync::Arc;
 
 use cap_fs_ext::{DirExt, FollowSymlinks, OpenOptionsFollowExt, OpenOptionsSyncExt};
 use cap_std::fs::{Dir, OpenOptions};
+use disk::Disk;
 
 pub use self::deny::{
     CONTRACT_PATTERNS, DenyList, HARMLESS_PATTERNS, SECRET_FILE_GROUPS, SecretFileGroup, fold_name,
@@ -39,7 +41,6 @@ pub use self::refusal::PathRefusal;
 pub use self::refusal::display_path;
 pub use self::resolve::{FileKind, ResolvedPath};
 pub use self::source_check::SourceCheck;
-pub use self::walk::sync_folder;
 
 /// Maximum length of a path on Linux; longer paths are refused without a lookup.
 pub const MAX_PATH_BYTES: usize = 4096;
@@ -53,6 +54,7 @@ pub struct Guard {
     deny: DenyList,
     /// Decides on files that are allowed only as source code; without it they are denied.
     source_check: Option<SourceCheck>,
+    disk: Arc<dyn Disk>,
     #[cfg(all(target_os = "linux", not(vouch_portable)))]
     cached_reads_unsupported: cached::UnsupportedFlag,
 }
@@ -75,6 +77,7 @@ impl Guard {
             root,
             deny,
             source_check: None,
+            disk: disk::system_disk(),
             #[cfg(all(target_os = "linux", not(vouch_portable)))]
             cached_reads_unsupported: cached::UnsupportedFlag::default(),
         })
@@ -89,6 +92,18 @@ impl Guard {
     pub fn with_source_check(mut self, check: SourceCheck) -> Self {
         self.source_check = Some(check);
         self
+    }
+
+    /// Sets the disk on which folders are created.
+    #[must_use]
+    pub fn with_disk(mut self, disk: Arc<dyn Disk>) -> Self {
+        self.disk = disk;
+        self
+    }
+
+    /// Returns the disk for durable writes below the root.
+    pub fn disk(&self) -> &dyn Disk {
+        &*self.disk
     }
 
     /// Checks the text of a path, which may name a folder, without file access. Returns its components without `.` and
@@ -155,7 +170,20 @@ impl Guard {
         Ok(OpenedFile { file, metadata, path })
     }
 
-    /// Opens a folder, creating it and its parents if they are missing.
+    /// Makes the names of the folder at `path` and of its parents durable, also if another process created them.
+    pub fn sync_folder_names(&self, path: &str) -> Result<(), PathRefusal> {
+        let names = self.check_path(path)?;
+        walk::walk_path(
+            self,
+            &names,
+            walk::WalkTarget::Any,
+            walk::MissingFolderPolicy::RefuseAndSync,
+            |folder, name, _| folder.open_dir_nofollow(name).map(drop),
+        )
+    }
+
+    /// Opens a folder, creating it and its parents if they are missing. New names are durable only after
+    /// [`Guard::sync_folder_names`].
     pub fn open_or_create_folder(&self, path: &str) -> Result<Dir, PathRefusal> {
         let names = self.check_path(path)?;
         walk::walk_path(

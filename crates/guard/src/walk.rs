@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
 use std::io;
+use std::os::fd::AsFd;
 use std::path::Component;
 
 use cap_fs_ext::DirExt;
@@ -22,6 +23,8 @@ const MAX_STEPS: usize = crate::MAX_PATH_BYTES;
 pub(super) enum MissingFolderPolicy {
     Refuse,
     Create,
+    /// Refuses it, and syncs the folders on the way, so that the names of the path are durable.
+    RefuseAndSync,
 }
 
 /// The object that a walk looks for.
@@ -62,6 +65,9 @@ pub(super) fn walk_path<T>(
             continue;
         }
         check_step(guard, &behind, &name, target == WalkTarget::File && ahead.is_empty())?;
+        if missing == MissingFolderPolicy::RefuseAndSync {
+            guard.disk.sync_folder(folder.as_fd()).map_err(PathRefusal::from_io_error)?;
+        }
         let error = if ahead.is_empty() {
             match last(folder, &name, &behind) {
                 Ok(found) => return Ok(found),
@@ -78,7 +84,7 @@ pub(super) fn walk_path<T>(
             }
         };
         if error.kind() == io::ErrorKind::NotFound {
-            if missing == MissingFolderPolicy::Refuse {
+            if missing != MissingFolderPolicy::Create {
                 return Err(PathRefusal::NotFound);
             }
             create_folder(folder, &name).map_err(PathRefusal::from_io_error)?;
@@ -129,15 +135,10 @@ pub(super) fn join_names(above: &[OsString], name: &OsStr) -> String {
     names.map(OsStr::to_string_lossy).collect::<Vec<_>>().join("/")
 }
 
-/// Creates the folder and syncs its parent, so that the name is durable before files are stored in it.
+/// Creates the folder; another process may do so at the same time.
 pub(super) fn create_folder(parent: &Dir, name: &OsStr) -> io::Result<()> {
     match parent.create_dir(name) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
-        _ => sync_folder(parent),
+        _ => Ok(()),
     }
-}
-
-/// Syncs a folder to disk, so that its entries survive a crash.
-pub fn sync_folder(folder: &Dir) -> io::Result<()> {
-    folder.open(".")?.sync_all()
 }

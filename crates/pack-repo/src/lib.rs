@@ -14,6 +14,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use contract::{ContractError, Tool};
+use disk::Disk;
 
 use crate::memory::MemoryFolder;
 use crate::tools::{HelloTool, ReadRepoFileTool, WriteMemoryEntryTool};
@@ -26,11 +27,17 @@ pub struct RepoOptions {
     pub memory_folder: String,
     /// Names that no path may contain.
     pub deny: DenyList,
+    /// Disk of the memory files.
+    pub disk: Arc<dyn Disk>,
 }
 
 impl Default for RepoOptions {
     fn default() -> Self {
-        Self { memory_folder: ".claude/memory".into(), deny: DenyList::default() }
+        Self {
+            memory_folder: ".claude/memory".into(),
+            deny: DenyList::default(),
+            disk: disk::system_disk(),
+        }
     }
 }
 
@@ -53,7 +60,8 @@ pub fn build_tools(
 ) -> Result<Vec<Arc<dyn Tool>>, RepoError> {
     let root = root.as_ref();
     let guard = Guard::new(root, options.deny)
-        .map_err(|source| RepoError::Root { root: root.display().to_string(), source })?;
+        .map_err(|source| RepoError::Root { root: root.display().to_string(), source })?
+        .with_disk(options.disk);
     let guard = Arc::new(guard);
     let memory = MemoryFolder::new(Arc::clone(&guard), options.memory_folder)
         .map_err(|(folder, source)| RepoError::MemoryFolder { folder, source })?;

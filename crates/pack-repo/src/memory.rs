@@ -95,7 +95,13 @@ impl MemoryFolder {
             .guard
             .open_or_create_folder(&self.folder)
             .map_err(|refusal| refusal.to_tool_error(&self.folder))?;
-        append::append_line(&folder, file.name(), line.as_bytes(), deadline, ctx)
+        let place = append::AppendPlace {
+            guard: &self.guard,
+            path: &self.folder,
+            folder: &folder,
+            name: file.name(),
+        };
+        append::append_line(place, line.as_bytes(), deadline, ctx)
             .map_err(|error| error.to_tool_error(&self.file_path(file)))?;
         Ok(line.len() as u64)
     }

@@ -1,94 +1,155 @@
 //! Files that are written completely or not at all: beside their place, to the disk, and then moved there.
 //!
-//! A reader sees the old content or the new one, also after a crash. The folder is synced as well as it can be: on a file
-//! system that cannot sync folders the file is in place all the same.
+//! A reader sees the old content or the new one, also after a crash. A file whose writer returned is durable, and so is its
+//! name, except on a file system that cannot sync folders.
 
-use std::fs::{File, Metadata, Permissions};
-use std::io::{self, ErrorKind, Write};
+use std::fs::{Metadata, Permissions};
+use std::io::{self, ErrorKind};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
+use disk::{Disk, SystemDisk};
 use tempfile::NamedTempFile;
 
 /// Mode of a new file, less the umask. Temporary files are private otherwise.
 const MODE: u32 = 0o644;
+/// Mode of a new folder, less the umask.
+const FOLDER_MODE: u32 = 0o777;
 /// Mode of a file that only its owner may read.
 const PRIVATE_MODE: u32 = 0o600;
 
-/// Writes a file. An existing file keeps its permissions, and a link stays: its target is replaced.
+/// Writes a file on the system's disk like [`FileWriter::overwrite_file`].
 pub fn overwrite_file(path: &Path, content: &[u8]) -> io::Result<()> {
-    let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    replace_content(&path, content)
+    FileWriter::new(&SystemDisk).overwrite_file(path, content)
 }
 
-/// Writes a file. An existing file keeps its permissions; a link is replaced, not its target.
+/// Writes a file on the system's disk like [`FileWriter::replace_content`].
 pub fn replace_content(path: &Path, content: &[u8]) -> io::Result<()> {
-    let existing = path.symlink_metadata().ok().filter(Metadata::is_file);
-    let existing = existing.map(|existing| existing.permissions());
-    // The temporary file of a private file is private from the start: the content may be secret.
-    let mode = existing.as_ref().map_or(MODE, |existing| existing.mode() & 0o777);
-    let staged = stage(path, content, mode)?;
-    if let Some(existing) = existing {
-        staged.as_file().set_permissions(existing)?;
-    }
-    staged.persist(path)?;
-    sync_folder(path);
-    Ok(())
+    FileWriter::new(&SystemDisk).replace_content(path, content)
 }
 
-/// Writes a file in a place where strangers may have put a link: the link is replaced, not its target.
+/// Writes a file on the system's disk like [`FileWriter::replace_file`].
 pub fn replace_file(path: &Path, content: &[u8]) -> io::Result<()> {
-    stage(path, content, MODE)?.persist(path)?;
-    sync_folder(path);
-    Ok(())
+    FileWriter::new(&SystemDisk).replace_file(path, content)
 }
 
-/// Writes a new file. Returns false if something is there already, which stays.
+/// Writes a new file on the system's disk like [`FileWriter::create_file`].
 pub fn create_file(path: &Path, content: &[u8]) -> io::Result<bool> {
-    create_with_mode(path, content, MODE)
+    FileWriter::new(&SystemDisk).create_file(path, content)
 }
 
-/// Writes a new file that only its owner can access. Returns false if something is there already, which stays.
+/// Writes a new file on the system's disk like [`FileWriter::create_private_file`].
 pub fn create_private_file(path: &Path, content: &[u8]) -> io::Result<bool> {
-    create_with_mode(path, content, PRIVATE_MODE)
+    FileWriter::new(&SystemDisk).create_private_file(path, content)
 }
 
-/// Writes a file that only its owner can access. A link is replaced, not its target.
+/// Writes a file on the system's disk like [`FileWriter::replace_private_file`].
 pub fn replace_private_file(path: &Path, content: &[u8]) -> io::Result<()> {
-    stage(path, content, PRIVATE_MODE)?.persist(path)?;
-    sync_folder(path);
-    Ok(())
+    FileWriter::new(&SystemDisk).replace_private_file(path, content)
 }
 
-fn create_with_mode(path: &Path, content: &[u8], mode: u32) -> io::Result<bool> {
-    match stage(path, content, mode)?.persist_noclobber(path) {
-        Ok(_) => {
-            sync_folder(path);
-            Ok(true)
-        }
-        Err(error) if error.error.kind() == ErrorKind::AlreadyExists => Ok(false),
-        Err(error) => Err(error.error),
+/// Creates a folder and its missing parents on the system's disk, with durable names.
+pub fn create_folders(path: &Path) -> io::Result<()> {
+    SystemDisk.create_folders(path, FOLDER_MODE)
+}
+
+/// Writes files to a disk. Each method returns once the file and its name are durable.
+///
+/// If the name cannot be made durable, the method errors, although a replaced file has its new content already. A new file
+/// is removed again.
+#[derive(Clone, Copy, Debug)]
+pub struct FileWriter<'a> {
+    disk: &'a dyn Disk,
+}
+
+impl<'a> FileWriter<'a> {
+    pub fn new(disk: &'a dyn Disk) -> Self {
+        Self { disk }
     }
-}
 
-/// Writes the content to a temporary file beside `path`, and to the disk.
-fn stage(path: &Path, content: &[u8], mode: u32) -> io::Result<NamedTempFile> {
-    let mut file = tempfile::Builder::new()
-        .prefix(".vouch-")
-        .permissions(Permissions::from_mode(mode))
-        .tempfile_in(folder_of(path))?;
-    file.write_all(content)?;
-    file.as_file().sync_all()?;
-    Ok(file)
-}
+    /// Writes a file. An existing file keeps its permissions, and a link stays: its target is replaced.
+    pub fn overwrite_file(self, path: &Path, content: &[u8]) -> io::Result<()> {
+        let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        self.replace_content(&path, content)
+    }
 
-fn folder_of(path: &Path) -> &Path {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    folder.unwrap_or(Path::new("."))
-}
+    /// Writes a file. An existing file keeps its permissions; a link is replaced, not its target.
+    pub fn replace_content(self, path: &Path, content: &[u8]) -> io::Result<()> {
+        let existing = path.symlink_metadata().ok().filter(Metadata::is_file);
+        let existing = existing.map(|existing| existing.permissions());
+        // The temporary file of a private file is private from the start: the content may be secret.
+        let mode = existing.as_ref().map_or(MODE, |existing| existing.mode() & 0o777);
+        self.replace_with_mode(path, content, mode, existing)
+    }
 
-fn sync_folder(path: &Path) {
-    let _ = File::open(folder_of(path)).and_then(|folder| folder.sync_all());
+    /// Writes a file in a place where strangers may have put a link: the link is replaced, not its target.
+    pub fn replace_file(self, path: &Path, content: &[u8]) -> io::Result<()> {
+        self.replace_with_mode(path, content, MODE, None)
+    }
+
+    /// Writes a file that only its owner can access. A link is replaced, not its target.
+    pub fn replace_private_file(self, path: &Path, content: &[u8]) -> io::Result<()> {
+        self.replace_with_mode(path, content, PRIVATE_MODE, None)
+    }
+
+    /// Writes a new file. Returns false if something is there already, which stays.
+    pub fn create_file(self, path: &Path, content: &[u8]) -> io::Result<bool> {
+        self.create_with_mode(path, content, MODE)
+    }
+
+    /// Writes a new file that only its owner can access. Returns false if something is there already, which stays.
+    pub fn create_private_file(self, path: &Path, content: &[u8]) -> io::Result<bool> {
+        self.create_with_mode(path, content, PRIVATE_MODE)
+    }
+
+    fn replace_with_mode(
+        self,
+        path: &Path,
+        content: &[u8],
+        mode: u32,
+        permissions: Option<Permissions>,
+    ) -> io::Result<()> {
+        let staged = self.stage(path, content, mode, permissions)?.into_temp_path();
+        self.disk.rename(&staged, path)?;
+        staged.keep()?;
+        self.disk.sync_parent(path)
+    }
+
+    fn create_with_mode(self, path: &Path, content: &[u8], mode: u32) -> io::Result<bool> {
+        let staged = self.stage(path, content, mode, None)?.into_temp_path();
+        match self.disk.rename_noclobber(&staged, path) {
+            Ok(()) => {}
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => return Ok(false),
+            Err(error) => return Err(error),
+        }
+        staged.keep()?;
+        self.disk.sync_parent(path).inspect_err(|_| {
+            // A later call would find the file and take it for durable.
+            let _ = self.disk.remove_file(path);
+        })?;
+        Ok(true)
+    }
+
+    /// Writes the content to a temporary file beside `path`, and to the disk.
+    fn stage(
+        self,
+        path: &Path,
+        content: &[u8],
+        mode: u32,
+        permissions: Option<Permissions>,
+    ) -> io::Result<NamedTempFile> {
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let file = tempfile::Builder::new()
+            .prefix(".vouch-")
+            .permissions(Permissions::from_mode(mode))
+            .tempfile_in(folder.unwrap_or(Path::new(".")))?;
+        self.disk.write_all(file.as_file(), content)?;
+        if let Some(permissions) = permissions {
+            file.as_file().set_permissions(permissions)?;
+        }
+        self.disk.sync_all(file.as_file())?;
+        Ok(file)
+    }
 }
 
 #[cfg(test)]

@@ -3,12 +3,13 @@
 //! People read it to see which folder a state directory is for. A directory that the configuration names is checked
 //! against it, so that two projects do not share approvals by accident or by a hostile configuration.
 
-use std::io::{ErrorKind, Read};
-use std::path::PathBuf;
+use std::io::{self, ErrorKind, Read};
+use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use crate::files::FileWriter;
 use crate::{ProjectIdentity, StateDir, StoreError, private_file};
 
 const FILE_NAME: &str = "project.json";
@@ -47,7 +48,7 @@ pub(crate) fn claim_directory(dir: &StateDir, project: &ProjectIdentity) -> Resu
             text
         }
         Err(error) if error.kind() == ErrorKind::NotFound => {
-            return write_record(&path, project)
+            return write_record(dir, &path, project)
                 .map_err(|source| StoreError::from_io("write", &path, source));
         }
         Err(source) => return Err(StoreError::from_io("read", &path, source)),
@@ -69,7 +70,7 @@ pub(crate) fn claim_directory(dir: &StateDir, project: &ProjectIdentity) -> Resu
     }
 }
 
-fn write_record(path: &std::path::Path, project: &ProjectIdentity) -> std::io::Result<()> {
+fn write_record(dir: &StateDir, path: &Path, project: &ProjectIdentity) -> io::Result<()> {
     let record = ProjectRecord {
         path: project.path().to_string_lossy().into_owned(),
         inode: project.inode(),
@@ -79,5 +80,5 @@ fn write_record(path: &std::path::Path, project: &ProjectIdentity) -> std::io::R
     let mut text = serde_json::to_string_pretty(&record)?;
     text.push('\n');
     // Two processes may start at once; either record is right, because both are of the same project.
-    crate::files::create_private_file(path, text.as_bytes()).map(drop)
+    FileWriter::new(&**dir.disk()).create_private_file(path, text.as_bytes()).map(drop)
 }

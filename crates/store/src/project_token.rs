@@ -6,8 +6,9 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use crate::files::FileWriter;
 use crate::private_file::{PrivateFileError, read_private_file};
-use crate::{StateDir, StoreError, files, hex, random};
+use crate::{StateDir, StoreError, hex, random};
 
 /// Name of the token file in the state directory.
 const FILE_NAME: &str = "token";
@@ -72,7 +73,8 @@ impl ProjectToken {
             return Ok((token, false));
         }
         let (token, path) = (Self::generate()?, Self::path_in(dir.path()));
-        let created = files::create_private_file(&path, token.to_line().as_bytes())
+        let created = FileWriter::new(&**dir.disk())
+            .create_private_file(&path, token.to_line().as_bytes())
             .map_err(|source| StoreError::from_io("create", &path, source))?;
         if created {
             return Ok((token, true));
@@ -86,7 +88,8 @@ impl ProjectToken {
     /// Replaces the token. Running servers accept the old one until they are restarted.
     pub fn rotate(dir: &StateDir) -> Result<Self, ProjectTokenError> {
         let (token, path) = (Self::generate()?, Self::path_in(dir.path()));
-        files::replace_private_file(&path, token.to_line().as_bytes())
+        FileWriter::new(&**dir.disk())
+            .replace_private_file(&path, token.to_line().as_bytes())
             .map_err(|source| StoreError::from_io("replace", &path, source))?;
         Ok(token)
     }

@@ -4,10 +4,13 @@
 //! It is outside the project, so that a clone cannot bring approvals, tokens or an audit log of its own.
 //! `project_identity.rs` derives its name, `project_record.rs` notes which project it belongs to.
 
-use std::fs::{DirBuilder, Metadata};
+use std::fs::Metadata;
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use disk::Disk;
 
 use crate::project_record;
 use crate::{ProjectIdentity, StoreError};
@@ -19,10 +22,11 @@ const STICKY: u32 = 0o1000;
 /// The superuser can change every file, so its directories are as safe as our own.
 const ROOT_USER: u32 = 0;
 
-/// The path of a state directory.
+/// A state directory, and the disk that it is on.
 #[derive(Clone, Debug)]
 pub struct StateDir {
     path: PathBuf,
+    disk: Arc<dyn Disk>,
 }
 
 impl StateDir {
@@ -31,11 +35,13 @@ impl StateDir {
     /// Errors if the directory is a symbolic link, belongs to another user, or is writable for others; also if others could
     /// replace it, because its parent belongs to another user or is writable for others and not sticky.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, StoreError> {
+        Self::open_on_disk(path, disk::system_disk())
+    }
+
+    /// Opens the directory like [`StateDir::open`], on this disk.
+    pub fn open_on_disk(path: impl AsRef<Path>, disk: Arc<dyn Disk>) -> Result<Self, StoreError> {
         let path = path.as_ref();
-        DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(path)
+        disk.create_folders(path, 0o700)
             .map_err(|source| StoreError::from_io("create state directory", path, source))?;
         let failed = |source| StoreError::from_io("open state directory", path, source);
         let absolute = std::path::absolute(path).map_err(failed)?;
@@ -47,7 +53,7 @@ impl StateDir {
         check_parent(&parent, &parent.metadata().map_err(failed)?)?;
         let path = parent.join(name);
         check_directory(&path, &path.symlink_metadata().map_err(failed)?)?;
-        Ok(Self { path })
+        Ok(Self { path, disk })
     }
 
     /// Opens the directory like [`StateDir::open`], for one project.
@@ -67,11 +73,16 @@ impl StateDir {
     ///
     /// It is for components that are configured before anything is written. Call [`StateDir::open`] before they write.
     pub fn from_path(path: impl Into<PathBuf>) -> Self {
-        Self { path: path.into() }
+        Self { path: path.into(), disk: disk::system_disk() }
     }
 
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Returns the disk for durable writes in the directory.
+    pub fn disk(&self) -> &Arc<dyn Disk> {
+        &self.disk
     }
 
     pub fn database_path(&self) -> PathBuf {

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use admit::conformance::{ConformanceReport, OverlayFix, fix_overlays};
 use serde::Serialize;
-use store::files::{create_file, replace_file};
+use store::files::{create_file, create_folders, replace_file};
 
 use crate::config::Settings;
 use crate::failure::{FailureExt, Result};
@@ -45,7 +45,7 @@ impl OverlayDrafts {
             let file = path.display().to_string();
             let allowed = settings.trust.check_write_path(&path);
             allowed.explain(format!("failed to write {file}"))?;
-            std::fs::create_dir_all(&folder)
+            create_folders(&folder)
                 .explain(format!("failed to create folder {}", folder.display()))?;
             let text = overlay.to_pretty_json();
             let mut is_written = false;

@@ -4,17 +4,20 @@
 //! The kind and the owner are checked on the open file, so nothing can be exchanged in between.
 
 use std::fs::{DirBuilder, File, OpenOptions};
-use std::io;
+use std::io::{self, Read};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use disk::Disk;
 use rustix::fs::{Dir, Mode, OFlags, openat};
 
 /// Name of the folder.
 pub(super) const NAME: &str = ".vouch";
 /// Maximum number of entries of a folder; far more than tools of one server.
 const MAX_ENTRIES: usize = 10_000;
+/// Size of the buffer for copies.
+const COPY_BYTES: usize = 64 * 1024;
 
 /// The reason why a file of the folder is not read.
 #[derive(Debug, thiserror::Error)]
@@ -54,19 +57,29 @@ impl LegacyFolder {
     }
 
     /// Copies a file to a new private file and to the disk. Returns false if it does not exist.
-    pub(super) fn copy_file(&self, name: &str, to: &Path) -> Result<bool, LegacyFileError> {
+    pub(super) fn copy_file(
+        &self,
+        disk: &dyn Disk,
+        name: &str,
+        to: &Path,
+    ) -> Result<bool, LegacyFileError> {
         let Some(mut file) = self.open_entry(name, EntryKind::File)? else { return Ok(false) };
         let mut options = OpenOptions::new();
         options.write(true).create_new(true).mode(0o600);
         options
             .open(to)
-            .and_then(|mut copy| io::copy(&mut file, &mut copy).and_then(|_| copy.sync_all()))
+            .and_then(|copy| copy_content(disk, &mut file, &copy))
             .map_err(|source| self.failed(name, source))?;
         Ok(true)
     }
 
     /// Copies the files of the folders in the folder `name` to a new folder. Returns false if it does not exist.
-    pub(super) fn copy_folders(&self, name: &str, to: &Path) -> Result<bool, LegacyFileError> {
+    pub(super) fn copy_folders(
+        &self,
+        disk: &dyn Disk,
+        name: &str,
+        to: &Path,
+    ) -> Result<bool, LegacyFileError> {
         let Some(outer) = self.open_folder(name)? else { return Ok(false) };
         outer.create_copy(to)?;
         for inner in outer.list_names()? {
@@ -74,15 +87,23 @@ impl LegacyFolder {
             let Some(folder) = outer.open_folder(&inner)? else { continue };
             folder.create_copy(&target)?;
             for file in folder.list_names()? {
-                folder.copy_file(&file, &target.join(&file))?;
+                folder.copy_file(disk, &file, &target.join(&file))?;
             }
+            folder.sync_copy(disk, &target)?;
         }
+        outer.sync_copy(disk, to)?;
         Ok(true)
     }
 
     fn create_copy(&self, to: &Path) -> Result<(), LegacyFileError> {
         let created = DirBuilder::new().mode(0o700).create(to);
         created.map_err(|source| LegacyFileError::Io { path: self.path.clone(), source })
+    }
+
+    /// Makes the names in a copied folder durable, before the folder is moved into place.
+    fn sync_copy(&self, disk: &dyn Disk, to: &Path) -> Result<(), LegacyFileError> {
+        let synced = disk.sync_folder_at(to);
+        synced.map_err(|source| LegacyFileError::Io { path: self.path.clone(), source })
     }
 
     fn open_folder(&self, name: &str) -> Result<Option<Self>, LegacyFileError> {
@@ -138,5 +159,18 @@ impl LegacyFolder {
 
     fn failed(&self, name: &str, source: io::Error) -> LegacyFileError {
         LegacyFileError::Io { path: self.path.join(name), source }
+    }
+}
+
+/// Copies the content of a file to a new one and to the disk.
+fn copy_content(disk: &dyn Disk, from: &mut File, to: &File) -> io::Result<()> {
+    let mut buffer = vec![0; COPY_BYTES];
+    loop {
+        match from.read(&mut buffer) {
+            Ok(0) => return disk.sync_all(to),
+            Ok(length) => disk.write_all(to, &buffer[..length])?,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
     }
 }

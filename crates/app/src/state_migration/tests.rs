@@ -3,6 +3,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::time::Duration;
 
+use disk::simulated::{DurableFeature, SimulatedDisk, check_durability};
 use rusqlite::Connection;
 use store::context::{DiscoveryKind, StoredDiscovery};
 use store::{
@@ -284,4 +285,58 @@ fn does_nothing_without_legacy_state() {
     assert!(has_legacy_state(&project.root(), project.state.path()));
     project.migrate().unwrap().unwrap();
     assert!(!has_legacy_state(&project.root(), project.state.path()));
+}
+
+/// Files that are taken over from `.vouch/`.
+struct TakenOver;
+
+const TAKEN_OVER: [(&str, &str); 3] = [
+    ("audit.jsonl", "audit.legacy.jsonl"),
+    ("traces.jsonl", "traces.jsonl"),
+    ("samples/files/read.jsonl", "samples/files/read.jsonl"),
+];
+
+impl DurableFeature for TakenOver {
+    fn prepare(&self, root: &Path) {
+        fs::create_dir_all(root.join("app/.vouch/samples/files")).unwrap();
+        for (name, _) in TAKEN_OVER {
+            fs::write(root.join("app/.vouch").join(name), name).unwrap();
+        }
+        StateDir::open(root.join("state")).unwrap();
+    }
+
+    fn write(
+        &self,
+        root: &Path,
+        disk: std::sync::Arc<SimulatedDisk>,
+    ) -> std::result::Result<(), String> {
+        let state = StateDir::open_on_disk(root.join("state"), disk).unwrap();
+        let done = migrate_legacy_state(&root.join("app"), &state);
+        done.map(drop).map_err(|failure| format!("{failure:?}"))
+    }
+
+    fn check(&self, root: &Path, is_acknowledged: bool) -> std::result::Result<(), String> {
+        let marker = fs::read_to_string(root.join("state").join(MARKER));
+        let is_complete = marker.is_ok();
+        if is_acknowledged && !is_complete {
+            return Err("the migration is not recorded".to_owned());
+        }
+        if marker.is_ok_and(|text| !text.starts_with('{') || !text.ends_with("}\n")) {
+            return Err("the record is torn".to_owned());
+        }
+        for (name, to) in TAKEN_OVER {
+            match fs::read_to_string(root.join("state").join(to)) {
+                Ok(text) if text == name => {}
+                Err(_) if !is_complete => {}
+                found => return Err(format!("{to}: {found:?}, complete: {is_complete}")),
+            }
+        }
+        Ok(())
+    }
+}
+
+#[test]
+fn migration_survives_any_fault_of_the_disk() {
+    let root = tempfile::tempdir().unwrap();
+    check_durability(root.path(), &TakenOver).unwrap();
 }

@@ -3,17 +3,20 @@
 //! A record of another user, or one that others can write, does not count: it may have been put there.
 
 use std::collections::BTreeMap;
-use std::fs::{DirBuilder, File};
-use std::io::{self, Read, Write};
+use std::fs::File;
+use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use contract::sha256_digest;
+use disk::Disk;
 use jiff::Timestamp;
 use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 use store::ProjectIdentity;
+use store::files::FileWriter;
 
 use super::evidence::FolderEvidence;
 use super::file_access::current_user;
@@ -50,6 +53,7 @@ pub struct TrustRecord {
 #[derive(Clone, Debug)]
 pub struct TrustStore {
     folder: PathBuf,
+    disk: Arc<dyn Disk>,
 }
 
 /// A failure to read or write records.
@@ -136,7 +140,7 @@ impl TrustStore {
         let absolute = |var| environment.get(var).map(PathBuf::from).filter(|it| it.is_absolute());
         let home = || absolute(EnvVar::Home).map(|home| home.join(".local/share"));
         let data = absolute(EnvVar::DataHome).or_else(home).ok_or(TrustStoreError::NoDataFolder)?;
-        Ok(Self { folder: data.join("vouch").join("trust") })
+        Ok(Self { folder: data.join("vouch").join("trust"), disk: disk::system_disk() })
     }
 
     /// Returns the folder of the records.
@@ -184,12 +188,8 @@ impl TrustStore {
         let failed = |source| TrustStoreError::Write { path: path.clone(), source };
         let text = serde_json::to_string_pretty(record)
             .map_err(|source| TrustStoreError::Invalid { path: path.clone(), source })?;
-        // Temporary files are private.
-        let mut file = tempfile::NamedTempFile::new_in(&self.folder).map_err(failed)?;
-        file.write_all(text.as_bytes()).map_err(failed)?;
-        file.as_file().sync_all().map_err(failed)?;
-        file.persist(&path).map_err(|error| failed(error.error))?;
-        Ok(())
+        let writer = FileWriter::new(&*self.disk);
+        writer.replace_private_file(&path, text.as_bytes()).map_err(failed)
     }
 
     /// Removes all records of a folder. Returns the number of removed records.
@@ -198,9 +198,16 @@ impl TrustStore {
         let own = root.to_string_lossy();
         let mut removed = 0;
         for (path, _) in self.read_all()?.into_iter().filter(|(_, record)| record.root == own) {
-            std::fs::remove_file(&path)
+            self.disk
+                .remove_file(&path)
                 .map_err(|source| TrustStoreError::Write { path, source })?;
             removed += 1;
+        }
+        // A removed record must not come back after a power failure.
+        if self.folder.is_dir() {
+            self.disk
+                .sync_folder_at(&self.folder)
+                .map_err(|source| TrustStoreError::Write { path: self.folder.clone(), source })?;
         }
         Ok(removed)
     }
@@ -237,7 +244,7 @@ impl TrustStore {
     /// Creates the folder and locks it until the returned file is dropped.
     pub(super) fn lock(&self) -> Result<File, TrustStoreError> {
         let failed = |source| TrustStoreError::Write { path: self.folder.clone(), source };
-        DirBuilder::new().recursive(true).mode(0o700).create(&self.folder).map_err(failed)?;
+        self.disk.create_folders(&self.folder, 0o700).map_err(failed)?;
         self.check_folder()?;
         let path = self.folder.join(LOCK_NAME);
         let flags = OFlags::NOFOLLOW.bits().cast_signed();
@@ -323,5 +330,83 @@ impl RecordStatus {
             Self::Replaced => "replaced",
             Self::Missing => "missing",
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use disk::simulated::{DurableFeature, SimulatedDisk, check_durability};
+
+    use super::*;
+
+    fn open_store(root: &Path, disk: Arc<dyn Disk>) -> TrustStore {
+        TrustStore { folder: root.join("vouch/trust"), disk }
+    }
+
+    fn read(root: &Path) -> Result<bool, String> {
+        let store = open_store(root, disk::system_disk());
+        let record = store.load(&root.join("app"), None).map_err(|error| error.to_string())?;
+        Ok(record.is_some())
+    }
+
+    fn save(root: &Path, disk: Arc<dyn Disk>) -> Result<(), TrustStoreError> {
+        let (store, app) = (open_store(root, disk), root.join("app"));
+        let record = TrustRecord::new(&app, None, FolderEvidence::default(), Vec::new())?;
+        let _lock = store.lock()?;
+        store.save(&app, None, &record)
+    }
+
+    /// The record of a folder that the user trusts.
+    struct SavedRecord;
+
+    impl DurableFeature for SavedRecord {
+        fn prepare(&self, root: &Path) {
+            fs::create_dir(root.join("app")).unwrap();
+        }
+
+        fn write(&self, root: &Path, disk: Arc<SimulatedDisk>) -> Result<(), String> {
+            save(root, disk).map_err(|error| error.to_string())
+        }
+
+        fn check(&self, root: &Path, is_acknowledged: bool) -> Result<(), String> {
+            let is_found = read(root)?;
+            if is_found || !is_acknowledged { Ok(()) } else { Err("the record is lost".into()) }
+        }
+    }
+
+    /// The record of a folder that the user no longer trusts.
+    struct RemovedRecord;
+
+    impl DurableFeature for RemovedRecord {
+        fn prepare(&self, root: &Path) {
+            fs::create_dir(root.join("app")).unwrap();
+            save(root, disk::system_disk()).unwrap();
+        }
+
+        fn write(&self, root: &Path, disk: Arc<SimulatedDisk>) -> Result<(), String> {
+            let removed = open_store(root, disk).remove(&root.join("app"));
+            removed.map(drop).map_err(|error| error.to_string())
+        }
+
+        fn check(&self, root: &Path, is_acknowledged: bool) -> Result<(), String> {
+            let is_found = read(root)?;
+            if !is_found || !is_acknowledged { Ok(()) } else { Err("the record is back".into()) }
+        }
+    }
+
+    #[test]
+    fn saved_record_survives_any_fault_of_the_disk() {
+        let root = tempfile::tempdir().unwrap();
+        let operations = check_durability(root.path(), &SavedRecord).unwrap();
+        assert_eq!(operations.len(), 6, "two new folders, write, sync, rename, sync of the folder");
+    }
+
+    #[test]
+    fn removed_record_stays_removed_after_any_fault_of_the_disk() {
+        let root = tempfile::tempdir().unwrap();
+        let operations = check_durability(root.path(), &RemovedRecord).unwrap();
+        assert_eq!(operations.len(), 2, "remove, sync of the folder");
     }
 }

@@ -7,12 +7,15 @@
 
 mod files;
 
+use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use alloy_primitives::keccak256;
+use disk::Disk;
 
 use super::format::{self, SequenceFormatError};
 use crate::call::SequenceCall;
@@ -29,6 +32,9 @@ pub struct CorpusFolder {
     root: PathBuf,
     /// Numbers temporary files, because several threads may write the same file.
     writes: AtomicU64,
+    disk: Arc<dyn Disk>,
+    /// Subfolders in which the names of all files are durable.
+    synced_folders: Mutex<BTreeSet<&'static str>>,
     /// Holds the lock while it is open.
     _lock: File,
 }
@@ -123,16 +129,30 @@ impl CorpusFolder {
 
     /// Creates the folder if needed and locks it. Fails if another campaign holds the lock.
     pub fn open(path: &Path) -> Result<Self, CorpusFolderError> {
-        create_folder(path)?;
+        Self::open_on_disk(path, disk::system_disk())
+    }
+
+    /// Opens the folder like [`CorpusFolder::open`], on this disk.
+    pub fn open_on_disk(path: &Path, disk: Arc<dyn Disk>) -> Result<Self, CorpusFolderError> {
+        create_folder(&*disk, path)?;
         let lock = acquire_lock(path)?;
-        let folder = Self { root: path.to_owned(), writes: AtomicU64::new(0), _lock: lock };
+        let folder = Self {
+            root: path.to_owned(),
+            writes: AtomicU64::new(0),
+            disk,
+            synced_folders: Mutex::default(),
+            _lock: lock,
+        };
         for name in
             SequenceKind::ALL.map(SequenceKind::folder_name).into_iter().chain([Self::FOUNDRY])
         {
             let path = path.join(name);
-            create_folder(&path)?;
+            let created = fs::create_dir_all(&path);
+            created.map_err(|source| CorpusFolderError::Create { path: path.clone(), source })?;
             files::remove_unfinished(&path);
         }
+        let synced = folder.disk.sync_folder_at(path);
+        synced.map_err(|source| CorpusFolderError::Create { path: path.to_owned(), source })?;
         Ok(folder)
     }
 
@@ -153,7 +173,7 @@ impl CorpusFolder {
             let folder = self.root.join(kind.folder_name());
             let listed = files::list_sequences(&folder);
             for path in listed.map_err(|source| CorpusFolderError::List { path: folder, source })? {
-                loaded.add_file(path, target);
+                loaded.add_file(&*self.disk, path, target);
             }
         }
         Ok(loaded)
@@ -186,25 +206,35 @@ impl CorpusFolder {
 
     fn write_file(
         &self,
-        folder: &str,
+        folder: &'static str,
         name: &str,
         text: &str,
     ) -> Result<SavedFile, CorpusFolderError> {
         let path = self.root.join(folder).join(name);
+        let failed = |source| CorpusFolderError::Write { path: path.clone(), source };
         if files::has_content(&path, text) {
+            // A campaign that was killed, or whose disk failed, may have renamed the file without syncing its folder.
+            if !self.synced_folders().contains(folder) {
+                self.disk.sync_parent(&path).map_err(failed)?;
+                self.synced_folders().insert(folder);
+            }
             return Ok(SavedFile { path, is_new: false });
         }
         let number = self.writes.fetch_add(1, Ordering::Relaxed);
-        match files::replace_file(&path, number, |file| io::Write::write_all(file, text.as_bytes()))
-        {
-            Ok(()) => Ok(SavedFile { path, is_new: true }),
-            Err(source) => Err(CorpusFolderError::Write { path, source }),
-        }
+        files::replace_file(&*self.disk, &path, number, text.as_bytes()).map_err(|source| {
+            self.synced_folders().remove(folder);
+            failed(source)
+        })?;
+        Ok(SavedFile { path, is_new: true })
+    }
+
+    fn synced_folders(&self) -> MutexGuard<'_, BTreeSet<&'static str>> {
+        self.synced_folders.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl LoadedCorpus {
-    fn add_file(&mut self, path: PathBuf, target: &FuzzTarget) {
+    fn add_file(&mut self, disk: &dyn Disk, path: PathBuf, target: &FuzzTarget) {
         let reason = match read_sequence_file(&path, target) {
             Ok(calls) => return self.sequences.push((path, calls)),
             Err(reason) => reason,
@@ -212,7 +242,7 @@ impl LoadedCorpus {
         if !reason.is_damage() {
             return self.foreign.push(SkippedFile { path, reason });
         }
-        self.set_aside.push(match files::set_aside(&path) {
+        self.set_aside.push(match files::set_aside(disk, &path) {
             Ok(path) => SkippedFile { path, reason },
             Err(error) => SkippedFile { path, reason: SkipReason::Stuck(error) },
         });
@@ -236,8 +266,8 @@ fn read_sequence_file(path: &Path, target: &FuzzTarget) -> Result<Vec<SequenceCa
     Ok(format::parse_sequence(&text, target)?)
 }
 
-fn create_folder(path: &Path) -> Result<(), CorpusFolderError> {
-    fs::create_dir_all(path)
+fn create_folder(disk: &dyn Disk, path: &Path) -> Result<(), CorpusFolderError> {
+    disk.create_folders(path, 0o777)
         .map_err(|source| CorpusFolderError::Create { path: path.to_owned(), source })
 }
 

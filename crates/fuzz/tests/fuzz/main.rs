@@ -7,6 +7,7 @@ mod campaign;
 mod choose;
 mod config;
 mod corpus;
+mod corpus_durability;
 mod deploy;
 mod docs;
 mod reproducer;

@@ -1,15 +1,17 @@
 //! Appends one line to a file: locked, in one write, synced, and all or nothing.
 
 use std::fs::{File, TryLockError};
-use std::io::{self, Write};
+use std::io;
+use std::os::fd::AsFd;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use cap_std::fs::{Dir, MetadataExt as _, OpenOptions};
 use contract::{CallContext, ErrorCode, ToolError};
+use disk::Disk;
 
-use guard::{PathRefusal, open_regular_file, sync_folder};
+use guard::{Guard, PathRefusal, open_regular_file};
 
 /// Maximum wait for the lock. Normally the call's time limit cancels the wait earlier; this limit covers callers
 /// that set none. No append takes this long, so the lock holder must be hanging. Time in the queue counts, so that
@@ -55,15 +57,26 @@ impl AppendError {
     }
 }
 
-/// Appends `line`, which must end in a newline, to the file `name` in `folder`. A free lock is taken even after the
-/// deadline.
+/// A file that lines are appended to.
+#[derive(Clone, Copy)]
+pub(super) struct AppendPlace<'a> {
+    pub(super) guard: &'a Guard,
+    /// Path of the folder from the root.
+    pub(super) path: &'a str,
+    /// The open folder.
+    pub(super) folder: &'a Dir,
+    /// Name of the file in the folder.
+    pub(super) name: &'a str,
+}
+
+/// Appends `line`, which must end in a newline, to a file. A free lock is taken even after the deadline.
 pub(super) fn append_line(
-    folder: &Dir,
-    name: &str,
+    place: AppendPlace<'_>,
     line: &[u8],
     deadline: Instant,
     ctx: &CallContext,
 ) -> Result<(), AppendError> {
+    let AppendPlace { folder, name, .. } = place;
     for _ in 0..MAX_REPLACEMENTS {
         let mut options = OpenOptions::new();
         options.read(true).append(true).create(true);
@@ -73,7 +86,7 @@ pub(super) fn append_line(
         // An editor or a checkout may have replaced the file: an entry in the old one would be lost.
         if is_current(folder, name, &file)? {
             ctx.check_cancelled().map_err(AppendError::Cancelled)?;
-            return append_locked(folder, file, line).map_err(AppendError::Io);
+            return append_locked(place, &file, line);
         }
     }
     Err(AppendError::Locked)
@@ -104,23 +117,26 @@ fn is_current(folder: &Dir, name: &str, file: &File) -> io::Result<bool> {
     }
 }
 
-fn append_locked(folder: &Dir, mut file: File, line: &[u8]) -> io::Result<()> {
+fn append_locked(place: AppendPlace<'_>, file: &File, line: &[u8]) -> Result<(), AppendError> {
+    let disk = place.guard.disk();
     let length = file.metadata()?.len();
     if length == 0 {
-        // Syncs the folder before the first byte, so that a file that contains an entry has a durable name.
-        sync_folder(folder)?;
+        // Syncs the folders before the first byte, so that a file that contains an entry has a durable name.
+        place.guard.sync_folder_names(place.path).map_err(AppendError::Guard)?;
+        disk.sync_folder(place.folder.as_fd())?;
     }
     let mut buffer = Vec::with_capacity(line.len() + 1);
-    if has_torn_line(&file, length)? {
+    if has_torn_line(file, length)? {
         buffer.push(b'\n');
     }
     buffer.extend_from_slice(line);
-    write_once(&mut file, &buffer).and_then(|()| file.sync_data()).inspect_err(|_| {
+    write_once(disk, file, &buffer).and_then(|()| disk.sync_data(file)).inspect_err(|_| {
         // The lock is still held, so no other writer's data follows the bytes that are removed.
-        if let Err(cause) = file.set_len(length) {
+        if let Err(cause) = disk.set_len(file, length) {
             tracing::error!(%cause, "failed to remove a partially written entry");
         }
-    })
+    })?;
+    Ok(())
 }
 
 /// Returns true if a crashed writer left the last line without its newline.
@@ -131,9 +147,9 @@ fn has_torn_line(file: &File, length: u64) -> io::Result<bool> {
     Ok(byte != *b"\n")
 }
 
-fn write_once(file: &mut File, buffer: &[u8]) -> io::Result<()> {
+fn write_once(disk: &dyn Disk, file: &File, buffer: &[u8]) -> io::Result<()> {
     loop {
-        match file.write(buffer) {
+        match disk.write(file, buffer) {
             Ok(written) if written == buffer.len() => return Ok(()),
             Ok(_) => return Err(io::ErrorKind::WriteZero.into()),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}

@@ -6,6 +6,7 @@ mod bad_input;
 #[cfg(all(target_os = "linux", not(vouch_portable)))]
 mod call_now;
 mod contracts;
+mod durability;
 mod memory;
 
 use std::fs;

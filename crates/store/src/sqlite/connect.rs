@@ -86,3 +86,26 @@ fn apply_migrations(connection: &mut Connection, known: i64) -> rusqlite::Result
     tx.commit()?;
     Ok(found)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The writes of SQLite are not on the simulated disk, so its settings are what makes a commit durable.
+    #[test]
+    fn every_connection_syncs_every_commit() {
+        let temp = tempfile::tempdir().expect("a folder");
+        let dir = StateDir::open(temp.path().join("state")).expect("a state directory");
+        for _ in 0..2 {
+            let connection = open_database(&dir).expect("a database");
+            let synchronous: i64 = connection
+                .pragma_query_value(None, "synchronous", |row| row.get(0))
+                .expect("a known setting");
+            assert_eq!(synchronous, 2, "a lower level than full loses commits in WAL mode");
+            let journal: String = connection
+                .pragma_query_value(None, "journal_mode", |row| row.get(0))
+                .expect("a known setting");
+            assert_eq!(journal, "wal");
+        }
+    }
+}

@@ -5,7 +5,7 @@ use admit::learn::{DraftOverlay, SampleSet, draft_overlay};
 use app::config::Settings;
 use app::upstreams::display_path;
 use serde_json::{Value, json};
-use store::files::replace_file;
+use store::files::{create_folders, replace_file};
 
 use crate::report::{FailureExt, Result};
 
@@ -64,7 +64,7 @@ impl LearnDraft {
             None => {
                 let failed = format!("failed to write {}", self.file);
                 settings.trust.check_write_path(&path).explain(&failed)?;
-                std::fs::create_dir_all(&folder).explain(&failed)?;
+                create_folders(&folder).explain(&failed)?;
                 let text = self.to_pretty_json();
                 let write = &mut || replace_file(&path, text.as_bytes());
                 settings.trust.write_file(&path, text.as_bytes(), write).explain(&failed)?;

@@ -4,6 +4,8 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
+use disk::Disk;
+
 /// Suffix of temporary files. Their names begin with a dot, so that they are not listed as sequences.
 const UNFINISHED: &str = ".vouch-tmp";
 
@@ -42,27 +44,27 @@ pub(super) fn has_content(path: &Path, text: &str) -> bool {
             .is_ok_and(|bytes| bytes.as_deref() == Some(text.as_bytes()))
 }
 
-/// Replaces a file atomically with the output of `write`. `number` makes the names of concurrent temporary files unique.
+/// Replaces a file atomically and durably. `number` makes the names of concurrent temporary files unique.
 pub(super) fn replace_file(
+    disk: &dyn Disk,
     path: &Path,
     number: u64,
-    write: impl FnOnce(&mut File) -> io::Result<()>,
+    content: &[u8],
 ) -> io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new("."));
     let unfinished = folder.join(format!(".{number}{UNFINISHED}"));
     let written = File::create(&unfinished)
-        .and_then(|mut file| {
-            write(&mut file)?;
-            file.sync_all()
+        .and_then(|file| {
+            disk.write_all(&file, content)?;
+            disk.sync_all(&file)
         })
-        .and_then(|()| fs::rename(&unfinished, path));
+        .and_then(|()| disk.rename(&unfinished, path));
     if written.is_err() {
         // A leftover only takes space; the next campaign removes it, too.
         let _ = fs::remove_file(&unfinished);
         return written;
     }
-    sync_folder(folder);
-    Ok(())
+    disk.sync_folder_at(folder)
 }
 
 /// Removes temporary files of killed campaigns. Only the lock holder may call it.
@@ -77,7 +79,7 @@ pub(super) fn remove_unfinished(folder: &Path) {
 }
 
 /// Renames a damaged file, so that it is kept but not read again, and returns its new path.
-pub(super) fn set_aside(path: &Path) -> io::Result<PathBuf> {
+pub(super) fn set_aside(disk: &dyn Disk, path: &Path) -> io::Result<PathBuf> {
     let name = |number: u32| {
         let mut name = path.as_os_str().to_owned();
         name.push(".corrupt");
@@ -88,42 +90,17 @@ pub(super) fn set_aside(path: &Path) -> io::Result<PathBuf> {
     };
     let free = (0..u32::MAX).map(name).find(|path| !path.exists());
     let aside = free.ok_or(io::ErrorKind::AlreadyExists)?;
-    fs::rename(path, &aside)?;
+    disk.rename(path, &aside)?;
     Ok(aside)
-}
-
-/// Syncs the folder, so that the rename survives a power loss where supported; the file is complete either way.
-fn sync_folder(folder: &Path) {
-    let _ = File::open(folder).and_then(|folder| folder.sync_all());
 }
 
 #[cfg(test)]
 mod tests {
     use std::fs;
-    use std::io::{self, Write};
 
-    use super::{replace_file, set_aside};
+    use disk::SystemDisk;
 
-    /// Simulates a full disk: writes some bytes, then fails.
-    fn half(file: &mut fs::File) -> io::Result<()> {
-        file.write_all(b"ha")?;
-        Err(io::ErrorKind::StorageFull.into())
-    }
-
-    #[test]
-    fn full_disk_keeps_the_existing_file() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("1.txt");
-        fs::write(&path, "old").unwrap();
-        let error = replace_file(&path, 0, half).unwrap_err();
-        assert_eq!(error.kind(), io::ErrorKind::StorageFull);
-        assert_eq!(fs::read_to_string(&path).unwrap(), "old");
-        assert_eq!(
-            fs::read_dir(folder.path()).unwrap().count(),
-            1,
-            "the temporary file is removed"
-        );
-    }
+    use super::set_aside;
 
     #[test]
     fn set_aside_never_overwrites() {
@@ -131,7 +108,7 @@ mod tests {
         let path = folder.path().join("1.txt");
         for expected in ["1.txt.corrupt", "1.txt.corrupt-1", "1.txt.corrupt-2"] {
             fs::write(&path, expected).unwrap();
-            let aside = set_aside(&path).unwrap();
+            let aside = set_aside(&SystemDisk, &path).unwrap();
             assert_eq!(aside, folder.path().join(expected));
             assert_eq!(fs::read_to_string(aside).unwrap(), expected);
         }
