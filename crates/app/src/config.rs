@@ -11,6 +11,7 @@
 //! user has not trusted, only keys that restrict apply; see [`crate::trust`]. Start at [`load_settings`].
 
 mod ask;
+mod audit;
 mod campaign;
 mod clients;
 mod context;
@@ -33,6 +34,7 @@ mod upstream;
 mod values;
 
 pub use ask::{ModelProvider, PlannerConfig};
+pub use audit::{AuditSettings, SealSettings, SealTarget};
 pub use campaign::{CampaignPackSettings, CampaignTarget, pair_targets};
 pub(crate) use clients::ClientSettings;
 pub use context::{EmbeddingEndpoint, EmbeddingSettings};

@@ -16,6 +16,7 @@ pub enum EnvVar {
     Port,
     Token,
     TokenFile,
+    AuditKeyFile,
     Log,
     RustLog,
     OtlpEndpoint,
@@ -39,7 +40,7 @@ pub enum EnvVar {
 
 impl EnvVar {
     /// The variables that configure `vouch`, in the order of the help text.
-    pub const CONFIGURATION: [Self; 17] = [
+    pub const CONFIGURATION: [Self; 18] = [
         Self::Root,
         Self::Config,
         Self::Trust,
@@ -47,6 +48,7 @@ impl EnvVar {
         Self::Port,
         Self::Token,
         Self::TokenFile,
+        Self::AuditKeyFile,
         Self::Embeddings,
         Self::EmbeddingsUrl,
         Self::EmbeddingsModel,
@@ -81,6 +83,7 @@ impl EnvVar {
             Self::Port => "VOUCH_PORT",
             Self::Token => "VOUCH_TOKEN",
             Self::TokenFile => "VOUCH_TOKEN_FILE",
+            Self::AuditKeyFile => "VOUCH_AUDIT_KEY_FILE",
             Self::Log => "VOUCH_LOG",
             Self::RustLog => "RUST_LOG",
             Self::OtlpEndpoint => "OTEL_EXPORTER_OTLP_ENDPOINT",
@@ -113,6 +116,7 @@ impl EnvVar {
             Self::Port => "Same as `serve --port`",
             Self::Token => "Bearer token",
             Self::TokenFile => "Same as `serve --token-file`",
+            Self::AuditKeyFile => "Same as `key_file` in [audit]",
             Self::Log => "Log filter, such as `info` or `runtime=debug`",
             Self::RustLog => "Log filter if VOUCH_LOG is not set",
             Self::OtlpEndpoint => "OpenTelemetry collector, such as http://127.0.0.1:4318",
@@ -126,7 +130,7 @@ impl EnvVar {
             Self::User => "Name recorded with approval decisions",
             Self::Home => "Home folder, with the configuration of clients",
             Self::CacheHome => "Cache folder for compilers [default: ~/.cache]",
-            Self::DataHome => "Folder of trust records [default: ~/.local/share]",
+            Self::DataHome => "Folder of trust records and audit keys [default: ~/.local/share]",
             Self::StateHome => "Folder for the state of projects [default: ~/.local/state]",
             Self::CodexHome => "Configuration folder of Codex [default: ~/.codex]",
             Self::Path => "Search path for `vouch` and compilers",
@@ -179,6 +183,14 @@ impl Environment {
     pub fn read_secret(&self, name: &str) -> Option<SecretString> {
         let value = std::env::var(name).ok().filter(|value| !value.is_empty())?;
         Some(SecretString::from(value))
+    }
+
+    /// Returns `$XDG_DATA_HOME`, by default `~/.local/share`. The XDG specification ignores relative paths.
+    pub(crate) fn data_folder(&self) -> Option<std::path::PathBuf> {
+        let absolute =
+            |var| self.get(var).map(std::path::PathBuf::from).filter(|it| it.is_absolute());
+        let home = || absolute(EnvVar::Home).map(|home| home.join(".local/share"));
+        absolute(EnvVar::DataHome).or_else(home)
     }
 
     /// Returns the value of a variable, if it is set.

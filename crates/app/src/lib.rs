@@ -13,6 +13,7 @@
 //! [`project::assemble_project`], which assembles tools, store and pipeline from them.
 
 pub mod ask;
+pub mod audit_seal;
 pub mod call_arguments;
 pub mod campaign;
 pub mod check;

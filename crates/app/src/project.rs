@@ -23,7 +23,7 @@ use runtime::{
     ApprovalRoute, Catalog, CatalogError, ClientPolicy, Pipeline, PipelineOptions, READ_RESOURCE,
     ResourceFilter, ToolFilter,
 };
-use store::audit::AuditLog;
+use store::audit::{AuditKeyLocation, AuditLog, AuditOptions};
 use store::{SqliteStore, StateDir, Store};
 
 use crate::campaign::server_campaigns;
@@ -187,6 +187,24 @@ pub fn audit_log_path(settings: &Settings) -> PathBuf {
     settings.state_folder.join("audit.jsonl")
 }
 
+/// Returns the place of the keys of the audit log. Errors if there is no data folder.
+pub fn audit_key_location(settings: &Settings) -> Result<&AuditKeyLocation> {
+    settings.audit.keys.as_ref().ok_or_else(|| {
+        Failure::new(
+            "failed to find the folder of audit keys: neither XDG_DATA_HOME nor HOME is set",
+        )
+        .with_hint("set HOME or XDG_DATA_HOME")
+        .with_kind(FailureKind::Usage)
+    })
+}
+
+/// Returns how the audit log is kept.
+pub fn audit_options(settings: &Settings) -> Result<AuditOptions> {
+    let keys = audit_key_location(settings)?.clone();
+    let rotation = settings.audit.rotation.clone();
+    Ok(AuditOptions { rotation, ..AuditOptions::new(keys) })
+}
+
 /// Returns the options of the HTTP transport, with its tokens loaded.
 pub(crate) fn http_options(settings: &Settings) -> Result<HttpOptions> {
     let server = &settings.server;
@@ -247,7 +265,7 @@ async fn build_pipeline(
     options: PipelineOptions,
 ) -> Result<Arc<Pipeline>> {
     let (state, store) = open_store(settings)?;
-    let audit = AuditLog::open(state.audit_log_path())?;
+    let audit = AuditLog::open(state.audit_log_path(), &audit_options(settings)?)?;
     let store: Arc<dyn Store> = store;
     Ok(Pipeline::new(catalog, store, audit, options).await?)
 }

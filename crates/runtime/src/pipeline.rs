@@ -286,7 +286,7 @@ impl Pipeline {
             };
             let approval = self.approve_call(&request, &broker, call.origin).await?;
             record.set_approval(approval);
-            record.mark_started();
+            record.mark_started().await?;
             run_with_timeout(entry, arguments, &broker, &ctx).await
         };
         let output = tokio::select! {

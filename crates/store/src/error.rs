@@ -105,6 +105,9 @@ pub enum StoreError {
     #[error("withheld answer id prefix \"{prefix}\" is ambiguous")]
     AmbiguousWithheldAnswer { prefix: String },
 
+    #[error(transparent)]
+    AuditKey(#[from] crate::audit::AuditKeyError),
+
     #[error("failed to get random bytes from the operating system")]
     RandomSource(#[source] getrandom::Error),
 
@@ -197,6 +200,7 @@ impl StoreError {
             Self::SelfApproval { .. } => {
                 Some("approve it as another user or token, with `vouch approvals approve`")
             }
+            Self::AuditKey(error) => error.hint(),
             Self::ApprovalAlreadyDecided { .. }
             | Self::RandomSource(_)
             | Self::Closed

@@ -1,18 +1,28 @@
-//! Hexadecimal encoding of 32 bytes, used for hashes in the audit log and keys in the database.
+//! Hexadecimal encoding, used for hashes and keys of the audit log and keys in the database.
 
 const DIGITS: &[u8; 16] = b"0123456789abcdef";
 
-pub(crate) fn encode(bytes: &[u8; 32]) -> String {
-    let mut text = String::with_capacity(64);
+pub(crate) fn encode(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(2 * bytes.len());
+    encode_into(bytes, &mut text);
+    text
+}
+
+/// Appends the digits to a text.
+pub(crate) fn encode_into(bytes: &[u8], text: &mut String) {
     for byte in bytes {
         text.push(char::from(DIGITS[usize::from(byte >> 4)]));
         text.push(char::from(DIGITS[usize::from(byte & 15)]));
     }
-    text
 }
 
 /// Returns `None` unless the text is 64 lower-case digits. Upper case is rejected so that a hash has only one spelling.
 pub(crate) fn decode(text: &str) -> Option<[u8; 32]> {
+    decode_array(text)
+}
+
+/// Returns `None` unless the text is exactly two lower-case digits per byte.
+pub(crate) fn decode_array<const N: usize>(text: &str) -> Option<[u8; N]> {
     fn parse_digit(byte: u8) -> Option<u8> {
         match byte {
             b'0'..=b'9' => Some(byte - b'0'),
@@ -20,9 +30,11 @@ pub(crate) fn decode(text: &str) -> Option<[u8; 32]> {
             _ => None,
         }
     }
-    let text: &[u8; 64] = text.as_bytes().try_into().ok()?;
-    let mut bytes = [0; 32];
-    for (byte, pair) in bytes.iter_mut().zip(text.chunks_exact(2)) {
+    if text.len() != 2 * N {
+        return None;
+    }
+    let mut bytes = [0; N];
+    for (byte, pair) in bytes.iter_mut().zip(text.as_bytes().chunks_exact(2)) {
         *byte = parse_digit(pair[0])? << 4 | parse_digit(pair[1])?;
     }
     Some(bytes)

@@ -5,7 +5,7 @@
 //!   project.json       the project that the directory belongs to
 //!   vouch.db           SqliteStore   approvals, nonces, secrets, withheld answers; shared by all vouch processes
 //!                      ContextStore  added discoveries, sessions, file accesses; in the same file
-//!   audit.jsonl        audit         hash-chained log with one line per call
+//!   audit.jsonl        audit         log with one line per call, in a keyed chain; closed files have numbers
 //!   audit.head         audit         sequence number and hash of the last line
 //!   token              ProjectToken  secret of callers over HTTP, mode 0600
 //! ```

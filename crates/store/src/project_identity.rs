@@ -70,7 +70,7 @@ impl ProjectIdentity {
         if let Some(born) = self.born {
             hash.update(born.as_nanosecond().to_le_bytes());
         }
-        let key = hex::encode(&hash.finalize().into());
+        let key = hex::encode(&hash.finalize());
         format!("{}-{}", readable_name(&self.path), &key[..KEY_DIGITS])
     }
 }

@@ -21,6 +21,7 @@ pub(super) const TABLES: &[(&str, &[&str])] = &[
             "rule",
             "clients",
             "ask",
+            "audit",
         ],
     ),
     (
@@ -70,6 +71,8 @@ pub(super) const TABLES: &[(&str, &[&str])] = &[
     ("rule", &["name", "effect", "on", "tools", "when"]),
     ("clients", &["*"]),
     ("clients.*", &["tools", "resources", "approve"]),
+    ("audit", &["key_file", "max_file_bytes", "max_file_days", "keep_files", "keep_days", "seal"]),
+    ("audit.seal", &["to", "every_minutes", "every_bytes", "key_file"]),
     ("ask", &["forbid", "provider", "base_url", "model", "api_key_env"]),
 ];
 

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 
 use super::ask::AskLayer;
+use super::audit::AuditLayer;
 use super::campaign::CampaignLayer;
 use super::clients::ClientLayer;
 use super::context::{ContextLayer, EmbeddingsLayer};
@@ -46,6 +47,7 @@ pub struct ConfigLayer {
     pub(super) rule: Vec<RuleLayer>,
     pub(super) clients: BTreeMap<String, ClientLayer>,
     pub(super) ask: AskLayer,
+    pub(super) audit: AuditLayer,
 }
 
 /// Raw values of the `[server]` table.
@@ -200,7 +202,8 @@ impl ConfigLayer {
             model: environment.get(EnvVar::LlmModel).map(str::to_owned),
             ..AskLayer::default()
         };
-        Ok(Self { server, context, telemetry, ask, ..Self::default() })
+        let audit = AuditLayer::from_environment(here, environment);
+        Ok(Self { server, context, telemetry, ask, audit, ..Self::default() })
     }
 
     /// Returns this layer with missing values taken from the lower one.
@@ -241,6 +244,7 @@ impl ConfigLayer {
             rule: [self.rule, lower.rule].concat(),
             clients: lower.clients.into_iter().chain(self.clients).collect(),
             ask: self.ask.merge_over(lower.ask),
+            audit: self.audit.merge_over(lower.audit),
         }
     }
 }

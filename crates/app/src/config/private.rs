@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use link::resolve_real_path;
 use store::ProjectIdentity;
 
+use super::audit::keys_base;
 use super::location::SourceContext;
 use super::{ConfigError, TokenSource};
 use crate::env::{EnvVar, Environment};
@@ -28,6 +29,8 @@ pub(super) struct StateLocation {
     pub(super) folder: PathBuf,
     /// Folder with the default state directories of all projects; `None` if neither variable for it is set.
     base: Option<PathBuf>,
+    /// Folder with the audit keys of all projects; `None` if neither variable for it is set.
+    keys: Option<PathBuf>,
 }
 
 impl StateLocation {
@@ -52,15 +55,17 @@ impl StateLocation {
             }
             None => base.as_ref().ok_or(ConfigError::NoStateFolder)?.join(project.directory_name()),
         };
-        Ok(Self { folder, base })
+        Ok(Self { folder, base, keys: keys_base(environment) })
     }
 
     /// Returns the names denied to tools.
     ///
-    /// A root that contains the user's state folder, such as the home folder, also contains the state of all projects.
+    /// A root that contains the user's state folder, such as the home folder, also contains the state of all projects. The
+    /// folder of keys is below a folder of the same name.
     pub(super) fn private_names(&self, root: &Path) -> Vec<String> {
         let mut names = vec![LEGACY_STATE_FOLDER.to_owned()];
-        if self.base.as_ref().is_some_and(|base| resolve_real_path(base).starts_with(root)) {
+        let mut folders = self.base.iter().chain(&self.keys);
+        if folders.any(|folder| resolve_real_path(folder).starts_with(root)) {
             names.push(STATE_BASE.to_owned());
         }
         names
@@ -75,9 +80,10 @@ impl StateLocation {
         folders
     }
 
-    /// Returns the folders that upstreams must not read either: the state of this and of all other projects.
+    /// Returns the folders that upstreams must not read either: the state and the audit keys of this and of all other
+    /// projects.
     pub(super) fn private_folders(&self, root: &Path) -> Vec<PathBuf> {
-        let mut folders: Vec<_> = self.base.iter().cloned().collect();
+        let mut folders: Vec<_> = self.base.iter().chain(&self.keys).cloned().collect();
         if !folders.iter().any(|base| self.folder.starts_with(base)) {
             folders.push(self.folder.clone());
         }

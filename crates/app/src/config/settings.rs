@@ -13,6 +13,7 @@ use serde::Deserialize;
 use store::ProjectIdentity;
 
 use super::ask::AskSettings;
+use super::audit::AuditSettings;
 use super::campaign::CampaignPackSettings;
 use super::clients::ClientSettings;
 use super::context::ContextSettings;
@@ -72,6 +73,8 @@ pub struct Settings {
     /// The `[clients.<principal>]` tables.
     pub(crate) clients: BTreeMap<String, ClientSettings>,
     pub ask: AskSettings,
+    /// The `[audit]` table.
+    pub audit: AuditSettings,
     /// The decision whether the folder's files may use powers, and what was left out.
     pub trust: Arc<FolderTrust>,
 }
@@ -192,6 +195,7 @@ impl Settings {
         // A process that can write these decides which tools are admitted.
         let read_only = [&*config, &*gateway.lock, &*gateway.contracts];
         let read_only = read_only.into_iter().chain(trust.records_folder());
+        let audit = layer.audit.into_settings(place, &project, environment)?;
         let hidden = state_location.private_folders(&root);
         let protected = ProtectedPaths::new(place.root, read_only, &hidden);
         let upstreams = upstream::build_upstreams(layer.upstream, place, &protected)?;
@@ -206,6 +210,7 @@ impl Settings {
             rule_scopes: reach,
             clients,
             ask,
+            audit,
             packs: layer.packs.expect(COMPLETE),
             are_packs_chosen: layer.are_packs_chosen,
             server: ServerSettings {

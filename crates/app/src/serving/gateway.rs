@@ -11,6 +11,7 @@ use runtime::{Catalog, Pipeline};
 use tokio_util::sync::CancellationToken;
 
 use super::{ServeOptions, serve_transport};
+use crate::audit_seal::seal_on_schedule;
 use crate::config::Settings;
 use crate::context::AppContext;
 use crate::failure::{Failure, Result};
@@ -60,10 +61,15 @@ pub async fn serve_gateway(
             }
         }
     };
-    let served = served.await;
-    pipeline.drain().await;
-    gateway.close().await;
-    served
+    let sealing = CancellationToken::new();
+    let serve = async {
+        let served = served.await;
+        pipeline.drain().await;
+        sealing.cancel();
+        gateway.close().await;
+        served
+    };
+    tokio::join!(serve, seal_on_schedule(settings, sealing.clone())).0
 }
 
 /// Checks the configuration against upstreams that connect after the start, and returns the first failure.

@@ -6,6 +6,7 @@ use runtime::Catalog;
 use tokio_util::sync::CancellationToken;
 
 use super::{ServeOptions, serve_transport};
+use crate::audit_seal::seal_on_schedule;
 use crate::campaign::server_campaigns::ServerCampaigns;
 use crate::config::Settings;
 use crate::context::AppContext;
@@ -36,8 +37,13 @@ pub async fn serve_project(
         port_flag: "vouch serve --port",
         banner: |address| banner(&pipeline.catalog(), address),
     };
-    let served = serve_transport(settings, stdio, &pipeline, welcome, stop).await;
-    campaigns.stop().await;
-    pipeline.drain().await;
-    served
+    let sealing = CancellationToken::new();
+    let serve = async {
+        let served = serve_transport(settings, stdio, &pipeline, welcome, stop).await;
+        campaigns.stop().await;
+        pipeline.drain().await;
+        sealing.cancel();
+        served
+    };
+    tokio::join!(serve, seal_on_schedule(settings, sealing.clone())).0
 }

@@ -21,7 +21,7 @@ use store::files::FileWriter;
 use super::evidence::FolderEvidence;
 use super::file_access::current_user;
 use super::power::FolderPower;
-use crate::env::{EnvVar, Environment};
+use crate::env::Environment;
 
 const VERSION: u32 = 1;
 /// Maximum size of a record. Ten thousand files fit.
@@ -136,10 +136,7 @@ pub(super) fn folder_identity(root: &Path) -> Result<String, TrustStoreError> {
 impl TrustStore {
     /// Returns the store of the user: `$XDG_DATA_HOME/vouch/trust`, by default below `~/.local/share`.
     pub fn from_environment(environment: &Environment) -> Result<Self, TrustStoreError> {
-        // The XDG specification ignores relative paths.
-        let absolute = |var| environment.get(var).map(PathBuf::from).filter(|it| it.is_absolute());
-        let home = || absolute(EnvVar::Home).map(|home| home.join(".local/share"));
-        let data = absolute(EnvVar::DataHome).or_else(home).ok_or(TrustStoreError::NoDataFolder)?;
+        let data = environment.data_folder().ok_or(TrustStoreError::NoDataFolder)?;
         Ok(Self { folder: data.join("vouch").join("trust"), disk: disk::system_disk() })
     }
 

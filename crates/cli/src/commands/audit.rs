@@ -1,15 +1,17 @@
-//! `vouch audit`: verifies and prints the audit log, which records every call.
+//! `vouch audit`: verifies, prints, seals and exports the audit log, which records every call.
+
+mod export;
+mod seal;
+mod verify;
 
 use std::io::Write;
-use std::path::Path;
 use std::time::Duration;
 
-use app::project::audit_log_path;
+use app::project::{self, audit_log_path};
 use clap::Subcommand;
 use contract::text::one_line;
 use store::audit::{
-    AuditEntry, AuditOutcome, AuditRecord, VerificationFinding, VerificationReport,
-    read_last_records, verify_log,
+    AuditEntry, AuditLogEvent, AuditOutcome, AuditRecord, read_last_records, rotate_key,
 };
 
 use crate::commands::{CommandContext, JsonOutputArgs};
@@ -20,7 +22,7 @@ use crate::ui::{DIM, ERROR, GOOD, WARN};
 /// Poll interval of `tail --follow`.
 const POLL_INTERVAL: Duration = Duration::from_millis(250);
 
-/// Verify or print the audit log
+/// Verify, print, seal or export the audit log
 #[derive(Debug, clap::Args)]
 pub(crate) struct AuditArgs {
     #[command(subcommand)]
@@ -29,14 +31,7 @@ pub(crate) struct AuditArgs {
 
 #[derive(Debug, Subcommand)]
 enum AuditCommand {
-    /// Verify that no line was changed, removed, inserted or moved
-    ///
-    /// Exits with 1 and lists the invalid lines if there are any. Store the last hash elsewhere to prove later that the
-    /// log still begins with these lines.
-    Verify {
-        #[command(flatten)]
-        format: JsonOutputArgs,
-    },
+    Verify(verify::VerifyArgs),
     /// Print the last calls
     Tail {
         /// Number of calls to print
@@ -48,26 +43,56 @@ enum AuditCommand {
         #[command(flatten)]
         format: JsonOutputArgs,
     },
+    Seal(seal::SealArgs),
+    Export(export::ExportArgs),
+    /// Use a new key from the next line on
+    ///
+    /// The log records the change under the old key, which stays in the key file to verify earlier lines. Running servers
+    /// continue with the new key.
+    RotateKey {
+        #[command(flatten)]
+        format: JsonOutputArgs,
+    },
 }
 
 pub(crate) fn run_audit(ctx: &CommandContext, args: &AuditArgs) -> Result<ExitStatus> {
-    let log = audit_log_path(&ctx.app.settings()?);
+    let settings = ctx.app.settings()?;
     match &args.action {
-        AuditCommand::Verify { format } => {
-            let report = verify_log(&log)?;
+        AuditCommand::Verify(args) => verify::run_verify(ctx, &settings, args),
+        AuditCommand::Seal(args) => seal::run_seal(ctx, &settings, args),
+        AuditCommand::Export(args) => export::run_export(ctx, &settings, args),
+        AuditCommand::RotateKey { format } => {
+            let state = project::open_state(&settings)?;
+            let rotation = rotate_key(state.audit_log_path(), &project::audit_options(&settings)?)?;
             if format.json {
-                ctx.ui.print_json(&report)?;
+                ctx.ui.print_json(&rotation)?;
             } else {
-                print_report(ctx, &log, &report)?;
+                let mut out = ctx.ui.stdout();
+                writeln!(
+                    out,
+                    "{GOOD}ok{GOOD:#}    key {} follows {}",
+                    rotation.after, rotation.before
+                )?;
+                let file = project::audit_key_location(&settings)?.key_file();
+                ctx.ui.print_note(format_args!("Back up {}.", file.display()));
             }
-            Ok(if report.ok { ExitStatus::Success } else { ExitStatus::Negative })
+            Ok(ExitStatus::Success)
         }
         AuditCommand::Tail { lines, follow, format } => {
+            let log = audit_log_path(&settings);
             let mut last = 0;
-            let mut show = |count| -> Result {
+            let mut show = |count: u64| -> Result {
                 let (mut out, printed) = (ctx.ui.stdout(), last);
-                for line in read_last_records(&log, count)?.iter().filter(|line| line.seq > printed)
-                {
+                // An intent precedes its call, so twice as many lines may be needed.
+                let extra = if format.json { count } else { count.saturating_mul(2) + 1 };
+                let records = read_last_records(&log, extra)?;
+                let is_shown = |line: &&AuditRecord| {
+                    line.seq > printed && (format.json || is_shown_in_text(&line.entry))
+                };
+                let shown: Vec<_> = records.iter().filter(is_shown).collect();
+                let skipped =
+                    shown.len().saturating_sub(usize::try_from(count).unwrap_or(usize::MAX));
+                for line in &shown[skipped..] {
                     last = line.seq;
                     print_line(&mut out, line, format.json)?;
                 }
@@ -86,28 +111,15 @@ pub(crate) fn run_audit(ctx: &CommandContext, args: &AuditArgs) -> Result<ExitSt
     }
 }
 
-fn print_report(ctx: &CommandContext, log: &Path, report: &VerificationReport) -> Result {
-    let mut out = ctx.ui.stdout();
-    for VerificationFinding { message, .. } in &report.problems {
-        writeln!(out, "{ERROR}bad{ERROR:#}   {}", one_line(message))?;
+/// Returns true unless the line says nothing to people: an intent, or the beginning of a file.
+fn is_shown_in_text(entry: &AuditEntry) -> bool {
+    match entry {
+        AuditEntry::Call(_) => true,
+        AuditEntry::Intent(_) => false,
+        AuditEntry::Event { event, .. } => {
+            !matches!(event, AuditLogEvent::Chain { .. } | AuditLogEvent::File { .. })
+        }
     }
-    for VerificationFinding { message, .. } in &report.notes {
-        writeln!(out, "{WARN}note{WARN:#}  {}", one_line(message))?;
-    }
-    if report.unlisted > 0 {
-        writeln!(out, "      and {} more", report.unlisted)?;
-    }
-    let VerificationReport { lines, last_seq, last_hash, .. } = report;
-    let log = log.display();
-    if report.ok && *lines == 0 {
-        writeln!(out, "{GOOD}ok{GOOD:#}    no calls recorded in {log}")?;
-    } else if report.ok {
-        writeln!(out, "{GOOD}ok{GOOD:#}    {lines} lines of {log} are unmodified")?;
-        writeln!(out, "      last: {last_seq} {last_hash}")?;
-    } else {
-        writeln!(out, "{ERROR}bad{ERROR:#}   {log} was changed after it was written")?;
-    }
-    Ok(())
 }
 
 fn print_line(out: &mut impl Write, line: &AuditRecord, json: bool) -> Result {
@@ -141,6 +153,10 @@ fn print_line(out: &mut impl Write, line: &AuditRecord, json: bool) -> Result {
                 out,
                 "{DIM}{time:.0}{DIM:#}  {style}{outcome:<17}{style:#} {tool} {DIM}{values}{DIM:#} by {caller} in {time_taken}{approval}"
             )?;
+        }
+        AuditEntry::Intent(intent) => {
+            let (tool, caller) = (one_line(&intent.tool), one_line(&intent.caller));
+            writeln!(out, "{DIM}{time:.0}{DIM:#}  begins            {tool} by {caller}")?;
         }
         AuditEntry::Event { event, .. } => {
             let event = one_line(&serde_json::to_string(event)?);

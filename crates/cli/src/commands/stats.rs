@@ -25,7 +25,7 @@ pub(crate) struct StatsArgs {
 }
 
 /// Parses a timestamp, or a duration before now.
-fn parse_since(text: &str) -> std::result::Result<Timestamp, String> {
+pub(crate) fn parse_since(text: &str) -> std::result::Result<Timestamp, String> {
     if let Ok(time) = text.parse::<Timestamp>() {
         return Ok(time);
     }

@@ -98,7 +98,7 @@ fn state_in_a_clone_has_no_effect() {
     let found = clone.run_text(&["discover", "list"]);
     assert!(!found.contains("Approve everything"), "{found}");
     let audit = clone.run_text(&["audit", "verify"]);
-    assert!(audit.contains("1 line"), "only the call above is recorded: {audit}");
+    assert!(audit.contains("2 lines"), "only the call above is recorded: {audit}");
     for file in planted {
         let (one, other) = (attacker.state().join(&file), clone.root.join(".vouch").join(&file));
         assert_eq!(std::fs::read(one).unwrap(), std::fs::read(other).unwrap(), "{file}");

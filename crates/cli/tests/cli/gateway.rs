@@ -97,6 +97,7 @@ fn upstreams_cannot_read_state() {
         (project.root.join(".vouch/tokens"), false),
         (project.state().join("vouch.db"), false),
         (project.state().join("audit.jsonl"), false),
+        (project.audit_keys().join("keys.json"), false),
         (project.state().join("project.json"), false),
         (other.join("tokens"), false),
     ] {

@@ -49,7 +49,7 @@ fn prints_help_of_each_command() {
     }
     for (command, actions) in [
         ("approvals", &["list", "show", "approve", "deny"][..]),
-        ("audit", &["verify", "tail"]),
+        ("audit", &["verify", "tail", "seal", "export", "rotate-key"]),
         ("calls", &["list", "show"]),
         ("discover", &["add", "list", "show", "remove", "import"]),
         ("index", &["status", "rebuild"]),

@@ -1,7 +1,7 @@
 //! Eight processes append to one memory file while they are killed at random. Every acknowledged entry is present,
 //! complete and unique, and the audit log still verifies.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -77,6 +77,14 @@ fn acknowledged_entries_survive_kills() {
     let report = run.project.run_json(&["audit", "verify", "--json"]);
     assert_eq!(report["ok"], true, "{report:#}");
     assert!(report["lines"].as_u64().unwrap() >= count as u64);
+    // Every entry has an intent, and every intent has an outcome or is reported as unknown.
+    let log = run.project.read_state("audit.jsonl");
+    let lines: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let outcomes: HashSet<_> = lines.iter().filter_map(|line| line["call"].as_str()).collect();
+    let intents: Vec<_> = lines.iter().filter_map(|line| line["intent"].as_str()).collect();
+    assert!(intents.len() >= found.len(), "{} intents, {} entries", intents.len(), found.len());
+    let open = intents.iter().filter(|id| !outcomes.contains(**id)).count();
+    assert_eq!(report["unknown"], open);
 }
 
 fn make_entry(writer: u64, number: u64) -> Value {

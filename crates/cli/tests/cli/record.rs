@@ -1,5 +1,9 @@
 //! `vouch audit` and `vouch stats`.
 
+use std::io::{Read, Write};
+
+use serde_json::{Value, json};
+
 use crate::support::{Project, with_filters};
 
 fn project() -> Project {
@@ -29,7 +33,7 @@ fn prints_and_verifies_audit_log() {
     with_filters(|| insta::assert_snapshot!(text));
     let lines = project.run(&["audit", "tail", "-n", "2", "--json"]).stdout;
     let log = project.read_state("audit.jsonl");
-    let last_two: Vec<_> = log.lines().skip(2).collect();
+    let last_two: Vec<_> = log.lines().skip(3).collect();
     assert_eq!(String::from_utf8(lines).unwrap().trim_end(), last_two.join("\n"));
 }
 
@@ -40,7 +44,7 @@ fn verify_names_changed_line() {
     project.write_state("audit.jsonl", &log.replace("a.txt", "b.txt"));
     with_filters(|| insta::assert_snapshot!(project.run_text(&["audit", "verify"])));
     let report = project.run_json(&["audit", "verify", "--json"]);
-    assert_eq!((&report["ok"], &report["problems"][0]["line"]), (&false.into(), &2.into()));
+    assert_eq!((&report["ok"], &report["problems"][0]["line"]), (&false.into(), &3.into()));
 }
 
 #[test]
@@ -56,4 +60,126 @@ fn counts_calls_and_failures() {
         project.run_json(&["stats", "--since", "2999-01-01T00:00:00Z", "--json"]),
         serde_json::json!([])
     );
+}
+
+#[test]
+fn rotates_key() {
+    let project = project();
+    with_filters(|| insta::assert_snapshot!(project.run_text(&["audit", "rotate-key"])));
+    project.run(&["call", "hello"]);
+    let report = project.run_json(&["audit", "verify", "--json"]);
+    assert_eq!((&report["ok"], &report["lines"]), (&json!(true), &json!(7)));
+    let log = project.read_state("audit.jsonl");
+    let keys: Vec<_> = log.lines().map(|line| line.rsplit("hmac:").next().unwrap()).collect();
+    assert_ne!(keys[0][..16], keys[6][..16], "the last line has another key");
+    let rotation = project.run_json(&["audit", "rotate-key", "--json"]);
+    assert_eq!(rotation["before"], keys[6][..16]);
+}
+
+#[test]
+fn lost_key_is_reported() {
+    let project = project();
+    std::fs::remove_dir_all(project.audit_keys()).unwrap();
+    let report = project.run_json(&["audit", "verify", "--json"]);
+    assert_eq!(
+        (&report["ok"], &report["problems"][0]["kind"]),
+        (&json!(false), &json!("keyMissing"))
+    );
+    // The next call begins a new chain, and the earlier lines stay unverifiable.
+    assert!(project.run_text(&["call", "hello"]).starts_with("exit: 0"));
+    with_filters(|| insta::assert_snapshot!(project.run_text(&["audit", "verify"])));
+}
+
+#[test]
+fn seals_and_verifies_against_checkpoints() {
+    let project = project();
+    let target = project.home.join("checkpoints.jsonl");
+    let to = target.to_str().unwrap();
+    assert!(project.run_text(&["audit", "seal", "--to", to]).contains("checkpoint 1 written to"));
+    let key = project.run(&["audit", "seal", "--public-key"]).stdout;
+    let key = String::from_utf8(key).unwrap().trim().to_owned();
+    let verify =
+        |more: &[&str]| project.run_text(&[&["audit", "verify", "--against", to], more].concat());
+    let text = verify(&["--public-key", &key]);
+    assert!(text.starts_with("exit: 0") && text.contains("proven up to seq 5"), "{text}");
+    project.run(&["call", "hello"]);
+    with_filters(|| insta::assert_snapshot!("seal_limit", verify(&[])));
+    // A log that was begun again with the same keys is consistent, and yet another one.
+    for file in ["audit.jsonl", "audit.head"] {
+        std::fs::remove_file(project.state().join(file)).unwrap();
+    }
+    std::fs::remove_file(project.audit_keys().join("mark")).unwrap();
+    project.run(&["call", "hello"]);
+    assert!(project.run_text(&["audit", "verify"]).starts_with("exit: 0"), "consistent");
+    let text = verify(&["--public-key", &key]);
+    assert!(text.starts_with("exit: 1") && text.contains("rewritten or removed"), "{text}");
+    let other = format!("ed25519:{}", "0".repeat(62) + "01");
+    assert!(verify(&["--public-key", &other]).starts_with("exit: 2"), "not a key");
+    assert!(verify(&["--public-key", "ed25519:12"]).starts_with("exit: 2"));
+}
+
+#[test]
+fn sends_checkpoints_to_endpoint() {
+    let project = project();
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/in", listener.local_addr().unwrap());
+    for (answer, status) in
+        [("200 OK", "exit: 0"), ("500 Oops", "exit: 1"), ("302 Found", "exit: 1")]
+    {
+        let text = std::thread::scope(|scope| {
+            let request = scope.spawn(|| {
+                let (mut stream, _) = listener.accept().unwrap();
+                let mut request = vec![];
+                let mut block = [0; 4096];
+                while !request.ends_with(b"}") {
+                    let size = stream.read(&mut block).unwrap();
+                    request.extend_from_slice(&block[..size]);
+                }
+                let answer =
+                    format!("HTTP/1.1 {answer}\r\nlocation: /x\r\ncontent-length: 0\r\n\r\n");
+                stream.write_all(answer.as_bytes()).unwrap();
+                String::from_utf8(request).unwrap()
+            });
+            let text = project.run_text(&["audit", "seal", "--to", &url]);
+            let request = request.join().unwrap();
+            let body: Value = serde_json::from_str(request.lines().last().unwrap()).unwrap();
+            assert_eq!(body["checkpoint"]["chains"][0]["seq"], 5);
+            text
+        });
+        assert_eq!(text.starts_with("exit: 0"), status == "exit: 0", "{answer}: {text}");
+    }
+}
+
+#[test]
+fn seals_on_schedule_while_serving() {
+    let project = project().with("vouch.toml", "[audit.seal]\nto = [\"../checkpoints.jsonl\"]\n");
+    let server = project.start_server(&["serve", "--port", "0"]);
+    server.signal(rustix::process::Signal::TERM);
+    server.wait();
+    let path = project.root.join("../checkpoints.jsonl");
+    let text = std::fs::read_to_string(&path).unwrap();
+    assert_eq!(text.lines().count(), 1, "one checkpoint at the end: {text}");
+    let report =
+        project.run_json(&["audit", "verify", "--against", path.to_str().unwrap(), "--json"]);
+    assert_eq!(report["ok"], true, "{report}");
+    assert_eq!(report["checkpoints"]["provenThrough"], report["lastSeq"]);
+}
+
+#[test]
+fn exports_records() {
+    let project = project();
+    let lines = String::from_utf8(project.run(&["audit", "export"]).stdout).unwrap();
+    assert_eq!(lines, project.read_state("audit.jsonl"));
+    let none = project.run(&["audit", "export", "--since", "2999-01-01T00:00:00Z"]).stdout;
+    assert!(none.is_empty());
+    let path = project.root.join("otlp.jsonl");
+    let args = ["audit", "export", "--format", "otlp", "--output", path.to_str().unwrap()];
+    assert!(project.run_text(&args).starts_with("exit: 0"));
+    let text = std::fs::read_to_string(path).unwrap();
+    let request: Value = serde_json::from_str(text.trim_end()).unwrap();
+    let records = &request["resourceLogs"][0]["scopeLogs"][0]["logRecords"];
+    assert_eq!(records.as_array().unwrap().len(), 5);
+    assert_eq!(records[1]["body"]["stringValue"], "hello by cli:ada");
+    assert_eq!(records[1]["severityText"], "INFO");
+    assert_eq!(records[3]["severityText"], "ERROR");
 }

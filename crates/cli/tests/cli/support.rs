@@ -45,6 +45,12 @@ impl Project {
         self.state_home.join("vouch").join(project.directory_name())
     }
 
+    /// Returns the folder of the project's audit keys, which may not exist yet.
+    pub(crate) fn audit_keys(&self) -> PathBuf {
+        let project = store::ProjectIdentity::read(&self.root).unwrap();
+        self.home.join(".local/share/vouch/audit-keys").join(project.directory_name())
+    }
+
     pub(crate) fn write_state(&self, path: &str, text: &str) {
         store::StateDir::open(self.state()).unwrap();
         std::fs::write(self.state().join(path), text).unwrap();
@@ -217,6 +223,9 @@ pub(crate) fn with_filters(check: impl FnOnce()) {
         (r"127\.0\.0\.1:\d{2,5}", "127.0.0.1:[PORT]"),
         (r"port = \d{2,5}", "port = [PORT]"),
         (r"sha256:[0-9a-f]{64}", "[SHA256]"),
+        (r"hmac:[0-9a-f]{16}:[0-9a-f]{64}", "[HMAC]"),
+        (r"\bkey [0-9a-f]{16}\b", "key [KEY]"),
+        (r"follows [0-9a-f]{16}\b", "follows [KEY]"),
         (r"vouch_[0-9a-f]{64}", "[TOKEN]"),
         (r"vc1:[0-9a-f]{64}", "[DIGEST]"),
         (r"\b\d+(\.\d+)? (µs|ms|s)\b", "[DURATION]"),

@@ -16,7 +16,7 @@ use gateway::{
 use link::{HttpEndpoint, SandboxPolicy, StdioProgram, UpstreamEndpoint};
 use runtime::{Catalog, Pipeline, PipelineOptions, ToolCall, ToolReply};
 use serde_json::{Value, json};
-use store::audit::AuditLog;
+use store::audit::{AuditKeyLocation, AuditLog, AuditOptions};
 use store::{SqliteStore, StateDir, Store};
 use testkit::adversary::{HttpAdversary, adversary_command};
 
@@ -205,7 +205,8 @@ impl GatewaySetup {
         let gateway = Gateway::new(settings, base).unwrap();
         let state = StateDir::open(site.path(".vouch")).unwrap();
         let store: Arc<dyn Store> = Arc::new(SqliteStore::open(&state).unwrap());
-        let audit = AuditLog::open(state.audit_log_path()).unwrap();
+        let keys = AuditKeyLocation::new(site.path(".audit-keys"));
+        let audit = AuditLog::open(state.audit_log_path(), &AuditOptions::new(keys)).unwrap();
         let catalog = Catalog::default();
         let pipeline = Pipeline::new(catalog, Arc::clone(&store), audit, options).await.unwrap();
         gateway.keep_current(&pipeline);

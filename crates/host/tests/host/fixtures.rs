@@ -15,7 +15,7 @@ use host::{
 };
 use runtime::{Catalog, Pipeline, PipelineOptions};
 use serde_json::{Value, json};
-use store::audit::AuditLog;
+use store::audit::{AuditKeyLocation, AuditLog, AuditOptions};
 use store::{SqliteStore, StateDir, Store};
 
 /// The recorded runs: tool name and arguments.
@@ -218,7 +218,8 @@ impl TestHost {
         let folder = tempfile::tempdir().unwrap();
         let state = StateDir::open(folder.path().join(".vouch")).unwrap();
         let store: Arc<dyn Store> = Arc::new(SqliteStore::open(&state).unwrap());
-        let audit = AuditLog::open(state.audit_log_path()).unwrap();
+        let keys = AuditKeyLocation::new(folder.path().join("audit-keys"));
+        let audit = AuditLog::open(state.audit_log_path(), &AuditOptions::new(keys)).unwrap();
         let options = PipelineOptions::default();
         let pipeline = Pipeline::new(catalog, store, audit, options).await.unwrap();
         Self { pipeline, runs, answer, _folder: folder }

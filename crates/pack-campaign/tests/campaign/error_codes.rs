@@ -8,7 +8,7 @@ use contract::{Caller, ToolError};
 use pack_campaign::{CampaignSlot, CommandLog, LiveCampaign};
 use runtime::{Catalog, Pipeline, PipelineOptions, ToolCall, ToolReply};
 use serde_json::{Value, json};
-use store::audit::AuditLog;
+use store::audit::{AuditKeyLocation, AuditLog, AuditOptions};
 use store::{SqliteStore, StateDir};
 
 use crate::support::{CampaignSetup, TestCampaign};
@@ -26,7 +26,8 @@ fn call_through_pipeline(
     }
     let state = StateDir::open(scene.folder.path().join(".vouch")).unwrap();
     let store = Arc::new(SqliteStore::open(&state).unwrap());
-    let audit = AuditLog::open(state.audit_log_path()).unwrap();
+    let keys = AuditKeyLocation::new(scene.folder.path().join(".audit-keys"));
+    let audit = AuditLog::open(state.audit_log_path(), &AuditOptions::new(keys)).unwrap();
     let Value::Object(arguments) = arguments else { panic!("arguments are an object") };
     let call = ToolCall::new(tool, arguments, Caller::new("test"));
     let runtime = tokio::runtime::Runtime::new().unwrap();

@@ -1,5 +1,5 @@
 //! The last stage, which always runs: metrics and one audit record for every call, including refused and abandoned
-//! ones.
+//! ones. A call with side effects also leaves its intent in the audit log, before its tool runs.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -7,10 +7,11 @@ use std::time::Instant;
 use contract::{CallContext, Contract, ErrorCode, SideEffects, ToolError, ToolOutput};
 use serde_json::Value;
 use store::NewWithheldAnswer;
-use store::audit::{AuditApproval, AuditArguments, AuditCall, AuditOutcome};
+use store::audit::{AuditApproval, AuditArguments, AuditCall, AuditIntent, AuditOutcome};
 
 use super::Pipeline;
 use super::answer::{WithheldAnswer, output_size};
+use super::errors::audit_unavailable_error;
 use super::output_screen::ScreenContext;
 use crate::audit::describe_arguments;
 use crate::call::{ElicitationRequest, ToolCall, ToolReply};
@@ -29,6 +30,10 @@ pub(super) struct CallRecord<'a> {
     trace: Option<String>,
     contract: Option<Arc<Contract>>,
     arguments: Option<AuditArguments>,
+    /// Digest of the arguments without a key, for withheld answers. It is not in the audit log.
+    arguments_digest: String,
+    /// Id of the intent in the audit log.
+    intent: Option<String>,
     approval: Option<AuditApproval>,
     ctx: Option<CallContext>,
     /// The tool was started, so side effects may have happened regardless of the reply.
@@ -60,6 +65,8 @@ impl<'a> CallRecord<'a> {
             trace,
             contract: None,
             arguments: None,
+            arguments_digest: String::new(),
+            intent: None,
             approval: None,
             ctx: None,
             began: false,
@@ -78,8 +85,10 @@ impl<'a> CallRecord<'a> {
     }
 
     pub(super) fn set_arguments(&mut self, arguments: &Value, digest: &str) {
+        digest.clone_into(&mut self.arguments_digest);
+        let keyed = self.pipeline.audit.blind_digest(digest);
         self.arguments =
-            arguments.as_object().map(|arguments| describe_arguments(arguments, digest.to_owned()));
+            arguments.as_object().map(|arguments| describe_arguments(arguments, keyed));
     }
 
     /// Adds the validated arguments, if the contract allows values in the audit log.
@@ -105,8 +114,36 @@ impl<'a> CallRecord<'a> {
         self.answered = true;
     }
 
-    pub(super) fn mark_started(&mut self) {
+    /// Notes that the tool is started. If it has side effects, its intent is in the audit log afterwards; if that fails, the
+    /// call is refused.
+    pub(super) async fn mark_started(&mut self) -> Result<(), ToolError> {
+        if self.has_side_effects() {
+            self.write_intent().await.map_err(|error| {
+                tracing::error!(%error, "failed to write the intent of a call with side effects");
+                audit_unavailable_error()
+            })?;
+        }
         self.began = true;
+        Ok(())
+    }
+
+    async fn write_intent(&mut self) -> Result<(), store::StoreError> {
+        let audit = &self.pipeline.audit;
+        let id = audit.new_call_id()?;
+        // Noted before the write, so that the record of a call that is abandoned meanwhile names its intent.
+        self.intent = Some(id.clone());
+        let intent = AuditIntent {
+            intent: id,
+            time: jiff::Timestamp::now(),
+            caller: self.caller.principal.to_string(),
+            client: self.caller.client.as_deref().map(shorten_name),
+            tool: shorten_name(&self.tool),
+            contract: self.contract.as_ref().map(|contract| contract.digest().to_owned()),
+            arguments: self.arguments.clone(),
+            approval: self.approval.clone(),
+            trace: self.trace.clone(),
+        };
+        audit.append_intent(intent).await
     }
 
     pub(super) fn set_refusal_code(&mut self, code: ErrorCode) {
@@ -141,12 +178,11 @@ impl<'a> CallRecord<'a> {
     pub(super) async fn store_withheld(&mut self, withheld: WithheldAnswer) -> ToolError {
         let WithheldAnswer { mut error, violation, raw } = withheld;
         let contract = self.contract.as_ref().map(|contract| contract.digest().to_owned());
-        let arguments = self.arguments.as_ref().map(|arguments| arguments.digest.clone());
         let answer = NewWithheldAnswer {
             principal: self.caller.principal.to_string(),
             tool: self.tool.clone(),
             contract_digest: contract.unwrap_or_default(),
-            arguments_digest: arguments.unwrap_or_default(),
+            arguments_digest: self.arguments_digest.clone(),
             violation: violation.chars().take(MAX_VIOLATION).collect(),
             raw,
         };
@@ -173,7 +209,8 @@ impl<'a> CallRecord<'a> {
     pub(super) async fn finish(mut self, reply: ToolReply) -> ToolReply {
         let record = self.build_audit_record(&reply);
         self.recorded = true;
-        if self.has_side_effects() && record.outcome != AuditOutcome::Error {
+        let is_change = self.began || record.outcome != AuditOutcome::Error;
+        if self.has_side_effects() && is_change {
             if let Err(error) = self.pipeline.audit.append_durable(record).await {
                 tracing::error!(%error, "failed to write the audit record of a call with side effects");
             }
@@ -240,6 +277,7 @@ impl<'a> CallRecord<'a> {
             },
             trace: self.trace.take(),
             secrets: (self.secrets > 0).then_some(self.secrets),
+            call: self.intent.take(),
         }
     }
 }
@@ -287,5 +325,6 @@ pub(super) fn build_refusal_record(principal: &str, code: ErrorCode) -> AuditCal
         result_bytes: 0,
         trace: None,
         secrets: None,
+        call: None,
     }
 }

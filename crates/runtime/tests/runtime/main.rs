@@ -6,6 +6,7 @@ mod approvals;
 mod audit_first;
 mod http;
 mod identity;
+mod intents;
 mod live_catalog;
 mod pipeline;
 mod resources;

@@ -81,9 +81,15 @@ async fn completed_side_effect_is_not_reported_as_failure() {
     };
     assert_eq!(reply_to_json(&reply), json!({"structured": {"text": "written"}}));
     // An abandoned call with side effects is recorded as unknown.
-    let call = call("slow_write", json!({"text": ""}));
+    let call = call("slow_write", json!({"text": "abandoned"}));
     let cancel = call.cancel.clone();
-    let (reply, ()) = tokio::join!(rig.pipeline.call(call), async { cancel.cancel() });
+    let started = async {
+        while !STARTED_WRITES.lock().unwrap().contains("abandoned") {
+            tokio::task::yield_now().await;
+        }
+        cancel.cancel();
+    };
+    let (reply, ()) = tokio::join!(rig.pipeline.call(call), started);
     assert_eq!(code(&reply), ErrorCode::Cancelled);
     let outcomes: Vec<_> =
         rig.audit_records().await.iter().map(|line| line["outcome"].clone()).collect();

@@ -13,7 +13,7 @@ use runtime::{
     ToolCall, ToolReply,
 };
 use serde_json::{Map, Value, json};
-use store::audit::AuditLog;
+use store::audit::{AuditKeyLocation, AuditLog, AuditOptions};
 use store::{ApprovalChannel, Approver, SqliteStore, StateDir, Store};
 
 type Script = Box<dyn Fn(Value, &CallContext) -> Result<ToolOutput, ToolError> + Send + Sync>;
@@ -158,7 +158,7 @@ impl Rig {
         let folder = tempfile::tempdir().unwrap();
         let state = StateDir::open(folder.path().join(".vouch")).unwrap();
         let store: Arc<dyn Store> = Arc::new(SqliteStore::open(&state).unwrap());
-        let audit = AuditLog::open(state.audit_log_path()).unwrap();
+        let audit = AuditLog::open(state.audit_log_path(), &audit_options(&folder)).unwrap();
         let pipeline = Pipeline::new(catalog, Arc::clone(&store), audit, options).await.unwrap();
         Self { pipeline, store, folder }
     }
@@ -167,13 +167,27 @@ impl Rig {
         self.pipeline.call(call(tool, arguments)).await
     }
 
-    /// Returns all audit records without the fields that differ from run to run.
+    /// Returns all lines of the audit log.
+    pub(crate) fn audit_lines(&self) -> Vec<Value> {
+        let text = std::fs::read_to_string(self.folder.path().join(".vouch/audit.jsonl")).unwrap();
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
+    /// Returns the audit records of all calls without the fields that differ from run to run.
     pub(crate) async fn audit_records(&self) -> Vec<Value> {
         self.pipeline.drain().await;
-        let text = std::fs::read_to_string(self.folder.path().join(".vouch/audit.jsonl")).unwrap();
-        text.lines()
-            .map(|line| {
-                let mut line: Value = serde_json::from_str(line).unwrap();
+        self.audit_lines()
+            .into_iter()
+            .filter(|line| line.get("event").is_none() && line.get("intent").is_none())
+            .map(|mut line| {
+                let fields = line.as_object_mut().unwrap();
+                fields.shift_remove("call");
+                if let Some(digest) =
+                    fields.get_mut("arguments").and_then(|it| it.get_mut("digest"))
+                {
+                    assert!(digest.as_str().unwrap().starts_with("hmac:"), "{digest}");
+                    *digest = json!("hmac:[key]:[digest]");
+                }
                 for key in ["time", "prev", "durationUs"] {
                     assert!(line.as_object_mut().unwrap().shift_remove(key).is_some(), "{key}");
                 }
@@ -181,6 +195,11 @@ impl Rig {
             })
             .collect()
     }
+}
+
+/// Returns options for an audit log with its keys in this folder.
+pub(crate) fn audit_options(folder: &tempfile::TempDir) -> AuditOptions {
+    AuditOptions::new(AuditKeyLocation::new(folder.path().join("audit-keys")))
 }
 
 /// Returns a person who decides on queued approvals.

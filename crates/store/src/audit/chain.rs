@@ -1,10 +1,13 @@
-//! The hash chain: each line contains its sequence number and the hash of the line before it.
+//! The chain: each line contains its sequence number and a keyed digest of the line before it.
 //!
-//! It is our own because it is one SHA-256 over the bytes of a line, which any tool can check without our code.
+//! The digest is `HMAC-SHA256(key, SHA-256(line))`, so only a holder of the key can continue or rewrite the chain. Logs of
+//! earlier versions contain the plain hash instead; such lines are only ever read.
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use super::key::{ChainKey, KeyId, MAC_PREFIX};
+use super::keyring::KeySet;
 use super::record::AuditEntry;
 use crate::hex;
 
@@ -37,7 +40,12 @@ impl ChainTip {
     pub(super) const GENESIS: Self = Self { seq: 0, hash: [0; 32] };
 
     /// Appends the entry to `buffer` as the next line, and advances the tip to it.
-    pub(super) fn append_entry(&mut self, buffer: &mut Vec<u8>, entry: &AuditEntry) {
+    pub(super) fn append_entry(
+        &mut self,
+        buffer: &mut Vec<u8>,
+        entry: &AuditEntry,
+        key: &ChainKey,
+    ) {
         #[derive(Serialize)]
         struct ChainedEntry<'a> {
             seq: u64,
@@ -47,7 +55,7 @@ impl ChainTip {
         }
         let start = buffer.len();
         let seq = self.seq + 1;
-        let line = ChainedEntry { seq, entry, prev: &format_hash(&self.hash) };
+        let line = ChainedEntry { seq, entry, prev: &key.format(&key.link_line(&self.hash)) };
         serde_json::to_writer(&mut *buffer, &line)
             .expect("strings, numbers and JSON values always serialize");
         *self = Self { seq, hash: Sha256::digest(&buffer[start..]).into() };
@@ -55,12 +63,54 @@ impl ChainTip {
     }
 }
 
-/// The fields of a line that link it into the chain.
-#[derive(Clone, Copy, Debug)]
+/// The digest of the line before, as a line contains it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum PrevDigest {
+    /// The hash itself, as earlier versions wrote it.
+    Plain(Hash),
+    Keyed {
+        key: KeyId,
+        mac: Hash,
+    },
+}
+
+impl PrevDigest {
+    fn parse(text: &str) -> Option<Self> {
+        let Some(keyed) = text.strip_prefix(MAC_PREFIX) else {
+            return parse_hash(text).map(Self::Plain);
+        };
+        let (key, mac) = keyed.split_once(':')?;
+        Some(Self::Keyed { key: KeyId::parse(key)?, mac: hex::decode(mac)? })
+    }
+
+    /// Returns the key that made the digest; `None` for a plain hash.
+    pub(super) fn key(self) -> Option<KeyId> {
+        match self {
+            Self::Plain(_) => None,
+            Self::Keyed { key, .. } => Some(key),
+        }
+    }
+
+    /// Returns true if this is the digest of a line with this hash. Without the key, it cannot be checked and counts as
+    /// matching; the verifier reports such lines.
+    pub(super) fn matches(self, line: &Hash, keys: &KeySet) -> bool {
+        match self {
+            Self::Plain(hash) => hash == *line,
+            Self::Keyed { key, mac } => keys.find(key).is_none_or(|key| key.link_line(line) == mac),
+        }
+    }
+}
+
+/// The fields of a line that link it into the chain, and the ids that join intents and outcomes.
+#[derive(Clone, Debug)]
 pub(super) struct ChainLink {
     pub(super) seq: u64,
-    pub(super) prev: Hash,
+    pub(super) prev: PrevDigest,
     pub(super) is_event: bool,
+    /// Id of the call, if the line is an intent.
+    pub(super) intent: Option<String>,
+    /// Id of the intent, if the line is the outcome of one.
+    pub(super) outcome_of: Option<String>,
 }
 
 impl ChainLink {
@@ -71,15 +121,23 @@ impl ChainLink {
             seq: u64,
             prev: &'a str,
             event: Option<&'a str>,
+            intent: Option<&'a str>,
+            call: Option<&'a str>,
         }
-        let ChainFields { seq, prev, event } = serde_json::from_slice(line).ok()?;
-        if seq > MAX_SEQ {
+        let fields: ChainFields<'_> = serde_json::from_slice(line).ok()?;
+        if fields.seq > MAX_SEQ {
             return None;
         }
-        Some(Self { seq, prev: parse_hash(prev)?, is_event: event.is_some() })
+        Some(Self {
+            seq: fields.seq,
+            prev: PrevDigest::parse(fields.prev)?,
+            is_event: fields.event.is_some(),
+            intent: fields.intent.map(str::to_owned),
+            outcome_of: fields.call.map(str::to_owned),
+        })
     }
 
-    pub(super) fn is_successor_of(&self, tip: &ChainTip) -> bool {
-        self.seq == tip.seq + 1 && self.prev == tip.hash
+    pub(super) fn is_successor_of(&self, tip: &ChainTip, keys: &KeySet) -> bool {
+        self.seq == tip.seq + 1 && self.prev.matches(&tip.hash, keys)
     }
 }

@@ -1,53 +1,154 @@
-//! The head file `audit.head`: the sequence number and hash of the last line, to detect lines removed from the end.
+//! Heads: the sequence number and hash of the last line, authenticated by the key. They reveal lines removed from the end.
+//!
+//! ```text
+//! audit.head         slots 0 and 1: written in turn and synced, about once a second
+//!                    slot 2:        written with every batch, not synced
+//! <key folder>/mark  slots 0 and 1: the same as in audit.head; an old copy of log and head does not match it
+//!
+//! a slot:  <seq> <key id> <hash of the line> <digest under the key>\n     in a sector of its own
+//! ```
+//!
+//! A power failure may tear the slot that is being written, so the slot that was synced before it stays. Lines are
+//! synced before a head in slot 0 or 1 names them, so a log never lacks a line that those name. It may lack lines that
+//! only slot 2 names.
 
-use std::fs::{File, OpenOptions};
-use std::io;
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::OFlags;
+use disk::Disk;
 
 use super::chain::{self, ChainTip};
+use super::key::KeyId;
+use super::keyring::KeySet;
+use crate::{hex, private_file};
 
-/// 20 digits, a space, the hash and a newline. The fixed length makes each update one write over the same bytes.
-const HEAD_LENGTH: usize = 20 + 1 + chain::HASH_PREFIX.len() + 64 + 1;
+/// 20 digits, the key id, the hash and the digest, each followed by a space or a newline.
+const SLOT_LENGTH: usize = 20 + 1 + KeyId::LENGTH + 1 + 64 + 1 + 64 + 1;
+/// Distance of two slots: a sector, which is written completely or not at all.
+const SLOT_STRIDE: usize = 512;
+const LIVE_SLOT: usize = 2;
+const SLOTS: usize = 3;
 
 /// Returns the path of the head file that belongs to a log.
 pub(super) fn head_path(log: &Path) -> PathBuf {
     log.with_extension("head")
 }
 
-/// Returns `None` if the file is missing or is not a valid head.
-pub(super) fn read_head(path: &Path) -> io::Result<Option<ChainTip>> {
-    match open_head(OpenOptions::new().read(true), path) {
+/// What a head file says.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct HeadState {
+    /// The newest synced head.
+    pub(super) synced: Option<ChainTip>,
+    /// The head of the last batch, which may be ahead of the disk.
+    pub(super) live: Option<ChainTip>,
+    /// Slot to write next: the one that does not contain the newest synced head.
+    free_slot: usize,
+    /// True if there is a file.
+    pub(super) exists: bool,
+    /// The head in the form of earlier versions, which is not authenticated.
+    pub(super) legacy: Option<ChainTip>,
+}
+
+/// Reads a head file. Slots that the keys do not authenticate are ignored.
+pub(super) fn read_head(path: &Path, keys: &KeySet) -> io::Result<HeadState> {
+    let mut state = HeadState::default();
+    let mut text = Vec::with_capacity(SLOTS * SLOT_STRIDE);
+    match private_file::read_options().open(path) {
         Ok(file) => {
-            let mut text = [0; HEAD_LENGTH];
-            match file.read_exact_at(&mut text, 0) {
-                Ok(()) => Ok(parse_head(&text)),
-                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(None),
-                Err(error) => Err(error),
-            }
+            file.take((SLOTS * SLOT_STRIDE) as u64).read_to_end(&mut text)?;
         }
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(state),
+        Err(error) => return Err(error),
     }
+    state.exists = true;
+    state.legacy = parse_legacy(&text);
+    for (slot, text) in text.chunks(SLOT_STRIDE).enumerate() {
+        let Some(tip) = text.get(..SLOT_LENGTH).and_then(|text| parse_slot(text, keys)) else {
+            continue;
+        };
+        if slot == LIVE_SLOT {
+            state.live = Some(tip);
+        } else if state.synced.is_none_or(|other| other.seq <= tip.seq) {
+            state.synced = Some(tip);
+            state.free_slot = 1 - slot;
+        }
+    }
+    Ok(state)
 }
 
-/// Writes the head. The file is opened each time, so that a removed head is created again.
-pub(super) fn write_head(path: &Path, tip: &ChainTip) -> io::Result<()> {
-    let text = format!("{:020} {}\n", tip.seq, chain::format_hash(&tip.hash));
-    let options = &mut OpenOptions::new();
-    let file = open_head(options.write(true).create(true).truncate(false).mode(0o600), path)?;
-    file.write_all_at(text.as_bytes(), 0)
+/// Writes the head of the last batch, without a sync. A removed file is created again.
+pub(super) fn write_live(
+    disk: &dyn Disk,
+    path: &Path,
+    tip: &ChainTip,
+    keys: &KeySet,
+) -> io::Result<()> {
+    write_slot(disk, &open_head(path)?, LIVE_SLOT, tip, keys)
 }
 
-fn parse_head(text: &[u8; HEAD_LENGTH]) -> Option<ChainTip> {
-    let text = std::str::from_utf8(text).ok()?;
-    let (seq, hash) = text.strip_suffix('\n')?.split_once(' ')?;
+/// Writes a synced head. The lines up to it must have been synced before.
+pub(super) fn write_synced(
+    disk: &dyn Disk,
+    path: &Path,
+    tip: &ChainTip,
+    keys: &KeySet,
+) -> io::Result<()> {
+    let state = read_head(path, keys)?;
+    let file = open_head(path)?;
+    write_slot(disk, &file, state.free_slot, tip, keys)?;
+    disk.sync_data(&file)?;
+    if state.exists { Ok(()) } else { disk.sync_parent(path) }
+}
+
+/// Replaces the file by one with this head only.
+pub(super) fn replace_head(
+    disk: &dyn Disk,
+    path: &Path,
+    tip: &ChainTip,
+    keys: &KeySet,
+) -> io::Result<()> {
+    let file = open_head(path)?;
+    disk.set_len(&file, 0)?;
+    write_slot(disk, &file, 0, tip, keys)?;
+    disk.sync_data(&file)?;
+    disk.sync_parent(path)
+}
+
+fn write_slot(
+    disk: &dyn Disk,
+    file: &File,
+    slot: usize,
+    tip: &ChainTip,
+    keys: &KeySet,
+) -> io::Result<()> {
+    let key = keys.current();
+    let mut text = format!("{:020} {} {} ", tip.seq, key.id, hex::encode(&tip.hash));
+    let digest = key.sign_head(&keys.chain, text.as_bytes());
+    hex::encode_into(&digest, &mut text);
+    text.push('\n');
+    disk.write_all_at(file, text.as_bytes(), (slot * SLOT_STRIDE) as u64)
+}
+
+/// Returns `None` unless a key of the set made the slot.
+fn parse_slot(slot: &[u8], keys: &KeySet) -> Option<ChainTip> {
+    let (signed, digest) = slot.split_at_checked(SLOT_LENGTH - 65)?;
+    let digest = std::str::from_utf8(digest).ok()?.strip_suffix('\n')?;
+    let mut fields = std::str::from_utf8(signed).ok()?.strip_suffix(' ')?.split(' ');
+    let seq: u64 = fields.next()?.parse().ok().filter(|seq| *seq <= chain::MAX_SEQ)?;
+    let key = keys.find_for_head(KeyId::parse(fields.next()?)?, seq)?;
+    let hash = hex::decode(fields.next()?)?;
+    let valid = hex::decode(digest)? == key.sign_head(&keys.chain, signed);
+    (valid && fields.next().is_none()).then_some(ChainTip { seq, hash })
+}
+
+/// Parses the head of an earlier version: 20 digits, a space and the hash.
+fn parse_legacy(text: &[u8]) -> Option<ChainTip> {
+    let (seq, hash) = std::str::from_utf8(text).ok()?.strip_suffix('\n')?.split_once(' ')?;
     let seq = seq.parse().ok().filter(|seq| *seq <= chain::MAX_SEQ)?;
     Some(ChainTip { seq, hash: chain::parse_hash(hash)? })
 }
 
-fn open_head(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
-    options.custom_flags(OFlags::NOFOLLOW.bits().cast_signed()).open(path)
+fn open_head(path: &Path) -> io::Result<File> {
+    private_file::open_options().open(path)
 }

@@ -39,6 +39,11 @@ impl<R: BufRead> LineReader<R> {
         Self { source, line: vec![] }
     }
 
+    /// Returns the source, which is read up to the last returned line.
+    pub(super) fn into_source(self) -> R {
+        self.source
+    }
+
     /// Returns the next line, or `None` at the end. The last line may lack its newline.
     pub(super) fn next_line(&mut self) -> io::Result<Option<HashedLine<'_>>> {
         self.line.clear();

@@ -1,34 +1,62 @@
-//! The log file, shared by several writers: takes the lock, finds the current end, repairs it and writes a batch.
+//! The log file, shared by several writers: takes the lock, finds the current end and writes a batch.
+//!
+//! `repair` checks the end against the heads and repairs it, `rotation` begins new files and removes old ones.
+
+mod repair;
+mod rotation;
 
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use super::chain::{self, ChainTip};
+use jiff::Timestamp;
+
+use super::chain::ChainTip;
 use super::head;
-use super::line_reader::{LineReader, find_last_lines};
+use super::key::{ChainKey, KeyId};
+use super::keyring::KeySet;
+use super::line_reader::LineReader;
+use super::options::AuditOptions;
 use super::record::{AuditEntry, AuditLogEvent};
-use crate::{IoError, private_file};
+use crate::{IoError, StoreError, private_file};
 
 /// An open audit log file.
 pub(super) struct LogFile {
     path: PathBuf,
     head: PathBuf,
+    mark: PathBuf,
+    options: AuditOptions,
+    keys: KeySet,
     file: File,
-    /// The length and the tip after this writer's last access. `None` means that both must be read again.
-    cached_end: Option<(u64, ChainTip)>,
+    /// The end after this writer's last access. `None` means that it must be read again.
+    cached_end: Option<LogEnd>,
     /// Reused between batches to avoid allocations.
     buffer: Vec<u8>,
 }
 
+/// The end of the current file.
+#[derive(Clone, Copy, Debug)]
+struct LogEnd {
+    /// Length of the file.
+    length: u64,
+    tip: ChainTip,
+    /// Time of the first line of the file.
+    began: Timestamp,
+}
+
 impl LogFile {
-    /// Opens the log, creating it if it is missing, and repairs the traces of a crash.
-    pub(super) fn open(path: &Path) -> Result<Self, IoError> {
+    /// Opens the log, creating it and its keys if they are missing, and repairs the traces of a crash.
+    pub(super) fn open(path: &Path, options: &AuditOptions) -> Result<Self, StoreError> {
         let failed = |source| IoError::new("open audit log", path, source);
+        options.keys.create_folder()?;
+        let (keys, _) = KeySet::load_or_create(&options.keys)?;
         let mut log = Self {
             path: path.to_owned(),
             head: head::head_path(path),
+            mark: options.keys.mark_path(),
+            options: options.clone(),
+            keys,
             file: open_log_file(path).map_err(failed)?,
             cached_end: None,
             buffer: vec![],
@@ -37,28 +65,68 @@ impl LogFile {
         Ok(log)
     }
 
+    /// Returns the key that the next line is written with.
+    pub(super) fn current_key(&self) -> &ChainKey {
+        self.keys.current()
+    }
+
     /// Appends all entries with one write, or none of them.
     pub(super) fn append<'a>(
         &mut self,
         entries: impl Iterator<Item = &'a AuditEntry>,
     ) -> Result<(), IoError> {
         self.with_lock(|log| {
-            let (end, tip) = log.find_end()?;
-            log.cached_end = Some(log.write_lines(end, end, tip, entries)?);
-            Ok(())
+            let mut end = log.find_end()?;
+            if log.is_full(&end) {
+                end = log.begin_next_file(end)?;
+            }
+            log.write_lines(end, end.length, entries).map(drop)
         })
         .map_err(|source| IoError::new("write audit log", &self.path, source))
     }
 
     /// Waits until the appended lines are on disk. It does not hold the lock, so other writers may write meanwhile.
     pub(super) fn sync(&self) -> Result<(), IoError> {
-        self.file.sync_data().map_err(|source| IoError::new("sync audit log", &self.path, source))
+        let result = self.options.disk.sync_data(&self.file);
+        result.map_err(|source| IoError::new("sync audit log", &self.path, source))
+    }
+
+    /// Syncs all lines, and then the heads that protect them against removal.
+    pub(super) fn sync_heads(&mut self) -> Result<(), IoError> {
+        self.with_lock(|log| {
+            let end = log.find_end()?;
+            log.write_synced_heads(&end)
+        })
+        .map_err(|source| IoError::new("sync audit log", &self.path, source))
+    }
+
+    /// Adds a key and uses it from the next line on. Returns the ids of the earlier and of the new key.
+    pub(super) fn rotate_key(&mut self) -> Result<(KeyId, KeyId), StoreError> {
+        let failed = |path: &Path, source| IoError::new("write audit log", path, source);
+        let path = self.path.clone();
+        self.with_lock(|log| {
+            let end = log.find_end()?;
+            let mut keys = log.keys.clone();
+            let before = keys.current().id;
+            let id = keys.add_key().map_err(io::Error::other)?;
+            keys.save(&log.options.keys).map_err(io::Error::other)?;
+            let event = AuditEntry::event_now(AuditLogEvent::Key { key: id.to_string() });
+            let end = log.write_lines(end, end.length, [event].iter())?;
+            log.options.disk.sync_data(&log.file)?;
+            keys.make_current(id, end.tip.seq);
+            keys.save(&log.options.keys).map_err(io::Error::other)?;
+            log.keys = keys;
+            log.write_synced_heads(&end)?;
+            head::write_live(&*log.options.disk, &log.head, &end.tip, &log.keys)?;
+            Ok((before, id))
+        })
+        .map_err(|source| failed(&path, source).into())
     }
 
     /// Runs an action under an exclusive lock on the log, and returns its result.
     fn with_lock<T>(&mut self, action: impl FnOnce(&mut Self) -> io::Result<T>) -> io::Result<T> {
         self.file.lock()?;
-        // The file may have been removed or replaced. Writes to the open file would then be lost.
+        // The file may have been removed, replaced or closed. Writes to the open file would then be lost.
         while !self.is_in_place()? {
             self.file = open_log_file(&self.path)?;
             self.cached_end = None;
@@ -82,135 +150,71 @@ impl LogFile {
         }
     }
 
-    /// Returns the current end and tip of the log, after repairing it if needed. The caller must hold the lock.
-    fn find_end(&mut self) -> io::Result<(u64, ChainTip)> {
+    /// Returns the current end of the log, after repairing it if needed. The caller must hold the lock.
+    fn find_end(&mut self) -> io::Result<LogEnd> {
         let length = self.file.metadata()?.len();
         match self.cached_end {
-            Some(cached) if cached.0 == length => Ok(cached),
-            _ => self.read_and_repair_end(length),
-        }
-    }
-
-    /// Reads the end of the log, repairs it and records each repair as an event.
-    fn read_and_repair_end(&mut self, length: u64) -> io::Result<(u64, ChainTip)> {
-        let mut end = find_last_lines(&self.file, length, 0)?;
-        let mut tip = self.read_tip(end)?;
-        let mut repaired = None;
-        if end < length {
-            let mut reader = self.open_line_reader(end, length)?;
-            if let Some(torn) = reader.next_line()? {
-                if torn.parse_link().is_some_and(|link| link.is_successor_of(&tip)) {
-                    // The line is complete except for its newline.
-                    tip = ChainTip { seq: tip.seq + 1, hash: torn.hash };
-                    self.file.write_all_at(b"\n", length)?;
-                    end = length + 1;
-                } else {
-                    repaired = Some(AuditLogEvent::Repaired {
-                        torn_bytes: torn.length,
-                        torn_digest: chain::format_hash(&torn.hash),
-                    });
-                }
-            }
-        }
-        // The head event comes first, so that it gets the sequence number of the first removed line.
-        let mut events: Vec<_> = self.check_head(&tip, length)?.into_iter().collect();
-        events.extend(repaired);
-        let end_and_tip = if events.is_empty() {
-            (end, tip)
-        } else {
-            let events: Vec<_> = events.into_iter().map(AuditEntry::event_now).collect();
-            self.write_lines(end, length, tip, events.iter())?
-        };
-        self.cached_end = Some(end_and_tip);
-        Ok(end_and_tip)
-    }
-
-    /// Returns the event to record if the head does not match the log. Creates the head of a new log.
-    fn check_head(&self, tip: &ChainTip, length: u64) -> io::Result<Option<AuditLogEvent>> {
-        match head::read_head(&self.head)? {
-            Some(head) if head.seq > tip.seq || head.seq == tip.seq && head != *tip => {
-                let head_hash = chain::format_hash(&head.hash);
-                Ok(Some(AuditLogEvent::HeadMismatch { head_seq: head.seq, head_hash }))
-            }
-            Some(_) => Ok(None),
-            None if length > 0 => Ok(Some(AuditLogEvent::HeadMissing)),
-            None => {
-                // The head is created before the first line, so that a missing head is always suspicious later.
-                head::write_head(&self.head, &ChainTip::GENESIS)?;
-                // The directory entries of both new files must survive a power failure, or their lines would be lost.
-                if let Some(folder) = self.path.parent() {
-                    File::open(folder)?.sync_all()?;
-                }
-                Ok(None)
+            Some(cached) if cached.length == length => Ok(cached),
+            _ => {
+                let end = self.read_and_repair_end(length)?;
+                self.cached_end = Some(end);
+                Ok(end)
             }
         }
     }
 
-    /// Writes lines at `end`, over a torn line that ends at `length`. Returns the new end and tip.
+    /// Writes lines at the end, over a torn line that ends at `length`. Returns the new end.
     ///
     /// The rest of the torn line is truncated only after the write, so that a kill in between still leaves the repair
     /// event in the log.
     fn write_lines<'a>(
         &mut self,
-        end: u64,
+        end: LogEnd,
         length: u64,
-        mut tip: ChainTip,
         entries: impl Iterator<Item = &'a AuditEntry>,
-    ) -> io::Result<(u64, ChainTip)> {
+    ) -> io::Result<LogEnd> {
+        let LogEnd { length: start, mut tip, began } = end;
+        let key = self.keys.current();
         self.buffer.clear();
         for entry in entries {
-            tip.append_entry(&mut self.buffer, entry);
+            tip.append_entry(&mut self.buffer, entry, key);
         }
-        if let Err(error) = self.file.write_all_at(&self.buffer, end) {
+        let disk = &*self.options.disk;
+        if let Err(error) = disk.write_all_at(&self.file, &self.buffer, start) {
             // The write may be partial, for example on a full disk. It is undone, because the records are retried.
-            self.file.set_len(length)?;
+            disk.set_len(&self.file, length)?;
             return Err(error);
         }
-        let end = end + self.buffer.len() as u64;
+        let end = start + self.buffer.len() as u64;
         if length > end {
-            self.file.set_len(end)?;
+            disk.set_len(&self.file, end)?;
         }
-        if let Err(error) = head::write_head(&self.head, &tip) {
+        if let Err(error) = head::write_live(disk, &self.head, &tip, &self.keys) {
             // The lines are written and must not be written again. The head may lag behind the log.
             tracing::error!(%error, path = %self.head.display(), "failed to write audit log head");
         }
-        Ok((end, tip))
+        let end = LogEnd { length: end, tip, began };
+        self.cached_end = Some(end);
+        Ok(end)
     }
 
-    /// Returns the tip of the log whose complete lines end at `end`.
-    fn read_tip(&self, end: u64) -> io::Result<ChainTip> {
-        if end == 0 {
-            return Ok(ChainTip::GENESIS);
-        }
-        let mut reader = self.open_line_reader(find_last_lines(&self.file, end, 1)?, end)?;
-        match reader.next_line()? {
-            Some(last) => match last.parse_link() {
-                Some(link) => Ok(ChainTip { seq: link.seq, hash: last.hash }),
-                None => self.recover_tip(end),
-            },
-            None => Ok(ChainTip::GENESIS),
-        }
+    /// Syncs the log, and writes the heads that name its last line.
+    fn write_synced_heads(&self, end: &LogEnd) -> io::Result<()> {
+        let disk = &*self.options.disk;
+        disk.sync_data(&self.file)?;
+        head::write_synced(disk, &self.head, &end.tip, &self.keys)?;
+        head::write_synced(disk, &self.mark, &end.tip, &self.keys)
     }
+}
 
-    /// Returns the tip of a log whose last line is not an audit record, because it was changed. Sequence numbers
-    /// continue from the last readable line.
-    fn recover_tip(&self, end: u64) -> io::Result<ChainTip> {
-        let mut reader = self.open_line_reader(0, end)?;
-        let mut tip = ChainTip::GENESIS;
-        while let Some(line) = reader.next_line()? {
-            tip = ChainTip {
-                seq: line.parse_link().map_or(tip.seq + 1, |link| link.seq),
-                hash: line.hash,
-            };
-        }
-        Ok(tip)
-    }
-
-    fn open_line_reader(&self, start: u64, end: u64) -> io::Result<LineReader<impl io::BufRead>> {
-        let mut file = &self.file;
-        file.seek(SeekFrom::Start(start))?;
-        Ok(LineReader::new(BufReader::new(file.take(end - start))))
-    }
+/// Returns a reader of the lines between two offsets of a file.
+fn open_line_reader(
+    mut file: &File,
+    start: u64,
+    end: u64,
+) -> io::Result<LineReader<impl io::BufRead>> {
+    file.seek(SeekFrom::Start(start))?;
+    Ok(LineReader::new(BufReader::new(file.take(end - start))))
 }
 
 fn open_log_file(path: &Path) -> io::Result<File> {

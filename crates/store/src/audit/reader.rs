@@ -1,22 +1,31 @@
-//! Reads the records of a log, from its start or from its end. It does not check the chain; see `verify` for that.
+//! Reads the records of a log, from its start or from its end, across its files. It does not check the chain; see `verify`
+//! for that.
 
+use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use super::line_reader::{LineReader, find_last_lines};
+use super::log_files::list_files;
 use super::record::AuditRecord;
 use crate::{IoError, StoreError};
 
-/// An iterator over the records of a log, oldest first. It skips lines that are not audit records and a torn last line.
+/// An iterator over the records of a log, oldest first. It skips lines that are not audit records and torn last lines.
 pub struct AuditRecords {
     path: PathBuf,
+    files: VecDeque<File>,
     reader: Option<LineReader<BufReader<io::Take<File>>>>,
 }
 
 /// Returns the records that are in the log at the time of the call; none if the log does not exist.
 pub fn read_records(path: impl AsRef<Path>) -> Result<AuditRecords, StoreError> {
-    open_records(path.as_ref(), |_, _| Ok(0))
+    let path = path.as_ref();
+    let open = || -> io::Result<_> {
+        list_files(path)?.into_iter().map(|(_, path)| File::open(path)).collect()
+    };
+    let files = open().map_err(|source| IoError::new("read audit log", path, source))?;
+    Ok(AuditRecords { path: path.to_owned(), files, reader: None })
 }
 
 /// Returns the last `count` records, oldest first.
@@ -24,49 +33,69 @@ pub fn read_last_records(
     path: impl AsRef<Path>,
     count: u64,
 ) -> Result<Vec<AuditRecord>, StoreError> {
-    open_records(path.as_ref(), |file, length| {
-        let end = find_last_lines(file, length, 0)?;
-        find_last_lines(file, end, count)
-    })?
-    .collect()
+    let path = path.as_ref();
+    let mut records = vec![];
+    let mut read = || -> io::Result<()> {
+        for (_, path) in list_files(path)?.into_iter().rev() {
+            let missing = count - records.len() as u64;
+            if missing == 0 {
+                break;
+            }
+            let mut newer = std::mem::take(&mut records);
+            records = read_last_of_file(File::open(path)?, missing)?;
+            records.append(&mut newer);
+        }
+        Ok(())
+    };
+    read().map_err(|source| IoError::new("read audit log", path, source))?;
+    Ok(records)
 }
 
-/// Opens the log and reads from the offset that `start` returns for the file and its length.
-fn open_records(
-    path: &Path,
-    start: impl FnOnce(&File, u64) -> io::Result<u64>,
-) -> Result<AuditRecords, StoreError> {
-    let open = || {
-        let mut file = match File::open(path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            file => file?,
-        };
-        let length = file.metadata()?.len();
-        let start = start(&file, length)?;
-        file.seek(SeekFrom::Start(start))?;
-        Ok(Some(LineReader::new(BufReader::new(file.take(length - start)))))
-    };
-    let reader = open().map_err(|source| IoError::new("read audit log", path, source))?;
-    Ok(AuditRecords { path: path.to_owned(), reader })
+fn read_last_of_file(mut file: File, count: u64) -> io::Result<Vec<AuditRecord>> {
+    let end = find_last_lines(&file, file.metadata()?.len(), 0)?;
+    let start = find_last_lines(&file, end, count)?;
+    file.seek(SeekFrom::Start(start))?;
+    let mut reader = LineReader::new(BufReader::new(file.take(end - start)));
+    let mut records = vec![];
+    while let Some(line) = reader.next_line()? {
+        records.extend(AuditRecord::parse(line.bytes));
+    }
+    Ok(records)
+}
+
+impl AuditRecords {
+    /// Returns the next record, or `None` at the end of the last file.
+    fn read_next(&mut self) -> io::Result<Option<AuditRecord>> {
+        loop {
+            let reader = match &mut self.reader {
+                Some(reader) => reader,
+                None => {
+                    let Some(file) = self.files.pop_front() else { return Ok(None) };
+                    let length = file.metadata()?.len();
+                    self.reader.insert(LineReader::new(BufReader::new(file.take(length))))
+                }
+            };
+            match reader.next_line()? {
+                Some(line) if line.complete => {
+                    if let Some(record) = AuditRecord::parse(line.bytes) {
+                        return Ok(Some(record));
+                    }
+                }
+                _ => self.reader = None,
+            }
+        }
+    }
 }
 
 impl Iterator for AuditRecords {
     type Item = Result<AuditRecord, StoreError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        loop {
-            match self.reader.as_mut()?.next_line() {
-                Ok(Some(line)) if line.complete => {
-                    if let Some(record) = AuditRecord::parse(line.bytes) {
-                        return Some(Ok(record));
-                    }
-                }
-                Ok(_) => self.reader = None,
-                Err(source) => {
-                    self.reader = None;
-                    let error = IoError::new("read audit log", &self.path, source);
-                    return Some(Err(error.into()));
-                }
+        match self.read_next() {
+            Ok(record) => record.map(Ok),
+            Err(source) => {
+                (self.reader, self.files) = (None, VecDeque::new());
+                Some(Err(IoError::new("read audit log", &self.path, source).into()))
             }
         }
     }

@@ -1,4 +1,4 @@
-//! The content of an audit record: a call, or an event of the log itself.
+//! The content of an audit record: a call, the intent of one, or an event of the log itself.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize, Serializer};
@@ -37,11 +37,43 @@ pub struct AuditCall {
     /// Number of secrets that were found in the reply, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secrets: Option<u64>,
+    /// Id of the intent that was recorded before the tool ran; only for calls with side effects.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call: Option<String>,
+}
+
+/// The intent of a call with side effects, recorded before its tool runs. The record of the call follows it.
+///
+/// An intent without a call means that the process ended during the call, so its effect is unknown.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AuditIntent {
+    /// Id that the record of the call repeats.
+    pub intent: String,
+    #[serde(serialize_with = "serialize_milliseconds")]
+    pub time: Timestamp,
+    /// Principal of the caller.
+    pub caller: String,
+    /// Name of the client program, as reported by the client.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client: Option<String>,
+    pub tool: String,
+    /// Digest of the contract that is enforced.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub contract: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arguments: Option<AuditArguments>,
+    /// The approval that lets the call run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approval: Option<AuditApproval>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<String>,
 }
 
 /// The arguments of a call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AuditArguments {
+    /// Digest under the key of the log, so that a guess of the arguments cannot be checked without the key.
     pub digest: String,
     /// Names, types and sizes of the arguments.
     pub shape: Value,
@@ -74,26 +106,78 @@ pub enum AuditOutcome {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum AuditLogEvent {
+    /// A chain begins with this line. It is the first line of a file.
+    Chain {
+        chain: String,
+        /// Id of the key of the next line.
+        key: String,
+        reason: ChainStart,
+        /// Number of the file.
+        file: u32,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        previous: Option<PreviousFile>,
+    },
+    /// The chain continues in a new file with this line.
+    File { chain: String, file: u32, previous: PreviousFile },
+    /// The following lines use another key.
+    Key { key: String },
+    /// Files were removed because of their number or age.
+    Removed {
+        first: u32,
+        last: u32,
+        /// Sequence number of the last removed line.
+        through_seq: u64,
+    },
     /// A torn last line, left by a crash, was removed.
     Repaired { torn_bytes: u64, torn_digest: String },
     /// Records were dropped because the queue was full while the log could not be written.
     Lost { records: u64 },
     /// The head did not match the last line. Either the lines after the preceding line were removed, or the preceding
     /// line was changed.
-    HeadMismatch { head_seq: u64, head_hash: String },
-    /// The head file was missing, so lines may have been removed before this one.
+    HeadMismatch {
+        head_seq: u64,
+        head_hash: String,
+        /// Sequence number of the last line that was found. Earlier versions did not record it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        last_seq: Option<u64>,
+    },
+    /// The head file was missing or had been changed, so lines may have been removed before this one.
     HeadMissing,
+    /// The copy of the head in the key folder was missing or had been changed.
+    MarkMissing,
+    /// Lines that had not been synced to the disk are missing, by a power failure or because they were removed.
+    Unsynced { head_seq: u64, last_seq: u64 },
 }
 
-/// A call or an event of the log.
+/// The reason for which a chain begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum ChainStart {
+    /// The log is new.
+    New,
+    /// The lines before were written by an earlier version, without a key.
+    Unkeyed,
+    /// The key of the lines before is lost.
+    KeyLost,
+}
+
+/// The file before the one that begins with an event.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PreviousFile {
+    pub file: u32,
+    /// Sequence number of its last line.
+    pub seq: u64,
+    pub bytes: u64,
+    /// SHA-256 of its content, which can be checked without the key.
+    pub sha256: String,
+}
+
+/// A call, an intent or an event of the log.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
-#[expect(
-    clippy::large_enum_variant,
-    reason = "nearly all entries are calls, and boxing would cost an allocation for each"
-)]
 pub enum AuditEntry {
     Call(AuditCall),
+    Intent(AuditIntent),
     Event {
         #[serde(serialize_with = "serialize_milliseconds")]
         time: Timestamp,
@@ -106,6 +190,7 @@ impl AuditEntry {
     pub fn time(&self) -> Timestamp {
         match self {
             Self::Call(record) => record.time,
+            Self::Intent(intent) => intent.time,
             Self::Event { time, .. } => *time,
         }
     }
@@ -132,6 +217,7 @@ impl AuditRecord {
         struct EnvelopeFields {
             seq: u64,
             event: Option<String>,
+            intent: Option<String>,
             prev: String,
         }
         #[derive(Deserialize)]
@@ -140,10 +226,12 @@ impl AuditRecord {
             #[serde(flatten)]
             event: AuditLogEvent,
         }
-        let EnvelopeFields { seq, event, prev } = serde_json::from_slice(bytes).ok()?;
+        let EnvelopeFields { seq, event, intent, prev } = serde_json::from_slice(bytes).ok()?;
         let entry = if event.is_some() {
             let EventFields { time, event } = serde_json::from_slice(bytes).ok()?;
             AuditEntry::Event { time, event }
+        } else if intent.is_some() {
+            AuditEntry::Intent(serde_json::from_slice(bytes).ok()?)
         } else {
             AuditEntry::Call(serde_json::from_slice(bytes).ok()?)
         };

@@ -5,6 +5,8 @@
 //! place are matched with missing lines: a line that is in both sets was moved.
 
 mod chain_verifier;
+mod file_digest;
+mod findings;
 mod report;
 
 use std::fs::File;
@@ -12,55 +14,85 @@ use std::io::{self, BufReader, Read};
 use std::path::Path;
 
 use self::chain_verifier::{ChainVerifier, ScannedLine};
+use self::file_digest::DigestReader;
 pub use self::report::{VerificationFinding, VerificationFindingKind, VerificationReport};
-use super::chain::ChainTip;
-use super::head;
+use super::head::{self, HeadState};
+use super::keyring::{AuditKeyLocation, KeySet};
 use super::line_reader::LineReader;
+use super::log_files::{closed_path, list_closed};
 use crate::{IoError, StoreError};
 
-/// Verifies the whole log against its chain and its head. Returns the findings.
-///
-/// It uses constant memory, and other processes may write to the log meanwhile. Errors only if the log cannot be read.
-pub fn verify_log(path: impl AsRef<Path>) -> Result<VerificationReport, StoreError> {
-    let path = path.as_ref();
-    verify_file(path).map_err(|source| IoError::new("read audit log", path, source).into())
+/// The heads of a log at one moment between two batches.
+pub(super) struct Heads {
+    pub(super) head: HeadState,
+    pub(super) mark: HeadState,
 }
 
-fn verify_file(path: &Path) -> io::Result<VerificationReport> {
-    let head = head::head_path(path);
-    let file = match File::open(path) {
-        Ok(file) => file,
-        // The log was never written or was removed. The head tells which.
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            return Ok(ChainVerifier::new(head::read_head(&head)?).into_report(None));
-        }
+/// Verifies the whole log against its chain and its heads. Returns the findings.
+///
+/// It uses little memory, and other processes may write to the log meanwhile. Errors only if the log or its keys cannot
+/// be read.
+pub fn verify_log(
+    path: impl AsRef<Path>,
+    keys: &AuditKeyLocation,
+) -> Result<VerificationReport, StoreError> {
+    let path = path.as_ref();
+    let found = KeySet::load(keys)?.unwrap_or_else(KeySet::empty);
+    verify_files(path, &keys.mark_path(), found)
+        .map_err(|source| IoError::new("read audit log", path, source).into())
+}
+
+fn verify_files(log: &Path, mark: &Path, keys: KeySet) -> io::Result<VerificationReport> {
+    let read_heads = || -> io::Result<Heads> {
+        let head = head::read_head(&head::head_path(log), &keys)?;
+        Ok(Heads { head, mark: head::read_head(mark, &keys)? })
+    };
+    let current = match File::open(log) {
+        Ok(file) => Some(file),
+        // The log was never written or was removed. The heads tell which.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
         Err(error) => return Err(error),
     };
-    let (length, head) = take_snapshot(&file, &head)?;
-    let mut reader = LineReader::new(BufReader::with_capacity(64 << 10, file.take(length)));
-    let mut walk = ChainVerifier::new(head);
-    let mut line = 1;
-    let mut current = scan_line(&mut reader, line)?;
+    let (closed, length, heads) = match &current {
+        Some(file) => {
+            file.lock_shared()?;
+            let taken = list_closed(log)
+                .and_then(|closed| Ok((closed, file.metadata()?.len(), read_heads()?)));
+            file.unlock()?;
+            taken?
+        }
+        None => (list_closed(log)?, 0, read_heads()?),
+    };
+    let mut walk = ChainVerifier::new(keys, heads);
+    for number in closed {
+        let path = closed_path(log, number);
+        let file = File::open(&path)?;
+        let length = file.metadata()?.len();
+        verify_file(&mut walk, number, path.file_name(), file, length)?;
+    }
+    if let Some(file) = current {
+        let number = walk.next_file();
+        verify_file(&mut walk, number, None, file, length)?;
+    }
+    Ok(walk.into_report())
+}
+
+fn verify_file(
+    walk: &mut ChainVerifier,
+    number: u32,
+    name: Option<&std::ffi::OsStr>,
+    file: File,
+    length: u64,
+) -> io::Result<()> {
+    walk.begin_file(number, name.map(|name| name.to_string_lossy().into_owned()));
+    let source = DigestReader::new(BufReader::with_capacity(64 << 10, file.take(length)));
+    let mut reader = LineReader::new(source);
+    let mut current = reader.next_line()?.map(|read| ScannedLine::new(walk.next_line(), &read));
     while let Some(seen) = current.take_if(|seen| seen.complete) {
-        line += 1;
-        let next = scan_line(&mut reader, line)?;
+        let next = reader.next_line()?.map(|read| ScannedLine::new(walk.next_line(), &read));
         walk.check_line(&seen, next.as_ref());
         current = next;
     }
-    Ok(walk.into_report(current))
-}
-
-/// Returns the length and the head at one moment between two batches. The log up to that length no longer changes.
-fn take_snapshot(file: &File, head: &Path) -> io::Result<(u64, Option<ChainTip>)> {
-    file.lock_shared()?;
-    let taken = file.metadata().and_then(|metadata| Ok((metadata.len(), head::read_head(head)?)));
-    file.unlock()?;
-    taken
-}
-
-fn scan_line(
-    reader: &mut LineReader<impl io::BufRead>,
-    line: u64,
-) -> io::Result<Option<ScannedLine>> {
-    Ok(reader.next_line()?.map(|read| ScannedLine::new(line, &read)))
+    walk.end_file(current, reader.into_source().finish());
+    Ok(())
 }

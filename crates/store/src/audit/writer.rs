@@ -5,20 +5,25 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use parking_lot::{Condvar, Mutex};
+use parking_lot::{Condvar, Mutex, RwLock};
 use tokio::sync::oneshot;
 
+use super::key::ChainKey;
 use super::log_file::LogFile;
-use super::record::{AuditCall, AuditEntry, AuditLogEvent};
-use crate::{IoError, StoreError};
+use super::options::AuditOptions;
+use super::record::{AuditCall, AuditEntry, AuditIntent, AuditLogEvent};
+use crate::{IoError, StoreError, random};
 
 /// Time that the writer collects records into a batch. It limits a busy server to 200 locks and writes per second.
 const BATCH_DELAY: Duration = Duration::from_millis(5);
 
 /// Pause before the writer retries after a failure.
 const RETRY_DELAY: Duration = Duration::from_millis(250);
+
+/// Time after which written lines are synced, and the heads that protect them against removal.
+const HEAD_DELAY: Duration = Duration::from_secs(1);
 
 /// Maximum records buffered while the log cannot be written: about 30 MB at half a kilobyte each.
 const QUEUE_LIMIT: usize = 65_536;
@@ -34,15 +39,16 @@ pub struct AuditLog {
 
 impl AuditLog {
     /// Opens the log, repairs the traces of a crash, and starts the writer thread. This blocks briefly.
-    pub fn open(path: impl AsRef<Path>) -> Result<Self, StoreError> {
+    pub fn open(path: impl AsRef<Path>, options: &AuditOptions) -> Result<Self, StoreError> {
         let path = path.as_ref();
-        let file = LogFile::open(path)?;
+        let file = LogFile::open(path, options)?;
         let shared = Arc::new(SharedQueue {
             queue: Mutex::default(),
             wake: Condvar::new(),
             healthy: AtomicBool::new(true),
+            key: RwLock::new(file.current_key().clone()),
         });
-        let writer = AuditWriter { shared: shared.clone(), file };
+        let writer = AuditWriter { shared: shared.clone(), file, unsynced_since: None };
         let thread = thread::Builder::new()
             .name("vouch-audit".into())
             .spawn(move || writer.run())
@@ -52,12 +58,28 @@ impl AuditLog {
 
     /// Queues a record, which is written to the file a few milliseconds later.
     pub fn append(&self, record: AuditCall) {
-        self.shared.push_item(QueueItem { entry: Some(AuditEntry::Call(record)), ack: None });
+        self.shared.push_item(QueueItem::new(Some(AuditEntry::Call(record)), None));
     }
 
     /// Queues a record and waits until it is on disk. Errors if the write fails; the record then stays queued.
     pub async fn append_durable(&self, record: AuditCall) -> Result<(), StoreError> {
         self.push_and_wait(Some(AuditEntry::Call(record))).await
+    }
+
+    /// Queues the intent of a call and waits until it is on disk. Errors if the write fails; the intent is then dropped,
+    /// because the call must not run.
+    pub async fn append_intent(&self, intent: AuditIntent) -> Result<(), StoreError> {
+        self.push_and_wait(Some(AuditEntry::Intent(intent))).await
+    }
+
+    /// Returns a new id for an intent and its outcome.
+    pub fn new_call_id(&self) -> Result<String, StoreError> {
+        random::generate_id()
+    }
+
+    /// Returns the keyed form of a digest of arguments. A guess of the arguments cannot be checked against it.
+    pub fn blind_digest(&self, digest: &str) -> String {
+        self.shared.key.read().blind_digest(digest)
     }
 
     /// Waits until all records queued before the call are on disk.
@@ -78,7 +100,7 @@ impl AuditLog {
 
     async fn push_and_wait(&self, entry: Option<AuditEntry>) -> Result<(), StoreError> {
         let (ack, acknowledged) = oneshot::channel();
-        self.shared.push_item(QueueItem { entry, ack: Some(ack) });
+        self.shared.push_item(QueueItem::new(entry, Some(ack)));
         match acknowledged.await {
             Ok(result) => result.map_err(StoreError::from),
             Err(_) => Err(StoreError::AuditRecordDropped),
@@ -102,6 +124,8 @@ struct SharedQueue {
     queue: Mutex<RecordQueue>,
     wake: Condvar,
     healthy: AtomicBool,
+    /// The current key, for digests of arguments.
+    key: RwLock<ChainKey>,
 }
 
 #[derive(Default)]
@@ -119,6 +143,17 @@ struct QueueItem {
     /// `None` if only the acknowledgement of earlier records is requested.
     entry: Option<AuditEntry>,
     ack: Option<oneshot::Sender<Result<(), IoError>>>,
+}
+
+impl QueueItem {
+    fn new(entry: Option<AuditEntry>, ack: Option<oneshot::Sender<Result<(), IoError>>>) -> Self {
+        Self { entry, ack }
+    }
+
+    /// Returns true if the record is written later if it cannot be written now.
+    fn is_retried(&self) -> bool {
+        matches!(self.entry, Some(AuditEntry::Call(_) | AuditEntry::Event { .. }))
+    }
 }
 
 impl SharedQueue {
@@ -158,44 +193,105 @@ struct RecordBatch {
 struct AuditWriter {
     shared: Arc<SharedQueue>,
     file: LogFile,
+    /// Time of the first write after the last sync of the heads.
+    unsynced_since: Option<Instant>,
+}
+
+/// What the writer does next.
+enum WriterStep {
+    Write(RecordBatch),
+    SyncHeads,
+    Stop,
 }
 
 impl AuditWriter {
     fn run(mut self) {
-        while let Some(mut batch) = self.next_batch() {
-            match self.write_batch(&batch) {
-                Ok(()) => {
-                    self.report_recovery();
-                    self.shared.queue.lock().in_flight = 0;
-                    self.acknowledge_batch(&mut batch);
-                }
-                Err(error) => {
-                    self.report_failure(&error);
-                    if !self.requeue_batch(batch, &error) {
+        loop {
+            match self.next_step() {
+                WriterStep::Write(batch) => {
+                    if !self.process_batch(batch) {
                         return;
                     }
                 }
+                WriterStep::SyncHeads => self.sync_heads(),
+                WriterStep::Stop => {
+                    if self.unsynced_since.is_some() {
+                        self.sync_heads();
+                    }
+                    return;
+                }
+            }
+            if self.unsynced_since.is_some_and(|since| since.elapsed() >= HEAD_DELAY) {
+                self.sync_heads();
             }
         }
     }
 
-    /// Waits for the next batch. Returns `None` when the log is closed and the queue is empty.
-    fn next_batch(&self) -> Option<RecordBatch> {
+    /// Writes a batch. Returns false if it failed and the log is closed, because then there is no retry.
+    fn process_batch(&mut self, mut batch: RecordBatch) -> bool {
+        match self.write_batch(&batch) {
+            Ok(()) => {
+                self.unsynced_since.get_or_insert_with(Instant::now);
+                self.shared.queue.lock().in_flight = 0;
+                self.adopt_key();
+                self.acknowledge_batch(&mut batch);
+                true
+            }
+            Err(error) => {
+                self.report_failure(&error);
+                self.requeue_batch(batch, &error)
+            }
+        }
+    }
+
+    /// Syncs the lines and heads. A failure is retried after the same delay.
+    fn sync_heads(&mut self) {
+        match self.file.sync_heads() {
+            Ok(()) => {
+                self.unsynced_since = None;
+                self.report_recovery();
+            }
+            Err(error) => {
+                self.unsynced_since = Some(Instant::now());
+                self.report_failure(&error);
+            }
+        }
+    }
+
+    /// Uses the key of the log for digests of arguments, after another process changed it.
+    fn adopt_key(&self) {
+        let key = self.file.current_key();
+        if self.shared.key.read().id != key.id {
+            *self.shared.key.write() = key.clone();
+        }
+    }
+
+    /// Waits for the next batch, or until the heads must be synced.
+    fn next_step(&self) -> WriterStep {
         let SharedQueue { wake, .. } = &*self.shared;
         let mut queue = self.shared.queue.lock();
-        wake.wait_while(&mut queue, |queue| queue.items.is_empty() && !queue.closed);
+        let idle = |queue: &mut RecordQueue| queue.items.is_empty() && !queue.closed;
+        match self.unsynced_since {
+            Some(since) => {
+                wake.wait_while_until(&mut queue, idle, since + HEAD_DELAY);
+                if idle(&mut queue) {
+                    return WriterStep::SyncHeads;
+                }
+            }
+            None => wake.wait_while(&mut queue, idle),
+        }
         let gathering = |queue: &mut RecordQueue| {
             !queue.urgent && !queue.closed && queue.items.len() < BATCH_LIMIT
         };
         wake.wait_while_for(&mut queue, gathering, BATCH_DELAY);
         let size = queue.items.len().min(BATCH_LIMIT);
         if size == 0 {
-            return None;
+            return WriterStep::Stop;
         }
         let items = queue.items.drain(..size).collect();
         queue.in_flight = size;
         queue.urgent &= !queue.items.is_empty();
-        Some(RecordBatch { items, lost: std::mem::take(&mut queue.lost) })
+        WriterStep::Write(RecordBatch { items, lost: std::mem::take(&mut queue.lost) })
     }
 
     fn write_batch(&mut self, batch: &RecordBatch) -> Result<(), IoError> {
@@ -208,10 +304,11 @@ impl AuditWriter {
     /// Syncs the log if a caller waits for an acknowledgement, and sends the result to all that do.
     fn acknowledge_batch(&self, batch: &mut RecordBatch) {
         let mut waiting = batch.items.iter_mut().filter_map(|item| item.ack.take()).peekable();
-        if waiting.peek().is_none() {
-            return;
+        let result = if waiting.peek().is_some() { self.file.sync() } else { Ok(()) };
+        match &result {
+            Ok(()) => self.report_recovery(),
+            Err(error) => self.report_failure(error),
         }
-        let result = self.file.sync();
         for ack in waiting {
             // The caller may have stopped waiting.
             let _ = ack.send(result.clone());
@@ -232,7 +329,7 @@ impl AuditWriter {
                 let _ = ack.send(Err(error.clone()));
             }
         }
-        queue.items.retain(|item| item.entry.is_some());
+        queue.items.retain(QueueItem::is_retried);
         queue.urgent = false;
         queue.drop_oldest();
         if queue.closed {

@@ -2,13 +2,14 @@
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
 
-use store::audit::{self, AuditCall, AuditEntry, AuditLog};
+use store::audit::{self, AuditCall, AuditEntry};
 use tempfile::TempDir;
 
-use crate::audit::call_record;
+use crate::audit::{call_record, open_log, verify as verify_log};
 
 const LOG_PATH_VARIABLE: &str = "VOUCH_TEST_AUDIT_LOG";
 const PROCESSES: usize = 8;
@@ -19,7 +20,7 @@ const KILLS_PER_PROCESS: usize = 12;
 #[tokio::test]
 async fn append_until_killed() {
     let Some(path) = std::env::var_os(LOG_PATH_VARIABLE) else { return };
-    let log = AuditLog::open(path).unwrap();
+    let log = open_log(Path::new(&path)).unwrap();
     let mut out = std::io::stdout();
     for n in 0_u64.. {
         // Batches of several pages, so that a kill can interrupt a write.
@@ -74,8 +75,8 @@ fn killed_processes_lose_no_acknowledged_records() {
         }
     });
 
-    drop(AuditLog::open(&path).unwrap());
-    let report = audit::verify_log(&path).unwrap();
+    drop(open_log(&path).unwrap());
+    let report = verify_log(&path).unwrap();
     assert!(report.ok, "{:?}", report.problems);
     let mut found: HashMap<String, usize> = HashMap::new();
     for line in audit::read_records(&path).unwrap() {

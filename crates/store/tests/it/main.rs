@@ -2,13 +2,16 @@
 
 #![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
+mod adversary;
 mod approvals;
 mod audit;
 mod clock_steps;
 mod context;
 mod crash;
 mod durability;
+mod forger;
 mod keys;
+mod power_failure;
 mod project_token;
 mod state_dir;
 mod support;

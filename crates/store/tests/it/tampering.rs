@@ -1,25 +1,31 @@
 //! Verification detects any manipulation of a log and names the affected lines.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::LazyLock;
 
 use proptest::prelude::*;
-use store::audit::{self, VerificationFinding, VerificationFindingKind, VerificationReport};
+use store::audit::{VerificationFinding, VerificationFindingKind, VerificationReport};
 use tempfile::TempDir;
 
-use crate::audit::{messages, write_log};
+use crate::audit::{messages, open_log, verify as verify_log, write_log};
 
 const LINES: usize = 12;
 
-/// The lines of a valid log, without newlines, and its head.
-static VALID_LOG: LazyLock<(Vec<Vec<u8>>, Vec<u8>)> = LazyLock::new(|| {
+/// A file beside the log: its name and content.
+type OtherFile = (&'static str, Vec<u8>);
+
+/// The lines of a valid log, without newlines, and its other files.
+static VALID_LOG: LazyLock<(Vec<Vec<u8>>, Vec<OtherFile>)> = LazyLock::new(|| {
     let temp = TempDir::new().unwrap();
-    let text = fs::read(write_log(&temp, LINES as u64)).unwrap();
+    let text = fs::read(write_log(&temp, LINES as u64 - 1)).unwrap();
     let lines: Vec<_> =
         text.trim_ascii_end().split(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect();
     assert_eq!(lines.len(), LINES);
-    (lines, fs::read(temp.path().join("audit.head")).unwrap())
+    let others = ["audit.head", "keys/keys.json", "keys/mark"];
+    let others = others.map(|name| (name, fs::read(temp.path().join(name)).unwrap()));
+    (lines, others.into())
 });
 
 fn verify(text: &[u8]) -> VerificationReport {
@@ -29,8 +35,14 @@ fn verify(text: &[u8]) -> VerificationReport {
 
 fn verify_at(folder: &Path, text: &[u8]) -> VerificationReport {
     fs::write(folder.join("audit.jsonl"), text).unwrap();
-    fs::write(folder.join("audit.head"), &VALID_LOG.1).unwrap();
-    audit::verify_log(folder.join("audit.jsonl")).unwrap()
+    let keys = folder.join("keys");
+    fs::create_dir_all(&keys).unwrap();
+    fs::set_permissions(&keys, fs::Permissions::from_mode(0o700)).unwrap();
+    for (name, content) in &VALID_LOG.1 {
+        fs::write(folder.join(name), content).unwrap();
+        fs::set_permissions(folder.join(name), fs::Permissions::from_mode(0o600)).unwrap();
+    }
+    verify_log(&folder.join("audit.jsonl")).unwrap()
 }
 
 fn join_lines(lines: &[Vec<u8>]) -> Vec<u8> {
@@ -119,7 +131,7 @@ proptest! {
         lines.insert(at - 1, forged.into_bytes());
         let report = verify(&join_lines(&lines));
         // At the end, a forged line is indistinguishable from a line whose chain fields were changed.
-        let changed = at > LINES && (has_finding(&report, VerificationFindingKind::Changed, LINES) || has_finding(&report, VerificationFindingKind::Missing, LINES + 1));
+        let changed = at > LINES && (has_finding(&report, VerificationFindingKind::Changed, LINES) || has_finding(&report, VerificationFindingKind::Changed, at) || has_finding(&report, VerificationFindingKind::Missing, LINES + 1));
         prop_assert!(has_finding(&report, VerificationFindingKind::Inserted, at) || changed, "{:?}", messages(&report));
     }
 
@@ -164,9 +176,9 @@ proptest! {
         }
 
         let path = temp.path().join("audit.jsonl");
-        drop(audit::AuditLog::open(&path).unwrap());
+        drop(open_log(&path).unwrap());
         prop_assert!(fs::read(&path).unwrap().starts_with(&join_lines(&VALID_LOG.0[..kept])));
-        let report = audit::verify_log(&path).unwrap();
+        let report = verify_log(&path).unwrap();
         prop_assert_eq!(has_finding(&report, VerificationFindingKind::Tampered, kept + 1), kept < LINES);
         prop_assert_eq!(has_finding(&report, VerificationFindingKind::Repaired, kept + 2), torn && kept == whole);
         prop_assert_eq!(report.problems.len(), usize::from(kept < LINES));
@@ -177,8 +189,8 @@ proptest! {
         let temp = TempDir::new().unwrap();
         verify_at(temp.path(), &bytes);
         let path = temp.path().join("audit.jsonl");
-        drop(audit::AuditLog::open(&path).unwrap());
-        prop_assert!(!audit::verify_log(&path).unwrap().ok);
+        drop(open_log(&path).unwrap());
+        prop_assert!(!verify_log(&path).unwrap().ok);
     }
 }
 

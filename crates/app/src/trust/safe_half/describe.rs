@@ -90,10 +90,13 @@ pub(super) fn describe_setting(path: &[&str], value: &Value) -> FolderPower {
         ["context", "embeddings", "base_url" | "provider"]
         | ["ask", "base_url" | "provider"]
         | ["telemetry", _]
+        | ["audit", "seal", "to"]
         | ["store", "url"] => PowerKind::Endpoint,
         ["context", "embeddings", "api_key_env"] | ["ask", "api_key_env"] => PowerKind::Variable,
         ["server", "host" | "allowed_hosts" | "allowed_origins"] => PowerKind::Listen,
         ["server", "token_file"]
+        | ["audit", "key_file"]
+        | ["audit", "seal", "key_file"]
         | ["state" | "memory", "folder"]
         | ["gateway", "contracts" | "lock"]
         | ["fuzz", "corpus_dir" | "coverage_dir"]

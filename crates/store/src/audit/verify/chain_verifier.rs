@@ -1,100 +1,181 @@
-//! Follows the hash chain line by line and collects the findings.
+//! Follows the chain line by line, across files, and collects the findings.
 
-use super::report::{VerificationFinding, VerificationFindingKind, VerificationReport};
+use std::collections::HashMap;
+
+use super::Heads;
+use super::file_digest::FileDigest;
+use super::findings::{SequenceGap, StrayRun};
+use super::report::{VerificationFindingKind, VerificationReport};
 use crate::audit::chain::{self, ChainLink, ChainTip, Hash};
+use crate::audit::key::KeyId;
+use crate::audit::keyring::KeySet;
 use crate::audit::line_reader::HashedLine;
 use crate::audit::record::{AuditEntry, AuditLogEvent, AuditRecord};
 
 /// The parts of a line that verification needs.
 pub(super) struct ScannedLine {
-    line: u64,
-    hash: Hash,
-    length: u64,
-    link: Option<ChainLink>,
-    event: Option<AuditLogEvent>,
+    /// Number of the line, counted over all files.
+    pub(super) line: u64,
+    pub(super) hash: Hash,
+    pub(super) length: u64,
+    pub(super) link: Option<ChainLink>,
+    pub(super) event: Option<AuditLogEvent>,
+    /// The tool and caller of an intent, for the message about it.
+    intent: Option<String>,
     pub(super) complete: bool,
 }
 
 impl ScannedLine {
     pub(super) fn new(line: u64, read: &HashedLine<'_>) -> Self {
         let link = read.parse_link();
-        let event = link.filter(|link| link.is_event).and_then(|_| AuditRecord::parse(read.bytes));
-        Self {
-            line,
-            hash: read.hash,
-            length: read.length,
-            link,
-            event: event.and_then(|line| match line.entry {
-                AuditEntry::Event { event, .. } => Some(event),
-                AuditEntry::Call(_) => None,
-            }),
-            complete: read.complete,
+        let is_special = link.as_ref().is_some_and(|link| link.is_event || link.intent.is_some());
+        let (mut event, mut intent) = (None, None);
+        match is_special.then(|| AuditRecord::parse(read.bytes)).flatten().map(|it| it.entry) {
+            Some(AuditEntry::Event { event: found, .. }) => event = Some(found),
+            Some(AuditEntry::Intent(found)) => {
+                let (tool, caller) = (found.tool, found.caller);
+                intent = Some(format!("`{tool}` by {caller} at {:.3}", found.time));
+            }
+            _ => {}
+        }
+        let (hash, length, complete) = (read.hash, read.length, read.complete);
+        Self { line, hash, length, link, event, intent, complete }
+    }
+
+    /// Returns the key that the line announces for the next one.
+    fn announced_key(&self) -> Option<KeyId> {
+        match &self.event {
+            Some(AuditLogEvent::Key { key } | AuditLogEvent::Chain { key, .. }) => {
+                KeyId::parse(key)
+            }
+            _ => None,
         }
     }
+}
+
+/// The key that the next line must be linked with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ExpectedKey {
+    /// No line was accepted yet.
+    Any,
+    /// None: the lines are of an earlier version.
+    Plain,
+    Key(KeyId),
+}
+
+/// Consecutive lines with one property.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LineRange {
+    pub(super) first: u64,
+    pub(super) first_seq: u64,
+    pub(super) last_seq: u64,
 }
 
 /// The state of one verification pass.
 pub(super) struct ChainVerifier {
-    report: VerificationReport,
-    head: Option<ChainTip>,
+    pub(super) report: VerificationReport,
+    pub(super) keys: KeySet,
+    pub(super) heads: Heads,
     /// The last accepted line of the chain.
-    tip: ChainTip,
-    tip_line: u64,
+    pub(super) tip: ChainTip,
+    pub(super) tip_line: u64,
     /// True if that line is known to be changed, so its hash cannot be compared with the next line.
     tip_changed: bool,
+    pub(super) expected: ExpectedKey,
     /// Lines after the tip that are not audit records.
-    unreadable: Vec<u64>,
+    pub(super) unreadable: Vec<u64>,
     /// Lines that are out of place. They are matched with `gaps` at the end.
-    strays: Vec<StrayRun>,
+    pub(super) strays: Vec<StrayRun>,
     /// Missing sequence numbers.
-    gaps: Vec<SequenceGap>,
-}
-
-/// Consecutive lines with consecutive sequence numbers that are out of place.
-struct StrayRun {
-    line: u64,
-    seq: u64,
-    count: u64,
-}
-
-/// A range of missing sequence numbers, and the line that follows the gap (`None` at the end of the log).
-struct SequenceGap {
-    first: u64,
-    last: u64,
-    line: Option<u64>,
+    pub(super) gaps: Vec<SequenceGap>,
+    /// Files that were read: number of the first line, and name unless it is the current file.
+    pub(super) files: Vec<(u64, Option<String>)>,
+    next_line: u64,
+    file_number: u32,
+    /// Content of the file before.
+    file_digest: Option<FileDigest>,
+    /// Intents without an outcome so far: line, sequence number and description.
+    pub(super) open_intents: HashMap<String, (u64, u64, String)>,
+    /// First sequence number, if earlier files are missing, and its line.
+    pub(super) begins_at: Option<(u64, u64)>,
+    /// Last sequence number that was removed because of the age or number of files.
+    pub(super) removed_through: u64,
+    pub(super) plain: Option<LineRange>,
+    pub(super) unverifiable: Vec<(KeyId, LineRange)>,
 }
 
 impl ChainVerifier {
-    pub(super) fn new(head: Option<ChainTip>) -> Self {
+    pub(super) fn new(keys: KeySet, heads: Heads) -> Self {
+        let report = VerificationReport {
+            ok: true,
+            chain: (!keys.is_empty()).then(|| keys.chain.clone()),
+            ..VerificationReport::default()
+        };
         Self {
-            report: VerificationReport { ok: true, ..VerificationReport::default() },
-            head,
+            report,
+            keys,
+            heads,
             tip: ChainTip::GENESIS,
             tip_line: 0,
             tip_changed: false,
+            expected: ExpectedKey::Any,
             unreadable: vec![],
             strays: vec![],
             gaps: vec![],
+            files: vec![],
+            next_line: 0,
+            file_number: 0,
+            file_digest: None,
+            open_intents: HashMap::new(),
+            begins_at: None,
+            removed_through: 0,
+            plain: None,
+            unverifiable: vec![],
         }
     }
 
-    /// Checks one line, given the line after it.
+    /// Begins the next file; `name` is `None` for the current one.
+    pub(super) fn begin_file(&mut self, number: u32, name: Option<String>) {
+        if self.file_number + 1 != number {
+            // The digest in the first line is that of another file.
+            self.file_digest = None;
+        }
+        self.file_number = number;
+        self.files.push((self.next_line, name));
+    }
+
+    /// Returns the number of the file after the last one.
+    pub(super) fn next_file(&self) -> u32 {
+        self.file_number + 1
+    }
+
+    /// Counts a line, and returns its number.
+    pub(super) fn next_line(&mut self) -> u64 {
+        self.next_line += 1;
+        self.next_line
+    }
+
+    /// Checks one line, given the line after it in the same file.
     pub(super) fn check_line(&mut self, seen: &ScannedLine, next: Option<&ScannedLine>) {
         self.report.lines = seen.line;
-        let Some(link) = seen.link else {
+        let Some(link) = &seen.link else {
             if self.report.has_room(self.unreadable.len()) {
                 self.unreadable.push(seen.line);
             }
             return;
         };
-        let next = next.filter(|next| next.complete).and_then(|next| next.link);
-        if link.is_successor_of(&self.tip) {
+        let next = next.filter(|next| next.complete);
+        if self.begins_after_removed_files(seen, link.seq) {
+            self.begins_at = Some((link.seq, seen.line));
+            self.tip.seq = link.seq - 1;
             self.accept_line(seen, link.seq, false);
-        } else if next.is_some_and(|next| next.is_successor_of(&self.tip)) {
+        } else if self.follows(seen) {
+            self.accept_line(seen, link.seq, false);
+        } else if next.is_some_and(|next| self.follows(next)) {
             // The next line continues the chain, so this line is out of place.
             self.add_stray(seen.line, link.seq);
-        } else if link.prev == self.tip.hash {
-            // The hash matches the line before it, so the sequence number was changed.
+        } else if self.has_expected_key(seen) && self.matches_tip(link) {
+            // The digest matches the line before it, so the sequence number was changed.
             let seq = self.tip.seq + 1;
             self.add_changed_line(seen.line, Some(seq), "");
             self.accept_line(seen, seq, true);
@@ -102,26 +183,82 @@ impl ChainVerifier {
             self.add_stray(seen.line, link.seq);
         } else if link.seq == self.tip.seq + 1 {
             self.handle_broken_link(seen, link, next);
-        } else if self.unreadable.is_empty() && is_misplaced(&self.tip, link, next) {
+        } else if self.unreadable.is_empty() && self.is_misplaced(link, next) {
             self.add_stray(seen.line, link.seq);
         } else {
             self.accept_line(seen, link.seq, false);
         }
     }
 
-    /// Handles a line with the expected sequence number and a wrong `prev` hash. Either the line before it was changed,
-    /// or the hash in this line was.
-    fn handle_broken_link(&mut self, seen: &ScannedLine, link: ChainLink, next: Option<ChainLink>) {
-        let this_changed = self.tip.seq == 0
+    /// Ends a file. `torn` is the text after its last newline.
+    pub(super) fn end_file(&mut self, torn: Option<ScannedLine>, digest: FileDigest) {
+        self.file_digest = Some(digest);
+        let Some(torn) = torn else { return };
+        let follows = torn.link.as_ref().filter(|_| self.follows(&torn)).map(|link| link.seq);
+        let message = format!("torn last line ({} bytes); the next start repairs it", torn.length);
+        self.add_finding(VerificationFindingKind::Torn, Some(torn.line), follows, 1, message);
+        if let Some(seq) = follows {
+            // The line is complete except for its newline.
+            self.accept_line(&torn, seq, false);
+        }
+    }
+
+    /// Returns true if this is the first line, and it continues files that are no longer there.
+    fn begins_after_removed_files(&self, seen: &ScannedLine, seq: u64) -> bool {
+        let continues = matches!(
+            seen.event,
+            Some(AuditLogEvent::File { .. } | AuditLogEvent::Chain { previous: Some(_), .. })
+        );
+        self.expected == ExpectedKey::Any && seen.line == 1 && seq > 1 && continues
+    }
+
+    /// Returns true if the line is the one after the tip.
+    fn follows(&self, seen: &ScannedLine) -> bool {
+        let Some(link) = &seen.link else { return false };
+        self.has_expected_key(seen) && link.is_successor_of(&self.tip, &self.keys)
+    }
+
+    fn matches_tip(&self, link: &ChainLink) -> bool {
+        // The digest of a line whose key is missing says nothing.
+        let is_known = link.prev.key().is_none_or(|key| self.keys.find(key).is_some());
+        is_known && link.prev.matches(&self.tip.hash, &self.keys)
+    }
+
+    /// Returns true if the line is linked with the key that the lines before it announced.
+    fn has_expected_key(&self, seen: &ScannedLine) -> bool {
+        let key = seen.link.as_ref().and_then(|link| link.prev.key());
+        let begins_chain = matches!(seen.event, Some(AuditLogEvent::Chain { .. }))
+            && seen.announced_key() == key
+            && key.is_some();
+        match self.expected {
+            ExpectedKey::Any => true,
+            ExpectedKey::Plain => key.is_none() || begins_chain,
+            ExpectedKey::Key(expected) => key == Some(expected) || begins_chain,
+        }
+    }
+
+    /// Handles a line with the expected sequence number and a wrong digest. Either the line before it was changed, or the
+    /// digest in this line was.
+    fn handle_broken_link(
+        &mut self,
+        seen: &ScannedLine,
+        link: &ChainLink,
+        next: Option<&ScannedLine>,
+    ) {
+        let next = next.and_then(|next| next.link.as_ref());
+        let this_changed = self.tip_line == 0
+            || !self.has_expected_key(seen)
             || match next {
-                Some(next) if next.seq == link.seq + 1 => next.prev != seen.hash,
-                _ => self.head.is_some_and(|head| head.seq == link.seq && head.hash != seen.hash),
+                Some(next) if next.seq == link.seq + 1 => {
+                    !next.prev.matches(&seen.hash, &self.keys)
+                }
+                _ => self.differs_from_head(link.seq, &seen.hash),
             };
         let excused = self.tip_changed || !self.unreadable.is_empty();
         if this_changed && !excused {
             let also = match self.tip_line {
                 0 => String::new(),
-                line => format!("; line {line} can no longer be verified"),
+                line => format!("; {} can no longer be verified", self.place(line)),
             };
             self.add_changed_line(seen.line, Some(link.seq), &also);
         } else if !self.tip_changed {
@@ -130,30 +267,97 @@ impl ChainVerifier {
         self.accept_line(seen, link.seq, this_changed && !excused);
     }
 
+    /// Returns true if a head names another line with this sequence number.
+    fn differs_from_head(&self, seq: u64, hash: &Hash) -> bool {
+        let Heads { head, mark } = &self.heads;
+        let heads = [head.synced, head.live, mark.synced, self.legacy_head()];
+        heads.into_iter().flatten().any(|head| head.seq == seq && head.hash != *hash)
+    }
+
+    /// Returns the head of an earlier version, which counts only while no line is keyed.
+    pub(super) fn legacy_head(&self) -> Option<ChainTip> {
+        self.heads.head.legacy.filter(|_| !matches!(self.expected, ExpectedKey::Key(_)))
+    }
+
     /// Makes this line the new tip. `seq` is its sequence number, or the original one if it was changed.
     fn accept_line(&mut self, seen: &ScannedLine, seq: u64, mut changed: bool) {
         self.account_for_skipped(seq, Some(seen.line));
-        if !changed && self.head.is_some_and(|head| head.seq == seq && head.hash != seen.hash) {
+        if !changed && self.differs_from_head(seq, &seen.hash) {
             self.add_changed_line(seen.line, Some(seq), "");
             changed = true;
         }
+        if !changed {
+            self.note_key(seen, seq);
+        }
         if let Some(event) = &seen.event {
+            self.check_previous_file(seen.line, seq, event);
             self.add_event_finding(seen.line, seq, event);
+        }
+        if let Some(link) = &seen.link {
+            self.match_intent(seen, link);
         }
         self.tip = ChainTip { seq, hash: seen.hash };
         self.tip_line = seen.line;
         self.tip_changed = changed;
     }
 
+    /// Notes which key the line was linked with, and which one the next line needs.
+    fn note_key(&mut self, seen: &ScannedLine, seq: u64) {
+        let key = seen.link.as_ref().and_then(|link| link.prev.key());
+        if let Some(announced) = seen.announced_key() {
+            self.expected = ExpectedKey::Key(announced);
+        } else if self.expected == ExpectedKey::Any {
+            self.expected = key.map_or(ExpectedKey::Plain, ExpectedKey::Key);
+        }
+        let range = LineRange { first: seen.line, first_seq: seq, last_seq: seq };
+        match key {
+            None => self.plain.get_or_insert(range).last_seq = seq,
+            Some(key) if self.keys.find(key).is_none() => {
+                let last = self.unverifiable.last_mut().filter(|(last, _)| *last == key);
+                if let Some((_, range)) = last {
+                    range.last_seq = seq;
+                } else if self.report.has_room(self.unverifiable.len()) {
+                    self.unverifiable.push((key, range));
+                }
+            }
+            Some(_) => {}
+        }
+    }
+
+    /// Compares the file before with what the first line of this file says about it.
+    fn check_previous_file(&mut self, line: u64, seq: u64, event: &AuditLogEvent) {
+        let previous = match event {
+            AuditLogEvent::File { previous, .. } => previous,
+            AuditLogEvent::Chain { previous: Some(previous), .. } => previous,
+            _ => return,
+        };
+        let Some(digest) = self.file_digest.take() else { return };
+        if previous.bytes != digest.bytes || previous.sha256 != digest.sha256 {
+            let place = self.place(line);
+            let message = format!("file {} differs from what {place} says about it", previous.file);
+            let kind = VerificationFindingKind::Changed;
+            self.add_finding(kind, Some(line), Some(seq), 1, message);
+        }
+    }
+
+    fn match_intent(&mut self, seen: &ScannedLine, link: &ChainLink) {
+        if let (Some(id), Some(text)) = (&link.intent, &seen.intent) {
+            self.open_intents.insert(id.clone(), (seen.line, link.seq, text.clone()));
+        } else if let Some(id) = &link.outcome_of {
+            self.open_intents.remove(id);
+        }
+    }
+
     /// Accounts for the sequence numbers between the tip and `seq`. Unreadable lines take the first ones; the rest is
     /// missing.
-    fn account_for_skipped(&mut self, seq: u64, line: Option<u64>) {
+    pub(super) fn account_for_skipped(&mut self, seq: u64, line: Option<u64>) {
         let mut first = self.tip.seq + 1;
         let unreadable = std::mem::take(&mut self.unreadable);
         let inserted = first == seq;
         for line in unreadable {
+            let place = self.place(line);
             if inserted {
-                let message = format!("line {line} was inserted: it is not an audit record");
+                let message = format!("{place} was inserted: it is not an audit record");
                 self.add_finding(VerificationFindingKind::Inserted, Some(line), None, 1, message);
             } else {
                 let known = (first < seq).then_some(first);
@@ -166,169 +370,46 @@ impl ChainVerifier {
         }
     }
 
-    /// Adds a finding for an event in the log.
-    fn add_event_finding(&mut self, line: u64, seq: u64, event: &AuditLogEvent) {
-        let (kind, count, message) = match event {
-            AuditLogEvent::Repaired { torn_bytes, .. } => (
-                VerificationFindingKind::Repaired,
-                1,
-                format!("line {line} records that a torn line of {torn_bytes} bytes was cut"),
-            ),
-            AuditLogEvent::Lost { records } => (
-                VerificationFindingKind::Lost,
-                *records,
-                format!(
-                    "line {line} records that {records} records were lost: the log could not be written"
-                ),
-            ),
-            AuditLogEvent::HeadMissing => (
-                VerificationFindingKind::HeadMissing,
-                1,
-                format!(
-                    "line {line} records that audit.head was missing: lines before it may have been removed"
-                ),
-            ),
-            AuditLogEvent::HeadMismatch { head_seq, .. } => {
-                // Numbering continued from the remaining lines, so this line has the number of the first removed one.
-                let removed = head_seq.saturating_add(1).saturating_sub(seq);
-                let message = match removed {
-                    0 => format!("line {line} records that the line before it had been changed"),
-                    _ => format!(
-                        "line {line} records that {} before it had been removed",
-                        format_line_count(removed)
-                    ),
-                };
-                (VerificationFindingKind::Tampered, removed.max(1), message)
-            }
-        };
-        self.add_finding(kind, Some(line), Some(seq), count, message);
+    /// Returns true if a line with a too high sequence number is out of place, judging by the next line. Otherwise, lines
+    /// before it are missing.
+    fn is_misplaced(&self, link: &ChainLink, next: Option<&ScannedLine>) -> bool {
+        let next = next.and_then(|next| next.link.as_ref());
+        next.is_some_and(|next| next.seq <= link.seq || next.seq == self.tip.seq + 2)
     }
 
-    /// Returns the report, after the checks that need the whole log. `torn` is the text after the last newline.
-    pub(super) fn into_report(mut self, torn: Option<ScannedLine>) -> VerificationReport {
-        if let Some(torn) = torn {
-            let follows = torn.link.filter(|link| link.is_successor_of(&self.tip));
-            let message =
-                format!("torn last line ({} bytes); the next start repairs it", torn.length);
-            self.add_finding(
-                VerificationFindingKind::Torn,
-                Some(torn.line),
-                follows.map(|link| link.seq),
-                1,
-                message,
-            );
-            if let Some(link) = follows {
-                // The line is complete except for its newline.
-                self.accept_line(&torn, link.seq, false);
-            }
-        }
-        match self.head {
-            Some(head) => self.account_for_skipped(head.seq.max(self.tip.seq) + 1, None),
-            None => {
-                // Without a head, unreadable lines at the end cannot be recognized as inserted.
-                self.account_for_skipped(self.tip.seq + 1 + self.unreadable.len() as u64, None);
-                if self.report.lines > 0 {
-                    let message =
-                        "audit.head is missing: cannot tell whether the last lines were removed";
-                    self.add_finding(
-                        VerificationFindingKind::HeadMissing,
-                        None,
-                        None,
-                        1,
-                        message.into(),
-                    );
-                }
-            }
-        }
+    /// Returns the report, after the checks that need the whole log.
+    pub(super) fn into_report(mut self) -> VerificationReport {
+        self.check_heads();
+        self.check_keys();
+        self.check_begin();
         self.match_strays_with_gaps();
-        self.report.problems.sort_by_key(|finding| finding.line.unwrap_or(u64::MAX));
-        self.report.last_seq = self.tip.seq;
-        self.report.last_hash = chain::format_hash(&self.tip.hash);
-        self.report
+        self.list_open_intents();
+        let mut report = std::mem::take(&mut self.report);
+        report.problems.sort_by_key(|finding| finding.line.unwrap_or(u64::MAX));
+        for finding in report.problems.iter_mut().chain(&mut report.notes) {
+            if let Some(line) = finding.line {
+                let (local, file) = self.locate(line);
+                (finding.line, finding.file) = (Some(local), file.map(str::to_owned));
+            }
+        }
+        report.removed_through = self.removed_through;
+        report.files = self.files.len() as u64;
+        report.last_seq = self.tip.seq;
+        report.last_hash = chain::format_hash(&self.tip.hash);
+        report
     }
 
-    /// Matches lines out of place with missing lines: matches were reordered, other lines were inserted or removed.
-    fn match_strays_with_gaps(&mut self) {
-        for StrayRun { line, seq, count } in std::mem::take(&mut self.strays) {
-            let (kind, verb) = match self.gaps.iter().position(|gap| gap.overlaps_run(seq, count)) {
-                Some(at) => {
-                    let gap = self.gaps.swap_remove(at);
-                    self.gaps.extend(gap.subtract_run(seq, count));
-                    (VerificationFindingKind::Reordered, "reordered")
-                }
-                None => (VerificationFindingKind::Inserted, "inserted"),
-            };
-            let message = match count {
-                1 => format!("line {line} (seq {seq}) was {verb}"),
-                _ => {
-                    let (line_end, seq_end) = (line + count - 1, seq + count - 1);
-                    format!("lines {line} to {line_end} (seq {seq} to {seq_end}) were {verb}")
-                }
-            };
-            self.add_finding(kind, Some(line), Some(seq), count, message);
-        }
-        for SequenceGap { first, last, line } in std::mem::take(&mut self.gaps) {
-            let count = last - first + 1;
-            let message = match line {
-                Some(_) => {
-                    format!("lines between seq {} and seq {} are missing", first - 1, last + 1)
-                }
-                None if count == 1 => "the last line is missing".to_owned(),
-                None => format!("the last {count} lines are missing"),
-            };
-            self.add_finding(VerificationFindingKind::Missing, line, Some(first), count, message);
+    /// Returns the number of a line in its file, and the name of the file unless it is the current one.
+    fn locate(&self, line: u64) -> (u64, Option<&str>) {
+        let file = self.files.iter().rev().find(|(before, _)| *before < line);
+        file.map_or((line, None), |(before, name)| (line - before, name.as_deref()))
+    }
+
+    /// Returns the place of a line, for a message.
+    pub(super) fn place(&self, line: u64) -> String {
+        match self.locate(line) {
+            (line, None) => format!("line {line}"),
+            (line, Some(file)) => format!("line {line} of {file}"),
         }
     }
-
-    /// Stores a line that is out of place, extending the last run if it continues it.
-    fn add_stray(&mut self, line: u64, seq: u64) {
-        if let Some(run) = self.strays.last_mut()
-            && run.line + run.count == line
-            && run.seq + run.count == seq
-        {
-            run.count += 1;
-        } else if self.report.has_room(self.strays.len()) {
-            self.strays.push(StrayRun { line, seq, count: 1 });
-        }
-    }
-
-    /// Adds a finding for a changed line; `also` is appended to its message.
-    fn add_changed_line(&mut self, line: u64, seq: Option<u64>, also: &str) {
-        let message = format!("line {line} was changed after it was written{also}");
-        self.add_finding(VerificationFindingKind::Changed, Some(line), seq, 1, message);
-    }
-
-    fn add_finding(
-        &mut self,
-        kind: VerificationFindingKind,
-        line: Option<u64>,
-        seq: Option<u64>,
-        count: u64,
-        message: String,
-    ) {
-        self.report.add_finding(VerificationFinding { kind, line, seq, count, message });
-    }
-}
-
-/// Returns true if a line with a too high sequence number is out of place, judging by the next line. Otherwise, lines
-/// before it are missing.
-fn is_misplaced(tip: &ChainTip, link: ChainLink, next: Option<ChainLink>) -> bool {
-    next.is_some_and(|next| next.seq <= link.seq || next.seq == tip.seq + 2)
-}
-
-impl SequenceGap {
-    fn overlaps_run(&self, seq: u64, count: u64) -> bool {
-        seq <= self.last && seq + count > self.first
-    }
-
-    /// Returns the parts of the gap that a run of lines found elsewhere does not cover.
-    fn subtract_run(&self, seq: u64, count: u64) -> impl Iterator<Item = Self> {
-        let before = Self { first: self.first, last: seq.saturating_sub(1), line: self.line };
-        let after = Self { first: seq + count, last: self.last, line: self.line };
-        [before, after].into_iter().filter(|gap| gap.first <= gap.last)
-    }
-}
-
-fn format_line_count(count: u64) -> String {
-    if count == 1 { "1 line".into() } else { format!("{count} lines") }
 }

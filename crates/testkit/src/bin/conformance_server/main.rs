@@ -17,7 +17,7 @@ use std::sync::Arc;
 use runtime::transports::http::{HttpOptions, HttpTransport};
 use runtime::transports::mcp::ServerIdentity;
 use runtime::{Catalog, Pipeline, PipelineOptions};
-use store::audit::AuditLog;
+use store::audit::{AuditKeyLocation, AuditLog, AuditOptions};
 use store::{SqliteStore, StateDir};
 use tokio_util::sync::CancellationToken;
 
@@ -32,7 +32,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let folder = tempfile::tempdir()?;
     let state = StateDir::open(folder.path())?;
     let store = Arc::new(SqliteStore::open(&state)?);
-    let audit = AuditLog::open(state.audit_log_path())?;
+    let keys = AuditKeyLocation::new(folder.path().join("audit-keys"));
+    let audit = AuditLog::open(state.audit_log_path(), &AuditOptions::new(keys))?;
     let pipeline = Pipeline::new(catalog, store, audit, PipelineOptions::default()).await?;
 
     let identity = ServerIdentity {

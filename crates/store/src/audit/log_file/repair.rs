@@ -1,0 +1,228 @@
+//! Reads the end of a log, compares it with the heads, and repairs what a crash left. Each repair is recorded as an event.
+
+use std::fs::File;
+use std::io;
+
+use jiff::Timestamp;
+
+use super::{LogEnd, LogFile, open_line_reader};
+use crate::audit::chain::{self, ChainTip};
+use crate::audit::head::{self, HeadState};
+use crate::audit::key::KeyId;
+use crate::audit::keyring::KeySet;
+use crate::audit::line_reader::{HashedLine, find_last_lines};
+use crate::audit::record::{AuditEntry, AuditLogEvent, AuditRecord, ChainStart};
+
+/// The last complete line of a file.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LastLine {
+    pub(super) tip: ChainTip,
+    pub(super) key: LineKey,
+    /// True if the line announces its key for the next line.
+    announces: bool,
+}
+
+/// The key that the line after a line must use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum LineKey {
+    /// There is no line, so any key.
+    Any,
+    /// None: the line was written by an earlier version.
+    Unkeyed,
+    Key(KeyId),
+}
+
+impl LogFile {
+    /// Reads the end of the log and repairs it.
+    pub(super) fn read_and_repair_end(&mut self, length: u64) -> io::Result<LogEnd> {
+        if length == 0 {
+            return self.begin_empty_file();
+        }
+        let mut end = find_last_lines(&self.file, length, 0)?;
+        let mut last = read_last_line(&self.file, end)?;
+        self.adopt_key(&last)?;
+        let mut repaired = None;
+        if end < length {
+            let mut reader = open_line_reader(&self.file, end, length)?;
+            if let Some(torn) = reader.next_line()? {
+                if torn.parse_link().is_some_and(|link| link.is_successor_of(&last.tip, &self.keys))
+                {
+                    // The line is complete except for its newline.
+                    last = inspect_line(&torn, last.tip.seq + 1);
+                    self.options.disk.write_all_at(&self.file, b"\n", length)?;
+                    end = length + 1;
+                } else {
+                    let digest = self.keys.current().link_line(&torn.hash);
+                    repaired = Some(AuditLogEvent::Repaired {
+                        torn_bytes: torn.length,
+                        torn_digest: self.keys.current().format(&digest),
+                    });
+                }
+            }
+        }
+        if let Some(reason) = self.find_break(&last) {
+            return self.begin_new_chain(end, last.tip, reason, repaired);
+        }
+        // The head event comes first, so that it gets the sequence number of the first removed line.
+        let mut events = self.check_heads(&last.tip)?;
+        events.extend(repaired);
+        let end = LogEnd { length: end, tip: last.tip, began: read_first_time(&self.file, end)? };
+        self.record_events(end, length.max(end.length), events)
+    }
+
+    /// Writes events, if there are any. Returns the new end.
+    pub(super) fn record_events(
+        &mut self,
+        end: LogEnd,
+        length: u64,
+        events: Vec<AuditLogEvent>,
+    ) -> io::Result<LogEnd> {
+        if events.is_empty() {
+            return Ok(end);
+        }
+        if events.iter().any(|event| matches!(event, AuditLogEvent::Unsynced { .. })) {
+            // The head of the lost lines must not be compared with the lines that replace them.
+            let disk = &*self.options.disk;
+            disk.sync_data(&self.file)?;
+            head::write_live(disk, &self.head, &end.tip, &self.keys)?;
+            head::write_synced(disk, &self.head, &end.tip, &self.keys)?;
+        }
+        let events: Vec<_> = events.into_iter().map(AuditEntry::event_now).collect();
+        let end = self.write_lines(end, length, events.iter())?;
+        // Sequence numbers may have gone back, so an older head could count as the newest. Its evidence is in the event.
+        let disk = &*self.options.disk;
+        disk.sync_data(&self.file)?;
+        head::replace_head(disk, &self.head, &end.tip, &self.keys)?;
+        head::replace_head(disk, &self.mark, &end.tip, &self.keys)?;
+        Ok(end)
+    }
+
+    /// Makes the key of the next line the current one, if another process or an interrupted rotation announced it.
+    fn adopt_key(&mut self, last: &LastLine) -> io::Result<()> {
+        let LineKey::Key(id) = last.key else { return Ok(()) };
+        if self.keys.current().id == id {
+            return Ok(());
+        }
+        if let Some(keys) = KeySet::load(&self.options.keys).map_err(io::Error::other)? {
+            self.keys = keys;
+        }
+        if last.announces
+            && self.keys.current().id != id
+            && self.keys.make_current(id, last.tip.seq)
+        {
+            self.keys.save(&self.options.keys).map_err(io::Error::other)?;
+        }
+        Ok(())
+    }
+
+    /// Returns the reason for which the chain cannot be continued after this line, if there is one.
+    pub(super) fn find_break(&self, last: &LastLine) -> Option<ChainStart> {
+        match last.key {
+            LineKey::Any => None,
+            LineKey::Unkeyed => Some(ChainStart::Unkeyed),
+            LineKey::Key(id) => self.keys.find(id).is_none().then_some(ChainStart::KeyLost),
+        }
+    }
+
+    /// Returns the events to record because the heads do not match the last line. Creates the heads of a new log.
+    pub(super) fn check_heads(&self, tip: &ChainTip) -> io::Result<Vec<AuditLogEvent>> {
+        let head = head::read_head(&self.head, &self.keys)?;
+        let mark = head::read_head(&self.mark, &self.keys)?;
+        let mut events = vec![];
+        let is_new = tip.seq == 0 && head.synced.is_none() && mark.synced.is_none();
+        if head.synced.is_none() || mark.synced.is_some_and(|mark| is_behind(&head, &mark)) {
+            events.extend((!is_new).then_some(AuditLogEvent::HeadMissing));
+        }
+        if mark.synced.is_none() && !is_new {
+            events.push(AuditLogEvent::MarkMissing);
+        }
+        let synced = head.synced.into_iter().chain(mark.synced).max_by_key(|tip| tip.seq);
+        match (synced, head.live) {
+            (Some(head), _) if head.seq > tip.seq || head.seq == tip.seq && head != *tip => {
+                events.insert(0, head_mismatch(&head, tip));
+            }
+            (_, Some(live)) if live.seq > tip.seq || live.seq == tip.seq && live != *tip => {
+                let event = AuditLogEvent::Unsynced { head_seq: live.seq, last_seq: tip.seq };
+                events.insert(0, event);
+            }
+            _ => {}
+        }
+        Ok(events)
+    }
+}
+
+/// Returns the event for a head that does not match the last line.
+pub(super) fn head_mismatch(head: &ChainTip, tip: &ChainTip) -> AuditLogEvent {
+    AuditLogEvent::HeadMismatch {
+        head_seq: head.seq,
+        head_hash: chain::format_hash(&head.hash),
+        last_seq: Some(tip.seq),
+    }
+}
+
+/// Returns true if the synced head is older than the copy of it.
+fn is_behind(head: &HeadState, mark: &ChainTip) -> bool {
+    head.synced.is_some_and(|head| head.seq < mark.seq)
+}
+
+/// Returns the last line of a file whose complete lines end at `end`.
+pub(super) fn read_last_line(file: &File, end: u64) -> io::Result<LastLine> {
+    let empty = LastLine { tip: ChainTip::GENESIS, key: LineKey::Any, announces: false };
+    if end == 0 {
+        return Ok(empty);
+    }
+    let mut reader = open_line_reader(file, find_last_lines(file, end, 1)?, end)?;
+    match reader.next_line()? {
+        Some(last) if last.parse_link().is_some() => Ok(inspect_line(&last, 0)),
+        Some(_) => recover_last_line(file, end),
+        None => Ok(empty),
+    }
+}
+
+/// Returns the last line of a file whose last line is not an audit record, because it was changed. Sequence numbers
+/// continue from the last readable line.
+fn recover_last_line(file: &File, end: u64) -> io::Result<LastLine> {
+    let mut reader = open_line_reader(file, 0, end)?;
+    let mut last = LastLine { tip: ChainTip::GENESIS, key: LineKey::Any, announces: false };
+    while let Some(line) = reader.next_line()? {
+        last = match line.parse_link() {
+            Some(_) => inspect_line(&line, 0),
+            None => LastLine {
+                tip: ChainTip { seq: last.tip.seq + 1, hash: line.hash },
+                announces: false,
+                ..last
+            },
+        };
+    }
+    Ok(last)
+}
+
+/// Returns the tip and the key of a line. `seq` is used for a line that is not an audit record.
+fn inspect_line(line: &HashedLine<'_>, seq: u64) -> LastLine {
+    let link = line.parse_link();
+    let tip = ChainTip { seq: link.as_ref().map_or(seq, |link| link.seq), hash: line.hash };
+    let key = link.as_ref().and_then(|link| link.prev.key()).map_or(LineKey::Unkeyed, LineKey::Key);
+    let announced = link
+        .filter(|link| link.is_event)
+        .and_then(|_| AuditRecord::parse(line.bytes))
+        .and_then(|record| announced_key(&record.entry));
+    match announced {
+        Some(id) => LastLine { tip, key: LineKey::Key(id), announces: true },
+        None => LastLine { tip, key, announces: false },
+    }
+}
+
+/// Returns the key that an event announces for the following lines.
+fn announced_key(entry: &AuditEntry) -> Option<KeyId> {
+    match entry {
+        AuditEntry::Event { event: AuditLogEvent::Key { key }, .. } => KeyId::parse(key),
+        _ => None,
+    }
+}
+
+/// Returns the time of the first line; now if it cannot be read.
+fn read_first_time(file: &File, end: u64) -> io::Result<Timestamp> {
+    let mut reader = open_line_reader(file, 0, end)?;
+    let first = reader.next_line()?.and_then(|line| AuditRecord::parse(line.bytes));
+    Ok(first.map_or_else(Timestamp::now, |record| record.entry.time()))
+}
