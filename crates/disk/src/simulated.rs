@@ -161,6 +161,12 @@ impl SimulatedDisk {
         self.lock().free = None;
     }
 
+    /// Lets the changes of a file reach the disk in order, so that what is lost is missing from its end, as on file systems that
+    /// order data before lengths (ext4 by default). Otherwise any sector may be missing.
+    pub fn keep_order(&self) {
+        self.lock().tree.is_ordered = true;
+    }
+
     /// Returns true if power failed. What is reported as done afterwards does not reach the caller of a real system.
     pub fn is_off(&self) -> bool {
         self.lock().is_off
@@ -172,6 +178,7 @@ impl SimulatedDisk {
     /// Close all files before: their content is replaced.
     pub fn crash(&self, seed: u64) -> io::Result<()> {
         let mut state = self.lock();
+        let is_ordered = state.tree.is_ordered;
         let rng = (seed != 0).then(|| Rng::with_seed(seed));
         state.tree.crash(&self.root, self.excluded, rng)?;
         *state = State {
@@ -182,6 +189,7 @@ impl SimulatedDisk {
             free: None,
             is_off: false,
         };
+        state.tree.is_ordered = is_ordered;
         Ok(())
     }
 

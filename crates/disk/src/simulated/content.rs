@@ -112,12 +112,15 @@ impl FileContent {
     }
 
     /// Returns the content after a power failure; without `rng`, everything that was not synced is lost.
-    pub(super) fn survive(&self, rng: Option<&mut Rng>) -> Vec<u8> {
+    ///
+    /// If `is_ordered`, the file grows only over bytes that are on the disk: new bytes are missing from the end on.
+    pub(super) fn survive(&self, rng: Option<&mut Rng>, is_ordered: bool) -> Vec<u8> {
         let Some(rng) = rng else { return self.synced.clone() };
         match rng.u8(0..4) {
             0 => self.synced.clone(),
             1 => self.current(),
             2 => self.cut_off(rng),
+            _ if is_ordered => self.cut_off(rng),
             _ => self.mix_sectors(rng),
         }
     }

@@ -51,6 +51,8 @@ pub(super) struct TreeModel {
     folders: BTreeMap<Inode, KnownFolder>,
     /// Renames that are possibly not on the disk. Both of their places change or none.
     renames: Vec<(Place, Place)>,
+    /// True if changes of a file reach the disk in order.
+    pub(super) is_ordered: bool,
 }
 
 /// A file or folder as it is after a power failure.
@@ -260,7 +262,7 @@ impl TreeModel {
         };
         content.reconcile(&read_whole(&handle)?);
         let mode = handle.metadata()?.mode() & 0o7777;
-        Ok(SurvivingNode::File { content: content.survive(rng.as_mut()), mode })
+        Ok(SurvivingNode::File { content: content.survive(rng.as_mut(), self.is_ordered), mode })
     }
 
     /// Returns the current path of a folder. Returns `None` if it was removed or is not known.
