@@ -38,7 +38,7 @@ pub fn load_public_key(settings: &Settings) -> Result<CheckpointKey> {
 /// Returns the public key, or `None` if no signing key exists on this machine.
 pub fn find_public_key(settings: &Settings) -> Result<Option<CheckpointKey>> {
     let key_file = settings.audit.seal.key_file.as_deref();
-    let signer = CheckpointSigner::open(audit_key_location(settings)?, key_file)?;
+    let signer = CheckpointSigner::open(audit_key_location(settings), key_file)?;
     Ok(signer.map(|signer| signer.public_key()))
 }
 
@@ -46,7 +46,7 @@ pub fn find_public_key(settings: &Settings) -> Result<Option<CheckpointKey>> {
 pub fn create_checkpoint(settings: &Settings, others: &[PathBuf]) -> Result<SignedCheckpoint> {
     let own = audit_log_path(settings);
     let logs: Vec<_> = std::iter::once(own).chain(others.iter().cloned()).collect();
-    let disk = crate::project::audit_options(settings)?.disk;
+    let disk = crate::project::audit_options(settings).disk;
     Ok(open_signer(settings)?.seal(&logs, &*disk)?)
 }
 
@@ -58,7 +58,7 @@ pub async fn deliver_checkpoint(
 ) -> Result<Delivery> {
     match target {
         SealTarget::Path(path) => {
-            let disk = crate::project::audit_options(settings)?.disk;
+            let disk = crate::project::audit_options(settings).disk;
             let file = append_checkpoint(path, checkpoint, &*disk)?;
             Ok(Delivery { target: file.display().to_string() })
         }
@@ -71,7 +71,7 @@ pub async fn deliver_checkpoint(
 
 fn open_signer(settings: &Settings) -> Result<CheckpointSigner> {
     let key_file = settings.audit.seal.key_file.as_deref();
-    Ok(CheckpointSigner::open_or_create(audit_key_location(settings)?, key_file)?)
+    Ok(CheckpointSigner::open_or_create(audit_key_location(settings), key_file)?)
 }
 
 async fn post_checkpoint(url: &str, checkpoint: &SignedCheckpoint) -> Result {
@@ -129,7 +129,7 @@ pub async fn seal_on_schedule(settings: &Settings, stop: CancellationToken) {
 async fn seal_once(settings: &Settings) {
     let create = || -> Result<_> {
         let (signer, log) = (open_signer(settings)?, audit_log_path(settings));
-        let disk = crate::project::audit_options(settings)?.disk;
+        let disk = crate::project::audit_options(settings).disk;
         // The whole current file is hashed, which would block the threads that serve connections.
         Ok(tokio::task::spawn_blocking(move || signer.seal(&[log], &*disk)))
     };

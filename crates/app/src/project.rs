@@ -187,22 +187,15 @@ pub fn audit_log_path(settings: &Settings) -> PathBuf {
     settings.state_folder.join("audit.jsonl")
 }
 
-/// Returns the place of the keys of the audit log. Errors if there is no data folder.
-pub fn audit_key_location(settings: &Settings) -> Result<&AuditKeyLocation> {
-    settings.audit.keys.as_ref().ok_or_else(|| {
-        Failure::new(
-            "failed to find the folder of audit keys: neither XDG_DATA_HOME nor HOME is set",
-        )
-        .with_hint("set HOME or XDG_DATA_HOME")
-        .with_kind(FailureKind::Usage)
-    })
+/// Returns the place of the keys of the audit log.
+pub fn audit_key_location(settings: &Settings) -> &AuditKeyLocation {
+    &settings.audit.keys
 }
 
 /// Returns how the audit log is kept.
-pub fn audit_options(settings: &Settings) -> Result<AuditOptions> {
-    let keys = audit_key_location(settings)?.clone();
+pub fn audit_options(settings: &Settings) -> AuditOptions {
     let rotation = settings.audit.rotation.clone();
-    Ok(AuditOptions { rotation, ..AuditOptions::new(keys) })
+    AuditOptions { rotation, ..AuditOptions::new(settings.audit.keys.clone()) }
 }
 
 /// Returns the options of the HTTP transport, with its tokens loaded.
@@ -265,7 +258,7 @@ async fn build_pipeline(
     options: PipelineOptions,
 ) -> Result<Arc<Pipeline>> {
     let (state, store) = open_store(settings)?;
-    let audit = AuditLog::open(state.audit_log_path(), &audit_options(settings)?)?;
+    let audit = AuditLog::open(state.audit_log_path(), &audit_options(settings))?;
     let store: Arc<dyn Store> = store;
     Ok(Pipeline::new(catalog, store, audit, options).await?)
 }

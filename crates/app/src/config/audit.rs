@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use link::resolve_real_path;
 use serde::Deserialize;
-use store::ProjectIdentity;
 use store::audit::{AuditKeyLocation, AuditRotation};
 
 use super::ConfigError;
@@ -15,8 +14,6 @@ use super::values::EndpointUrl;
 use crate::env::{EnvVar, Environment};
 
 const TABLE: &str = "audit";
-/// Folder of all key folders below `vouch` in the user's data folder.
-const KEYS_BASE: &str = "audit-keys";
 /// Smallest size at which a file may be closed. Smaller files would consist of their first lines.
 const MIN_FILE_BYTES: u64 = 4096;
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
@@ -46,8 +43,7 @@ struct SealLayer {
 /// The validated `[audit]` table.
 #[derive(Clone, Debug)]
 pub struct AuditSettings {
-    /// `None` if neither XDG_DATA_HOME nor HOME is set.
-    pub(crate) keys: Option<AuditKeyLocation>,
+    pub(crate) keys: AuditKeyLocation,
     pub(crate) rotation: AuditRotation,
     pub seal: SealSettings,
 }
@@ -109,12 +105,11 @@ impl AuditLayer {
         Self { key_file, ..Self::default() }
     }
 
-    /// Validates the table. Paths are relative to the root.
+    /// Validates the table. Paths are relative to the root. `key_folder` is the default place of the keys.
     pub(super) fn into_settings(
         self,
         place: SourceContext<'_>,
-        project: &ProjectIdentity,
-        environment: &Environment,
+        key_folder: PathBuf,
     ) -> Result<AuditSettings, ConfigError> {
         const COMPLETE: &str = "defaults.toml sets it";
         let outside = |keys: &[&str], path: Option<PathBuf>| match path {
@@ -130,14 +125,13 @@ impl AuditLayer {
             return Err(place.invalid_value(&[TABLE, "max_file_bytes"], message));
         }
         let days = |days: Option<NonZeroU32>| days.map(|days| DAY * days.get());
-        let folder = keys_base(environment).map(|base| base.join(project.directory_name()));
         let seal = self.seal;
         let to = seal.to.unwrap_or_default().into_iter().map(|target| {
             SealTarget::parse(&target, place.root)
                 .map_err(|message| place.invalid_value(&[TABLE, "seal", "to"], message))
         });
         Ok(AuditSettings {
-            keys: folder.map(|folder| AuditKeyLocation::new(folder).with_key_file(key_file)),
+            keys: AuditKeyLocation::new(key_folder).with_key_file(key_file),
             rotation: AuditRotation {
                 max_file_bytes,
                 max_file_age: days(self.max_file_days),
@@ -152,9 +146,4 @@ impl AuditLayer {
             },
         })
     }
-}
-
-/// Returns the folder with the key folders of all projects; `None` if neither variable for it is set.
-pub(super) fn keys_base(environment: &Environment) -> Option<PathBuf> {
-    Some(environment.data_folder()?.join("vouch").join(KEYS_BASE))
 }

@@ -12,7 +12,6 @@ use std::path::{Path, PathBuf};
 use link::resolve_real_path;
 use store::ProjectIdentity;
 
-use super::audit::keys_base;
 use super::location::SourceContext;
 use super::{ConfigError, TokenSource};
 use crate::env::{EnvVar, Environment};
@@ -21,6 +20,8 @@ use crate::env::{EnvVar, Environment};
 const LEGACY_STATE_FOLDER: &str = ".vouch";
 /// Folder of all state directories below the user's state folder.
 const STATE_BASE: &str = "vouch";
+/// Folder of all key folders below `vouch` in the user's data folder.
+const KEYS_BASE: &str = "audit-keys";
 
 /// The place of a project's state.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,8 +30,8 @@ pub(super) struct StateLocation {
     pub(super) folder: PathBuf,
     /// Folder with the default state directories of all projects; `None` if neither variable for it is set.
     base: Option<PathBuf>,
-    /// Folder with the audit keys of all projects; `None` if neither variable for it is set.
-    keys: Option<PathBuf>,
+    /// Folder with the audit keys of this project and, by default, of all others.
+    keys: PathBuf,
 }
 
 impl StateLocation {
@@ -55,7 +56,13 @@ impl StateLocation {
             }
             None => base.as_ref().ok_or(ConfigError::NoStateFolder)?.join(project.directory_name()),
         };
-        Ok(Self { folder, base, keys: keys_base(environment) })
+        let keys = find_keys_base(&folder, base.as_deref(), environment);
+        Ok(Self { folder, base, keys })
+    }
+
+    /// Returns the folder of the project's audit keys.
+    pub(super) fn keys_folder(&self, project: &ProjectIdentity) -> PathBuf {
+        self.keys.join(project.directory_name())
     }
 
     /// Returns the names denied to tools.
@@ -64,7 +71,7 @@ impl StateLocation {
     /// folder of keys is below a folder of the same name.
     pub(super) fn private_names(&self, root: &Path) -> Vec<String> {
         let mut names = vec![LEGACY_STATE_FOLDER.to_owned()];
-        let mut folders = self.base.iter().chain(&self.keys);
+        let mut folders = self.base.iter().chain([&self.keys]);
         if folders.any(|folder| resolve_real_path(folder).starts_with(root)) {
             names.push(STATE_BASE.to_owned());
         }
@@ -83,12 +90,28 @@ impl StateLocation {
     /// Returns the folders that upstreams must not read either: the state and the audit keys of this and of all other
     /// projects.
     pub(super) fn private_folders(&self, root: &Path) -> Vec<PathBuf> {
-        let mut folders: Vec<_> = self.base.iter().chain(&self.keys).cloned().collect();
-        if !folders.iter().any(|base| self.folder.starts_with(base)) {
-            folders.push(self.folder.clone());
+        let mut folders: Vec<_> = self.base.iter().cloned().collect();
+        for folder in [&self.folder, &self.keys] {
+            if !folders.iter().any(|base| folder.starts_with(base)) {
+                folders.push(folder.clone());
+            }
         }
         folders.push(root.join(LEGACY_STATE_FOLDER));
         folders
+    }
+}
+
+/// Returns the folder of audit keys: `$XDG_DATA_HOME/vouch/audit-keys`. Without a data folder it is beside the state
+/// directories, and without those beside the configured one.
+fn find_keys_base(folder: &Path, base: Option<&Path>, environment: &Environment) -> PathBuf {
+    let data = environment.data_folder().map(|data| data.join(STATE_BASE));
+    match data.as_deref().or(base) {
+        Some(base) => base.join(KEYS_BASE),
+        None => {
+            let mut name = folder.as_os_str().to_owned();
+            name.push(format!(".{KEYS_BASE}"));
+            name.into()
+        }
     }
 }
 
@@ -183,7 +206,8 @@ mod tests {
         for outside in ["../app2", "../state", "/var/lib/app"] {
             let found = locate_state(&root, Some(outside), &[]).unwrap();
             assert_eq!(found.folder, root.join(outside), "{outside}");
-            let folders = [root.join(outside), root.join(".vouch")];
+            let keys = PathBuf::from(format!("{}.audit-keys", root.join(outside).display()));
+            let folders = [root.join(outside), keys, root.join(".vouch")];
             assert_eq!(found.private_folders(&root), folders, "{outside}");
         }
     }

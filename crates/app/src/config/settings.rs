@@ -195,7 +195,7 @@ impl Settings {
         // A process that can write these decides which tools are admitted.
         let read_only = [&*config, &*gateway.lock, &*gateway.contracts];
         let read_only = read_only.into_iter().chain(trust.records_folder());
-        let audit = layer.audit.into_settings(place, &project, environment)?;
+        let audit = layer.audit.into_settings(place, state_location.keys_folder(&project))?;
         let hidden = state_location.private_folders(&root);
         let protected = ProtectedPaths::new(place.root, read_only, &hidden);
         let upstreams = upstream::build_upstreams(layer.upstream, place, &protected)?;

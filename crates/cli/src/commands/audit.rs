@@ -63,7 +63,7 @@ pub(crate) fn run_audit(ctx: &CommandContext, args: &AuditArgs) -> Result<ExitSt
         AuditCommand::Export(args) => export::run_export(ctx, &settings, args),
         AuditCommand::RotateKey { format } => {
             let state = project::open_state(&settings)?;
-            let rotation = rotate_key(state.audit_log_path(), &project::audit_options(&settings)?)?;
+            let rotation = rotate_key(state.audit_log_path(), &project::audit_options(&settings))?;
             if format.json {
                 ctx.ui.print_json(&rotation)?;
             } else {
@@ -73,7 +73,7 @@ pub(crate) fn run_audit(ctx: &CommandContext, args: &AuditArgs) -> Result<ExitSt
                     "{GOOD}ok{GOOD:#}    key {} follows {}",
                     rotation.after, rotation.before
                 )?;
-                let file = project::audit_key_location(&settings)?.key_file();
+                let file = project::audit_key_location(&settings).key_file();
                 ctx.ui.print_note(format_args!("Back up {}.", file.display()));
             }
             Ok(ExitStatus::Success)

@@ -153,7 +153,7 @@ fn sends_checkpoints_to_endpoint() {
 #[test]
 fn seals_on_schedule_while_serving() {
     let project = project().with("vouch.toml", "[audit.seal]\nto = [\"../checkpoints.jsonl\"]\n");
-    let server = project.start_server(&["serve", "--port", "0"]);
+    let server = project.start_server(&[]);
     server.signal(rustix::process::Signal::TERM);
     server.wait();
     let path = project.root.join("../checkpoints.jsonl");
@@ -179,7 +179,7 @@ fn exports_records() {
     let request: Value = serde_json::from_str(text.trim_end()).unwrap();
     let records = &request["resourceLogs"][0]["scopeLogs"][0]["logRecords"];
     assert_eq!(records.as_array().unwrap().len(), 5);
-    assert_eq!(records[1]["body"]["stringValue"], "hello by cli:ada");
+    assert_eq!(records[1]["body"]["stringValue"], "hello by cli");
     assert_eq!(records[1]["severityText"], "INFO");
     assert_eq!(records[3]["severityText"], "ERROR");
 }

@@ -13,6 +13,7 @@ mod forger;
 mod keys;
 mod power_failure;
 mod project_token;
+mod rotation;
 mod state_dir;
 mod support;
 mod tampering;

@@ -81,7 +81,9 @@ proptest! {
         prop_assert!(has_finding(&report, VerificationFindingKind::Changed, line), "{:?}", messages(&report));
         // A new newline splits the line in two; any other flip affects only this line.
         if lines[line - 1][at] != b'\n' {
-            prop_assert_eq!(report.problems.len(), 1, "{:?}", messages(&report));
+            // The id of the key in the first line has nothing to be compared with, so it may also be reported as missing.
+            let is_first = line == 1 && report.problems.iter().all(|it| it.line == Some(1));
+            prop_assert!(report.problems.len() == 1 || is_first, "{:?}", messages(&report));
         }
     }
 }
@@ -179,8 +181,10 @@ proptest! {
         drop(open_log(&path).unwrap());
         prop_assert!(fs::read(&path).unwrap().starts_with(&join_lines(&VALID_LOG.0[..kept])));
         let report = verify_log(&path).unwrap();
-        prop_assert_eq!(has_finding(&report, VerificationFindingKind::Tampered, kept + 1), kept < LINES);
-        prop_assert_eq!(has_finding(&report, VerificationFindingKind::Repaired, kept + 2), torn && kept == whole);
+        // Without any line left, the log begins with a new first line.
+        let next = kept + 1 + usize::from(kept == 0);
+        prop_assert_eq!(has_finding(&report, VerificationFindingKind::Tampered, next), kept < LINES);
+        prop_assert_eq!(has_finding(&report, VerificationFindingKind::Repaired, next + 1), torn && kept == whole);
         prop_assert_eq!(report.problems.len(), usize::from(kept < LINES));
     }
 

@@ -47,7 +47,7 @@ pub(super) fn run_verify(
     args: &VerifyArgs,
 ) -> Result<ExitStatus> {
     let log = args.log.clone().unwrap_or_else(|| audit_log_path(settings));
-    let mut report = verify_log(&log, audit_key_location(settings)?)?;
+    let mut report = verify_log(&log, audit_key_location(settings))?;
     if let Some(path) = &args.against {
         let key = match args.public_key {
             Some(key) => key,

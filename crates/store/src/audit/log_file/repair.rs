@@ -22,6 +22,12 @@ pub(super) struct LastLine {
     announces: bool,
 }
 
+impl LastLine {
+    /// The state before the first line.
+    pub(super) const NONE: Self =
+        Self { tip: ChainTip::GENESIS, key: LineKey::Any, announces: false };
+}
+
 /// The key that the line after a line must use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LineKey {
@@ -39,7 +45,11 @@ impl LogFile {
             return self.begin_empty_file();
         }
         let mut end = find_last_lines(&self.file, length, 0)?;
-        let mut last = read_last_line(&self.file, end)?;
+        let mut last = match end {
+            // The first line is torn, so the last one is in the file before.
+            0 => self.find_previous_file()?.map_or(LastLine::NONE, |(last, _)| last),
+            end => read_last_line(&self.file, end)?,
+        };
         self.adopt_key(&last)?;
         let mut repaired = None;
         if end < length {
@@ -59,6 +69,11 @@ impl LogFile {
                     });
                 }
             }
+        }
+        if end == 0 {
+            self.options.disk.set_len(&self.file, 0)?;
+            let begun = self.begin_empty_file()?;
+            return self.record_events(begun, begun.length, repaired.into_iter().collect());
         }
         if let Some(reason) = self.find_break(&last) {
             return self.begin_new_chain(end, last.tip, reason, repaired);
@@ -129,7 +144,9 @@ impl LogFile {
         let head = head::read_head(&self.head, &self.keys)?;
         let mark = head::read_head(&self.mark, &self.keys)?;
         let mut events = vec![];
-        let is_new = tip.seq == 0 && head.synced.is_none() && mark.synced.is_none();
+        // A crash may have come between the creation of the two, before the first line.
+        let named = head.synced.into_iter().chain(head.live).chain(mark.synced);
+        let is_new = tip.seq == 0 && named.map(|named| named.seq).max().unwrap_or(0) == 0;
         if head.synced.is_none() || mark.synced.is_some_and(|mark| is_behind(&head, &mark)) {
             events.extend((!is_new).then_some(AuditLogEvent::HeadMissing));
         }
@@ -167,15 +184,14 @@ fn is_behind(head: &HeadState, mark: &ChainTip) -> bool {
 
 /// Returns the last line of a file whose complete lines end at `end`.
 pub(super) fn read_last_line(file: &File, end: u64) -> io::Result<LastLine> {
-    let empty = LastLine { tip: ChainTip::GENESIS, key: LineKey::Any, announces: false };
     if end == 0 {
-        return Ok(empty);
+        return Ok(LastLine::NONE);
     }
     let mut reader = open_line_reader(file, find_last_lines(file, end, 1)?, end)?;
     match reader.next_line()? {
         Some(last) if last.parse_link().is_some() => Ok(inspect_line(&last, 0)),
         Some(_) => recover_last_line(file, end),
-        None => Ok(empty),
+        None => Ok(LastLine::NONE),
     }
 }
 
@@ -183,7 +199,7 @@ pub(super) fn read_last_line(file: &File, end: u64) -> io::Result<LastLine> {
 /// continue from the last readable line.
 fn recover_last_line(file: &File, end: u64) -> io::Result<LastLine> {
     let mut reader = open_line_reader(file, 0, end)?;
-    let mut last = LastLine { tip: ChainTip::GENESIS, key: LineKey::Any, announces: false };
+    let mut last = LastLine::NONE;
     while let Some(line) = reader.next_line()? {
         last = match line.parse_link() {
             Some(_) => inspect_line(&line, 0),

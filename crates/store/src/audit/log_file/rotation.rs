@@ -150,7 +150,7 @@ impl LogFile {
     }
 
     /// Returns the last closed file and its last line.
-    fn find_previous_file(&self) -> io::Result<Option<(LastLine, PreviousFile)>> {
+    pub(super) fn find_previous_file(&self) -> io::Result<Option<(LastLine, PreviousFile)>> {
         let Some(number) = list_closed(&self.path)?.last().copied() else { return Ok(None) };
         let file = File::open(closed_path(&self.path, number))?;
         let bytes = file.metadata()?.len();

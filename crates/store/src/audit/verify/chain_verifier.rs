@@ -246,8 +246,10 @@ impl ChainVerifier {
         next: Option<&ScannedLine>,
     ) {
         let next = next.and_then(|next| next.link.as_ref());
+        let is_expected = self.has_expected_key(seen);
+        let known_key = link.prev.key().filter(|key| self.keys.find(*key).is_some());
         let this_changed = self.tip_line == 0
-            || !self.has_expected_key(seen)
+            || !is_expected && known_key.is_none()
             || match next {
                 Some(next) if next.seq == link.seq + 1 => {
                     !next.prev.matches(&seen.hash, &self.keys)
@@ -263,6 +265,10 @@ impl ChainVerifier {
             self.add_changed_line(seen.line, Some(link.seq), &also);
         } else if !self.tip_changed {
             self.add_changed_line(self.tip_line, Some(self.tip.seq), "");
+        }
+        if let Some(key) = known_key.filter(|_| !is_expected) {
+            // A line before announced another key. It is reported once, not for every line that follows.
+            self.expected = ExpectedKey::Key(key);
         }
         self.accept_line(seen, link.seq, this_changed && !excused);
     }
