@@ -468,3 +468,138 @@ proptest! {
         }
     }
 }
+
+/// A copy is judged against tools that changed or went, at the moment when they do.
+#[test]
+fn copy_beside_its_changed_original_is_quarantined() {
+    let retitled = |name: &str| with_value(clean_tool(name), "/title", json!("Read any file"));
+    let statuses = |second: &[Value], allowed: &[ChangeClass]| {
+        let mut life = PinHistory::new(AdmissionMode::Default);
+        life.policy.allow_changes = allowed.iter().copied().collect();
+        life.list_tools(&[clean_tool("read")]);
+        life.list_statuses(second)
+    };
+    use ToolStatus::{Quarantined, Ready};
+    // An unchanged tool may have a twin.
+    assert_eq!(statuses(&[clean_tool("read"), retitled("copy")], &[]), [Ready, Ready]);
+    let twins = [retitled("read"), retitled("copy")];
+    assert_eq!(statuses(&twins, &[]), [Quarantined, Quarantined]);
+    assert_eq!(statuses(&[retitled("copy")], &[]), [Quarantined]);
+    // A change that is allowed is allowed under another name too.
+    let allowed = [ChangeClass::Descriptive];
+    assert_eq!(statuses(&[retitled("copy")], &allowed), [Ready]);
+}
+
+#[test]
+fn broken_tool_is_refused_whether_it_is_pinned_or_new() {
+    let broken =
+        |name: &str| with_value(clean_tool(name), "/inputSchema", json!({"type": "string"}));
+    let mut life = PinHistory::new(AdmissionMode::Strict);
+    use ToolStatus::{Quarantined, Ready, Refused};
+    assert_eq!(life.list_statuses(&[clean_tool("read")]), [Ready]);
+    let other =
+        || with_value(clean_tool("other"), "/description", json!("Counts the lines of a text."));
+    assert_eq!(life.list_statuses(&[clean_tool("read"), other()]), [Ready, Quarantined]);
+    assert_eq!(
+        life.list_statuses(&[clean_tool("read"), broken("other"), broken("third")]),
+        [Ready, Refused, Refused]
+    );
+    assert_eq!(life.list_statuses(&[clean_tool("read"), other()]), [Ready, Quarantined]);
+}
+
+/// Returns the state of a pin, the wording of its baseline and of its pending definition, and its blocked wordings.
+fn describe_pin(life: &PinHistory, tool: &str) -> String {
+    let pin = life.pins.pin("files", tool).expect("the tool is pinned");
+    let wording = |definition: &Value| {
+        let text = definition["description"].as_str().expect("a description");
+        text.rsplit(' ').next().expect("a word").trim_matches('.').to_owned()
+    };
+    let baseline = pin.baseline.as_ref().map(|baseline| wording(&baseline.definition));
+    let pending = pin.pending.as_ref().map(|pending| wording(&pending.definition));
+    let blocked: Vec<_> = pin.blocked.iter().map(|blocked| wording(&blocked.definition)).collect();
+    let show = |text: Option<String>| text.unwrap_or("-".into());
+    format!("{:?} {} {} {}", pin.state, show(baseline), show(pending), blocked.join(","))
+}
+
+/// Walks one tool through listings and checks its pin after each.
+#[test]
+fn pins_follow_listings() {
+    let tool = |word: &str| {
+        with_value(
+            clean_tool("read"),
+            "/description",
+            json!(format!("Reads a file and its {word}.")),
+        )
+    };
+    let broken = || with_value(tool("c"), "/inputSchema", json!({"type": "string"}));
+    let mut life = PinHistory::new(AdmissionMode::Default);
+    for (listing, expected) in [
+        (Some(tool("a")), "Admitted a - "),
+        (Some(tool("b")), "Admitted a b "),
+        (Some(tool("a")), "Admitted a - b"),
+        (Some(tool("c")), "Admitted a c b"),
+        (Some(tool("b")), "Admitted a b b,c"),
+        // A refused definition withdraws the pending one.
+        (Some(broken()), "Admitted a - c,b"),
+        (Some(tool("b")), "Admitted a b c,b"),
+        (None, "Removed a b c,b"),
+        (Some(tool("b")), "Admitted a b c,b"),
+        (None, "Removed a b c,b"),
+        (Some(broken()), "Admitted a - c,b"),
+        (None, "Removed a - c,b"),
+        (Some(tool("a")), "Admitted a - c,b"),
+        (Some(tool("b")), "Admitted a b c,b"),
+    ] {
+        // A broken definition is refused, instead of quarantined, if its change would be allowed.
+        let is_broken = listing.as_ref() == Some(&broken());
+        let classes = [ChangeClass::Descriptive, ChangeClass::Additive, ChangeClass::Breaking];
+        let allowed: BTreeSet<_> = classes.into_iter().filter(|_| is_broken).collect();
+        life.policy.allow_changes = allowed;
+        life.list_tools(&listing.into_iter().collect::<Vec<_>>());
+        assert_eq!(describe_pin(&life, "read"), expected);
+    }
+    // An accepted definition is no longer blocked, and a removed tool stays removed.
+    life.list_tools(&[]);
+    assert_eq!(life.accept_tool("read"), 1);
+    assert_eq!(describe_pin(&life, "read"), "Removed b - c");
+    life.list_tools(&[tool("b")]);
+    assert_eq!(describe_pin(&life, "read"), "Admitted b - c");
+    // So is a definition that the policy allows later.
+    life.policy.allow_changes = [ChangeClass::Descriptive].into();
+    life.list_tools(&[tool("c")]);
+    assert_eq!(describe_pin(&life, "read"), "Admitted c - ");
+}
+
+#[test]
+fn new_tool_is_admitted_only_by_acceptance() {
+    let mut life = PinHistory::new(AdmissionMode::Strict);
+    let tool = |word: &str| {
+        with_value(clean_tool("new"), "/description", json!(format!("Counts lines of {word}.")))
+    };
+    let broken = || with_value(tool("x"), "/inputSchema", json!({"type": "string"}));
+    life.list_tools(&[clean_tool("read")]);
+    for (listing, expected) in [
+        (vec![clean_tool("read"), tool("a")], "New - a "),
+        (vec![clean_tool("read")], "New - a "),
+        (vec![clean_tool("read"), broken()], "New - a "),
+        (vec![clean_tool("read"), tool("b")], "New - b a"),
+    ] {
+        life.list_tools(&listing);
+        assert_eq!(describe_pin(&life, "new"), expected);
+    }
+    // A pin without a baseline is new and has a pending definition.
+    let mut file: Value = serde_json::from_str(&life.pins.to_text()).unwrap();
+    let pin = file.pointer_mut("/upstreams/files/tools/new").unwrap();
+    let state = pin["state"].take();
+    pin["state"] = json!("admitted");
+    assert!(PinSet::parse(&file.to_string()).is_err());
+    let pin = file.pointer_mut("/upstreams/files/tools/new").unwrap();
+    pin["state"] = state;
+    assert!(PinSet::parse(&file.to_string()).is_ok());
+    let pin = file.pointer_mut("/upstreams/files/tools/new").unwrap();
+    pin.as_object_mut().unwrap().shift_remove("pending");
+    assert!(PinSet::parse(&file.to_string()).is_err());
+
+    assert_eq!(life.accept_tool("new"), 1);
+    assert_eq!(describe_pin(&life, "new"), "Admitted b - a");
+}
