@@ -212,4 +212,82 @@ mod tests {
         write(&ours);
         assert!(!ours.has_external_change());
     }
+
+    fn in_folder(folder: &std::path::Path) -> LockFile {
+        LockFile::new(folder.join("vouch.lock"), folder.join("guard"))
+    }
+
+    #[test]
+    fn file_over_the_size_limit_is_not_read() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = File::create(folder.path().join("vouch.lock")).expect("a file");
+        for (size, is_too_large) in [(MAX_FILE_BYTES, false), (MAX_FILE_BYTES + 1, true)] {
+            file.set_len(size).expect("a sparse file");
+            let error = in_folder(folder.path()).read().expect_err("the file is invalid");
+            assert_eq!(matches!(error, LockFileError::TooLarge { .. }), is_too_large, "{size}");
+        }
+    }
+
+    /// A lock file that cannot be read is not a missing one: without pins, changed definitions would be admitted as new.
+    #[test]
+    fn only_a_missing_file_has_no_pins() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = in_folder(folder.path());
+        assert_eq!(file.read().expect("no pins"), PinSet::default());
+        std::fs::write(folder.path().join("file"), "").expect("a file");
+        let below_a_file = in_folder(&folder.path().join("file"));
+        assert!(matches!(below_a_file.read(), Err(LockFileError::Read { .. })));
+    }
+
+    #[derive(Debug)]
+    struct NoTrust;
+
+    impl FileTrust for NoTrust {
+        fn check_content(&self, _: &std::path::Path, _: Option<&[u8]>) -> Result<(), String> {
+            Err("not trusted".to_owned())
+        }
+
+        fn write_file(
+            &self,
+            _: &std::path::Path,
+            _: &[u8],
+            write: &mut dyn FnMut() -> io::Result<()>,
+        ) -> io::Result<()> {
+            write()
+        }
+    }
+
+    #[test]
+    fn neither_untrusted_pins_nor_their_absence_are_used() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = in_folder(folder.path()).with_trust(Some(Arc::new(NoTrust)));
+        assert!(matches!(file.read(), Err(LockFileError::Read { .. })));
+        in_folder(folder.path())
+            .change_pins(|pins| (Some(pins.clone()), ()))
+            .expect("it can be written");
+        assert!(matches!(file.read(), Err(LockFileError::Read { .. })));
+    }
+
+    #[test]
+    fn pins_are_changed_by_one_writer_at_a_time() {
+        use std::sync::atomic::{AtomicUsize, Ordering};
+        let folder = tempfile::tempdir().expect("a folder");
+        let writers = AtomicUsize::new(0);
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| {
+                    for _ in 0..20 {
+                        let change = |pins: &PinSet| {
+                            assert_eq!(writers.fetch_add(1, Ordering::SeqCst), 0);
+                            std::thread::yield_now();
+                            let _ = pins.to_text();
+                            assert_eq!(writers.fetch_sub(1, Ordering::SeqCst), 1);
+                            (Some(pins.clone()), ())
+                        };
+                        in_folder(folder.path()).change_pins(change).expect("it can be written");
+                    }
+                });
+            }
+        });
+    }
 }

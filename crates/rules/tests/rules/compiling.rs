@@ -97,6 +97,13 @@ fn rejects_invalid_expressions() {
 }
 
 #[test]
+fn expressions_have_a_maximum_length() {
+    let padded = |length: usize| deny(&format!("true{}", " ".repeat(length - 4)));
+    assert!(compile(padded(MAX_EXPRESSION_BYTES)).is_ok());
+    assert!(compile(padded(MAX_EXPRESSION_BYTES + 1)).is_err());
+}
+
+#[test]
 fn rejects_long_expressions_bad_globs_and_duplicate_names() {
     let long = deny(&format!("tool == \"{}\"", "a".repeat(MAX_EXPRESSION_BYTES)));
     let mut errors = vec![error_chain(&compile(long).unwrap_err())];

@@ -142,6 +142,63 @@ fn absent_value_does_not_hide_evaluation_error() {
     insta::assert_snapshot!(lines.join("\n"));
 }
 
+/// A condition about what a caller or a tool does not state is unknown; other errors deny.
+#[test]
+fn absent_facts_of_the_caller_and_the_tool_are_unknown() {
+    let full = Caller { session: Some("s".into()), ..caller() };
+    let empty = Caller { client: None, ..Caller::new("token:ci") };
+    let titled = Map::from_iter([("title".to_owned(), json!("T"))]);
+    for (when, caller, annotations, expected) in [
+        (r#"caller.client == "curl/8""#, &full, &titled, "deny by r"),
+        (r#"caller.client == "curl/8""#, &empty, &titled, "allow"),
+        (r#"caller.session == "s""#, &full, &titled, "deny by r"),
+        (r#"caller.session == "s""#, &empty, &titled, "allow"),
+        (r#"annotations.title == "T""#, &full, &titled, "deny by r"),
+        (r#"annotations.title == "T""#, &full, &Map::new(), "allow"),
+        // The value is there, so its absence does not explain the error.
+        ("caller.client > 1", &full, &titled, "deny: "),
+        ("caller.session > 1", &full, &titled, "deny: "),
+        ("annotations.title > 1", &full, &titled, "deny: "),
+        ("caller.principal > 1", &empty, &Map::new(), "deny: "),
+        ("annotations.readOnlyHint > 1", &empty, &Map::new(), "deny: "),
+        ("tool > 1", &empty, &Map::new(), "deny: "),
+    ] {
+        let Ok(rules) = compile(deny(when)) else {
+            // An error of types that compiling finds denies every call.
+            assert_eq!(expected, "deny: ", "{when}");
+            continue;
+        };
+        let arguments = json!({});
+        let subject = PolicySubject { tool: "t", arguments: &arguments, caller, annotations };
+        let verdict = describe(rules.on_call(&subject));
+        assert!(verdict.starts_with(expected), "{when}: {verdict}");
+    }
+}
+
+#[test]
+fn rules_know_which_tools_they_apply_to() {
+    assert!(Rules::default().is_empty());
+    let rules = Rules::compile(vec![
+        RuleDefinition { tools: vec!["files__*".into()], ..deny("true") },
+        RuleDefinition {
+            name: "s".into(),
+            tools: vec!["mail".into()],
+            ..rule(RuleEffect::Deny, RuleSubject::Result, "true")
+        },
+    ])
+    .unwrap();
+    assert!(!rules.is_empty());
+    for (on, tool, expected) in [
+        (RuleSubject::Call, "files__read", true),
+        (RuleSubject::Call, "mail", false),
+        (RuleSubject::Call, "other", false),
+        (RuleSubject::Result, "mail", true),
+        (RuleSubject::Result, "files__read", false),
+    ] {
+        assert_eq!(rules.has_rule_for(on, tool), expected, "{on:?} {tool}");
+    }
+}
+
 fn named(name: &str, effect: RuleEffect, tools: &[&str], when: &str) -> RuleDefinition {
     let tools = tools.iter().map(|glob| (*glob).to_owned()).collect();
     RuleDefinition { name: name.into(), effect, on: RuleSubject::Call, tools, when: when.into() }

@@ -133,6 +133,18 @@ async fn rejects_decision_unless_approval_is_pending() {
     assert_eq!(store.find_approval(&approved.id).await.unwrap().decided_by.as_deref(), Some("bob"));
 }
 
+/// An empty id is the beginning of every id, even of the only one.
+#[tokio::test]
+async fn empty_id_names_no_approval() {
+    let fixture = StoreFixture::new();
+    let store = fixture.store();
+    for arguments in ["a", "b"] {
+        request_approval(&store, arguments).await;
+        let error = store.find_approval("").await.unwrap_err();
+        assert!(matches!(&error, StoreError::UnknownApproval { id } if id.is_empty()), "{error}");
+    }
+}
+
 #[tokio::test]
 async fn finds_approval_by_unique_id_prefix() {
     let fixture = StoreFixture::new();
