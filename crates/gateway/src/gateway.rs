@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::join_all;
+use link::ConnectionStatus;
 use parking_lot::Mutex;
 use runtime::{Catalog, CatalogError, Pipeline};
 use tokio::sync::Semaphore;
@@ -46,6 +47,23 @@ impl Gateway {
         options: GatewayOptions,
         base: BaseCatalogBuilder,
     ) -> Result<Arc<Self>, GatewayError> {
+        Self::with_connections(options, base, &[])
+    }
+
+    /// Creates a gateway that takes over this one's connections to upstreams whose connection options are the same.
+    pub fn succeed(
+        &self,
+        options: GatewayOptions,
+        base: BaseCatalogBuilder,
+    ) -> Result<Arc<Self>, GatewayError> {
+        Self::with_connections(options, base, &self.upstreams)
+    }
+
+    fn with_connections(
+        options: GatewayOptions,
+        base: BaseCatalogBuilder,
+        before: &[Arc<GatewayUpstream>],
+    ) -> Result<Arc<Self>, GatewayError> {
         let mut names = BTreeSet::new();
         let lock =
             LockFile::new(options.lock, options.lock_guard).with_trust(options.trust.clone());
@@ -67,7 +85,14 @@ impl Gateway {
             if !names.insert(upstream.name().to_owned()) {
                 return Err(GatewayError::DuplicateUpstream(upstream.name().to_owned()));
             }
-            upstreams.push(Arc::new(GatewayUpstream::new(upstream, site.clone())));
+            let known = before.iter().find(|known| {
+                known.options().link.is_same_connection(&upstream.link)
+                    && !matches!(known.connection().status(), ConnectionStatus::Closed)
+            });
+            upstreams.push(Arc::new(match known {
+                Some(known) => GatewayUpstream::take_over(upstream, site.clone(), known),
+                None => GatewayUpstream::new(upstream, site.clone()),
+            }));
         }
         Ok(Arc::new(Self {
             upstreams,
@@ -137,6 +162,17 @@ impl Gateway {
     /// Returns the current stamps of all overlay folders.
     pub(crate) fn overlay_stamps(&self) -> OverlayStamps {
         self.upstreams.iter().map(|upstream| upstream.read_overlay_stamp()).collect()
+    }
+
+    /// Stops keeping the catalog current, for a gateway that another one succeeds. A connection that the other one did not
+    /// take over ends with its last call.
+    pub async fn retire(&self) {
+        self.stop.cancel();
+        let tasks = std::mem::take(&mut *self.tasks.lock());
+        tasks.join_all().await;
+        if let Some(recorder) = &self.recorder {
+            recorder.flush().await;
+        }
     }
 
     /// Closes every connection, ends every child process and flushes recorded samples to disk.

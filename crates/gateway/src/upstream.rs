@@ -83,6 +83,31 @@ impl GatewayUpstream {
         Self { options, link, site, view: RwLock::default(), refreshes: watch::Sender::new(0) }
     }
 
+    /// Creates an upstream that takes over the connection of an earlier one. Its tools stay offered until the first
+    /// refresh, and if that fails.
+    pub(crate) fn take_over(
+        options: UpstreamOptions,
+        site: GatewayContext,
+        before: &GatewayUpstream,
+    ) -> Self {
+        let view = before.snapshot();
+        // Offers are made again, because the settings of the gateway may differ.
+        let stale = |offer: &Arc<OfferedTool>| OfferedTool {
+            contract: Arc::clone(&offer.contract),
+            invoker: Arc::clone(&offer.invoker),
+            made_from: Vec::new(),
+        };
+        let offers = view.offers.iter().map(|(name, offer)| (name.clone(), Arc::new(stale(offer))));
+        let view = UpstreamSnapshot { offers: offers.collect(), ..(*view).clone() };
+        Self {
+            options,
+            link: Arc::clone(&before.link),
+            site,
+            view: RwLock::new(Arc::new(view)),
+            refreshes: watch::Sender::new(0),
+        }
+    }
+
     pub fn name(&self) -> &str {
         self.options.name()
     }

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use secrecy::SecretString;
+use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Serialize};
 
 use crate::NamespacePolicy;
@@ -33,6 +33,16 @@ impl Options {
     }
 }
 
+impl Options {
+    /// Returns true if a connection with these options is the same as one with the others, including its secrets.
+    pub fn is_same_connection(&self, other: &Self) -> bool {
+        self.name == other.name
+            && self.connect_timeout == other.connect_timeout
+            && self.bounds == other.bounds
+            && self.endpoint.is_same(&other.endpoint)
+    }
+}
+
 /// The transport and address of a server.
 #[derive(Clone, Debug)]
 pub enum UpstreamEndpoint {
@@ -40,6 +50,35 @@ pub enum UpstreamEndpoint {
     Http(HttpEndpoint),
     /// The legacy HTTP+SSE transport of 2024-11-05.
     Sse(HttpEndpoint),
+}
+
+impl UpstreamEndpoint {
+    fn is_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Stdio(one), Self::Stdio(two)) => {
+                one.command == two.command
+                    && one.args == two.args
+                    && has_same_secrets(&one.env, &two.env)
+                    && one.folder == two.folder
+                    && one.sandbox == two.sandbox
+                    && one.supervisor == two.supervisor
+            }
+            (Self::Http(one), Self::Http(two)) | (Self::Sse(one), Self::Sse(two)) => {
+                one.url == two.url && has_same_secrets(&one.headers, &two.headers)
+            }
+            _ => false,
+        }
+    }
+}
+
+fn has_same_secrets(
+    one: &BTreeMap<String, SecretString>,
+    two: &BTreeMap<String, SecretString>,
+) -> bool {
+    let expose = |(name, secret): (&String, &SecretString)| {
+        (name.clone(), secret.expose_secret().to_owned())
+    };
+    one.iter().map(expose).eq(two.iter().map(expose))
 }
 
 /// A server that is started as a child process.
