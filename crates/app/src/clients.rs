@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::env::{EnvVar, Environment};
 use launch::quote_word;
-pub use launch::{ClientConnection, ClientToken, LaunchCommand, local_url};
+pub use launch::{ClientConnection, ClientToken, LaunchCommand, local_url, server_url};
 
 /// An MCP client that can be configured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

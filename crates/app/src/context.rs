@@ -80,6 +80,17 @@ impl AppContext {
         Ok(settings)
     }
 
+    /// Loads the configuration again for a running server. Errors if a trusted folder changed, because the user of a
+    /// running server cannot be asked.
+    pub fn reload_settings(&self, flags: ConfigLayer) -> Result<Settings> {
+        let settings = self.load(&self.location, flags)?;
+        if settings.trust.state == TrustState::Changed {
+            let message = "the folder changed after it was trusted";
+            return Err(Failure::new(message).with_hint("run `vouch trust`, then reload again"));
+        }
+        Ok(settings)
+    }
+
     /// Decides on the folder by the user's records, for commands that only describe or change the decision.
     pub fn folder_trust(&self) -> Result<FolderTrust> {
         config::judge_folder(&self.location, &self.environment).map_err(config_failure)

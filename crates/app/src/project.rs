@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use contract::{Constraints, ResourceProvider, Tool};
-use gateway::Gateway;
+use gateway::{BaseCatalogBuilder, Gateway};
 use pack_campaign::{CampaignPack, CampaignSlot};
 use pack_context::ContextPack;
 use pack_repo::RepoOptions;
@@ -31,6 +31,7 @@ use crate::config::config_failure;
 use crate::config::{ApprovalPolicy, ClientSettings, Settings, ToolPack};
 use crate::failure::FailureKind;
 use crate::failure::{Failure, FailureExt, Result};
+use crate::serving::readiness::DiskCheck;
 pub use listener_owner::is_foreign_port;
 pub use tokens::{
     NEW_TOKEN_HINT, create_missing_token, load_first_token, load_tokens, open_project_token,
@@ -38,6 +39,8 @@ pub use tokens::{
 };
 pub(crate) use tokens::{read_tokens, token_failure};
 
+/// Descriptors for files, upstreams and threads.
+const RESERVED_DESCRIPTORS: usize = 256;
 /// Maximum time for which a client may cache the tool list of a gateway, which changes at any time.
 const LIVE_LIST_TTL: Duration = Duration::from_secs(5);
 
@@ -201,13 +204,26 @@ pub fn audit_options(settings: &Settings) -> AuditOptions {
 /// Returns the options of the HTTP transport, with its tokens loaded.
 pub(crate) fn http_options(settings: &Settings) -> Result<HttpOptions> {
     let server = &settings.server;
+    let mut limits = settings.http.limits.clone();
+    limits.max_connections = limits.max_connections.min(available_connections());
     Ok(HttpOptions {
         address: server.address,
         tokens: load_tokens(settings)?,
         allowed_hosts: server.allowed_hosts.clone(),
         allowed_origins: server.allowed_origins.clone(),
         max_body_bytes: server.max_body_bytes,
+        limits: Arc::new(limits),
+        tls: settings.http.tls.clone(),
+        readiness: vec![Arc::new(DiskCheck::new(settings.state_folder.clone()))],
     })
+}
+
+/// Returns the number of connections for which this process may have descriptors, besides its files and upstreams.
+fn available_connections() -> usize {
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+    let limit = limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX);
+    // Half of a small limit, or all but a fixed number of a large one.
+    limit.saturating_sub(RESERVED_DESCRIPTORS).max(limit / 2).max(1)
 }
 
 /// A project ready to serve: the pipeline, and the background work that the caller may start.
@@ -215,15 +231,32 @@ pub struct AssembledProject {
     pub pipeline: Arc<Pipeline>,
     pub context: Option<ContextPack>,
     pub slots: Vec<Arc<CampaignSlot>>,
+    offer: Arc<PackContents>,
+}
+
+impl AssembledProject {
+    /// Returns the catalog of the packs and the operator's decisions with other settings. The packs stay as they are.
+    pub(crate) fn build_parts(&self, settings: &Settings) -> Result<(Catalog, PipelineOptions)> {
+        let catalog = checked_catalog(settings, &self.offer)?;
+        let options = pipeline_options(settings, &catalog);
+        Ok((catalog, options))
+    }
+
+    /// Returns the builder of the catalog of the packs for a gateway.
+    pub(crate) fn catalog_builder(&self, settings: &Arc<Settings>) -> BaseCatalogBuilder {
+        let (settings, offer) = (Arc::clone(settings), Arc::clone(&self.offer));
+        Box::new(move || assemble_catalog(&settings, &offer))
+    }
 }
 
 /// Assembles the tools of the enabled packs, the store and the pipeline.
 pub async fn assemble_project(settings: &Settings) -> Result<AssembledProject> {
-    let offer = open_packs(settings)?;
+    let mut offer = open_packs(settings)?;
     let catalog = checked_catalog(settings, &offer)?;
     let options = pipeline_options(settings, &catalog);
     let pipeline = build_pipeline(settings, catalog, options).await?;
-    Ok(AssembledProject { pipeline, context: offer.context, slots: offer.slots })
+    let (context, slots) = (offer.context.take(), std::mem::take(&mut offer.slots));
+    Ok(AssembledProject { pipeline, context, slots, offer: Arc::new(offer) })
 }
 
 /// Assembles a project whose catalog also contains the tools of upstreams. No upstream is connected yet.
@@ -233,18 +266,25 @@ pub async fn assemble_with_upstreams(
 ) -> Result<(Arc<Gateway>, AssembledProject)> {
     let mut offer = open_packs(settings)?;
     let catalog = checked_catalog(settings, &offer)?;
-    let mut pipeline_options = pipeline_options(settings, &catalog);
-    pipeline_options.live = true;
-    pipeline_options.list_ttl = LIVE_LIST_TTL;
-    pipeline_options.approve.extend(crate::upstreams::collect_approvals(settings)?);
-    let (context, seats) = (offer.context.take(), std::mem::take(&mut offer.slots));
-    let base = {
-        let settings = Arc::clone(settings);
-        Box::new(move || assemble_catalog(&settings, &offer))
-    };
-    let gateway = Gateway::new(options, base).map_err(gateway_failure)?;
+    let pipeline_options =
+        complete_gateway_options(settings, pipeline_options(settings, &catalog))?;
+    let (context, slots) = (offer.context.take(), std::mem::take(&mut offer.slots));
     let pipeline = build_pipeline(settings, catalog, pipeline_options).await?;
-    Ok((gateway, AssembledProject { pipeline, context, slots: seats }))
+    let project = AssembledProject { pipeline, context, slots, offer: Arc::new(offer) };
+    let base = project.catalog_builder(settings);
+    let gateway = Gateway::new(options, base).map_err(gateway_failure)?;
+    Ok((gateway, project))
+}
+
+/// Adds the decisions on tools of upstreams.
+pub(crate) fn complete_gateway_options(
+    settings: &Settings,
+    mut options: PipelineOptions,
+) -> Result<PipelineOptions> {
+    options.live = true;
+    options.list_ttl = LIVE_LIST_TTL;
+    options.approve.extend(crate::upstreams::collect_approvals(settings)?);
+    Ok(options)
 }
 
 /// Converts an error in the operator's overlays or pins into a usage failure.

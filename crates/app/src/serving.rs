@@ -4,28 +4,39 @@
 
 mod gateway;
 mod project;
+pub(crate) mod readiness;
+mod reload;
 mod signals;
+mod socket_activation;
 
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
+use std::pin::pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use contract::Caller;
 use runtime::Pipeline;
-use runtime::transports::http::{HttpError, HttpTransport};
+use runtime::transports::http::{HttpError, HttpTransport, ReadinessCheck, TlsError};
 use runtime::transports::mcp::{McpService, ServerIdentity};
 use runtime::transports::stdio;
 use tokio::runtime::Builder;
-use tokio_util::sync::CancellationToken;
 
 pub use self::gateway::serve_gateway;
 pub use self::project::serve_project;
+use self::readiness::ConfigurationCheck;
+pub use self::reload::ConfigReloader;
+use self::reload::LiveServer;
+pub use self::signals::ServerSignals;
 use crate::config::Settings;
 use crate::context::AppContext;
 use crate::failure::FailureKind;
 use crate::failure::{Failure, FailureExt, Result};
 use crate::project::http_options;
 use crate::telemetry::Telemetry;
+
+/// Maximum time for calls to finish after their transport has ended.
+const FINISH_LIMIT: Duration = Duration::from_millis(500);
 
 /// The number of threads that serve HTTP connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,14 +71,14 @@ pub struct ServeHooks<L> {
 
 /// Runs `work` on a new runtime, with logging, telemetry and signal handling.
 ///
-/// The first signal cancels the token passed to `work`.
+/// The signals are passed to `work`.
 pub fn run_server<L>(
     app: &AppContext,
     settings: &Settings,
     stdio: bool,
     threads: ServingThreads,
     hooks: ServeHooks<L>,
-    work: impl AsyncFnOnce(CancellationToken) -> Result,
+    work: impl AsyncFnOnce(ServerSignals) -> Result,
 ) -> Result
 where
     L: FnOnce(Option<&Telemetry>) -> Result,
@@ -80,8 +91,8 @@ where
         let telemetry = settings.otlp_endpoint.as_deref().map(Telemetry::start).transpose()?;
         (hooks.start_logging)(telemetry.as_ref())?;
         // Signals are handled before the banner is printed, because its reader may send one at once.
-        let stop = signals::listen_for_signals(Arc::clone(&app.notices), hooks.abort)?;
-        let served = work(stop).await;
+        let signals = signals::listen_for_signals(Arc::clone(&app.notices), stdio, hooks.abort)?;
+        let served = work(signals).await;
         if let Some(telemetry) = telemetry {
             telemetry.shutdown().await;
         }
@@ -102,26 +113,74 @@ pub struct ServeOptions<F> {
     pub banner: F,
 }
 
-/// Serves over stdio or HTTP until `stop` is cancelled, or until the stdio client disconnects.
-pub async fn serve_transport(
+/// A transport that is ready to serve.
+enum ServerTransport {
+    Stdio(McpService),
+    Http(Box<HttpTransport>, LiveServer),
+}
+
+/// Opens the transport and calls the banner. `checks` are the readiness checks besides disk, audit log and store.
+async fn open_transport(
     settings: &Settings,
     stdio: bool,
     pipeline: &Arc<Pipeline>,
     welcome: ServeOptions<impl FnOnce(Option<SocketAddr>)>,
-    stop: CancellationToken,
-) -> Result {
-    let ServeOptions { server_info: face, port_flag, banner } = welcome;
+    checks: &[Arc<dyn ReadinessCheck>],
+    configuration: Arc<ConfigurationCheck>,
+) -> Result<ServerTransport> {
+    let ServeOptions { server_info, port_flag, banner } = welcome;
+    let pipeline = Arc::clone(pipeline);
     if stdio {
         banner(None);
-        let door = McpService::new(Arc::clone(pipeline), face, Caller::new("stdio"));
-        return Ok(stdio::serve_stdio(door, stop).await?);
+        let service = McpService::new(pipeline, server_info, Caller::new("stdio"));
+        return Ok(ServerTransport::Stdio(service));
     }
-    let options = http_options(settings)?;
-    let door = HttpTransport::bind(Arc::clone(pipeline), face, options)
-        .await
-        .map_err(|error| listen_failure(error, port_flag))?;
-    banner(Some(door.address()));
-    Ok(door.serve(stop).await?)
+    let mut options = http_options(settings)?;
+    options.readiness.extend(checks.iter().map(Arc::clone));
+    let transport = match socket_activation::take_listener()? {
+        Some(listener) => {
+            HttpTransport::from_listener(Arc::clone(&pipeline), server_info, options, listener)
+        }
+        None => HttpTransport::bind(Arc::clone(&pipeline), server_info, options).await,
+    };
+    let transport = transport.map_err(|error| listen_failure(error, port_flag))?;
+    banner(Some(transport.address()));
+    socket_activation::notify_ready();
+    let live = LiveServer { control: transport.control(), pipeline, configuration };
+    Ok(ServerTransport::Http(Box::new(transport), live))
+}
+
+impl ServerTransport {
+    /// Serves until `stop` is cancelled, or until the stdio client disconnects. `reload` is called on every request to
+    /// reload, one at a time.
+    async fn serve(
+        self,
+        signals: ServerSignals,
+        mut reload: impl AsyncFnMut(&LiveServer) -> Result,
+    ) -> Result {
+        let ServerSignals { stop, reload: mut requests } = signals;
+        let (transport, live) = match self {
+            Self::Stdio(service) => return Ok(stdio::serve_stdio(service, stop).await?),
+            Self::Http(transport, live) => (transport, live),
+        };
+        let mut served = pin!(transport.serve(stop.clone()));
+        let mut follow = pin!(async {
+            while requests.changed().await.is_ok() && !stop.is_cancelled() {
+                let result = reload(&live).await;
+                live.report(&result);
+            }
+            std::future::pending::<()>().await
+        });
+        tokio::select! {
+            served = &mut served => Ok(served?),
+            () = &mut follow => Ok(()),
+        }
+    }
+}
+
+/// Waits, for a bounded time, until no call is in flight and the audit log is on disk.
+async fn finish_calls(pipeline: &Pipeline) {
+    let _ = tokio::time::timeout(FINISH_LIMIT, pipeline.drain()).await;
 }
 
 /// Converts a failure to listen, with a hint that names the command's port flag.
@@ -143,11 +202,21 @@ pub(crate) fn listen_failure(error: HttpError, port_flag: &str) -> Failure {
             )),
             _ => None,
         },
-        HttpError::Serve(_) => None,
+        HttpError::Tls(error) => Some((tls_hint(error), FailureKind::Usage)),
     };
     let failure = Failure::from(error);
     match hint {
         Some((hint, exit)) => failure.with_hint(hint).with_kind(exit),
         None => failure,
+    }
+}
+
+fn tls_hint(error: &TlsError) -> String {
+    match error {
+        TlsError::PrivateKey(error) => {
+            error.hint().unwrap_or_else(|| "pass the private key with `--tls-key`".to_owned())
+        }
+        _ => "pass a certificate with its chain and the key that belongs to it, both in PEM format"
+            .to_owned(),
     }
 }

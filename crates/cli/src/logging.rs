@@ -59,8 +59,12 @@ fn build_filter(ctx: &CommandContext) -> Result<EnvFilter> {
     }
     let level = match ctx.verbose {
         0 if ctx.ui.is_quiet() => "error",
-        // Errors of `rmcp` clients and of `link` are already reported by the command or, once, by the gateway.
-        0 => "warn,link=error,rmcp::transport::worker=off,rmcp::transport::common::reqwest=off",
+        // Errors of `rmcp` clients and of `link` are already reported by the command or, once, by the gateway. Those of
+        // its server are refusals, which a flood would repeat in the log.
+        0 => {
+            "warn,link=error,rmcp::transport::worker=off,rmcp::transport::common::reqwest=off,\
+             rmcp::transport::common::server_side_http=off"
+        }
         1 => "info",
         2 => "debug",
         _ => "trace",

@@ -5,9 +5,8 @@ use std::path::PathBuf;
 
 use app::config::{ConfigLayer, ListenHost, Settings};
 use app::project;
-use app::serving::{self, ServeHooks, ServingThreads};
+use app::serving::{self, ServeHooks, ServerSignals, ServingThreads};
 use store::ProjectToken;
-use tokio_util::sync::CancellationToken;
 
 use crate::commands::CommandContext;
 use crate::exit::ExitStatus;
@@ -20,7 +19,7 @@ use crate::ui;
 pub(crate) struct ServerArgs {
     /// Address to listen on [default: 127.0.0.1]
     ///
-    /// Any address other than loopback requires a token. It is sent in clear text: put a proxy with TLS before it.
+    /// Any address other than loopback requires a token. Without --tls-cert it is sent in clear text.
     #[arg(long, value_name = "ADDRESS", conflicts_with = "stdio")]
     host: Option<ListenHost>,
 
@@ -41,6 +40,18 @@ pub(crate) struct ServerArgs {
     #[arg(long, conflicts_with_all = ["stdio", "token_file"])]
     no_token: bool,
 
+    /// Certificate with its chain in PEM format, to serve HTTPS
+    ///
+    /// It is loaded again when the file changes.
+    #[arg(long, value_name = "FILE", requires = "tls_key", conflicts_with = "stdio")]
+    tls_cert: Option<PathBuf>,
+
+    /// Private key of the certificate in PEM format
+    ///
+    /// The file must be private (chmod 600), and outside the project, where tools cannot read it.
+    #[arg(long, value_name = "FILE", requires = "tls_cert", conflicts_with = "stdio")]
+    tls_key: Option<PathBuf>,
+
     /// Format of log lines
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t)]
     log_format: LogFormat,
@@ -51,6 +62,7 @@ impl ServerArgs {
     pub(crate) fn to_layer(&self, port: Option<u16>) -> ConfigLayer {
         ConfigLayer::from_server_flags(self.host, port, self.token_file.clone())
             .without_token(self.no_token)
+            .with_tls(self.tls_cert.clone(), self.tls_key.clone())
     }
 
     /// Creates the token of the project if the server needs it. Returns it if it was created now, to be shown once.
@@ -65,7 +77,7 @@ pub(crate) fn run_server(
     settings: &Settings,
     flags: &ServerArgs,
     threads: ServingThreads,
-    work: impl AsyncFnOnce(CancellationToken) -> Result,
+    work: impl AsyncFnOnce(ServerSignals) -> Result,
 ) -> Result<ExitStatus> {
     let hooks = ServeHooks {
         start_logging: |telemetry: Option<&_>| {

@@ -1,5 +1,7 @@
 //! Counters and histograms of all calls, exported in the OpenMetrics text format.
 
+mod server;
+
 use std::fmt;
 use std::sync::atomic::AtomicI64;
 use std::time::Duration;
@@ -11,6 +13,9 @@ use prometheus_client::metrics::family::{Family, MetricConstructor};
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
+
+pub use server::ServerMetrics;
+pub(crate) use server::{CloseReason, RefusalReason};
 
 /// Histogram buckets in seconds, from 50 µs (immediate tools) to the longest time limit of the built-in contracts.
 const BUCKETS: [f64; 14] = [
@@ -53,6 +58,7 @@ pub struct Metrics {
     durations: Family<ToolLabel, Histogram, DurationHistogram>,
     in_flight: Gauge<i64, AtomicI64>,
     secrets: Family<SecretLabel, Counter>,
+    server: ServerMetrics,
 }
 
 impl Default for Metrics {
@@ -74,7 +80,8 @@ impl Default for Metrics {
         registry.register("calls_in_flight", "Calls in the pipeline now", in_flight.clone());
         let secrets = Family::default();
         registry.register("secrets", "Secrets found in replies, by rule", secrets.clone());
-        Self { registry, calls, failures, rate_limited, durations, in_flight, secrets }
+        let server = ServerMetrics::register(&mut registry);
+        Self { registry, calls, failures, rate_limited, durations, in_flight, secrets, server }
     }
 }
 
@@ -103,6 +110,11 @@ impl Metrics {
     pub(crate) fn record_secrets(&self, tool: &str, rule: &'static str, count: u64) {
         let label = SecretLabel { tool: tool.to_owned(), rule };
         self.secrets.get_or_create(&label).inc_by(count);
+    }
+
+    /// Returns the metrics of the HTTP server.
+    pub fn server(&self) -> &ServerMetrics {
+        &self.server
     }
 
     pub(crate) fn in_flight(&self) -> i64 {

@@ -6,6 +6,7 @@
 mod answer;
 mod call_record;
 mod errors;
+mod health;
 mod live_catalog;
 mod output_screen;
 
@@ -17,6 +18,7 @@ use contract::{
     CallContext, CallPolicy, ErrorCode, PolicySubject, PolicyVerdict, SideEffects, ToolError,
     ToolOutput, sha256_value_digest,
 };
+use parking_lot::RwLock;
 use serde_json::Value;
 use store::Store;
 use store::audit::{AuditApproval, AuditLog};
@@ -43,6 +45,8 @@ use errors::{
 use live_catalog::LiveCatalog;
 pub use output_screen::SecretOutputMode;
 
+/// Name of the key that seals request states, in the store.
+const STATE_KEY: &str = "request-state";
 /// Maximum time limit; longer limits are capped so that deadlines do not overflow.
 const MAX_TIME_LIMIT: Duration = Duration::from_secs(24 * 60 * 60);
 /// Extra time for a side effect that is under way at its time limit: enough for one append with its sync.
@@ -95,7 +99,7 @@ impl Default for PipelineOptions {
 /// Runs calls against the served catalog and enforces contracts, limits, rules and approvals.
 pub struct Pipeline {
     live: LiveCatalog,
-    options: PipelineOptions,
+    options: RwLock<Arc<PipelineOptions>>,
     store: Arc<dyn Store>,
     audit: AuditLog,
     metrics: Metrics,
@@ -112,7 +116,7 @@ impl Pipeline {
         audit: AuditLog,
         options: PipelineOptions,
     ) -> Result<Arc<Self>, store::StoreError> {
-        let key = store.get_or_create_secret("request-state").await?;
+        let key = store.get_or_create_secret(STATE_KEY).await?;
         let seal = StateSealer::new(key, Arc::clone(&store), options.approval_lifetime);
         Ok(Arc::new(Self {
             live: LiveCatalog::new(catalog, options.rate_clock.clone()),
@@ -121,7 +125,7 @@ impl Pipeline {
             metrics: Metrics::default(),
             seal,
             refusal_records: RateLimit::per_minute(REFUSAL_RECORDS_PER_MINUTE, &options.rate_clock),
-            options,
+            options: RwLock::new(Arc::new(options)),
             idle: Notify::new(),
         }))
     }
@@ -144,14 +148,20 @@ impl Pipeline {
         self.live.changes()
     }
 
+    /// Replaces the operator's settings. Calls in flight finish with those that they started with, except for approvals
+    /// that they have yet to ask for.
+    pub fn replace_options(&self, options: PipelineOptions) {
+        *self.options.write() = Arc::new(options);
+    }
+
     /// Returns the filter of tools that this client may call, or `None` if it may call all tools.
-    pub fn tool_filter(&self, principal: &str) -> Option<&dyn ToolFilter> {
-        self.options.clients.get(principal)?.tools.as_deref()
+    pub fn tool_filter(&self, principal: &str) -> Option<Arc<dyn ToolFilter>> {
+        self.options.read().clients.get(principal)?.tools.clone()
     }
 
     /// Returns the filter of resources that this client may read, or `None` if it may read all resources.
-    fn resource_filter(&self, principal: &str) -> Option<&dyn ResourceFilter> {
-        self.options.clients.get(principal)?.resources.as_deref()
+    fn resource_filter(&self, principal: &str) -> Option<Arc<dyn ResourceFilter>> {
+        self.options.read().clients.get(principal)?.resources.clone()
     }
 
     /// Returns true if the client may read the resource, or use the template. It does not check that it exists.
@@ -164,8 +174,9 @@ impl Pipeline {
         self.tool_filter(principal).is_none_or(|filter| filter.allows(tool))
     }
 
-    pub(crate) fn options(&self) -> &PipelineOptions {
-        &self.options
+    /// Returns the operator's settings that apply now.
+    pub(crate) fn options(&self) -> Arc<PipelineOptions> {
+        Arc::clone(&self.options.read())
     }
 
     pub fn metrics(&self) -> &Metrics {
@@ -253,7 +264,8 @@ impl Pipeline {
         if !self.audit.is_healthy() && contract.constraints.side_effects != SideEffects::None {
             return Err(audit_unavailable_error().into());
         }
-        let policy = self.options.policy.as_deref();
+        let options = self.options();
+        let policy = options.policy.as_deref();
         let policy = policy.filter(|_| matches!(call.subject, CallSubject::Tool(_)));
         let rule = match policy {
             Some(policy) => {
@@ -272,7 +284,7 @@ impl Pipeline {
         };
         let broker = self.open_round(call.channel, &binding).await?;
         let _end_guard = broker.end_guard();
-        let mode = self.options.output_secrets;
+        let mode = options.output_secrets;
         let ctx = build_context(&call.caller, call.progress, call.traceparent, mode);
         record.set_context(&ctx);
         let work = async {
@@ -282,7 +294,7 @@ impl Pipeline {
                 arguments: &arguments,
                 arguments_digest: &arguments_digest,
                 rule: rule.as_deref(),
-                lifetime: self.options.approval_lifetime,
+                lifetime: options.approval_lifetime,
             };
             let approval = self.approve_call(&request, &broker, call.origin).await?;
             record.set_approval(approval);
@@ -343,8 +355,9 @@ impl Pipeline {
             }
             _ => RoundState::default(),
         };
-        let channel = output_screen::screen_channel(self.options.output_secrets, channel);
-        Ok(ElicitationBroker::new(channel, past, self.options.elicitation_timeout))
+        let options = self.options();
+        let channel = output_screen::screen_channel(options.output_secrets, channel);
+        Ok(ElicitationBroker::new(channel, past, options.elicitation_timeout))
     }
 
     /// Returns true if the caller may run this call.
@@ -365,13 +378,14 @@ impl Pipeline {
         broker: &ElicitationBroker,
         origin: CallOrigin,
     ) -> Result<Option<AuditApproval>, CallInterruption> {
-        let mode = self.options.approve.get(&request.contract.name).copied();
+        let options = self.options();
+        let mode = options.approve.get(&request.contract.name).copied();
         if !approval::is_required(mode, request.contract, request.rule)? {
             return Ok(None);
         }
-        let client = self.options.clients.get(&*request.caller.principal);
+        let client = options.clients.get(&*request.caller.principal);
         let client = client.and_then(|client| client.approval);
-        let route = approval::choose_route(self.options.queue_approvals, mode, client, origin);
+        let route = approval::choose_route(options.queue_approvals, mode, client, origin);
         approval::approve_call(request, broker, &*self.store, route).await.map(Some)
     }
 }

@@ -14,7 +14,7 @@ use host::{
     EffectiveAllowlist, ListedTool, LiveToolSource, StandingPolicy, ToolDiscoveryError,
     UpstreamCandidate,
 };
-use runtime::{Catalog, Pipeline};
+use runtime::{Catalog, Pipeline, ToolFilter};
 use tokio_util::sync::CancellationToken;
 
 use super::ASK_PRINCIPAL;
@@ -87,10 +87,11 @@ impl ToolDiscovery<'_> {
     }
 
     fn list_project_tools(&self, catalog: &Catalog) -> Vec<ListedTool> {
+        let filter = self.pipeline.tool_filter(ASK_PRINCIPAL);
         let own = self.project_tools.iter().filter_map(|name| catalog.get(name));
         own.map(|entry| {
             let name = entry.contract.name.clone();
-            let standing = self.standing_policy().judge_own(&name, &entry.contract);
+            let standing = standing_policy(filter.as_deref()).judge_own(&name, &entry.contract);
             ListedTool { server: PROJECT_SERVER.to_owned(), tool: name.clone(), name, standing }
         })
         .collect()
@@ -103,11 +104,12 @@ impl ToolDiscovery<'_> {
         catalog: &Catalog,
         clashes: &[NameClash],
     ) -> Vec<ListedTool> {
+        let filter = self.pipeline.tool_filter(ASK_PRINCIPAL);
         let tools = admission.tools.iter().map(|tool| {
             let name = upstreams::catalog_name(self.settings, upstream.name(), &tool.name);
             let clash = clashes.iter().find(|clash| clash.name == name).map(ToString::to_string);
             let entry = catalog.get(&name);
-            let standing = self.standing_policy().judge_upstream(UpstreamCandidate {
+            let standing = standing_policy(filter.as_deref()).judge_upstream(UpstreamCandidate {
                 name: &name,
                 judged: tool,
                 policy: &upstream.options().policy,
@@ -123,11 +125,8 @@ impl ToolDiscovery<'_> {
         });
         tools.collect()
     }
+}
 
-    fn standing_policy(&self) -> StandingPolicy<'_> {
-        StandingPolicy {
-            principal: ASK_PRINCIPAL,
-            filter: self.pipeline.tool_filter(ASK_PRINCIPAL),
-        }
-    }
+fn standing_policy(filter: Option<&dyn ToolFilter>) -> StandingPolicy<'_> {
+    StandingPolicy { principal: ASK_PRINCIPAL, filter }
 }

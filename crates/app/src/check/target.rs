@@ -282,6 +282,7 @@ fn unnamed_upstream(connection: UpstreamConnection) -> UpstreamConfig {
         allow_changes: BTreeSet::new(),
         tools: None,
         connect_timeout: CONNECT_TIMEOUT,
+        required: true,
         enabled: true,
     }
 }

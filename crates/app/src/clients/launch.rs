@@ -31,7 +31,16 @@ impl ClientConnection {
     pub fn over_http(settings: &Settings, address: SocketAddr) -> Self {
         let token =
             settings.server.token.as_ref().map_or(ClientToken::None, |_| ClientToken::Variable);
-        Self::Http { url: local_url(address), token }
+        Self::Http { url: server_url(settings, address), token }
+    }
+}
+
+/// Returns the MCP URL of a server with these settings for a client on this machine.
+pub fn server_url(settings: &Settings, address: SocketAddr) -> String {
+    let url = local_url(address);
+    match &settings.http.tls {
+        Some(_) => url.replacen("http://", "https://", 1),
+        None => url,
     }
 }
 

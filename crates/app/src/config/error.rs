@@ -53,6 +53,8 @@ pub enum ConfigError {
     TwoTokens,
     #[error("token file `{}` is in the project, where tools can read it", path.display())]
     TokenFile { path: PathBuf },
+    #[error("private key `{}` is in the project, where tools can read it", path.display())]
+    TlsKey { path: PathBuf },
     #[error("{spot}: invalid value for `state.folder`: it is inside the project")]
     StateInProject { spot: ConfigLocation },
     #[error(
@@ -102,7 +104,7 @@ impl ConfigError {
             }
             Self::Variable { name, .. } => format!("correct it, or run `unset {name}`"),
             Self::TwoTokens => "run `unset VOUCH_TOKEN` to use the file".to_owned(),
-            Self::TokenFile { .. } => {
+            Self::TokenFile { .. } | Self::TlsKey { .. } => {
                 "move it out of the project, such as into the state folder that `vouch doctor` shows"
                     .to_owned()
             }

@@ -7,6 +7,8 @@ pub(super) const TABLES: &[(&str, &[&str])] = &[
         &[
             "packs",
             "server",
+            "http",
+            "limits",
             "memory",
             "context",
             "policy",
@@ -27,6 +29,30 @@ pub(super) const TABLES: &[(&str, &[&str])] = &[
     (
         "server",
         &["host", "port", "token_file", "allowed_hosts", "allowed_origins", "max_body_bytes"],
+    ),
+    (
+        "http",
+        &[
+            "tls_cert",
+            "tls_key",
+            "max_connections",
+            "header_timeout_ms",
+            "body_timeout_ms",
+            "idle_timeout_ms",
+            "write_timeout_ms",
+            "max_streams",
+        ],
+    ),
+    (
+        "limits",
+        &[
+            "sessions",
+            "sessions_per_client",
+            "session_idle_timeout_ms",
+            "streams_per_session",
+            "queued_messages",
+            "memory",
+        ],
     ),
     ("memory", &["folder"]),
     ("context", &["exclude", "watch", "threads", "embeddings"]),
@@ -59,6 +85,7 @@ pub(super) const TABLES: &[(&str, &[&str])] = &[
             "allow_changes",
             "tools",
             "connect_timeout_ms",
+            "required",
             "enabled",
         ],
     ),

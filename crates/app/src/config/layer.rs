@@ -12,6 +12,7 @@ use super::campaign::CampaignLayer;
 use super::clients::ClientLayer;
 use super::context::{ContextLayer, EmbeddingsLayer};
 use super::gateway::GatewayLayer;
+use super::http::{HttpLayer, LimitsLayer};
 use super::rule::RuleLayer;
 use super::secret_settings::SecretsLayer;
 use super::settings::{ApprovalPolicy, TokenSource, ToolPack};
@@ -32,6 +33,8 @@ pub struct ConfigLayer {
     #[serde(skip)]
     pub(super) default_port: Option<u16>,
     pub(crate) server: ServerLayer,
+    pub(super) http: HttpLayer,
+    pub(super) limits: LimitsLayer,
     pub(crate) memory: MemoryLayer,
     pub(crate) context: ContextLayer,
     pub(crate) policy: PolicyLayer,
@@ -125,6 +128,12 @@ impl ConfigLayer {
         self
     }
 
+    /// Sets the certificate and its key. Relative paths are relative to the current folder.
+    pub fn with_tls(mut self, certificate: Option<PathBuf>, key: Option<PathBuf>) -> Self {
+        (self.http.tls_cert, self.http.tls_key) = (certificate, key);
+        self
+    }
+
     /// Replaces the packs for this run.
     pub fn with_packs(self, packs: Vec<ToolPack>) -> Self {
         Self { packs: Some(packs), are_packs_chosen: true, ..self }
@@ -139,6 +148,7 @@ impl ConfigLayer {
     pub(super) fn from_file(source: &ConfigSource) -> Result<Self, ConfigError> {
         let mut layer = source.parse_layer()?;
         layer.place_token_file(source);
+        layer.http.place_paths(source);
         Ok(layer)
     }
 
@@ -152,6 +162,7 @@ impl ConfigLayer {
             ConfigError::Syntax { spot, message: error.message().to_owned() }
         })?;
         layer.place_token_file(source);
+        layer.http.place_paths(source);
         Ok(layer)
     }
 
@@ -227,6 +238,8 @@ impl ConfigLayer {
                 allowed_origins: server.allowed_origins.or(lower.server.allowed_origins),
                 max_body_bytes: server.max_body_bytes.or(lower.server.max_body_bytes),
             },
+            http: self.http.merge_over(lower.http),
+            limits: self.limits.merge_over(lower.limits),
             memory: MemoryLayer { folder: self.memory.folder.or(lower.memory.folder) },
             context: self.context.merge_over(lower.context),
             policy: PolicyLayer { approve: self.policy.approve.or(lower.policy.approve) },

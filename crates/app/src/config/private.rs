@@ -130,13 +130,32 @@ pub(super) fn check_token_file(
     token: Option<&TokenSource>,
 ) -> Result<(), ConfigError> {
     let Some(TokenSource::File(path)) = token else { return Ok(()) };
-    let file = resolve_real_path(path);
-    let Ok(below) = file.strip_prefix(root) else { return Ok(()) };
-    let mut folders = below.parent().into_iter().flat_map(Path::components);
-    if folders.any(|folder| private.iter().any(|name| folder.as_os_str() == name.as_str())) {
-        return Ok(());
+    match find_exposed_path(root, private, path) {
+        Some(path) => Err(ConfigError::TokenFile { path }),
+        None => Ok(()),
     }
-    Err(ConfigError::TokenFile { path: below.to_owned() })
+}
+
+/// Returns an error if tools could read the private key of the certificate.
+pub(super) fn check_tls_key(
+    root: &Path,
+    private: &[String],
+    key: &Path,
+) -> Result<(), ConfigError> {
+    match find_exposed_path(root, private, key) {
+        Some(path) => Err(ConfigError::TlsKey { path }),
+        None => Ok(()),
+    }
+}
+
+/// Returns the path below the root if the file is where tools can read it.
+fn find_exposed_path(root: &Path, private: &[String], path: &Path) -> Option<PathBuf> {
+    let file = resolve_real_path(path);
+    let below = file.strip_prefix(root).ok()?;
+    let mut folders = below.parent().into_iter().flat_map(Path::components);
+    let is_private =
+        folders.any(|folder| private.iter().any(|name| folder.as_os_str() == name.as_str()));
+    (!is_private).then(|| below.to_owned())
 }
 
 #[cfg(test)]

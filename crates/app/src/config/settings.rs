@@ -21,6 +21,7 @@ use super::error::{ConfigLocation, suggest_name};
 use super::find::LocatedProject;
 use super::fuzz::FuzzTable;
 use super::gateway::GatewaySettings;
+use super::http::{self, HttpSettings};
 use super::layer::{ConfigLayer, ToolLayer};
 use super::location::SourceContext;
 use super::private::StateLocation;
@@ -42,6 +43,8 @@ pub struct Settings {
     /// True if a flag chose the packs, so that the file may configure tools of other packs.
     pub are_packs_chosen: bool,
     pub server: ServerSettings,
+    /// The `[http]` and `[limits]` tables.
+    pub http: HttpSettings,
     /// Relative to the root.
     pub memory_folder: String,
     pub context: ContextSettings,
@@ -178,6 +181,14 @@ impl Settings {
         )?;
         let private = state_location.private_names(&root);
         private::check_token_file(&root, &private, server.token.as_ref())?;
+        let http = http::build_settings(
+            layer.http,
+            layer.limits,
+            SourceContext { root: &root, source: source.as_ref() },
+        )?;
+        if let Some(tls) = &http.tls {
+            private::check_tls_key(&root, &private, &tls.key)?;
+        }
         let hosts = server.allowed_hosts.expect(COMPLETE).into_iter();
         let origins = server.allowed_origins.expect(COMPLETE).into_iter();
         let context = ContextSettings::new(layer.context, source.as_ref(), environment)?;
@@ -220,6 +231,7 @@ impl Settings {
                 allowed_origins: origins.map(|BrowserOrigin(origin)| origin).collect(),
                 max_body_bytes: server.max_body_bytes.expect(COMPLETE).get(),
             },
+            http,
             memory_folder: layer.memory.folder.expect(COMPLETE).0,
             context,
             state_folder: state_location.folder.clone(),

@@ -39,6 +39,7 @@ pub(crate) struct UpstreamLayer {
     allow_changes: Option<Vec<DefinitionChange>>,
     tools: Option<Vec<String>>,
     connect_timeout_ms: Option<NonZeroU64>,
+    required: Option<bool>,
     enabled: Option<bool>,
 }
 
@@ -130,6 +131,8 @@ pub struct UpstreamConfig {
     /// Patterns over the upstream's tool names; `None` admits all.
     pub tools: Option<ToolGlobs>,
     pub connect_timeout: Duration,
+    /// True if a server without this upstream is not ready.
+    pub required: bool,
     pub enabled: bool,
 }
 
@@ -271,6 +274,7 @@ impl UpstreamLayer {
             connect_timeout: self
                 .connect_timeout_ms
                 .map_or(CONNECT_TIMEOUT, |limit| Duration::from_millis(limit.get())),
+            required: self.required.unwrap_or(true),
             enabled: self.enabled.unwrap_or(true),
         })
     }

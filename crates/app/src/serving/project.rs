@@ -1,35 +1,36 @@
 //! Serves the tools of one project.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use runtime::Catalog;
+use runtime::transports::http::ReadinessCheck;
 use tokio_util::sync::CancellationToken;
 
-use super::{ServeOptions, serve_transport};
+use super::readiness::ConfigurationCheck;
+use super::reload::{ConfigReloader, warn_about_restart};
+use super::{ServeOptions, ServerSignals, open_transport};
 use crate::audit_seal::seal_on_schedule;
 use crate::campaign::server_campaigns::ServerCampaigns;
 use crate::config::Settings;
-use crate::context::AppContext;
 use crate::failure::Result;
 use crate::project::{self, AssembledProject};
 use crate::upstreams;
 
-/// Serves the tools of the project until `stop` is cancelled. `banner` is called once the server is up.
+/// Serves the tools of the project until it is told to stop. `banner` is called once the server is up.
 pub async fn serve_project(
-    app: &AppContext,
+    reloader: ConfigReloader<'_>,
     settings: &Settings,
     stdio: bool,
     banner: impl FnOnce(&Catalog, Option<SocketAddr>),
-    stop: CancellationToken,
+    signals: ServerSignals,
 ) -> Result {
-    let AssembledProject { pipeline, context, slots: seats } =
-        project::assemble_project(settings).await?;
-    // Rules may concern tools of upstreams and of other packs, which are unknown here.
-    if settings.upstreams.is_empty() && !settings.are_packs_chosen {
-        upstreams::check_rules(app, settings, &pipeline.catalog(), &[])?;
-    }
-    let campaigns = ServerCampaigns::start(app, &settings.campaign, &seats)?;
-    if let Some(pack) = &context {
+    let app = reloader.app;
+    let project = project::assemble_project(settings).await?;
+    let AssembledProject { pipeline, context, slots, .. } = &project;
+    check_rules(&reloader, settings, &pipeline.catalog())?;
+    let campaigns = ServerCampaigns::start(app, &settings.campaign, slots)?;
+    if let Some(pack) = context {
         pack.start();
     }
     let welcome = ServeOptions {
@@ -37,13 +38,34 @@ pub async fn serve_project(
         port_flag: "vouch serve --port",
         banner: |address| banner(&pipeline.catalog(), address),
     };
+    let configuration = Arc::<ConfigurationCheck>::default();
+    let checks: [Arc<dyn ReadinessCheck>; 1] = [Arc::clone(&configuration) as _];
+    let transport =
+        open_transport(settings, stdio, pipeline, welcome, &checks, configuration).await?;
+    let served = transport.serve(signals, async |live| {
+        let new = reloader.load()?;
+        let (catalog, options) = project.build_parts(&new)?;
+        check_rules(&reloader, &new, &catalog)?;
+        live.apply(&new, options, &checks)?;
+        pipeline.publish(catalog);
+        warn_about_restart(settings, &new);
+        Ok(())
+    });
     let sealing = CancellationToken::new();
     let serve = async {
-        let served = serve_transport(settings, stdio, &pipeline, welcome, stop).await;
+        let served = served.await;
         campaigns.stop().await;
-        pipeline.drain().await;
+        super::finish_calls(pipeline).await;
         sealing.cancel();
         served
     };
     tokio::join!(serve, seal_on_schedule(settings, sealing.clone())).0
+}
+
+/// Checks the rules against the tools. Rules may concern tools of upstreams and of other packs, which are unknown here.
+fn check_rules(reloader: &ConfigReloader<'_>, settings: &Settings, catalog: &Catalog) -> Result {
+    match settings.upstreams.is_empty() && !settings.are_packs_chosen {
+        true => upstreams::check_rules(reloader.app, settings, catalog, &[]),
+        false => Ok(()),
+    }
 }

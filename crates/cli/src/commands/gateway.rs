@@ -5,7 +5,7 @@ mod banner;
 use std::sync::Arc;
 
 use app::config::ToolPack;
-use app::serving::{ServingThreads, serve_gateway};
+use app::serving::{ConfigReloader, ServingThreads, serve_gateway};
 use app::upstreams;
 use gateway::Gateway;
 use runtime::Catalog;
@@ -25,10 +25,12 @@ const DEFAULT_PORT: u16 = 8379;
 /// vouch.lock; run `vouch upstream tools` to see the reasons. The arguments and the result of every call are checked
 /// against the contract.
 ///
-/// Over HTTP, serves MCP at /mcp, REST below /v1/tools, /openapi.json, /metrics and /healthz. With --stdio, serves MCP
+/// Over HTTP, serves MCP at /mcp, REST below /v1/tools, /openapi.json, /metrics, /healthz
+/// and /readyz. With --stdio, serves MCP
 /// on standard input and output, for a client that starts `vouch`.
 ///
-/// On Ctrl-C or SIGTERM, finishes the running calls and stops the upstream servers; a second signal stops immediately.
+/// On Ctrl-C or SIGTERM, finishes the running calls and stops the upstream servers; a second signal stops immediately. SIGHUP
+/// reloads the configuration.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -62,17 +64,18 @@ pub(crate) fn run_gateway(ctx: &CommandContext, args: GatewayArgs) -> Result<Exi
             .with_hint("add it as an upstream: vouch upstream add fuzz --no-sandbox -- vouch serve --stdio --packs campaign"));
     }
     let layer = server.to_layer(port).with_packs(packs).with_default_port(DEFAULT_PORT);
-    let settings = Arc::new(ctx.app.settings_with(layer)?);
+    let settings = Arc::new(ctx.app.settings_with(layer.clone())?);
     let mut options = upstreams::resolve_upstreams(&ctx.app, &settings, &[])?.require_all()?;
     let new_token = server.create_missing_token(&settings)?;
     options.samples = learn.then(|| upstreams::samples_folder(&settings));
-    serving::run_server(ctx, &settings, &server, ServingThreads::HalfOfCores, async |stop| {
+    serving::run_server(ctx, &settings, &server, ServingThreads::HalfOfCores, async |signals| {
         let banner = |gateway: &Gateway, catalog: &Catalog, address| {
             show_banner(ctx, address, |address| {
                 let token = new_token.as_ref();
                 banner::print_banner(ctx, &settings, gateway, catalog, address, token);
             });
         };
-        serve_gateway(&ctx.app, &settings, server.stdio, options, banner, stop).await
+        let reloader = ConfigReloader { app: &ctx.app, flags: layer };
+        serve_gateway(reloader, &settings, server.stdio, options, banner, signals).await
     })
 }

@@ -4,7 +4,7 @@ mod banner;
 mod campaign;
 
 use app::config::ToolPack;
-use app::serving::{ServingThreads, serve_project};
+use app::serving::{ConfigReloader, ServingThreads, serve_project};
 use runtime::Catalog;
 
 use crate::commands::CommandContext;
@@ -17,12 +17,14 @@ use campaign::ServeCampaignArgs;
 
 /// Serve the tools of this project over MCP
 ///
-/// Over HTTP, serves MCP at /mcp, REST below /v1/tools, /openapi.json, /metrics and /healthz. With --stdio, serves MCP
+/// Over HTTP, serves MCP at /mcp, REST below /v1/tools, /openapi.json, /metrics, /healthz
+/// and /readyz. With --stdio, serves MCP
 /// on standard input and output, for a client that starts `vouch`.
 ///
 /// With --packs campaign, runs fuzz campaigns and serves tools that observe and steer them.
 ///
-/// On Ctrl-C or SIGTERM, finishes the running calls; a second signal stops immediately.
+/// On Ctrl-C or SIGTERM, finishes the running calls; a second signal stops immediately. SIGHUP reloads the
+/// configuration.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -53,15 +55,16 @@ pub(crate) fn run_serve(ctx: &CommandContext, args: ServeArgs) -> Result<ExitSta
     if !packs.is_empty() {
         layer = layer.with_packs(packs);
     }
-    let mut settings = ctx.app.settings_with(layer)?;
+    let mut settings = ctx.app.settings_with(layer.clone())?;
     campaign.apply_to(&mut settings)?;
     let new_token = server.create_missing_token(&settings)?;
-    serving::run_server(ctx, &settings, &server, ServingThreads::EveryCore, async |stop| {
+    serving::run_server(ctx, &settings, &server, ServingThreads::EveryCore, async |signals| {
         let banner = |catalog: &Catalog, address| {
             show_banner(ctx, address, |address| {
                 banner::print_banner(ctx, &settings, catalog, address, new_token.as_ref());
             });
         };
-        serve_project(&ctx.app, &settings, server.stdio, banner, stop).await
+        let reloader = ConfigReloader { app: &ctx.app, flags: layer };
+        serve_project(reloader, &settings, server.stdio, banner, signals).await
     })
 }

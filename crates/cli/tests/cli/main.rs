@@ -22,6 +22,7 @@ mod identity;
 mod index;
 mod kill;
 mod model;
+mod operating;
 mod pty;
 mod record;
 mod serving;

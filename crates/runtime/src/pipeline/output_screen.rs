@@ -62,7 +62,7 @@ impl Pipeline {
         reply: ToolReply,
         record: &mut CallRecord<'_>,
     ) -> ToolReply {
-        let mode = self.options.output_secrets;
+        let mode = self.options().output_secrets;
         let context = record.screen_context();
         let is_large = reply_size(&reply) > MAX_INSTANT_BYTES;
         let screened = if is_large {

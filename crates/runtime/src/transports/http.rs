@@ -5,11 +5,19 @@
 //! started them.
 
 mod admission;
+mod connections;
+mod control;
+mod exceeded_limit;
 mod guard;
+mod limited_body;
+mod limits;
 mod malformed;
+mod memory_budget;
 mod owned_sessions;
 mod pending_responses;
+mod readiness;
 mod response;
+mod tls;
 mod token;
 
 use std::net::SocketAddr;
@@ -20,31 +28,39 @@ use axum::extract::{DefaultBodyLimit, Extension, State};
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use axum::serve::{Listener, ListenerExt};
 use axum::{Json, Router, middleware};
 use contract::{Caller, ErrorCode, ToolError};
+use parking_lot::RwLock;
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
-use serde_json::json;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use super::mcp::{McpService, PRINCIPAL, ServerIdentity};
 use super::{DRAIN_LIMIT, MAX_MESSAGE_BYTES, openapi, rest};
 use crate::pipeline::Pipeline;
+use connections::{ConnectionTable, accept_connections};
+pub use control::HttpControl;
 pub use guard::is_loopback;
+pub use limits::HttpLimits;
+use memory_budget::MemoryBudget;
 use owned_sessions::OwnedSessions;
 use pending_responses::PendingResponses;
+pub use readiness::{CheckResult, ReadinessCheck};
+use readiness::{Readiness, get_health, get_readiness};
+use tls::TlsIdentity;
+pub use tls::{TlsError, TlsFiles};
 pub use token::{BearerToken, BearerTokens, PROJECT_PRINCIPAL, TokenError, UNNAMED_PRINCIPAL};
 
-/// Extra time after the drain limit, for closing connections and flushing the audit log.
-const CLOSE_GRACE: Duration = Duration::from_secs(2);
+/// Extra time after the drain limit, once for closing connections and once for flushing the audit log.
+const CLOSE_GRACE: Duration = Duration::from_secs(1);
 /// The path of the MCP endpoint.
 const MCP_PATH: &str = "/mcp";
-/// The only path without authentication, for load balancers.
+/// The paths without authentication, for load balancers.
 const HEALTH_PATH: &str = "/healthz";
+const READINESS_PATH: &str = "/readyz";
 
 /// Settings of the HTTP server.
-#[derive(Debug)]
+#[derive(Clone)]
 pub struct HttpOptions {
     pub address: SocketAddr,
     pub tokens: BearerTokens,
@@ -53,6 +69,11 @@ pub struct HttpOptions {
     /// Browser origins that may call, besides loopback.
     pub allowed_origins: Vec<String>,
     pub max_body_bytes: usize,
+    pub limits: Arc<HttpLimits>,
+    /// Without files, connections are not encrypted.
+    pub tls: Option<TlsFiles>,
+    /// Checks of `/readyz`, besides the audit log and the store.
+    pub readiness: Vec<Arc<dyn ReadinessCheck>>,
 }
 
 impl HttpOptions {
@@ -63,7 +84,18 @@ impl HttpOptions {
             allowed_hosts: Vec::new(),
             allowed_origins: Vec::new(),
             max_body_bytes: MAX_MESSAGE_BYTES,
+            limits: Arc::default(),
+            tls: None,
+            readiness: Vec::new(),
         }
+    }
+
+    /// Errors if the address is not loopback and no token is configured.
+    fn check_tokens(&self) -> Result<(), HttpError> {
+        if !self.address.ip().is_loopback() && self.tokens.is_empty() {
+            return Err(HttpError::TokenRequired(self.address));
+        }
+        Ok(())
     }
 }
 
@@ -74,17 +106,31 @@ pub enum HttpError {
     TokenRequired(SocketAddr),
     #[error("failed to listen on {address}")]
     Bind { address: SocketAddr, source: std::io::Error },
-    #[error("HTTP server failed")]
-    Serve(#[source] std::io::Error),
+    #[error("failed to use the TLS certificate")]
+    Tls(#[from] TlsError),
 }
 
 /// State shared by all routes.
 pub(crate) struct HttpApp {
     pub(crate) pipeline: Arc<Pipeline>,
     pub(crate) identity: ServerIdentity,
-    pub(crate) options: HttpOptions,
+    options: RwLock<Arc<HttpOptions>>,
     pending: PendingResponses,
     sessions: Arc<OwnedSessions>,
+    memory: Arc<MemoryBudget>,
+    tls: TlsIdentity,
+    readiness: Readiness,
+}
+
+impl HttpApp {
+    /// Returns the settings that apply now.
+    pub(crate) fn options(&self) -> Arc<HttpOptions> {
+        Arc::clone(&self.options.read())
+    }
+
+    fn limits(&self) -> Arc<HttpLimits> {
+        Arc::clone(&self.options.read().limits)
+    }
 }
 
 /// A bound HTTP server that does not serve yet.
@@ -99,27 +145,58 @@ impl HttpTransport {
     pub async fn bind(
         pipeline: Arc<Pipeline>,
         identity: ServerIdentity,
-        mut options: HttpOptions,
+        options: HttpOptions,
     ) -> Result<Self, HttpError> {
         let address = options.address;
-        if !address.ip().is_loopback() && options.tokens.is_empty() {
-            return Err(HttpError::TokenRequired(address));
-        }
+        options.check_tokens()?;
+        let listener = TcpListener::bind(address).await;
+        let listener = listener.map_err(|source| HttpError::Bind { address, source })?;
+        Self::new(pipeline, identity, options, listener)
+    }
+
+    /// Takes over a listening socket, such as that of a service manager. Errors if its address is not loopback and no
+    /// token is configured.
+    pub fn from_listener(
+        pipeline: Arc<Pipeline>,
+        identity: ServerIdentity,
+        options: HttpOptions,
+        listener: std::net::TcpListener,
+    ) -> Result<Self, HttpError> {
+        let address = options.address;
         let failed = |source| HttpError::Bind { address, source };
-        let listener = TcpListener::bind(address).await.map_err(failed)?;
+        listener.set_nonblocking(true).map_err(failed)?;
+        let listener = TcpListener::from_std(listener).map_err(failed)?;
+        Self::new(pipeline, identity, options, listener)
+    }
+
+    fn new(
+        pipeline: Arc<Pipeline>,
+        identity: ServerIdentity,
+        mut options: HttpOptions,
+        listener: TcpListener,
+    ) -> Result<Self, HttpError> {
+        let failed = |source| HttpError::Bind { address: options.address, source };
         let address = listener.local_addr().map_err(failed)?;
         options.address = address;
-        Ok(Self {
-            listener,
-            address,
-            app: Arc::new(HttpApp {
-                pipeline,
-                identity,
-                options,
-                pending: PendingResponses::default(),
-                sessions: Arc::default(),
-            }),
-        })
+        options.check_tokens()?;
+        let metrics = pipeline.metrics().server().clone();
+        let limits = Arc::clone(&options.limits);
+        let app = HttpApp {
+            pipeline,
+            identity,
+            tls: TlsIdentity::load(options.tls.as_ref())?,
+            options: RwLock::new(Arc::new(options)),
+            pending: PendingResponses::default(),
+            sessions: Arc::new(OwnedSessions::new(limits, metrics.clone())),
+            memory: MemoryBudget::new(metrics),
+            readiness: Readiness::default(),
+        };
+        Ok(Self { listener, address, app: Arc::new(app) })
+    }
+
+    /// Returns a handle that changes the settings while the server runs.
+    pub fn control(&self) -> HttpControl {
+        HttpControl::new(Arc::clone(&self.app))
     }
 
     /// Returns the address it listens on, with the actual port.
@@ -127,45 +204,34 @@ impl HttpTransport {
         self.address
     }
 
-    /// Serves until `stop` is cancelled, then finishes the calls in flight.
+    /// Serves until `stop` is cancelled, then finishes the calls in flight within a time limit.
     pub async fn serve(self, stop: CancellationToken) -> Result<(), HttpError> {
         let Self { listener, app, .. } = self;
         let sessions = CancellationToken::new();
         let router = build_router(Arc::clone(&app), sessions.clone(), stop.clone());
-        let pending = app.pending.clone();
-        let stopped = stop.clone();
-        let closing = async move {
-            stopped.cancelled().await;
-            // Open event streams would keep the server alive forever, so they end once every call has its response.
-            tokio::spawn(async move {
-                let _ = tokio::time::timeout(DRAIN_LIMIT, pending.wait_until_sent()).await;
-                sessions.cancel();
-            });
-        };
-        let overdue = async {
-            stop.cancelled().await;
-            tokio::time::sleep(DRAIN_LIMIT + CLOSE_GRACE).await;
-        };
+        let table = ConnectionTable::new(app.pipeline.metrics().server().clone());
         tokio::select! {
-            served = axum::serve(with_nodelay(listener), router).with_graceful_shutdown(closing) => {
-                served.map_err(HttpError::Serve)?;
-            }
-            // A client that never finishes its request must not block the shutdown.
-            () = overdue => tracing::warn!("unfinished requests were cut off"),
+            () = accept_connections(listener, &table, &app, &router, &stop) => {}
+            () = app.tls.follow_files(app.pipeline.metrics().server()) => {}
+        }
+        // Connections without a request have nothing to finish.
+        table.end_all(true);
+        let drained = async {
+            app.pending.wait_until_sent().await;
+            // Open event streams would keep the server alive forever, so they end once every call has its response.
+            sessions.cancel();
+            table.wait_until_empty().await;
+        };
+        if tokio::time::timeout(DRAIN_LIMIT, drained).await.is_err() {
+            tracing::warn!("unfinished requests were cut off");
+            sessions.cancel();
+            // A client that never finishes its request or never reads its response must not block the shutdown.
+            table.end_all(false);
+            let _ = tokio::time::timeout(CLOSE_GRACE, table.wait_until_empty()).await;
         }
         let _ = tokio::time::timeout(CLOSE_GRACE, app.pipeline.drain()).await;
         Ok(())
     }
-}
-
-/// Sets `TCP_NODELAY`, so that responses are sent immediately. With Nagle's algorithm, a call whose response begins
-/// with a separate event (2025-11-25) took 45 ms instead of 1 ms.
-fn with_nodelay(listener: TcpListener) -> impl Listener<Addr = SocketAddr> {
-    listener.tap_io(|stream| {
-        if let Err(error) = stream.set_nodelay(true) {
-            tracing::debug!(%error, "failed to set TCP_NODELAY");
-        }
-    })
 }
 
 fn build_router(
@@ -173,6 +239,7 @@ fn build_router(
     sessions: CancellationToken,
     closing: CancellationToken,
 ) -> Router {
+    let max_body_bytes = app.options().max_body_bytes;
     let service = McpService::new(
         Arc::clone(&app.pipeline),
         app.identity.clone(),
@@ -182,7 +249,7 @@ fn build_router(
     let config = StreamableHttpServerConfig::default()
         .with_json_response(true)
         .with_cancellation_token(sessions)
-        .with_max_request_body_bytes(app.options.max_body_bytes)
+        .with_max_request_body_bytes(max_body_bytes)
         // The admission layer checks Host and Origin before every route, including this one.
         .disable_allowed_hosts()
         .disable_allowed_origins();
@@ -201,26 +268,26 @@ fn build_router(
         .route("/openapi.json", get(get_openapi))
         .route("/metrics", get(get_metrics))
         .route(HEALTH_PATH, get(get_health))
+        .route(READINESS_PATH, get(get_readiness))
         .fallback(rest::no_such_route)
-        .layer(DefaultBodyLimit::max(app.options.max_body_bytes))
+        .layer(DefaultBodyLimit::max(max_body_bytes))
         // One layer for all checks: each layer boxes the request and clones the router behind it.
         .layer(middleware::from_fn_with_state(Arc::clone(&app), admission::admit_request))
         .with_state(app)
-}
-
-async fn get_health(State(app): State<Arc<HttpApp>>) -> Response {
-    let tools = app.pipeline.catalog().names().count();
-    Json(json!({"status": "ok", "version": app.identity.version, "tools": tools})).into_response()
 }
 
 async fn get_openapi(
     State(app): State<Arc<HttpApp>>,
     Extension(caller): Extension<Caller>,
 ) -> Response {
-    let secured = !app.options.tokens.is_empty();
+    let secured = !app.options().tokens.is_empty();
     let filter = app.pipeline.tool_filter(&caller.principal);
-    let document =
-        openapi::build_document_for(filter, &app.pipeline.catalog(), &app.identity, secured);
+    let document = openapi::build_document_for(
+        filter.as_deref(),
+        &app.pipeline.catalog(),
+        &app.identity,
+        secured,
+    );
     Json(document).into_response()
 }
 

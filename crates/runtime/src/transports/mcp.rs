@@ -252,7 +252,7 @@ impl ServerHandler for McpService {
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         let filter = self.pipeline.tool_filter(&self.identify_caller(&context).principal);
-        let tools = self.listings.get_or_build(&self.pipeline).allowed_tools(filter);
+        let tools = self.listings.get_or_build(&self.pipeline).allowed_tools(filter.as_deref());
         Ok(ListToolsResult::with_all_items(tools)
             .with_ttl_ms(self.list_ttl_ms())
             .with_cache_scope(self.list_scope()))

@@ -185,7 +185,7 @@ fn invalid_name_error() -> ToolError {
 
 fn body_error(rejection: &BytesRejection, app: &HttpApp) -> ToolError {
     if rejection.status() == StatusCode::PAYLOAD_TOO_LARGE {
-        let limit = app.options.max_body_bytes;
+        let limit = app.options().max_body_bytes;
         ToolError::new(
             ErrorCode::TooLarge,
             format!("the request body is over the limit of {limit} bytes"),

@@ -30,7 +30,7 @@ impl HttpSession {
     }
 }
 
-fn identity() -> ServerIdentity {
+pub(crate) fn identity() -> ServerIdentity {
     ServerIdentity { name: "test".into(), version: "0".into(), instructions: None }
 }
 
@@ -39,7 +39,7 @@ impl HttpServer {
         Self::with_options(|_| {}).await
     }
 
-    async fn with_options(adjust: impl FnOnce(&mut HttpOptions)) -> Self {
+    pub(crate) async fn with_options(adjust: impl FnOnce(&mut HttpOptions)) -> Self {
         Self::with_rig(Rig::new().await, adjust).await
     }
 
@@ -53,6 +53,15 @@ impl HttpServer {
         let stop = CancellationToken::new();
         let running = tokio::spawn(transport.serve(stop.clone()));
         Self { rig, url, stop, running, client: reqwest::Client::new() }
+    }
+
+    /// Returns host and port.
+    pub(crate) fn address(&self) -> &str {
+        self.url.trim_start_matches("http://")
+    }
+
+    pub(crate) fn metrics(&self) -> String {
+        self.rig.pipeline.metrics().render().unwrap()
     }
 
     pub(crate) fn post(&self, path: &str) -> reqwest::RequestBuilder {

@@ -5,10 +5,13 @@
 mod approvals;
 mod audit_first;
 mod http;
+mod http_limits;
+mod http_tls;
 mod identity;
 mod intents;
 mod live_catalog;
 mod pipeline;
+mod readiness;
 mod resources;
 mod rig;
 mod rules;

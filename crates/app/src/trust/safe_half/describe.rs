@@ -87,6 +87,7 @@ pub(super) fn describe_setting(path: &[&str], value: &Value) -> FolderPower {
     let kind = match path {
         ["policy", "approve"] | ["tools" | "clients", _, "approve"] => PowerKind::Approval,
         ["tools", _, "rate_per_minute" | "timeout_ms" | "max_output_bytes"] => PowerKind::Limit,
+        ["http" | "limits", key] if !key.starts_with("tls_") => PowerKind::Limit,
         ["context", "embeddings", "base_url" | "provider"]
         | ["ask", "base_url" | "provider"]
         | ["telemetry", _]
@@ -97,6 +98,7 @@ pub(super) fn describe_setting(path: &[&str], value: &Value) -> FolderPower {
         ["server", "token_file"]
         | ["audit", "key_file"]
         | ["audit", "seal", "key_file"]
+        | ["http", "tls_cert" | "tls_key"]
         | ["state" | "memory", "folder"]
         | ["gateway", "contracts" | "lock"]
         | ["fuzz", "corpus_dir" | "coverage_dir"]

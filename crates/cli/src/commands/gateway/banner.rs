@@ -31,7 +31,7 @@ pub(super) fn print_banner(
             plural_suffix(count),
             plural_suffix(servers)
         );
-        write_header(&mut out, does, address)?;
+        write_header(&mut out, settings, does, address)?;
         if address.is_some() {
             write_token(&mut out, settings, new_token)?;
         }

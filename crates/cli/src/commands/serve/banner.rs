@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::io::{self, Write};
 use std::net::SocketAddr;
 
-use app::clients::{ClientConnection, LaunchCommand, McpClient, local_url};
+use app::clients::{ClientConnection, LaunchCommand, McpClient, server_url};
 use app::config::{ApprovalPolicy, CampaignTarget, Settings, TokenSource, ToolPack};
 use contract::SideEffects;
 use contract::text::one_line;
@@ -26,7 +26,7 @@ pub(super) fn print_banner(
     let write = || -> io::Result<()> {
         let mut out = ctx.ui.stderr();
         let root = format_path(&settings.root);
-        write_header(&mut out, format_args!("serves {root}"), address)?;
+        write_header(&mut out, settings, format_args!("serves {root}"), address)?;
         if address.is_some() {
             write_token(&mut out, settings, new_token)?;
         }
@@ -44,6 +44,7 @@ pub(super) fn print_banner(
 /// Writes the version, what is served, and the URLs.
 pub(crate) fn write_header(
     out: &mut impl Write,
+    settings: &Settings,
     activity: impl Display,
     address: Option<SocketAddr>,
 ) -> io::Result<()> {
@@ -51,7 +52,7 @@ pub(crate) fn write_header(
     let Some(address) = address else {
         return writeln!(out, "  MCP   on standard input and output, for an MCP client");
     };
-    let mcp = local_url(address);
+    let mcp = server_url(settings, address);
     let base = mcp.trim_end_matches("/mcp");
     writeln!(out, "  MCP   {HINT}{mcp}{HINT:#}")?;
     writeln!(out, "  REST  {HINT}{base}/v1/tools{HINT:#}  (described in {base}/openapi.json)")

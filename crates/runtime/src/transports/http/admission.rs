@@ -4,61 +4,128 @@
 
 use std::sync::Arc;
 
+use axum::body::{Body, HttpBody};
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use contract::{Caller, ErrorCode, ToolError};
+use parking_lot::Mutex;
 
 use super::super::mcp::PRINCIPAL;
 use super::super::rest::error_response;
 use super::super::session::MCP_HEADER;
+use super::connections::OpenConnection;
+use super::exceeded_limit::{EXCEEDED_LIMIT, ExceededLimit, ExceededLimitSlot};
+use super::limited_body::LimitedBody;
+use super::limits::HttpLimits;
+use super::memory_budget::MemoryReservation;
+use super::pending_responses::track_body;
 use super::response::finish_response;
-use super::{HEALTH_PATH, HttpApp, MCP_PATH, guard, malformed, token};
+use super::{HEALTH_PATH, HttpApp, MCP_PATH, READINESS_PATH, guard, malformed, token};
 
 /// Admits a request, or refuses it and records the refusal.
 pub(super) async fn admit_request(
     State(app): State<Arc<HttpApp>>,
-    mut request: Request,
+    request: Request,
     next: Next,
 ) -> Response {
-    if let Err(error) = guard::check_host_and_origin(&app.options, request.headers(), request.uri())
-    {
+    let options = app.options();
+    if let Err(error) = guard::check_host_and_origin(&options, request.headers(), request.uri()) {
         return refuse_request(&app, "(unknown)", &error);
     }
     let path = request.uri().path();
-    let (is_health, is_mcp) = (path == HEALTH_PATH, path == MCP_PATH);
-    if is_health {
+    let is_mcp = path == MCP_PATH;
+    if path == HEALTH_PATH || path == READINESS_PATH {
         return next.run(request).await;
     }
-    let caller = match token::authenticate_caller(&app.options.tokens, request.headers()) {
+    let caller = match token::authenticate_caller(&options.tokens, request.headers()) {
         Ok(caller) => caller,
         Err(error) => {
             return token::add_challenge(refuse_request(&app, "(unauthenticated)", &error));
         }
     };
+    if let Some(connection) = request.extensions().get::<Arc<OpenConnection>>() {
+        connection.mark_authenticated();
+    }
     if is_mcp && is_foreign_session(&app, &caller, request.method(), request.headers()) {
         return refuse_session(&app, &caller);
     }
-    let is_post = request.method() == Method::POST;
-    let pending = is_post.then(|| app.pending.register());
-    request.extensions_mut().insert(caller.clone());
-    let mut response = if is_mcp {
-        let principal = Arc::clone(&caller.principal);
-        finish_response(PRINCIPAL.scope(principal, next.run(request)).await, is_post).await
-    } else {
-        next.run(request).await
+    let exceeded = ExceededLimitSlot::default();
+    let Some((request, memory)) = limit_body(&app, request, &options.limits, &exceeded) else {
+        return refuse_at_limit(&app, &caller, ExceededLimit::Memory, is_mcp);
     };
-    if is_mcp && response.status().is_client_error() {
-        // The protocol layer refused the request, so it never became a call.
-        app.pipeline
-            .record_refused_request(&caller.principal, malformed::refusal_code(response.status()));
-        response = malformed::to_json_rpc_error(response).await;
-    }
-    match pending {
-        Some(pending) => pending.track_body(response),
+    let pending = (request.method() == Method::POST).then(|| app.pending.register());
+    let response = run_request(&app, &caller, request, next, &exceeded).await;
+    let response = match exceeded.get() {
+        Some(exceeded) if !response.status().is_success() => {
+            refuse_at_limit(&app, &caller, exceeded, is_mcp)
+        }
+        _ => response,
+    };
+    match Arc::into_inner(memory) {
+        Some(memory) => track_body(response, pending, memory.into_inner()),
+        // A reader of the body outlives the request, and the reservation with it.
         None => response,
     }
+}
+
+/// Runs an admitted request.
+async fn run_request(
+    app: &HttpApp,
+    caller: &Caller,
+    mut request: Request,
+    next: Next,
+    exceeded: &ExceededLimitSlot,
+) -> Response {
+    request.extensions_mut().insert(caller.clone());
+    if request.uri().path() != MCP_PATH {
+        return next.run(request).await;
+    }
+    let is_post = request.method() == Method::POST;
+    let principal = Arc::clone(&caller.principal);
+    let work = EXCEEDED_LIMIT.scope(exceeded.clone(), next.run(request));
+    let response = finish_response(PRINCIPAL.scope(principal, work).await, is_post).await;
+    if !response.status().is_client_error() {
+        return response;
+    }
+    // The protocol layer refused the request, so it never became a call.
+    app.pipeline
+        .record_refused_request(&caller.principal, malformed::refusal_code(response.status()));
+    malformed::to_json_rpc_error(response).await
+}
+
+/// Returns the request with a limited body, and the memory reserved for it. Returns `None` if too much is in use.
+fn limit_body(
+    app: &HttpApp,
+    request: Request,
+    limits: &Arc<HttpLimits>,
+    exceeded: &ExceededLimitSlot,
+) -> Option<(Request, Arc<Mutex<MemoryReservation>>)> {
+    let declared = request.body().size_hint().exact().unwrap_or(0);
+    let declared = usize::try_from(declared).unwrap_or(usize::MAX);
+    let memory = app.memory.reserve_request(declared, limits.max_memory_bytes)?;
+    let memory = Arc::new(Mutex::new(memory));
+    if request.body().is_end_stream() {
+        return Some((request, memory));
+    }
+    let (limits, exceeded, held) = (Arc::clone(limits), exceeded.clone(), Arc::clone(&memory));
+    let request =
+        request.map(|body| Body::new(LimitedBody::new(body, limits, exceeded, held, declared)));
+    Some((request, memory))
+}
+
+fn refuse_at_limit(
+    app: &HttpApp,
+    caller: &Caller,
+    exceeded: ExceededLimit,
+    is_mcp: bool,
+) -> Response {
+    let error = exceeded.to_error();
+    tracing::debug!(%error, "request refused");
+    app.pipeline.metrics().server().record_refusal(exceeded.reason());
+    app.pipeline.record_refused_request(&caller.principal, error.code);
+    exceeded.to_response(is_mcp)
 }
 
 /// Returns true if the request ends a session that is not its caller's. For other requests the protocol layer asks

@@ -3,33 +3,129 @@
 //! A session id is not a secret: clients log it, and it is in every request. So it does not suffice. For any other
 //! principal the session does not exist: it cannot send into it, answer its elicitations, cancel its calls, read or
 //! resume its streams, or end it.
+//!
+//! The number of sessions, of sessions of one principal, and of open streams of one session is limited.
 
 use std::collections::HashMap;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll};
+use std::time::Duration;
 
 use futures::Stream;
 use parking_lot::RwLock;
 use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
-use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
+use rmcp::transport::streamable_http_server::session::local::{
+    LocalSessionManager, LocalSessionManagerError, SessionError,
+};
 use rmcp::transport::streamable_http_server::session::{
     ServerSseMessage, SessionId, SessionManager,
 };
 
 use super::super::mcp::PRINCIPAL;
+use super::exceeded_limit::{EXCEEDED_LIMIT, ExceededLimit};
+use super::limits::HttpLimits;
+use super::token::BearerTokens;
+use crate::metrics::ServerMetrics;
 
-type LocalError = <LocalSessionManager as SessionManager>::Error;
+type LocalError = LocalSessionManagerError;
+
+/// Longest time after which a refused client is told to try again.
+const MAX_RETRY_AFTER: Duration = Duration::from_secs(30);
 
 /// The open sessions with their owners. Requests are attributed by [`PRINCIPAL`].
-#[derive(Default)]
 pub(super) struct OwnedSessions {
     sessions: LocalSessionManager,
-    owners: RwLock<HashMap<SessionId, Arc<str>>>,
+    owners: RwLock<SessionOwners>,
+    limits: RwLock<Arc<HttpLimits>>,
+    metrics: ServerMetrics,
+}
+
+type SessionOwners = HashMap<SessionId, SessionOwner>;
+
+struct SessionOwner {
+    principal: Arc<str>,
+    open_streams: Arc<AtomicUsize>,
 }
 
 impl OwnedSessions {
+    /// Creates an empty set of sessions. Later limits do not change the idle time and the queues.
+    pub(super) fn new(limits: Arc<HttpLimits>, metrics: ServerMetrics) -> Self {
+        let mut sessions = LocalSessionManager::default();
+        sessions.session_config.keep_alive = Some(limits.session_idle_timeout);
+        sessions.session_config.channel_capacity = limits.max_queued_messages;
+        Self { sessions, owners: RwLock::default(), limits: RwLock::new(limits), metrics }
+    }
+
+    /// Replaces the limits on the numbers of sessions and streams. Existing ones stay open.
+    pub(super) fn set_limits(&self, limits: Arc<HttpLimits>) {
+        *self.limits.write() = limits;
+    }
+
+    /// Ends the sessions of principals that no longer have a token.
+    pub(super) async fn end_sessions_without_token(&self, tokens: &BearerTokens) {
+        let is_revoked = |owner: &SessionOwner| !tokens.has_principal(&owner.principal);
+        let revoked: Vec<_> = {
+            let owners = self.owners.read();
+            let revoked = owners.iter().filter(|(_, owner)| is_revoked(owner));
+            revoked.map(|(id, _)| Arc::clone(id)).collect()
+        };
+        for id in revoked {
+            if let Err(error) = self.close_session(&id).await {
+                tracing::warn!(%error, "failed to end the session of a revoked token");
+            }
+        }
+    }
+
+    /// Returns the limit that another session of the principal would exceed.
+    fn exceeded_limit(&self, owners: &SessionOwners, principal: &str) -> Option<ExceededLimit> {
+        let limits = self.limits.read();
+        let retry_after = limits.session_idle_timeout.min(MAX_RETRY_AFTER);
+        let limit = limits.max_sessions_per_client;
+        if owners.values().filter(|owner| *owner.principal == *principal).count() >= limit {
+            return Some(ExceededLimit::SessionsOfClient { limit, retry_after });
+        }
+        let limit = limits.max_sessions;
+        (owners.len() >= limit).then_some(ExceededLimit::Sessions { limit, retry_after })
+    }
+
+    /// Registers a session. Errors if another request has used the last place since it was checked.
+    fn register(&self, id: &SessionId, principal: Arc<str>) -> Result<(), LocalError> {
+        let mut owners = self.owners.write();
+        if let Some(exceeded) = self.exceeded_limit(&owners, &principal) {
+            return Err(refuse(exceeded));
+        }
+        owners.insert(Arc::clone(id), SessionOwner { principal, open_streams: Arc::default() });
+        self.metrics.set_sessions(owners.len());
+        Ok(())
+    }
+
+    fn unregister(&self, id: &SessionId) {
+        let mut owners = self.owners.write();
+        owners.remove(id);
+        self.metrics.set_sessions(owners.len());
+    }
+
+    /// Counts a stream of the session. Errors if it has too many.
+    fn open_stream(&self, id: &SessionId) -> Result<OpenStream, LocalError> {
+        let limit = self.limits.read().max_streams_per_session;
+        let owners = self.owners.read();
+        let Some(owner) = owners.get(id) else {
+            return Err(LocalError::SessionNotFound(Arc::clone(id)));
+        };
+        let count = Arc::clone(&owner.open_streams);
+        let add = |open: usize| (open < limit).then_some(open + 1);
+        if count.try_update(Ordering::Relaxed, Ordering::Relaxed, add).is_err() {
+            return Err(refuse(ExceededLimit::StreamsOfSession { limit }));
+        }
+        self.metrics.record_stream_start();
+        Ok(OpenStream { count, metrics: self.metrics.clone() })
+    }
+
     /// Returns true if the session exists and belongs to the principal.
     pub(super) fn is_owned_by(&self, id: &str, principal: &str) -> bool {
-        self.owners.read().get(id).is_some_and(|owner| **owner == *principal)
+        self.owners.read().get(id).is_some_and(|owner| *owner.principal == *principal)
     }
 
     /// Returns true if the current request may use the session. The end of a session is no request.
@@ -43,12 +139,20 @@ impl SessionManager for OwnedSessions {
     type Transport = <LocalSessionManager as SessionManager>::Transport;
 
     async fn create_session(&self) -> Result<(SessionId, Self::Transport), LocalError> {
-        let created = self.sessions.create_session().await?;
         // Without a principal, no request could use the session.
-        if let Ok(principal) = PRINCIPAL.try_with(Arc::clone) {
-            self.owners.write().insert(Arc::clone(&created.0), principal);
+        let Ok(principal) = PRINCIPAL.try_with(Arc::clone) else {
+            return self.sessions.create_session().await;
+        };
+        if let Some(exceeded) = self.exceeded_limit(&self.owners.read(), &principal) {
+            return Err(refuse(exceeded));
         }
-        Ok(created)
+        let (id, transport) = self.sessions.create_session().await?;
+        if let Err(error) = self.register(&id, principal) {
+            drop(transport);
+            self.sessions.close_session(&id).await?;
+            return Err(error);
+        }
+        Ok((id, transport))
     }
 
     async fn initialize_session(
@@ -65,7 +169,7 @@ impl SessionManager for OwnedSessions {
 
     /// Called for a request that was admitted, and when a session has ended by itself.
     async fn close_session(&self, id: &SessionId) -> Result<(), LocalError> {
-        self.owners.write().remove(id);
+        self.unregister(id);
         self.sessions.close_session(id).await
     }
 
@@ -74,7 +178,11 @@ impl SessionManager for OwnedSessions {
         id: &SessionId,
         message: ClientJsonRpcMessage,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + 'static, LocalError> {
-        self.sessions.create_stream(id, message).await
+        let open = self.open_stream(id)?;
+        Ok(CountedStream {
+            stream: Box::pin(self.sessions.create_stream(id, message).await?),
+            open,
+        })
     }
 
     async fn accept_message(
@@ -89,7 +197,11 @@ impl SessionManager for OwnedSessions {
         &self,
         id: &SessionId,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + 'static, LocalError> {
-        self.sessions.create_standalone_stream(id).await
+        let open = self.open_stream(id)?;
+        Ok(CountedStream {
+            stream: Box::pin(self.sessions.create_standalone_stream(id).await?),
+            open,
+        })
     }
 
     async fn resume(
@@ -97,6 +209,41 @@ impl SessionManager for OwnedSessions {
         id: &SessionId,
         last_event_id: String,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + 'static, LocalError> {
-        self.sessions.resume(id, last_event_id).await
+        let open = self.open_stream(id)?;
+        Ok(CountedStream { stream: Box::pin(self.sessions.resume(id, last_event_id).await?), open })
+    }
+}
+
+/// Records the exceeded limit for the answer, and returns the error that ends the request.
+fn refuse(exceeded: ExceededLimit) -> LocalError {
+    let _ = EXCEEDED_LIMIT.try_with(|slot| slot.set(exceeded));
+    LocalError::SessionError(SessionError::SessionServiceTerminated)
+}
+
+/// One open stream of a session, until dropped.
+struct OpenStream {
+    count: Arc<AtomicUsize>,
+    metrics: ServerMetrics,
+}
+
+impl Drop for OpenStream {
+    fn drop(&mut self) {
+        self.count.fetch_sub(1, Ordering::Relaxed);
+        self.metrics.record_stream_end();
+    }
+}
+
+/// A stream of a session that is counted while it is open.
+struct CountedStream<S> {
+    stream: Pin<Box<S>>,
+    #[expect(dead_code, reason = "held until the stream ends")]
+    open: OpenStream,
+}
+
+impl<S: Stream> Stream for CountedStream<S> {
+    type Item = S::Item;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<S::Item>> {
+        self.stream.as_mut().poll_next(cx)
     }
 }

@@ -12,6 +12,8 @@ use axum::response::Response;
 use http_body::{Body as HttpBody, Frame, SizeHint};
 use tokio::sync::watch;
 
+use super::memory_budget::MemoryReservation;
+
 /// Counts the responses that are not fully sent.
 #[derive(Clone)]
 pub(super) struct PendingResponses {
@@ -43,11 +45,16 @@ impl PendingResponses {
     }
 }
 
-impl PendingResponse {
-    /// Returns the response with a body that completes the registration once it has been sent.
-    pub(super) fn track_body(self, response: Response) -> Response {
-        response.map(|body| Body::new(TrackedBody { body, _pending: self }))
-    }
+/// Returns the response with a body that holds its memory, and its registration if there is one, until it has been sent.
+pub(super) fn track_body(
+    response: Response,
+    pending: Option<PendingResponse>,
+    mut memory: MemoryReservation,
+) -> Response {
+    // The length of a stream is unknown; its queue is bounded.
+    let length = response.body().size_hint().exact().unwrap_or(0);
+    memory.set_response_bytes(usize::try_from(length).unwrap_or(usize::MAX / 2));
+    response.map(|body| Body::new(TrackedBody { body, _pending: pending, _memory: memory }))
 }
 
 impl Drop for PendingResponse {
@@ -56,10 +63,11 @@ impl Drop for PendingResponse {
     }
 }
 
-/// A response body that keeps its registration alive.
+/// A response body that keeps its registration and its memory.
 struct TrackedBody {
     body: Body,
-    _pending: PendingResponse,
+    _pending: Option<PendingResponse>,
+    _memory: MemoryReservation,
 }
 
 impl HttpBody for TrackedBody {

@@ -94,6 +94,14 @@ impl BearerTokens {
         self.0.is_empty()
     }
 
+    /// Returns true if requests of this principal can be admitted.
+    pub(super) fn has_principal(&self, principal: &str) -> bool {
+        match self.0.is_empty() {
+            true => principal == UNNAMED_PRINCIPAL,
+            false => self.0.iter().any(|token| *token.principal == *principal),
+        }
+    }
+
     /// Returns the caller that owns the secret. Compares digests, so that timing reveals nothing about the secret.
     fn find_caller(&self, secret: &str) -> Option<Caller> {
         let digest = sha256_digest(secret.as_bytes());

@@ -1,0 +1,86 @@
+//! Accepts connections. Neither a full table nor a lack of descriptors ends the server or keeps a thread busy.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use tokio::net::{TcpListener, TcpStream};
+use tokio_util::sync::CancellationToken;
+
+use super::{ConnectionTable, serve};
+use crate::metrics::{CloseReason, RefusalReason};
+use crate::transports::http::HttpApp;
+
+/// Pause after a failure to accept, such as a lack of descriptors.
+const RETRY_PAUSE: Duration = Duration::from_millis(50);
+/// The answer to a connection that cannot be served. It is sent without reading the request.
+const BUSY: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+
+/// Accepts and serves connections until `stop` is cancelled.
+pub(crate) async fn accept_connections(
+    listener: TcpListener,
+    table: &Arc<ConnectionTable>,
+    app: &Arc<HttpApp>,
+    router: &Router,
+    stop: &CancellationToken,
+) {
+    let mut is_failing = false;
+    loop {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            () = stop.cancelled() => return,
+        };
+        match accepted {
+            Ok((stream, _)) => {
+                is_failing = false;
+                admit_stream(stream, table, app, router, stop).await;
+            }
+            Err(error) if is_about_one_connection(&error) => {}
+            Err(error) => {
+                if !is_failing {
+                    tracing::error!(%error, "failed to accept a connection; closing idle ones");
+                }
+                is_failing = true;
+                table.metrics.record_accept_failure();
+                table.close_longest_idle(CloseReason::Displaced);
+                tokio::time::sleep(RETRY_PAUSE).await;
+            }
+        }
+    }
+}
+
+async fn admit_stream(
+    stream: TcpStream,
+    table: &Arc<ConnectionTable>,
+    app: &Arc<HttpApp>,
+    router: &Router,
+    stop: &CancellationToken,
+) {
+    let limit = app.limits().max_connections;
+    match table.register(limit) {
+        Some(guard) => {
+            let (app, router) = (Arc::clone(app), router.clone());
+            let work = serve::serve_connection(app, router, stream, guard, stop.clone());
+            tokio::spawn(work);
+        }
+        None => {
+            table.metrics.record_refusal(RefusalReason::Connections);
+            if !app.tls.is_enabled() {
+                // The client may not read it; the connection ends either way.
+                let _ = stream.try_write(BUSY);
+            }
+        }
+    }
+    table.wait_for_room().await;
+}
+
+/// Returns true if the error concerns only the connection that was about to be accepted.
+fn is_about_one_connection(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::ConnectionRefused
+            | io::ErrorKind::ConnectionAborted
+            | io::ErrorKind::ConnectionReset
+    )
+}

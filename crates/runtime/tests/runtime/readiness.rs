@@ -1,0 +1,75 @@
+//! Tests of `/healthz` and `/readyz`.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use async_trait::async_trait;
+use runtime::transports::http::{BearerTokens, CheckResult, ReadinessCheck};
+
+use crate::http::{HttpServer, fetch_summary};
+
+struct ScriptedCheck {
+    result: CheckResult,
+    runs: AtomicUsize,
+}
+
+#[async_trait]
+impl ReadinessCheck for ScriptedCheck {
+    fn name(&self) -> &'static str {
+        "disk"
+    }
+
+    async fn check(&self) -> CheckResult {
+        self.runs.fetch_add(1, Ordering::Relaxed);
+        match self.result {
+            CheckResult::Failed("hangs") => std::future::pending().await,
+            result => result,
+        }
+    }
+}
+
+async fn server_with(result: CheckResult) -> (HttpServer, Arc<ScriptedCheck>) {
+    let check = Arc::new(ScriptedCheck { result, runs: AtomicUsize::new(0) });
+    let added = Arc::clone(&check);
+    let server = HttpServer::with_options(|options| {
+        options.tokens = BearerTokens::parse("ci 0123456789abcdef").unwrap();
+        options.readiness.push(added);
+    })
+    .await;
+    (server, check)
+}
+
+#[tokio::test]
+async fn readiness_needs_no_token_and_reports_each_check() {
+    let mut log = Vec::new();
+    for result in [CheckResult::Ok, CheckResult::Degraded("old"), CheckResult::Failed("full")] {
+        let (server, _) = server_with(result).await;
+        log.push(fetch_summary(server.get("/readyz")).await);
+        assert!(fetch_summary(server.get("/healthz")).await.starts_with("200"));
+        let is_ok = u8::from(result == CheckResult::Ok);
+        assert!(server.metrics().contains(&format!("vouch_ready{{check=\"disk\"}} {is_ok}")));
+    }
+    insta::assert_snapshot!(log.join("\n"));
+}
+
+#[tokio::test]
+async fn check_that_hangs_has_failed() {
+    let (server, _) = server_with(CheckResult::Failed("hangs")).await;
+    assert_eq!(
+        fetch_summary(server.get("/readyz")).await,
+        r#"503 {"status":"not ready","checks":{"audit":"ok","store":"ok","disk":"no answer"}}"#
+    );
+}
+
+#[tokio::test]
+async fn flood_of_requests_causes_few_checks() {
+    let (server, check) = server_with(CheckResult::Ok).await;
+    let started = tokio::time::Instant::now();
+    let requests = (0..200).map(|_| server.get("/readyz").send());
+    for reply in futures::future::join_all(requests).await {
+        assert_eq!(reply.unwrap().status(), 200);
+    }
+    // At most one run for each second, however slow this machine is.
+    let most = usize::try_from(started.elapsed().as_secs()).unwrap() + 2;
+    assert!(check.runs.load(Ordering::Relaxed) <= most);
+}
