@@ -83,6 +83,13 @@ pub struct ConfigSource {
     pub text: String,
 }
 
+/// Parses a configuration file without using it, for fuzzing (crate `parser-fuzz`).
+#[doc(hidden)]
+pub fn check_config_text(text: &str) -> Result<(), ConfigError> {
+    let source = ConfigSource { path: "vouch.toml".into(), text: text.to_owned() };
+    ConfigLayer::from_file(&source).map(drop)
+}
+
 /// Reads all layers, merges and validates them.
 pub fn load_settings(
     place: &ProjectLocation,

@@ -16,6 +16,8 @@ mod context;
 mod duplex;
 mod envelope;
 mod error;
+#[doc(hidden)]
+pub mod fuzzing;
 mod grants;
 mod headers;
 mod http;

@@ -13,6 +13,8 @@ pub enum RuleError {
     Glob { rule: String, glob: String, source: globset::Error },
     #[error("rule `{rule}`: the expression has {bytes} bytes, over the limit of {max}", max = crate::MAX_EXPRESSION_BYTES)]
     TooLong { rule: String, bytes: usize },
+    #[error("rule `{rule}`: the expression nests {depth} brackets, over the limit of {max}", max = crate::MAX_EXPRESSION_DEPTH)]
+    TooDeep { rule: String, depth: usize },
     #[error("rule `{rule}`: invalid expression at {line}:{column}: {message}")]
     Syntax { rule: String, line: isize, column: isize, message: String },
     #[error("rule `{rule}`: unknown name `{name}`; rules on {on} can use {known}")]
@@ -40,6 +42,7 @@ impl RuleError {
             Self::Duplicate { rule }
             | Self::Glob { rule, .. }
             | Self::TooLong { rule, .. }
+            | Self::TooDeep { rule, .. }
             | Self::Syntax { rule, .. }
             | Self::UnknownName { rule, .. }
             | Self::UnknownFunction { rule, .. }

@@ -37,6 +37,7 @@ mod ast;
 mod check;
 mod decide;
 mod error;
+mod nesting;
 mod pattern;
 mod schema;
 mod shape;
@@ -53,6 +54,8 @@ pub use error::RuleError;
 
 /// Maximum size of an expression in bytes; longer ones are not written or reviewed by hand.
 pub const MAX_EXPRESSION_BYTES: usize = 4096;
+/// Maximum nesting of brackets in an expression. The parser uses much stack for each level.
+pub const MAX_EXPRESSION_DEPTH: usize = 16;
 
 /// The effect of a matching rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -167,6 +170,10 @@ fn compile_rule(rule: RuleDefinition, env: &Env) -> Result<CompiledRule, RuleErr
     let RuleDefinition { name, effect, on, tools: globs, when } = rule;
     if when.len() > MAX_EXPRESSION_BYTES {
         return Err(RuleError::TooLong { rule: name, bytes: when.len() });
+    }
+    let depth = nesting::bracket_depth(&when);
+    if depth > MAX_EXPRESSION_DEPTH {
+        return Err(RuleError::TooDeep { rule: name, depth });
     }
     let tools = compile_globs(&name, &globs)?;
     let program =

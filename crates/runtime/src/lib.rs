@@ -16,6 +16,8 @@ mod call;
 mod catalog;
 pub mod client;
 mod elicitation;
+#[doc(hidden)]
+pub mod fuzzing;
 mod limits;
 mod local;
 mod metrics;

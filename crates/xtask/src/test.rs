@@ -10,10 +10,14 @@ use xtask::expected::ExpectedTests;
 use xtask::install;
 
 use crate::arrows::check_arrows;
+use crate::fuzz_parsers::run_fuzz_part;
 
 /// Time limit of one end-to-end test. It only stops tests that hang: the whole conformance suite is one test and takes
 /// a minute or two.
 const TEST_LIMIT_MS: u32 = 600_000;
+
+/// Time for all parser targets together; `cargo xtask fuzz-parsers --seconds` runs them for longer.
+const FUZZ_SECONDS: u32 = 120;
 
 #[derive(clap::Args)]
 pub(crate) struct TestArgs {
@@ -59,6 +63,8 @@ enum TestPart {
     Imports,
     /// Check the fuzzer: reproducers under forge, coverage against another EVM and lcov, killed campaigns
     Fuzz,
+    /// Fuzz the parsers of everything that comes from outside, for two minutes
+    FuzzParsers,
     /// Compare grep with ripgrep, for generated patterns and after random changes
     Search,
     /// Run the official conformance suite against a server built on the same runtime
@@ -173,6 +179,7 @@ impl TestPart {
                 }
                 run_counting(node)
             }
+            Self::FuzzParsers => run_fuzz_part(FUZZ_SECONDS),
             Self::Search => {
                 build_workspace()?;
                 // The npm packages are one of the searched trees.

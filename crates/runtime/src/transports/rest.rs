@@ -159,7 +159,10 @@ async fn run_call(
     }
 }
 
-fn parse_arguments(headers: &HeaderMap, body: &[u8]) -> Result<Map<String, Value>, ToolError> {
+pub(crate) fn parse_arguments(
+    headers: &HeaderMap,
+    body: &[u8],
+) -> Result<Map<String, Value>, ToolError> {
     let invalid = |message: String| ToolError::new(ErrorCode::InvalidInput, message);
     if body.is_empty() {
         return Ok(Map::new());

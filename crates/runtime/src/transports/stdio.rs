@@ -8,6 +8,13 @@ mod message;
 mod pending_requests;
 mod transport;
 
+/// Parses a line and formats the answer to an invalid one, for `crate::fuzzing`.
+pub(crate) fn parse_line_for_fuzzing(line: &[u8]) {
+    if let Err(fault) = message::parse_message(line) {
+        drop(fault.to_reply());
+    }
+}
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
