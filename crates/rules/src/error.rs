@@ -15,6 +15,8 @@ pub enum RuleError {
     TooLong { rule: String, bytes: usize },
     #[error("rule `{rule}`: the expression nests {depth} brackets, over the limit of {max}", max = crate::MAX_EXPRESSION_DEPTH)]
     TooDeep { rule: String, depth: usize },
+    #[error("rule `{rule}`: failed to start a thread to parse the expression")]
+    NoThread { rule: String },
     #[error("rule `{rule}`: invalid expression at {line}:{column}: {message}")]
     Syntax { rule: String, line: isize, column: isize, message: String },
     #[error("rule `{rule}`: unknown name `{name}`; rules on {on} can use {known}")]
@@ -43,6 +45,7 @@ impl RuleError {
             | Self::Glob { rule, .. }
             | Self::TooLong { rule, .. }
             | Self::TooDeep { rule, .. }
+            | Self::NoThread { rule }
             | Self::Syntax { rule, .. }
             | Self::UnknownName { rule, .. }
             | Self::UnknownFunction { rule, .. }

@@ -54,8 +54,10 @@ pub use error::RuleError;
 
 /// Maximum size of an expression in bytes; longer ones are not written or reviewed by hand.
 pub const MAX_EXPRESSION_BYTES: usize = 4096;
-/// Maximum nesting of brackets in an expression. The parser uses much stack for each level.
-pub const MAX_EXPRESSION_DEPTH: usize = 16;
+/// Maximum nesting of brackets in an expression. The parser uses more than 100 KB of stack for each level.
+pub const MAX_EXPRESSION_DEPTH: usize = 32;
+/// Stack of the thread that parses an expression: three times what the deepest one takes without optimization.
+const PARSER_STACK_BYTES: usize = 16 << 20;
 
 /// The effect of a matching rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -176,9 +178,7 @@ fn compile_rule(rule: RuleDefinition, env: &Env) -> Result<CompiledRule, RuleErr
         return Err(RuleError::TooDeep { rule: name, depth });
     }
     let tools = compile_globs(&name, &globs)?;
-    let program =
-        env.compile(&when).map_err(|errors| RuleError::from_parse_errors(&name, &errors))?;
-    let mut condition = program.expression().clone();
+    let mut condition = parse_expression(&name, &when, env)?;
     let paths = check::check_expression(&name, on, &condition)?;
     pattern::prepare_patterns(&name, &mut condition)?;
     let condition = Arc::new(condition);
@@ -186,6 +186,22 @@ fn compile_rule(rule: RuleDefinition, env: &Env) -> Result<CompiledRule, RuleErr
 }
 
 /// Returns `None` if there are no globs, which means every tool.
+/// Parses an expression on a thread with enough stack for the deepest one.
+fn parse_expression(name: &str, when: &str, env: &Env) -> Result<IdedExpr, RuleError> {
+    let parse = || {
+        env.compile(when)
+            .map(|program| program.expression().clone())
+            .map_err(|errors| RuleError::from_parse_errors(name, &errors))
+    };
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().stack_size(PARSER_STACK_BYTES);
+        match thread.spawn_scoped(scope, parse) {
+            Ok(parsing) => parsing.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+            Err(_) => Err(RuleError::NoThread { rule: name.to_owned() }),
+        }
+    })
+}
+
 fn compile_globs(rule: &str, globs: &[String]) -> Result<Option<GlobSet>, RuleError> {
     if globs.is_empty() {
         return Ok(None);

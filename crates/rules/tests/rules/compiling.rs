@@ -1,5 +1,7 @@
 use proptest::prelude::*;
-use rules::{MAX_EXPRESSION_BYTES, RuleDefinition, RuleEffect, RuleSubject, Rules};
+use rules::{
+    MAX_EXPRESSION_BYTES, MAX_EXPRESSION_DEPTH, RuleDefinition, RuleEffect, RuleSubject, Rules,
+};
 
 use crate::{compile, deny, error_chain, rule};
 
@@ -112,6 +114,20 @@ fn rejects_long_expressions_bad_globs_and_duplicate_names() {
     ));
     errors.push(error_chain(&Rules::compile(vec![deny("true"), deny("false")]).unwrap_err()));
     insta::assert_snapshot!(errors.join("\n"));
+}
+
+/// A test thread has two megabytes of stack, like the threads that serve connections.
+#[test]
+fn nesting_is_bounded_before_it_overflows_the_stack() {
+    let nested = |depth| deny(&format!("{}true{}", "(".repeat(depth), ")".repeat(depth)));
+    compile(nested(MAX_EXPRESSION_DEPTH)).unwrap();
+    for depth in [MAX_EXPRESSION_DEPTH + 1, 100, 2000] {
+        let error = compile(nested(depth)).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            format!("rule `r`: the expression nests {depth} brackets, over the limit of 32")
+        );
+    }
 }
 
 proptest! {
