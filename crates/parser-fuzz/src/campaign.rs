@@ -33,6 +33,7 @@ static TARGET: LazyLock<FuzzTarget> = LazyLock::new(|| {
             code_size: 1 << 20,
             cheats: false,
             ffi: false,
+            ffi_path: None,
         }),
         hits: Arc::default(),
         contracts: vec![contract],

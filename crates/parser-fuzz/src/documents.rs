@@ -3,6 +3,7 @@
 use contract::{CallPolicy, Caller, PolicySubject};
 use rules::{RuleDefinition, RuleEffect, RuleSubject, Rules};
 use serde_json::{Map, Value, json};
+use store::audit::AuditKeyLocation;
 
 use crate::scratch::with_file;
 
@@ -61,7 +62,8 @@ pub(crate) fn read_audit_log(data: &[u8]) {
         if let Ok(records) = store::audit::read_records(path) {
             records.for_each(drop);
         }
-        drop(store::audit::verify_log(path));
+        let keys = AuditKeyLocation::new(path.with_file_name("keys"));
+        drop(store::audit::verify_log(path, &keys));
         drop(store::audit::read_last_records(path, 3));
     });
 }
