@@ -12,6 +12,8 @@ use crate::http::HttpServer;
 
 /// Longer than any test may take.
 const NEVER: Duration = Duration::from_secs(3600);
+/// Time after which a wait has failed.
+const PATIENCE: Duration = Duration::from_secs(60);
 const SOON: Duration = Duration::from_millis(50);
 
 async fn server_with(adjust: impl FnOnce(&mut HttpLimits)) -> HttpServer {
@@ -29,7 +31,8 @@ async fn server_with(adjust: impl FnOnce(&mut HttpLimits)) -> HttpServer {
 /// Waits for the end of the connection and returns what arrived before. A reset is an end too.
 async fn read_to_end(mut stream: TcpStream) -> String {
     let mut received = Vec::new();
-    let _ = stream.read_to_end(&mut received).await;
+    let end = tokio::time::timeout(PATIENCE, stream.read_to_end(&mut received)).await;
+    assert!(end.is_ok(), "the connection does not end");
     String::from_utf8_lossy(&received).into_owned()
 }
 
@@ -61,7 +64,9 @@ async fn call_echo(stream: &mut TcpStream, address: &str) -> String {
 }
 
 async fn wait_for_metric(server: &HttpServer, line: &str) {
+    let start = std::time::Instant::now();
     while !server.metrics().lines().any(|one| one == line) {
+        assert!(start.elapsed() < PATIENCE, "no line `{line}` in\n{}", server.metrics());
         tokio::task::yield_now().await;
     }
 }
@@ -167,7 +172,7 @@ async fn client_that_reads_nothing_is_disconnected() {
     let request = format!("GET /openapi.json HTTP/1.1\r\nHost: {}\r\n\r\n", server.address());
     // Pipelined requests whose responses fill the buffers of the socket.
     let flood = async { while client.write_all(request.as_bytes()).await.is_ok() {} };
-    flood.await;
+    assert!(tokio::time::timeout(PATIENCE, flood).await.is_ok(), "it is not disconnected");
     wait_for_metric(&server, "vouch_connections_closed_total{reason=\"write_timeout\"} 1").await;
 }
 
@@ -226,7 +231,9 @@ async fn idle_session_expires() {
     })
     .await;
     assert_eq!(initialize(&server, "").await.status(), 200);
+    let start = std::time::Instant::now();
     while initialize(&server, "").await.status() != 200 {
+        assert!(start.elapsed() < PATIENCE, "the session does not expire");
         tokio::task::yield_now().await;
     }
 }
@@ -249,7 +256,9 @@ async fn streams_of_a_session_are_limited() {
     assert_eq!(refused["error"]["message"], "the session has its maximum of 2 open streams");
     // A stream whose client disconnected makes room.
     drop(first);
+    let start = std::time::Instant::now();
     while listen().await.unwrap().status() != 200 {
+        assert!(start.elapsed() < PATIENCE, "the stream is still counted");
         tokio::task::yield_now().await;
     }
 }

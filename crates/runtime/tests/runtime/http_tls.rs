@@ -15,6 +15,13 @@ use tokio_util::sync::CancellationToken;
 use crate::http::identity;
 use crate::rig::Rig;
 
+/// Time after which a wait has failed.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+async fn stream_end(stream: &mut TcpStream, buffer: &mut [u8]) -> usize {
+    stream.read(buffer).await.unwrap_or(0)
+}
+
 struct TlsServer {
     rig: Rig,
     folder: tempfile::TempDir,
@@ -90,7 +97,9 @@ async fn serves_http2_over_tls_and_refuses_plain_requests() {
 async fn stalled_handshake_ends_at_the_time_limit_of_headers() {
     let (server, certificate) = TlsServer::start().await;
     let mut stranger = TcpStream::connect(("127.0.0.1", server.port)).await.unwrap();
-    assert_eq!(stranger.read(&mut [0; 16]).await.unwrap_or(0), 0);
+    let mut buffer = [0; 16];
+    let end = tokio::time::timeout(PATIENCE, stream_end(&mut stranger, &mut buffer)).await;
+    assert!(end.is_ok_and(|count| count == 0), "the handshake does not end");
     assert!(server.metrics().contains("{reason=\"header_timeout\"} 1"));
     assert!(server.try_request(&certificate).await.is_some());
 }
@@ -103,13 +112,17 @@ async fn changed_files_are_loaded_and_a_bad_pair_is_not() {
     // A key that does not belong to the certificate.
     let other = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
     write_key(folder, &other.signing_key.serialize_pem(), 0o600);
+    let start = std::time::Instant::now();
     while !server.metrics().contains("vouch_tls_reloads_total{result=\"failed\"} 1") {
+        assert!(start.elapsed() < PATIENCE, "the failure is not reported");
         tokio::task::yield_now().await;
     }
     assert!(server.try_request(&first).await.is_some());
     write_key(folder, &good_key, 0o600);
     let second = write_pair(folder);
+    let start = std::time::Instant::now();
     while server.try_request(&second).await.is_none() {
+        assert!(start.elapsed() < PATIENCE, "the new certificate is not used");
         tokio::task::yield_now().await;
     }
     assert!(server.try_request(&first).await.is_none());

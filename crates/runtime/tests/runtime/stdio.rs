@@ -318,7 +318,7 @@ async fn stop_waits_for_running_call_and_starts_no_other() {
     let (mut session, release) = in_the_middle_of_a_call().await;
     session.stop.cancel();
     session.send(&call(2, "gate")).await;
-    advance_time(29).await;
+    advance_time(5).await;
     release.send(()).unwrap();
     let rest = session.collect_rest().await;
     assert_eq!(
@@ -332,7 +332,7 @@ async fn stop_waits_for_running_call_and_starts_no_other() {
 async fn stop_gives_up_after_the_drain_limit() {
     let (session, release) = in_the_middle_of_a_call().await;
     session.stop.cancel();
-    advance_time(31).await;
+    advance_time(7).await;
     assert!(matches!(session.running.await.unwrap(), Err(StdioError::Overdue)));
     drop(release);
 }
