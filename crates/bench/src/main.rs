@@ -15,12 +15,14 @@ mod campaign;
 mod context;
 mod dist;
 mod echidna;
+mod flood;
 mod fuzz;
 mod gateway;
 mod load;
 mod peers;
 mod process;
 mod search;
+mod soak;
 
 use std::process::ExitCode;
 
@@ -40,12 +42,16 @@ enum BenchCommand {
     Context(context::ContextArgs),
     /// Run Echidna's own tests with our fuzzer and compare the outcomes (`cargo xtask echidna`)
     Echidna(echidna::EchidnaArgs),
+    /// Measure clients at work while strangers hold connections and open sessions, next to the same without them
+    Flood(flood::FloodArgs),
     /// Measure the fuzzer next to forge, Echidna and bare revm: rates, time to break, bugs, workers, memory
     Fuzz(fuzz::FuzzArgs),
     /// Measure the time a gateway adds to a call, next to mcp-proxy, supergateway and FastMCP's proxy
     Gateway(gateway::GatewayArgs),
     /// Measure the quality of search results on data sets and annotated projects, next to semble
     Search(search::SearchArgs),
+    /// Run a gateway under reloads, upstream restarts and a full disk (`cargo xtask soak`)
+    Soak(soak::SoakArgs),
 }
 
 fn main() -> ExitCode {
@@ -54,9 +60,11 @@ fn main() -> ExitCode {
         BenchCommand::Campaign(args) => campaign::run_campaign_bench(&args),
         BenchCommand::Context(args) => context::run_context_bench(&args),
         BenchCommand::Echidna(args) => echidna::run_echidna_suite(&args),
+        BenchCommand::Flood(args) => flood::run_flood_bench(&args),
         BenchCommand::Fuzz(args) => fuzz::run_fuzz_bench(&args),
         BenchCommand::Gateway(args) => gateway::run_gateway_bench(&args),
         BenchCommand::Search(args) => search::run_search_bench(&args),
+        BenchCommand::Soak(args) => soak::run_soak(&args),
     };
     xtask::exit_code(result)
 }

@@ -22,6 +22,11 @@ pub(crate) fn run_benchmark(args: &BenchArgs) -> ExitCode {
     run_bench_crate("dist", None, args)
 }
 
+/// Runs the soak, in the profile that is shipped.
+pub(crate) fn run_soak(args: &BenchArgs) -> ExitCode {
+    run_bench_crate("dist", Some("soak"), args)
+}
+
 /// Runs Echidna's tests. Only their outcomes matter, so the profile is the one that builds faster.
 pub(crate) fn run_echidna(args: &BenchArgs) -> ExitCode {
     run_bench_crate("release", Some("echidna"), args)

@@ -30,6 +30,9 @@ enum Task {
     Model(model::ModelArgs),
     /// Compare the crate dependencies in ARCHITECTURE.md with the manifests
     Arrows(arrows::ArrowsArgs),
+    /// Run a gateway under reloads, upstream restarts and a full disk, and count wrong answers and leaks
+    #[command(disable_help_flag = true)]
+    Soak(delegate::BenchArgs),
     /// Run Echidna's own tests with our fuzzer and compare the outcomes
     #[command(disable_help_flag = true)]
     Echidna(delegate::BenchArgs),
@@ -45,6 +48,7 @@ fn main() -> ExitCode {
         Task::FuzzParsers(args) => fuzz_parsers::run_fuzz_parsers(&args),
         Task::Model(args) => model::update_model(&args),
         Task::Arrows(args) => arrows::update_arrows(&args),
+        Task::Soak(args) => return delegate::run_soak(&args),
         Task::Echidna(args) => return delegate::run_echidna(&args),
         Task::Mutants(args) => return delegate::run_mutants(&args),
     };

@@ -71,6 +71,8 @@ enum TestPart {
     Conformance,
     /// Send generated requests to the REST interface and compare the answers with its OpenAPI document
     Schemathesis,
+    /// Run a part of the flood and of the soak, for about two minutes
+    Load,
 }
 
 /// Runs the selected parts. Returns an error if one fails.
@@ -198,8 +200,26 @@ impl TestPart {
                 build_workspace()?;
                 run_counting(python_tests("rest")?)
             }
+            Self::Load => run_load(),
         }
     }
+}
+
+/// Runs the flood and the soak with the binaries of the tests. Latencies are printed; only failures count.
+fn run_load() -> Result<TestCount> {
+    build_workspace()?;
+    let folder = binaries()?;
+    let vouch = folder.join("vouch").display().to_string();
+    for args in [
+        &["flood", "--idle", "2000", "--half-open", "500", "--sessions", "2000", "--calls", "3200"]
+            [..],
+        &["soak", "--minutes", "0.8", "--seed", "7"],
+    ] {
+        let mut bench = command(folder.join("bench"), args);
+        bench.args(["--vouch", &vouch]);
+        run_command(bench)?;
+    }
+    Ok(TestCount::default())
 }
 
 fn run_uncounted(command: Command) -> Result<TestCount> {
