@@ -13,7 +13,7 @@ use rustix::io::Errno;
 use super::*;
 
 /// Limit that only ends a call that blocks.
-const LIMIT: Duration = Duration::from_secs(20);
+const LIMIT: Duration = Duration::from_secs(8);
 
 fn open_guard(root: &Path) -> Arc<Guard> {
     Arc::new(Guard::new(root, DenyList::default()).unwrap())
@@ -157,4 +157,53 @@ fn cached_reads_end_where_they_are_unsupported() {
     guard.cached_reads_unsupported.record_error(Errno::OPNOTSUPP);
     assert!(is_set());
     assert!(guard.read_cached("file", 100).is_none());
+}
+
+#[test]
+fn text_of_a_path_is_checked() {
+    let folder = tempfile::tempdir().unwrap();
+    let guard = open_guard(folder.path());
+    let name = "n".repeat(MAX_NAME_BYTES);
+    let path = |length: usize| {
+        let folders = format!("{}/", "a".repeat(99)).repeat(length / 100);
+        format!("{folders}{}", "b".repeat(length - folders.len()))
+    };
+    assert!(guard.check_file(&name).is_ok());
+    assert!(guard.check_file(&path(MAX_PATH_BYTES)).is_ok());
+    for (path, expected) in [
+        (format!("{name}n"), PathRefusal::LongName),
+        (format!("a/{name}n/b"), PathRefusal::LongName),
+        (path(MAX_PATH_BYTES + 1), PathRefusal::LongPath),
+        ("/etc/passwd".to_owned(), PathRefusal::Absolute),
+        ("a/../b".to_owned(), PathRefusal::ParentComponent),
+        ("a\tb".to_owned(), PathRefusal::ControlCharacter),
+        (String::new(), PathRefusal::IsRoot),
+        ("./".to_owned(), PathRefusal::IsRoot),
+        ("a/".to_owned(), PathRefusal::TrailingSlash),
+        ("a/.".to_owned(), PathRefusal::TrailingSlash),
+        (".git/config".to_owned(), PathRefusal::Denied { pattern: ".git".into() }),
+    ] {
+        let refusal = guard.check_file(&path).unwrap_err();
+        assert_eq!(refusal.to_string(), expected.to_string(), "{path}");
+    }
+    assert!(guard.check_path("").is_ok());
+}
+
+/// A link gives its target no way around the deny list.
+#[test]
+fn links_do_not_lead_to_denied_names() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir(folder.path().join(".git")).unwrap();
+    fs::write(folder.path().join(".git/config"), "").unwrap();
+    fs::write(folder.path().join("id_rsa"), "").unwrap();
+    for (target, link) in [(".git/config", "a"), (".git", "b"), ("id_rsa", "c")] {
+        symlink(target, folder.path().join(link)).unwrap();
+    }
+    let guard = open_guard(folder.path());
+    for path in ["a", "b/config", "c"] {
+        let refusal = guard.open_file(path).unwrap_err();
+        assert!(matches!(refusal, PathRefusal::LeadsToDenied { .. }), "{path} {refusal}");
+        assert!(guard.resolve_path(path).is_err(), "{path}");
+    }
+    assert!(guard.list_folder("b").is_err());
 }
