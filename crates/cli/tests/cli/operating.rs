@@ -2,7 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::os::fd::AsRawFd;
+use std::os::fd::OwnedFd;
 use std::process::Command;
 
 use rustix::process::Signal;
@@ -181,15 +181,14 @@ fn serves_on_the_socket_of_a_service_manager() {
     let project = Project::new();
     let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
     let address = listener.local_addr().unwrap();
-    rustix::io::fcntl_setfd(&listener, rustix::io::FdFlags::empty()).unwrap();
-    let script = format!(
-        "exec 3<&{}; LISTEN_PID=$$ LISTEN_FDS=1 exec \"$0\" serve --no-token --packs repo",
-        listener.as_raw_fd()
-    );
+    // The shell moves the socket from its standard input to the first descriptor of the protocol.
+    let script = "exec 3<&0 0</dev/null; \
+        LISTEN_PID=$$ LISTEN_FDS=1 exec \"$0\" serve --no-token --packs repo";
     let command = project.command(&[]);
     let mut activated = Command::new("/bin/sh");
     activated
-        .args(["-c", &script, VOUCH])
+        .args(["-c", script, VOUCH])
+        .stdin(OwnedFd::from(listener))
         .current_dir(&project.root)
         .env_clear()
         .envs(command.get_envs().filter_map(|(key, value)| Some((key, value?))));

@@ -226,6 +226,7 @@ pub(crate) fn with_filters(check: impl FnOnce()) {
         (r"hmac:[0-9a-f]{16}:[0-9a-f]{64}", "[HMAC]"),
         (r"\bkey [0-9a-f]{16}\b", "key [KEY]"),
         (r"follows [0-9a-f]{16}\b", "follows [KEY]"),
+        (r"audit-keys/project-[0-9a-f]{32}", "audit-keys/project-[ID]"),
         (r"vouch_[0-9a-f]{64}", "[TOKEN]"),
         (r"vc1:[0-9a-f]{64}", "[DIGEST]"),
         (r"\b\d+(\.\d+)? (µs|ms|s)\b", "[DURATION]"),
