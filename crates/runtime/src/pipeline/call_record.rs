@@ -212,6 +212,8 @@ impl<'a> CallRecord<'a> {
         let is_change = self.began || record.outcome != AuditOutcome::Error;
         if self.has_side_effects() && is_change {
             if let Err(error) = self.pipeline.audit.append_durable(record).await {
+                // The effect has happened, so the reply stays. The intent is open until the log has written the record, and
+                // further changes are refused until then.
                 tracing::error!(%error, "failed to write the audit record of a call with side effects");
             }
         } else {

@@ -101,17 +101,19 @@ pub(super) fn write_synced(
     if state.exists { Ok(()) } else { disk.sync_parent(path) }
 }
 
-/// Replaces the file by one with this head only.
+/// Replaces the file by one with this head only. A power failure leaves the earlier file or the new one.
 pub(super) fn replace_head(
     disk: &dyn Disk,
     path: &Path,
     tip: &ChainTip,
     keys: &KeySet,
 ) -> io::Result<()> {
-    let file = open_head(path)?;
+    let new = path.with_extension("new");
+    let file = open_head(&new)?;
     disk.set_len(&file, 0)?;
     write_slot(disk, &file, 0, tip, keys)?;
     disk.sync_data(&file)?;
+    disk.rename(&new, path)?;
     disk.sync_parent(path)
 }
 

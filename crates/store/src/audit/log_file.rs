@@ -1,9 +1,11 @@
 //! The log file, shared by several writers: takes the lock, finds the current end and writes a batch.
 //!
-//! `repair` checks the end against the heads and repairs it, `rotation` begins new files and removes old ones.
+//! `repair` checks the end against the heads and repairs it, `tail` inspects the lines that were not synced, `rotation` begins
+//! new files and removes old ones.
 
 mod repair;
 mod rotation;
+mod tail;
 
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
@@ -31,6 +33,9 @@ pub(super) struct LogFile {
     file: File,
     /// The end after this writer's last access. `None` means that it must be read again.
     cached_end: Option<LogEnd>,
+    /// True if lines that were not synced may be damaged: after a start and after an error. They are checked and written
+    /// again before the next line.
+    is_tail_suspect: bool,
     /// Reused between batches to avoid allocations.
     buffer: Vec<u8>,
 }
@@ -59,6 +64,7 @@ impl LogFile {
             keys,
             file: open_log_file(path).map_err(failed)?,
             cached_end: None,
+            is_tail_suspect: true,
             buffer: vec![],
         };
         log.with_lock(|log| log.find_end().map(drop)).map_err(failed)?;
@@ -86,8 +92,13 @@ impl LogFile {
     }
 
     /// Waits until the appended lines are on disk. It does not hold the lock, so other writers may write meanwhile.
-    pub(super) fn sync(&self) -> Result<(), IoError> {
+    ///
+    /// If it fails, the lines are written again before the next access, because a later sync need not write them.
+    pub(super) fn sync(&mut self) -> Result<(), IoError> {
         let result = self.options.disk.sync_data(&self.file);
+        if result.is_err() {
+            self.distrust_tail();
+        }
         result.map_err(|source| IoError::new("sync audit log", &self.path, source))
     }
 
@@ -134,10 +145,15 @@ impl LogFile {
         }
         let result = action(self);
         if result.is_err() {
-            self.cached_end = None;
+            self.distrust_tail();
         }
         self.file.unlock()?;
         result
+    }
+
+    fn distrust_tail(&mut self) {
+        self.cached_end = None;
+        self.is_tail_suspect = true;
     }
 
     /// Returns true if the open file is still the one at the path of the log.
@@ -156,8 +172,14 @@ impl LogFile {
         match self.cached_end {
             Some(cached) if cached.length == length => Ok(cached),
             _ => {
+                if self.is_tail_suspect {
+                    // An earlier attempt may have failed to make the names of new files durable.
+                    self.options.disk.sync_parent(&self.path)?;
+                    self.options.disk.sync_parent(&self.mark)?;
+                }
                 let end = self.read_and_repair_end(length)?;
                 self.cached_end = Some(end);
+                self.is_tail_suspect = false;
                 Ok(end)
             }
         }

@@ -130,6 +130,16 @@ pub enum AuditLogEvent {
     },
     /// A torn last line, left by a crash, was removed.
     Repaired { torn_bytes: u64, torn_digest: String },
+    /// Lines after the newest synced head did not continue the chain: a power failure or a failed sync damaged them. They
+    /// were moved to a file of their own.
+    Discarded {
+        bytes: u64,
+        /// Sequence number of the last line before them.
+        after_seq: u64,
+        digest: String,
+        /// Name of the file that contains them.
+        file: String,
+    },
     /// Records were dropped because the queue was full while the log could not be written.
     Lost { records: u64 },
     /// The head did not match the last line. Either the lines after the preceding line were removed, or the preceding

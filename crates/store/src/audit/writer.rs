@@ -61,7 +61,8 @@ impl AuditLog {
         self.shared.push_item(QueueItem::new(Some(AuditEntry::Call(record)), None));
     }
 
-    /// Queues a record and waits until it is on disk. Errors if the write fails; the record then stays queued.
+    /// Queues a record and waits until it is on disk. Errors if the write or sync fails; the record is then written later, and
+    /// the log is not healthy until that succeeds.
     pub async fn append_durable(&self, record: AuditCall) -> Result<(), StoreError> {
         self.push_and_wait(Some(AuditEntry::Call(record))).await
     }
@@ -302,7 +303,7 @@ impl AuditWriter {
     }
 
     /// Syncs the log if a caller waits for an acknowledgement, and sends the result to all that do.
-    fn acknowledge_batch(&self, batch: &mut RecordBatch) {
+    fn acknowledge_batch(&mut self, batch: &mut RecordBatch) {
         let mut waiting = batch.items.iter_mut().filter_map(|item| item.ack.take()).peekable();
         let result = if waiting.peek().is_some() { self.file.sync() } else { Ok(()) };
         match &result {

@@ -186,7 +186,53 @@ fn full_and_failing_disk_loses_nothing_acknowledged() {
     }
 }
 
-/// The test above notices each sync that protects acknowledged lines and the files that contain them.
+/// The system may forget lines after a failed sync, so they are written again, and the log is not healthy until then.
+#[test]
+fn lines_of_a_failed_sync_are_written_again() {
+    let (scene, mut known) = (DiskScene::new(), Known::default());
+    scene.make_changes(1, &mut known);
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let log = AuditLog::open(&scene.log, &scene.options).unwrap();
+    runtime.block_on(log.append_durable(call_record(6))).unwrap();
+    let path = Path::new("state/audit.jsonl");
+    // The write, the live head, and then the sync.
+    let sync = scene.disk.operations().len() + 2;
+    scene.disk.plan_fault(sync, DiskFault::Error(5));
+    let outcome = AuditCall { call: Some("late".into()), ..call_record(7) };
+    assert!(runtime.block_on(log.append_durable(outcome)).is_err());
+    let failed = &scene.disk.operations()[sync];
+    assert!(failed.kind == OperationKind::SyncData && failed.path == path, "{failed}");
+    assert!(!log.is_healthy());
+    runtime.block_on(log.flush()).unwrap();
+    assert!(log.is_healthy());
+    scene.disk.crash(0).unwrap();
+    drop(log);
+    drop(AuditLog::open(&scene.log, &scene.options).unwrap());
+    known.answered.push("late".into());
+    scene.find_loss(&known).unwrap();
+}
+
+/// A batch that was not synced lost a sector and kept its last newline.
+#[test]
+fn damaged_lines_that_were_not_synced_are_set_aside() {
+    let (scene, mut known) = (DiskScene::new(), Known::default());
+    scene.make_changes(1, &mut known);
+    let mut bytes = std::fs::read(&scene.log).unwrap();
+    let debris = [&[0; 512][..], b"\n{\"torn\":true}\n"].concat();
+    bytes.extend(&debris);
+    std::fs::write(&scene.log, &bytes).unwrap();
+    drop(AuditLog::open(&scene.log, &scene.options).unwrap());
+    scene.find_loss(&known).unwrap();
+    let report = audit::verify_log(&scene.log, &scene.options.keys).unwrap();
+    let text = format!("{} bytes after seq", debris.len());
+    assert!(report.notes.iter().any(|note| note.message.contains(&text)), "{:?}", report.notes);
+    let folder = std::fs::read_dir(scene.log.parent().unwrap()).unwrap();
+    let mut paths = folder.map(|entry| entry.unwrap().path());
+    let kept = paths.find(|path| path.extension().is_some_and(|it| it == "debris")).unwrap();
+    assert_eq!(std::fs::read(kept).unwrap(), debris);
+}
+
+/// The tests above notice each sync that protects acknowledged lines and the files that contain them.
 #[test]
 fn dropped_syncs_are_noticed() {
     let operations = list_operations();
@@ -198,7 +244,7 @@ fn dropped_syncs_are_noticed() {
         (OperationKind::SyncData, "state/audit.jsonl"),
         (OperationKind::SyncFolder, "state"),
         (OperationKind::SyncData, "state/audit.head"),
-        (OperationKind::SyncData, "keys/mark"),
+        (OperationKind::SyncData, "keys/mark.new"),
         (OperationKind::SyncFolder, "keys"),
     ] {
         let operation = Operation { kind, path: path.into() };

@@ -34,12 +34,14 @@ pub(crate) fn open(folder: &Path, disk: &Arc<SimulatedDisk>) -> Option<AuditLog>
     AuditLog::open(folder.join("state/audit.jsonl"), &options).ok()
 }
 
-/// Checks that the log is intact, that every entry has its intent and every recorded one its success, and that every
+/// Checks that the log is intact, that every entry has its intent and every recorded one its success, that an
+/// acknowledged one has its success or an open intent, and that every
 /// intent without an outcome is reported. Returns the number of the latter.
 pub(crate) fn check(
     folder: &Path,
     disk: &Arc<SimulatedDisk>,
     found: &BTreeMap<String, usize>,
+    acknowledged: &BTreeSet<String>,
     recorded: &BTreeSet<String>,
 ) -> u64 {
     let path = folder.join("state/audit.jsonl");
@@ -71,6 +73,11 @@ pub(crate) fn check(
     }
     for entry in recorded {
         assert!(succeeded.contains(&intents[entry]), "{entry} has no record of its success");
+    }
+    for entry in acknowledged {
+        let intent = &intents[entry];
+        let is_open = !ended.contains(intent);
+        assert!(succeeded.contains(intent) || is_open, "{entry} is recorded as failed");
     }
     let unknown = intents.values().filter(|intent| !ended.contains(*intent)).count() as u64;
     assert_eq!(report.unknown, unknown, "intents without an outcome");

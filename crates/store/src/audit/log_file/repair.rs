@@ -44,7 +44,12 @@ impl LogFile {
         if length == 0 {
             return self.begin_empty_file();
         }
-        let mut end = find_last_lines(&self.file, length, 0)?;
+        let tail = if self.is_tail_suspect { self.inspect_tail(length)? } else { None };
+        let debris = tail.filter(|tail| tail.has_debris);
+        let mut end = match debris {
+            Some(tail) => tail.end,
+            None => find_last_lines(&self.file, length, 0)?,
+        };
         let mut last = match end {
             // The first line is torn, so the last one is in the file before.
             0 => self.find_previous_file()?.map_or(LastLine::NONE, |(last, _)| last),
@@ -52,7 +57,9 @@ impl LogFile {
         };
         self.adopt_key(&last)?;
         let mut repaired = None;
-        if end < length {
+        if let Some(tail) = debris {
+            repaired = Some(self.set_debris_aside(&tail, length)?);
+        } else if end < length {
             let mut reader = open_line_reader(&self.file, end, length)?;
             if let Some(torn) = reader.next_line()? {
                 if torn.parse_link().is_some_and(|link| link.is_successor_of(&last.tip, &self.keys))
@@ -69,6 +76,9 @@ impl LogFile {
                     });
                 }
             }
+        }
+        if let Some(tail) = tail {
+            self.rewrite_lines(tail.start, end)?;
         }
         if end == 0 {
             self.options.disk.set_len(&self.file, 0)?;

@@ -141,10 +141,8 @@ impl LogFile {
     fn create_heads(&self) -> io::Result<()> {
         let disk = &*self.options.disk;
         for path in [&self.head, &self.mark] {
-            let state = head::read_head(path, &self.keys)?;
-            if state.synced.is_none() {
-                head::replace_head(disk, path, &ChainTip::GENESIS, &self.keys)?;
-            }
+            // A head that an interrupted start left may not be on the disk.
+            head::replace_head(disk, path, &ChainTip::GENESIS, &self.keys)?;
         }
         Ok(())
     }

@@ -29,6 +29,13 @@ impl ChainVerifier {
                 1,
                 format!("{place} records that a torn line of {torn_bytes} bytes was cut"),
             ),
+            AuditLogEvent::Discarded { bytes, after_seq, file, .. } => (
+                Kind::Discarded,
+                1,
+                format!(
+                    "{place} records that {bytes} bytes after seq {after_seq}, which were not synced, were damaged; they are in {file}"
+                ),
+            ),
             AuditLogEvent::Lost { records } => (
                 Kind::Lost,
                 *records,

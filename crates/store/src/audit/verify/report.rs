@@ -71,6 +71,8 @@ pub enum VerificationFindingKind {
     Torn,
     /// Note: an incomplete line was removed.
     Repaired,
+    /// Note: damaged lines that had not been synced were set aside.
+    Discarded,
     /// Note: records were dropped while the log could not be written.
     Lost,
     /// The head is missing or was changed.
@@ -109,6 +111,7 @@ impl VerificationFindingKind {
             | Self::Checkpoint => true,
             Self::Torn
             | Self::Repaired
+            | Self::Discarded
             | Self::Lost
             | Self::Unproven
             | Self::Unsynced
