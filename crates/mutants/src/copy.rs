@@ -67,6 +67,11 @@ pub(crate) fn copy_workspace(folders: &Folders, changed: &HashMap<String, String
     remove_others(&folders.source, &kept)
 }
 
+/// Lints of the crates in the copy. The compiler denies these two for code that never runs without a mutant, such as
+/// `usize::MAX * 2`, and only when it generates code.
+const SWITCH_LINTS: &str =
+    "[lints.rust]\narithmetic_overflow = \"allow\"\nunconditional_panic = \"allow\"\n";
+
 /// Returns a file as it is in the copy: every crate may use the switches, and lints do not apply to them.
 fn adapt_file(path: &str, bytes: Vec<u8>) -> Vec<u8> {
     let is_crate = path.starts_with("crates/");
@@ -80,7 +85,7 @@ fn adapt_file(path: &str, bytes: Vec<u8>) -> Vec<u8> {
         let passed = ".env_clear().envs(::mutant_switch::variables())";
         return text.replace(".env_clear()", passed).into_bytes();
     }
-    let text = text.replace("[lints]\nworkspace = true\n", "");
+    let text = text.replace("[lints]\nworkspace = true\n", SWITCH_LINTS);
     let dependencies = format!("[dependencies]\n{SWITCH_DEPENDENCY}\n");
     match text.contains("[dependencies]\n") {
         true => text.replace("[dependencies]\n", &dependencies).into_bytes(),
