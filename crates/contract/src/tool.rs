@@ -122,6 +122,8 @@ pub struct ToolOutput {
     pub is_error: bool,
     /// The answer as an upstream sent it. It is forwarded unchanged if it satisfies its contract, and withheld otherwise.
     pub raw: Option<RawResult>,
+    /// The content is the JSON text of `structured`, added by the pipeline. Tools leave it unset.
+    pub has_derived_text: bool,
 }
 
 /// The result of a call as an upstream wrote it: the text of a JSON object without duplicate keys, and which of its

@@ -90,7 +90,7 @@ impl UpstreamTool {
             },
         };
         let content = content.into_iter().map(ContentBlock::Block).collect();
-        Ok(ToolOutput { structured, content, is_error, raw: Some(raw) })
+        Ok(ToolOutput { structured, content, is_error, raw: Some(raw), has_derived_text: false })
     }
 
     /// Returns the error for a withheld answer. `raw` is kept for people.

@@ -310,11 +310,7 @@ impl Pipeline {
             record.mark_answered();
         }
         let answer = match output {
-            Ok(output) => {
-                record.set_derived_text(answer::has_derived_text(entry, &output));
-                answer::check_answer(entry, output)
-            }
-            .and_then(|output| {
+            Ok(output) => answer::check_answer(entry, output).and_then(|output| {
                 let (Some(policy), Some(arguments)) = (policy, &policy_arguments) else {
                     return Ok(output);
                 };

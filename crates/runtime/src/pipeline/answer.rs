@@ -76,7 +76,11 @@ pub(super) fn check_answer(
             });
         }
     }
-    if let (Some(value), true) = (&output.structured, has_derived_text(entry, &output)) {
+    // Only local tools leave the text to the pipeline.
+    let can_derive = origin == AnswerOrigin::Local && !output.is_error;
+    output.has_derived_text =
+        can_derive && output.content.is_empty() && output.structured.is_some();
+    if let (Some(value), true) = (&output.structured, output.has_derived_text) {
         // Not `to_string`: it goes through the formatter and takes twice as long.
         let text = serde_json::to_string(value).expect("a JSON value always serializes");
         output.content.push(ContentBlock::Text(text));
@@ -100,12 +104,6 @@ pub(super) fn check_answer(
         .into());
     }
     Ok(output)
-}
-
-/// Returns true if the text of the answer is the JSON text of its structured content. Only local tools leave that to us.
-pub(super) fn has_derived_text(entry: &CatalogEntry, output: &ToolOutput) -> bool {
-    let is_ours = entry.invoker.origin() == AnswerOrigin::Local && !output.is_error;
-    is_ours && output.content.is_empty() && output.structured.is_some()
 }
 
 /// Applies the operator's rules to the result. Returns it unchanged if they allow it.

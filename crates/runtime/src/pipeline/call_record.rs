@@ -12,7 +12,6 @@ use store::audit::{AuditApproval, AuditArguments, AuditCall, AuditIntent, AuditO
 use super::Pipeline;
 use super::answer::{WithheldAnswer, output_size};
 use super::errors::audit_unavailable_error;
-use super::output_screen::ScreenContext;
 use crate::audit::describe_arguments;
 use crate::call::{ElicitationRequest, ToolCall, ToolReply};
 
@@ -43,8 +42,6 @@ pub(super) struct CallRecord<'a> {
     /// The real code, if the caller receives a different one.
     refused_as: Option<ErrorCode>,
     state: String,
-    /// The text of the answer is the JSON text of its structured content.
-    has_derived_text: bool,
     /// Number of secrets that the reply contained.
     secrets: u64,
     /// The record has been handed to the audit log. It prevents a second one if the caller disconnects during the
@@ -73,7 +70,6 @@ impl<'a> CallRecord<'a> {
             answered: false,
             refused_as: None,
             state: String::new(),
-            has_derived_text: false,
             secrets: 0,
             recorded: false,
             open: true,
@@ -154,12 +150,8 @@ impl<'a> CallRecord<'a> {
         self.state = state;
     }
 
-    pub(super) fn set_derived_text(&mut self, is_derived: bool) {
-        self.has_derived_text = is_derived;
-    }
-
-    pub(super) fn screen_context(&self) -> ScreenContext {
-        ScreenContext { contract: self.contract.clone(), has_derived_text: self.has_derived_text }
+    pub(super) fn contract(&self) -> Option<&Arc<Contract>> {
+        self.contract.as_ref()
     }
 
     /// Counts the secrets that the reply contained, by rule.

@@ -40,14 +40,6 @@ pub enum SecretOutputMode {
     Off,
 }
 
-/// Facts about a call that the screening of its reply needs.
-#[derive(Clone, Default)]
-pub(super) struct ScreenContext {
-    pub(super) contract: Option<Arc<Contract>>,
-    /// The text content is the JSON text of the structured content.
-    pub(super) has_derived_text: bool,
-}
-
 /// A reply without secrets, and the secrets that were found.
 struct ScreenedReply {
     reply: ToolReply,
@@ -63,16 +55,16 @@ impl Pipeline {
         record: &mut CallRecord<'_>,
     ) -> ToolReply {
         let mode = self.options().output_secrets;
-        let context = record.screen_context();
+        let contract = record.contract().cloned();
         let is_large = reply_size(&reply) > MAX_INSTANT_BYTES;
         let screened = if is_large {
-            let screen = move || Ok(screen_reply(mode, &context, reply));
+            let screen = move || Ok(screen_reply(mode, contract.as_deref(), reply));
             match crate::local::run_blocking(screen).await {
                 Ok(screened) => screened,
                 Err(error) => return ToolReply::Failed(error),
             }
         } else {
-            screen_reply(mode, &context, reply)
+            screen_reply(mode, contract.as_deref(), reply)
         };
         record.set_secrets(&screened.hits);
         screened.reply
@@ -82,7 +74,7 @@ impl Pipeline {
 /// Returns the reply without secrets.
 fn screen_reply(
     mode: SecretOutputMode,
-    context: &ScreenContext,
+    contract: Option<&Contract>,
     reply: ToolReply,
 ) -> ScreenedReply {
     if mode == SecretOutputMode::Off {
@@ -91,15 +83,15 @@ fn screen_reply(
     let mut secrets = JsonSecrets::default();
     let reply = match reply {
         ToolReply::Done(output) => {
-            collect_output(&mut secrets, context, &output);
+            collect_output(&mut secrets, &output);
             if secrets.is_empty() {
                 ToolReply::Done(output)
             } else if mode == SecretOutputMode::Refuse {
-                ToolReply::Failed(refusal_error(context, &secrets, "its answers are not redacted"))
+                ToolReply::Failed(refusal_error(contract, &secrets, "its answers are not redacted"))
             } else {
-                match redact_output(&mut secrets, context, output) {
+                match redact_output(&mut secrets, contract, output) {
                     Ok(output) => ToolReply::Done(output),
-                    Err(reason) => ToolReply::Failed(refusal_error(context, &secrets, reason)),
+                    Err(reason) => ToolReply::Failed(refusal_error(contract, &secrets, reason)),
                 }
             }
         }
@@ -125,7 +117,7 @@ fn reply_size(reply: &ToolReply) -> usize {
     }
 }
 
-fn collect_output(secrets: &mut JsonSecrets, context: &ScreenContext, output: &ToolOutput) {
+fn collect_output(secrets: &mut JsonSecrets, output: &ToolOutput) {
     // The text of a raw answer is searched as a whole. Its strings are searched one by one only if the text can hide
     // something: an escape, or metadata, which may be encoded.
     let mut with_texts = true;
@@ -141,7 +133,7 @@ fn collect_output(secrets: &mut JsonSecrets, context: &ScreenContext, output: &T
     if let Some(value) = &output.structured {
         secrets.collect_value(value, with_texts);
     }
-    if !context.has_derived_text {
+    if !output.has_derived_text {
         let texts: Vec<&str> = output.content.iter().filter_map(block_text).collect();
         secrets.collect_joined(&texts);
         for block in &output.content {
@@ -164,7 +156,7 @@ fn block_text(block: &ContentBlock) -> Option<&str> {
 /// Returns the output without secrets, or the reason why that is not possible.
 fn redact_output(
     secrets: &mut JsonSecrets,
-    context: &ScreenContext,
+    contract: Option<&Contract>,
     mut output: ToolOutput,
 ) -> Result<ToolOutput, &'static str> {
     if secrets.is_spread {
@@ -183,7 +175,7 @@ fn redact_output(
         let text = serde_json::to_string(&whole).expect("a JSON value always serializes");
         output.raw = Some(RawResult { text: text.into(), ..raw });
     }
-    if context.has_derived_text
+    if output.has_derived_text
         && let Some(value) = &output.structured
     {
         let text = serde_json::to_string(value).expect("a JSON value always serializes");
@@ -196,18 +188,18 @@ fn redact_output(
             }
         }
     }
-    check_redacted(context, &output)?;
+    check_redacted(contract, &output)?;
     Ok(output)
 }
 
 /// Checks that a redacted output still keeps its contract, and that nothing was missed.
-fn check_redacted(context: &ScreenContext, output: &ToolOutput) -> Result<(), &'static str> {
+fn check_redacted(contract: Option<&Contract>, output: &ToolOutput) -> Result<(), &'static str> {
     let mut again = JsonSecrets::default();
-    collect_output(&mut again, context, output);
+    collect_output(&mut again, output);
     if !again.is_empty() {
         return Err("it cannot be removed");
     }
-    let Some(contract) = &context.contract else { return Ok(()) };
+    let Some(contract) = contract else { return Ok(()) };
     let schema = contract.output.as_ref().filter(|_| !output.is_error);
     if let (Some(schema), Some(value)) = (schema, &output.structured)
         && schema.validate(value).is_err()
@@ -222,11 +214,11 @@ fn check_redacted(context: &ScreenContext, output: &ToolOutput) -> Result<(), &'
 }
 
 /// Returns the error for an answer that is not passed on. It names the rules, never the secret.
-fn refusal_error(context: &ScreenContext, secrets: &JsonSecrets, reason: &str) -> ToolError {
+fn refusal_error(contract: Option<&Contract>, secrets: &JsonSecrets, reason: &str) -> ToolError {
     let rules: Vec<_> = secrets.redactor.rules().collect();
     let mut found: Vec<_> = rules.iter().map(|rule| rule.description).collect();
     found.dedup();
-    let tool = context.contract.as_ref().map_or("the tool", |contract| contract.name.as_str());
+    let tool = contract.map_or("the tool", |contract| contract.name.as_str());
     let message =
         format!("the answer of `{tool}` contains {} and is refused: {reason}", found.join(", "));
     let ids: Vec<_> = rules.iter().map(|rule| rule.id).collect();

@@ -1,4 +1,4 @@
-//! Sends results of upstream servers byte for byte.
+//! Sends results of upstream servers byte for byte, and structured content as a copy of its text.
 //!
 //! The SDK serializes results from its own types, which drop unknown fields and reformat numbers and strings. Answers
 //! and elicitations of an upstream server must not be modified. The SDK is therefore given a stand-in that holds the
@@ -7,6 +7,9 @@
 //!
 //! Two changes are made. Line breaks between values become spaces, because a message is one line. Required members that
 //! the server omitted are added at the front ([`complete_raw`]).
+//!
+//! The text of most local answers is the JSON text of their structured content. Escaping a string for JSON is the most
+//! expensive step of a large answer, so the SDK serializes the text only, and the structured content is copied from it.
 
 use std::borrow::Cow;
 use std::hash::{BuildHasher, RandomState};
@@ -15,18 +18,26 @@ use std::sync::LazyLock;
 use axum::body::Bytes;
 use contract::{RawResult, ToolOutput};
 use memchr::memchr2;
-use memchr::memmem::Finder;
-use rmcp::model::{CallToolResult, JsonObject, MetaObject};
+use memchr::memmem::{self, Finder};
+use rmcp::model::{CallToolResult, ContentBlock, JsonObject, MetaObject};
 use serde_json::Value;
 
-/// Marks the end of a stand-in, up to the text that it holds. It contains a random key, so that a server cannot forge a
-/// stand-in to inject arbitrary text into a message.
+/// Marks stand-ins. It contains a random key, so that a server cannot forge a stand-in to inject arbitrary text into a
+/// message.
 static MARKER: LazyLock<StandInMarker> = LazyLock::new(StandInMarker::new);
-/// The start of a stand-in for clients of the stateless revisions.
-const TYPED_START: &[u8] = br#"{"resultType":"complete","#;
+/// The start of a stand-in for clients of the stateless revisions, up to the marker.
+const TYPED_START: &[u8] = br#"{"resultType":"complete","content":[],"_meta":{"#;
+/// The start of other stand-ins, up to the marker.
+const START: &[u8] = br#"{"content":[],"_meta":{"#;
+/// The start of the stand-in for structured content, up to the marker.
+const STRUCTURED_START: &[u8] = br#""structuredContent":{"#;
+/// The start of a result whose only content is text, up to the text. A string cannot contain it, because its quotes are
+/// escaped there.
+const TEXT_START: &[u8] = br#""content":[{"type":"text","text":"#;
 
 struct StandInMarker {
     key: String,
+    /// Finds the key as the name of a member.
     finder: Finder<'static>,
 }
 
@@ -34,8 +45,8 @@ impl StandInMarker {
     fn new() -> Self {
         let random = RandomState::new();
         let key = format!("dev.vouchsafe/{:016x}{:016x}", random.hash_one(0), random.hash_one(1));
-        let text = format!(r#""content":[],"_meta":{{"{key}":"#);
-        Self { key, finder: Finder::new(text.as_bytes()).into_owned() }
+        let name = format!(r#""{key}":"#);
+        Self { key, finder: Finder::new(name.as_bytes()).into_owned() }
     }
 }
 
@@ -45,6 +56,14 @@ pub(super) fn build_stand_in(text: String) -> CallToolResult {
     stand_in.is_error = None;
     let meta = JsonObject::from_iter([(MARKER.key.clone(), Value::String(text))]);
     stand_in.meta = Some(MetaObject(meta));
+    stand_in
+}
+
+/// Returns a stand-in for a result whose only content is the JSON text of its structured content.
+pub(super) fn build_derived_stand_in(text: String) -> CallToolResult {
+    let mut stand_in = CallToolResult::success(vec![ContentBlock::text(text)]);
+    let structured = JsonObject::from_iter([(MARKER.key.clone(), Value::Null)]);
+    stand_in.structured_content = Some(Value::Object(structured));
     stand_in
 }
 
@@ -71,26 +90,40 @@ pub(super) fn complete_raw(raw: &RawResult, output: &ToolOutput, is_typed: bool)
 
 /// Returns the message with its stand-in replaced by the text, or unchanged if it has none.
 pub(super) fn restore(message: &[u8]) -> Cow<'_, [u8]> {
-    let Some((before, text, after)) = split_stand_in(message) else { return message.into() };
+    let StandInMarker { finder, .. } = &*MARKER;
+    let Some(at) = finder.find(message) else { return message.into() };
+    let (before, value) = (&message[..at], &message[at + finder.needle().len()..]);
+    let restored = restore_result(before, value).or_else(|| restore_structured(before, value));
+    restored.map_or(Cow::Borrowed(message), Cow::Owned)
+}
+
+/// Returns the message with the text in place of the whole result.
+fn restore_result(before: &[u8], value: &[u8]) -> Option<Vec<u8>> {
+    let before = [TYPED_START, START].iter().find_map(|start| before.strip_suffix(*start))?;
+    let (text, after) = read_string(value)?;
     let mut text = text.into_bytes();
     let mut start = 0;
     while let Some(found) = memchr2(b'\n', b'\r', &text[start..]) {
         start += found;
         text[start] = b' ';
     }
-    [before, &text, after].concat().into()
+    Some([before, &text, after.strip_prefix(b"}}")?].concat())
 }
 
-/// Returns the bytes before a stand-in, the text that it holds, and the bytes after it.
-fn split_stand_in(message: &[u8]) -> Option<(&[u8], String, &[u8])> {
-    let StandInMarker { finder, .. } = &*MARKER;
-    let at = finder.find(message)?;
-    let before = [TYPED_START, b"{"].iter().find_map(|start| message[..at].strip_suffix(*start))?;
-    let mut texts = serde_json::Deserializer::from_slice(&message[at + finder.needle().len()..])
-        .into_iter::<String>();
-    let text = texts.next()?.ok()?;
-    let after = &message[at + finder.needle().len() + texts.byte_offset()..];
-    Some((before, text, after.strip_prefix(b"}}")?))
+/// Returns the message with the text of its content in place of the structured content.
+fn restore_structured(before: &[u8], value: &[u8]) -> Option<Vec<u8>> {
+    let content = before.strip_suffix(STRUCTURED_START)?;
+    let text_at = memmem::find(content, TEXT_START)? + TEXT_START.len();
+    let (text, _) = read_string(&content[text_at..])?;
+    let name = STRUCTURED_START.strip_suffix(b"{")?;
+    Some([content, name, text.as_bytes(), value.strip_prefix(b"null}")?].concat())
+}
+
+/// Returns the JSON string at the start of the bytes, and the bytes after it.
+fn read_string(bytes: &[u8]) -> Option<(String, &[u8])> {
+    let mut strings = serde_json::Deserializer::from_slice(bytes).into_iter::<String>();
+    let string = strings.next()?.ok()?;
+    Some((string, &bytes[strings.byte_offset()..]))
 }
 
 /// Like [`restore`], for shared bytes.
@@ -122,6 +155,25 @@ mod tests {
                 assert_eq!(restore(&message), whole.as_bytes(), "{is_typed}");
             }
             assert_eq!(restore(whole.as_bytes()), whole.as_bytes());
+        }
+    }
+
+    #[test]
+    fn copies_structured_content_from_its_text() {
+        let text =
+            r#"{"a":"\"content\":[{\"type\":\"text\",\"text\":\"é\n\u0001","b":[1.10,null]}"#;
+        for is_typed in [false, true] {
+            let mut stand_in = build_derived_stand_in(text.to_owned());
+            stand_in.result_type = is_typed.then(Default::default);
+            let mut whole = stand_in.clone();
+            whole.structured_content = Some(Value::Null);
+            let structured = format!("\"structuredContent\":{text}");
+            let expected = String::from_utf8(message(&whole)).unwrap();
+            let expected = expected.replace("\"structuredContent\":null", &structured);
+            for _ in 0..2 {
+                let restored = restore(&message(&stand_in)).into_owned();
+                assert_eq!(String::from_utf8(restored).unwrap(), expected, "{is_typed}");
+            }
         }
     }
 

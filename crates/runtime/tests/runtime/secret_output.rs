@@ -103,6 +103,7 @@ fn raw_output(text: &str) -> ToolOutput {
             has_content: whole.get("content").is_some(),
             has_structured: whole.get("structuredContent").is_some(),
         }),
+        has_derived_text: false,
     }
 }
 

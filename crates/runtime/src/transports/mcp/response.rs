@@ -1,7 +1,10 @@
 //! Converts the reply to a tool call to the protocol's response.
 
-use contract::ErrorCode;
-use rmcp::model::{CallToolResponse, CallToolResult, ContentBlock, ErrorData, InputRequiredResult};
+use contract::{ContentBlock, ErrorCode};
+use rmcp::model::{
+    CallToolResponse, CallToolResult, ContentBlock as RpcContentBlock, ErrorData,
+    InputRequiredResult,
+};
 
 use super::super::verbatim;
 use super::{convert, peer_elicitation};
@@ -13,7 +16,12 @@ pub(super) fn build_response(
     is_typed: bool,
 ) -> Result<CallToolResponse, ErrorData> {
     match reply {
-        ToolReply::Done(output) => {
+        ToolReply::Done(mut output) => {
+            if output.has_derived_text
+                && let Some(ContentBlock::Text(text)) = output.content.pop()
+            {
+                return Ok(verbatim::build_derived_stand_in(text).into());
+            }
             Ok(match (&output.raw, convert::to_text_blocks(&output.content)) {
                 (Some(raw), _) => {
                     verbatim::build_stand_in(verbatim::complete_raw(raw, &output, is_typed)).into()
@@ -36,7 +44,7 @@ pub(super) fn build_response(
         }
         ToolReply::Failed(error) => {
             let envelope = error.to_envelope();
-            let text = ContentBlock::text(envelope.to_string());
+            let text = RpcContentBlock::text(envelope.to_string());
             let mut result = CallToolResult::error(vec![text]);
             result.structured_content = Some(envelope);
             Ok(result.into())
