@@ -284,7 +284,7 @@ pub(crate) fn sanitize_line(raw: &str, limit: usize) -> String {
 
 fn truncate_chars(text: &str, limit: usize) -> String {
     match text.char_indices().nth(limit) {
-        Some((at, _)) => format!("{}…", text[..at].trim_end()),
+        Some((at, _)) => format!("{}…", text[..secrets::cut_before_secret(text, at)].trim_end()),
         None => text.to_owned(),
     }
 }

@@ -132,5 +132,24 @@ pub fn find_spans(text: &str, purpose: ScanPurpose) -> Vec<SecretSpan> {
     merged.into_iter().map(|(_, span)| span).collect()
 }
 
+/// Number of bytes around a cut in which a secret is searched.
+const CUT_WINDOW: usize = 4096;
+
+/// Returns the range of the secret that a cut at byte `at` would split. Its parts would not be recognized as a secret, so a
+/// text must be cut before or after it.
+pub fn find_split_secret(text: &str, at: usize) -> Option<Range<usize>> {
+    let start = text.floor_char_boundary(at.saturating_sub(CUT_WINDOW));
+    let end = text.ceil_char_boundary(text.len().min(at + CUT_WINDOW));
+    find_spans(&text[start..end], ScanPurpose::Output)
+        .into_iter()
+        .map(|span| span.range.start + start..span.range.end + start)
+        .find(|range| range.start < at && at < range.end)
+}
+
+/// Returns the position at or before byte `at` where a text can be cut without leaving a part of a secret.
+pub fn cut_before_secret(text: &str, at: usize) -> usize {
+    find_split_secret(text, at).map_or(at, |secret| secret.start)
+}
+
 #[cfg(test)]
 mod tests;

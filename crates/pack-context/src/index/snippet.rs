@@ -103,7 +103,9 @@ fn find_best_window(sizes: &[usize], scores: &[f32]) -> Range<usize> {
 
 fn clip_line(line: &str) -> String {
     match line.char_indices().nth(MAX_LINE_CHARACTERS - 1) {
-        Some((at, _)) if line[at..].chars().nth(1).is_some() => format!("{}…", &line[..at]),
+        Some((at, _)) if line[at..].chars().nth(1).is_some() => {
+            format!("{}…", &line[..secrets::cut_before_secret(line, at)])
+        }
         _ => line.to_owned(),
     }
 }
@@ -113,6 +115,16 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn clips_a_line_before_a_secret() {
+        let token = format!("ghp_{}", "a1B2c3D4e5F6".repeat(3));
+        for at in MAX_LINE_CHARACTERS - 1 - token.len()..MAX_LINE_CHARACTERS {
+            let line = format!("{} {token} {}", "-".repeat(at - 1), "-".repeat(100));
+            let clipped = clip_line(&line);
+            assert_eq!(clipped.contains("ghp_"), clipped.contains(&token), "{clipped}");
+        }
+    }
 
     #[test]
     fn shows_a_short_text_whole() {

@@ -292,7 +292,7 @@ fn truncate_content(text: &str) -> String {
     match text.char_indices().nth(MAX_CONTENT) {
         Some((at, _)) => {
             let at = text[..at].rfind('\n').filter(|line| line * 2 > at).unwrap_or(at);
-            format!("{}…", text[..at].trim_end())
+            format!("{}…", text[..secrets::cut_before_secret(text, at)].trim_end())
         }
         None => text.to_owned(),
     }

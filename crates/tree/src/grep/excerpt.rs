@@ -6,6 +6,8 @@ pub const MAX_TEXT: usize = 500;
 const CHARS_BEFORE_MATCH: usize = 100;
 /// Maximum number of bytes in a UTF-8 character.
 const MAX_CHAR_BYTES: usize = 4;
+/// Number of bytes before and after the shown part in which secrets are recognized.
+const SECRET_MARGIN: usize = 4096;
 /// Marks a position where a line was cut.
 const ELLIPSIS: &str = "…";
 
@@ -28,16 +30,23 @@ pub(super) fn excerpt_line(line: &[u8], at: usize) -> String {
     if line.len() <= MAX_TEXT * MAX_CHAR_BYTES && count_characters(line) <= MAX_TEXT {
         return String::from_utf8_lossy(line).into_owned();
     }
-    // Only this window of a long line is decoded.
+    // Only this window of a long line is decoded, and a margin in which secrets are recognized.
     let start = step_back(line, at.min(line.len()), CHARS_BEFORE_MATCH);
-    let window = &line[start..line.len().min(start + (MAX_TEXT + 1) * MAX_CHAR_BYTES)];
-    let text = String::from_utf8_lossy(window);
+    let end = line.len().min(start + (MAX_TEXT + 1) * MAX_CHAR_BYTES);
+    let margin = String::from_utf8_lossy(&line[start.saturating_sub(SECRET_MARGIN)..start]);
+    let window = String::from_utf8_lossy(&line[start..end]);
+    let rest = String::from_utf8_lossy(&line[end..line.len().min(end + SECRET_MARGIN)]);
+    let text = [&*margin, &*window, &*rest].concat();
+    // A part of a secret is not recognized, so it is not shown.
+    let from = secrets::find_split_secret(&text, margin.len()).map_or(margin.len(), |it| it.end);
+    let cut = text[margin.len()..].char_indices().nth(MAX_TEXT).map(|(at, _)| margin.len() + at);
+    let to = cut.map_or(text.len(), |cut| secrets::cut_before_secret(&text, cut));
     let mut shown = String::new();
     if start > 0 {
         shown.push_str(ELLIPSIS);
     }
-    shown.extend(text.chars().take(MAX_TEXT));
-    if start + window.len() < line.len() || text.chars().nth(MAX_TEXT).is_some() {
+    shown.push_str(&text[from..to.max(from)]);
+    if to < text.len() {
         shown.push_str(ELLIPSIS);
     }
     shown
@@ -71,6 +80,29 @@ mod tests {
         assert_eq!(excerpt_line("ü".repeat(500).as_bytes(), 3), "ü".repeat(500));
         let end = excerpt_line("ü".repeat(501).as_bytes(), 1002);
         assert_eq!(end, format!("…{}", "ü".repeat(100)));
+    }
+
+    #[test]
+    fn shows_no_part_of_a_secret_at_a_cut() {
+        let token = format!("ghp_{}", "a1B2c3D4e5F6".repeat(3));
+        for shift in 0..=token.len() + 2 {
+            let before = " ".repeat(1000 - shift);
+            let line = format!("{before}{token} {}x{}", "-".repeat(90), " y".repeat(1000));
+            let shown = excerpt_line(line.as_bytes(), line.find('x').unwrap());
+            check_token(&shown, &token);
+            assert!(shown.contains('x'), "{shown}");
+            let line = format!("x{}{token} end{}", " ".repeat(480 + shift - 40), " y".repeat(1000));
+            check_token(&excerpt_line(line.as_bytes(), 0), &token);
+        }
+    }
+
+    /// Checks that the whole token is shown, or nothing of it.
+    fn check_token(shown: &str, token: &str) {
+        let has_part = token
+            .as_bytes()
+            .windows(4)
+            .any(|part| shown.contains(std::str::from_utf8(part).unwrap()));
+        assert_eq!(has_part, shown.contains(token), "{shown}");
     }
 
     #[test]
