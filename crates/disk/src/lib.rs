@@ -121,6 +121,7 @@ pub fn system_disk() -> Arc<dyn Disk> {
     Arc::new(SystemDisk)
 }
 
+#[expect(clippy::disallowed_methods, reason = "the only place that syncs files")]
 impl Disk for SystemDisk {
     fn write(&self, mut file: &File, bytes: &[u8]) -> io::Result<usize> {
         file.write(bytes)

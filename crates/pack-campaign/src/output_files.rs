@@ -2,15 +2,17 @@
 //!
 //! Access goes through a directory handle that cannot be left. `..`, absolute paths and links that lead outside
 //! therefore fail in the kernel rather than in a string check. A file is written under a temporary name and
-//! renamed, so it is either complete or absent.
+//! renamed after a sync, so it is either complete or absent, also after a power failure.
 
-use std::io::{self, Write};
+use std::io;
+use std::os::fd::AsFd;
 use std::path::{Component, Path};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, OpenOptions};
 use contract::{ErrorCode, ToolError};
+use disk::{Disk, SystemDisk};
 
 /// Extensions of the campaign's own files. Replacing one of them would damage the corpus or the command log.
 const RESERVED_EXTENSIONS: [&str; 5] = ["txt", "json", "jsonl", "sol", "corrupt"];
@@ -128,9 +130,11 @@ fn write_and_rename(folder: &Dir, unfinished: &str, name: &Path, text: &str) -> 
     options.write(true).create_new(true);
     // A killed process with the same ID may have left this file behind.
     let _ = folder.remove_file(unfinished);
-    let mut file = folder.open_with(unfinished, &options)?;
-    file.write_all(text.as_bytes())?;
-    folder.rename(unfinished, folder, name)
+    let file = folder.open_with(unfinished, &options)?.into_std();
+    SystemDisk.write_all(&file, text.as_bytes())?;
+    SystemDisk.sync_all(&file)?;
+    folder.rename(unfinished, folder, name)?;
+    SystemDisk.sync_folder(folder.as_fd())
 }
 
 fn outside_folder_error(path: &str) -> ToolError {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
+use disk::{Disk, SystemDisk};
 use gateway::Gateway;
 use link::ConnectionStatus;
 use parking_lot::RwLock;
@@ -53,7 +54,7 @@ fn try_write(folder: &Path) -> io::Result<()> {
     // Removed at the end in every case.
     let mut file = tempfile::Builder::new().prefix(".ready-").tempfile_in(folder)?;
     file.write_all(&[0; TRIAL_BYTES])?;
-    file.as_file().sync_data()
+    SystemDisk.sync_data(file.as_file())
 }
 
 /// Checks that the required upstreams are connected.

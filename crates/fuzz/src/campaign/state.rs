@@ -95,6 +95,13 @@ impl CampaignRecorder for () {
     }
 }
 
+/// Whether the campaign is paused, and how many workers have noticed.
+#[derive(Default)]
+struct PauseState {
+    is_paused: bool,
+    waiting_workers: usize,
+}
+
 /// Progress that one worker has published.
 #[derive(Debug, Default)]
 struct WorkerProgress {
@@ -126,7 +133,7 @@ pub struct CampaignState {
     deadline: Option<Instant>,
     stop: AtomicBool,
     kill: AtomicBool,
-    paused: Mutex<bool>,
+    pause: Mutex<PauseState>,
     resumed: Condvar,
 }
 
@@ -157,7 +164,7 @@ impl CampaignState {
             recorder,
             stop: AtomicBool::new(false),
             kill: AtomicBool::new(false),
-            paused: Mutex::new(false),
+            pause: Mutex::default(),
             resumed: Condvar::new(),
         }
     }
@@ -226,27 +233,35 @@ impl CampaignState {
     }
 
     pub fn pause(&self) {
-        *self.paused.lock() = true;
+        self.pause.lock().is_paused = true;
     }
 
     pub fn resume(&self) {
-        *self.paused.lock() = false;
+        self.pause.lock().is_paused = false;
         self.resumed.notify_all();
     }
 
     pub fn is_paused(&self) -> bool {
-        *self.paused.lock()
+        self.pause.lock().is_paused
+    }
+
+    /// Returns true if the campaign is paused and every worker that has not ended waits, so that nothing changes.
+    pub fn is_quiescent(&self) -> bool {
+        let pause = self.pause.lock();
+        pause.is_paused && pause.waiting_workers == self.running_workers.load(Ordering::Acquire)
     }
 
     /// Waits while the campaign is paused, but not past its end.
     pub(super) fn wait_if_paused(&self) {
-        let mut paused = self.paused.lock();
-        while *paused && !self.is_stopped() && !self.is_time_up() {
+        let mut pause = self.pause.lock();
+        pause.waiting_workers += 1;
+        while pause.is_paused && !self.is_stopped() && !self.is_time_up() {
             let left = self
                 .deadline
                 .map_or(Duration::MAX, |end| end.saturating_duration_since(Instant::now()));
-            self.resumed.wait_for(&mut paused, left);
+            self.resumed.wait_for(&mut pause, left);
         }
+        pause.waiting_workers -= 1;
     }
 
     pub fn is_stopped(&self) -> bool {

@@ -142,14 +142,7 @@ impl TestCampaign {
         let scene = Self::running(CampaignSetup::default());
         wait_until("the corpus grows", || scene.shared.corpus_size() > 3);
         scene.shared.pause();
-        let counts = || {
-            (scene.shared.calls_by_worker(), scene.shared.corpus_size(), scene.shared.events.len())
-        };
-        let mut before = counts();
-        wait_until("the workers pause", || {
-            std::thread::sleep(Duration::from_millis(150));
-            std::mem::replace(&mut before, counts()) == before
-        });
+        wait_until("the workers pause", || scene.shared.is_quiescent());
         scene
     }
 
