@@ -189,9 +189,10 @@ impl CallBench {
                     ServerProcess::start_stdio(&mut self.server_command(peer, true)?)?;
                 let mut pipes = StdioSession::open(input, output)?;
                 pipes.run_calls(name, &arguments, in_flight, WARM_UP)?;
-                let before = server.cpu_seconds()?;
+                server.wait_until_idle()?;
+                let before = server.live_cpu_seconds()?;
                 let sample = pipes.run_calls(name, &arguments, in_flight, calls)?;
-                (sample, server.cpu_seconds()? - before, server.resident_mb()?)
+                (sample, server.live_cpu_seconds()? - before, server.resident_mb()?)
             }
             CallTransport::Http(connections) => {
                 let server = ServerProcess::start_http(&mut self.server_command(peer, false)?)?;
@@ -203,9 +204,10 @@ impl CallBench {
                     connections,
                     WARM_UP.max(connections),
                 )?;
-                let before = server.cpu_seconds()?;
+                server.wait_until_idle()?;
+                let before = server.live_cpu_seconds()?;
                 let sample = load::run_http_calls(&address, name, &arguments, connections, calls)?;
-                (sample, server.cpu_seconds()? - before, server.resident_mb()?)
+                (sample, server.live_cpu_seconds()? - before, server.resident_mb()?)
             }
         };
         Ok(build_row(tool, transport, peer, &sample, cpu, resident))
@@ -228,7 +230,10 @@ impl CallBench {
                 let vouch = before.map_or_else(|| binary_path("vouch"), |it| it.join("vouch"));
                 let mut command = Command::new(vouch);
                 command.arg("serve").env("VOUCH_TRUST", "1");
-                command.env("XDG_STATE_HOME", self.folder().join("state"));
+                // Each build has its own audit log and keys.
+                let name = if before.is_some() { "before" } else { "vouch" };
+                let state = self.folder().join("state").join(name);
+                command.env("XDG_STATE_HOME", &state).env("XDG_DATA_HOME", &state);
                 command.args(if stdio { &["--stdio"][..] } else { &["--port", "0"] });
                 command
             }

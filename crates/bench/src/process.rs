@@ -112,13 +112,33 @@ impl ServerProcess {
         cpu_seconds(self.id())
     }
 
+    /// Like [`ServerProcess::cpu_seconds`], exact but without threads that have ended.
+    pub(crate) fn live_cpu_seconds(&self) -> Result<f64> {
+        live_cpu_seconds(self.id())
+    }
+
+    /// Waits until the process uses no more processor time, for at most 10 seconds: work after the start, such as an
+    /// index, would count as work for calls.
+    pub(crate) fn wait_until_idle(&self) -> Result<()> {
+        let mut before = self.live_cpu_seconds()?;
+        for _ in 0..100 {
+            std::thread::sleep(Duration::from_millis(100));
+            let now = self.live_cpu_seconds()?;
+            if now - before < 0.001 {
+                break;
+            }
+            before = now;
+        }
+        Ok(())
+    }
+
     /// Returns its resident memory in megabytes.
     pub(crate) fn resident_mb(&self) -> Result<f64> {
         resident_mb(self.id())
     }
 }
 
-/// Returns the processor time of all threads of a process in seconds.
+/// Returns the processor time of all threads of a process in seconds, in ticks of 10 ms.
 pub(crate) fn cpu_seconds(pid: u32) -> Result<f64> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat"))?;
     // The command name may hold spaces; the fields after it may not.
@@ -127,6 +147,19 @@ pub(crate) fn cpu_seconds(pid: u32) -> Result<f64> {
         Ok(fields.get(index).context("a field of /proc/pid/stat is missing")?.parse()?)
     };
     Ok((ticks(11)? + ticks(12)?) / TICKS_PER_SECOND)
+}
+
+/// Returns the processor time of the running threads of a process in seconds. Unlike [`cpu_seconds`], it is exact, but it lacks
+/// threads that have ended.
+pub(crate) fn live_cpu_seconds(pid: u32) -> Result<f64> {
+    let mut nanoseconds = 0.0;
+    for thread in fs::read_dir(format!("/proc/{pid}/task"))? {
+        // A thread may end meanwhile.
+        let Ok(text) = fs::read_to_string(thread?.path().join("schedstat")) else { continue };
+        let time = text.split_whitespace().next().context("invalid schedstat: no time")?;
+        nanoseconds += time.parse::<f64>()?;
+    }
+    Ok(nanoseconds / 1e9)
 }
 
 /// Returns the resident memory of a process in megabytes.

@@ -92,9 +92,11 @@ fn run_under_callgrind(
     let mut command = Command::new("valgrind");
     command.args(["--tool=callgrind", "--quiet"]);
     command.arg(format!("--callgrind-out-file={}", profile.path().display()));
-    command.arg(binaries.join("vouch")).args(["serve", "--stdio"]);
+    // Other packs work in the background after the start.
+    command.arg(binaries.join("vouch")).args(["serve", "--stdio", "--packs", "repo"]);
     command.current_dir(bench.folder()).env("VOUCH_TRUST", "1");
-    command.env("XDG_STATE_HOME", bench.folder().join("state"));
+    let state = tempfile::tempdir()?;
+    command.env("XDG_STATE_HOME", state.path()).env("XDG_DATA_HOME", state.path());
     let (mut server, input, output) = ServerProcess::start_stdio(&mut command)?;
     let mut session = StdioSession::open(input, output)?;
     session.run_calls(tool, arguments, 1, calls)?;

@@ -140,7 +140,8 @@ pub(super) fn start_vouch(
     child: &[String],
 ) -> Result<(Option<ProcessTree>, GatewayClient)> {
     let mut command = Command::new(program);
-    command.env("VOUCH_TRUST", "1").env("XDG_STATE_HOME", scene.folder.path().join("gateways"));
+    let state = scene.folder.path().join("gateways");
+    command.env("VOUCH_TRUST", "1").env("XDG_STATE_HOME", &state).env("XDG_DATA_HOME", &state);
     command.arg("gateway").arg("--root").arg(folder).current_dir(folder);
     let era = match transport {
         GatewayTransport::Stdio => {

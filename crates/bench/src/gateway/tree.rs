@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::Result;
 
-use crate::process::{ServerProcess, cpu_seconds, resident_mb};
+use crate::process::{ServerProcess, live_cpu_seconds, resident_mb};
 
 /// A server process and its descendants, killed on drop.
 pub(super) struct ProcessTree {
@@ -36,11 +36,16 @@ impl ProcessTree {
 
     pub(super) fn usage(&self) -> Result<ProcessUsage> {
         let root = self.server.id();
-        let mut usage =
-            ProcessUsage { cpu: cpu_seconds(root)?, own_mb: resident_mb(root)?, upstream_mb: 0.0 };
+        let mut usage = ProcessUsage {
+            cpu: live_cpu_seconds(root)?,
+            own_mb: resident_mb(root)?,
+            upstream_mb: 0.0,
+        };
         for pid in list_descendants(root) {
             // A process may end at any time.
-            let (Ok(cpu), Ok(resident)) = (cpu_seconds(pid), resident_mb(pid)) else { continue };
+            let (Ok(cpu), Ok(resident)) = (live_cpu_seconds(pid), resident_mb(pid)) else {
+                continue;
+            };
             if self.is_upstream(pid) {
                 usage.upstream_mb += resident;
             } else {
