@@ -213,7 +213,7 @@ fn for_each_run(bytes: &[u8], mut visit: impl FnMut(Range<usize>)) {
     // The bytes at the end of the stripe before that may begin a run, and the end of the last run.
     let (mut open, mut done) = (0, 0);
     for (index, stripe) in stripes.iter().chain([&last_stripe]).enumerate() {
-        let mask = mark_visible(stripe);
+        let mask = mark_token_bytes(stripe);
         if open + mask.trailing_ones() >= MIN_TOKEN_BYTES as u32 || has_long_run(mask) {
             let start = index * STRIPE_BYTES;
             let from = done.max(start.saturating_sub(MIN_TOKEN_BYTES - 1));
@@ -223,11 +223,16 @@ fn for_each_run(bytes: &[u8], mut visit: impl FnMut(Range<usize>)) {
     }
 }
 
-/// Returns a mask with a bit for each byte that is a letter, a digit or a sign above `*`, as all token bytes are. The order
-/// of the bits is that of the bytes.
-fn mark_visible(stripe: &[u8; STRIPE_BYTES]) -> u64 {
+/// Returns a mask with a bit for each token byte, in the order of the bytes. Comparisons are vectorized, unlike a table.
+fn mark_token_bytes(stripe: &[u8; STRIPE_BYTES]) -> u64 {
     const { assert!(STRIPE_BYTES == u64::BITS as usize) };
-    let marks = stripe.map(|byte| u8::from(byte.cast_signed() > b'*'.cast_signed()));
+    let marks = stripe.map(|byte| {
+        let is_letter = (byte | 0x20).wrapping_sub(b'a') < 26;
+        // `-`, `.`, `/` and the digits follow each other.
+        let is_digit_or_sign = byte.wrapping_sub(b'-') <= b'9' - b'-';
+        let is_other = (byte == b'+') | (byte == b'=') | (byte == b'_') | (byte == b'~');
+        u8::from(is_letter | is_digit_or_sign | is_other)
+    });
     let (groups, _) = marks.as_chunks::<8>();
     let mut mask = 0;
     for (index, group) in groups.iter().enumerate() {
@@ -274,6 +279,14 @@ fn visit_runs(bytes: &[u8], range: Range<usize>, visit: &mut impl FnMut(Range<us
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn mask_agrees_with_the_table_for_every_byte() {
+        for byte in 0..=u8::MAX {
+            let mask = mark_token_bytes(&[byte; STRIPE_BYTES]);
+            assert_eq!(mask, if IS_TOKEN_BYTE[usize::from(byte)] { u64::MAX } else { 0 }, "{byte}");
+        }
+    }
 
     #[test]
     fn runs_have_the_minimum_length() {

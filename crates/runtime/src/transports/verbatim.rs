@@ -18,7 +18,7 @@ use std::sync::LazyLock;
 use axum::body::Bytes;
 use contract::{RawResult, ToolOutput};
 use memchr::memchr2;
-use memchr::memmem::{self, Finder};
+use memchr::memmem::Finder;
 use rmcp::model::{CallToolResult, ContentBlock, JsonObject, MetaObject};
 use serde_json::Value;
 
@@ -31,9 +31,10 @@ const TYPED_START: &[u8] = br#"{"resultType":"complete","content":[],"_meta":{"#
 const START: &[u8] = br#"{"content":[],"_meta":{"#;
 /// The start of the stand-in for structured content, up to the marker.
 const STRUCTURED_START: &[u8] = br#""structuredContent":{"#;
-/// The start of a result whose only content is text, up to the text. A string cannot contain it, because its quotes are
-/// escaped there.
-const TEXT_START: &[u8] = br#""content":[{"type":"text","text":"#;
+/// Finds the start of a result whose only content is text, up to the text. A string cannot contain it, because its quotes
+/// are escaped there.
+static TEXT_START: LazyLock<Finder<'static>> =
+    LazyLock::new(|| Finder::new(br#""content":[{"type":"text","text":"#));
 
 struct StandInMarker {
     key: String,
@@ -113,10 +114,30 @@ fn restore_result(before: &[u8], value: &[u8]) -> Option<Vec<u8>> {
 /// Returns the message with the text of its content in place of the structured content.
 fn restore_structured(before: &[u8], value: &[u8]) -> Option<Vec<u8>> {
     let content = before.strip_suffix(STRUCTURED_START)?;
-    let text_at = memmem::find(content, TEXT_START)? + TEXT_START.len();
-    let (text, _) = read_string(&content[text_at..])?;
-    let name = STRUCTURED_START.strip_suffix(b"{")?;
-    Some([content, name, text.as_bytes(), value.strip_prefix(b"null}")?].concat())
+    let text_at = TEXT_START.find(content)? + TEXT_START.needle().len();
+    let after = value.strip_prefix(b"null}")?;
+    let mut restored = Vec::with_capacity(2 * content.len() + after.len());
+    restored.extend_from_slice(content);
+    restored.extend_from_slice(STRUCTURED_START.strip_suffix(b"{")?);
+    push_json_text(&content[text_at..], &mut restored)?;
+    restored.extend_from_slice(after);
+    Some(restored)
+}
+
+/// Appends the JSON text that the JSON string at the start of the bytes holds. Such a text has no control characters, so its
+/// only escapes are `\"` and `\\`.
+fn push_json_text(string: &[u8], restored: &mut Vec<u8>) -> Option<()> {
+    let mut rest = string.strip_prefix(b"\"")?;
+    loop {
+        let at = memchr2(b'\\', b'"', rest)?;
+        restored.extend_from_slice(&rest[..at]);
+        if rest[at] == b'"' {
+            return Some(());
+        }
+        let escaped = *rest.get(at + 1).filter(|byte| matches!(byte, b'"' | b'\\'))?;
+        restored.push(escaped);
+        rest = &rest[at + 2..];
+    }
 }
 
 /// Returns the JSON string at the start of the bytes, and the bytes after it.
