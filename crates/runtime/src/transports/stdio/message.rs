@@ -1,7 +1,10 @@
 //! Parses a line into a message, or into the protocol error for an invalid line.
 
+use std::sync::LazyLock;
+
+use memchr::memmem::Finder;
 use rmcp::RoleServer;
-use rmcp::model::ErrorCode;
+use rmcp::model::{ClientRequest, ErrorCode, JsonRpcMessage, JsonRpcRequest};
 use rmcp::service::RxJsonRpcMessage;
 use serde_json::{Value, json};
 
@@ -19,7 +22,25 @@ pub(super) fn parse_message(
 ) -> Result<Option<RxJsonRpcMessage<RoleServer>>, MessageFault> {
     const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
     let line = line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line);
+    if let Some(call) = parse_tool_call(line) {
+        return Ok(Some(call));
+    }
     serde_json::from_slice(line).map(Some).or_else(|_| explain_fault(line))
+}
+
+/// Parses a tool call, the most frequent message. The SDK tries the types of all other requests first, and builds an error
+/// for each of them. Returns `None` for other messages, and for a call that only the SDK can tell
+/// from an invalid message: with a member `result` or `error`, which may be escaped.
+fn parse_tool_call(line: &[u8]) -> Option<RxJsonRpcMessage<RoleServer>> {
+    static MARKERS: LazyLock<[Finder<'static>; 4]> =
+        LazyLock::new(|| ["\"tools/call\"", "\"result\"", "\"error\"", "\\u"].map(Finder::new));
+    let [method, unsuitable @ ..] = &*MARKERS;
+    method.find(line)?;
+    if unsuitable.iter().any(|marker| marker.find(line).is_some()) {
+        return None;
+    }
+    let JsonRpcRequest { id, request, .. } = serde_json::from_slice(line).ok()?;
+    Some(JsonRpcMessage::request(ClientRequest::CallToolRequest(request), id))
 }
 
 /// Returns the fault of a line that could not be parsed. The error of the first attempt is not reliable: it may concern
@@ -96,6 +117,42 @@ fn request_id(mut value: Value) -> Value {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn tool_calls_are_parsed_like_the_sdk_parses_them() {
+        let params =
+            r#""params":{"name":"t","arguments":{"a":"\n"},"_meta":{"progressToken":1,"x":{}}}"#;
+        let calls = [
+            format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call",{params}}}"#),
+            format!(r#"{{"id":"a","extra":[],{params},"method":"tools/call","jsonrpc":"2.0"}}"#),
+            r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t"}}"#.to_owned(),
+        ];
+        for call in &calls {
+            let parsed = parse_tool_call(call.as_bytes()).expect("a call");
+            let sdk: RxJsonRpcMessage<RoleServer> = serde_json::from_str(call).expect("a message");
+            let to_json = |message: RxJsonRpcMessage<RoleServer>| {
+                serde_json::to_value(&message).expect("a JSON value")
+            };
+            assert_eq!(to_json(parsed), to_json(sdk));
+        }
+        let others = [
+            format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/list",{params}}}"#),
+            format!(r#"{{"jsonrpc":"2.0","method":"tools/call",{params}}}"#),
+            format!(r#"{{"jsonrpc":"1.0","id":1,"method":"tools/call",{params}}}"#),
+            format!(r#"{{"jsonrpc":"2.0","id":null,"method":"tools/call",{params}}}"#),
+            format!(r#"{{"jsonrpc":"2.0","id":1,"id":2,"method":"tools/call",{params}}}"#),
+            format!(r#"{{"jsonrpc":"2.0","id":1,"result":{{}},"method":"tools/call",{params}}}"#),
+            format!(
+                r#"{{"jsonrpc":"2.0","id":1,"err\u006fr":{{}},"method":"tools/call",{params}}}"#
+            ),
+            format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call",{params}}} x"#),
+            r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"arguments":{}}}"#
+                .to_owned(),
+        ];
+        for other in &others {
+            assert!(parse_tool_call(other.as_bytes()).is_none(), "{other}");
+        }
+    }
 
     proptest! {
         #[test]
