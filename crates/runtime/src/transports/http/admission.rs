@@ -52,8 +52,9 @@ pub(super) async fn admit_request(
         return refuse_session(&app, &caller);
     }
     let exceeded = ExceededLimitSlot::default();
-    let Some((request, memory)) = limit_body(&app, request, &options.limits, &exceeded) else {
-        return refuse_at_limit(&app, &caller, ExceededLimit::Memory, is_mcp);
+    let (request, memory) = match limit_body(&app, request, &options.limits, &exceeded) {
+        Ok(limited) => limited,
+        Err(exceeded) => return refuse_at_limit(&app, &caller, exceeded, is_mcp),
     };
     let pending = (request.method() == Method::POST).then(|| app.pending.register());
     let response = run_request(&app, &caller, request, next, &exceeded).await;
@@ -95,24 +96,26 @@ async fn run_request(
     malformed::to_json_rpc_error(response).await
 }
 
-/// Returns the request with a limited body, and the memory reserved for it. Returns `None` if too much is in use.
+/// Returns the request with a limited body, and the memory reserved for it. Errors if too much is in use.
 fn limit_body(
     app: &HttpApp,
     request: Request,
     limits: &Arc<HttpLimits>,
     exceeded: &ExceededLimitSlot,
-) -> Option<(Request, Arc<Mutex<MemoryReservation>>)> {
+) -> Result<(Request, Arc<Mutex<MemoryReservation>>), ExceededLimit> {
     let declared = request.body().size_hint().exact().unwrap_or(0);
     let declared = usize::try_from(declared).unwrap_or(usize::MAX);
-    let memory = app.memory.reserve_request(declared, limits.max_memory_bytes)?;
+    let limit = limits.max_memory_bytes;
+    let memory = app.memory.reserve_request(declared, limit);
+    let memory = memory.map_err(|shortage| ExceededLimit::from_shortage(shortage, limit))?;
     let memory = Arc::new(Mutex::new(memory));
     if request.body().is_end_stream() {
-        return Some((request, memory));
+        return Ok((request, memory));
     }
     let (limits, exceeded, held) = (Arc::clone(limits), exceeded.clone(), Arc::clone(&memory));
     let request =
         request.map(|body| Body::new(LimitedBody::new(body, limits, exceeded, held, declared)));
-    Some((request, memory))
+    Ok((request, memory))
 }
 
 fn refuse_at_limit(

@@ -13,6 +13,7 @@ use contract::{ErrorCode, ToolError};
 use serde_json::json;
 
 use super::super::rest::error_response;
+use super::memory_budget::MemoryShortage;
 use crate::metrics::RefusalReason;
 
 /// Error code of JSON-RPC for a server that cannot serve a request now.
@@ -26,11 +27,25 @@ tokio::task_local! {
 /// A limit that a request exceeded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ExceededLimit {
-    Sessions { limit: usize, retry_after: Duration },
-    SessionsOfClient { limit: usize, retry_after: Duration },
-    StreamsOfSession { limit: usize },
+    Sessions {
+        limit: usize,
+        retry_after: Duration,
+    },
+    SessionsOfClient {
+        limit: usize,
+        retry_after: Duration,
+    },
+    StreamsOfSession {
+        limit: usize,
+    },
     Memory,
-    BodyTime { limit: Duration },
+    /// The request alone exceeds the limit.
+    RequestMemory {
+        limit: usize,
+    },
+    BodyTime {
+        limit: Duration,
+    },
 }
 
 /// Holds the first limit that a request exceeded.
@@ -48,18 +63,25 @@ impl ExceededLimitSlot {
 }
 
 impl ExceededLimit {
+    pub(super) fn from_shortage(shortage: MemoryShortage, limit: usize) -> Self {
+        match shortage {
+            MemoryShortage::RequestTooLarge => Self::RequestMemory { limit },
+            MemoryShortage::InUse => Self::Memory,
+        }
+    }
+
     pub(super) fn reason(self) -> RefusalReason {
         match self {
             Self::Sessions { .. } => RefusalReason::Sessions,
             Self::SessionsOfClient { .. } => RefusalReason::SessionsOfClient,
             Self::StreamsOfSession { .. } => RefusalReason::StreamsOfSession,
-            Self::Memory => RefusalReason::Memory,
+            Self::Memory | Self::RequestMemory { .. } => RefusalReason::Memory,
             Self::BodyTime { .. } => RefusalReason::BodyTimeout,
         }
     }
 
-    /// Returns the error. Each limit except that of the body's time depends on other requests, so a later attempt can
-    /// succeed: they share the code of the rate limits.
+    /// Returns the error. Limits that depend on other requests share the code of the rate limits, because a later attempt
+    /// can succeed.
     pub(super) fn to_error(self) -> ToolError {
         let busy = |message: String, retry_after: Duration| {
             let wait = u64::try_from(retry_after.as_millis()).unwrap_or(u64::MAX);
@@ -85,6 +107,14 @@ impl ExceededLimit {
                     .into(),
                 Duration::from_secs(1),
             ),
+            Self::RequestMemory { limit } => ToolError::new(
+                ErrorCode::TooLarge,
+                format!(
+                    "the request takes more than the {} MB of memory that requests may use here; send less at a time",
+                    limit >> 20
+                ),
+            )
+            .with_detail("limit", limit),
             Self::BodyTime { limit } => ToolError::new(
                 ErrorCode::InvalidInput,
                 format!("the request body did not arrive within {} ms", limit.as_millis()),
@@ -106,7 +136,7 @@ impl ExceededLimit {
                 response.headers_mut().insert(header::RETRY_AFTER, wait);
             }
         }
-        if matches!(self, Self::BodyTime { .. } | Self::Memory) {
+        if matches!(self, Self::BodyTime { .. } | Self::Memory | Self::RequestMemory { .. }) {
             // The rest of the body is not read.
             response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
         }

@@ -11,7 +11,7 @@ use tokio::time::Sleep;
 
 use super::exceeded_limit::{ExceededLimit, ExceededLimitSlot};
 use super::limits::HttpLimits;
-use super::memory_budget::MemoryReservation;
+use super::memory_budget::{MemoryReservation, ValueCounter};
 
 /// A request body that ends with an error at its limits.
 pub(super) struct LimitedBody {
@@ -22,6 +22,7 @@ pub(super) struct LimitedBody {
     pub(super) reservation: Arc<Mutex<MemoryReservation>>,
     /// Bytes that were reserved in advance and have not arrived.
     pub(super) expected: usize,
+    values: ValueCounter,
     /// Set once the body keeps its reader waiting; most bodies arrive with their headers.
     deadline: Option<Pin<Box<Sleep>>>,
 }
@@ -34,7 +35,15 @@ impl LimitedBody {
         reservation: Arc<Mutex<MemoryReservation>>,
         expected: usize,
     ) -> Self {
-        Self { body, limits, exceeded, reservation, expected, deadline: None }
+        Self {
+            body,
+            limits,
+            exceeded,
+            reservation,
+            expected,
+            values: ValueCounter::default(),
+            deadline: None,
+        }
     }
 
     fn fail(&self, exceeded: ExceededLimit) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
@@ -64,18 +73,17 @@ impl HttpBody for LimitedBody {
                 Poll::Pending => Poll::Pending,
             };
         };
-        let length = match &frame {
-            Some(Ok(frame)) => frame.data_ref().map_or(0, Bytes::len),
-            _ => 0,
+        let data = match &frame {
+            Some(Ok(frame)) => frame.data_ref().map_or(&[][..], |data| &data[..]),
+            _ => &[],
         };
-        let excess = length.saturating_sub(self.expected);
-        self.expected = self.expected.saturating_sub(length);
-        if excess > 0 {
-            let limit = self.limits.max_memory_bytes;
-            let added = self.reservation.lock().try_add_body(excess, limit);
-            if !added {
-                return self.fail(ExceededLimit::Memory);
-            }
+        let excess = data.len().saturating_sub(self.expected);
+        self.expected = self.expected.saturating_sub(data.len());
+        let values = self.values.count_values(data);
+        let limit = self.limits.max_memory_bytes;
+        let added = self.reservation.lock().try_add_body(excess, values, limit);
+        if let Err(shortage) = added {
+            return self.fail(ExceededLimit::from_shortage(shortage, limit));
         }
         Poll::Ready(frame)
     }
