@@ -34,12 +34,14 @@ pub enum ErrorCode {
     /// The answer of an upstream tool violates its contract.
     ContractViolation,
     UpstreamUnavailable,
+    /// The server cannot write its records or the project, because the disk is full or failing. Nothing was changed.
+    StorageUnavailable,
     /// The call exceeded the time limit of its contract.
     ExecutionTimeout,
 }
 
 impl ErrorCode {
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::InvalidInput,
         Self::Unauthenticated,
         Self::AccessDenied,
@@ -54,6 +56,7 @@ impl ErrorCode {
         Self::InternalError,
         Self::ContractViolation,
         Self::UpstreamUnavailable,
+        Self::StorageUnavailable,
         Self::ExecutionTimeout,
     ];
 
@@ -70,7 +73,7 @@ impl ErrorCode {
             Self::Cancelled => 499,
             Self::InternalError => 500,
             Self::ContractViolation => 502,
-            Self::UpstreamUnavailable => 503,
+            Self::UpstreamUnavailable | Self::StorageUnavailable => 503,
             Self::ExecutionTimeout => 504,
         }
     }
@@ -92,6 +95,7 @@ impl ErrorCode {
             Self::InternalError => "INTERNAL_ERROR",
             Self::ContractViolation => "CONTRACT_VIOLATION",
             Self::UpstreamUnavailable => "UPSTREAM_UNAVAILABLE",
+            Self::StorageUnavailable => "STORAGE_UNAVAILABLE",
             Self::ExecutionTimeout => "EXECUTION_TIMEOUT",
         }
     }
@@ -113,6 +117,7 @@ impl ErrorCode {
             Self::InternalError => "an internal error of the server; its log has the cause",
             Self::ContractViolation => "the upstream tool's answer violates its contract",
             Self::UpstreamUnavailable => "the upstream server cannot be reached",
+            Self::StorageUnavailable => "the server cannot write to its disk; nothing was changed",
             Self::ExecutionTimeout => "the call took longer than its time limit",
         }
     }

@@ -5,11 +5,12 @@ use std::fmt::Write;
 use crate::{Contract, ErrorCode, SideEffects};
 
 /// Codes that every tool can return.
-const COMMON_CODES: [ErrorCode; 5] = [
+const COMMON_CODES: [ErrorCode; 6] = [
     ErrorCode::InvalidInput,
     ErrorCode::RateLimited,
     ErrorCode::ExecutionTimeout,
     ErrorCode::TooLarge,
+    ErrorCode::StorageUnavailable,
     ErrorCode::InternalError,
 ];
 

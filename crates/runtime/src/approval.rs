@@ -150,7 +150,7 @@ async fn record_answer(
 fn unavailable_error(error: store::StoreError) -> ToolError {
     tracing::error!(%error, "approval queue unavailable");
     ToolError::new(
-        ErrorCode::InternalError,
+        ErrorCode::StorageUnavailable,
         "approval queue unavailable; see the server log for the cause",
     )
 }

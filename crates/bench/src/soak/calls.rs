@@ -19,7 +19,7 @@ pub(super) const KNOWN_TEXT: &str = "the content that every answer must have\n";
 const PAUSE: Duration = Duration::from_millis(20);
 /// Codes with which a call may be refused while the disk is full or an upstream restarts.
 const EXPECTED_CODES: [&str; 4] =
-    ["INTERNAL_ERROR", "UPSTREAM_UNAVAILABLE", "RATE_LIMITED", "EXECUTION_TIMEOUT"];
+    ["STORAGE_UNAVAILABLE", "UPSTREAM_UNAVAILABLE", "RATE_LIMITED", "EXECUTION_TIMEOUT"];
 
 /// Counts of answers.
 #[derive(Default)]

@@ -190,6 +190,10 @@ fn code_advice(code: ErrorCode) -> &'static str {
         ErrorCode::UpstreamUnavailable => {
             "Check that the upstream server is running, then repeat the call."
         }
+        ErrorCode::StorageUnavailable => {
+            "The server cannot write to its disk, so it refuses changes. Free some space, or see its log for the cause; \
+             then repeat the call."
+        }
         ErrorCode::ExecutionTimeout => {
             "The call was cancelled. Request less, or raise `[tools.<name>] timeout_ms` in vouch.toml."
         }

@@ -48,7 +48,7 @@ impl AppendError {
             Self::Io(cause) => {
                 tracing::error!(path, %cause, "failed to store memory entry");
                 ToolError::new(
-                    ErrorCode::InternalError,
+                    ErrorCode::StorageUnavailable,
                     format!("failed to store the entry in `{path}`; nothing was written"),
                 )
                 .with_detail("path", path)

@@ -219,7 +219,7 @@ fn process_with_a_file_size_limit() {
         json!({"file": "progress_log.jsonl", "entry": build_entry(0, 0, &"x".repeat(500))});
     let error =
         call_tool(find_tool(&tools, "write_memory_entry"), arguments, &test_context()).unwrap_err();
-    assert_eq!(error.code, ErrorCode::InternalError);
+    assert_eq!(error.code, ErrorCode::StorageUnavailable);
     assert_eq!(
         error.message,
         "failed to store the entry in `.claude/memory/progress_log.jsonl`; nothing was written"

@@ -46,7 +46,7 @@ pub(super) fn cancelled_error() -> ToolError {
 
 pub(super) fn audit_unavailable_error() -> ToolError {
     ToolError::new(
-        ErrorCode::InternalError,
+        ErrorCode::StorageUnavailable,
         "the audit log cannot be written, so calls with side effects are refused",
     )
 }

@@ -119,6 +119,7 @@ fn call_codes(contract: &Contract, secured: bool) -> Vec<ErrorCode> {
         ErrorCode::TooLarge,
         ErrorCode::RateLimited,
         ErrorCode::InternalError,
+        ErrorCode::StorageUnavailable,
         ErrorCode::ExecutionTimeout,
     ]);
     if contract.constraints.approval {

@@ -39,7 +39,7 @@ async fn nothing_changes_while_the_audit_log_cannot_be_written() {
     rig.pipeline.drain().await;
 
     let reply = reply_to_json(&rig.call("change", json!({"text": ""})).await);
-    assert_eq!(reply["code"], "INTERNAL_ERROR", "{reply}");
+    assert_eq!(reply["code"], "STORAGE_UNAVAILABLE", "{reply}");
     let message = "the audit log cannot be written, so calls with side effects are refused";
     assert_eq!(reply["message"], message);
     assert_eq!(runs.load(Ordering::SeqCst), 0);

@@ -138,7 +138,7 @@ async fn change_is_refused_if_its_intent_cannot_be_written() {
         let next = rig.disk.operations().len();
         rig.disk.plan_fault(next + offset, DiskFault::Error(28));
         let reply = rig.pipeline.call(call("change", json!({"text": "x"}))).await;
-        assert_eq!(code(&reply), ErrorCode::InternalError, "{reply:?}");
+        assert_eq!(code(&reply), ErrorCode::StorageUnavailable, "{reply:?}");
         assert_eq!(runs.load(Ordering::SeqCst), 0, "the tool ran without an intent");
         rig.disk.clear_faults();
         // The refused call is recorded once the log can be written, and no intent is left open.
@@ -165,7 +165,7 @@ async fn no_change_while_the_log_cannot_be_written() {
     rig.pipeline.drain().await;
     for _ in 0..3 {
         let reply = rig.pipeline.call(call("change", json!({"text": "x"}))).await;
-        assert_eq!(code(&reply), ErrorCode::InternalError);
+        assert_eq!(code(&reply), ErrorCode::StorageUnavailable);
         let ToolReply::Failed(error) = reply else { panic!("{reply:?}") };
         assert!(error.message.contains("audit log cannot be written"), "{error:?}");
     }

@@ -100,6 +100,7 @@ impl AskReport {
             AskResult::BrokeDown { .. } => ExitStatus::Failed,
             AskResult::Failed { error } => match error.code {
                 ErrorCode::UpstreamUnavailable
+                | ErrorCode::StorageUnavailable
                 | ErrorCode::ExecutionTimeout
                 | ErrorCode::InternalError => ExitStatus::Failed,
                 _ => ExitStatus::Negative,
