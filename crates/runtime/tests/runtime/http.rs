@@ -1,14 +1,18 @@
 //! Tests of the HTTP server with real sockets: admitted and refused requests, and its availability afterwards.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use runtime::transports::http::{BearerTokens, HttpError, HttpOptions, HttpTransport};
+use runtime::transports::http::{BearerTokens, HttpError, HttpLimits, HttpOptions, HttpTransport};
 use runtime::transports::mcp::ServerIdentity;
 use runtime::{PipelineOptions, RateClock};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::rig::{Rig, STARTED_WRITES, object};
+
+/// Longer than any test may take.
+pub(crate) const NEVER: Duration = Duration::from_secs(3600);
 
 pub(crate) struct HttpServer {
     pub(crate) rig: Rig,
@@ -46,6 +50,14 @@ impl HttpServer {
     pub(crate) async fn with_rig(rig: Rig, adjust: impl FnOnce(&mut HttpOptions)) -> Self {
         runtime::client::install_tls();
         let mut options = HttpOptions::new(([127, 0, 0, 1], 0).into());
+        // Time limits are tested in `http_limits.rs`; on a busy machine they would end other tests.
+        options.limits = Arc::new(HttpLimits {
+            header_timeout: NEVER,
+            body_timeout: NEVER,
+            idle_timeout: NEVER,
+            write_timeout: NEVER,
+            ..HttpLimits::default()
+        });
         adjust(&mut options);
         let transport =
             HttpTransport::bind(rig.pipeline.clone(), identity(), options).await.unwrap();

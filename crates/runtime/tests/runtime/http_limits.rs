@@ -8,10 +8,8 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::http::HttpServer;
+use crate::http::{HttpServer, NEVER};
 
-/// Longer than any test may take.
-const NEVER: Duration = Duration::from_secs(3600);
 /// Time after which a wait has failed.
 const PATIENCE: Duration = Duration::from_secs(60);
 const SOON: Duration = Duration::from_millis(50);

@@ -12,7 +12,7 @@ use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
 use tokio_util::sync::CancellationToken;
 
-use crate::http::identity;
+use crate::http::{NEVER, identity};
 use crate::rig::Rig;
 
 /// Time after which a wait has failed.
@@ -45,21 +45,24 @@ fn write_key(folder: &Path, text: &str, mode: u32) {
     std::fs::set_permissions(&key, std::fs::Permissions::from_mode(mode)).unwrap();
 }
 
-fn tls_options(folder: &Path) -> HttpOptions {
+fn tls_options(folder: &Path, header_timeout: Duration) -> HttpOptions {
     let mut options = HttpOptions::new(([127, 0, 0, 1], 0).into());
     options.tls =
         Some(TlsFiles { certificate: folder.join("cert.pem"), key: folder.join("key.pem") });
-    options.limits =
-        Arc::new(HttpLimits { header_timeout: Duration::from_secs(2), ..HttpLimits::default() });
+    options.limits = Arc::new(HttpLimits { header_timeout, ..HttpLimits::default() });
     options
 }
 
 impl TlsServer {
     async fn start() -> (Self, reqwest::Certificate) {
+        Self::with_header_timeout(NEVER).await
+    }
+
+    async fn with_header_timeout(limit: Duration) -> (Self, reqwest::Certificate) {
         runtime::client::install_tls();
         let folder = tempfile::tempdir().unwrap();
         let certificate = write_pair(folder.path());
-        let (rig, options) = (Rig::new().await, tls_options(folder.path()));
+        let (rig, options) = (Rig::new().await, tls_options(folder.path(), limit));
         let transport =
             HttpTransport::bind(rig.pipeline.clone(), identity(), options.clone()).await.unwrap();
         let (port, control) = (transport.address().port(), transport.control());
@@ -95,7 +98,7 @@ async fn serves_http2_over_tls_and_refuses_plain_requests() {
 
 #[tokio::test]
 async fn stalled_handshake_ends_at_the_time_limit_of_headers() {
-    let (server, certificate) = TlsServer::start().await;
+    let (server, certificate) = TlsServer::with_header_timeout(Duration::from_secs(2)).await;
     let mut stranger = TcpStream::connect(("127.0.0.1", server.port)).await.unwrap();
     let mut buffer = [0; 16];
     let end = tokio::time::timeout(PATIENCE, stream_end(&mut stranger, &mut buffer)).await;
@@ -152,7 +155,8 @@ async fn key_that_others_can_read_is_refused() {
     std::fs::set_permissions(&key, std::fs::Permissions::from_mode(0o640)).unwrap();
     let rig = Rig::new().await;
     let refused =
-        HttpTransport::bind(rig.pipeline.clone(), identity(), tls_options(folder.path())).await;
+        HttpTransport::bind(rig.pipeline.clone(), identity(), tls_options(folder.path(), NEVER))
+            .await;
     let Err(error @ HttpError::Tls(_)) = refused else { panic!("a key for others was accepted") };
     assert!(contract::text::error_chain(&error).contains("640"), "{error:?}");
 }

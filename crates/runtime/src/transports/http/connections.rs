@@ -20,7 +20,8 @@ use super::limits::HttpLimits;
 use crate::metrics::{CloseReason, ServerMetrics};
 pub(super) use accept::accept_connections;
 
-/// Connections that were told to close may exceed the limit by this many until their tasks have run.
+/// Connections that were told to close may exceed the limit by this many until their tasks have run, and by a quarter of
+/// the limit at most: files need descriptors too.
 const CLOSING_HEADROOM: usize = 64;
 
 /// The open connections.
@@ -106,16 +107,26 @@ impl ConnectionTable {
         Some(ConnectionGuard { table: Arc::clone(self), id, connection })
     }
 
-    /// Closes the longest-idle connection, if there is one without a request in flight.
-    fn close_longest_idle(&self, reason: CloseReason) -> bool {
-        self.open.lock().close_longest_idle(reason)
+    /// Closes a quarter of the connections, and at least one, if as many have no request in flight. Waits until one has
+    /// closed, at most for `pause`. Returns the number that is left.
+    async fn reduce(&self, pause: Duration) -> usize {
+        let closed = self.closed.notified();
+        let left = {
+            let mut open = self.open.lock();
+            let goal = open.by_id.len() - open.by_id.len().div_ceil(4);
+            while open.by_id.len() > goal && open.close_longest_idle(CloseReason::Displaced) {}
+            open.by_id.len()
+        };
+        let _ = tokio::time::timeout(pause, closed).await;
+        left.max(1)
     }
 
     /// Waits, for a bounded time, until connections that were told to close are closed.
-    async fn wait_for_room(&self) {
+    async fn wait_for_room(&self, limit: usize) {
+        let headroom = (limit / 4).clamp(1, CLOSING_HEADROOM);
         loop {
             let closed = self.closed.notified();
-            if self.open.lock().closing < CLOSING_HEADROOM {
+            if self.open.lock().closing < headroom {
                 return;
             }
             if tokio::time::timeout(Duration::from_millis(100), closed).await.is_err() {

@@ -247,3 +247,16 @@ impl<S: Stream> Stream for CountedStream<S> {
         self.stream.as_mut().poll_next(cx)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The channels of the SDK belong to it, so that their size is all that can be seen.
+    #[test]
+    fn queues_have_the_size_of_the_limit() {
+        let limits = HttpLimits { max_queued_messages: 3, ..HttpLimits::default() };
+        let sessions = OwnedSessions::new(Arc::new(limits), ServerMetrics::default());
+        assert_eq!(sessions.sessions.session_config.channel_capacity, 3);
+    }
+}

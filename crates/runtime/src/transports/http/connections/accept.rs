@@ -6,14 +6,17 @@ use std::time::Duration;
 
 use axum::Router;
 use tokio::net::{TcpListener, TcpStream};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::{ConnectionTable, serve};
-use crate::metrics::{CloseReason, RefusalReason};
+use crate::metrics::RefusalReason;
 use crate::transports::http::HttpApp;
 
-/// Pause after a failure to accept, such as a lack of descriptors.
+/// Longest pause after a failure to accept, such as a lack of descriptors.
 const RETRY_PAUSE: Duration = Duration::from_millis(50);
+/// Time after a failure to accept for which fewer connections are kept, so that files can be opened.
+const CAUTION_TIME: Duration = Duration::from_secs(10);
 /// The answer to a connection that cannot be served. It is sent without reading the request.
 const BUSY: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
 
@@ -26,6 +29,7 @@ pub(crate) async fn accept_connections(
     stop: &CancellationToken,
 ) {
     let mut is_failing = false;
+    let mut caution: Option<Caution> = None;
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
@@ -34,7 +38,10 @@ pub(crate) async fn accept_connections(
         match accepted {
             Ok((stream, _)) => {
                 is_failing = false;
-                admit_stream(stream, table, app, router, stop).await;
+                caution = caution.filter(|caution| caution.until > Instant::now());
+                let limit = app.limits().max_connections;
+                let limit = caution.as_ref().map_or(limit, |caution| caution.limit.min(limit));
+                admit_stream(stream, limit, table, app, router, stop).await;
             }
             Err(error) if is_about_one_connection(&error) => {}
             Err(error) => {
@@ -43,21 +50,27 @@ pub(crate) async fn accept_connections(
                 }
                 is_failing = true;
                 table.metrics.record_accept_failure();
-                table.close_longest_idle(CloseReason::Displaced);
-                tokio::time::sleep(RETRY_PAUSE).await;
+                let limit = table.reduce(RETRY_PAUSE).await;
+                caution = Some(Caution { limit, until: Instant::now() + CAUTION_TIME });
             }
         }
     }
 }
 
+/// A lower limit of connections after a failure to accept.
+struct Caution {
+    limit: usize,
+    until: Instant,
+}
+
 async fn admit_stream(
     stream: TcpStream,
+    limit: usize,
     table: &Arc<ConnectionTable>,
     app: &Arc<HttpApp>,
     router: &Router,
     stop: &CancellationToken,
 ) {
-    let limit = app.limits().max_connections;
     match table.register(limit) {
         Some(guard) => {
             let (app, router) = (Arc::clone(app), router.clone());
@@ -72,7 +85,7 @@ async fn admit_stream(
             }
         }
     }
-    table.wait_for_room().await;
+    table.wait_for_room(limit).await;
 }
 
 /// Returns true if the error concerns only the connection that was about to be accepted.
