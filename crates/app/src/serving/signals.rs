@@ -1,10 +1,12 @@
 //! Handles signals: SIGINT and SIGTERM ask the server to finish, a second one ends the process, and SIGHUP asks it to
 //! reload its configuration.
 
-use std::sync::Arc;
+use std::io;
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::runtime::Builder;
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
@@ -27,46 +29,88 @@ pub struct ServerSignals {
 /// Starts to handle signals. The second SIGINT or SIGTERM calls `abort`, as does the exit limit.
 ///
 /// A stdio server does not reload: it belongs to one client, and SIGHUP ends it with the terminal.
+///
+/// Signals have a thread and a runtime of their own, because the threads of the server may be blocked, such as by a file
+/// system that does not answer.
 pub(super) fn listen_for_signals(
     notices: Arc<dyn NoticeSink>,
     stdio: bool,
     abort: fn() -> !,
 ) -> Result<ServerSignals> {
     let failed = "failed to listen for signals";
-    let mut interrupt = signal(SignalKind::interrupt()).explain(failed)?;
-    let mut terminate = signal(SignalKind::terminate()).explain(failed)?;
-    let (reload_sender, reload) = watch::channel(0);
-    if !stdio {
-        let mut hangup = signal(SignalKind::hangup()).explain(failed)?;
-        tokio::spawn(async move {
-            while hangup.recv().await.is_some() {
-                reload_sender.send_modify(|count| *count += 1);
-            }
-        });
-    }
     let stop = CancellationToken::new();
+    let (reload_sender, reload) = watch::channel(0);
+    let (started_sender, started) = mpsc::channel();
     let stopping = stop.clone();
-    tokio::spawn(async move {
-        tokio::select! {
-            _ = interrupt.recv() => {
-                notices.note(format_args!(
-                    "\nfinishing calls in flight; press Ctrl-C again to stop immediately"
-                ));
-            }
-            _ = terminate.recv() => {}
-        }
-        stopping.cancel();
-        // A thread of its own: the threads of the runtime may be blocked.
-        let watchdog = std::thread::Builder::new().name("vouch-exit".into());
-        let _ = watchdog.spawn(move || {
-            std::thread::sleep(EXIT_LIMIT);
-            abort()
+    let work = move || {
+        let listening = Builder::new_current_thread().enable_all().build().and_then(|runtime| {
+            let guard = runtime.enter();
+            let signals = ReceivedSignals::register(stdio)?;
+            drop(guard);
+            Ok((runtime, signals))
         });
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
+        let (listening, result) = match listening {
+            Ok(listening) => (Some(listening), Ok(())),
+            Err(error) => (None, Err(error)),
+        };
+        // The receiver waits for it.
+        let _ = started_sender.send(result);
+        if let Some((runtime, signals)) = listening {
+            runtime.block_on(signals.follow(&*notices, &reload_sender, &stopping));
+            abort()
         }
-        abort()
-    });
+    };
+    std::thread::Builder::new().name("vouch-signals".into()).spawn(work).explain(failed)?;
+    started.recv().explain(failed)?.explain(failed)?;
     Ok(ServerSignals { stop, reload })
+}
+
+/// The signals of this process.
+struct ReceivedSignals {
+    interrupt: Signal,
+    terminate: Signal,
+    hangup: Option<Signal>,
+}
+
+impl ReceivedSignals {
+    fn register(stdio: bool) -> io::Result<Self> {
+        Ok(Self {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+            hangup: if stdio { None } else { Some(signal(SignalKind::hangup())?) },
+        })
+    }
+
+    /// Passes signals on. Returns when the process must end at once.
+    async fn follow(
+        mut self,
+        notices: &dyn NoticeSink,
+        reload: &watch::Sender<u64>,
+        stop: &CancellationToken,
+    ) {
+        loop {
+            let hangup = async {
+                match &mut self.hangup {
+                    Some(hangup) => hangup.recv().await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                _ = hangup => reload.send_modify(|count| *count += 1),
+                _ = self.interrupt.recv() => {
+                    notices.note(format_args!(
+                        "\nfinishing calls in flight; press Ctrl-C again to stop immediately"
+                    ));
+                    break;
+                }
+                _ = self.terminate.recv() => break,
+            }
+        }
+        stop.cancel();
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+            () = tokio::time::sleep(EXIT_LIMIT) => {}
+        }
+    }
 }

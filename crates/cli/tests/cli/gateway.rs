@@ -169,7 +169,7 @@ fn changed_tool_is_quarantined_until_accepted() {
 }
 
 /// Returns the processes that run in a folder. A zombie runs nowhere.
-fn find_processes_in(folder: &Path) -> Vec<std::path::PathBuf> {
+pub(crate) fn find_processes_in(folder: &Path) -> Vec<std::path::PathBuf> {
     let folder = folder.canonicalize().unwrap();
     let processes = std::fs::read_dir("/proc").unwrap().flatten().map(|entry| entry.path());
     let runs_there = |process: &std::path::PathBuf| {

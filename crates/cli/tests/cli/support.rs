@@ -254,7 +254,7 @@ impl Server {
         while !banner.contains("Press Ctrl-C to stop.") {
             assert_ne!(stderr.read_line(&mut banner).unwrap(), 0, "it ended early:\n{banner}");
         }
-        let url = banner.split("http://").nth(1).unwrap();
+        let url = banner.split("://").nth(1).unwrap();
         let address = url.split('/').next().unwrap().parse().unwrap();
         let token = banner.split_whitespace().find(|word| word.starts_with("vouch_"));
         let token = token.unwrap_or_default().to_owned();

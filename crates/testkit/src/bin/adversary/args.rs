@@ -60,6 +60,9 @@ pub(crate) struct AdversaryArgs {
     /// Answer no request during the first milliseconds
     #[arg(long, value_name = "MS", default_value_t = 0)]
     pub(crate) slow_start: u64,
+    /// Answer calls of `good` only once this file exists
+    #[arg(long, value_name = "FILE")]
+    pub(crate) hold: Option<PathBuf>,
     /// Keep running when stdin closes or on SIGTERM and SIGINT
     #[arg(long)]
     pub(crate) stubborn: bool,

@@ -124,6 +124,13 @@ impl SharedState {
         }
         tokio::time::sleep_until(self.ready).await;
     }
+
+    /// Waits until the file of `--hold` exists.
+    pub(crate) async fn wait_until_released(&self) {
+        while self.args.hold.as_ref().is_some_and(|file| !file.exists()) {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    }
 }
 
 fn read_state(file: &mut File) -> io::Result<PersistentState> {

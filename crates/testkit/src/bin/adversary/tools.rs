@@ -55,7 +55,10 @@ pub(crate) async fn run_tool(call: &ToolInvocation) -> RpcReply {
         shared.update_state(|state| *state.calls.entry(name.to_owned()).or_default() += 1);
     }
     match name {
-        "good" | "good_again" => structured_reply(&json!({"text": call.text_argument("text")})),
+        "good" | "good_again" => {
+            shared.wait_until_released().await;
+            structured_reply(&json!({"text": call.text_argument("text")}))
+        }
         "good_many" => list_items(call),
         "slow" => wait_for_cancellation(call).await,
         "progress" => interactive::report_progress(call),

@@ -1,0 +1,154 @@
+//! A server without enough descriptors for its connections answers, and recovers.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use rustix::process::{Pid, Resource, Rlimit, Signal, prlimit};
+use serde_json::json;
+
+use crate::operating::{get, metric};
+use crate::support::{LIMIT, Project, Server, VOUCH, wait_until};
+
+const CONFIG: &str =
+    "[tools.read_repo_file]\nrate_per_minute = 1000000\n[tools.hello]\nrate_per_minute = 1000000\n";
+/// Connections of strangers, many times the number of descriptors.
+const STRANGERS: usize = 400;
+
+/// Starts a server with a low limit of descriptors.
+fn start_with_descriptors(project: &Project, limit: u32) -> Server {
+    let script = format!("ulimit -Sn {limit}; exec \"$0\" serve --port 0 --packs repo");
+    let command = project.command(&[]);
+    let mut shell = Command::new("/bin/sh");
+    shell
+        .args(["-c", &script, VOUCH])
+        .current_dir(&project.root)
+        .env_clear()
+        .envs(command.get_envs().filter_map(|(key, value)| Some((key, value?))))
+        .stdin(Stdio::null());
+    let mut server = Server::start(shell);
+    server.token = project.token();
+    server
+}
+
+fn count_descriptors(server: &Server) -> u64 {
+    let folder = std::fs::read_dir(format!("/proc/{}/fd", server.child.id()));
+    u64::try_from(folder.unwrap().count()).unwrap()
+}
+
+/// Opens connections that send nothing or half of a request.
+fn open_strangers(address: SocketAddr, number: usize) -> Vec<TcpStream> {
+    let open = |number| {
+        let mut stranger = TcpStream::connect(address).unwrap();
+        if number % 3 == 0 {
+            // It may already be closed.
+            let _ = stranger.write_all(b"POST /mcp HTTP/1.1\r\nHost: loc");
+        }
+        stranger
+    };
+    (0..number).map(open).collect()
+}
+
+const READ: (&str, &str, &str) = ("read_repo_file", r#"{"path":"known.txt"}"#, "known text");
+const GREET: (&str, &str, &str) = ("hello", r#"{"name":"Ada"}"#, "Hello, Ada!");
+
+/// Calls a tool again and again on one connection until `stop`, and returns the number of answers. Each must be right.
+fn work(
+    address: SocketAddr,
+    token: &str,
+    (tool, body, expected): (&str, &str, &str),
+    stop: &AtomicBool,
+) -> usize {
+    let mut client = BufReader::new(TcpStream::connect(address).unwrap());
+    client.get_ref().set_read_timeout(Some(LIMIT)).unwrap();
+    for number in 0.. {
+        write!(
+            client.get_mut(),
+            "POST /v1/tools/{tool} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {token}\r\n\
+             Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+            body.len()
+        )
+        .unwrap();
+        let (mut head, mut length) = (String::new(), 0);
+        while !head.ends_with("\r\n\r\n") {
+            let start = head.len();
+            assert!(client.read_line(&mut head).unwrap() > 0, "displaced after {number}: {head}");
+            if let Some(value) = head[start..].to_ascii_lowercase().strip_prefix("content-length:")
+            {
+                length = value.trim().parse().unwrap();
+            }
+        }
+        let mut answer = vec![0; length];
+        client.read_exact(&mut answer).unwrap();
+        let answer = String::from_utf8(answer).unwrap();
+        assert!(head.starts_with("HTTP/1.1 200") && answer.contains(expected), "{answer}");
+        if stop.load(Ordering::Relaxed) {
+            return number;
+        }
+    }
+    unreachable!("the loop has no end")
+}
+
+/// Floods the server while a client works. Returns the open connections of strangers.
+fn flood(server: &Server, call: (&str, &str, &str)) -> Vec<TcpStream> {
+    let (stop, address, token) = (AtomicBool::new(false), server.address, server.token.as_str());
+    std::thread::scope(|scope| {
+        let client = scope.spawn(|| work(address, token, call, &stop));
+        let mut strangers = Vec::new();
+        for _ in 0..8 {
+            strangers.extend(open_strangers(address, STRANGERS / 8));
+            assert_eq!(get(address, "/healthz", "").0, 200);
+        }
+        stop.store(true, Ordering::Relaxed);
+        assert!(client.join().unwrap() > 0);
+        strangers
+    })
+}
+
+#[test]
+fn few_descriptors_suffice_for_clients_in_a_flood() {
+    let project = Project::new().with("vouch.toml", CONFIG).with("known.txt", "known text");
+    let server = start_with_descriptors(&project, 64);
+    let strangers = flood(&server, READ);
+    assert!(metric(&server, "vouch_accept_failures_total 0"), "the limit of connections is lower");
+    drop(strangers);
+    // The connection that asks.
+    wait_until("all is released", || metric(&server, "vouch_connections_open 1"));
+    server.signal(Signal::TERM);
+    let (status, log) = server.wait();
+    assert!(status.success() && !log.contains("failed to accept"), "{status} {log}");
+}
+
+/// The system takes descriptors away that the server counted on at its start.
+#[test]
+fn lack_of_descriptors_closes_idle_connections() {
+    let project = Project::new().with("vouch.toml", CONFIG).with("known.txt", "known text");
+    let server = start_with_descriptors(&project, 1024);
+    let pid = Pid::from_child(&server.child);
+    let set_limit = |limit| {
+        let limit = Rlimit { current: Some(limit), maximum: Some(1024) };
+        prlimit(Some(pid), Resource::Nofile, limit).unwrap();
+    };
+    let before = count_descriptors(&server);
+    set_limit(before + 24);
+    let strangers = flood(&server, GREET);
+    assert!(!metric(&server, "vouch_accept_failures_total 0"), "there was no lack");
+    assert_eq!(server.call("read_repo_file", &json!({"path": "known.txt"})).0, 200);
+    set_limit(1024);
+    drop(strangers);
+    wait_until("all is released", || metric(&server, "vouch_connections_open 1"));
+    wait_until("more connections are kept again", || {
+        let again = open_strangers(server.address, 60);
+        let all_are_open = metric(&server, "vouch_connections_open 61");
+        drop(again);
+        // Each attempt uses many ports.
+        std::thread::sleep(Duration::from_millis(200));
+        all_are_open
+    });
+    server.signal(Signal::TERM);
+    let (status, log) = server.wait();
+    assert!(status.success(), "{status} {log}");
+    assert!(log.contains("failed to accept a connection"), "{log}");
+}

@@ -1,0 +1,69 @@
+//! The end of a server on SIGTERM: clients, tools and upstreams cannot delay it beyond its limits.
+//!
+//! The process ends with status 0 if its calls, connections and upstreams ended at their own limits, and with 130 if the
+//! limit of the whole process ended it.
+
+use std::process::Command;
+
+use rustix::fs::{Mode, OFlags, open};
+use rustix::process::Signal;
+use serde_json::json;
+
+use crate::gateway::find_processes_in;
+use crate::operating::metric;
+use crate::support::{Project, Server, wait_until};
+
+fn start_gateway(project: &Project) -> Server {
+    let mut server = Server::start(project.command(&["gateway", "--port", "0"]));
+    server.token = project.token();
+    server
+}
+
+/// The upstream never answers a call, and ignores the end of its input, SIGTERM and SIGINT.
+#[test]
+fn endless_call_on_a_stubborn_upstream_does_not_delay_the_end() {
+    let limits = "[tools.adv__slow]\ntimeout_ms = 600000\n";
+    let project = Project::new().with_adversary(&["--only", "slow,good", "--stubborn"], limits);
+    let server = start_gateway(&project);
+    let call = {
+        let (address, token) = (server.address, server.token.clone());
+        std::thread::spawn(move || crate::operating::call(address, &token, "adv__slow", &json!({})))
+    };
+    wait_until("the call is in flight", || metric(&server, "vouch_calls_in_flight 1"));
+    server.signal(Signal::TERM);
+    let (status, log) = server.wait();
+    assert_eq!(status.code(), Some(0), "{log}");
+    assert!(log.contains("unfinished requests were cut off"), "{log}");
+    wait_until("no process is left", || find_processes_in(&project.root).is_empty());
+    // Its connection was closed.
+    let _ = call.join();
+}
+
+/// The certificate is a pipe into which nothing is written, so that a reload blocks the thread that serves.
+#[test]
+fn blocked_server_ends_at_the_exit_limit() {
+    for command in ["serve", "gateway"] {
+        let project = Project::new().with_adversary(&["--only", "good"], "");
+        let pair = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+        let [certificate, key] = ["cert.pem", "key.pem"].map(|name| project.home.join(name));
+        std::fs::write(&certificate, pair.cert.pem()).unwrap();
+        std::fs::write(&key, pair.signing_key.serialize_pem()).unwrap();
+        project.set_mode(&key, 0o600);
+        let mut start = project.command(&[command, "--port", "0", "--no-token"]);
+        start.arg("--tls-cert").arg(&certificate).arg("--tls-key").arg(&key);
+        let server = Server::start(start);
+        std::fs::remove_file(&certificate).unwrap();
+        assert!(Command::new("mkfifo").arg(&certificate).status().unwrap().success());
+        server.signal(Signal::HUP);
+        let mut writer = None;
+        wait_until("the server reads the pipe", || {
+            // Fails while there is no reader.
+            let flags = OFlags::WRONLY | OFlags::NONBLOCK;
+            writer = open(&certificate, flags, Mode::empty()).ok();
+            writer.is_some()
+        });
+        server.signal(Signal::TERM);
+        assert_eq!(server.wait().0.code(), Some(130), "{command}");
+        drop(writer);
+    }
+}
