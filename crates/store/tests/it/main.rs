@@ -5,6 +5,7 @@
 mod adversary;
 mod approvals;
 mod audit;
+mod checkpoints;
 mod clock_steps;
 mod context;
 mod crash;

@@ -193,18 +193,28 @@ pub fn append_checkpoint(
     } else {
         target.to_owned()
     };
+    write_line(&path, line.as_bytes(), disk)
+        .map_err(|source| StoreError::from_io("write checkpoint to", &path, source))?;
+    Ok(path)
+}
+
+/// Appends a line to a file and waits until it is on disk. What an attempt that failed has written is removed again.
+fn write_line(path: &Path, line: &[u8], disk: &dyn Disk) -> io::Result<()> {
+    let file = private_file::open_options().append(true).open(path)?;
+    let length = file.metadata()?.len();
     let write = || -> io::Result<()> {
-        let file = private_file::open_options().append(true).open(&path)?;
-        let is_new = file.metadata()?.len() == 0;
-        if !is_new && !ends_with_newline(&path)? {
+        if length > 0 && !ends_with_newline(path)? {
             disk.write_all(&file, b"\n")?;
         }
-        disk.write_all(&file, line.as_bytes())?;
+        disk.write_all(&file, line)?;
         disk.sync_data(&file)?;
-        if is_new { disk.sync_parent(&path) } else { Ok(()) }
+        // Also for an existing file: an attempt that failed may have created it.
+        disk.sync_parent(path)
     };
-    write().map_err(|source| StoreError::from_io("write checkpoint to", &path, source))?;
-    Ok(path)
+    write().inspect_err(|_| {
+        // After a failed sync, the system may forget the line and keep its length. A file that only grows stays as it is.
+        let _ = disk.set_len(&file, length);
+    })
 }
 
 fn ends_with_newline(path: &Path) -> io::Result<bool> {
