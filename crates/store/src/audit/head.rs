@@ -87,7 +87,8 @@ pub(super) fn write_live(
     write_slot(disk, &open_head(path)?, LIVE_SLOT, tip, keys)
 }
 
-/// Writes a synced head. The lines up to it must have been synced before.
+/// Writes a synced head. The lines up to it must have been synced before. The name of the file is durable since
+/// [`replace_head`] created it.
 pub(super) fn write_synced(
     disk: &dyn Disk,
     path: &Path,
@@ -97,8 +98,7 @@ pub(super) fn write_synced(
     let state = read_head(path, keys)?;
     let file = open_head(path)?;
     write_slot(disk, &file, state.free_slot, tip, keys)?;
-    disk.sync_data(&file)?;
-    if state.exists { Ok(()) } else { disk.sync_parent(path) }
+    disk.sync_data(&file)
 }
 
 /// Replaces the file by one with this head only. A power failure leaves the earlier file or the new one.

@@ -14,7 +14,7 @@ use crate::hex;
 pub(super) const MAC_PREFIX: &str = "hmac:";
 
 /// Identifier of a key, derived from the key itself: 16 lower-case hexadecimal digits. It reveals nothing about the key.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct KeyId([u8; 8]);
 
 impl KeyId {
@@ -32,13 +32,7 @@ impl fmt::Display for KeyId {
     }
 }
 
-impl fmt::Debug for KeyId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
-}
-
-/// A key with its derived keys. It does not print.
+/// A key with its derived keys. It does not print: it has no `Debug`.
 #[derive(Clone)]
 pub(super) struct ChainKey {
     pub(super) id: KeyId,
@@ -46,12 +40,6 @@ pub(super) struct ChainKey {
     lines: Hmac<Sha256>,
     heads: Hmac<Sha256>,
     arguments: Hmac<Sha256>,
-}
-
-impl fmt::Debug for ChainKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "ChainKey({})", self.id)
-    }
 }
 
 impl ChainKey {

@@ -88,14 +88,14 @@ impl AuditKeyError {
 }
 
 /// The keys of a log.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(super) struct KeySet {
     pub(super) chain: String,
     keys: Vec<StoredKey>,
     current: usize,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 struct StoredKey {
     key: ChainKey,
     created: Timestamp,
@@ -141,15 +141,13 @@ impl KeySet {
         Ok(id)
     }
 
-    /// Makes a key the current one, from the line after `seq`. Returns false if there is no such key.
+    /// Makes another key the current one, from the line after `seq`. Returns false if there is no such key.
     pub(super) fn make_current(&mut self, id: KeyId, seq: u64) -> bool {
         let Some(at) = self.keys.iter().position(|stored| stored.key.id == id) else {
             return false;
         };
-        if at != self.current {
-            self.keys[self.current].retired = Some(seq);
-            self.current = at;
-        }
+        self.keys[self.current].retired = Some(seq);
+        self.current = at;
         true
     }
 
@@ -169,20 +167,19 @@ impl KeySet {
         }
     }
 
-    /// Returns the keys, and true if they were created now. Of several processes that create them at once, one wins.
-    pub(super) fn load_or_create(location: &AuditKeyLocation) -> Result<(Self, bool), StoreError> {
+    /// Returns the keys, which are created if they are missing. Of several processes that create them at once, one wins.
+    pub(super) fn load_or_create(location: &AuditKeyLocation) -> Result<Self, StoreError> {
         if let Some(keys) = Self::load(location)? {
-            return Ok((keys, false));
+            return Ok(keys);
         }
         let (keys, path) = (Self::generate()?, location.key_file());
         let created = files::create_private_file(&path, keys.to_text().as_bytes())
             .map_err(|source| StoreError::from_io("create", &path, source))?;
         if created {
-            return Ok((keys, true));
+            return Ok(keys);
         }
         let why = "the file disappeared while it was read".to_owned();
-        let keys = Self::load(location)?.ok_or(AuditKeyError::Invalid { path, why })?;
-        Ok((keys, false))
+        Ok(Self::load(location)?.ok_or(AuditKeyError::Invalid { path, why })?)
     }
 
     /// Replaces the key file.

@@ -55,7 +55,7 @@ impl LogFile {
     pub(super) fn open(path: &Path, options: &AuditOptions) -> Result<Self, StoreError> {
         let failed = |source| IoError::new("open audit log", path, source);
         options.keys.create_folder()?;
-        let (keys, _) = KeySet::load_or_create(&options.keys)?;
+        let keys = KeySet::load_or_create(&options.keys)?;
         let mut log = Self {
             path: path.to_owned(),
             head: head::head_path(path),

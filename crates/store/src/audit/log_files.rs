@@ -12,6 +12,9 @@ use sha2::{Digest, Sha256};
 
 use super::chain::{self, Hash};
 
+/// Bytes that are hashed at once.
+const BLOCK: usize = 64 << 10;
+
 /// Returns the path of a closed file of a log.
 pub(super) fn closed_path(log: &Path, number: u32) -> PathBuf {
     log.with_extension(format!("{number:06}.jsonl"))
@@ -19,8 +22,8 @@ pub(super) fn closed_path(log: &Path, number: u32) -> PathBuf {
 
 /// Returns the numbers of the closed files, oldest first.
 pub(super) fn list_closed(log: &Path) -> io::Result<Vec<u32>> {
-    let folder = log.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let entries = match std::fs::read_dir(folder.unwrap_or(Path::new("."))) {
+    let absolute = std::path::absolute(log)?;
+    let entries = match std::fs::read_dir(absolute.parent().unwrap_or(&absolute)) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(vec![]),
         entries => entries?,
     };
@@ -40,14 +43,12 @@ pub(super) fn list_closed(log: &Path) -> io::Result<Vec<u32>> {
     Ok(numbers)
 }
 
-/// Returns the paths of all files that exist, oldest first, each with its number.
-pub(super) fn list_files(log: &Path) -> io::Result<Vec<(u32, PathBuf)>> {
-    let closed = list_closed(log)?;
-    let current = closed.last().map_or(1, |last| last + 1);
-    let mut files: Vec<_> =
-        closed.into_iter().map(|number| (number, closed_path(log, number))).collect();
+/// Returns the paths of all files that exist, oldest first.
+pub(super) fn list_files(log: &Path) -> io::Result<Vec<PathBuf>> {
+    let closed = list_closed(log)?.into_iter();
+    let mut files: Vec<_> = closed.map(|number| closed_path(log, number)).collect();
     if log.try_exists()? {
-        files.push((current, log.to_owned()));
+        files.push(log.to_owned());
     }
     Ok(files)
 }
@@ -56,14 +57,10 @@ pub(super) fn list_files(log: &Path) -> io::Result<Vec<(u32, PathBuf)>> {
 pub(super) fn hash_file(file: File, length: u64) -> io::Result<String> {
     let mut hasher = Sha256::new();
     let mut file = file.take(length);
-    let mut block = vec![0; 64 << 10];
-    loop {
-        match file.read(&mut block) {
-            Ok(0) => break,
-            Ok(size) => hasher.update(&block[..size]),
-            Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
+    let mut block = Vec::with_capacity(BLOCK);
+    while file.by_ref().take(BLOCK as u64).read_to_end(&mut block)? > 0 {
+        hasher.update(&block);
+        block.clear();
     }
     let hash: Hash = hasher.finalize().into();
     Ok(chain::format_hash(&hash))

@@ -21,9 +21,7 @@ pub struct AuditRecords {
 /// Returns the records that are in the log at the time of the call; none if the log does not exist.
 pub fn read_records(path: impl AsRef<Path>) -> Result<AuditRecords, StoreError> {
     let path = path.as_ref();
-    let open = || -> io::Result<_> {
-        list_files(path)?.into_iter().map(|(_, path)| File::open(path)).collect()
-    };
+    let open = || -> io::Result<_> { list_files(path)?.into_iter().map(File::open).collect() };
     let files = open().map_err(|source| IoError::new("read audit log", path, source))?;
     Ok(AuditRecords { path: path.to_owned(), files, reader: None })
 }
@@ -36,7 +34,7 @@ pub fn read_last_records(
     let path = path.as_ref();
     let mut records = vec![];
     let mut read = || -> io::Result<()> {
-        for (_, path) in list_files(path)?.into_iter().rev() {
+        for path in list_files(path)?.into_iter().rev() {
             let missing = count - records.len() as u64;
             if missing == 0 {
                 break;

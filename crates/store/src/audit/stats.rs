@@ -69,7 +69,7 @@ impl ToolTally {
         let calls = self.durations.len() as u64;
         // Nearest-rank method: the smallest duration that at least this share of the calls did not exceed.
         let quantile = |percent: usize| {
-            let rank = (self.durations.len() * percent).div_ceil(100).max(1);
+            let rank = (self.durations.len() * percent).div_ceil(100);
             self.durations[rank - 1]
         };
         ToolStats {

@@ -227,7 +227,7 @@ fn file_path(log: &Path, number: u32, current: u32) -> PathBuf {
 /// Returns the ids of the chains that the files of a log name.
 fn find_chains(log: &Path) -> io::Result<Vec<String>> {
     let mut chains = vec![];
-    for (_, path) in list_files(log)? {
+    for path in list_files(log)? {
         let file = File::open(path)?;
         let length = file.metadata()?.len();
         let chain = read_line_at(&file, 0, length)?.and_then(|first| chain_of(&first));

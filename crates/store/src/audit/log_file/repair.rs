@@ -6,7 +6,7 @@ use std::io;
 use jiff::Timestamp;
 
 use super::{LogEnd, LogFile, open_line_reader};
-use crate::audit::chain::{self, ChainTip};
+use crate::audit::chain::{self, ChainLink, ChainTip};
 use crate::audit::head::{self, HeadState};
 use crate::audit::key::KeyId;
 use crate::audit::keyring::KeySet;
@@ -62,10 +62,11 @@ impl LogFile {
         } else if end < length {
             let mut reader = open_line_reader(&self.file, end, length)?;
             if let Some(torn) = reader.next_line()? {
-                if torn.parse_link().is_some_and(|link| link.is_successor_of(&last.tip, &self.keys))
-                {
+                let link = torn.parse_link();
+                let next = link.filter(|link| link.is_successor_of(&last.tip, &self.keys));
+                if let Some(link) = next {
                     // The line is complete except for its newline.
-                    last = inspect_line(&torn, last.tip.seq + 1);
+                    last = inspect_line(&torn, &link);
                     self.options.disk.write_all_at(&self.file, b"\n", length)?;
                     end = length + 1;
                 } else {
@@ -149,7 +150,7 @@ impl LogFile {
         }
     }
 
-    /// Returns the events to record because the heads do not match the last line. Creates the heads of a new log.
+    /// Returns the events to record because the heads do not match the last line.
     pub(super) fn check_heads(&self, tip: &ChainTip) -> io::Result<Vec<AuditLogEvent>> {
         let head = head::read_head(&self.head, &self.keys)?;
         let mark = head::read_head(&self.mark, &self.keys)?;
@@ -163,16 +164,14 @@ impl LogFile {
         if mark.synced.is_none() && !is_new {
             events.push(AuditLogEvent::MarkMissing);
         }
-        let synced = head.synced.into_iter().chain(mark.synced).max_by_key(|tip| tip.seq);
-        match (synced, head.live) {
-            (Some(head), _) if head.seq > tip.seq || head.seq == tip.seq && head != *tip => {
-                events.insert(0, head_mismatch(&head, tip));
-            }
-            (_, Some(live)) if live.seq > tip.seq || live.seq == tip.seq && live != *tip => {
-                let event = AuditLogEvent::Unsynced { head_seq: live.seq, last_seq: tip.seq };
-                events.insert(0, event);
-            }
-            _ => {}
+        let is_contradicted =
+            |head: &ChainTip| head.seq > tip.seq || head.seq == tip.seq && head != tip;
+        let synced = head.synced.into_iter().chain(mark.synced).filter(is_contradicted);
+        if let Some(head) = synced.max_by_key(|head| head.seq) {
+            events.insert(0, head_mismatch(&head, tip));
+        } else if let Some(live) = head.live.filter(is_contradicted) {
+            let event = AuditLogEvent::Unsynced { head_seq: live.seq, last_seq: tip.seq };
+            events.insert(0, event);
         }
         Ok(events)
     }
@@ -194,14 +193,11 @@ fn is_behind(head: &HeadState, mark: &ChainTip) -> bool {
 
 /// Returns the last line of a file whose complete lines end at `end`.
 pub(super) fn read_last_line(file: &File, end: u64) -> io::Result<LastLine> {
-    if end == 0 {
-        return Ok(LastLine::NONE);
-    }
     let mut reader = open_line_reader(file, find_last_lines(file, end, 1)?, end)?;
-    match reader.next_line()? {
-        Some(last) if last.parse_link().is_some() => Ok(inspect_line(&last, 0)),
-        Some(_) => recover_last_line(file, end),
-        None => Ok(LastLine::NONE),
+    let Some(last) = reader.next_line()? else { return Ok(LastLine::NONE) };
+    match last.parse_link() {
+        Some(link) => Ok(inspect_line(&last, &link)),
+        None => recover_last_line(file, end),
     }
 }
 
@@ -212,7 +208,7 @@ fn recover_last_line(file: &File, end: u64) -> io::Result<LastLine> {
     let mut last = LastLine::NONE;
     while let Some(line) = reader.next_line()? {
         last = match line.parse_link() {
-            Some(_) => inspect_line(&line, 0),
+            Some(link) => inspect_line(&line, &link),
             None => LastLine {
                 tip: ChainTip { seq: last.tip.seq + 1, hash: line.hash },
                 announces: false,
@@ -223,18 +219,16 @@ fn recover_last_line(file: &File, end: u64) -> io::Result<LastLine> {
     Ok(last)
 }
 
-/// Returns the tip and the key of a line. `seq` is used for a line that is not an audit record.
-fn inspect_line(line: &HashedLine<'_>, seq: u64) -> LastLine {
-    let link = line.parse_link();
-    let tip = ChainTip { seq: link.as_ref().map_or(seq, |link| link.seq), hash: line.hash };
-    let key = link.as_ref().and_then(|link| link.prev.key()).map_or(LineKey::Unkeyed, LineKey::Key);
-    let announced = link
-        .filter(|link| link.is_event)
-        .and_then(|_| AuditRecord::parse(line.bytes))
-        .and_then(|record| announced_key(&record.entry));
+/// Returns the tip and the key of a line.
+fn inspect_line(line: &HashedLine<'_>, link: &ChainLink) -> LastLine {
+    let tip = ChainTip { seq: link.seq, hash: line.hash };
+    let announced = AuditRecord::parse(line.bytes).and_then(|record| announced_key(&record.entry));
     match announced {
         Some(id) => LastLine { tip, key: LineKey::Key(id), announces: true },
-        None => LastLine { tip, key, announces: false },
+        None => {
+            let key = link.prev.key().map_or(LineKey::Unkeyed, LineKey::Key);
+            LastLine { tip, key, announces: false }
+        }
     }
 }
 

@@ -11,7 +11,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::repair::{LastLine, head_mismatch, read_last_line};
-use super::{LogEnd, LogFile, open_line_reader, open_log_file};
+use super::{LogEnd, LogFile, open_log_file};
 use crate::audit::chain::ChainTip;
 use crate::audit::head;
 use crate::audit::line_reader::find_last_lines;
@@ -174,7 +174,7 @@ impl LogFile {
         let expired = closed.iter().take_while(|number| is_old(number)).count();
         let removed = &closed[..excess.max(expired)];
         let (Some(first), Some(last)) = (removed.first(), removed.last()) else { return Ok(end) };
-        let through_seq = self.read_last_seq(*last)?;
+        let through_seq = self.read_last_closed_line(*last)?.tip.seq;
         let event = AuditLogEvent::Removed { first: *first, last: *last, through_seq };
         // The event is on disk before a file is gone, or its absence would look like an attack.
         let end = self.write_lines(end, end.length, [AuditEntry::event_now(event)].iter())?;
@@ -186,12 +186,9 @@ impl LogFile {
         Ok(end)
     }
 
-    /// Returns the sequence number of the last line of a closed file.
-    fn read_last_seq(&self, number: u32) -> io::Result<u64> {
+    /// Returns the last line of a closed file.
+    fn read_last_closed_line(&self, number: u32) -> io::Result<LastLine> {
         let file = File::open(closed_path(&self.path, number))?;
-        let end = find_last_lines(&file, file.metadata()?.len(), 0)?;
-        let mut reader = open_line_reader(&file, find_last_lines(&file, end, 1)?, end)?;
-        let seq = reader.next_line()?.and_then(|line| Some(line.parse_link()?.seq));
-        Ok(seq.unwrap_or_default())
+        read_last_line(&file, find_last_lines(&file, file.metadata()?.len(), 0)?)
     }
 }

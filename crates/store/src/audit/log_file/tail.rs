@@ -92,7 +92,7 @@ impl LogFile {
         }
     }
 
-    /// Writes the bytes between two offsets again and syncs them.
+    /// Writes the bytes between two offsets again. The next sync of the file makes them durable.
     pub(super) fn rewrite_lines(&self, start: u64, end: u64) -> io::Result<()> {
         let disk = &*self.options.disk;
         let mut block = vec![0; BLOCK];
@@ -103,7 +103,7 @@ impl LogFile {
             disk.write_all_at(&self.file, &block[..size], offset)?;
             offset += size as u64;
         }
-        if start < end { disk.sync_data(&self.file) } else { Ok(()) }
+        Ok(())
     }
 
     /// Copies the debris behind the tail into a file of its own. Returns the event to record. The caller removes it.
