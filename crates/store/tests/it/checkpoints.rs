@@ -304,6 +304,9 @@ fn proof_says_how_far_it_reaches() {
         );
         assert_eq!(limit.message, message);
     }
+    // The order in which they are given makes no difference for what is proven.
+    let report = verify_against(&log, &[second.clone(), first]);
+    assert_eq!(report.checkpoints.unwrap().proven_through, 6);
     // Two checkpoints of the same line: the later one counts.
     let third = seal(&log);
     let fourth = seal(&log);

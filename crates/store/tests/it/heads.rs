@@ -218,7 +218,8 @@ fn unsynced_line_that_the_live_head_contradicts_is_set_aside() {
 
 #[test]
 fn missing_and_changed_heads_are_reported() {
-    let cases: [(fn(&HeadScene), &[&str], &[&str]); 8] = [
+    type Change = fn(&HeadScene);
+    let cases: [(Change, &[&str], &[&str]); 8] = [
         (|scene| scene.remove("audit.head"), &["audit.head is missing"], &["head missing"]),
         (|scene| scene.set("audit.head", b""), &["audit.head was changed"], &["head missing"]),
         (

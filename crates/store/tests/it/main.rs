@@ -10,6 +10,7 @@ mod clock_steps;
 mod context;
 mod crash;
 mod durability;
+mod errors;
 mod evidence;
 mod export;
 mod forger;

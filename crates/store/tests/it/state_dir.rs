@@ -260,3 +260,51 @@ fn bundled_sqlite_supports_fts5() {
     let db = Connection::open_in_memory().unwrap();
     db.execute_batch("CREATE VIRTUAL TABLE t USING fts5(body)").unwrap();
 }
+
+/// A project record is read up to its limit, so a larger one is invalid, also if the rest is empty.
+#[test]
+fn project_record_is_limited() {
+    let temp = TempDir::new().unwrap();
+    let project = ProjectIdentity::read(&temp.path().canonicalize().unwrap()).unwrap();
+    let dir = temp.path().join("state");
+    StateDir::open_for_project(&dir, &project).unwrap();
+    let record = dir.join("project.json");
+    let text = fs::read_to_string(&record).unwrap();
+    for (length, is_valid) in [(64 * 1024, true), (64 * 1024 + 1, false)] {
+        // The last character completes the record.
+        let padding = " ".repeat(length - text.trim_end().len());
+        let body = text.trim_end().strip_suffix('}').unwrap();
+        fs::write(&record, format!("{body}{padding}}}")).unwrap();
+        let opened = StateDir::open_for_project(&dir, &project);
+        assert_eq!(opened.is_ok(), is_valid, "{length} bytes");
+    }
+    fs::remove_file(&record).unwrap();
+    fs::create_dir(&record).unwrap();
+    let error = StateDir::open_for_project(&dir, &project).unwrap_err();
+    assert!(error.to_string().starts_with("failed to read"), "{error}");
+}
+
+/// A private file of exactly the limit is read, and one byte more is refused.
+#[test]
+fn private_file_is_limited_and_has_hints() {
+    let temp = TempDir::new().unwrap();
+    let path = temp.path().join("file");
+    for (length, is_valid) in [(1024 * 1024, true), (1024 * 1024 + 1, false)] {
+        fs::write(&path, "x".repeat(length)).unwrap();
+        fs::set_permissions(&path, Permissions::from_mode(0o600)).unwrap();
+        let read = store::read_private_file(&path);
+        assert_eq!(read.as_ref().is_ok_and(|text| text.len() == length), is_valid, "{length}");
+        if let Err(error) = read {
+            assert_eq!(error.hint(), None);
+        }
+    }
+    for bit in [0o040, 0o020, 0o010, 0o004, 0o002, 0o001] {
+        fs::set_permissions(&path, Permissions::from_mode(0o600 | bit)).unwrap();
+        let error = store::read_private_file(&path).unwrap_err();
+        assert_eq!(error.hint(), Some(format!("run `chmod 600 {}`", path.display())));
+    }
+    let owned = store::PrivateFileError::ForeignOwner { path: path.clone(), owner: 1 };
+    assert!(owned.hint().is_some_and(|hint| hint.starts_with("copy it to a file of your own")));
+    fs::remove_file(&path).unwrap();
+    assert_eq!(store::read_private_file(&path).unwrap_err().hint(), None);
+}

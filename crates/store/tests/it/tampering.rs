@@ -222,3 +222,90 @@ fn reports_both_changed_neighbors() {
         ["line 5 was changed after it was written; line 4 can no longer be verified"]
     );
 }
+
+/// Returns the line with another value of a field, without a new digest.
+fn edit_field(line: &[u8], field: &str, value: serde_json::Value) -> Vec<u8> {
+    let mut line: serde_json::Value = serde_json::from_slice(line).unwrap();
+    line[field] = value;
+    line.to_string().into_bytes()
+}
+
+#[test]
+fn changed_sequence_number_is_named() {
+    for line in 1..=LINES {
+        for seq in [0, line - 1, line + 1, line + 2, line + 5, 1000] {
+            let mut lines = VALID_LOG.0.clone();
+            lines[line - 1] = edit_field(&lines[line - 1], "seq", seq.into());
+            let report = verify(&join_lines(&lines));
+            let expected = format!("line {line} was changed after it was written");
+            assert_eq!(messages(&report), [expected], "seq {seq}");
+        }
+    }
+}
+
+#[test]
+fn changed_content_is_named_with_its_neighbors() {
+    for line in 2..=LINES {
+        let mut lines = VALID_LOG.0.clone();
+        lines[line - 1] = edit_field(&lines[line - 1], "caller", "mallory".into());
+        let report = verify(&join_lines(&lines));
+        assert_eq!(messages(&report), [format!("line {line} was changed after it was written")]);
+        let finding = &report.problems[0];
+        assert_eq!((finding.seq, finding.count), (Some(line as u64), 1));
+        assert_eq!((report.lines, report.last_seq), (LINES as u64, LINES as u64));
+        // Without its digest, it is no longer a record.
+        lines[line - 1] = edit_field(&lines[line - 1], "prev", "sha256:0".into());
+        let report = verify(&join_lines(&lines));
+        let expected = format!(
+            "line {line} was changed after it was written and is no longer an audit record"
+        );
+        assert_eq!(messages(&report), [expected]);
+        assert_eq!(report.problems[0].seq, Some(line as u64));
+    }
+}
+
+/// Above a thousand findings, the rest is counted, so that a log that was rewritten completely needs little memory.
+#[test]
+fn findings_are_limited() {
+    let count = 1_500;
+    let nonsense = b"nonsense\n".repeat(count);
+    let report = verify(&[join_lines(&VALID_LOG.0), nonsense.clone()].concat());
+    assert!(!report.ok);
+    assert_eq!((report.problems.len(), report.unlisted), (1_000, 500));
+    assert!(report.problems.iter().all(|it| it.kind == VerificationFindingKind::Inserted));
+    // The same line again and again is one run, other strays are one each.
+    let copies = [join_lines(&VALID_LOG.0), VALID_LOG.0[3].clone(), b"\n".to_vec()].concat();
+    let report = verify(&copies);
+    assert_eq!(messages(&report), ["line 13 (seq 4) was inserted"]);
+    let mut many = join_lines(&VALID_LOG.0);
+    for at in 0..1_200 {
+        many.extend([&VALID_LOG.0[3 + at % 2 * 2][..], b"\n"].concat());
+    }
+    let report = verify(&many);
+    assert_eq!((report.problems.len(), report.unlisted), (1_000, 200));
+}
+
+/// Consecutive lines out of place are one finding.
+#[test]
+fn run_of_lines_is_one_finding() {
+    let mut lines = VALID_LOG.0.clone();
+    let block: Vec<_> = lines[3..6].to_vec();
+    lines.extend(block);
+    assert_eq!(
+        messages(&verify(&join_lines(&lines))),
+        ["3 lines from line 13 (seq 4 to 6) were inserted"]
+    );
+    let mut lines = VALID_LOG.0.clone();
+    let block: Vec<_> = lines.drain(3..6).collect();
+    lines.extend(block);
+    assert_eq!(
+        messages(&verify(&join_lines(&lines))),
+        ["3 lines from line 10 (seq 4 to 6) were reordered"]
+    );
+    let mut lines = VALID_LOG.0.clone();
+    lines.drain(3..6);
+    let report = verify(&join_lines(&lines));
+    assert_eq!(messages(&report), ["lines between seq 3 and seq 7 are missing"]);
+    let finding = &report.problems[0];
+    assert_eq!((finding.seq, finding.line, finding.count), (Some(4), Some(4), 3));
+}
