@@ -53,7 +53,7 @@ pub(super) struct HeadState {
 /// Reads a head file. Slots that the keys do not authenticate are ignored.
 pub(super) fn read_head(path: &Path, keys: &KeySet) -> io::Result<HeadState> {
     let mut state = HeadState::default();
-    let mut text = Vec::with_capacity(SLOTS * SLOT_STRIDE);
+    let mut text = vec![];
     match private_file::read_options().open(path) {
         Ok(file) => {
             file.take((SLOTS * SLOT_STRIDE) as u64).read_to_end(&mut text)?;
@@ -141,7 +141,7 @@ fn parse_slot(slot: &[u8], keys: &KeySet) -> Option<ChainTip> {
     let key = keys.find_for_head(KeyId::parse(fields.next()?)?, seq)?;
     let hash = hex::decode(fields.next()?)?;
     let valid = hex::decode(digest)? == key.sign_head(&keys.chain, signed);
-    (valid && fields.next().is_none()).then_some(ChainTip { seq, hash })
+    valid.then_some(ChainTip { seq, hash })
 }
 
 /// Parses the head of an earlier version: 20 digits, a space and the hash.

@@ -288,6 +288,36 @@ fn damaged_slot_is_ignored() {
     assert!(scene.verify().ok);
 }
 
+/// A head file has three slots; what follows does not count.
+#[test]
+fn fourth_slot_is_ignored() {
+    let scene = HeadScene::new();
+    for name in ["audit.head", "keys/mark"] {
+        let mut content = scene.encode([Some(Of(5)), None, Some(Of(5))]);
+        content.resize(3 * STRIDE, 0);
+        content.extend(scene.encode([Some(Other(9)), None, None]));
+        scene.set(name, &content);
+    }
+    assert!(scene.verify().ok);
+    assert!(scene.restart().is_empty());
+}
+
+/// A head that cannot be read is an error, not a missing one: a writer would replace it.
+#[test]
+fn head_that_cannot_be_read_is_an_error() {
+    for name in ["audit.head", "keys/mark"] {
+        let scene = HeadScene::new();
+        let path = scene.temp.path().join(name);
+        fs::rename(&path, scene.temp.path().join("other")).unwrap();
+        std::os::unix::fs::symlink(scene.temp.path().join("other"), &path).unwrap();
+        assert!(verify(&scene.log).is_err(), "{name}");
+        assert!(open_log(&scene.log).is_err(), "{name}");
+        fs::remove_file(&path).unwrap();
+        fs::create_dir(&path).unwrap();
+        assert!(verify(&scene.log).is_err(), "{name}");
+    }
+}
+
 /// The digest of a head covers the chain, so the head of another log with the same key does not count.
 #[test]
 fn head_of_another_chain_is_ignored() {
@@ -329,6 +359,18 @@ fn synced_heads_are_written_in_turn() {
             assert_eq!((slots[newest], slots[1 - newest]), (seq, seq - 1), "{name}: {slots:?}");
         }
         assert_eq!(read_slots("audit.head")[2], seq);
+    }
+}
+
+#[test]
+fn head_beyond_the_highest_number_is_ignored() {
+    let scene = HeadScene::new();
+    let highest = 1_u64 << 53;
+    let missing = format!("the last {} lines are missing", highest - 5);
+    for (seq, expected) in [(highest, missing), (highest + 1, String::new())] {
+        let head = scene.encode([Some(Of(5)), Some(Other(seq)), None]);
+        scene.set("audit.head", &head);
+        assert_eq!(messages(&scene.verify()).join(" "), expected);
     }
 }
 

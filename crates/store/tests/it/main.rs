@@ -20,6 +20,7 @@ mod keys;
 mod power_failure;
 mod project_token;
 mod reading;
+mod repair;
 mod retention;
 mod rotation;
 mod state_dir;
