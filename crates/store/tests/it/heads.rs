@@ -409,3 +409,17 @@ fn rotated_key_signs_the_heads() {
     assert_eq!(mark.chunks(STRIDE).filter(|slot| expected(slot)).count(), 1);
     assert!(scene.verify().ok);
 }
+
+/// A log that is gone together with one of its heads is not a new one.
+#[test]
+fn removed_log_is_not_taken_for_a_new_one() {
+    for (name, recorded) in [("audit.head", "head missing"), ("keys/mark", "mark missing")] {
+        let scene = HeadScene::new();
+        scene.remove("audit.jsonl");
+        scene.remove(name);
+        drop(open_log(&scene.log).unwrap());
+        let events: Vec<_> = list_events(&scene.log).iter().skip(1).map(describe).collect();
+        assert_eq!(events, ["mismatch 5 0", recorded]);
+        assert!(!scene.verify().ok);
+    }
+}

@@ -196,3 +196,35 @@ fn new_key_is_stored_before_the_log_names_it() {
         }
     }
 }
+
+/// Without the line that announces it, the new key stays the current one: the removal of that line is not undone by going
+/// back to the old key.
+#[test]
+fn removed_announcement_does_not_bring_back_the_old_key() {
+    let temp = TempDir::new().unwrap();
+    let log = write_log(&temp, 2);
+    let rotation = audit::rotate_key(&log, &audit_options(&log)).unwrap();
+    let text = fs::read_to_string(&log).unwrap();
+    let kept: Vec<_> = text.lines().take(3).collect();
+    fs::write(&log, kept.join("\n") + "\n").unwrap();
+    write_log(&temp, 1);
+    let keys = read_keys(temp.path());
+    assert_eq!(keys["current"], rotation.after);
+    assert_eq!(keys["keys"][1].get("retired"), None);
+    assert!(!verify(&log).unwrap().ok);
+}
+
+/// A key that another process made current is not retired by those that follow it.
+#[test]
+fn following_a_rotation_does_not_change_the_key_file() {
+    let temp = TempDir::new().unwrap();
+    let log = write_log(&temp, 2);
+    let writer = open_log(&log).unwrap();
+    audit::rotate_key(&log, &audit_options(&log)).unwrap();
+    let before = read_keys(temp.path());
+    writer.append(call_record(3));
+    drop(writer);
+    write_log(&temp, 1);
+    assert_eq!(read_keys(temp.path()), before);
+    assert!(verify(&log).unwrap().ok);
+}

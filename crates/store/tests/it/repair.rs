@@ -82,3 +82,17 @@ fn damage_under_a_running_writer_is_a_problem() {
     let debris = fs::read_dir(temp.path()).unwrap().map(|it| it.unwrap().path());
     assert_eq!(debris.filter(|it| it.extension().is_some_and(|it| it == "debris")).count(), 0);
 }
+
+#[test]
+fn long_text_in_a_new_file_is_removed_completely() {
+    let temp = TempDir::new().unwrap();
+    let log = write_log(&temp, 3);
+    fs::rename(&log, log.with_file_name("audit.000001.jsonl")).unwrap();
+    fs::write(&log, "x".repeat(20_000)).unwrap();
+    append_call(&log);
+    assert!(!fs::read_to_string(&log).unwrap().contains("xx"));
+    let report = verify(&log).unwrap();
+    assert!(report.ok, "{:?}", messages(&report));
+    assert_eq!(messages(&report), ["line 2 records that a torn line of 20000 bytes was cut"]);
+    assert_eq!((report.files, report.last_seq), (2, 7));
+}
