@@ -423,3 +423,34 @@ fn removed_log_is_not_taken_for_a_new_one() {
         assert!(!scene.verify().ok);
     }
 }
+
+/// Damage after the synced head is debris of a crash, unless an intact line shows that it is not: one that is out of place
+/// without damage before it, one that is older than the synced head, or one under no key of the log.
+#[test]
+fn only_what_a_crash_can_leave_is_debris() {
+    let plain = format!(r#"{{"seq":7,"prev":"sha256:{}"}}"#, "1".repeat(64));
+    let foreign = format!(r#"{{"seq":7,"prev":"hmac:{}:{}"}}"#, "1".repeat(16), "1".repeat(64));
+    let image = String::from_utf8(IMAGE.get("audit.jsonl").to_vec()).unwrap();
+    let lines: Vec<_> = image.lines().collect();
+    for (added, is_debris) in [
+        (vec!["nonsense", lines[4]], true),
+        (vec!["nonsense", "more"], true),
+        (vec!["nonsense", lines[3]], true),
+        (vec!["nonsense", lines[2]], false),
+        (vec!["nonsense", lines[1]], false),
+        (vec!["nonsense", &plain], false),
+        (vec!["nonsense", &foreign], false),
+        (vec![lines[4]], false),
+        (vec![lines[4], "nonsense"], false),
+    ] {
+        let scene = HeadScene::new();
+        let head = [Some(Of(3)), None, Some(Of(5))];
+        scene.set_heads(head, [Some(Of(3)), None, None]);
+        scene.set("audit.jsonl", format!("{image}{}\n", added.join("\n")).as_bytes());
+        drop(open_log(&scene.log).unwrap());
+        let report = scene.verify();
+        assert_eq!(report.ok, is_debris, "{added:?}: {:?}", messages(&report));
+        let kept = scene.temp.path().join("audit.5-1.debris");
+        assert_eq!(kept.exists(), is_debris, "{added:?}");
+    }
+}
