@@ -13,10 +13,10 @@ fn classify_at(pointer: &str, value: Value) -> String {
     change.map_or_else(|| "none".into(), |change| change.summary())
 }
 
-#[test]
-fn classifies_changes() {
+/// The classification table: changes of the clean tool, as a pointer and the new value there.
+pub(crate) fn change_table() -> Vec<(&'static str, Value)> {
     let string = || json!({"type": "string"});
-    let table = [
+    vec![
         ("/title", json!("Other")),
         ("/description", json!("Reads a file.")),
         ("/description", Value::Null),
@@ -57,8 +57,12 @@ fn classifies_changes() {
         ("/outputSchema/required", json!(["size", "content"])),
         ("/outputSchema/required", json!(["content"])),
         ("/outputSchema/additionalProperties", json!(true)),
-    ];
-    let lines: Vec<String> = table
+    ]
+}
+
+#[test]
+fn classifies_changes() {
+    let lines: Vec<String> = change_table()
         .into_iter()
         .map(|(pointer, value)| {
             let shown = contract::text::one_line(&value.to_string());

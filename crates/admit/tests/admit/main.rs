@@ -1,6 +1,7 @@
 //! Tests admission through its public API: lists, overlays, pins and policies in, statuses and pins out.
 
 mod changes;
+mod classes;
 mod conformance;
 mod hostile;
 mod learning;
