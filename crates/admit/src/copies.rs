@@ -195,3 +195,125 @@ fn hash_parts(parts: &[&str]) -> u64 {
     parts.hash(&mut hasher);
     hasher.finish()
 }
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+    use serde_json::json;
+
+    use super::*;
+    use crate::pins::{PendingDefinition, PinBaseline};
+    use crate::{PinState, digest_definition};
+
+    fn is_copy(shared: u64, length: u64) -> bool {
+        let original: Vec<u64> = (0..length).collect();
+        is_contained(&original, &(0..shared).chain(1_000..2_000).collect())
+    }
+
+    #[test]
+    fn copy_has_most_of_a_long_original_and_all_of_a_short_one() {
+        assert!(is_copy(17, 20) && !is_copy(16, 20));
+        assert!(is_copy(85, 100) && !is_copy(84, 100));
+        assert!(is_copy(7, 8) && !is_copy(6, 7));
+        assert!(is_copy(7, 7) && is_copy(3, 3));
+        assert!(!is_copy(2, 2) && !is_copy(1, 1) && !is_copy(0, 0));
+    }
+
+    fn described(text: &str) -> Value {
+        json!({"name": "t", "description": text})
+    }
+
+    fn numbered_words(count: usize) -> String {
+        (0..count).map(|number| format!("w{number} ")).collect()
+    }
+
+    #[test]
+    fn features_are_words_pairs_and_typed_fields() {
+        let features = |definition: &Value| extract_features(definition, usize::MAX);
+        assert_eq!(features(&described("Reads a FILE.")), features(&described("reads: a, file")));
+        assert_ne!(features(&described("a b c")), features(&described("b a c")));
+        assert_eq!(features(&described("one two three")).len(), 5);
+        assert_eq!(features(&described("")).len(), 0);
+        let schema = |kind: &str| json!({"properties": {"a": {"type": kind}}});
+        let input = |schema: Value| features(&json!({ "inputSchema": schema }));
+        assert_eq!(input(schema("string")).len(), 1);
+        assert_ne!(input(schema("string")), input(schema("integer")));
+        assert_ne!(input(schema("string")), features(&json!({"outputSchema": schema("string")})));
+        // Fields of objects and of items are at their own place.
+        let nested = |below: Value| input(json!({"properties": {"a": below}}));
+        let object = nested(schema("string"));
+        let array = nested(json!({"items": schema("string")}));
+        assert_eq!((object.len(), array.len()), (2, 2));
+        assert!(object.is_disjoint(&input(schema("string"))));
+    }
+
+    #[test]
+    fn features_of_an_original_are_limited() {
+        let count = |definition: &Value| extract_features(definition, MAX_FEATURES).len();
+        assert_eq!(count(&described(&numbered_words(500))), 999);
+        assert_eq!(count(&described(&numbered_words(501))), 999);
+        let fields = |count: usize| {
+            let fields = (0..count).map(|number| (format!("f{number}"), json!({})));
+            json!({"inputSchema": {"properties": fields.collect::<serde_json::Map<_, _>>()}})
+        };
+        assert_eq!((count(&fields(1_000)), count(&fields(1_001))), (1_000, 1_000));
+        assert_eq!(extract_features(&fields(1_001), usize::MAX).len(), 1_001);
+        let pin = pin_of(&[&described(&numbered_words(400))]);
+        let mut index = OriginalIndex::default();
+        index.add_pin("t", &pin, None);
+        assert_eq!(index.all[0].texts[0].len(), MAX_KEPT_FEATURES);
+        assert_eq!(MAX_KEPT_FEATURES, 128);
+    }
+
+    /// Returns a pin with a baseline and blocked definitions.
+    fn pin_of(definitions: &[&Value]) -> ToolPin {
+        let blocked = definitions[1..].iter().map(|definition| PendingDefinition {
+            digest: digest_definition(definition),
+            class: [].into(),
+            seen: Timestamp::UNIX_EPOCH,
+            definition: (*definition).clone(),
+        });
+        ToolPin {
+            state: PinState::Admitted,
+            baseline: Some(PinBaseline {
+                digest: digest_definition(definitions[0]),
+                admitted: Timestamp::UNIX_EPOCH,
+                definition: definitions[0].clone(),
+            }),
+            overlay: None,
+            pending: None,
+            blocked: blocked.collect(),
+        }
+    }
+
+    fn find_candidates(pins: &[ToolPin], text: &str) -> Vec<usize> {
+        let mut index = OriginalIndex::default();
+        pins.iter().for_each(|pin| index.add_pin("t", pin, None));
+        index.find_candidates(&extract_features(&described(text), usize::MAX))
+    }
+
+    #[test]
+    fn features_of_many_originals_select_no_candidate() {
+        let pins = |count: usize, definitions: &[&Value]| -> Vec<ToolPin> {
+            (0..count).map(|_| pin_of(definitions)).collect()
+        };
+        let text = described("same");
+        assert_eq!(find_candidates(&pins(16, &[&text]), "same").len(), 16);
+        assert_eq!(find_candidates(&pins(17, &[&text]), "same").len(), 0);
+        // The definitions of one tool count once.
+        let other = described("same words");
+        assert_eq!(find_candidates(&pins(16, &[&text, &other]), "same").len(), 16);
+    }
+
+    #[test]
+    fn candidates_are_those_with_the_largest_share() {
+        // Each has a word of its own; the last has nothing else, and the one before it only a short blocked text.
+        let long = |number: usize| format!("w{number} {}", numbered_words(40).replace('w', "v"));
+        let mut pins: Vec<ToolPin> =
+            (0..16).map(|number| pin_of(&[&described(&long(number))])).collect();
+        pins.push(pin_of(&[&described(&long(16)), &described("w16 more")]));
+        pins.push(pin_of(&[&described("w17")]));
+        let found = find_candidates(&pins, &numbered_words(18));
+        assert_eq!(found, [&[17, 16][..], &(0..14).collect::<Vec<_>>()].concat());
+    }
+}

@@ -8,6 +8,7 @@ mod learning;
 mod overlays;
 mod pinning;
 mod reference;
+mod schemas;
 mod trials;
 
 use std::collections::BTreeMap;

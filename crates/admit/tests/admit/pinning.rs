@@ -385,6 +385,14 @@ fn full_lock_file_refuses_new_tools_until_upstream_is_deleted() {
         &[clean_tool("late")],
         &full
     )));
+    // One pin less leaves room for one new tool.
+    lock["upstreams"]["files"]["tools"].as_object_mut().unwrap().remove("gone0");
+    let pins = PinSet::parse(&lock.to_string()).unwrap();
+    let late = [json!({"name": "broken"}), clean_tool("late"), clean_tool("later")];
+    let admission = admit_in_mode(AdmissionMode::Default, &late, &pins);
+    let states: Vec<_> = admission.tools.iter().map(|tool| tool.state).collect();
+    assert_eq!(states, [ToolStatus::Refused, ToolStatus::Ready, ToolStatus::Refused]);
+    assert!(admission.tools[2].reasons.iter().any(|reason| reason.rule == "A014"));
     // Follow the remedy.
     lock["upstreams"].as_object_mut().unwrap().remove("files");
     let empty = PinSet::parse(&lock.to_string()).unwrap();
@@ -602,4 +610,79 @@ fn new_tool_is_admitted_only_by_acceptance() {
 
     assert_eq!(life.accept_tool("new"), 1);
     assert_eq!(describe_pin(&life, "new"), "Admitted b - a");
+}
+
+/// The listing in which the original reverts is the last chance to offer its blocked definition under another name.
+#[test]
+fn detects_copy_in_the_listing_that_reverts_the_original() {
+    use ToolStatus::{Quarantined, Ready};
+    let sums = |name| with_value(clean_tool(name), "/description", json!("Adds whole numbers."));
+    let mut life = PinHistory::new(AdmissionMode::Default);
+    life.list_tools(&[clean_tool("read")]);
+    assert_eq!(life.list_statuses(&[sums("read")]), [Quarantined]);
+    assert_eq!(life.list_statuses(&[clean_tool("read"), sums("load")]), [Ready, Quarantined]);
+    // A pending definition of a tool that was never admitted.
+    let mut life = PinHistory::new(AdmissionMode::Strict);
+    life.list_tools(&[clean_tool("read")]);
+    assert_eq!(life.list_statuses(&[clean_tool("read"), sums("new")]), [Ready, Quarantined]);
+    life.policy.mode = AdmissionMode::Default;
+    let admission = life.list_tools(&[clean_tool("read"), sums("load")]);
+    assert_eq!(admission.tools[1].state, Quarantined);
+    let reason = admission.tools[1].reasons.iter().find(|reason| reason.rule == "A007");
+    assert_eq!(
+        reason.expect("a copy").message,
+        "renamed copy (unchanged) of `new`, which was quarantined or removed"
+    );
+}
+
+/// An admitted definition stays admitted under another name, whatever happens to the original. The strict mode
+/// quarantines it like every new tool.
+#[test]
+fn exact_copy_of_an_admitted_definition_is_a_new_tool() {
+    use ToolStatus::{Quarantined, Ready};
+    for (mode, expected) in [(AdmissionMode::Default, Ready), (AdmissionMode::Strict, Quarantined)]
+    {
+        for original in [None, Some(clean_tool("read")), Some(reworded_tool("read"))] {
+            let mut life = PinHistory::new(mode);
+            life.list_tools(&[clean_tool("read")]);
+            let list: Vec<Value> = original.into_iter().chain([clean_tool("load")]).collect();
+            assert_eq!(life.list_statuses(&list).last(), Some(&expected));
+        }
+    }
+}
+
+#[test]
+fn pins_are_dated_to_the_second() {
+    let time = time_at(7) + jiff::SignedDuration::from_millis(999);
+    let mut pins = PinSet::default().update(&admit_by_default(&[clean_tool("a")]), time).unwrap();
+    let admitted =
+        |pins: &PinSet| pins.pin("files", "a").unwrap().baseline.clone().unwrap().admitted;
+    assert_eq!(admitted(&pins), time_at(7));
+    let changed = admit_in_mode(AdmissionMode::Default, &[reworded_tool("a")], &pins);
+    pins = pins.update(&changed, time).unwrap();
+    assert_eq!(pins.pin("files", "a").unwrap().pending.as_ref().unwrap().seen, time_at(7));
+    let later = time_at(8) + jiff::SignedDuration::from_millis(1);
+    assert_eq!(pins.accept_pending("files", None, later).len(), 1);
+    assert_eq!(admitted(&pins), time_at(8));
+}
+
+#[test]
+fn upstreams_are_pinned_apart() {
+    let first = admit_by_default(&[clean_tool("read")]);
+    let pins = PinSet::default().update(&first, time_at(0)).unwrap();
+    let other = UpstreamIdentity::new("other");
+    let policy = AdmissionPolicy::new(AdmissionMode::Strict);
+    let admission = admit_tools(&other, &[reworded_tool("read")], &BTreeMap::new(), &pins, &policy);
+    assert_eq!(admission.tools[0].state, ToolStatus::Ready, "the first list of another upstream");
+    let mut pins = pins.update(&admission, time_at(1)).unwrap();
+    assert_eq!(pins.upstreams().collect::<Vec<_>>(), ["files", "other"]);
+    assert_eq!(pins.upstream("files").unwrap().tools.len(), 1);
+    assert!(pins.upstream("missing").is_none() && pins.pin("missing", "read").is_none());
+    let changed = admit_in_mode(AdmissionMode::Default, &[reworded_tool("read")], &pins);
+    pins = pins.update(&changed, time_at(2)).unwrap();
+    let pending: Vec<_> = pins.iter_pending().map(|(upstream, tool, _)| (upstream, tool)).collect();
+    assert_eq!(pending, [("files", "read")]);
+    assert_eq!(pins.accept_pending("other", None, time_at(3)), []);
+    assert!(pins.remove_upstream("other"));
+    assert_eq!(pins.upstreams().collect::<Vec<_>>(), ["files"]);
 }
