@@ -2,9 +2,9 @@
 //!
 //! Renaming would otherwise defeat every pin: the old name disappears and the new one was never admitted. A definition
 //! counts as a copy if it contains nearly all features of the original: words and word pairs of the description, and
-//! parameters and fields with their types. A short original must be contained completely. An unchanged copy is
-//! harmless, because its definition was admitted. Only rare features select candidates, so thousands of tools cost
-//! linear time.
+//! parameters and fields with their types. A short original must be contained completely. An exact copy of an admitted
+//! definition counts as a new tool: it gives a server nothing that another new tool would not. Only rare features select
+//! candidates, so thousands of tools cost linear time.
 
 use std::collections::{HashMap, HashSet};
 
