@@ -299,3 +299,29 @@ fn classifies_unusual_definitions() {
         assert_eq!(change.classes, expected, "{old} to {new}");
     }
 }
+
+/// A change has the classes of all its parts, also those that a change without any other class falls back to.
+#[test]
+fn classes_of_several_changes_add_up() {
+    use ChangeClass::{Additive, Annotation, Breaking, Descriptive};
+    let changed = |changes: &[(&str, Value)]| {
+        let new = changes
+            .iter()
+            .fold(clean_tool("read"), |tool, (at, value)| with_value(tool, at, value.clone()));
+        classify_change(&clean_tool("read"), &new).expect("the definitions differ").classes
+    };
+    let hint = ("/annotations/readOnlyHint", json!(false));
+    for field in ["/title", "/description", "/icons", "/_meta"] {
+        assert_eq!(changed(&[(field, json!("Other")), hint.clone()]), [Descriptive, Annotation]);
+    }
+    let title = ("/annotations/title", json!("Reader"));
+    assert_eq!(changed(&[title, hint.clone()]), [Descriptive, Annotation]);
+    let default = ("/outputSchema/properties/size/default", json!(1));
+    let minimum = ("/outputSchema/properties/size/minimum", json!(1));
+    assert_eq!(changed(&[default.clone(), minimum]), [Descriptive, Additive]);
+    assert_eq!(changed(&[default, hint.clone()]), [Descriptive, Annotation]);
+    let text = ("/inputSchema/properties/path/description", json!("Which file"));
+    assert_eq!(changed(&[text, hint.clone()]), [Descriptive, Annotation]);
+    let task = ("/execution", json!({"taskSupport": "optional"}));
+    assert_eq!(changed(&[task, hint]), [Breaking, Annotation]);
+}

@@ -62,6 +62,10 @@ fn observe_mode_refuses_only_unrunnable_tools() {
         .map(|tool| contract::text::one_line(&tool.name.chars().take(20).collect::<String>()))
         .collect();
     insta::assert_snapshot!(stopped.join("\n"));
+    for tool in &admission.tools {
+        let is_refused = tool.state == ToolStatus::Refused;
+        assert_eq!(tool.observed, is_refused && tool.can_run(), "{}", tool.name);
+    }
     let no_schema = admission.find_tool("no_schema").unwrap().contract.clone().unwrap();
     assert!(no_schema.input.is_valid(&json!({"anything": [1]})));
     let bad_output = admission.find_tool("bad_output").unwrap();

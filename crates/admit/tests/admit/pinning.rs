@@ -686,3 +686,24 @@ fn upstreams_are_pinned_apart() {
     assert!(pins.remove_upstream("other"));
     assert_eq!(pins.upstreams().collect::<Vec<_>>(), ["files"]);
 }
+
+#[test]
+fn new_tools_are_held_while_pins_cannot_be_written() {
+    use ToolStatus::{Quarantined, Ready};
+    let mut life = PinHistory::new(AdmissionMode::Default);
+    life.policy.hold_new = true;
+    assert_eq!(life.list_statuses(&[clean_tool("read")]), [Ready], "a first list");
+    let late = || with_value(clean_tool("late"), "/description", json!("Adds whole numbers."));
+    assert_eq!(life.list_statuses(&[clean_tool("read"), late()]), [Ready, Quarantined]);
+    let mut life = PinHistory::new(AdmissionMode::Default);
+    life.list_tools(&[clean_tool("read")]);
+    assert_eq!(life.list_statuses(&[clean_tool("read"), late()]), [Ready, Ready]);
+}
+
+#[test]
+fn overlay_files_have_plain_names() {
+    let names = ["a", "a.b-C_9", &"n".repeat(128)];
+    assert!(names.iter().all(|name| admit::is_overlay_file_name(name)));
+    let names = ["", ".a", "..", "a/b", "a b", "é", &"n".repeat(129)];
+    assert!(!names.iter().any(|name| admit::is_overlay_file_name(name)));
+}
