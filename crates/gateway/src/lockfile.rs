@@ -39,6 +39,7 @@ pub enum LockFileError {
 pub struct LockFile {
     path: PathBuf,
     guard: PathBuf,
+    max_bytes: u64,
     disk: Arc<dyn Disk>,
     /// Check that the pins are the trusted ones; `None` trusts any.
     trust: Option<Arc<dyn FileTrust>>,
@@ -54,6 +55,7 @@ impl LockFile {
         Self {
             path: path.into(),
             guard: guard.into(),
+            max_bytes: MAX_FILE_BYTES,
             disk: disk::system_disk(),
             trust: None,
             known: Arc::default(),
@@ -74,7 +76,7 @@ impl LockFile {
     pub fn read(&self) -> Result<PinSet, LockFileError> {
         let fail = |source| LockFileError::Read { file: self.display_name(), source };
         match std::fs::metadata(&self.path) {
-            Ok(meta) if meta.len() > MAX_FILE_BYTES => {
+            Ok(meta) if meta.len() > self.max_bytes => {
                 return Err(LockFileError::TooLarge { file: self.display_name() });
             }
             Ok(_) => {}
@@ -111,7 +113,7 @@ impl LockFile {
         if let Some(pins) = pins {
             let text = pins.to_text();
             // An unreadable lock file would stop every other upstream too.
-            if text.len() as u64 > MAX_FILE_BYTES {
+            if text.len() as u64 > self.max_bytes {
                 return Err(LockFileError::TooLarge { file: self.display_name() });
             }
             let before = self.read_stamp();
@@ -228,6 +230,22 @@ mod tests {
         }
     }
 
+    /// A file that this process cannot read again would stop every other upstream.
+    #[test]
+    fn file_over_the_size_limit_is_not_written() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let size = pins("ours").to_text().len() as u64;
+        let write = |max_bytes| {
+            let file = LockFile { max_bytes, ..in_folder(folder.path()) };
+            file.change_pins(|_| (Some(pins("ours")), ()))
+        };
+        let error = write(size - 1).expect_err("the pins are too large");
+        assert!(matches!(error, LockFileError::TooLarge { .. }), "{error}");
+        assert!(!folder.path().join("vouch.lock").exists());
+        write(size).expect("the pins fit");
+        assert_eq!(in_folder(folder.path()).read().expect("pins"), pins("ours"));
+    }
+
     /// A lock file that cannot be read is not a missing one: without pins, changed definitions would be admitted as new.
     #[test]
     fn only_a_missing_file_has_no_pins() {
@@ -266,6 +284,72 @@ mod tests {
             .change_pins(|pins| (Some(pins.clone()), ()))
             .expect("it can be written");
         assert!(matches!(file.read(), Err(LockFileError::Read { .. })));
+    }
+
+    /// Trusts what is written through it, and nothing else.
+    #[derive(Debug, Default)]
+    struct WrittenTrust {
+        trusted: Mutex<Option<Vec<u8>>>,
+        is_failing: bool,
+    }
+
+    impl FileTrust for WrittenTrust {
+        fn check_content(&self, path: &Path, content: Option<&[u8]>) -> Result<(), String> {
+            assert!(path.ends_with("vouch.lock"));
+            let is_trusted = self.trusted.lock().as_deref() == content;
+            is_trusted.then_some(()).ok_or_else(|| "changed by another program".to_owned())
+        }
+
+        fn write_file(
+            &self,
+            path: &Path,
+            content: &[u8],
+            write: &mut dyn FnMut() -> io::Result<()>,
+        ) -> io::Result<()> {
+            assert!(path.ends_with("vouch.lock"));
+            if self.is_failing {
+                return Err(io::Error::other("no record of trust"));
+            }
+            write()?;
+            *self.trusted.lock() = Some(content.to_owned());
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn written_pins_are_trusted_and_others_are_not() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = in_folder(folder.path()).with_trust(Some(Arc::<WrittenTrust>::default()));
+        assert_eq!(file.read().expect("a missing file is trusted"), PinSet::default());
+        file.change_pins(|_| (Some(pins("ours")), ())).expect("it can be written");
+        assert_eq!(file.read().expect("our own pins"), pins("ours"));
+        std::fs::write(folder.path().join("vouch.lock"), pins("theirs").to_text()).expect("a file");
+        assert!(matches!(file.read(), Err(LockFileError::Read { .. })));
+        // Untrusted pins are not the base of a change either.
+        let changed = file.change_pins(|_| (Some(pins("ours")), ()));
+        assert!(matches!(changed, Err(LockFileError::Read { .. })));
+        std::fs::remove_file(folder.path().join("vouch.lock")).expect("a file");
+        assert!(matches!(file.read(), Err(LockFileError::Read { .. })), "the pins are gone");
+    }
+
+    #[test]
+    fn pins_without_a_record_of_trust_are_not_written() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let trust = WrittenTrust { is_failing: true, ..WrittenTrust::default() };
+        let file = in_folder(folder.path()).with_trust(Some(Arc::new(trust)));
+        let changed = file.change_pins(|_| (Some(pins("ours")), ()));
+        assert!(matches!(changed, Err(LockFileError::Write { .. })));
+        assert!(!folder.path().join("vouch.lock").exists());
+    }
+
+    #[test]
+    fn errors_name_the_file_without_its_folder() {
+        let folder = tempfile::tempdir().expect("a folder");
+        std::fs::write(folder.path().join("vouch.lock"), "{").expect("a file");
+        let error = in_folder(folder.path()).read().expect_err("the file is invalid");
+        assert_eq!(error.to_string(), "invalid lock file vouch.lock");
+        let changed = in_folder(folder.path()).change_pins(|_| (Some(pins("ours")), ()));
+        assert!(matches!(changed, Err(LockFileError::Invalid { .. })), "it is not overwritten");
     }
 
     #[test]

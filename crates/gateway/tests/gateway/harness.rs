@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
-use std::io::Read;
+use std::io::{Read, Seek, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -80,6 +80,20 @@ impl ProjectFolder {
         let mut text = String::new();
         file.read_to_string(&mut text).unwrap();
         serde_json::from_str(&text).unwrap()
+    }
+
+    /// Gives the tool `good` of an adversary this definition from its next listing on.
+    pub(crate) fn define_good(&self, upstream: &str, definition: &Value) {
+        let mut file =
+            File::options().read(true).write(true).open(self.state_file(upstream)).unwrap();
+        file.lock().unwrap();
+        let mut text = String::new();
+        file.read_to_string(&mut text).unwrap();
+        let mut state: Value = serde_json::from_str(&text).unwrap();
+        state["mutation"] = definition.to_string().into();
+        file.rewind().unwrap();
+        file.set_len(0).unwrap();
+        file.write_all(state.to_string().as_bytes()).unwrap();
     }
 
     /// Returns how often a tool of this upstream was actually called.

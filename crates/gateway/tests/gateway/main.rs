@@ -9,6 +9,7 @@
 mod admission;
 mod answers;
 mod child_processes;
+mod classes;
 mod client;
 mod endurance;
 mod failures;

@@ -23,7 +23,7 @@ pub(crate) struct PersistentState {
     pub(crate) lists: u64,
     pub(crate) calls: BTreeMap<String, u64>,
     pub(crate) cancelled: Vec<CancelledCall>,
-    /// The current change to the definition of `good`.
+    /// The current change to the definition of `good`: its kind, or a whole definition.
     pub(crate) mutation: Option<String>,
 }
 

@@ -75,7 +75,8 @@ pub(crate) fn list_page(shared: &SharedState, cursor: Option<&str>) -> Option<Va
     Some(page)
 }
 
-/// Changes the definition of `good`; each mutation belongs to a different class of changes.
+/// Changes the definition of `good`; each mutation belongs to a different class of changes. A test may also write a
+/// whole definition to the `--state` file.
 fn mutate_good(tools: &mut Vec<Value>, how: &str, rename: bool) {
     if how == "removal" {
         tools.retain(|tool| tool["name"] != "good");
@@ -96,6 +97,9 @@ fn mutate_good(tools: &mut Vec<Value>, how: &str, rename: bool) {
         "breaking" => tool["outputSchema"]["properties"]["text"]["type"] = json!("integer"),
         "annotation" => {
             tool["annotations"] = json!({"readOnlyHint": false, "destructiveHint": true});
+        }
+        _ if how.starts_with('{') => {
+            *tool = serde_json::from_str(how).expect("the definition in --state is JSON");
         }
         _ => tool["description"] = json!("Repeats the text that it is given."),
     }
