@@ -74,9 +74,6 @@ pub fn classify_change(old: &Value, new: &Value) -> Option<ToolDefinitionChange>
     if has_new_instructions(old, new) {
         classes.insert(ChangeClass::Instruction);
     }
-    if classes.is_empty() {
-        classes.insert(ChangeClass::Breaking);
-    }
     Some(ToolDefinitionChange {
         classes: classes.into_iter().collect(),
         diff: diff::render_diff(old, new),
@@ -112,7 +109,7 @@ fn compare_entries(
             _ => _ = to.insert(ChangeClass::Breaking),
         }
     }
-    // The only difference is `null` against absent.
+    // The only difference is between equivalent values, such as `null` and an absent key.
     if to.is_empty() {
         to.insert(ChangeClass::Descriptive);
     }
@@ -142,9 +139,6 @@ fn compare_annotations(
                 ChangeClass::Annotation
             });
         }
-    }
-    if old == new {
-        to.insert(ChangeClass::Descriptive);
     }
 }
 

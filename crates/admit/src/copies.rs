@@ -316,4 +316,34 @@ mod tests {
         let found = find_candidates(&pins, &numbered_words(18));
         assert_eq!(found, [&[17, 16][..], &(0..14).collect::<Vec<_>>()].concat());
     }
+
+    #[test]
+    fn candidates_of_equal_length_are_ordered_by_what_they_share() {
+        let text = |from: usize| -> String {
+            let shared = (0..from).map(|number| format!("w{number} "));
+            let own = (from..40).map(|number| format!("v{from}x{number} "));
+            shared.chain(own).collect()
+        };
+        let mut pins: Vec<ToolPin> = (0..8).map(|_| pin_of(&[&described(&text(1))])).collect();
+        pins.push(pin_of(&[&described(&text(10))]));
+        assert_eq!(find_candidates(&pins, &numbered_words(10))[0], 8);
+    }
+
+    #[test]
+    fn empty_definition_has_no_share() {
+        let pins = [pin_of(&[&described(""), &described("one two three")])];
+        assert_eq!(find_candidates(&pins, "one two three"), [0]);
+    }
+
+    /// A decision does not depend on the order in which a process hashes.
+    #[test]
+    fn kept_features_are_the_same_in_each_index() {
+        let pin = pin_of(&[&described(&numbered_words(400))]);
+        let kept = || {
+            let mut index = OriginalIndex::default();
+            index.add_pin("t", &pin, None);
+            index.all.remove(0).texts
+        };
+        assert_eq!(kept(), kept());
+    }
 }

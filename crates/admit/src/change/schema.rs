@@ -119,7 +119,7 @@ fn relate_maps(old: &Map<String, Value>, new: &Map<String, Value>) -> SchemaDelt
             continue;
         }
         let delta = relate_keyword(keyword, before, after, old);
-        // Equivalent values: `["a", "b"]` and `["b", "a"]`, `1` and `1.0`, or `false` and an absent key.
+        // A text, or equivalent values: `["a", "b"]` and `["b", "a"]`, `1` and `1.0`, `false` and an absent key.
         let same = delta == SchemaDelta::default();
         whole.merge(if same { SchemaDelta { texts: true, ..delta } } else { delta });
     }
@@ -134,7 +134,7 @@ fn relate_keyword(
 ) -> SchemaDelta {
     match keyword {
         "title" | "description" | "$comment" | "examples" | "deprecated" | "readOnly"
-        | "writeOnly" => SchemaDelta { texts: true, ..SchemaDelta::default() },
+        | "writeOnly" => SchemaDelta::default(),
         "default" => SchemaDelta { defaults: true, ..SchemaDelta::default() },
         "type" => relate_types(old, new),
         "enum" => relate_values(old.and_then(to_value_set), new.and_then(to_value_set)),
@@ -179,7 +179,7 @@ fn relate_keyword(
 
 /// Compares subschemas whose effect on the whole is not modeled: anything but a text change is unknown.
 fn relate_opaque(old: Option<&Value>, new: Option<&Value>) -> SchemaDelta {
-    let words = SchemaDelta { texts: true, ..SchemaDelta::default() };
+    let words = SchemaDelta::default();
     match (old, new) {
         (Some(Value::Array(old)), Some(Value::Array(new))) if old.len() == new.len() => {
             let differ_in_words = |(old, new)| compare_subschemas(old, new).is_text_only();

@@ -325,3 +325,18 @@ fn classes_of_several_changes_add_up() {
     let task = ("/execution", json!({"taskSupport": "optional"}));
     assert_eq!(changed(&[task, hint]), [Breaking, Annotation]);
 }
+
+#[test]
+fn line_diff_is_limited_by_lines() {
+    let padded = |lines: usize, first: usize| {
+        let plain = serde_json::to_string_pretty(&clean_tool("read")).unwrap().lines().count();
+        // The brackets of the list are two more lines.
+        let list: Vec<usize> =
+            (0..lines - plain - 2).map(|n| if n == 0 { first } else { n }).collect();
+        with_value(clean_tool("read"), "/_meta", json!(list))
+    };
+    for (lines, is_outline) in [(5_000, false), (5_001, true)] {
+        let diff = classify_change(&padded(lines, 7), &padded(lines, 8)).unwrap().diff;
+        assert_eq!(diff.starts_with("(too long"), is_outline, "{lines} lines: {diff}");
+    }
+}

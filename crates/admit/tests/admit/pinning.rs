@@ -331,6 +331,10 @@ fn allowlist_excludes_tools_and_overlay_digest_is_pinned() {
         [ToolStatus::Ready, ToolStatus::NotAllowed]
     );
     assert_eq!(life.pins, before);
+    let admission = life.list_tools(&[reworded_tool("other")]);
+    let excluded = &admission.tools[0];
+    assert_eq!(excluded.definition.name, "other");
+    assert_eq!(excluded.reasons.iter().map(|reason| reason.rule).collect::<Vec<_>>(), ["A004"]);
 
     let overlays = BTreeMap::from([("read".to_owned(), admit::Overlay::default())]);
     let upstream = UpstreamIdentity::new("files");
@@ -706,4 +710,38 @@ fn overlay_files_have_plain_names() {
     assert!(names.iter().all(|name| admit::is_overlay_file_name(name)));
     let names = ["", ".a", "..", "a/b", "a b", "é", &"n".repeat(129)];
     assert!(!names.iter().any(|name| admit::is_overlay_file_name(name)));
+}
+
+/// The new definition of an original is known in the listing that changes it, however different it is.
+#[test]
+fn detects_copy_in_the_listing_that_changes_the_original() {
+    use ToolStatus::Quarantined;
+    let sums = |name| {
+        let tool = with_value(clean_tool(name), "/description", json!("Adds whole numbers."));
+        with_value(tool, "/inputSchema/properties/path/type", json!("integer"))
+    };
+    let mut life = PinHistory::new(AdmissionMode::Default);
+    life.list_tools(&[clean_tool("read")]);
+    let similar = with_value(sums("load"), "/title", json!("Sum"));
+    let list = [sums("read"), sums("copy"), similar];
+    assert_eq!(life.list_statuses(&list), [Quarantined, Quarantined, Quarantined]);
+}
+
+/// A definition that is too short to be recognized by its words is recognized if it is the same.
+#[test]
+fn detects_exact_copy_of_short_blocked_definition() {
+    use ToolStatus::{Quarantined, Ready};
+    let short = |name: &str, text: &str| {
+        json!({
+            "name": name, "description": text, "inputSchema": {"type": "object"},
+            "outputSchema": {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"],
+                "additionalProperties": false},
+        })
+    };
+    let mut life = PinHistory::new(AdmissionMode::Default);
+    life.list_tools(&[clean_tool("read")]);
+    assert_eq!(life.list_statuses(&[short("read", "Pings.")]), [Quarantined]);
+    life.list_tools(&[clean_tool("read")]);
+    let list = [clean_tool("read"), short("load", "Pings."), short("other", "Pongs.")];
+    assert_eq!(life.list_statuses(&list), [Ready, Quarantined, Ready]);
 }

@@ -179,7 +179,23 @@ fn compares_parts() {
         (json!({"x-other": 1}), json!({"x-other": 2}), UNKNOWN),
         (json!({"default": 1}), json!({"default": 2}), DEFAULT),
         (json!({}), json!({"default": 2}), DEFAULT),
+        // What stays is not compared.
+        (
+            json!({"properties": {"a": false, "b": long(), "c": 7}}),
+            json!({"properties": {"a": false, "b": short(), "c": 7}}),
+            NARROWED,
+        ),
         // One change does not hide another.
+        (
+            json!({"maxLength": 5, "required": ["a", "b"]}),
+            json!({"maxLength": 4, "required": ["b", "a"]}),
+            NARROWED_AND_TEXT,
+        ),
+        (
+            json!({"maxLength": 5, "not": {"title": "a"}}),
+            json!({"maxLength": 4, "not": {"title": "b"}}),
+            NARROWED_AND_TEXT,
+        ),
         (
             json!({"maxLength": 5, "title": "a", "minLength": 1}),
             json!({"maxLength": 4, "title": "b", "minLength": 1}),
