@@ -127,6 +127,35 @@ fn replaced_text_is_reported_only_where_it_was_replaced() {
     assert!(overlaid(json!({"description": "Reads a file."})).contains(&"A013"));
 }
 
+#[test]
+fn blocking_reasons_are_those_that_stop_the_tool() {
+    let list = [
+        clean_tool("good"),
+        with_value(clean_tool("hints"), "/annotations", json!("readOnly")),
+        with_value(clean_tool("silent"), "/description", json!("  ")),
+    ];
+    for (mode, expected) in [
+        (AdmissionMode::Default, [vec![], vec![], vec!["C001"]]),
+        (AdmissionMode::Strict, [vec![], vec!["A003"], vec!["C001"]]),
+    ] {
+        let policy = admit::AdmissionPolicy::new(mode);
+        let admission = admit_in_mode(mode, &list, &PinSet::default());
+        for (tool, expected) in admission.tools.iter().zip(expected) {
+            let blocking: Vec<_> =
+                tool.blocking_reasons(&policy).map(|reason| reason.rule).collect();
+            assert!(
+                expected.iter().all(|rule| blocking.contains(rule)),
+                "{}: {blocking:?}",
+                tool.name
+            );
+            assert_eq!(blocking.is_empty(), expected.is_empty(), "{}: {blocking:?}", tool.name);
+            let worst = tool.reasons.iter().map(|reason| reason.severity).min();
+            assert_eq!(tool.worst_severity(), worst);
+        }
+        assert_eq!(admission.tools[2].worst_severity(), Some(lint::Severity::Error));
+    }
+}
+
 /// `link` substitutes such placeholders for unreadable definitions.
 #[test]
 fn refuses_placeholder_of_unreadable_definition() {
