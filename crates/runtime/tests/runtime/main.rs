@@ -15,6 +15,7 @@ mod readiness;
 mod resources;
 mod rig;
 mod rules;
+mod sealed_states;
 mod secret_output;
 mod self_approval;
 mod sessions;
