@@ -70,8 +70,115 @@ async fn carried_state_and_questions_are_limited() {
     };
     assert_eq!(elicit(10, MAX_CARRIED_BYTES).await, None);
     assert_eq!(elicit(10, MAX_CARRIED_BYTES + 1).await, Some(ErrorCode::TooLarge));
-    assert_eq!(elicit(MAX_QUESTIONS_BYTES - 1000, 10).await, None);
-    assert_eq!(elicit(MAX_QUESTIONS_BYTES + 1, 10).await, Some(ErrorCode::TooLarge));
+    // The key `q` and the schema `{}` count too.
+    assert_eq!(elicit(MAX_QUESTIONS_BYTES - 3, 10).await, None);
+    assert_eq!(elicit(MAX_QUESTIONS_BYTES - 2, 10).await, Some(ErrorCode::TooLarge));
+}
+
+#[test]
+fn size_of_a_question_includes_its_key() {
+    let size = |kind| ElicitationRequest { key: "key".into(), kind }.byte_size();
+    let form = ElicitationKind::Form { message: "four".into(), schema: json!({"a": 1}) };
+    assert_eq!(size(form), 3 + 4 + 7);
+    assert_eq!(size(ElicitationKind::RawElicitation(json!({"a": 1}))), 3 + 7);
+    assert_eq!(size(ElicitationKind::Sampling(json!([]))), 3 + 2);
+    assert_eq!(size(ElicitationKind::Roots), 3);
+}
+
+#[tokio::test]
+async fn relayed_request_is_limited() {
+    let broker = connected(SlowUser(Duration::ZERO), Duration::from_secs(60));
+    let relay = async |size: usize| {
+        // The quotes of the text count too.
+        broker.relay_request("elicitation/create", json!("x".repeat(size - 2))).await
+    };
+    assert_eq!(relay(MAX_QUESTIONS_BYTES).await, Ok(json!({"action": "accept"})));
+    let error = relay(MAX_QUESTIONS_BYTES + 1).await.unwrap_err();
+    assert!(error.contains("exceeded the limit"), "{error}");
+}
+
+#[tokio::test]
+async fn number_of_questions_over_a_connection_is_limited() {
+    let broker = connected(SlowUser(Duration::ZERO), Duration::from_secs(60));
+    for _ in 0..MAX_ELICITATIONS {
+        broker.relay_request("elicitation/create", json!({})).await.unwrap();
+    }
+    let error = broker.relay_request("elicitation/create", json!({})).await.unwrap_err();
+    assert_eq!(error, "a call may send at most 64 elicitations");
+}
+
+#[tokio::test]
+async fn request_that_the_client_cannot_answer_is_declined_or_fails() {
+    let silent = || {
+        let unavailable = ElicitationChannel::Unavailable;
+        ElicitationBroker::new(unavailable, RoundState::default(), Duration::from_secs(60))
+    };
+    let declined = Ok(json!({"action": "decline"}));
+    let form_only = || connected(SlowUser(Duration::ZERO), Duration::from_secs(60));
+    for broker in [silent(), rounds(RoundState::default(), &[])] {
+        assert_eq!(broker.relay_request("elicitation/create", json!({})).await, declined);
+    }
+    let url = json!({"mode": "url"});
+    assert_eq!(form_only().relay_request("elicitation/create", url).await, declined);
+    for (method, name) in [("sampling/createMessage", "sampling"), ("roots/list", "roots")] {
+        for broker in [silent(), form_only(), rounds(RoundState::default(), &[])] {
+            let error = broker.relay_request(method, json!({})).await.unwrap_err();
+            assert_eq!(error, format!("the client does not support {name}"));
+        }
+    }
+    let error = form_only().relay_request("tools/call", json!({})).await.unwrap_err();
+    assert_eq!(error, "this request cannot be forwarded to the client");
+}
+
+#[tokio::test]
+async fn question_after_the_end_of_a_call_gets_no_answer() {
+    let broker = connected(SlowUser(Duration::ZERO), Duration::from_secs(60));
+    drop(broker.end_guard());
+    let error = broker.relay_request("elicitation/create", json!({})).await.unwrap_err();
+    assert_eq!(error, "the call has ended");
+}
+
+#[test]
+fn malformed_answer_does_not_reach_an_upstream() {
+    let past = asked(&["upstream/a", "upstream/b"]);
+    let answers = [("upstream/a", json!(7)), ("upstream/b", json!({"action": "accept"}))];
+    let answers = answers.map(|(key, answer)| (key.to_owned(), answer)).into();
+    let capabilities = ClientCapabilities { elicitation: true, ..ClientCapabilities::default() };
+    let input = RoundInput { capabilities, answers, state: None };
+    let channel = ElicitationChannel::MultiRound(input);
+    let broker = ElicitationBroker::new(channel, past, Duration::from_secs(60));
+    assert_eq!(broker.upstream_answers().keys().collect::<Vec<_>>(), ["b"]);
+    // Over a connection, answers are not collected.
+    let broker = connected(SlowUser(Duration::ZERO), Duration::from_secs(60));
+    assert!(broker.upstream_answers().is_empty() && !broker.is_multi_round());
+}
+
+#[test]
+fn overlapping_waits_count_once_and_end_with_the_last() {
+    let limit = std::time::Instant::now() + Duration::from_secs(30);
+    let grows = |clock: &WaitClock, from: Duration| {
+        while clock.total_wait() <= from {
+            assert!(std::time::Instant::now() < limit, "the clock stands still");
+        }
+    };
+    let start = std::time::Instant::now();
+    let clock = WaitClock::default();
+    let first = clock.start_wait();
+    let second = clock.start_wait();
+    grows(&clock, Duration::from_millis(2));
+    drop(first);
+    grows(&clock, clock.total_wait());
+    assert!(clock.total_wait() <= start.elapsed());
+    drop(second);
+    let total = clock.total_wait();
+    assert!(total >= Duration::from_millis(2) && total <= start.elapsed());
+    while start.elapsed() < total * 2 {}
+    assert_eq!(clock.total_wait(), total, "the clock runs without a question");
+    // A later wait is added to the earlier ones.
+    let third = clock.start_wait();
+    grows(&clock, total);
+    drop(third);
+    assert!(clock.total_wait() > total && clock.total_wait() <= start.elapsed());
 }
 
 /// Answers after a time.

@@ -4,11 +4,12 @@ use std::fs;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use contract::{Constraints, SideEffects, Tool};
-use runtime::PipelineOptions;
+use contract::{Constraints, ErrorCode, SideEffects, Tool};
+use runtime::{ApprovalMode, PipelineOptions};
 use serde_json::json;
+use store::{ApprovalDecision, ApprovalState};
 
-use crate::rig::{Rig, answer, reply_to_json, scripted_tool};
+use crate::rig::{Rig, ann, answer, code, reply_to_json, scripted_tool};
 
 /// Returns a rig with a tool `change` that counts its runs, and a tool `look` without side effects.
 async fn counting_rig() -> (Rig, Arc<AtomicUsize>) {
@@ -50,6 +51,40 @@ async fn nothing_changes_while_the_audit_log_cannot_be_written() {
     rig.pipeline.drain().await;
     assert_eq!(rig.call("change", json!({"text": ""})).await.code(), None);
     assert_eq!(runs.load(Ordering::SeqCst), 1);
+}
+
+/// The call is refused before its approval is claimed or asked for: a person must not decide about it again.
+#[tokio::test]
+async fn approval_is_kept_while_the_audit_log_cannot_be_written() {
+    let (rig, runs) = counting_rig().await;
+    let approve = [("change".to_owned(), ApprovalMode::Queue)].into();
+    rig.pipeline.replace_options(PipelineOptions { approve, ..PipelineOptions::default() });
+    let change = json!({"text": "decided"});
+    assert_eq!(code(&rig.call("change", change.clone()).await), ErrorCode::ApprovalRequired);
+    let id = rig.store.list_approvals(None).await.unwrap()[0].id.clone();
+    rig.store.decide_approval(&id, ApprovalDecision::Approve, &ann()).await.unwrap();
+    rig.pipeline.drain().await;
+    let log = rig.folder.path().join(".vouch/audit.jsonl");
+    let moved = rig.folder.path().join("moved");
+    fs::rename(&log, &moved).unwrap();
+    fs::create_dir(&log).unwrap();
+    assert_eq!(rig.call("look", json!({"text": ""})).await.code(), None);
+    rig.pipeline.drain().await;
+
+    for text in ["decided", "undecided"] {
+        let reply = rig.call("change", json!({"text": text})).await;
+        assert_eq!(code(&reply), ErrorCode::InternalError, "{text}");
+    }
+    let approvals = rig.store.list_approvals(None).await.unwrap();
+    assert_eq!(approvals.len(), 1, "{approvals:?}");
+    assert_eq!(approvals[0].state, ApprovalState::Approved);
+
+    fs::remove_dir(&log).unwrap();
+    fs::rename(&moved, &log).unwrap();
+    rig.pipeline.drain().await;
+    assert_eq!(rig.call("change", change).await.code(), None);
+    assert_eq!(runs.load(Ordering::SeqCst), 1);
+    assert_eq!(rig.store.find_approval(&id).await.unwrap().state, ApprovalState::Used);
 }
 
 /// A record that is only queued is written milliseconds later, and lost if the process ends before.

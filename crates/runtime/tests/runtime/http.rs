@@ -312,10 +312,17 @@ async fn rejects_foreign_hosts_and_origins() {
         assert!(fetch_summary(evil).await.starts_with("403 \"ACCESS_DENIED\""), "{path}");
         let evil = server.post(path).header("origin", "https://evil.example").body("{}");
         assert!(fetch_summary(evil).await.starts_with("403 \"ACCESS_DENIED\""), "{path}");
+        // Every header counts, not only the first one.
+        let own = server.post(path).header("origin", "http://localhost");
+        let evil = own.header("origin", "https://evil.example").body("{}");
+        assert!(fetch_summary(evil).await.starts_with("403 \"ACCESS_DENIED\""), "{path}");
     }
+    let origin = |request: reqwest::RequestBuilder| request.header("origin", "http://localhost");
+    let twice = origin(origin(server.post("/v1/tools/echo"))).body(r#"{"text":""}"#);
+    assert!(fetch_summary(twice).await.starts_with("200"));
     server.assert_still_works().await;
     let lines = server.stop().await.audit_records().await;
-    assert_eq!(lines.len(), 7);
+    assert_eq!(lines.len(), 11);
     assert_eq!(lines[0]["code"], "ACCESS_DENIED");
 }
 

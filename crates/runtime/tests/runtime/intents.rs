@@ -6,7 +6,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use contract::{Constraints, ErrorCode, SideEffects, Tool};
 use disk::simulated::{DiskFault, OperationKind, SimulatedDisk};
-use runtime::{Catalog, Pipeline, PipelineOptions, ToolReply};
+use runtime::{
+    CallOrigin, Catalog, ClientCapabilities, ElicitationChannel, Pipeline, PipelineOptions,
+    RoundInput, ToolCall, ToolReply,
+};
 use serde_json::{Value, json};
 use store::audit::{AuditKeyLocation, AuditLog, AuditOptions, verify_log};
 use store::{SqliteStore, StateDir, Store};
@@ -114,6 +117,34 @@ async fn failed_change_has_a_durable_outcome_too() {
     let syncs = rig.disk.operations();
     let last = syncs.iter().rfind(|it| it.path.ends_with("audit.jsonl")).unwrap();
     assert_eq!(last.kind, OperationKind::SyncData);
+}
+
+/// The question to the user is on record before the user sees it.
+#[tokio::test]
+async fn request_for_an_approval_has_a_durable_record() {
+    let rig = DiskRig::new(|_, _| {
+        let asking = Constraints { approval: true, ..with_effects() };
+        vec![scripted_tool("change", asking, |_, _| answer("done"))]
+    })
+    .await;
+    rig.pipeline.drain().await;
+    let call = ToolCall {
+        origin: CallOrigin::Local,
+        channel: ElicitationChannel::MultiRound(RoundInput {
+            capabilities: ClientCapabilities { elicitation: true, ..ClientCapabilities::default() },
+            ..RoundInput::default()
+        }),
+        ..call("change", json!({"text": "x"}))
+    };
+    let reply = rig.pipeline.call(call).await;
+    assert!(matches!(reply, ToolReply::InputRequired { .. }), "{reply:?}");
+    let operations = rig.disk.operations();
+    let last = operations.iter().rfind(|it| it.path.ends_with("audit.jsonl")).unwrap();
+    assert_eq!(last.kind, OperationKind::SyncData);
+    let lines = read_lines(&rig.log);
+    assert_eq!(lines.len(), 1, "{lines:?}");
+    assert_eq!(lines[0]["outcome"], "input_required");
+    assert!(lines[0].get("intent").is_none() && lines[0].get("call").is_none());
 }
 
 #[tokio::test]

@@ -4,6 +4,8 @@
 
 mod approvals;
 mod audit_first;
+mod catalog_rules;
+mod failing_store;
 mod http;
 mod http_limits;
 mod http_tls;
@@ -16,9 +18,11 @@ mod resources;
 mod rig;
 mod rules;
 mod sealed_states;
+mod secret_bounds;
 mod secret_output;
 mod self_approval;
 mod sessions;
+mod stage_details;
 mod stage_limits;
 mod stdio;
 mod subscriptions;

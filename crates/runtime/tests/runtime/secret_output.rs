@@ -21,14 +21,14 @@ use serde_json::{Value, json};
 use crate::http::HttpServer;
 use crate::rig::{AsyncScript, Rig, ScriptedUpstream, call, code};
 
-const NOISE: &str = "q7Zt4Kp9Xw2Lm5Vb8Nc3Rd6Hf1Jg0YsAe2Bf4Cg";
+pub(crate) const NOISE: &str = "q7Zt4Kp9Xw2Lm5Vb8Nc3Rd6Hf1Jg0YsAe2Bf4Cg";
 
-fn token() -> String {
+pub(crate) fn token() -> String {
     format!("gh{}_{}", "p", &NOISE[..36])
 }
 
 /// Returns a private key of several lines.
-fn key_lines() -> Vec<String> {
+pub(crate) fn key_lines() -> Vec<String> {
     let line = |start: &str| format!("{start}{}", &NOISE.repeat(2)[..60]);
     vec![
         format!("-----{} RSA PRIVATE KEY-----", "BEGIN"),
@@ -83,7 +83,7 @@ async fn local_rig(
 }
 
 /// Calls a local tool that returns this value.
-async fn call_local(value: Value) -> ToolReply {
+pub(crate) async fn call_local(value: Value) -> ToolReply {
     let schema = Some(json!({"type": "object"}));
     let output = Ok(ToolOutput::from_structured(value));
     let rig = local_rig(SecretOutputMode::Redact, schema, output).await;
@@ -114,7 +114,7 @@ async fn upstream_rig(mode: SecretOutputMode, text: &str) -> Rig {
 }
 
 /// Returns everything that a transport could send of a reply.
-fn everything(reply: &ToolReply) -> String {
+pub(crate) fn everything(reply: &ToolReply) -> String {
     match reply {
         ToolReply::Done(output) => {
             let texts: Vec<_> = output.content.iter().map(ContentBlock::to_block).collect();
@@ -126,7 +126,7 @@ fn everything(reply: &ToolReply) -> String {
     }
 }
 
-fn done(reply: &ToolReply) -> &ToolOutput {
+pub(crate) fn done(reply: &ToolReply) -> &ToolOutput {
     match reply {
         ToolReply::Done(output) => output,
         other => panic!("{other:?}"),

@@ -73,7 +73,7 @@ mod tests {
 
     fn admits(host: &str, origin: Option<&str>) -> bool {
         let mut options = HttpOptions::new(([192, 168, 7, 7], 1).into());
-        options.allowed_hosts.push("vouch.example".into());
+        options.allowed_hosts.extend(["vouch.example".into(), "port.example:8443".into()]);
         options.allowed_origins.push("https://app.example".into());
         let mut headers = HeaderMap::new();
         headers.insert(header::HOST, host.parse().unwrap());
@@ -92,6 +92,8 @@ mod tests {
             "LOCALHOST",
             "vouch.example:1",
             "192.168.7.7:2",
+            "VOUCH.example",
+            "Port.example:8443",
         ] {
             assert!(admits(host, None), "{host}");
         }
@@ -101,6 +103,8 @@ mod tests {
             "127.0.0.1.evil.example",
             "192.168.7.8",
             "[::2]",
+            "port.example",
+            "port.example:1",
         ] {
             assert!(!admits(host, None), "{host}");
         }
@@ -109,13 +113,18 @@ mod tests {
     #[test]
     fn admits_only_allowed_origins() {
         for origin in
-            ["http://localhost:5173", "http://127.0.0.1", "https://[::1]:4", "https://app.example"]
+            ["http://localhost:5173", "http://127.0.0.1", "https://[::1]:4", "https://APP.example"]
         {
             assert!(admits("localhost", Some(origin)), "{origin}");
         }
-        for origin in
-            ["null", "https://evil.example", "file://localhost", "https://app.example.evil", "x"]
-        {
+        for origin in [
+            "null",
+            "https://evil.example",
+            "file://localhost",
+            "https://app.example.evil",
+            "x",
+            "",
+        ] {
             assert!(!admits("localhost", Some(origin)), "{origin}");
         }
     }

@@ -152,11 +152,26 @@ mod tests {
         assert_eq!(tokens.find_caller("ci"), None);
         assert_eq!(format!("{tokens:?}"), "BearerTokens([BearerToken(ci), BearerToken(default)])");
         assert_eq!(BearerTokens::parse("# only\n").unwrap_err(), TokenError::Empty);
-        assert_eq!(BearerTokens::parse("short").unwrap_err(), TokenError::Weak { line: 1 });
+        for weak in ["short", "0123456789abcde", "ci 0123456789abcde", "a b 0123456789abcdef"] {
+            let text = format!("\n#\n{weak}\n");
+            assert_eq!(BearerTokens::parse(&text).unwrap_err(), TokenError::Weak { line: 3 });
+        }
         assert_eq!(
             BearerTokens::parse("a 0123456789abcdef\na 0123456789abcdeg").unwrap_err(),
             TokenError::DuplicateName { line: 2, name: "a".into() }
         );
+    }
+
+    #[test]
+    fn only_principals_with_a_token_remain() {
+        let open = BearerTokens::default();
+        assert!(open.is_empty() && open.has_principal(UNNAMED_PRINCIPAL));
+        assert!(!open.has_principal("token:ci"));
+        let tokens = BearerTokens::parse("ci 0123456789abcdef\nfedcba9876543210").unwrap();
+        assert!(tokens.has_principal("token:ci") && tokens.has_principal("token:default"));
+        assert!(!tokens.has_principal(UNNAMED_PRINCIPAL) && !tokens.has_principal("ci"));
+        let project = BearerTokens::for_project("0123456789abcdef");
+        assert!(project.has_principal(PROJECT_PRINCIPAL) && !project.is_empty());
     }
 
     #[test]
