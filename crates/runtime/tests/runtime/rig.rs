@@ -229,7 +229,8 @@ pub(crate) fn code(reply: &ToolReply) -> ErrorCode {
 }
 
 fn tools() -> Vec<Arc<dyn Tool>> {
-    let plain = Constraints::default();
+    // Long enough for a panic with its backtrace on a busy machine.
+    let plain = Constraints { timeout: Duration::from_secs(60), ..Constraints::default() };
     let asking = Constraints {
         approval: true,
         side_effects: SideEffects::Append,

@@ -5,7 +5,10 @@ use std::sync::Arc;
 
 use contract::{CallPolicy, Caller, ErrorCode, PolicySubject, PolicyVerdict};
 use runtime::transports::http::BearerTokens;
-use runtime::{ApprovalMode, ClientPolicy, PipelineOptions, ToolFilter};
+use runtime::{
+    ApprovalMode, CallOrigin, ClientCapabilities, ClientPolicy, ElicitationChannel,
+    PipelineOptions, RoundInput, ToolCall, ToolFilter, ToolReply,
+};
 use serde_json::{Value, json};
 
 use crate::http::{HttpServer, fetch_summary as show_http};
@@ -89,6 +92,41 @@ async fn rule_requires_approval_beyond_the_contract() {
     );
 }
 
+/// A rule that was added while a person decided denies the call, and does not use the decision up.
+#[tokio::test]
+async fn rules_apply_in_every_round_and_before_a_granted_approval() {
+    let denied = json!({"text": "/etc/passwd"});
+    let round = |answer: Option<Value>, state: Option<String>| ToolCall {
+        origin: CallOrigin::Local,
+        channel: ElicitationChannel::MultiRound(RoundInput {
+            capabilities: ClientCapabilities { elicitation: true, ..ClientCapabilities::default() },
+            answers: answer.map(|answer| ("approval".to_owned(), answer)).into_iter().collect(),
+            state,
+        }),
+        ..call("write", denied.clone())
+    };
+    let rig = Rig::new().await;
+    assert_eq!(code(&rig.call("write", denied.clone()).await), ErrorCode::ApprovalRequired);
+    let id = rig.store.list_approvals(None).await.unwrap()[0].id.clone();
+    rig.store.decide_approval(&id, store::ApprovalDecision::Approve, &ann()).await.unwrap();
+    let ToolReply::InputRequired { state, .. } = rig.pipeline.call(round(None, None)).await else {
+        panic!("the user is asked")
+    };
+
+    rig.pipeline.replace_options(with_keyword_policy());
+    let yes = json!({"action": "accept", "content": {"approve": true}});
+    let reply = rig.pipeline.call(round(Some(yes.clone()), Some(state.clone()))).await;
+    assert_eq!(code(&reply), ErrorCode::AccessDenied);
+    assert_eq!(code(&rig.call("write", denied.clone()).await), ErrorCode::AccessDenied);
+    let approvals = rig.store.list_approvals(None).await.unwrap();
+    assert_eq!(approvals.len(), 1, "the answer is not recorded: {approvals:?}");
+    assert_eq!(approvals[0].state, store::ApprovalState::Approved);
+
+    rig.pipeline.replace_options(PipelineOptions::default());
+    assert_eq!(rig.pipeline.call(round(Some(yes), Some(state))).await.code(), None);
+    assert_eq!(rig.call("write", denied).await.code(), None);
+}
+
 #[tokio::test]
 async fn rule_withholds_result_and_keeps_it_for_people() {
     let rig = Rig::with_options(with_keyword_policy()).await;
@@ -98,6 +136,7 @@ async fn rule_withholds_result_and_keeps_it_for_people() {
             (&reply["code"], &reply["details"]["rule"]),
             (&json!("ACCESS_DENIED"), &json!(rule))
         );
+        assert_eq!(reply["details"]["tool"], "echo");
         assert!(!reply.to_string().contains(text), "{reply}");
         let kept = rig
             .store
