@@ -35,14 +35,12 @@ pub trait Invoker: Send + Sync {
     }
 
     /// See [`Tool::reword_violation`].
-    fn reword(&self, violation: &SchemaViolation) -> Option<ToolError> {
-        let _ = violation;
+    fn reword(&self, _violation: &SchemaViolation) -> Option<ToolError> {
         None
     }
 
     /// See [`Tool::check_arguments`].
-    fn check(&self, arguments: &Value) -> Result<(), ToolError> {
-        let _ = arguments;
+    fn check(&self, _arguments: &Value) -> Result<(), ToolError> {
         Ok(())
     }
 

@@ -1,7 +1,6 @@
 //! Rate limits: a number of calls per minute for each caller and tool.
 
 use std::collections::HashMap;
-use std::fmt;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -30,12 +29,6 @@ impl Default for RateClock {
     fn default() -> Self {
         let start = Instant::now();
         Self::new(move || start.elapsed())
-    }
-}
-
-impl fmt::Debug for RateClock {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("RateClock").field(&(self.0)()).finish()
     }
 }
 

@@ -1,6 +1,7 @@
 //! Tests of how catalogs are built: limits adjusted by the operator, reserved names, and resources of several providers.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use contract::{
@@ -271,4 +272,36 @@ async fn changed_resources_are_a_change_and_keep_used_quota() {
     assert_eq!(code(&read().await), ErrorCode::NotFound);
     rig.pipeline.publish(catalog(2));
     assert_eq!(read().await.code(), None);
+}
+
+/// An upstream that reconnects disappears for a moment, however long it was served before.
+#[tokio::test]
+async fn used_quota_survives_a_short_absence_at_any_time() {
+    let now = Arc::new(AtomicU64::new(0));
+    let clock = Arc::clone(&now);
+    let rate_clock = RateClock::new(move || Duration::from_secs(clock.load(Ordering::SeqCst)));
+    let full = || {
+        let mut catalog = Catalog::default();
+        let rare = Constraints { rate_per_minute: 1, ..Constraints::default() };
+        catalog.add_tool(scripted_tool("rare", rare, |_, _| answer("done"))).unwrap();
+        let set = |it: &mut Constraints| it.rate_per_minute = 1;
+        catalog.add_resources(Arc::new(Documents::new("a")), set).unwrap();
+        catalog
+    };
+    let options = PipelineOptions { live: true, rate_clock, ..PipelineOptions::default() };
+    let rig = Rig::with_catalog(full(), options).await;
+    let codes = async || {
+        let read = ToolCall::for_resource("a://one".into(), Caller::new("tester"));
+        let called = rig.call("rare", json!({"text": ""})).await.code();
+        [called, rig.pipeline.call(read).await.code()]
+    };
+    now.store(100, Ordering::SeqCst);
+    assert_eq!(codes().await, [None, None]);
+    rig.pipeline.publish(Catalog::default());
+    now.store(130, Ordering::SeqCst);
+    rig.pipeline.publish(Catalog::default());
+    rig.pipeline.publish(full());
+    assert_eq!(codes().await, [Some(ErrorCode::RateLimited); 2]);
+    now.store(160, Ordering::SeqCst);
+    assert_eq!(codes().await, [None, None]);
 }

@@ -8,6 +8,7 @@ mod catalog_rules;
 mod failing_store;
 mod http;
 mod http_limits;
+mod http_reload;
 mod http_tls;
 mod identity;
 mod intents;

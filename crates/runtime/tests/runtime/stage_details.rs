@@ -342,3 +342,14 @@ async fn request_refused_at_the_door_is_counted_once() {
     }
     server.stop().await;
 }
+
+#[test]
+fn operator_who_sets_nothing_gets_these_limits() {
+    let options = PipelineOptions::default();
+    assert_eq!(options.approval_lifetime, Duration::from_secs(900));
+    assert_eq!(options.elicitation_timeout, Duration::from_secs(300));
+    assert_eq!(options.list_ttl, Duration::from_secs(60));
+    assert!(!options.queue_approvals && !options.live);
+    assert!(options.policy.is_none() && options.clients.is_empty() && options.approve.is_empty());
+    assert_eq!(options.output_secrets, runtime::SecretOutputMode::Redact);
+}
