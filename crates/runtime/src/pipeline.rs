@@ -12,7 +12,7 @@ mod output_screen;
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use contract::{
     CallContext, CallPolicy, ErrorCode, PolicySubject, PolicyVerdict, SideEffects, ToolError,
@@ -23,6 +23,7 @@ use serde_json::Value;
 use store::Store;
 use store::audit::{AuditApproval, AuditLog};
 use tokio::sync::{Notify, watch};
+use tokio::time::Instant;
 use tracing::Instrument;
 
 use crate::approval::{self, ApprovalMode, ApprovalRequest};
@@ -481,7 +482,7 @@ async fn run_with_timeout(
     let mut run = entry.invoker.invoke(arguments, broker, ctx);
     loop {
         let deadline = start + limit + (broker.total_wait() - already_waited);
-        match tokio::time::timeout_at(deadline.into(), &mut run).await {
+        match tokio::time::timeout_at(deadline, &mut run).await {
             Ok(result) => return result,
             Err(_) if start.elapsed() < limit + (broker.total_wait() - already_waited) => {}
             Err(_) => {

@@ -2,9 +2,10 @@
 //!
 //! Overlapping elicitations count once.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use parking_lot::Mutex;
+use tokio::time::Instant;
 
 /// Clock that runs while at least one elicitation is open.
 #[derive(Default)]

@@ -3,16 +3,19 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use contract::{CallPolicy, Caller, ErrorCode, PolicySubject, PolicyVerdict};
+use contract::{
+    CallContext, CallPolicy, Caller, Constraints, ErrorCode, PolicySubject, PolicyVerdict,
+    Resource, ResourceContent, ResourceProvider, ToolError,
+};
 use runtime::transports::http::BearerTokens;
 use runtime::{
-    ApprovalMode, CallOrigin, ClientCapabilities, ClientPolicy, ElicitationChannel,
+    ApprovalMode, CallOrigin, Catalog, ClientCapabilities, ClientPolicy, ElicitationChannel,
     PipelineOptions, RoundInput, ToolCall, ToolFilter, ToolReply,
 };
 use serde_json::{Value, json};
 
 use crate::http::{HttpServer, fetch_summary as show_http};
-use crate::rig::{Rig, ann, call, code, reply_to_json};
+use crate::rig::{Rig, ann, answer, call, code, reply_to_json, scripted_tool};
 use crate::stdio::StdioSession;
 
 /// Denies calls and requires approvals by keyword.
@@ -147,6 +150,46 @@ async fn rule_withholds_result_and_keeps_it_for_people() {
         assert!(kept.answer.violation.contains(rule), "{}", kept.answer.violation);
     }
     assert_eq!(rig.audit_records().await[0]["code"], "ACCESS_DENIED");
+}
+
+/// Denies everything.
+struct ClosedPolicy;
+
+impl CallPolicy for ClosedPolicy {
+    fn on_call(&self, _: &PolicySubject<'_>) -> PolicyVerdict {
+        PolicyVerdict::Deny { rule: "closed".into(), reason: None }
+    }
+
+    fn on_result(&self, _: &PolicySubject<'_>, _: &Value) -> PolicyVerdict {
+        PolicyVerdict::Deny { rule: "closed".into(), reason: None }
+    }
+}
+
+/// Rules are written for tools and their arguments; resources have filters by client.
+#[tokio::test]
+async fn rules_do_not_apply_to_resources() {
+    let mut catalog = Catalog::default();
+    let tool = scripted_tool("echo", Constraints::default(), |_, _| answer("up"));
+    catalog.add_tool(tool).unwrap();
+    catalog.add_resources(Arc::new(OneDocument), |_| {}).unwrap();
+    let options =
+        PipelineOptions { policy: Some(Arc::new(ClosedPolicy)), ..PipelineOptions::default() };
+    let rig = Rig::with_catalog(catalog, options).await;
+    assert_eq!(code(&rig.call("echo", json!({"text": ""})).await), ErrorCode::AccessDenied);
+    let read = ToolCall::for_resource("test://one".into(), Caller::new("tester"));
+    assert_eq!(rig.pipeline.call(read).await.code(), None);
+}
+
+struct OneDocument;
+
+impl ResourceProvider for OneDocument {
+    fn list_resources(&self) -> Vec<Resource> {
+        Vec::new()
+    }
+
+    fn read_resource(&self, uri: &str, _: &CallContext) -> Result<ResourceContent, ToolError> {
+        Ok(ResourceContent::from_text(uri, "text/plain", "content"))
+    }
 }
 
 fn restricted(principal: &str) -> PipelineOptions {

@@ -6,16 +6,16 @@ use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use contract::{Caller, Constraints, SideEffects};
+use contract::{Caller, Constraints, ErrorCode, SideEffects};
 use runtime::{
     CallOrigin, Catalog, ClientCapabilities, ElicitationChannel, Pipeline, PipelineOptions,
     ProtocolRefusal, RoundInput, ToolCall, ToolReply,
 };
 use serde_json::{Value, json};
 use store::audit::AuditLog;
-use store::{SqliteStore, StateDir, Store};
+use store::{ApprovalDecision, ApprovalState, SqliteStore, StateDir, Store};
 
-use crate::rig::{Rig, answer, audit_options, call, scripted_tool};
+use crate::rig::{Rig, ann, answer, audit_options, call, code, scripted_tool};
 
 /// Bytes of the time of expiry in front of a state's content.
 const EXPIRY_BYTES: usize = 8;
@@ -142,6 +142,25 @@ async fn state_opens_only_for_the_contract_that_asked() {
     rig.pipeline.publish(catalog_with([("append", asking())]));
     let reply = rig.pipeline.call(round("append", text(), Some(&state))).await;
     assert_eq!(reply.code(), None, "{reply:?}");
+}
+
+/// Like a state, an approval in the queue is one of the contract that the person saw.
+#[tokio::test]
+async fn queued_approval_is_used_only_by_its_tool_and_contract() {
+    let destructive = Constraints { side_effects: SideEffects::Write, ..asking() };
+    let catalog = |constraints| catalog_with([("append", constraints), ("delete", asking())]);
+    let rig = Rig::with_catalog(catalog(asking()), PipelineOptions::default()).await;
+    assert_eq!(code(&rig.call("append", text()).await), ErrorCode::ApprovalRequired);
+    let id = rig.store.list_approvals(None).await.unwrap()[0].id.clone();
+    rig.store.decide_approval(&id, ApprovalDecision::Approve, &ann()).await.unwrap();
+
+    assert_eq!(code(&rig.call("delete", text()).await), ErrorCode::ApprovalRequired);
+    rig.pipeline.publish(catalog(destructive));
+    assert_eq!(code(&rig.call("append", text()).await), ErrorCode::ApprovalRequired);
+    assert_eq!(rig.store.find_approval(&id).await.unwrap().state, ApprovalState::Approved);
+    rig.pipeline.publish(catalog(asking()));
+    assert_eq!(rig.call("append", text()).await.code(), None);
+    assert_eq!(code(&rig.call("append", text()).await), ErrorCode::ApprovalRequired);
 }
 
 async fn pipeline_in(folder: &tempfile::TempDir, name: &str) -> Arc<Pipeline> {

@@ -144,6 +144,98 @@ async fn time_of_the_user_does_not_count_against_the_tool() {
     assert_eq!(rig.pipeline.call(call).await.code(), None);
 }
 
+/// Asks the user, and never answers.
+struct EndlessUpstream;
+
+#[async_trait]
+impl AsyncScript for EndlessUpstream {
+    async fn run(
+        &self,
+        arguments: Value,
+        broker: &ElicitationBroker,
+    ) -> Result<ToolOutput, CallInterruption> {
+        AskingUpstream.run(arguments, broker).await?;
+        std::future::pending().await
+    }
+}
+
+/// A user whose answers take this much of the paused time.
+struct PausedUser(Duration);
+
+#[async_trait]
+impl ElicitationHandler for PausedUser {
+    async fn elicit(&self, _: &ElicitationRequest) -> Result<Value, String> {
+        tokio::time::sleep(self.0).await;
+        Ok(json!({"action": "accept", "content": {"approve": true}}))
+    }
+}
+
+/// Neither the time of the approval nor that of a question makes the limit longer or shorter.
+#[tokio::test(start_paused = true)]
+async fn time_limit_counts_the_time_of_the_tool_exactly() {
+    let limit = Duration::from_secs(10);
+    let user = Duration::from_secs(100);
+    for approval in [false, true] {
+        let constraints = Constraints { timeout: limit, approval, ..Constraints::default() };
+        let invoker = Arc::new(ScriptedUpstream(EndlessUpstream));
+        let catalog = upstream_catalog([("endless", constraints, invoker)]);
+        let rig = Rig::with_catalog(catalog, PipelineOptions::default()).await;
+        let call = ToolCall {
+            origin: CallOrigin::Local,
+            channel: ElicitationChannel::Connected {
+                capabilities: ClientCapabilities {
+                    elicitation: true,
+                    ..ClientCapabilities::default()
+                },
+                handler: Arc::new(PausedUser(user)),
+            },
+            ..call("endless", json!({"text": ""}))
+        };
+        let start = tokio::time::Instant::now();
+        let reply = rig.pipeline.call(call).await;
+        assert_eq!(code(&reply), ErrorCode::ExecutionTimeout);
+        let ToolReply::Failed(error) = reply else { unreachable!() };
+        assert_eq!(error.details["limitMs"], 10_000);
+        let asked = if approval { 2 } else { 1 };
+        let spent = start.elapsed() - user * asked;
+        // The timer of the runtime ticks in milliseconds.
+        assert!((limit..limit + Duration::from_secs(1)).contains(&spent), "{spent:?}");
+    }
+}
+
+/// Never answers.
+struct SilentUpstream;
+
+#[async_trait]
+impl AsyncScript for SilentUpstream {
+    async fn run(&self, _: Value, _: &ElicitationBroker) -> Result<ToolOutput, CallInterruption> {
+        std::future::pending().await
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn time_limit_is_a_day_at_most_and_a_side_effect_gets_two_seconds_more() {
+    let seconds = Duration::from_secs;
+    for (timeout, side_effects, reported, expected) in [
+        (seconds(7), SideEffects::None, 7_000, seconds(7)),
+        (seconds(7), SideEffects::Append, 7_000, seconds(9)),
+        (Duration::MAX, SideEffects::None, 86_400_000, seconds(86_400)),
+    ] {
+        let constraints = Constraints { timeout, side_effects, ..Constraints::default() };
+        let invoker = Arc::new(ScriptedUpstream(SilentUpstream));
+        let catalog = upstream_catalog([("silent", constraints, invoker)]);
+        let rig = Rig::with_catalog(catalog, PipelineOptions::default()).await;
+        let start = tokio::time::Instant::now();
+        let ToolReply::Failed(error) = rig.call("silent", json!({"text": ""})).await else {
+            panic!("a call without an answer")
+        };
+        assert_eq!(error.code, ErrorCode::ExecutionTimeout);
+        assert_eq!(error.details["limitMs"], reported);
+        let spent = start.elapsed();
+        assert!((expected..expected + seconds(1)).contains(&spent), "{spent:?}");
+    }
+}
+
 #[tokio::test]
 async fn side_effect_that_never_ends_is_abandoned() {
     let (release, released) = mpsc::channel::<()>();
