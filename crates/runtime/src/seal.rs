@@ -71,18 +71,19 @@ impl StateSealer {
         round: RoundState,
     ) -> Result<String, CallInterruption> {
         let mut nonce = [0_u8; 16];
-        getrandom::fill(&mut nonce).map_err(|_| seal_error("no random bytes for the nonce"))?;
+        getrandom::fill(&mut nonce)
+            .map_err(|_| seal_error(ErrorCode::InternalError, "no random bytes for the nonce"))?;
         let nonce: String = nonce.iter().map(|byte| format!("{byte:02x}")).collect();
         if let Err(error) = self.store.issue_nonce(&nonce, binding.principal, self.lifetime).await {
             tracing::error!(%error, "failed to record the request state");
-            return Err(seal_error("the store is unavailable"));
+            return Err(seal_error(ErrorCode::StorageUnavailable, "the store is unavailable"));
         }
         let sealed = SealedState { nonce, round };
         let binding = binding.to_bytes();
         let options = SealOptions::new().associated_data(&binding).ttl(self.lifetime);
         self.codec
             .seal_json_with(&sealed, &options)
-            .map_err(|_| seal_error("failed to seal the answers"))
+            .map_err(|_| seal_error(ErrorCode::InternalError, "failed to seal the answers"))
     }
 
     /// Opens a sealed state and returns its content. Refuses altered, expired, foreign and used states.
@@ -112,13 +113,9 @@ impl StateSealer {
     }
 }
 
-fn seal_error(cause: &str) -> CallInterruption {
+fn seal_error(code: ErrorCode, cause: &str) -> CallInterruption {
     tracing::error!(cause, "failed to create a request state");
-    ToolError::new(
-        ErrorCode::InternalError,
-        "failed to suspend the call; see the server log for the cause",
-    )
-    .into()
+    ToolError::new(code, "failed to suspend the call; see the server log for the cause").into()
 }
 
 #[cfg(test)]

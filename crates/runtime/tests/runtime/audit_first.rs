@@ -73,7 +73,7 @@ async fn approval_is_kept_while_the_audit_log_cannot_be_written() {
 
     for text in ["decided", "undecided"] {
         let reply = rig.call("change", json!({"text": text})).await;
-        assert_eq!(code(&reply), ErrorCode::InternalError, "{text}");
+        assert_eq!(code(&reply), ErrorCode::StorageUnavailable, "{text}");
     }
     let approvals = rig.store.list_approvals(None).await.unwrap();
     assert_eq!(approvals.len(), 1, "{approvals:?}");

@@ -192,9 +192,9 @@ fn yes() -> Value {
     json!({"action": "accept", "content": {"approve": true}})
 }
 
-/// Asserts an internal error whose text names neither the cause nor a path.
-fn assert_internal(reply: &ToolReply, message: &str) {
-    assert_eq!(code(reply), ErrorCode::InternalError, "{reply:?}");
+/// Asserts an error of the storage whose text names neither the cause nor a path.
+fn assert_unavailable(reply: &ToolReply, message: &str) {
+    assert_eq!(code(reply), ErrorCode::StorageUnavailable, "{reply:?}");
     let ToolReply::Failed(error) = reply else { panic!("{reply:?}") };
     assert_eq!((error.message.as_str(), error.details.len()), (message, 0));
 }
@@ -206,7 +206,7 @@ async fn queue_that_fails_approves_nothing() {
     for operation in ["claim_consent", "request_approval"] {
         let rig = FailingRig::new().await;
         rig.store.fail(operation);
-        assert_internal(&rig.queue().await, NO_QUEUE);
+        assert_unavailable(&rig.queue().await, NO_QUEUE);
         assert!(rig.store.list_approvals(None).await.unwrap().is_empty());
         assert_eq!(rig.runs(), 0);
     }
@@ -216,7 +216,7 @@ async fn queue_that_fails_approves_nothing() {
     let id = rig.store.list_approvals(None).await.unwrap()[0].id.clone();
     rig.store.decide_approval(&id, ApprovalDecision::Approve, &ann()).await.unwrap();
     rig.store.fail("claim_consent");
-    assert_internal(&rig.queue().await, NO_QUEUE);
+    assert_unavailable(&rig.queue().await, NO_QUEUE);
     assert_eq!(rig.runs(), 0);
     rig.store.fail("");
     assert_eq!(rig.queue().await.code(), None);
@@ -228,7 +228,7 @@ async fn answer_that_cannot_be_recorded_approves_nothing() {
     let rig = FailingRig::new().await;
     let state = rig.first_state().await;
     rig.store.fail("record_answer");
-    assert_internal(&rig.round(Some(yes()), Some(&state)).await, NO_QUEUE);
+    assert_unavailable(&rig.round(Some(yes()), Some(&state)).await, NO_QUEUE);
     assert_eq!(rig.runs(), 0);
     // A refusal is one, recorded or not.
     rig.store.fail("");
@@ -244,7 +244,7 @@ async fn state_that_cannot_be_recorded_is_not_issued() {
     let rig = FailingRig::new().await;
     rig.store.fail("issue_nonce");
     let message = "failed to suspend the call; see the server log for the cause";
-    assert_internal(&rig.round(None, None).await, message);
+    assert_unavailable(&rig.round(None, None).await, message);
 }
 
 #[tokio::test]

@@ -8,7 +8,7 @@ use contract::{ErrorCode, ToolError};
 
 use super::HttpOptions;
 
-/// Returns an error unless Host and every Origin are loopback, the bound address or configured.
+/// Returns an error unless every Host and every Origin is loopback, the bound address or configured.
 pub(super) fn check_host_and_origin(
     options: &HttpOptions,
     headers: &HeaderMap,
@@ -23,11 +23,14 @@ pub(super) fn check_host_and_origin(
         )
         .with_detail("header", header_name)
     };
-    let host = match headers.get(header::HOST) {
-        Some(host) => host.to_str().ok().and_then(|host| host.parse::<Authority>().ok()),
-        None => uri.authority().cloned(),
-    };
-    if !host.is_some_and(|host| is_allowed_host(options, &host)) {
+    // A request target with an authority counts as well: HTTP/2 has it instead of the header.
+    let named = headers.get_all(header::HOST).into_iter();
+    let mut hosts = named
+        .map(|host| host.to_str().ok().and_then(|host| host.parse::<Authority>().ok()))
+        .chain(uri.authority().cloned().map(Some))
+        .peekable();
+    let has_host = hosts.peek().is_some();
+    if !has_host || !hosts.all(|host| host.is_some_and(|host| is_allowed_host(options, &host))) {
         return Err(refused("Host", "server.allowed_hosts"));
     }
     for origin in headers.get_all(header::ORIGIN) {
@@ -126,6 +129,30 @@ mod tests {
             "",
         ] {
             assert!(!admits("localhost", Some(origin)), "{origin}");
+        }
+    }
+
+    #[test]
+    fn checks_every_host() {
+        let check = |hosts: &[&str], target: &'static str| {
+            let mut headers = HeaderMap::new();
+            for host in hosts {
+                headers.append(header::HOST, host.parse().unwrap());
+            }
+            let options = HttpOptions::new(([127, 0, 0, 1], 1).into());
+            check_host_and_origin(&options, &headers, &Uri::from_static(target)).is_ok()
+        };
+        assert!(check(&["localhost"], "/mcp") && check(&[], "https://localhost/mcp"));
+        assert!(check(&["localhost", "127.0.0.1"], "http://localhost/mcp"));
+        for (hosts, target) in [
+            (&["localhost", "evil.example"][..], "/mcp"),
+            (&["evil.example", "localhost"], "/mcp"),
+            (&["localhost", "@"], "/mcp"),
+            (&["localhost"], "http://evil.example/mcp"),
+            (&[], "http://evil.example/mcp"),
+            (&[], "/mcp"),
+        ] {
+            assert!(!check(hosts, target), "{hosts:?} {target}");
         }
     }
 
