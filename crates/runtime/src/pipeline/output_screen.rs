@@ -14,7 +14,9 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use contract::{ContentBlock, Contract, ErrorCode, Progress, RawResult, ToolError, ToolOutput};
 use secrets::SecretRedactor;
-use serde_json::Value;
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use serde_json::{Map, Value};
 use store::Approver;
 
 use self::json_secrets::JsonSecrets;
@@ -117,17 +119,28 @@ fn reply_size(reply: &ToolReply) -> usize {
     }
 }
 
+/// The members of a raw answer besides its content.
+#[derive(Deserialize)]
+struct OtherMembers {
+    #[serde(default, rename = "content")]
+    _content: IgnoredAny,
+    #[serde(default, rename = "structuredContent")]
+    _structured_content: IgnoredAny,
+    #[serde(flatten)]
+    others: Map<String, Value>,
+}
+
 fn collect_output(secrets: &mut JsonSecrets, output: &ToolOutput) {
     // The text of a raw answer is searched as a whole. Its strings are searched one by one only if the text can hide
-    // something: an escape, or metadata, which may be encoded.
+    // something: an escape, or metadata, which may be encoded. Content and structured content are parsed already.
     let mut with_texts = true;
     if let Some(raw) = &output.raw {
         secrets.redactor.collect(&raw.text);
         with_texts = raw.text.contains('\\');
         if (with_texts || raw.text.contains("\"_meta\""))
-            && let Ok(whole) = serde_json::from_str::<Value>(&raw.text)
+            && let Ok(OtherMembers { others, .. }) = serde_json::from_str(&raw.text)
         {
-            secrets.collect_value(&whole, with_texts);
+            secrets.collect_value(&Value::Object(others), with_texts);
         }
     }
     if let Some(value) = &output.structured {
