@@ -93,6 +93,8 @@ pub enum ScanPurpose {
 pub struct SecretSpan {
     pub rule: &'static SecretRule,
     pub range: Range<usize>,
+    /// The range of everything by which the secret is recognized, such as its name and quotes.
+    context: Range<usize>,
     /// The secret, with escapes decoded.
     value: String,
 }
@@ -122,6 +124,8 @@ pub fn find_spans(text: &str, purpose: ScanPurpose) -> Vec<SecretSpan> {
         match merged.last_mut() {
             Some((last_index, last)) if span.range.start < last.range.end => {
                 last.range.end = last.range.end.max(span.range.end);
+                last.context.start = last.context.start.min(span.context.start);
+                last.context.end = last.context.end.max(span.context.end);
                 if index < *last_index {
                     (*last_index, last.rule) = (index, span.rule);
                 }
@@ -135,14 +139,14 @@ pub fn find_spans(text: &str, purpose: ScanPurpose) -> Vec<SecretSpan> {
 /// Number of bytes around a cut in which a secret is searched.
 const CUT_WINDOW: usize = 4096;
 
-/// Returns the range of the secret that a cut at byte `at` would split. Its parts would not be recognized as a secret, so a
-/// text must be cut before or after it.
+/// Returns the range of the secret that a cut at byte `at` would split, with everything by which it is recognized: its name,
+/// its quotes. Its parts would not be recognized, so a text must be cut before or after this range.
 pub fn find_split_secret(text: &str, at: usize) -> Option<Range<usize>> {
     let start = text.floor_char_boundary(at.saturating_sub(CUT_WINDOW));
     let end = text.ceil_char_boundary(text.len().min(at + CUT_WINDOW));
     find_spans(&text[start..end], ScanPurpose::Output)
         .into_iter()
-        .map(|span| span.range.start + start..span.range.end + start)
+        .map(|span| span.context.start + start..span.context.end + start)
         .find(|range| range.start < at && at < range.end)
 }
 

@@ -52,28 +52,33 @@ impl SecretScanner {
         find_candidates: impl Fn(&str) -> Vec<Candidate>,
     ) -> Vec<(usize, SecretSpan)> {
         let mut found = Vec::new();
-        self.try_candidates(text, &find_candidates(text), purpose, &mut |index, range| {
+        self.try_candidates(text, &find_candidates(text), purpose, &mut |index, range, context| {
             let value = text[range.clone()].to_owned();
-            found.push((index, SecretSpan { rule: &RULES[index], range, value }));
+            found.push((index, SecretSpan { rule: &RULES[index], range, context, value }));
         });
         escapes::for_each_decoded(text, |decoded| {
             let text = decoded.text();
-            self.try_candidates(text, &find_candidates(text), purpose, &mut |index, range| {
-                let value = text[range.clone()].to_owned();
-                let range = decoded.map_range(range);
-                found.push((index, SecretSpan { rule: &RULES[index], range, value }));
-            });
+            self.try_candidates(
+                text,
+                &find_candidates(text),
+                purpose,
+                &mut |index, range, context| {
+                    let value = text[range.clone()].to_owned();
+                    let (range, context) = (decoded.map_range(range), decoded.map_range(context));
+                    found.push((index, SecretSpan { rule: &RULES[index], range, context, value }));
+                },
+            );
         });
         found
     }
 
-    /// Calls `report` with each secret that begins at one of the places, which are in order.
+    /// Calls `report` with each secret that begins at one of the places, which are in order, and with its context.
     fn try_candidates(
         &self,
         text: &str,
         candidates: &[Candidate],
         purpose: ScanPurpose,
-        report: &mut dyn FnMut(usize, Range<usize>),
+        report: &mut dyn FnMut(usize, Range<usize>, Range<usize>),
     ) {
         // The lines of a key are not searched again, except for what begins with them.
         let mut key_end = 0;
@@ -81,23 +86,23 @@ impl SecretScanner {
             if *end <= key_end {
                 continue;
             }
-            if let Some(range) = self.match_rule(*rule, text, *start..*end, purpose) {
+            if let Some((range, context)) = self.match_rule(*rule, text, *start..*end, purpose) {
                 if RULES[*rule].extend.is_some() {
                     key_end = range.end;
                 }
-                report(*rule, range);
+                report(*rule, range, context);
             }
         }
     }
 
-    /// Returns the range of the secret if the rule matches at this place.
+    /// Returns the range of the secret and that of its context if the rule matches at this place.
     fn match_rule(
         &self,
         index: usize,
         text: &str,
         start: Range<usize>,
         purpose: ScanPurpose,
-    ) -> Option<Range<usize>> {
+    ) -> Option<(Range<usize>, Range<usize>)> {
         let (rule, at) = (&RULES[index], start.start);
         if !meets_condition(rule.condition, &text[..at]) {
             return None;
@@ -128,7 +133,10 @@ impl SecretScanner {
         let is_paging = rule.is_assignment
             && purpose == ScanPurpose::Output
             && crate::heuristics::is_harmless_name(&text[..at], whole.as_str());
-        (accept(tested) && !is_paging).then_some(range)
+        // The last character of a URL's scheme is not part of the match, but required.
+        let before = usize::from(rule.condition == StartCondition::AfterScheme);
+        let context = at - before..range.end.max(at + whole.end());
+        (accept(tested) && !is_paging).then_some((range, context))
     }
 }
 

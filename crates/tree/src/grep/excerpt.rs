@@ -84,25 +84,41 @@ mod tests {
 
     #[test]
     fn shows_no_part_of_a_secret_at_a_cut() {
-        let token = format!("ghp_{}", "a1B2c3D4e5F6".repeat(3));
-        for shift in 0..=token.len() + 2 {
-            let before = " ".repeat(1000 - shift);
-            let line = format!("{before}{token} {}x{}", "-".repeat(90), " y".repeat(1000));
-            let shown = excerpt_line(line.as_bytes(), line.find('x').unwrap());
-            check_token(&shown, &token);
-            assert!(shown.contains('x'), "{shown}");
-            let line = format!("x{}{token} end{}", " ".repeat(480 + shift - 40), " y".repeat(1000));
-            check_token(&excerpt_line(line.as_bytes(), 0), &token);
+        let value = "k7Tq9vXz2LmNp4RsW8yB";
+        for (text, secret) in [
+            (
+                format!("ghp_{}", "a1B2c3D4e5F6".repeat(3)),
+                format!("ghp_{}", "a1B2c3D4e5F6".repeat(3)),
+            ),
+            (format!("db_password = \"{value}\";"), value.to_owned()),
+            (format!("Authorization: Bearer {value}{value}"), value.repeat(2)),
+            (format!("postgres://admin:{value}@db.example/x"), value.to_owned()),
+        ] {
+            for shift in 0..=text.len() + 2 {
+                let before = " ".repeat(1000 - shift);
+                let line = format!("{before}{text} {}x{}", "-".repeat(90), " y".repeat(1000));
+                let shown = excerpt_line(line.as_bytes(), line.find("-x").unwrap() + 1);
+                check_excerpt(&shown, &secret);
+                assert!(shown.contains('x'), "{shown}");
+                let gap = " ".repeat(490 + shift - text.len());
+                let line = format!("x{gap}{text} end{}", " y".repeat(1000));
+                check_excerpt(&excerpt_line(line.as_bytes(), 0), &secret);
+            }
         }
     }
 
-    /// Checks that the whole token is shown, or nothing of it.
-    fn check_token(shown: &str, token: &str) {
-        let has_part = token
+    /// Checks that a secret is shown only if it is recognized as one, and no part of it otherwise.
+    fn check_excerpt(shown: &str, secret: &str) {
+        let has_part = secret
             .as_bytes()
-            .windows(4)
+            .windows(8)
             .any(|part| shown.contains(std::str::from_utf8(part).unwrap()));
-        assert_eq!(has_part, shown.contains(token), "{shown}");
+        let spans = secrets::find_spans(shown, secrets::ScanPurpose::Output);
+        assert_eq!(
+            has_part,
+            spans.iter().any(|span| &shown[span.range.clone()] == secret),
+            "{shown}"
+        );
     }
 
     #[test]
