@@ -105,7 +105,10 @@ fn list_files(folder: &Path) -> Vec<PathBuf> {
         entries.sort_by_key(fs::DirEntry::file_name);
         for entry in entries {
             let (kind, path) = (entry.file_type().unwrap(), entry.path());
-            let hidden = entry.file_name().to_string_lossy().starts_with('.');
+            let name = entry.file_name().to_string_lossy().to_lowercase();
+            // The tools read plain source code with such names, which rules for ripgrep cannot express.
+            let is_named_secret = name.contains("secret") || name.contains("credential");
+            let hidden = name.starts_with('.') || is_named_secret;
             if kind.is_dir() && !hidden {
                 folders.push(path);
             } else if kind.is_file() && !hidden && entry.metadata().unwrap().len() <= MAX_BYTES {
