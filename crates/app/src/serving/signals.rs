@@ -56,7 +56,7 @@ pub(super) fn listen_for_signals(
         // The receiver waits for it.
         let _ = started_sender.send(result);
         if let Some((runtime, signals)) = listening {
-            runtime.block_on(signals.follow(&*notices, &reload_sender, &stopping));
+            runtime.block_on(signals.follow(notices, &reload_sender, &stopping));
             abort()
         }
     };
@@ -84,7 +84,7 @@ impl ReceivedSignals {
     /// Passes signals on. Returns when the process must end at once.
     async fn follow(
         mut self,
-        notices: &dyn NoticeSink,
+        notices: Arc<dyn NoticeSink>,
         reload: &watch::Sender<u64>,
         stop: &CancellationToken,
     ) {
@@ -98,9 +98,8 @@ impl ReceivedSignals {
             tokio::select! {
                 _ = hangup => reload.send_modify(|count| *count += 1),
                 _ = self.interrupt.recv() => {
-                    notices.note(format_args!(
-                        "\nfinishing calls in flight; press Ctrl-C again to stop immediately"
-                    ));
+                    stop.cancel();
+                    print_interrupt_note(notices);
                     break;
                 }
                 _ = self.terminate.recv() => break,
@@ -113,4 +112,15 @@ impl ReceivedSignals {
             () = tokio::time::sleep(EXIT_LIMIT) => {}
         }
     }
+}
+
+/// Prints what happens now, on a thread of its own: a terminal that accepts nothing must not keep the process from ending.
+fn print_interrupt_note(notices: Arc<dyn NoticeSink>) {
+    let print = move || {
+        notices.note(format_args!(
+            "\nfinishing calls in flight; press Ctrl-C again to stop immediately"
+        ));
+    };
+    // Without a thread, the note is left out.
+    let _ = std::thread::Builder::new().name("vouch-notice".into()).spawn(print);
 }
