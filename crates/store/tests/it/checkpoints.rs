@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use disk::SystemDisk;
-use disk::simulated::{DurableFeature, Operation, OperationKind, SimulatedDisk, check_durability};
+use disk::simulated::{
+    DiskFault, DurableFeature, Operation, OperationKind, SimulatedDisk, check_durability,
+};
 use serde_json::Value;
 use store::audit::{
     self, AuditLog, AuditOptions, AuditRotation, CheckpointKey, CheckpointSigner, SignedCheckpoint,
@@ -444,4 +446,21 @@ fn checkpoints_of_other_logs_prove_nothing() {
     let report = verify_against(&log, &[open_signer(&log).seal(&logs[1..], &SystemDisk).unwrap()]);
     let expected = format!("no valid checkpoint names chain {before} or {after}");
     assert!(messages(&report).contains(&expected), "{:?}", messages(&report));
+}
+
+#[test]
+fn checkpoint_is_appended_in_a_folder_that_cannot_be_read() {
+    const EACCES: i32 = 13;
+    let temp = TempDir::new().unwrap();
+    let log = write_log(&temp, 1);
+    let folder = TempDir::new().unwrap();
+    let target = folder.path().join("checkpoints.jsonl");
+    let disk = SimulatedDisk::new(folder.path()).unwrap();
+    // The folder is synced after the line and its content.
+    disk.plan_fault(2, DiskFault::Error(EACCES));
+    append_checkpoint(&target, &seal(&log), &*disk).unwrap_err();
+    append_checkpoint(&target, &seal(&log), &*disk).unwrap();
+    disk.plan_fault(2, DiskFault::Error(EACCES));
+    append_checkpoint(&target, &seal(&log), &*disk).unwrap();
+    assert_eq!(read_checkpoints(&target).unwrap().len(), 2);
 }

@@ -201,6 +201,8 @@ pub fn append_checkpoint(
 /// Appends a line to a file and waits until it is on disk. What an attempt that failed has written is removed again.
 fn write_line(path: &Path, line: &[u8], disk: &dyn Disk) -> io::Result<()> {
     let file = private_file::open_options().append(true).open(path)?;
+    // Several servers may share the file; none of them may remove a line of another one.
+    file.lock()?;
     let length = file.metadata()?.len();
     let write = || -> io::Result<()> {
         if length > 0 && !ends_with_newline(path)? {
@@ -208,8 +210,12 @@ fn write_line(path: &Path, line: &[u8], disk: &dyn Disk) -> io::Result<()> {
         }
         disk.write_all(&file, line)?;
         disk.sync_data(&file)?;
-        // Also for an existing file: an attempt that failed may have created it.
-        disk.sync_parent(path)
+        // Also for an existing file: an attempt that failed may have created it. The folder may belong to another user,
+        // who then created the file.
+        match disk.sync_parent(path) {
+            Err(error) if length > 0 && error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
+            synced => synced,
+        }
     };
     write().inspect_err(|_| {
         // After a failed sync, the system may forget the line and keep its length. A file that only grows stays as it is.
