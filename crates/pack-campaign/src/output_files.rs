@@ -134,7 +134,11 @@ fn write_and_rename(folder: &Dir, unfinished: &str, name: &Path, text: &str) -> 
     SystemDisk.write_all(&file, text.as_bytes())?;
     SystemDisk.sync_all(&file)?;
     folder.rename(unfinished, folder, name)?;
-    SystemDisk.sync_folder(folder.as_fd())
+    // The file is in place; after a power failure its earlier content may be there again.
+    if let Err(error) = SystemDisk.sync_folder(folder.as_fd()) {
+        tracing::warn!(%error, "failed to sync the folder of an output file");
+    }
+    Ok(())
 }
 
 fn outside_folder_error(path: &str) -> ToolError {
