@@ -131,15 +131,13 @@ struct OtherMembers {
 }
 
 fn collect_output(secrets: &mut JsonSecrets, output: &ToolOutput) {
-    // The text of a raw answer is searched as a whole. Its strings are searched one by one only if the text can hide
-    // something: an escape, or metadata, which may be encoded. Content and structured content are parsed already.
+    // The text of a raw answer is searched as a whole. Its strings are searched one by one only if the text has an escape,
+    // which can hide something; encoded strings in any case. Content and structured content are parsed already.
     let mut with_texts = true;
     if let Some(raw) = &output.raw {
         secrets.redactor.collect(&raw.text);
         with_texts = raw.text.contains('\\');
-        if (with_texts || raw.text.contains("\"_meta\""))
-            && let Ok(OtherMembers { others, .. }) = serde_json::from_str(&raw.text)
-        {
+        if let Ok(OtherMembers { others, .. }) = serde_json::from_str(&raw.text) {
             secrets.collect_value(&Value::Object(others), with_texts);
         }
     }

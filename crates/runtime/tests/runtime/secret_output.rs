@@ -279,6 +279,7 @@ async fn upstream_answers_are_rewritten_only_where_the_secret_is() {
     let inner = serde_json::to_string(&json!({"note": &token}).to_string()).unwrap();
     let half = token.len() / 2;
     let (left, right) = token.split_at(half);
+    let encoded = STANDARD.encode(format!("line with {token} in it"));
     for text in [
         format!(r#"{{"content":[{{"type":"text","text":"a {token} b"}}]}}"#),
         format!(r#"{{"content":[],"structuredContent":{{"a":{{"b":["{token}"]}}}}}}"#),
@@ -302,8 +303,11 @@ async fn upstream_answers_are_rewritten_only_where_the_secret_is() {
         ),
         format!(
             r#"{{"content":[{{"type":"resource","resource":{{"uri":"x:y","blob":"{}"}}}}]}}"#,
-            STANDARD.encode(format!("line with {token} in it"))
+            encoded
         ),
+        // Members that the protocol does not define.
+        format!(r#"{{"content":[],"other":"{encoded}"}}"#),
+        format!(r#"{{"content":[],"other":["{left}","{right}"]}}"#),
         // Escapes that the search in the raw text does not decode.
         format!(r#"{{"content":[{{"type":"text","text":"a\f{token}"}}]}}"#),
         format!(r#"{{"content":[],"structuredContent":{{"a":"x\b{token}"}}}}"#),
@@ -312,6 +316,7 @@ async fn upstream_answers_are_rewritten_only_where_the_secret_is() {
         let reply = rig.call("tool", json!({})).await;
         let all = everything(&reply);
         assert!(!all.contains(right) && !all.contains(&escaped), "{text}: {all}");
+        assert!(!all.contains(&encoded), "{text}: {all}");
         if let ToolReply::Done(output) = &reply {
             let raw: Value = serde_json::from_str(&output.raw.as_ref().unwrap().text).unwrap();
             assert_eq!(raw.get("structuredContent"), output.structured.as_ref(), "{text}");

@@ -51,9 +51,10 @@ pub(super) fn track_body(
     pending: Option<PendingResponse>,
     mut memory: MemoryReservation,
 ) -> Response {
-    // The length of a stream is unknown; its queue is bounded.
-    let length = response.body().size_hint().exact().unwrap_or(0);
-    memory.set_response_bytes(usize::try_from(length).unwrap_or(usize::MAX / 2));
+    // A stream of unknown length begins before its call has ended, and the call holds the parsed request until then.
+    if let Some(length) = response.body().size_hint().exact() {
+        memory.set_response_bytes(usize::try_from(length).unwrap_or(usize::MAX / 2));
+    }
     response.map(|body| Body::new(TrackedBody { body, _pending: pending, _memory: memory }))
 }
 
@@ -87,5 +88,28 @@ impl HttpBody for TrackedBody {
 
     fn is_end_stream(&self) -> bool {
         self.body.is_end_stream()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::memory_budget::MemoryBudget;
+    use super::*;
+    use crate::metrics::ServerMetrics;
+
+    #[test]
+    fn stream_holds_the_memory_of_its_request() {
+        const LIMIT: usize = 1 << 20;
+        let budget = MemoryBudget::new(ServerMetrics::default());
+        // Together with a second one, it exceeds the limit.
+        let reserve = || budget.reserve_request(80_000, LIMIT);
+        let track = |body: Body| track_body(Response::new(body), None, reserve().unwrap());
+        let stream =
+            track(Body::from_stream(futures::stream::pending::<Result<Bytes, axum::Error>>()));
+        assert!(reserve().is_err());
+        drop(stream);
+        let whole = track(Body::from("a short answer"));
+        assert!(reserve().is_ok());
+        drop(whole);
     }
 }

@@ -44,6 +44,11 @@ pub(crate) async fn accept_connections(
                 admit_stream(stream, limit, table, app, router, stop).await;
             }
             Err(error) if is_about_one_connection(&error) => {}
+            Err(error) if !is_lack_of_resources(&error) => {
+                tracing::debug!(%error, "failed to accept a connection");
+                // The error may persist, and must not keep a thread busy.
+                tokio::time::sleep(RETRY_PAUSE).await;
+            }
             Err(error) => {
                 if !is_failing {
                     tracing::error!(%error, "failed to accept a connection; closing idle ones");
@@ -96,4 +101,11 @@ fn is_about_one_connection(error: &io::Error) -> bool {
             | io::ErrorKind::ConnectionAborted
             | io::ErrorKind::ConnectionReset
     )
+}
+
+/// Returns true if the system lacks descriptors or memory, so that closing connections helps.
+fn is_lack_of_resources(error: &io::Error) -> bool {
+    use rustix::io::Errno;
+    let lacks = [Errno::MFILE, Errno::NFILE, Errno::NOBUFS, Errno::NOMEM];
+    error.raw_os_error().is_some_and(|code| lacks.iter().any(|lack| lack.raw_os_error() == code))
 }
