@@ -10,12 +10,12 @@ use std::sync::LazyLock;
 use serde_json::json;
 use sha2::{Digest, Sha256};
 use store::audit::{
-    self, AuditCall, AuditIntent, AuditOptions, AuditRotation, CheckpointSigner, SignedCheckpoint,
+    self, AuditCall, AuditOptions, AuditRotation, CheckpointSigner, SignedCheckpoint,
     VerificationFindingKind, VerificationReport,
 };
 use tempfile::TempDir;
 
-use crate::audit::{audit_options, call_record, messages, verify};
+use crate::audit::{audit_options, call_record, intent_record, messages, verify};
 use crate::forger::{DiskImage, ForgeKey, LogLines, encode, set_prev};
 
 /// A log of three files, an earlier state of it, and its checkpoints.
@@ -41,17 +41,7 @@ fn append_calls(log: &Path, numbers: std::ops::Range<u64>) {
         let mut record = call_record(n);
         if n % 3 == 0 {
             let id = log.new_call_id().unwrap();
-            let intent = AuditIntent {
-                intent: id.clone(),
-                time: record.time,
-                caller: "alice".into(),
-                client: None,
-                tool: "write".into(),
-                contract: None,
-                arguments: None,
-                approval: None,
-                trace: None,
-            };
+            let intent = intent_record(&id, record.time);
             runtime.block_on(log.append_intent(intent)).unwrap();
             record = AuditCall { call: Some(id), ..record };
         }

@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use store::audit::{
-    self, AuditApproval, AuditArguments, AuditCall, AuditEntry, AuditKeyLocation, AuditLog,
-    AuditLogEvent, AuditOptions, AuditOutcome, VerificationFindingKind, VerificationReport,
+    self, AuditApproval, AuditArguments, AuditCall, AuditEntry, AuditIntent, AuditKeyLocation,
+    AuditLog, AuditLogEvent, AuditOptions, AuditOutcome, AuditRotation, VerificationFindingKind,
+    VerificationReport,
 };
 use tempfile::TempDir;
 
@@ -27,6 +28,31 @@ pub(crate) fn call_record(n: u64) -> AuditCall {
         trace: None,
         secrets: None,
         call: None,
+    }
+}
+
+/// Returns the intent of a call that writes.
+pub(crate) fn intent_record(id: &str, time: Timestamp) -> AuditIntent {
+    AuditIntent {
+        intent: id.to_owned(),
+        time,
+        caller: "alice".into(),
+        client: None,
+        tool: "write".into(),
+        contract: None,
+        arguments: None,
+        approval: None,
+        trace: None,
+    }
+}
+
+/// Opens a log with a rotation, appends calls that are on disk afterwards, and closes it.
+pub(crate) fn append_calls(log: &Path, rotation: &AuditRotation, count: u64) {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let options = AuditOptions { rotation: rotation.clone(), ..audit_options(log) };
+    let log = AuditLog::open(log, &options).unwrap();
+    for n in 0..count {
+        runtime.block_on(log.append_durable(call_record(n))).unwrap();
     }
 }
 

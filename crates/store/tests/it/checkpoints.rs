@@ -10,13 +10,12 @@ use disk::simulated::{
 };
 use serde_json::Value;
 use store::audit::{
-    self, AuditLog, AuditOptions, AuditRotation, CheckpointKey, CheckpointSigner, SignedCheckpoint,
-    VerificationFinding, VerificationFindingKind, VerificationReport, append_checkpoint,
-    read_checkpoints,
+    self, AuditRotation, CheckpointKey, CheckpointSigner, SignedCheckpoint, VerificationFinding,
+    VerificationFindingKind, VerificationReport, append_checkpoint, read_checkpoints,
 };
 use tempfile::TempDir;
 
-use crate::audit::{audit_options, call_record, messages, verify, write_log};
+use crate::audit::{append_calls, audit_options, messages, verify, write_log};
 use crate::forger::DiskImage;
 
 /// Maximum size of a file of checkpoints.
@@ -35,15 +34,6 @@ fn verify_against(log: &Path, checkpoints: &[SignedCheckpoint]) -> VerificationR
     let key = open_signer(log).public_key();
     audit::verify_checkpoints(log, checkpoints, &key, &mut report).unwrap();
     report
-}
-
-fn append_calls(log: &Path, rotation: &AuditRotation, count: u64) {
-    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-    let options = AuditOptions { rotation: rotation.clone(), ..audit_options(log) };
-    let log = AuditLog::open(log, &options).unwrap();
-    for n in 0..count {
-        runtime.block_on(log.append_durable(call_record(n))).unwrap();
-    }
 }
 
 /// Every record in a file of its own.

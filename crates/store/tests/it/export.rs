@@ -2,12 +2,12 @@
 
 use serde_json::{Value, json};
 use store::audit::{
-    self, AuditApproval, AuditArguments, AuditCall, AuditEntry, AuditIntent, AuditLogEvent,
-    AuditOutcome, AuditRecord, OtlpWriter,
+    self, AuditApproval, AuditArguments, AuditCall, AuditEntry, AuditLogEvent, AuditOutcome,
+    AuditRecord, OtlpWriter,
 };
 use tempfile::TempDir;
 
-use crate::audit::{call_record, write_log};
+use crate::audit::{call_record, intent_record, write_log};
 
 fn record(seq: u64, entry: AuditEntry) -> AuditRecord {
     AuditRecord { seq, entry, prev: "hmac:0:0".into() }
@@ -70,17 +70,7 @@ fn severity_and_text_depend_on_the_entry() {
         let code = (outcome == AuditOutcome::Error).then(|| "BAD".to_owned());
         AuditEntry::Call(AuditCall { outcome, code, ..call_record(1) })
     });
-    let intent = AuditIntent {
-        intent: "id".into(),
-        time,
-        caller: "alice".into(),
-        client: None,
-        tool: "write".into(),
-        contract: None,
-        arguments: None,
-        approval: None,
-        trace: None,
-    };
+    let intent = intent_record("id", time);
     let others = [
         AuditEntry::Call(AuditCall { tool: None, ..call_record(1) }),
         AuditEntry::Intent(intent),

@@ -7,12 +7,11 @@ use std::sync::Arc;
 
 use disk::simulated::{DiskFault, Operation, OperationKind, SimulatedDisk};
 use store::audit::{
-    self, AuditCall, AuditEntry, AuditIntent, AuditKeyLocation, AuditLog, AuditOptions,
-    AuditRotation,
+    self, AuditCall, AuditEntry, AuditKeyLocation, AuditLog, AuditOptions, AuditRotation,
 };
 use tempfile::TempDir;
 
-use crate::audit::{call_record, messages};
+use crate::audit::{call_record, intent_record, messages};
 
 /// A log on a simulated disk.
 struct DiskScene {
@@ -58,17 +57,7 @@ impl DiskScene {
             let id = format!("call-{n}");
             let record = call_record(n);
             log.append(call_record(n));
-            let intent = AuditIntent {
-                intent: id.clone(),
-                time: record.time,
-                caller: "alice".into(),
-                client: None,
-                tool: "write".into(),
-                contract: None,
-                arguments: None,
-                approval: None,
-                trace: None,
-            };
+            let intent = intent_record(&id, record.time);
             if runtime.block_on(log.append_intent(intent)).is_err() {
                 break;
             }

@@ -9,17 +9,8 @@ use disk::simulated::{DiskFault, SimulatedDisk};
 use store::audit::{self, AuditEntry, AuditLog, AuditLogEvent, AuditOptions, AuditRotation};
 use tempfile::TempDir;
 
-use crate::audit::{audit_options, call_record, messages, verify, write_log};
+use crate::audit::{append_calls, audit_options, call_record, messages, verify, write_log};
 use crate::forger::DiskImage;
-
-fn append(log: &Path, rotation: &AuditRotation, count: u64) {
-    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-    let options = AuditOptions { rotation: rotation.clone(), ..audit_options(log) };
-    let log = AuditLog::open(log, &options).unwrap();
-    for n in 0..count {
-        runtime.block_on(log.append_durable(call_record(n))).unwrap();
-    }
-}
 
 fn list_closed(log: &Path) -> Vec<u32> {
     let entries = fs::read_dir(log.parent().unwrap()).unwrap().map(Result::unwrap);
@@ -54,7 +45,7 @@ fn file_is_closed_at_its_size() {
         let log = write_log(&temp, 3);
         let length = fs::metadata(&log).unwrap().len();
         let rotation = AuditRotation { max_file_bytes: length + extra, ..AuditRotation::default() };
-        append(&log, &rotation, 1);
+        append_calls(&log, &rotation, 1);
         assert_eq!(list_closed(&log), closed, "{extra} bytes are left");
         assert!(verify(&log).unwrap().ok);
     }
@@ -67,7 +58,7 @@ fn file_is_closed_at_the_age_of_its_first_line() {
     let log = write_log(&temp, 3);
     let hour = Duration::from_secs(3600);
     let rotation = AuditRotation { max_file_age: Some(hour), ..AuditRotation::default() };
-    append(&log, &rotation, 1);
+    append_calls(&log, &rotation, 1);
     assert!(list_closed(&log).is_empty());
     // The key is known here, so the first line can be made older.
     let mut image = DiskImage::read(temp.path());
@@ -80,7 +71,7 @@ fn file_is_closed_at_the_age_of_its_first_line() {
     image.set("keys/mark", key.head(seq, &hash));
     let temp = image.restore();
     let log = temp.path().join("audit.jsonl");
-    append(&log, &rotation, 1);
+    append_calls(&log, &rotation, 1);
     assert_eq!(list_closed(&log), [1]);
     assert!(verify(&log).unwrap().ok);
     // A first line from the future is not old.
@@ -90,7 +81,7 @@ fn file_is_closed_at_the_age_of_its_first_line() {
     image.set("audit.head", key.head(seq, &hash));
     image.set("keys/mark", key.head(seq, &hash));
     let temp = image.restore();
-    append(&temp.path().join("audit.jsonl"), &rotation, 1);
+    append_calls(&temp.path().join("audit.jsonl"), &rotation, 1);
     assert!(list_closed(&temp.path().join("audit.jsonl")).is_empty());
 }
 
@@ -98,7 +89,7 @@ fn file_is_closed_at_the_age_of_its_first_line() {
 fn write_closed_files(temp: &TempDir) -> PathBuf {
     let log = temp.path().join("audit.jsonl");
     let rotation = AuditRotation { max_file_bytes: 1, ..AuditRotation::default() };
-    append(&log, &rotation, 5);
+    append_calls(&log, &rotation, 5);
     assert_eq!(list_closed(&log), [1, 2, 3, 4, 5]);
     log
 }
@@ -125,7 +116,7 @@ fn files_are_removed_by_number_or_age_whichever_removes_more() {
         (1..=old).for_each(|number| set_age(&log, number, 2 * day));
         let rotation =
             AuditRotation { max_file_bytes: 1, keep_files, keep_age, ..AuditRotation::default() };
-        append(&log, &rotation, 1);
+        append_calls(&log, &rotation, 1);
         let case = format!("{keep_files:?}, {keep_age:?}, {old} are old");
         assert_eq!(list_closed(&log), left, "{case}");
         let report = verify(&log).unwrap();
@@ -159,7 +150,7 @@ fn old_file_after_a_young_one_is_kept() {
     [1, 3, 4].into_iter().for_each(|number| set_age(&log, number, 2 * day));
     let rotation =
         AuditRotation { max_file_bytes: 1, keep_age: Some(day), ..AuditRotation::default() };
-    append(&log, &rotation, 1);
+    append_calls(&log, &rotation, 1);
     assert_eq!(list_closed(&log), [2, 3, 4, 5, 6]);
     assert!(verify(&log).unwrap().ok);
 }

@@ -10,10 +10,12 @@ use std::time::{Duration, Instant};
 use disk::simulated::{DiskFault, OperationKind, SimulatedDisk};
 use disk::{Disk, SystemDisk};
 use store::StoreError;
-use store::audit::{self, AuditIntent, AuditLog, AuditOptions, VerificationFindingKind};
+use store::audit::{self, AuditLog, AuditOptions, VerificationFindingKind};
 use tempfile::TempDir;
 
-use crate::audit::{audit_options, call_record, messages, open_log, verify, write_log};
+use crate::audit::{
+    audit_options, call_record, intent_record, messages, open_log, verify, write_log,
+};
 
 /// Longest time to wait for a condition.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -105,20 +107,6 @@ impl Disk for GatedDisk {
     }
 }
 
-fn intent(id: &str) -> AuditIntent {
-    AuditIntent {
-        intent: id.to_owned(),
-        time: call_record(1).time,
-        caller: "alice".into(),
-        client: None,
-        tool: "write".into(),
-        contract: None,
-        arguments: None,
-        approval: None,
-        trace: None,
-    }
-}
-
 fn open_gated(temp: &TempDir) -> (Arc<GatedDisk>, PathBuf, AuditLog) {
     let disk = Arc::new(GatedDisk::default());
     let path = temp.path().join("audit.jsonl");
@@ -191,11 +179,11 @@ async fn intent_that_cannot_be_written_is_dropped() {
     let (disk, path, log) = open_simulated(&temp);
     for _ in 0..2 {
         disk.plan_fault(disk.operations().len(), DiskFault::Error(28));
-        log.append_intent(intent("refused")).await.unwrap_err();
+        log.append_intent(intent_record("refused", call_record(1).time)).await.unwrap_err();
         assert!(!log.is_healthy());
         assert_eq!(log.pending_count(), 0);
     }
-    log.append_intent(intent("written")).await.unwrap();
+    log.append_intent(intent_record("written", call_record(1).time)).await.unwrap();
     assert!(log.is_healthy());
     let id = log.new_call_id().unwrap();
     assert!(id.len() == 10 && id != log.new_call_id().unwrap(), "{id}");
