@@ -10,7 +10,8 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use jiff::Timestamp;
 use parking_lot::Mutex;
-use tokio::task::AbortHandle;
+use tokio::runtime::Handle;
+use tokio::task::{AbortHandle, JoinHandle};
 use tokio::time::Instant;
 
 use super::elicitation_queue::ElicitationQueue;
@@ -46,6 +47,9 @@ pub(super) struct ConnectionLifecycle {
     /// Orders elicitable calls, once they have to run one at a time.
     pub(super) turns: ElicitationQueue,
     client: OnceLock<reqwest::Client>,
+    /// The runtime in which the connection was created, if any. Sessions live there, because they outlive the runtime of
+    /// the caller who needs them first.
+    runtime: Option<Handle>,
     state: Mutex<ConnectionState>,
 }
 
@@ -84,8 +88,19 @@ impl ConnectionLifecycle {
             tail: Arc::default(),
             turns: ElicitationQueue::default(),
             client: OnceLock::new(),
+            runtime: Handle::try_current().ok(),
             state: Mutex::default(),
         })
+    }
+
+    fn spawn_task<F>(&self, work: F) -> JoinHandle<F::Output>
+    where
+        F: Future<Output: Send> + Send + 'static,
+    {
+        match &self.runtime {
+            Some(runtime) => runtime.spawn(work),
+            None => tokio::spawn(work),
+        }
     }
 
     /// Returns the open session, or opens a new one. Concurrent callers share one attempt.
@@ -116,7 +131,7 @@ impl ConnectionLifecycle {
     /// dropped does not abort it for the others.
     fn start_attempt(self: &Arc<Self>, state: &mut ConnectionState) -> ConnectAttempt {
         let shared = self.clone();
-        let task = tokio::spawn(async move {
+        let task = self.spawn_task(async move {
             let (limit, begun) = (shared.options.connect_timeout, Instant::now());
             let opened =
                 tokio::time::timeout(limit, shared.open_session()).await.unwrap_or_else(|_| {
@@ -243,7 +258,7 @@ impl ConnectionLifecycle {
                     self.context.notify_list_changed();
                 }
                 state.phase = ConnectionPhase::Connected(session.clone());
-                tokio::spawn(watch_session(
+                self.spawn_task(watch_session(
                     Arc::downgrade(self),
                     session.transport.in_flight_calls().clone(),
                 ));
@@ -279,8 +294,8 @@ impl ConnectionLifecycle {
     /// Starts the background reconnect loop, unless it already runs.
     fn start_reconnecting(self: &Arc<Self>, state: &mut ConnectionState) {
         if state.healer.as_ref().is_none_or(AbortHandle::is_finished) {
-            state.healer =
-                Some(tokio::spawn(run_reconnect_loop(Arc::downgrade(self))).abort_handle());
+            let healer = self.spawn_task(run_reconnect_loop(Arc::downgrade(self)));
+            state.healer = Some(healer.abort_handle());
         }
     }
 

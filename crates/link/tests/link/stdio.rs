@@ -43,6 +43,27 @@ async fn connects_in_both_eras_and_falls_back_to_handshake() {
     }
 }
 
+/// The HTTP server runs calls on runtimes that end before the connections to upstream servers are closed.
+#[test]
+fn session_outlives_the_runtime_of_its_first_caller() {
+    let new_runtime =
+        || tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let owner = new_runtime();
+    let connection = owner.block_on(async { child("stateless") });
+    let list_pids = async |connection: &Connection| {
+        call(connection, "pids", json!({})).await.unwrap().structured.unwrap().to_string()
+    };
+    let (first, second) = std::thread::scope(|scope| {
+        let caller = scope.spawn(|| new_runtime().block_on(list_pids(&connection)));
+        owner.block_on(async {
+            wait_until("the first caller has ended", async || caller.is_finished()).await;
+            (caller.join().unwrap(), list_pids(&connection).await)
+        })
+    });
+    assert_eq!(first, second);
+    owner.block_on(connection.close());
+}
+
 #[tokio::test]
 async fn falls_back_to_handshake_when_probe_is_ignored() {
     let connection = Connection::new(Options {
