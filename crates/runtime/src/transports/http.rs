@@ -17,6 +17,7 @@ mod owned_sessions;
 mod pending_responses;
 mod readiness;
 mod response;
+mod routes;
 mod tls;
 mod token;
 
@@ -24,29 +25,23 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::{DefaultBodyLimit, Extension, State};
-use axum::http::header;
-use axum::response::{IntoResponse, Response};
-use axum::routing::get;
-use axum::{Json, Router, middleware};
-use contract::{Caller, ErrorCode, ToolError};
 use parking_lot::RwLock;
-use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use super::mcp::{McpService, PRINCIPAL, ServerIdentity};
-use super::{DRAIN_LIMIT, MAX_MESSAGE_BYTES, openapi, rest};
+use super::mcp::ServerIdentity;
+use super::{DRAIN_LIMIT, MAX_MESSAGE_BYTES};
 use crate::pipeline::Pipeline;
-use connections::{ConnectionTable, accept_connections};
+use connections::{ConnectionTable, ConnectionThreads, accept_connections};
 pub use control::HttpControl;
 pub use guard::is_loopback;
 pub use limits::HttpLimits;
 use memory_budget::MemoryBudget;
 use owned_sessions::OwnedSessions;
 use pending_responses::PendingResponses;
+use readiness::Readiness;
 pub use readiness::{CheckResult, ReadinessCheck};
-use readiness::{Readiness, get_health, get_readiness};
+use routes::HttpRoutes;
 use tls::TlsIdentity;
 pub use tls::{TlsError, TlsFiles};
 pub use token::{BearerToken, BearerTokens, PROJECT_PRINCIPAL, TokenError, UNNAMED_PRINCIPAL};
@@ -106,6 +101,8 @@ pub enum HttpError {
     TokenRequired(SocketAddr),
     #[error("failed to listen on {address}")]
     Bind { address: SocketAddr, source: std::io::Error },
+    #[error("failed to start the threads that serve connections")]
+    Threads(#[source] std::io::Error),
     #[error("failed to use the TLS certificate")]
     Tls(#[from] TlsError),
 }
@@ -208,10 +205,12 @@ impl HttpTransport {
     pub async fn serve(self, stop: CancellationToken) -> Result<(), HttpError> {
         let Self { listener, app, .. } = self;
         let sessions = CancellationToken::new();
-        let router = build_router(Arc::clone(&app), sessions.clone(), stop.clone());
+        let routes = HttpRoutes::new(Arc::clone(&app), sessions.clone(), stop.clone());
+        let routes = Arc::new(routes);
         let table = ConnectionTable::new(app.pipeline.metrics().server().clone());
+        let threads = ConnectionThreads::start().map_err(HttpError::Threads)?;
         tokio::select! {
-            () = accept_connections(listener, &table, &app, &router, &stop) => {}
+            () = accept_connections(listener, &threads, &table, &routes, &stop) => {}
             () = app.tls.follow_files(app.pipeline.metrics().server()) => {}
         }
         // Connections without a request have nothing to finish.
@@ -231,77 +230,5 @@ impl HttpTransport {
         }
         let _ = tokio::time::timeout(CLOSE_GRACE, app.pipeline.drain()).await;
         Ok(())
-    }
-}
-
-fn build_router(
-    app: Arc<HttpApp>,
-    sessions: CancellationToken,
-    closing: CancellationToken,
-) -> Router {
-    let max_body_bytes = app.options().max_body_bytes;
-    let service = McpService::new(
-        Arc::clone(&app.pipeline),
-        app.identity.clone(),
-        Caller::new(UNNAMED_PRINCIPAL),
-    )
-    .with_shutdown(closing);
-    let config = StreamableHttpServerConfig::default()
-        .with_json_response(true)
-        .with_cancellation_token(sessions)
-        .with_max_request_body_bytes(max_body_bytes)
-        // The admission layer checks Host and Origin before every route, including this one.
-        .disable_allowed_hosts()
-        .disable_allowed_origins();
-    let mcp = StreamableHttpService::new(
-        // Called while the request is handled, so the service belongs to the principal that sent it.
-        move || {
-            let principal = PRINCIPAL.try_with(Arc::clone).map_err(std::io::Error::other)?;
-            Ok(service.clone().with_principal(principal))
-        },
-        Arc::clone(&app.sessions),
-        config,
-    );
-    Router::new()
-        .route_service(MCP_PATH, mcp)
-        .merge(rest::build_routes())
-        .route("/openapi.json", get(get_openapi))
-        .route("/metrics", get(get_metrics))
-        .route(HEALTH_PATH, get(get_health))
-        .route(READINESS_PATH, get(get_readiness))
-        .fallback(rest::no_such_route)
-        .layer(DefaultBodyLimit::max(max_body_bytes))
-        // One layer for all checks: each layer boxes the request and clones the router behind it.
-        .layer(middleware::from_fn_with_state(Arc::clone(&app), admission::admit_request))
-        .with_state(app)
-}
-
-async fn get_openapi(
-    State(app): State<Arc<HttpApp>>,
-    Extension(caller): Extension<Caller>,
-) -> Response {
-    let secured = !app.options().tokens.is_empty();
-    let filter = app.pipeline.tool_filter(&caller.principal);
-    let document = openapi::build_document_for(
-        filter.as_deref(),
-        &app.pipeline.catalog(),
-        &app.identity,
-        secured,
-    );
-    Json(document).into_response()
-}
-
-async fn get_metrics(
-    State(app): State<Arc<HttpApp>>,
-    Extension(caller): Extension<Caller>,
-) -> Response {
-    if app.pipeline.tool_filter(&caller.principal).is_some() {
-        let message = "metrics list every tool, and this client may not call all of them";
-        return rest::error_response(&ToolError::new(ErrorCode::AccessDenied, message));
-    }
-    const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-    match app.pipeline.metrics().render() {
-        Ok(text) => ([(header::CONTENT_TYPE, OPEN_METRICS)], text).into_response(),
-        Err(_) => axum::http::StatusCode::INTERNAL_SERVER_ERROR.into_response(),
     }
 }

@@ -1,13 +1,12 @@
 //! Admission of HTTP requests: checks Host, Origin, token and session, and converts protocol errors to JSON-RPC.
 //!
-//! One middleware layer before every route.
+//! Every request passes it before any route.
 
 use std::sync::Arc;
 
 use axum::body::{Body, HttpBody};
-use axum::extract::{Request, State};
+use axum::extract::Request;
 use axum::http::{HeaderMap, Method, StatusCode};
-use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use contract::{Caller, ErrorCode, ToolError};
 use parking_lot::Mutex;
@@ -22,45 +21,45 @@ use super::limits::HttpLimits;
 use super::memory_budget::MemoryReservation;
 use super::pending_responses::track_body;
 use super::response::finish_response;
+use super::routes::HttpRoutes;
 use super::{HEALTH_PATH, HttpApp, MCP_PATH, READINESS_PATH, guard, malformed, token};
 
 /// Admits a request, or refuses it and records the refusal.
 pub(super) async fn admit_request(
-    State(app): State<Arc<HttpApp>>,
+    routes: &HttpRoutes,
+    connection: &OpenConnection,
     request: Request,
-    next: Next,
 ) -> Response {
+    let app = &*routes.app;
     let options = app.options();
     if let Err(error) = guard::check_host_and_origin(&options, request.headers(), request.uri()) {
-        return refuse_request(&app, "(unknown)", &error);
+        return refuse_request(app, "(unknown)", &error);
     }
     let path = request.uri().path();
     let is_mcp = path == MCP_PATH;
     if path == HEALTH_PATH || path == READINESS_PATH {
-        return next.run(request).await;
+        return routes.run(request).await;
     }
     let caller = match token::authenticate_caller(&options.tokens, request.headers()) {
         Ok(caller) => caller,
         Err(error) => {
-            return token::add_challenge(refuse_request(&app, "(unauthenticated)", &error));
+            return token::add_challenge(refuse_request(app, "(unauthenticated)", &error));
         }
     };
-    if let Some(connection) = request.extensions().get::<Arc<OpenConnection>>() {
-        connection.mark_authenticated();
-    }
-    if is_mcp && is_foreign_session(&app, &caller, request.method(), request.headers()) {
-        return refuse_session(&app, &caller);
+    connection.mark_authenticated();
+    if is_mcp && is_foreign_session(app, &caller, request.method(), request.headers()) {
+        return refuse_session(app, &caller);
     }
     let exceeded = ExceededLimitSlot::default();
-    let (request, memory) = match limit_body(&app, request, &options.limits, &exceeded) {
+    let (request, memory) = match limit_body(app, request, &options.limits, &exceeded) {
         Ok(limited) => limited,
-        Err(exceeded) => return refuse_at_limit(&app, &caller, exceeded, is_mcp),
+        Err(exceeded) => return refuse_at_limit(app, &caller, exceeded, is_mcp),
     };
     let pending = (request.method() == Method::POST).then(|| app.pending.register());
-    let response = run_request(&app, &caller, request, next, &exceeded).await;
+    let response = run_request(routes, &caller, request, &exceeded).await;
     let response = match exceeded.get() {
         Some(exceeded) if !response.status().is_success() => {
-            refuse_at_limit(&app, &caller, exceeded, is_mcp)
+            refuse_at_limit(app, &caller, exceeded, is_mcp)
         }
         _ => response,
     };
@@ -73,26 +72,25 @@ pub(super) async fn admit_request(
 
 /// Runs an admitted request.
 async fn run_request(
-    app: &HttpApp,
+    routes: &HttpRoutes,
     caller: &Caller,
     mut request: Request,
-    next: Next,
     exceeded: &ExceededLimitSlot,
 ) -> Response {
     request.extensions_mut().insert(caller.clone());
     if request.uri().path() != MCP_PATH {
-        return next.run(request).await;
+        return routes.run(request).await;
     }
     let is_post = request.method() == Method::POST;
     let principal = Arc::clone(&caller.principal);
-    let work = EXCEEDED_LIMIT.scope(exceeded.clone(), next.run(request));
+    let work = EXCEEDED_LIMIT.scope(exceeded.clone(), routes.run(request));
     let response = finish_response(PRINCIPAL.scope(principal, work).await, is_post).await;
     if !response.status().is_client_error() {
         return response;
     }
     // The protocol layer refused the request, so it never became a call.
-    app.pipeline
-        .record_refused_request(&caller.principal, malformed::refusal_code(response.status()));
+    let code = malformed::refusal_code(response.status());
+    routes.app.pipeline.record_refused_request(&caller.principal, code);
     malformed::to_json_rpc_error(response).await
 }
 

@@ -5,6 +5,7 @@
 
 mod accept;
 mod serve;
+mod threads;
 mod watched_stream;
 
 use std::collections::BTreeMap;
@@ -19,10 +20,15 @@ use tokio_util::sync::CancellationToken;
 use super::limits::HttpLimits;
 use crate::metrics::{CloseReason, ServerMetrics};
 pub(super) use accept::accept_connections;
+pub(super) use threads::ConnectionThreads;
 
 /// Connections that were told to close may exceed the limit by this many until their tasks have run, and by a quarter of
 /// the limit at most: files need descriptors too.
 const CLOSING_HEADROOM: usize = 64;
+
+/// Time in which a new connection can send its request before it may be closed for another one. It is served on another
+/// thread than the one that accepts, so a flood could otherwise displace it before its request is read.
+const OPENING_GRACE: Duration = Duration::from_millis(20);
 
 /// The open connections.
 pub(super) struct ConnectionTable {
@@ -105,6 +111,20 @@ impl ConnectionTable {
         open.by_id.insert(id, Arc::clone(&connection));
         self.metrics.record_open();
         Some(ConnectionGuard { table: Arc::clone(self), id, connection })
+    }
+
+    /// If there are `limit` connections, waits until the one to close for another one had the time to send its request.
+    async fn wait_for_grace(&self, limit: usize) {
+        let left = {
+            let open = self.open.lock();
+            let is_full = open.by_id.len() >= limit;
+            let id = is_full.then(|| open.find_longest_idle()).flatten();
+            let victim = id.and_then(|id| open.by_id.get(&id));
+            victim.map_or(Duration::ZERO, |it| OPENING_GRACE.saturating_sub(it.accepted.elapsed()))
+        };
+        if !left.is_zero() {
+            tokio::time::sleep(left).await;
+        }
     }
 
     /// Closes a quarter of the connections, and at least one, if as many have no request in flight. Waits until one has

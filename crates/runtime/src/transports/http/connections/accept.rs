@@ -4,14 +4,14 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Router;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::{ConnectionTable, serve};
+use super::{ConnectionTable, ConnectionThreads, serve};
 use crate::metrics::RefusalReason;
 use crate::transports::http::HttpApp;
+use crate::transports::http::routes::HttpRoutes;
 
 /// Longest pause after a failure to accept, such as a lack of descriptors.
 const RETRY_PAUSE: Duration = Duration::from_millis(50);
@@ -23,11 +23,12 @@ const BUSY: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nCont
 /// Accepts and serves connections until `stop` is cancelled.
 pub(crate) async fn accept_connections(
     listener: TcpListener,
+    threads: &ConnectionThreads,
     table: &Arc<ConnectionTable>,
-    app: &Arc<HttpApp>,
-    router: &Router,
+    routes: &Arc<HttpRoutes>,
     stop: &CancellationToken,
 ) {
+    let app = &routes.app;
     let mut is_failing = false;
     let mut caution: Option<Caution> = None;
     loop {
@@ -41,7 +42,17 @@ pub(crate) async fn accept_connections(
                 caution = caution.filter(|caution| caution.until > Instant::now());
                 let limit = app.limits().max_connections;
                 let limit = caution.as_ref().map_or(limit, |caution| caution.limit.min(limit));
-                admit_stream(stream, limit, table, app, router, stop).await;
+                table.wait_for_grace(limit).await;
+                match table.register(limit) {
+                    Some(guard) => {
+                        let (routes, stop) = (Arc::clone(routes), stop.clone());
+                        threads.spawn(stream, move |stream| {
+                            serve::serve_connection(routes, stream, guard, stop)
+                        });
+                    }
+                    None => refuse_stream(&stream, table, app),
+                }
+                table.wait_for_room(limit).await;
             }
             Err(error) if is_about_one_connection(&error) => {}
             Err(error) if !is_lack_of_resources(&error) => {
@@ -55,6 +66,7 @@ pub(crate) async fn accept_connections(
                 }
                 is_failing = true;
                 table.metrics.record_accept_failure();
+                table.wait_for_grace(0).await;
                 let limit = table.reduce(RETRY_PAUSE).await;
                 caution = Some(Caution { limit, until: Instant::now() + CAUTION_TIME });
             }
@@ -68,29 +80,13 @@ struct Caution {
     until: Instant,
 }
 
-async fn admit_stream(
-    stream: TcpStream,
-    limit: usize,
-    table: &Arc<ConnectionTable>,
-    app: &Arc<HttpApp>,
-    router: &Router,
-    stop: &CancellationToken,
-) {
-    match table.register(limit) {
-        Some(guard) => {
-            let (app, router) = (Arc::clone(app), router.clone());
-            let work = serve::serve_connection(app, router, stream, guard, stop.clone());
-            tokio::spawn(work);
-        }
-        None => {
-            table.metrics.record_refusal(RefusalReason::Connections);
-            if !app.tls.is_enabled() {
-                // The client may not read it; the connection ends either way.
-                let _ = stream.try_write(BUSY);
-            }
-        }
+/// Refuses a connection because every other one has a request in flight.
+fn refuse_stream(stream: &TcpStream, table: &ConnectionTable, app: &HttpApp) {
+    table.metrics.record_refusal(RefusalReason::Connections);
+    if !app.tls.is_enabled() {
+        // The client may not read it; the connection ends either way.
+        let _ = stream.try_write(BUSY);
     }
-    table.wait_for_room(limit).await;
 }
 
 /// Returns true if the error concerns only the connection that was about to be accepted.

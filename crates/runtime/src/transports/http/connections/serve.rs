@@ -5,7 +5,6 @@ use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use axum::Router;
 use axum::body::{Body, Bytes};
 use http_body::{Body as HttpBody, Frame, SizeHint};
 use hyper::body::Incoming;
@@ -13,7 +12,6 @@ use hyper::service::Service;
 use hyper::{Request, Response, Version};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
-use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::time::Instant;
@@ -21,22 +19,23 @@ use tokio::time::Instant;
 use super::watched_stream::WatchedStream;
 use super::{ConnectionGuard, OpenConnection, RequestInFlight};
 use crate::metrics::CloseReason;
-use crate::transports::http::HttpApp;
+use crate::transports::http::admission::admit_request;
 use crate::transports::http::limits::HttpLimits;
+use crate::transports::http::routes::HttpRoutes;
 
 /// Maximum size of the headers of a request, and of the buffer in which they arrive.
 const MAX_HEADER_BYTES: usize = 64 * 1024;
 
 /// Serves a connection until it ends, is told to end or exceeds a time limit.
 pub(super) async fn serve_connection(
-    app: Arc<HttpApp>,
-    router: Router,
+    routes: Arc<HttpRoutes>,
     stream: TcpStream,
     guard: ConnectionGuard,
     stop: tokio_util::sync::CancellationToken,
 ) {
     let connection = Arc::clone(&guard.connection);
-    let work = run_protocol(&app, router, stream, &connection, stop);
+    let app = Arc::clone(&routes.app);
+    let work = run_protocol(routes, stream, &connection, stop);
     let mut work = pin!(work);
     loop {
         let limits = app.limits();
@@ -58,8 +57,7 @@ pub(super) async fn serve_connection(
 }
 
 async fn run_protocol(
-    app: &HttpApp,
-    router: Router,
+    routes: Arc<HttpRoutes>,
     stream: TcpStream,
     connection: &Arc<OpenConnection>,
     stop: tokio_util::sync::CancellationToken,
@@ -69,11 +67,11 @@ async fn run_protocol(
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "failed to set TCP_NODELAY");
     }
-    let Some(acceptor) = app.tls.acceptor() else {
-        return run_http(app, router, stream, connection, stop).await;
+    let Some(acceptor) = routes.app.tls.acceptor() else {
+        return run_http(routes, stream, connection, stop).await;
     };
     match acceptor.accept(stream).await {
-        Ok(stream) => run_http(app, router, stream, connection, stop).await,
+        Ok(stream) => run_http(routes, stream, connection, stop).await,
         Err(error) => {
             tracing::debug!(%error, "TLS handshake failed");
             connection.set_close_reason(CloseReason::Error);
@@ -82,20 +80,16 @@ async fn run_protocol(
 }
 
 async fn run_http<S>(
-    app: &HttpApp,
-    router: Router,
+    routes: Arc<HttpRoutes>,
     stream: S,
     connection: &Arc<OpenConnection>,
     stop: tokio_util::sync::CancellationToken,
 ) where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let service = ConnectionService {
-        router: TowerToHyperService::new(router),
-        connection: Arc::clone(connection),
-    };
+    let builder = protocol_builder(&routes.app.limits());
+    let service = ConnectionService { routes, connection: Arc::clone(connection) };
     let io = WatchedStream { stream, connection: Arc::clone(connection) };
-    let builder = protocol_builder(&app.limits());
     let mut http = pin!(builder.serve_connection(TokioIo::new(io), service));
     let mut stopped = pin!(stop.cancelled());
     let mut is_closing = false;
@@ -132,9 +126,9 @@ fn protocol_builder(limits: &HttpLimits) -> auto::Builder<TokioExecutor> {
     builder
 }
 
-/// The routes, for the requests of one connection.
+/// Admission and the routes, for the requests of one connection.
 struct ConnectionService {
-    router: TowerToHyperService<Router>,
+    routes: Arc<HttpRoutes>,
     connection: Arc<OpenConnection>,
 }
 
@@ -143,12 +137,11 @@ impl Service<Request<Incoming>> for ConnectionService {
     type Error = Infallible;
     type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Infallible>> + Send>>;
 
-    fn call(&self, mut request: Request<Incoming>) -> Self::Future {
+    fn call(&self, request: Request<Incoming>) -> Self::Future {
         let in_flight = self.connection.begin_request(request.version() == Version::HTTP_2);
-        request.extensions_mut().insert(Arc::clone(&self.connection));
-        let response = self.router.call(request);
+        let (routes, connection) = (Arc::clone(&self.routes), Arc::clone(&self.connection));
         Box::pin(async move {
-            let response = response.await?;
+            let response = admit_request(&routes, &connection, request.map(Body::new)).await;
             Ok(response.map(|body| InFlightBody { body, _in_flight: in_flight }))
         })
     }
