@@ -97,3 +97,8 @@ pub fn unlimited<T: Limit>(id: u64, limit: T) -> T {
 pub fn endless(id: u64, limit: Duration) -> Duration {
     if on(id) { Duration::from_secs(86_400) } else { limit }
 }
+
+/// Returns a deadline, or a day later if the mutant is active.
+pub fn a_day_later<T: std::ops::Add<Duration, Output = T>>(id: u64, deadline: T) -> T {
+    if on(id) { deadline + Duration::from_secs(86_400) } else { deadline }
+}

@@ -55,7 +55,7 @@ struct CodeSpan {
 /// Writes the copy and checks it until it compiles. Returns the mutants without a switch.
 pub(crate) fn settle(
     folders: &Folders,
-    files: &[SourceFile],
+    files: &[&SourceFile],
     crates: &BTreeSet<String>,
     mut rejected: HashSet<u64>,
 ) -> Result<HashSet<u64>> {
@@ -94,7 +94,7 @@ pub(crate) fn settle(
 
 fn reject_suspects(
     error: &Diagnostic,
-    files: &[SourceFile],
+    files: &[&SourceFile],
     switched: &HashMap<&str, crate::edit::SwitchedFile>,
     rejected: &mut HashSet<u64>,
 ) {

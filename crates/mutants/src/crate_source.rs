@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use syn::spanned::Spanned;
 use syn::visit::Visit;
 use syn::{Expr, Item, Lit, Meta};
 
@@ -14,9 +15,12 @@ use crate::find::MutantFinder;
 
 /// One source file with its mutants.
 pub(crate) struct SourceFile {
+    pub(crate) crate_name: String,
     /// Path from the workspace root.
     pub(crate) path: String,
     pub(crate) text: String,
+    /// The text without its tests.
+    pub(crate) code: String,
     pub(crate) edits: FileEdits,
 }
 
@@ -31,7 +35,7 @@ pub(crate) fn read_crate(root: &Path, name: &str) -> Result<Vec<SourceFile>> {
         constants.add_file(path, syntax);
     }
     let mut files = Vec::new();
-    for (path, text, _) in &parsed {
+    for (path, text, syntax) in &parsed {
         let mut edits = FileEdits::default();
         for constant in constants.defined_in(path) {
             let mutant = edits.add(NewMutant {
@@ -45,7 +49,9 @@ pub(crate) fn read_crate(root: &Path, name: &str) -> Result<Vec<SourceFile>> {
             });
             constants.set_mutant(&constant, mutant);
         }
-        files.push(SourceFile { path: path.clone(), text: text.clone(), edits });
+        let (path, text) = (path.clone(), text.clone());
+        let code = without_tests(&text, syntax);
+        files.push(SourceFile { crate_name: name.to_owned(), path, text, code, edits });
     }
     for (file, (path, text, syntax)) in files.iter_mut().zip(&parsed) {
         let mut finder = MutantFinder::new(name, path, text, &constants);
@@ -59,6 +65,27 @@ pub(crate) fn read_crate(root: &Path, name: &str) -> Result<Vec<SourceFile>> {
         file.edits.mutants.retain(|mutant| used.contains(&mutant.id));
     }
     Ok(files)
+}
+
+/// Returns the text of a file without items that are not compiled into the library, such as tests.
+fn without_tests(text: &str, syntax: &syn::File) -> String {
+    let mut code = String::new();
+    let mut position = 0;
+    for item in &syntax.items {
+        let attributes = match item {
+            Item::Mod(item) => &item.attrs,
+            Item::Fn(item) => &item.attrs,
+            Item::Use(item) => &item.attrs,
+            _ => continue,
+        };
+        if !is_compiled(attributes) {
+            let range = item.span().byte_range();
+            code.push_str(&text[position..range.start]);
+            position = range.end;
+        }
+    }
+    code.push_str(&text[position..]);
+    code
 }
 
 type ParsedFile = (String, String, syn::File);
@@ -170,6 +197,7 @@ mod tests {
             impl A { fn f(&self) -> io::Result<()> {
                 match self.x { 1 => a(), 2 if b() => c(), _ => d() }
                 timeout(LIMIT, self.read(x.len().min(MAX))).await?;
+                timeout_at(end, run).await?;
                 let _ = self.file.sync_data();
                 self.file.sync_all()
             } }";
@@ -186,6 +214,8 @@ mod tests {
                 "A::f: delete `timeout(LIMIT, self.read(x.len().min(MAX))).await?;`",
                 "A::f: remove the time limit `LIMIT`",
                 "A::f: remove .min() of `x.len().min(MAX)`",
+                "A::f: delete `timeout_at(end, run).await?;`",
+                "A::f: remove the time limit `end`",
                 "A::f: delete `let _ = self.file.sync_data();`",
             ]
         );

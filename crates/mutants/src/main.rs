@@ -2,7 +2,8 @@
 //!
 //! All mutants are compiled at once into a copy of the workspace. A switch at each of them reads an environment variable,
 //! so one build serves thousands of mutants. `crate_source` finds mutants, `compile` builds the copy, `reach` records
-//! which tests come past which switch, and `run` runs those tests with one mutant at a time.
+//! which tests come past which switch, and `run` runs those tests with one mutant at a time. `results` keeps the outcomes
+//! for later runs.
 
 #![expect(clippy::print_stdout, reason = "a developer tool that prints to the terminal")]
 
@@ -14,11 +15,15 @@ mod crate_source;
 mod defaults;
 mod edit;
 mod find;
+mod process_usage;
 mod reach;
+mod record;
 mod report;
+mod results;
 mod run;
 mod select;
 mod survivors;
+mod table;
 mod test_process;
 
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -33,15 +38,17 @@ use crate::compile::TestProgram;
 use crate::copy::Folders;
 use crate::crate_source::{SourceFile, read_crate};
 use crate::edit::Mutant;
+use crate::record::ResultsRecorder;
 use crate::report::Report;
-use crate::run::{Outcome, OutcomeJournal, TestSuite};
+use crate::results::{RecordedOutcome, not_compiled};
+use crate::run::{KillerJournal, TestSuite};
 use crate::select::{Selection, shuffle};
-use crate::survivors::{OpenSurvivors, Survivors};
+use crate::survivors::Survivors;
 
 /// Path of the list of survivors with reasons.
 const LIST: &str = "crates/mutants/survivors.toml";
-/// Path of the list of survivors whose tests are still to be written.
-const OPEN_LIST: &str = "crates/mutants/open.txt";
+/// Path of the folder with the outcomes of earlier runs.
+const RESULTS: &str = "crates/mutants/results";
 
 /// Seconds for the mutants of changed files, without compiling.
 const CHANGED_SECONDS: u64 = 120;
@@ -56,6 +63,9 @@ struct MutantsArgs {
     /// Try the mutants of files whose path contains this text only
     #[arg(long, value_name = "TEXT")]
     file: Vec<String>,
+    /// Try mutants whose description contains this text only, such as `sync` or `time limit`
+    #[arg(long, value_name = "TEXT")]
+    mutation: Option<String>,
     /// Try the mutants of files that changed since a commit, or of one crate if there is no such commit; for 2 minutes
     #[arg(long, value_name = "COMMIT", num_args = 0..=1, default_missing_value = "HEAD~1")]
     changed: Option<String>,
@@ -68,12 +78,18 @@ struct MutantsArgs {
     /// Run tests of these crates too
     #[arg(long, value_name = "CRATE,…", value_delimiter = ',')]
     with: Vec<String>,
-    /// Try only mutants that no test caught the last time
+    /// Run the tests of a mutant's own crate only, which compile sooner
+    #[arg(long, conflicts_with = "with")]
+    own: bool,
+    /// Try recorded survivors again too, after you wrote a test
     #[arg(long)]
     again: bool,
-    /// Write survivors of this run to the list of missing tests
+    /// Try all mutants, also those whose outcome is recorded
+    #[arg(long, conflicts_with = "again")]
+    all: bool,
+    /// Report what is recorded, update the table in the documentation, and try nothing
     #[arg(long)]
-    write_open: bool,
+    recorded: bool,
     /// Succeed although mutants survive
     #[arg(long)]
     report: bool,
@@ -81,7 +97,7 @@ struct MutantsArgs {
     #[arg(long)]
     as_built: bool,
     /// Number of mutants that are tried at the same time
-    #[arg(long, default_value_t = 2)]
+    #[arg(long, default_value_t = 3)]
     jobs: usize,
     /// Most seconds of tests per mutant, in their normal time
     #[arg(long, default_value_t = 30.0)]
@@ -100,9 +116,6 @@ fn main() -> ExitCode {
 
 fn run_mutants(args: &MutantsArgs) -> Result<()> {
     let start = Instant::now();
-    let folders = Folders::new();
-    std::fs::create_dir_all(&folders.source)
-        .with_context(|| format!("failed to create {}", folders.source.display()))?;
     let list = Survivors::read(&root().join(LIST))?;
     let selection = Selection::new(&args.crates, &args.file, args.changed.as_deref(), args.seed)?;
     if selection.crates.is_empty() {
@@ -113,13 +126,81 @@ fn run_mutants(args: &MutantsArgs) -> Result<()> {
     for name in &selection.crates {
         files.extend(read_crate(&root(), name)?);
     }
-    let (rejected, programs) = compile_all(args, &folders, &selection, &files)?;
+    let recorder = ResultsRecorder::read(&root().join(RESULTS), &files, args.changed.is_none())?;
+    let known = recorder.outcomes();
+    let selected: Vec<&Mutant> = files
+        .iter()
+        .filter(|file| selection.has_file(&file.path))
+        .flat_map(|file| &file.edits.mutants)
+        .collect();
+    let waiting: Vec<&Mutant> =
+        selected.iter().copied().filter(|mutant| args.is_waiting(&known, mutant)).collect();
+    if args.recorded {
+        recorder.write_missing()?;
+    } else {
+        if !waiting.is_empty() {
+            try_waiting(args, &files, waiting, &recorder)?;
+        }
+        recorder.write()?;
+    }
+
+    let paths: Vec<String> = files
+        .iter()
+        .filter(|file| selection.has_file(&file.path))
+        .map(|file| file.path.clone())
+        .collect();
+    let stale = list.unknown(&selected, &paths);
+    let report = Report::new(&selected, &recorder.outcomes(), &list, stale);
+    if args.json {
+        println!("{}", serde_json::to_string_pretty(&report)?);
+    } else {
+        report.print();
+        recorder.print_commits();
+        println!("{:.0} s", start.elapsed().as_secs_f64());
+    }
+    ensure!(
+        args.report || (report.open() == 0 && report.stale.is_empty()),
+        "{} mutants survived that {LIST} does not have, and {} entries are stale",
+        report.open(),
+        report.stale.len()
+    );
+    Ok(())
+}
+
+impl MutantsArgs {
+    /// Returns whether a mutant is to be tried, given the recorded outcomes.
+    fn is_waiting(&self, known: &HashMap<u64, RecordedOutcome>, mutant: &Mutant) -> bool {
+        if self.mutation.as_ref().is_some_and(|text| !mutant.mutation.contains(text)) {
+            return false;
+        }
+        match known.get(&mutant.id) {
+            None | Some(RecordedOutcome::NotTried) => true,
+            Some(RecordedOutcome::NotCompiled) => false,
+            Some(outcome) => self.all || (self.again && outcome.is_survivor()),
+        }
+    }
+}
+
+/// Compiles the crates of the waiting mutants, and tries these.
+fn try_waiting(
+    args: &MutantsArgs,
+    files: &[SourceFile],
+    mut waiting: Vec<&Mutant>,
+    recorder: &ResultsRecorder<'_>,
+) -> Result<()> {
+    let folders = Folders::new();
+    std::fs::create_dir_all(&folders.source)
+        .with_context(|| format!("failed to create {}", folders.source.display()))?;
+    let crates: BTreeSet<String> = waiting.iter().map(|mutant| mutant.crate_name.clone()).collect();
+    let compiled: Vec<&SourceFile> =
+        files.iter().filter(|file| crates.contains(&file.crate_name)).collect();
+    let rejected = not_compiled(&recorder.outcomes());
+    let (rejected, programs) = compile_all(args, &folders, &crates, &compiled, rejected)?;
+    recorder.record_not_compiled(&rejected);
+    waiting.retain(|mutant| !rejected.contains(&mutant.id));
+
     let temporary = std::env::temp_dir().join(format!("mutants-{}", std::process::id()));
     let reach = reach::record_reach(&folders, &programs, &temporary, args.jobs)?;
-    let prepared = start.elapsed();
-
-    let selected_files = || files.iter().filter(|file| selection.has_file(&file.path));
-    let selected: Vec<&Mutant> = selected_files().flat_map(|file| &file.edits.mutants).collect();
     let seconds = args.seconds.or(args.changed.is_some().then_some(CHANGED_SECONDS));
     let suite = TestSuite {
         folders: &folders,
@@ -131,37 +212,13 @@ fn run_mutants(args: &MutantsArgs) -> Result<()> {
         deadline: seconds.map(|seconds| Instant::now() + Duration::from_secs(seconds)),
         is_verbose: args.verbose,
     };
-    let outcomes = try_selected(args, &suite, &selected, &rejected)?;
+    if suite.deadline.is_some() {
+        shuffle(&mut waiting, args.seed);
+    }
+    println!("==> try {} mutants", waiting.len());
+    let journal = KillerJournal::read(folders.state.join("killers.jsonl"));
+    suite.try_mutants(&waiting, &journal, recorder)?;
     let _ = std::fs::remove_dir_all(&temporary);
-
-    let paths: Vec<String> = selected_files().map(|file| file.path.clone()).collect();
-    let stale = list.unknown(&selected, &paths);
-    let open = OpenSurvivors::read(&root().join(OPEN_LIST))?;
-    let report = Report::new(&selected, &rejected, &outcomes, (&list, &open), stale);
-    let json = serde_json::to_string_pretty(&report)?;
-    std::fs::write(folders.state.join("report.json"), &json)?;
-    if args.json {
-        println!("{json}");
-    } else {
-        report.print();
-        let tried = start.elapsed() - prepared;
-        println!("{:.0} s to prepare, {:.0} s to try", prepared.as_secs_f64(), tried.as_secs_f64());
-    }
-    if args.write_open {
-        let survived = |mutant: &Mutant| {
-            let outcome = outcomes.get(&mutant.id);
-            outcome.is_some_and(|outcome| !outcome.is_caught()) && list.reason(mutant).is_none()
-        };
-        let tried: Vec<&Mutant> =
-            selected.iter().copied().filter(|m| outcomes.contains_key(&m.id)).collect();
-        return open.update(&root().join(OPEN_LIST), &tried, survived);
-    }
-    ensure!(
-        args.report || (report.unlisted() == 0 && report.stale.is_empty()),
-        "{} mutants survived that neither {LIST} nor {OPEN_LIST} has, and {} entries are stale",
-        report.unlisted(),
-        report.stale.len()
-    );
     Ok(())
 }
 
@@ -169,49 +226,21 @@ fn run_mutants(args: &MutantsArgs) -> Result<()> {
 fn compile_all(
     args: &MutantsArgs,
     folders: &Folders,
-    selection: &Selection,
-    files: &[SourceFile],
+    crates: &BTreeSet<String>,
+    files: &[&SourceFile],
+    mut rejected: HashSet<u64>,
 ) -> Result<(HashSet<u64>, Vec<TestProgram>)> {
-    let known = compile::read_rejected(folders);
+    rejected.extend(compile::read_rejected(folders));
     if args.as_built {
-        return Ok((known, compile::read_programs(folders)?));
+        return Ok((rejected, compile::read_programs(folders)?));
     }
-    println!("==> compile {}", join(&selection.crates));
-    let rejected = compile::settle(folders, files, &selection.crates, known)?;
+    println!("==> compile {}", join(crates));
+    let rejected = compile::settle(folders, files, crates, rejected)?;
     compile::write_rejected(folders, &rejected)?;
-    let mut tested = selection.tested_crates();
+    let mut tested = if args.own { crates.clone() } else { select::tested_crates(crates) };
     tested.extend(args.with.iter().cloned());
     println!("==> compile the tests of {}", join(&tested));
     Ok((rejected, compile::build_tests(folders, &tested)?))
-}
-
-/// Tries mutants and returns the outcomes; those of an earlier run too, if only its survivors are tried.
-fn try_selected(
-    args: &MutantsArgs,
-    suite: &TestSuite<'_>,
-    selected: &[&Mutant],
-    rejected: &HashSet<u64>,
-) -> Result<HashMap<u64, Outcome>> {
-    let mut journal = OutcomeJournal::read(suite.folders.state.join("outcomes.jsonl"));
-    // Without a new build, an earlier outcome still holds, whatever it was.
-    let is_settled = |outcome: &Outcome| args.as_built || outcome.is_caught();
-    let is_known = |mutant: &Mutant| journal.last.get(&mutant.id).is_some_and(is_settled);
-    let mut waiting: Vec<&Mutant> = selected
-        .iter()
-        .copied()
-        .filter(|mutant| !rejected.contains(&mutant.id))
-        .filter(|mutant| !(args.again && is_known(mutant)))
-        .collect();
-    if suite.deadline.is_some() {
-        shuffle(&mut waiting, args.seed);
-    }
-    println!("==> try {} mutants", waiting.len());
-    let outcomes = suite.try_mutants(&waiting, &journal)?;
-    if !args.again {
-        return Ok(outcomes);
-    }
-    journal.last.extend(outcomes);
-    Ok(journal.last)
 }
 
 fn join(names: &BTreeSet<String>) -> String {

@@ -4,17 +4,17 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant, UNIX_EPOCH};
+use std::time::UNIX_EPOCH;
 
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
 
 use crate::compile::{TestProgram, program_variables, read_json, write_json};
 use crate::copy::Folders;
-use crate::test_process::{TestEnd, TestSetting, list_tests, run_tests};
+use crate::test_process::{TestEnd, TestRun, TestSetting, list_tests, run_tests};
 
 /// Limit of one test without a mutant. It only ends tests that hang.
-const LIMIT: Duration = Duration::from_secs(180);
+const LIMIT: f64 = 180.0;
 
 /// A test and what it reaches.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -84,8 +84,9 @@ pub(crate) fn record_reach(
     found.sort_by(|(_, left), (_, right)| left.name.cmp(&right.name));
     for (index, modified) in times {
         let tests = found.iter().filter(|(of, _)| *of == index).map(|(_, test)| test.clone());
+        let tests = without_start_up(tests.collect());
         let key = programs[index].path.display().to_string();
-        cache.insert(key, ProgramReach { modified, tests: tests.collect() });
+        cache.insert(key, ProgramReach { modified, tests });
     }
     write_json(&cache_path, &cache)?;
     let reach_of = |program: &TestProgram| {
@@ -109,9 +110,7 @@ fn record_test(
         .collect();
     variables.push(("MUTANT_REACH", reached.display().to_string()));
     let setting = TestSetting { variables, temporary, threads: 1, limit: LIMIT };
-    let start = Instant::now();
-    let end = run_tests(program, &[test], &setting)?;
-    let seconds = start.elapsed().as_secs_f64();
+    let TestRun { end, seconds } = run_tests(program, &[test], &setting)?;
     let mut mutants = HashSet::new();
     for entry in std::fs::read_dir(&reached)? {
         let bytes = std::fs::read(entry?.path())?;
@@ -123,6 +122,18 @@ fn record_test(
         println!("    left out: {} {test} fails without a mutant", program.crate_name);
     }
     Ok(TestReach { name: test.to_owned(), seconds, passed, mutants })
+}
+
+/// Most seconds for starting a program.
+const MAX_START_UP: f64 = 0.05;
+
+/// Subtracts the time of starting the program, as one process runs many tests later.
+fn without_start_up(mut tests: Vec<TestReach>) -> Vec<TestReach> {
+    let start_up = tests.iter().map(|test| test.seconds).fold(MAX_START_UP, f64::min);
+    for test in &mut tests {
+        test.seconds -= start_up;
+    }
+    tests
 }
 
 fn modified_time(path: &Path) -> u64 {

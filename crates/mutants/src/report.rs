@@ -1,19 +1,19 @@
 //! The result of a run, as a table and as JSON.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 
 use serde::Serialize;
 
 use crate::edit::Mutant;
-use crate::run::Outcome;
-use crate::survivors::{OpenSurvivors, Survivors};
+use crate::results::RecordedOutcome;
+use crate::survivors::Survivors;
 
 /// Counts of one crate.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct CrateCounts {
     /// Mutants that compile.
     pub(crate) mutants: usize,
-    /// Mutants that a run with a time limit did not come to.
+    /// Mutants without an outcome, or whose file changed since.
     pub(crate) not_tried: usize,
     pub(crate) caught: usize,
     /// Those of `caught` that a time limit ended.
@@ -23,7 +23,7 @@ pub(crate) struct CrateCounts {
     pub(crate) survivors: usize,
     /// Those of `survivors` with a reason in the list.
     pub(crate) listed: usize,
-    /// Those of `survivors` whose test is known to be missing.
+    /// Those of `survivors` without a reason: their test is missing.
     pub(crate) open: usize,
     pub(crate) not_compiled: usize,
 }
@@ -36,7 +36,6 @@ pub(crate) struct SurvivorLine<'a> {
     mutation: &'a str,
     is_reached: bool,
     reason: Option<&'a str>,
-    is_open: bool,
 }
 
 #[derive(Serialize)]
@@ -46,70 +45,62 @@ pub(crate) struct Report<'a> {
     timeouts: Vec<String>,
     /// Entries of the list that match no mutant, or one that a test catches.
     pub(crate) stale: Vec<String>,
-    #[serde(skip)]
-    is_partial: bool,
 }
 
 impl<'a> Report<'a> {
     pub(crate) fn new(
         mutants: &[&'a Mutant],
-        rejected: &HashSet<u64>,
-        outcomes: &HashMap<u64, Outcome>,
-        (list, open): (&'a Survivors, &OpenSurvivors),
+        outcomes: &HashMap<u64, RecordedOutcome>,
+        list: &'a Survivors,
         stale: Vec<String>,
     ) -> Self {
-        let mut report = Self {
-            crates: BTreeMap::new(),
-            survivors: Vec::new(),
-            timeouts: Vec::new(),
-            stale,
-            is_partial: false,
-        };
+        let (survivors, timeouts) = (Vec::new(), Vec::new());
+        let mut report = Self { crates: BTreeMap::new(), survivors, timeouts, stale };
         for mutant in mutants {
-            let counts = report.crates.entry(&mutant.crate_name).or_default();
-            if rejected.contains(&mutant.id) {
-                counts.not_compiled += 1;
-                continue;
-            }
-            counts.mutants += 1;
-            let reason = list.reason(mutant);
-            match outcomes.get(&mutant.id) {
-                None => counts.not_tried += 1,
-                Some(outcome @ (Outcome::Caught(_) | Outcome::TimedOut(_))) => {
-                    counts.caught += 1;
-                    if let Outcome::TimedOut(_) = outcome {
-                        counts.timed_out += 1;
-                        report.timeouts.push(describe(mutant));
-                    } else if reason.is_some() {
-                        report.stale.push(format!("{} is caught", describe(mutant)));
-                    }
-                }
-                Some(outcome) => {
-                    let is_reached = *outcome == Outcome::Survived;
-                    counts.survivors += 1;
-                    counts.unreached += usize::from(!is_reached);
-                    counts.listed += usize::from(reason.is_some());
-                    let is_open = reason.is_none() && open.contains(mutant);
-                    counts.open += usize::from(is_open);
-                    report.survivors.push(SurvivorLine {
-                        file: &mutant.file,
-                        line: mutant.line,
-                        function: &mutant.function,
-                        mutation: &mutant.mutation,
-                        is_reached,
-                        reason,
-                        is_open,
-                    });
-                }
-            }
+            let outcome = outcomes.get(&mutant.id).copied().unwrap_or(RecordedOutcome::NotTried);
+            let reason = list.reason(&mutant.file, &mutant.function, &mutant.mutation);
+            report.add(mutant, outcome, reason);
         }
-        report.is_partial = report.crates.values().any(|counts| counts.not_tried > 0);
         report
     }
 
-    /// Returns the number of survivors that no list has.
-    pub(crate) fn unlisted(&self) -> usize {
-        self.survivors.iter().filter(|line| line.reason.is_none() && !line.is_open).count()
+    fn add(&mut self, mutant: &'a Mutant, outcome: RecordedOutcome, reason: Option<&'a str>) {
+        let counts = self.crates.entry(&mutant.crate_name).or_default();
+        if outcome == RecordedOutcome::NotCompiled {
+            counts.not_compiled += 1;
+            return;
+        }
+        counts.mutants += 1;
+        if outcome.is_caught() {
+            counts.caught += 1;
+            if outcome == RecordedOutcome::TimedOut {
+                counts.timed_out += 1;
+                self.timeouts.push(describe(mutant));
+            } else if reason.is_some() {
+                self.stale.push(format!("{} is caught", describe(mutant)));
+            }
+        } else if outcome.is_survivor() {
+            let is_reached = outcome == RecordedOutcome::Survived;
+            counts.survivors += 1;
+            counts.unreached += usize::from(!is_reached);
+            counts.listed += usize::from(reason.is_some());
+            counts.open += usize::from(reason.is_none());
+            self.survivors.push(SurvivorLine {
+                file: &mutant.file,
+                line: mutant.line,
+                function: &mutant.function,
+                mutation: &mutant.mutation,
+                is_reached,
+                reason,
+            });
+        } else {
+            counts.not_tried += 1;
+        }
+    }
+
+    /// Returns the number of survivors without a reason.
+    pub(crate) fn open(&self) -> usize {
+        self.survivors.iter().filter(|line| line.reason.is_none()).count()
     }
 
     /// Prints survivors without a reason, what is stale, and a table.
@@ -118,11 +109,7 @@ impl<'a> Report<'a> {
             println!("timeout: {timeout}");
         }
         for survivor in self.survivors.iter().filter(|survivor| survivor.reason.is_none()) {
-            let what = match (survivor.is_open, survivor.is_reached) {
-                (true, _) => "open",
-                (false, true) => "survived",
-                (false, false) => "unreached",
-            };
+            let what = if survivor.is_reached { "survived" } else { "unreached" };
             let SurvivorLine { file, line, function, mutation, .. } = survivor;
             println!("{what}: {file}:{line} {function}: {mutation}");
         }
@@ -157,9 +144,6 @@ impl<'a> Report<'a> {
         }
         print_counts("total", &total);
         println!("{} more switches do not compile and are left out", total.not_compiled);
-        if self.is_partial {
-            println!("a part of the mutants was not tried: the time limit of this run");
-        }
     }
 }
 

@@ -5,29 +5,32 @@ use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
 
 use anyhow::Result;
-use serde::{Deserialize, Serialize};
 
 use crate::compile::{TestProgram, program_variables};
 use crate::copy::Folders;
 use crate::edit::Mutant;
 use crate::reach::TestReach;
+use crate::record::ResultsRecorder;
 use crate::test_process::{TestEnd, TestSetting, run_tests};
 
 /// Tests run in batches, so that most mutants need only the first one. Seconds of tests in each but the last.
 const BATCH_SECONDS: [f64; 2] = [0.5, 4.0];
 /// Most tests of the first batch: a process starts its tests in the order of their names.
 const FIRST_BATCH: usize = 12;
-/// Time limit of a batch: this many times its time without a mutant, and some seconds for a busy machine.
+/// Limit of a batch: this many times its time without a mutant, and some seconds.
 const LIMIT_FACTOR: f64 = 4.0;
-const LIMIT_EXTRA: f64 = 10.0;
+const LIMIT_EXTRA: f64 = 6.0;
+/// Seconds of waiting for a removed time limit, which is to fail its test and not to hang it.
+const PATIENCE: f64 = 90.0;
+/// Most tests that are tried first because they caught other mutants of the function.
+const MAX_CANDIDATES: usize = 4;
 
 /// What happened to a mutant.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     /// A test failed.
     Caught(String),
@@ -39,37 +42,45 @@ pub(crate) enum Outcome {
     Unreached,
 }
 
-impl Outcome {
-    pub(crate) fn is_caught(&self) -> bool {
-        matches!(self, Self::Caught(_) | Self::TimedOut(_))
-    }
-}
-
-/// The outcomes of earlier runs, a line each. A run that is stopped keeps what it found.
-pub(crate) struct OutcomeJournal {
+/// Which test caught which mutant, a line each. Such tests are tried first, also for mutants of the same function.
+pub(crate) struct KillerJournal {
     path: PathBuf,
-    pub(crate) last: HashMap<u64, Outcome>,
+    known: Mutex<Killers>,
 }
 
-impl OutcomeJournal {
+#[derive(Default)]
+struct Killers {
+    of_mutant: HashMap<u64, String>,
+    /// The last test that caught a mutant of a function comes last.
+    of_function: HashMap<(String, String), Vec<String>>,
+}
+
+impl KillerJournal {
     pub(crate) fn read(path: PathBuf) -> Self {
         let text = std::fs::read_to_string(&path).unwrap_or_default();
-        let last =
-            text.lines().filter_map(|line| serde_json::from_str::<(u64, Outcome)>(line).ok());
-        Self { last: last.collect(), path }
+        let of_mutant =
+            text.lines().filter_map(|line| serde_json::from_str::<(u64, String)>(line).ok());
+        let known = Killers { of_mutant: of_mutant.collect(), ..Killers::default() };
+        Self { path, known: Mutex::new(known) }
     }
 
-    /// Returns the test that caught the mutant the last time; it is tried first.
-    fn killer(&self, id: u64) -> Option<&str> {
-        match self.last.get(&id) {
-            Some(Outcome::Caught(test)) => Some(test),
-            _ => None,
-        }
+    /// Returns tests that probably catch the mutant.
+    fn candidates(&self, mutant: &Mutant) -> Vec<String> {
+        let known = self.known.lock().expect("no worker panics");
+        let function = (mutant.file.clone(), mutant.function.clone());
+        let of_function = known.of_function.get(&function).into_iter().flatten().rev();
+        let own = known.of_mutant.get(&mutant.id).into_iter();
+        own.chain(of_function.take(MAX_CANDIDATES)).cloned().collect()
     }
 
-    fn append(&self, id: u64, outcome: &Outcome) -> Result<()> {
+    fn append(&self, mutant: &Mutant, test: &str) -> Result<()> {
+        let mut known = self.known.lock().expect("no worker panics");
+        let function = (mutant.file.clone(), mutant.function.clone());
+        let killers = known.of_function.entry(function).or_default();
+        killers.retain(|killer| killer != test);
+        killers.push(test.to_owned());
         let mut file = OpenOptions::new().create(true).append(true).open(&self.path)?;
-        writeln!(file, "{}", serde_json::to_string(&(id, outcome))?)?;
+        writeln!(file, "{}", serde_json::to_string(&(mutant.id, test))?)?;
         Ok(())
     }
 }
@@ -96,57 +107,52 @@ struct TestOf<'a> {
 }
 
 impl TestSuite<'_> {
-    /// Runs the tests of each mutant and returns the outcomes of those that were tried before the deadline.
+    /// Runs the tests of each mutant, and records the outcomes, until the deadline.
     pub(crate) fn try_mutants(
         &self,
         mutants: &[&Mutant],
-        journal: &OutcomeJournal,
-    ) -> Result<HashMap<u64, Outcome>> {
-        let outcomes: Mutex<HashMap<u64, Outcome>> = Mutex::default();
+        journal: &KillerJournal,
+        recorder: &ResultsRecorder<'_>,
+    ) -> Result<()> {
         let next = AtomicUsize::new(0);
-        let is_stopped = AtomicBool::new(false);
         std::thread::scope(|scope| -> Result<()> {
             let workers: Vec<_> = (0..self.jobs)
                 .map(|worker| {
                     let temporary = self.temporary.join(format!("run-{worker}"));
-                    let (next, outcomes, is_stopped) = (&next, &outcomes, &is_stopped);
+                    let next = &next;
                     scope.spawn(move || -> Result<()> {
-                        while !is_stopped.load(Ordering::Relaxed)
+                        while self.deadline.is_none_or(|deadline| Instant::now() < deadline)
                             && let Some(mutant) = mutants.get(next.fetch_add(1, Ordering::Relaxed))
                         {
-                            if self.deadline.is_some_and(|deadline| Instant::now() > deadline) {
-                                is_stopped.store(true, Ordering::Relaxed);
-                                break;
-                            }
-                            let killer = journal.killer(mutant.id);
-                            let outcome = self.try_mutant(mutant, killer, &temporary)?;
+                            let outcome =
+                                self.try_mutant(mutant, &journal.candidates(mutant), &temporary)?;
                             if self.is_verbose {
                                 println!("    {} {}: {outcome:?}", mutant.file, mutant.mutation);
                             }
-                            let mut outcomes = outcomes.lock().expect("no worker panics");
-                            journal.append(mutant.id, &outcome)?;
-                            outcomes.insert(mutant.id, outcome);
+                            if let Outcome::Caught(test) = &outcome {
+                                journal.append(mutant, test)?;
+                            }
+                            recorder.record(mutant.id, &outcome)?;
                         }
                         Ok(())
                     })
                 })
                 .collect();
             workers.into_iter().try_for_each(|worker| worker.join().expect("no worker panics"))
-        })?;
-        Ok(outcomes.into_inner().expect("no worker panics"))
+        })
     }
 
     fn try_mutant(
         &self,
         mutant: &Mutant,
-        killer: Option<&str>,
+        candidates: &[String],
         temporary: &Path,
     ) -> Result<Outcome> {
         let tests = self.tests_reaching(mutant);
         if tests.is_empty() {
             return Ok(Outcome::Unreached);
         }
-        for batch in split_batches(&tests, killer) {
+        for batch in split_batches(&tests, candidates) {
             for program in 0..self.programs.len() {
                 let tests: Vec<_> = batch.iter().filter(|test| test.program == program).collect();
                 if tests.is_empty() {
@@ -159,11 +165,14 @@ impl TestSuite<'_> {
                     .map(|(name, path)| (name, path.display().to_string()))
                     .collect();
                 variables.push(("MUTANT_ID", mutant.id.to_string()));
-                let limit = Duration::from_secs_f64(seconds * LIMIT_FACTOR + LIMIT_EXTRA);
+                let is_time_limit = mutant.mutation.starts_with("remove the time limit");
+                let extra = if is_time_limit { PATIENCE } else { LIMIT_EXTRA };
+                let limit = seconds * LIMIT_FACTOR + extra;
                 let setting = TestSetting { variables, temporary, threads: 4, limit };
-                match run_tests(&self.programs[program], &names, &setting)? {
+                match run_tests(&self.programs[program], &names, &setting)?.end {
                     TestEnd::Passed => {}
                     TestEnd::Failed(test) => return Ok(Outcome::Caught(test)),
+                    TestEnd::TimedOut if is_time_limit => return Ok(Outcome::Survived),
                     TestEnd::TimedOut => return Ok(Outcome::TimedOut(names.join(" "))),
                 }
             }
@@ -197,10 +206,10 @@ impl TestSuite<'_> {
     }
 }
 
-/// Splits tests into batches: the test that caught the mutant last time, a few quick ones, and the others.
-fn split_batches<'a>(tests: &[TestOf<'a>], killer: Option<&str>) -> Vec<Vec<TestOf<'a>>> {
+/// Splits tests into batches: those that probably catch the mutant, a few quick ones, and the others.
+fn split_batches<'a>(tests: &[TestOf<'a>], candidates: &[String]) -> Vec<Vec<TestOf<'a>>> {
     let (known, others): (Vec<_>, Vec<_>) =
-        tests.iter().copied().partition(|test| killer == Some(&*test.test.name));
+        tests.iter().copied().partition(|test| candidates.contains(&test.test.name));
     let mut batches = vec![known];
     let mut batch = Vec::new();
     let mut seconds = 0.0;

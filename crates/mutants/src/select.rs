@@ -8,7 +8,7 @@ use anyhow::{Result, ensure};
 use xtask::command::root;
 
 /// Crates with mutants, and the crates besides their own whose tests may catch them.
-const CRATES: [(&str, &[&str]); 11] = [
+pub(crate) const CRATES: [(&str, &[&str]); 11] = [
     ("guard", &["pack-repo"]),
     ("runtime", &["gateway"]),
     ("store", &["runtime"]),
@@ -71,17 +71,17 @@ impl Selection {
     pub(crate) fn has_file(&self, path: &str) -> bool {
         self.texts.is_empty() || self.texts.iter().any(|text| path.contains(text.as_str()))
     }
+}
 
-    /// Returns the crates whose tests run.
-    pub(crate) fn tested_crates(&self) -> BTreeSet<String> {
-        let mut tested = self.crates.clone();
-        for (name, others) in CRATES {
-            if self.crates.contains(name) {
-                tested.extend(others.iter().map(|other| (*other).to_owned()));
-            }
+/// Returns the crates whose tests run for the mutants of some crates.
+pub(crate) fn tested_crates(crates: &BTreeSet<String>) -> BTreeSet<String> {
+    let mut tested = crates.clone();
+    for (name, others) in CRATES {
+        if crates.contains(name) {
+            tested.extend(others.iter().map(|other| (*other).to_owned()));
         }
-        tested
     }
+    tested
 }
 
 /// Returns the source files that differ from a commit, or `None` if there is no such commit.

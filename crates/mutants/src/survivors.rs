@@ -1,7 +1,6 @@
-//! The committed lists of mutants: those that no test needs to catch, each with its reason, and those whose test is
-//! still to be written.
+//! The committed list of mutants that no test needs to catch, each with its reason.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
@@ -55,8 +54,8 @@ impl Survivors {
     }
 
     /// Returns why a mutant may survive.
-    pub(crate) fn reason(&self, mutant: &Mutant) -> Option<&str> {
-        let key = (mutant.file.clone(), mutant.function.clone(), mutant.mutation.clone());
+    pub(crate) fn reason(&self, file: &str, function: &str, mutation: &str) -> Option<&str> {
+        let key = (file.to_owned(), function.to_owned(), mutation.to_owned());
         self.reasons.get(&key).map(String::as_str)
     }
 
@@ -76,55 +75,6 @@ impl Survivors {
         unknown.sort();
         unknown
     }
-}
-
-/// Survivors whose tests are still to be written. The list only shrinks: a new survivor fails the command.
-#[derive(Debug, Default)]
-pub(crate) struct OpenSurvivors {
-    lines: BTreeSet<String>,
-}
-
-impl OpenSurvivors {
-    pub(crate) fn read(path: &Path) -> Result<Self> {
-        let text = std::fs::read_to_string(path)
-            .with_context(|| format!("failed to read {}", path.display()))?;
-        let lines = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
-        Ok(Self { lines: lines.map(str::to_owned).collect() })
-    }
-
-    pub(crate) fn contains(&self, mutant: &Mutant) -> bool {
-        self.lines.contains(&open_line(mutant))
-    }
-
-    /// Replaces the lines of some mutants by those that survived, and writes the list.
-    pub(crate) fn update(
-        mut self,
-        path: &Path,
-        tried: &[&Mutant],
-        survived: impl Fn(&Mutant) -> bool,
-    ) -> Result<()> {
-        for mutant in tried {
-            self.lines.remove(&open_line(mutant));
-            if survived(mutant) {
-                self.lines.insert(open_line(mutant));
-            }
-        }
-        let mut text = OPEN_HEADER.to_owned();
-        for line in &self.lines {
-            text.push_str(line);
-            text.push('\n');
-        }
-        std::fs::write(path, text).with_context(|| format!("failed to write {}", path.display()))
-    }
-}
-
-const OPEN_HEADER: &str = "\
-# Mutants that survive because a test is missing. Remove lines by writing tests; `cargo xtask mutants --write-open` updates the
-# lines of the mutants that it tried. A mutant that needs no test belongs in survivors.toml, with its reason.
-";
-
-fn open_line(mutant: &Mutant) -> String {
-    format!("{} | {} | {}", mutant.file, mutant.function, mutant.mutation)
 }
 
 #[cfg(test)]

@@ -5,12 +5,13 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context, Result};
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
 use crate::compile::TestProgram;
+use crate::process_usage::ProcessUsage;
 
 /// How a run of tests ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,7 +27,14 @@ pub(crate) struct TestSetting<'a> {
     pub(crate) variables: Vec<(&'a str, String)>,
     pub(crate) temporary: &'a Path,
     pub(crate) threads: usize,
-    pub(crate) limit: Duration,
+    /// Most seconds of processor time, and most seconds of waiting without using any.
+    pub(crate) limit: f64,
+}
+
+/// How a run of tests ended, and its processor time or its waiting time, whichever is longer.
+pub(crate) struct TestRun {
+    pub(crate) end: TestEnd,
+    pub(crate) seconds: f64,
 }
 
 /// Returns the names of the tests of a program that run without being asked for.
@@ -47,7 +55,7 @@ pub(crate) fn run_tests(
     program: &TestProgram,
     tests: &[&str],
     setting: &TestSetting<'_>,
-) -> Result<TestEnd> {
+) -> Result<TestRun> {
     std::fs::create_dir_all(setting.temporary)?;
     let mut command = Command::new(&program.path);
     command
@@ -60,6 +68,8 @@ pub(crate) fn run_tests(
         .env("INSTA_UPDATE", "no")
         .env("INSTA_WORKSPACE_ROOT", program.folder.join("../.."))
         .env("PROPTEST_RNG_SEED", "1")
+        // The smallest failing input is not needed.
+        .env("PROPTEST_MAX_SHRINK_ITERS", "0")
         .env("RUST_BACKTRACE", "0")
         .env_remove("CARGO")
         .env_remove("RUST_LOG")
@@ -70,18 +80,24 @@ pub(crate) fn run_tests(
         .process_group(0);
     let mut child =
         command.spawn().with_context(|| format!("failed to start {}", program.path.display()))?;
-    let end = wait_for_end(&mut child, setting.limit);
+    let (end, waited) = wait_for_end(&mut child, setting.limit);
     // A test that fails leaves the programs that it started.
     if let Some(group) = Pid::from_raw(child.id() as i32) {
         let _ = kill_process_group(group, Signal::KILL);
     }
+    let ended = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+    waitid(WaitId::Pid(Pid::from_child(&child)), ended).context("failed to wait for tests")?;
+    let used = ProcessUsage::of_ended(child.id()).seconds;
     child.wait().context("failed to wait for tests")?;
     let _ = std::fs::remove_dir_all(setting.temporary);
-    Ok(end)
+    Ok(TestRun { end, seconds: used.max(waited) })
 }
 
-fn wait_for_end(child: &mut Child, limit: Duration) -> TestEnd {
-    let start = Instant::now();
+/// How long the output of a test is awaited at once.
+const TICK: Duration = Duration::from_millis(250);
+
+/// Returns how tests ended, and how long they waited without using the processor.
+fn wait_for_end(child: &mut Child, limit: f64) -> (TestEnd, f64) {
     let stdout = child.stdout.take().expect("stdout is piped");
     let (sender, lines) = mpsc::channel();
     std::thread::spawn(move || {
@@ -92,24 +108,30 @@ fn wait_for_end(child: &mut Child, limit: Duration) -> TestEnd {
         }
     });
     let mut last = String::new();
-    let mut has_passed = false;
+    let mut waited = 0.0;
     loop {
-        match lines.recv_timeout(limit.saturating_sub(start.elapsed())) {
+        match lines.recv_timeout(TICK) {
             Ok(line) => {
                 if let Some(name) = failed_test(&line) {
-                    return TestEnd::Failed(name.to_owned());
+                    return (TestEnd::Failed(name.to_owned()), waited);
                 }
                 if line.starts_with("test result: ok") {
-                    has_passed = true;
-                    break;
+                    return (TestEnd::Passed, waited);
                 }
                 last = line;
             }
-            Err(mpsc::RecvTimeoutError::Timeout) => return TestEnd::TimedOut,
-            Err(mpsc::RecvTimeoutError::Disconnected) => break,
+            Err(mpsc::RecvTimeoutError::Timeout) => {
+                let usage = ProcessUsage::of_group(child.id());
+                waited += if usage.is_runnable { 0.0 } else { TICK.as_secs_f64() };
+                if waited > limit || usage.seconds > limit {
+                    return (TestEnd::TimedOut, waited);
+                }
+            }
+            Err(mpsc::RecvTimeoutError::Disconnected) => {
+                return (TestEnd::Failed(format!("process ended: {last}")), waited);
+            }
         }
     }
-    if has_passed { TestEnd::Passed } else { TestEnd::Failed(format!("process ended: {last}")) }
 }
 
 /// Returns the test that a line of the test program reports as failed.

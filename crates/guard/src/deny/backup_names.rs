@@ -191,6 +191,7 @@ mod tests {
             "id_rsa.12345",
             "copy of id_rsa (2).bak",
             "id_rsa.b64",
+            "id_rsa-old-backup",
         ] {
             assert!(matches_copy(copy, |name| name == "id_rsa"), "{copy}");
         }
@@ -207,6 +208,8 @@ mod tests {
         for name in [".bak", "~", "#", "copy of ", ".1"] {
             assert!(!matches_copy(name, str::is_empty), "{name}");
         }
+        assert!(!matches_copy(".id_rsa.bak", |name| name == "id_rsa"), "no swap file");
+        assert!(matches_copy("notes.key.bak", |name| name.ends_with(".bak")), "the name itself");
         let decorated = |count| format!("id_rsa{}", ".bak".repeat(count));
         assert!(matches_copy(&decorated(MAX_DECORATIONS), |name| name == "id_rsa"));
         assert!(!matches_copy(&decorated(MAX_DECORATIONS + 1), |name| name == "id_rsa"));

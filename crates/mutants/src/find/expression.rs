@@ -85,9 +85,17 @@ impl MutantFinder<'_> {
             Expr::MethodCall(call) => self.visit_method_call(expression, call, is_covered),
             Expr::Call(call) => {
                 if let (Expr::Path(path), Some(limit)) = (&*call.func, call.args.first())
-                    && path.path.segments.last().is_some_and(|last| last.ident == "timeout")
+                    && let Some(name) = path.path.segments.last()
                 {
-                    self.add_helper(limit, "remove the time limit", "endless");
+                    match &*name.ident.to_string() {
+                        "timeout" | "park_timeout" => {
+                            self.add_helper(limit, "remove the time limit", "endless");
+                        }
+                        "timeout_at" => {
+                            self.add_helper(limit, "remove the time limit", "a_day_later");
+                        }
+                        _ => {}
+                    }
                 }
                 visit::visit_expr_call(self, call);
             }
@@ -202,7 +210,9 @@ impl MutantFinder<'_> {
             match &*method {
                 "min" | "max" => self.remove_bound(expression, call),
                 "take" => self.add_helper(argument, "remove the limit of take", "unlimited"),
-                "timeout" => self.add_helper(argument, "remove the time limit", "endless"),
+                "timeout" | "recv_timeout" => {
+                    self.add_helper(argument, "remove the time limit", "endless");
+                }
                 _ => {}
             }
         }
