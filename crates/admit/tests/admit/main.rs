@@ -3,6 +3,7 @@
 mod changes;
 mod classes;
 mod conformance;
+mod copies;
 mod hostile;
 mod learning;
 mod overlays;
