@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
-use crate::{StaleBuild, ToolchainError};
+use crate::{MissingCompiler, StaleBuild, ToolchainError};
 
 /// Error of [`crate::load_build`]. [`LoadError::hint`] suggests a remedy.
 #[derive(Debug, thiserror::Error)]
@@ -47,6 +47,15 @@ pub enum LoadError {
     NotBuilt { project: PathBuf, folder: PathBuf, command: &'static str },
     #[error(transparent)]
     Stale(#[from] StaleBuild),
+    #[error("the sources are more than {sources} files or {mebibytes} MiB")]
+    TooManySources { sources: usize, mebibytes: usize },
+    #[error(transparent)]
+    MissingCompiler(#[from] MissingCompiler),
+    /// The artifacts cannot be used, and the sources cannot be compiled.
+    #[error("{artifacts}; {missing}")]
+    NotCompiled { artifacts: Box<LoadError>, missing: MissingCompiler },
+    #[error("invalid pattern `{pattern}` of `skip` in foundry.toml")]
+    InvalidSkip { pattern: String, source: globset::Error },
     #[error(transparent)]
     Tool(#[from] ToolchainError),
 }
@@ -107,6 +116,23 @@ pub(crate) fn truncate_text(text: &str, limit: usize) -> String {
 }
 
 impl LoadError {
+    /// Returns the compiler that is missing, if that is the error.
+    pub fn missing_compiler(&self) -> Option<&MissingCompiler> {
+        match self {
+            Self::MissingCompiler(missing) | Self::NotCompiled { missing, .. } => Some(missing),
+            _ => None,
+        }
+    }
+
+    /// Returns the command that builds the project, if its artifacts are unusable.
+    fn build_command(&self) -> Option<&'static str> {
+        match self {
+            Self::NotBuilt { command, .. } => Some(command),
+            Self::Stale(stale) => stale.command,
+            _ => None,
+        }
+    }
+
     /// Returns a hint for the user: an imperative, with a command if there is one.
     pub fn hint(&self) -> Option<String> {
         match self {
@@ -128,6 +154,13 @@ impl LoadError {
                 Some("fix the errors and compile again; outdated bytecode is not used".to_owned())
             }
             Self::Stale(stale) => Some(stale.hint()),
+            Self::MissingCompiler(missing) => Some(missing.hint()),
+            Self::NotCompiled { artifacts, missing } => Some(match artifacts.build_command() {
+                Some(command) => {
+                    format!("{}, or run `{command}` in the project", missing.hint_beginning())
+                }
+                None => missing.hint(),
+            }),
             Self::Tool(error) => error.hint(),
             _ => None,
         }

@@ -6,13 +6,15 @@
 //! caller invokes it. This crate does not execute bytecode.
 //!
 //! Start with `load.rs`, which determines the kind of a path. `format` parses compiler output, `project` finds it in a
-//! Foundry or Hardhat project, and `compile` runs a compiler. All three end with `merge` and `staleness`.
+//! Foundry or Hardhat project, and `driver` compiles sources with the compilers that `toolchain` finds and `compile` runs.
+//! All three end with `merge` and `staleness`.
 
 mod arithmetic;
 mod ast_node;
 mod bounded_file;
 mod build;
 mod compile;
+mod driver;
 mod error;
 mod find;
 mod format;
@@ -20,6 +22,7 @@ mod literals;
 mod load;
 mod merge;
 mod project;
+mod remappings;
 mod source_map;
 mod staleness;
 mod toolchain;
@@ -28,11 +31,12 @@ pub use arithmetic::{ArithmeticInstruction, UncheckedArithmetic};
 pub use build::{
     ContractBytecode, LibraryLink, SolidityBuild, SolidityContract, SoliditySource, UnlinkedLibrary,
 };
+pub use driver::{MissingCompiler, SolcVersion};
 pub use error::{CompileErrors, LoadError, MalformedContract};
 pub use find::FindError;
 pub use literals::{SourceLiterals, collect_literals, collect_push_operands};
-pub use load::load_build;
-pub use project::{find_marked_folder, find_project_folder};
+pub use load::{LoadedBuild, load_build, load_contract_build};
+pub use project::{find_marked_folder, find_project_folder, is_project_folder};
 pub use source_map::{JumpKind, SourceMap, SourceSpan, instruction_offsets};
 pub use staleness::{StaleBuild, StaleFile, StaleReason};
 pub use toolchain::{

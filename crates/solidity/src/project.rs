@@ -2,13 +2,42 @@
 
 mod artifacts;
 mod foundry;
+mod foundry_config;
+mod sources;
 
 use std::path::{Path, PathBuf};
 
 use artifacts::{BuildArtifacts, ExpectedSources};
-pub(crate) use foundry::FoundryConfig;
+pub(crate) use foundry_config::FoundryConfig;
+use sources::compile_project;
+pub(crate) use sources::create_resolver;
 
-use crate::{LoadError, SolidityBuild, Toolchain};
+use crate::driver::defines_contract;
+use crate::load::LoadedBuild;
+use crate::{LoadError, Toolchain};
+
+/// The part of a project that is needed. What it does not import may be missing.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct BuildTarget<'a> {
+    /// A contract, as `Name` or `path:Name`.
+    pub(crate) contract: Option<&'a str>,
+    /// A source, by its path in the project.
+    pub(crate) source: Option<&'a str>,
+}
+
+impl<'a> BuildTarget<'a> {
+    pub(crate) fn contract(contract: Option<&'a str>) -> Self {
+        Self { contract, source: None }
+    }
+
+    /// Returns true if a source with this path may define the wanted contract, and does.
+    fn is_defined_in(&self, root: &Path, path: &str) -> bool {
+        let Some(wanted) = self.contract else { return false };
+        let (end, name) = wanted.rsplit_once(':').unwrap_or(("", wanted));
+        Path::new(path).ends_with(end.trim_start_matches("./"))
+            && defines_contract(&root.join(path), name)
+    }
+}
 
 /// Build tool of a project.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +62,11 @@ impl ProjectKind {
             (false, false) => None,
         }
     }
+}
+
+/// Returns true if a folder is a Foundry or Hardhat project.
+pub fn is_project_folder(folder: &Path) -> bool {
+    ProjectKind::detect(folder).is_some()
 }
 
 /// Returns the folder whose files decide how a target is compiled: a folder itself, or the project of a file. Folders
@@ -84,28 +118,73 @@ fn has_same_owner(_: &Path, _: &Path) -> bool {
     true
 }
 
-/// Loads the build of a project.
+/// Loads the build of a project, or compiles it.
 pub(crate) fn load_project(
     kind: ProjectKind,
     root: &Path,
+    target: BuildTarget<'_>,
     toolchain: &Toolchain,
-) -> Result<SolidityBuild, LoadError> {
+) -> Result<LoadedBuild, LoadError> {
     match kind {
-        ProjectKind::Foundry => foundry::load_foundry_project(root, toolchain),
-        ProjectKind::Hardhat => hardhat_artifacts(root, toolchain).load(),
-        ProjectKind::Both => match foundry::load_foundry_project(root, toolchain) {
-            Err(LoadError::NotBuilt { .. })
-                if hardhat_artifacts(root, toolchain).has_build_info() =>
-            {
-                hardhat_artifacts(root, toolchain).load()
+        ProjectKind::Foundry => foundry::load_foundry_project(root, target, toolchain),
+        ProjectKind::Hardhat => load_hardhat_project(root, target, toolchain),
+        ProjectKind::Both => {
+            let hardhat = hardhat_artifacts(root, toolchain);
+            match foundry::load_built_foundry(root, target, toolchain) {
+                Err(LoadError::NotBuilt { .. }) if hardhat.has_build_info() => hardhat
+                    .load(target)
+                    .or_else(|_| foundry::load_foundry_project(root, target, toolchain)),
+                Ok(built) => Ok(built),
+                Err(_) => foundry::load_foundry_project(root, target, toolchain),
             }
-            outcome => outcome,
-        },
+        }
     }
 }
 
-/// Returns the artifacts of a Hardhat project. Hardhat itself is never run: its configuration is a program, and `npx`
-/// may access the network.
+/// Loads the artifacts of a project without compiling its sources here. Returns `None` if it is not a project.
+pub(crate) fn load_built_project(
+    root: &Path,
+    target: BuildTarget<'_>,
+    toolchain: &Toolchain,
+) -> Option<Result<LoadedBuild, LoadError>> {
+    Some(match ProjectKind::detect(root)? {
+        ProjectKind::Foundry | ProjectKind::Both => {
+            foundry::load_built_foundry(root, target, toolchain)
+        }
+        ProjectKind::Hardhat => hardhat_artifacts(root, toolchain).load(target),
+    })
+}
+
+/// Loads the artifacts of a Hardhat project, or compiles its sources. Hardhat itself is never run: its configuration is a
+/// program, and `npx` may access the network.
+fn load_hardhat_project(
+    root: &Path,
+    target: BuildTarget<'_>,
+    toolchain: &Toolchain,
+) -> Result<LoadedBuild, LoadError> {
+    let error = match hardhat_artifacts(root, toolchain).load(target) {
+        // Its user has to correct the sources anyway.
+        Err(error @ LoadError::FailedBuild { .. }) => return Err(error),
+        Err(error) => error,
+        built => return built,
+    };
+    let mut loaded = match compile_project(root, None, target, toolchain) {
+        Err(LoadError::MissingCompiler(missing)) => {
+            return Err(LoadError::NotCompiled { artifacts: Box::new(error), missing });
+        }
+        outcome => outcome?,
+    };
+    if toolchain.options.optimizer_runs.is_none() && !toolchain.options.via_ir {
+        loaded.notes.push(
+            "compiled with solc's default settings, because a Hardhat configuration is a program; set others with \
+             `--solc-args`, or run `npx hardhat compile` first"
+                .to_owned(),
+        );
+    }
+    Ok(loaded)
+}
+
+/// Returns the artifacts of a Hardhat project.
 fn hardhat_artifacts(root: &Path, toolchain: &Toolchain) -> BuildArtifacts {
     BuildArtifacts {
         root: root.to_owned(),

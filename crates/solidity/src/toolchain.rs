@@ -1,8 +1,9 @@
 //! Compiler discovery.
 //!
-//! The search order is: `--solc`, `$SOLC`, `solc` on the path, the npm package of the project, the newest version in the
-//! user's cache. The package of the project is run only if the caller trusts it. A compiler named by the user must exist: falling back to another one could compile with an
-//! unexpected version.
+//! The search order is: `--solc`, `$SOLC`, `solc` on the path, the npm package of the project, the versions in the user's
+//! cache, newest first. The first that suits the sources is used. The package of the project is run only if the caller
+//! trusts it. A compiler named by the user must exist: falling back to another one could compile with an unexpected
+//! version.
 
 mod install;
 mod options;
@@ -13,6 +14,11 @@ use std::path::{Path, PathBuf};
 pub use install::{DEFAULT_SOLC, InstallError, install_solc};
 pub use options::{CompileOptions, UnknownArgument};
 pub(crate) use process::{ProgramOutput, run_program};
+
+use crate::SolcVersion;
+
+/// Maximum bytes of the answer to `solc --version`.
+const MAX_VERSION_TEXT: u64 = 64 << 10;
 
 /// Locations of compilers, and compile options.
 #[derive(Clone, Debug, Default)]
@@ -30,6 +36,8 @@ pub struct Toolchain {
     pub limit: Option<PathBuf>,
     /// Programs that come with the project and may be run.
     pub project: ProjectPrograms,
+    /// Profile of `foundry.toml`; `None` is the default one.
+    pub profile: Option<String>,
 }
 
 /// The programs that may be run because a project asks for them: its npm package `solc`, and `forge` with its settings.
@@ -74,8 +82,6 @@ fn contains_folder(folders: &[PathBuf], folder: &Path) -> bool {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ToolchainError {
-    #[error("no Solidity compiler found")]
-    NoCompiler,
     #[error("{origin} is `{}`, which is neither an executable nor the npm package `solc`", .path.display())]
     InvalidCompiler { origin: &'static str, path: PathBuf },
     #[error("{origin} is `{name}`, which is not on the path")]
@@ -100,17 +106,9 @@ fn format_program_output(output: &str) -> String {
 }
 
 impl ToolchainError {
-    /// Returns true if the user named no compiler and none was found.
-    pub(crate) fn is_missing_compiler(&self) -> bool {
-        matches!(self, Self::NoCompiler)
-    }
-
     /// Returns a hint for the user.
     pub fn hint(&self) -> Option<String> {
         match self {
-            Self::NoCompiler => {
-                Some("run `vouch solc install`, or pass a compiler with `--solc PATH`".to_owned())
-            }
             Self::InvalidCompiler { origin, .. } => Some(format!(
                 "set {origin} to the `solc` executable or to a `node_modules/solc` folder"
             )),
@@ -120,12 +118,24 @@ impl ToolchainError {
             Self::NoNode { .. } => {
                 Some("install Node.js, or pass a native compiler with `--solc PATH`".to_owned())
             }
+            // Text of `driver.js`. WebAssembly has a small stack, which long chains of imports exhaust.
+            Self::Failed { output, .. } if output.starts_with("the compiler crashed") => Some(
+                "pass a native compiler with `--solc PATH`, or name one contract with `--contract`"
+                    .to_owned(),
+            ),
             Self::InvalidOutput { .. } | Self::StartFailed { .. } => {
                 Some("check that it is a Solidity compiler for this machine".to_owned())
             }
             _ => None,
         }
     }
+}
+
+/// A compiler that was found, with its version if it is known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct AvailableCompiler {
+    pub(crate) compiler: SolcCompiler,
+    pub(crate) version: Option<SolcVersion>,
 }
 
 /// A compiler that was found.
@@ -138,21 +148,60 @@ pub(crate) enum SolcCompiler {
 }
 
 impl Toolchain {
-    /// Returns the compiler for the project at `root`.
-    pub(crate) fn find_compiler(&self, root: &Path) -> Result<SolcCompiler, ToolchainError> {
+    /// Returns the compiler that the user named, if there is one.
+    pub(crate) fn find_named_compiler(&self) -> Result<Option<SolcCompiler>, ToolchainError> {
         let requested = [("`--solc`", &self.solc), ("`$SOLC`", &self.env_solc)];
-        for (origin, path) in requested {
-            if let Some(path) = path {
-                return self.resolve_named(origin, path);
-            }
-        }
+        let named = requested.into_iter().find_map(|(origin, path)| Some((origin, path.as_ref()?)));
+        named.map(|(origin, path)| self.resolve_named(origin, path)).transpose()
+    }
+
+    /// Returns the compilers for the project at `root` that the user did not name, preferred ones first.
+    ///
+    /// Errors if there are only npm packages, and nothing to run them.
+    pub(crate) fn list_compilers(
+        &self,
+        root: &Path,
+    ) -> Result<Vec<AvailableCompiler>, ToolchainError> {
+        let mut found = Vec::new();
         if let Some(program) = self.find_program("solc") {
-            return Ok(SolcCompiler::Native(program));
+            let compiler = SolcCompiler::Native(program);
+            found
+                .push(AvailableCompiler { version: self.query_version(&compiler, root), compiler });
         }
         let own = root.join("node_modules").join("solc");
         let is_usable = self.project.allows_package(&own) && is_package(&own);
-        let package = is_usable.then_some(own).or_else(|| self.find_newest_cached());
-        self.resolve_package(package.ok_or(ToolchainError::NoCompiler)?)
+        for folder in is_usable.then_some(own).into_iter().chain(self.list_cached()) {
+            match self.resolve_package(folder) {
+                Ok(compiler) => {
+                    found.push(AvailableCompiler {
+                        version: self.query_version(&compiler, root),
+                        compiler,
+                    });
+                }
+                Err(error) if found.is_empty() => return Err(error),
+                Err(_) => {}
+            }
+        }
+        Ok(found)
+    }
+
+    /// Returns the version of a compiler, or `None` if it does not tell.
+    pub(crate) fn query_version(
+        &self,
+        compiler: &SolcCompiler,
+        root: &Path,
+    ) -> Option<SolcVersion> {
+        match compiler {
+            SolcCompiler::Package { folder, .. } => install::read_package_version(folder),
+            SolcCompiler::Native(program) => {
+                let mut command = std::process::Command::new(program);
+                // In the folder in which it compiles, so that a relative path means the same.
+                command.arg("--version").current_dir(root);
+                let finished = run_program(command, &self.path, &[], MAX_VERSION_TEXT).ok()?;
+                let text = String::from_utf8(finished.stdout).ok()?;
+                SolcVersion::parse(text.split_once("Version: ")?.1.split_whitespace().next()?)
+            }
+        }
     }
 
     /// Returns the `forge` executable, if it is on the path and may run in this project.
@@ -216,15 +265,18 @@ impl Toolchain {
         }
     }
 
-    fn find_newest_cached(&self) -> Option<PathBuf> {
-        let folder = install::versions_folder(self.cache.as_ref()?);
-        let entries = folder.read_dir().ok()?.filter_map(Result::ok);
-        let versions = entries.filter_map(|entry| {
+    /// Returns the packages in the user's cache, newest first.
+    fn list_cached(&self) -> Vec<PathBuf> {
+        let folder = self.cache.as_ref().map(|cache| install::versions_folder(cache));
+        let entries = folder.and_then(|folder| folder.read_dir().ok());
+        let versions = entries.into_iter().flatten().filter_map(Result::ok).filter_map(|entry| {
             let package = entry.path().join("node_modules").join("solc");
             let version = install::parse_version(entry.file_name().to_str()?)?;
             is_package(&package).then_some((version, package))
         });
-        versions.max().map(|(_, package)| package)
+        let mut versions: Vec<_> = versions.collect();
+        versions.sort_by(|one, other| other.cmp(one));
+        versions.into_iter().map(|(_, package)| package).collect()
     }
 }
 

@@ -62,4 +62,15 @@ function writeAll(text) {
 
 // Without the separator, a file `solc.js` next to the folder would be loaded instead of the package.
 const solc = require(packageFolder + path.sep);
-writeAll(solc.compile(fs.readFileSync(0, 'utf8'), { import: findImport }));
+// Before 0.6, the package takes the function itself.
+const version = typeof solc.version === 'function' ? solc.version() : '';
+const callbacks = /^0\.[45]\./.test(version) ? findImport : { import: findImport };
+let output;
+try {
+  output = solc.compile(fs.readFileSync(0, 'utf8'), callbacks);
+} catch (error) {
+  // The trace would begin with a line of the minified compiler.
+  process.stderr.write(`the compiler crashed: ${error}\n`);
+  process.exit(70);
+}
+writeAll(output);

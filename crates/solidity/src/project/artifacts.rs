@@ -3,10 +3,12 @@
 //! Builds add files without removing old ones, so a stale file is not an error by itself. A file is fresh if every
 //! source in it matches the disk. Sources that no fresh file covers are reported.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use super::BuildTarget;
+use crate::load::LoadedBuild;
 use crate::staleness::{self, SourceRoots, strip_project_prefix};
 use crate::{
     LoadError, SolidityBuild, StaleBuild, StaleFile, StaleReason, bounded_file, format, merge,
@@ -57,13 +59,51 @@ impl BuildArtifacts {
     }
 
     /// Loads the build. Errors if it does not match the current sources.
-    pub(super) fn load(&self) -> Result<SolidityBuild, LoadError> {
-        let sorted = self.sort_units();
+    ///
+    /// Of a build that covers only a part of the sources, that part is used if it contains the target.
+    pub(super) fn load(&self, target: BuildTarget<'_>) -> Result<LoadedBuild, LoadError> {
+        let mut sorted = self.sort_units();
         let missing = self.find_missing_sources(&sorted);
-        match missing.is_empty() && !sorted.fresh.is_empty() {
-            true => Ok(merge::merge_units(sorted.fresh)),
-            false => Err(self.explain_failure(sorted, missing)),
+        if missing.is_empty() && !sorted.fresh.is_empty() {
+            return Ok(merge::merge_units(sorted.fresh).into());
         }
+        match self.load_part(&mut sorted, &missing, target) {
+            Some(loaded) => Ok(loaded),
+            None => Err(self.explain_failure(sorted, missing)),
+        }
+    }
+
+    /// Returns the part of the build that is up to date, if it contains the target.
+    fn load_part(
+        &self,
+        sorted: &mut SortedUnits,
+        missing: &[String],
+        target: BuildTarget<'_>,
+    ) -> Option<LoadedBuild> {
+        if target.contract.is_none() && target.source.is_none() {
+            return None;
+        }
+        let changed = sorted.stale.iter().map(|(_, files)| files.len()).sum::<usize>();
+        let fresh = sorted.fresh.iter().cloned();
+        let parts = sorted.stale.iter().filter_map(|(unit, files)| keep_fresh_part(unit, files));
+        let build = merge::merge_units(fresh.chain(parts).collect());
+        let is_found = match (target.contract, target.source) {
+            // An unbuilt source may define another contract of this name.
+            (Some(name), _) => {
+                let is_built = |path: &str| contract_paths(&build).any(|own| own == path);
+                let mut unbuilt = missing.iter().filter(|path| !is_built(path));
+                build.find_contract(name).is_ok_and(|it| it.is_deployable())
+                    && !unbuilt.any(|path| target.is_defined_in(&self.root, path))
+            }
+            (None, Some(path)) => contract_paths(&build).any(|own| own == path),
+            (None, None) => false,
+        };
+        let note = format!(
+            "{} does not match all sources ({} not built, {changed} changed), but those of the target",
+            self.folder.display(),
+            missing.len(),
+        );
+        is_found.then(|| LoadedBuild { build, notes: vec![note] })
     }
 
     /// Returns the reason for a missing build, given the sources that it does not cover.
@@ -125,7 +165,9 @@ impl BuildArtifacts {
     fn find_missing_sources(&self, sorted: &SortedUnits) -> Vec<String> {
         let before = sorted.stale.iter().flat_map(|(unit, _)| contract_paths(unit));
         let mut expected: BTreeSet<String> = match self.expected {
-            ExpectedSources::All => self.list_sources().into_iter().collect(),
+            ExpectedSources::All => {
+                list_sources(&self.root, &self.source_folders).into_iter().collect()
+            }
             ExpectedSources::BuiltBefore => before.map(str::to_owned).collect(),
             ExpectedSources::Any => BTreeSet::new(),
         };
@@ -148,15 +190,42 @@ impl BuildArtifacts {
         files.sort_by(|one, other| other.cmp(one));
         files
     }
+}
 
-    /// Returns the paths of all Solidity files in the source folders.
-    fn list_sources(&self) -> Vec<String> {
-        let mut paths = Vec::new();
-        for folder in &self.source_folders {
-            collect_sources(&self.root, folder, MAX_FOLDER_DEPTH, &mut paths);
-        }
-        paths
+/// Returns the paths of all Solidity files in source folders of a project.
+pub(super) fn list_sources(root: &Path, folders: &[String]) -> Vec<String> {
+    let mut paths = Vec::new();
+    for folder in folders {
+        let folder = if folder == "." { "" } else { folder };
+        collect_sources(root, folder, MAX_FOLDER_DEPTH, &mut paths);
     }
+    paths
+}
+
+/// Returns the part of a unit that does not depend on changed sources. Without ASTs, the imports are unknown.
+fn keep_fresh_part(unit: &SolidityBuild, changed: &[StaleFile]) -> Option<SolidityBuild> {
+    let mut importers: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for source in &unit.sources {
+        let nodes = source.ast.as_ref()?.get("nodes")?.as_array()?;
+        for node in nodes.iter().filter(|node| node["nodeType"] == "ImportDirective") {
+            let imported = node["absolutePath"].as_str()?;
+            importers.entry(imported).or_default().push(&source.path);
+        }
+    }
+    let is_changed =
+        |path: &str| changed.iter().any(|file| file.path == strip_project_prefix(path));
+    let mut open: Vec<&str> =
+        unit.sources.iter().map(|it| it.path.as_str()).filter(|path| is_changed(path)).collect();
+    let mut affected = BTreeSet::new();
+    while let Some(path) = open.pop() {
+        if affected.insert(path) {
+            open.extend(importers.get(path).into_iter().flatten());
+        }
+    }
+    let mut part = unit.clone();
+    part.sources.retain(|source| !affected.contains(source.path.as_str()));
+    part.contracts.retain(|contract| !affected.contains(contract.source.as_str()));
+    Some(part)
 }
 
 /// Returns the source paths of the contracts in a build.
@@ -169,7 +238,7 @@ fn collect_sources(root: &Path, folder: &str, depth: usize, paths: &mut Vec<Stri
         let Some(name) = entry.file_name().to_str().map(str::to_owned) else { continue };
         // Symbolic links are not followed, because they may form a cycle.
         let Ok(kind) = entry.file_type() else { continue };
-        let path = format!("{folder}/{name}");
+        let path = if folder.is_empty() { name.clone() } else { format!("{folder}/{name}") };
         if kind.is_dir() && depth > 0 {
             collect_sources(root, &path, depth - 1, paths);
         } else if kind.is_file() && name.ends_with(".sol") && paths.len() < MAX_FILES {

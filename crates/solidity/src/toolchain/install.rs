@@ -12,7 +12,7 @@ use std::process::Command;
 use serde::Deserialize;
 
 use super::{ToolchainError, is_package, run_program};
-use crate::bounded_file;
+use crate::{SolcVersion, bounded_file};
 
 /// Version that is installed by default.
 pub const DEFAULT_SOLC: &str = "0.8.37";
@@ -110,12 +110,21 @@ fn run_npm(npm: &Path, folder: &Path, version: &str, path: &[PathBuf]) -> Result
 }
 
 fn is_installed(package: &Path, version: &str) -> bool {
-    #[derive(Deserialize)]
-    struct NpmManifest {
-        version: String,
-    }
-    let text = bounded_file::read_text(&package.join("package.json"), bounded_file::MAX_CONFIG)
-        .unwrap_or_default();
-    let manifest = serde_json::from_str::<NpmManifest>(&text);
-    is_package(package) && manifest.is_ok_and(|manifest| manifest.version == version)
+    is_package(package)
+        && read_manifest(package).is_some_and(|manifest| manifest.version == version)
+}
+
+/// Returns the version of the compiler in a package.
+pub(super) fn read_package_version(package: &Path) -> Option<SolcVersion> {
+    SolcVersion::parse(&read_manifest(package)?.version)
+}
+
+#[derive(Deserialize)]
+struct NpmManifest {
+    version: String,
+}
+
+fn read_manifest(package: &Path) -> Option<NpmManifest> {
+    let text = bounded_file::read_text(&package.join("package.json"), bounded_file::MAX_CONFIG);
+    serde_json::from_str(&text.ok()?).ok()
 }

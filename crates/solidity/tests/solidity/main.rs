@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 mod compile;
+mod driver;
 mod find;
 mod folder;
 mod formats;

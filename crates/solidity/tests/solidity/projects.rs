@@ -59,8 +59,8 @@ fn foundry_reads_output_folder_from_config() {
     let folder = foundry_project();
     folder.write("foundry.toml", "[profile.default]\nout = 'made'\n");
     insta::assert_snapshot!(folder.describe_load(""), @"
-    project `[folder]` is not built: no usable build-info in `[folder]/made/build-info`
-    hint: run `forge build --build-info --ast --force` in the project
+    project `[folder]` is not built: no usable build-info in `[folder]/made/build-info`; no Solidity compiler found
+    hint: run `vouch solc install`, pass `--install-solc`, or run `forge build --build-info --ast --force` in the project
     ");
     fs::rename(folder.path("out"), folder.path("made")).unwrap();
     folder.load("").unwrap();
@@ -79,8 +79,8 @@ fn foundry_ignores_build_info_without_bytecode() {
     let folder = foundry_project();
     folder.write("out/build-info/1.json", r#"{"id":"1","source_id_to_path":{}}"#);
     insta::assert_snapshot!(folder.describe_load(""), @"
-    project `[folder]` is not built: no usable build-info in `[folder]/out/build-info`
-    hint: run `forge build --build-info --ast --force` in the project
+    project `[folder]` is not built: no usable build-info in `[folder]/out/build-info`; no Solidity compiler found
+    hint: run `vouch solc install`, pass `--install-solc`, or run `forge build --build-info --ast --force` in the project
     ");
 }
 
@@ -92,8 +92,8 @@ fn rejects_edited_removed_and_added_sources() {
     folder.write("src/deep/New.sol", "abstract contract New {}\n");
     folder.write("src/Errors.sol", "// a contract may use these\nerror Gone();\n");
     insta::assert_snapshot!(folder.describe_load(""), @"
-    `[folder]/out/build-info` is out of date: `src/Fees.sol` was edited, `src/deep/New.sol` was not built, `test/Bank.t.sol` was removed
-    hint: run `forge build --build-info --ast --force`; outdated bytecode is not used
+    `[folder]/out/build-info` is out of date: `src/Fees.sol` was edited, `src/deep/New.sol` was not built, `test/Bank.t.sol` was removed; no Solidity compiler found
+    hint: run `vouch solc install`, pass `--install-solc`, or run `forge build --build-info --ast --force` in the project
     ");
 }
 
@@ -102,8 +102,8 @@ fn rejects_new_source_unless_skip_is_configured() {
     let folder = foundry_project();
     folder.write("src/New.sol", "library New {}\n");
     insta::assert_snapshot!(folder.describe_load(""), @"
-    `[folder]/out/build-info` is out of date: `src/New.sol` was not built
-    hint: run `forge build --build-info --ast --force`; outdated bytecode is not used
+    `[folder]/out/build-info` is out of date: `src/New.sol` was not built; no Solidity compiler found
+    hint: run `vouch solc install`, pass `--install-solc`, or run `forge build --build-info --ast --force` in the project
     ");
     folder.write("foundry.toml", "[profile.default]\nskip = ['src/New.sol']\n");
     folder.load("").unwrap();
@@ -183,8 +183,8 @@ fn rejects_edited_source_if_skip_is_configured() {
     folder.load("").unwrap();
     folder.write("src/Fees.sol", &FEES.replace("0x190", "0x191"));
     insta::assert_snapshot!(folder.describe_load(""), @"
-    `[folder]/out/build-info` is out of date: `src/Fees.sol` was edited
-    hint: run `forge build --build-info --ast --force`; outdated bytecode is not used
+    `[folder]/out/build-info` is out of date: `src/Fees.sol` was edited; no Solidity compiler found
+    hint: run `vouch solc install`, pass `--install-solc`, or run `forge build --build-info --ast --force` in the project
     ");
 }
 
@@ -197,7 +197,7 @@ fn forge_rebuilds_missing_artifacts() {
     folder.write("src/New.sol", "library Skipped {}\n");
     folder.load("").unwrap();
     let args = fs::read_to_string(folder.path("args")).unwrap();
-    insta::assert_snapshot!(args, @"build --build-info --ast --force --color never");
+    insta::assert_snapshot!(args, @"build --build-info --ast --force --offline --color never");
 }
 
 #[test]
@@ -249,8 +249,8 @@ fn reports_forge_failures() {
 fn loads_hardhat_2_build_info() {
     let folder = hardhat_project();
     insta::assert_snapshot!(folder.describe_load(""), @"
-    project `[folder]` is not built: no usable build-info in `[folder]/artifacts/build-info`
-    hint: run `npx hardhat compile --force` in the project
+    project `[folder]` is not built: no usable build-info in `[folder]/artifacts/build-info`; no Solidity compiler found
+    hint: run `vouch solc install`, pass `--install-solc`, or run `npx hardhat compile --force` in the project
     ");
     folder.write("artifacts/build-info/1.json", &to_hardhat_build_info(foundry_output()));
     insta::assert_snapshot!(folder.describe_load(""), @"
@@ -285,8 +285,8 @@ fn loads_hardhat_3_split_build_info() {
     whole.as_object_mut().unwrap().remove("output");
     folder.write("artifacts/build-info/solc-1.json", &whole.to_string());
     insta::assert_snapshot!(folder.describe_load(""), @"
-    project `[folder]` is not built: no usable build-info in `[folder]/artifacts/build-info`
-    hint: run `npx hardhat compile --force` in the project
+    project `[folder]` is not built: no usable build-info in `[folder]/artifacts/build-info`; no Solidity compiler found
+    hint: run `vouch solc install`, pass `--install-solc`, or run `npx hardhat compile --force` in the project
     ");
     folder.write("artifacts/build-info/solc-1.output.json", &output.to_string());
     let build = folder.load("").unwrap();
@@ -296,8 +296,8 @@ fn loads_hardhat_3_split_build_info() {
     assert_eq!(half.contracts.len(), build.contracts.len());
     folder.write("contracts/Fees.sol", "library Fees {}");
     insta::assert_snapshot!(folder.describe_load(""), @"
-    `[folder]/artifacts/build-info` is out of date: `contracts/Fees.sol` was edited
-    hint: run `npx hardhat compile --force`; outdated bytecode is not used
+    `[folder]/artifacts/build-info` is out of date: `contracts/Fees.sol` was edited; no Solidity compiler found
+    hint: run `vouch solc install`, pass `--install-solc`, or run `npx hardhat compile --force` in the project
     ");
 }
 
@@ -341,4 +341,68 @@ fn rejects_invalid_targets() {
     the folder `[folder]` is neither a Foundry nor a Hardhat project
     hint: pass a `.sol` file, a folder with `foundry.toml` or a `hardhat.config` file, or the JSON output of solc or crytic-compile
     ");
+}
+
+/// Returns build-info of the fixture in which only the contracts of `kept` were compiled.
+fn partial_output(kept: &[&str]) -> Value {
+    let mut output = foundry_output();
+    for part in ["contracts", "sources"] {
+        output["output"][part]
+            .as_object_mut()
+            .unwrap()
+            .retain(|path, _| kept.contains(&path.as_str()));
+    }
+    output
+}
+
+#[test]
+fn partial_build_is_accepted_for_the_contract_that_it_contains() {
+    let folder = foundry_project();
+    let part = partial_output(&["src/Bank.sol", "src/Fees.sol"]);
+    folder.write("out/build-info/1.json", &part.to_string());
+    let load = |name: Option<&str>| match solidity::load_contract_build(
+        &folder.path(""),
+        name,
+        &folder.toolchain,
+    ) {
+        Ok(loaded) => folder.mask_path(&loaded.notes.join("\n")),
+        Err(error) => folder.mask_path(&crate::format_load_error(&error)),
+    };
+    insta::assert_snapshot!(load(Some("Bank")), @"[folder]/out/build-info does not match all sources (1 not built, 0 changed), but those of the target");
+    assert!(load(None).contains("`test/Bank.t.sol` was not built"), "{}", load(None));
+    assert!(load(Some("BankTest")).contains("`test/Bank.t.sol` was not built"));
+    folder.write("test/Other.t.sol", "contract Bank {}");
+    assert!(load(Some("Bank")).contains("is out of date"), "another contract may be meant");
+    assert!(load(Some("src/Bank.sol:Bank")).contains("(2 not built"));
+    fs::remove_file(folder.path("test/Other.t.sol")).unwrap();
+    folder.write("src/Fees.sol", &FEES.replace("0x190", "0x191"));
+    assert!(load(Some("Bank")).contains("`src/Fees.sol` was edited"), "a dependency changed");
+}
+
+#[test]
+fn change_that_the_contract_does_not_import_is_accepted() {
+    let folder = foundry_project();
+    let load =
+        |name| solidity::load_contract_build(&folder.path(""), Some(name), &folder.toolchain);
+    folder.write("test/Bank.t.sol", "contract BankTest { uint x; }");
+    let loaded = load("Bank").unwrap();
+    assert!(loaded.build.find_contract("BankTest").is_err(), "outdated bytecode is not used");
+    load("BankTest").unwrap_err();
+    // Without ASTs, imports are unknown.
+    let mut output = foundry_output();
+    for source in output["output"]["sources"].as_object_mut().unwrap().values_mut() {
+        source.as_object_mut().unwrap().remove("ast");
+    }
+    folder.write("out/build-info/1.json", &output.to_string());
+    load("Bank").unwrap_err();
+}
+
+#[test]
+fn file_of_a_built_project_needs_no_compiler() {
+    let folder = foundry_project();
+    let part = partial_output(&["src/Fees.sol"]);
+    folder.write("out/build-info/1.json", &part.to_string());
+    folder.load("src/Fees.sol").unwrap().find_contract("Fees").unwrap();
+    let error = folder.describe_load("src/Bank.sol");
+    assert!(error.starts_with("no Solidity compiler found"), "{error}");
 }

@@ -52,7 +52,7 @@ fn prefers_flag_then_env_then_path_then_project_then_cache() {
     let mut search = CompilerSearch::new();
     insta::assert_snapshot!(search.used(), @"
     no Solidity compiler found
-    hint: run `vouch solc install`, or pass a compiler with `--solc PATH`
+    hint: run `vouch solc install`, pass `--install-solc`, or pass a compiler with `--solc PATH`
     ");
 
     search.folder.toolchain.cache = Some(search.folder.path("cache"));
@@ -122,6 +122,21 @@ fn file_next_to_the_package_is_not_loaded() {
 }
 
 #[test]
+fn crash_of_the_npm_package_is_reported_without_its_code() {
+    let mut folder = TestFolder::with_sources();
+    folder.toolchain.path = std::env::split_paths(&std::env::var_os("PATH").unwrap()).collect();
+    folder.write("p/package.json", r#"{"version":"0.8.37"}"#);
+    folder.write("p/soljson.js", "");
+    folder.write("p/index.js", "exports.compile = () => { throw new RangeError('too deep'); };");
+    folder.toolchain.solc = Some(folder.path("p"));
+    insta::assert_snapshot!(folder.describe_load("src/Bank.sol"), @"
+    `[folder]/p` failed with exit status: 70 and printed:
+    the compiler crashed: RangeError: too deep
+    hint: pass a native compiler with `--solc PATH`, or name one contract with `--contract`
+    ");
+}
+
+#[test]
 fn resolves_solcjs_command_to_its_package() {
     let mut search = CompilerSearch::new();
     let package = search.package("p/node_modules/solc");
@@ -173,7 +188,7 @@ fn forge_builds_project_of_file_without_solc() {
     fs::remove_dir_all(search.folder.path("out")).unwrap();
     insta::assert_snapshot!(search.used(), @"
     no Solidity compiler found
-    hint: run `vouch solc install`, or pass a compiler with `--solc PATH`
+    hint: run `vouch solc install`, pass `--install-solc`, or pass a compiler with `--solc PATH`
     ");
 }
 
