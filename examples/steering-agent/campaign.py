@@ -26,8 +26,8 @@ class Campaign:
     async def get_target(self):
         target = await self.call_tool("campaign_target")
         major = target["protocolVersion"].split(".")[0]
-        if major != "1":
-            raise ToolRefusedError(f"unsupported protocol version {major}: this agent supports version 1")
+        if major != "2":
+            raise ToolRefusedError(f"unsupported protocol version {major}: this agent supports version 2")
         return target
 
     async def get_status(self):
@@ -35,13 +35,17 @@ class Campaign:
 
     @staticmethod
     def is_over(status):
-        open_tests = [test for test in status["tests"] if test["state"] in ("holds", "maximizing")]
+        settled = ("failed", "shrinking", "not-run")
+        open_tests = [test for test in status["tests"] if test["state"] not in settled]
         return status["state"] == "ended" or not open_tests
 
     @staticmethod
     def describe_outcome(status):
         failed = [test["name"] for test in status["tests"] if test["state"] in ("failed", "shrinking")]
-        return f"failed: {', '.join(failed)}" if failed else "no test failed"
+        unknown = ("only-reverted", "never-called", "not-run")
+        unexercised = [test["name"] for test in status["tests"] if test["state"] in unknown]
+        outcome = f"failed: {', '.join(failed)}" if failed else "no test failed"
+        return f"{outcome}; not exercised: {', '.join(unexercised)}" if unexercised else outcome
 
     async def read_lines(self, target):
         """Returns all source lines of the deployed smart contracts, by file."""

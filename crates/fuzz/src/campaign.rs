@@ -15,6 +15,7 @@ mod execution;
 mod hill_climb;
 mod input_slots;
 mod pool;
+mod revert_log;
 mod sample;
 mod shrink;
 mod solve;
@@ -22,9 +23,11 @@ mod state;
 mod statistics;
 mod steer;
 mod thread_priority;
+mod verdict;
 mod worker;
 
 pub use crate::chain::CoverageHits;
+pub use crate::chain::NotRunReason;
 pub use checker::FailureSite;
 pub use commands::{CampaignCommand, SequenceInjection};
 pub use events::{
@@ -32,9 +35,11 @@ pub use events::{
     EventSubscription,
 };
 pub use pool::CorpusEntry;
+pub use revert_log::{RevertCause, RevertReason};
 pub use sample::{FunctionSample, MAX_SAMPLED_CALLS, SampleSummary, SampledOutput};
 pub use state::{BestValue, CampaignRecorder, CampaignState, TestFailure, WorkerEndReason};
 pub use statistics::FunctionStatistics;
+pub use verdict::{TestExercise, TestVerdict};
 
 use std::io;
 use std::sync::Arc;
@@ -72,6 +77,9 @@ pub struct Campaign {
 pub struct CampaignSummary {
     pub failures: Vec<TestFailure>,
     pub best: Vec<BestValue>,
+    /// Verdict on each test, in the order of the target's tests.
+    pub verdicts: Vec<TestVerdict>,
+    /// End reason of each worker.
     pub ended: Vec<WorkerEndReason>,
     pub calls: u64,
 }
@@ -138,6 +146,7 @@ impl Campaign {
         CampaignSummary {
             failures: shared.failures(),
             best: shared.best(),
+            verdicts: shared.verdicts(),
             ended,
             calls: shared.calls(),
         }

@@ -14,12 +14,13 @@ mod frames;
 mod hooks;
 mod incidents;
 mod machine;
+mod not_run;
 mod probe;
 mod read_set;
 mod trace;
 
 pub use cheatcodes::SUPPORTED_CHEATCODES;
-pub(crate) use cheatcodes::{CHEATCODE_ADDRESS, CHEATCODE_ERROR_SELECTOR};
+pub(crate) use cheatcodes::{CHEATCODE_ADDRESS, CHEATCODE_ERROR_SELECTOR, CONSOLE_ADDRESS};
 pub use code::{CodePart, CompiledCode, CompiledCodeIndex};
 pub use coverage_hits::CoverageHits;
 pub use incidents::IncidentLog;
@@ -27,6 +28,7 @@ pub use machine::{
     CallLimits, ChainCheckpoint, ChainSetup, ChainState, EvmMachine, EvmTransaction,
     TransactionOutcome,
 };
+pub use not_run::NotRunReason;
 pub use probe::{
     BranchEdge, ComparisonKind, ExecutionProbe, NewCoverage, ObservedComparison, WatchedEvent,
 };

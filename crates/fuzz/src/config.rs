@@ -1,11 +1,14 @@
 //! Campaign settings: every setting with its type and Echidna's default.
 //!
-//! Files, flags and tools all end up in one [`CampaignSettings`]; [`echidna_yaml`] reads Echidna's own file. Validation
+//! Files, flags and tools all end up in one [`CampaignSettings`]; [`echidna_yaml`] reads Echidna's own file,
+//! and [`medusa_json`] Medusa's. Validation
 //! against a particular target happens where a setting is used.
 
 mod bounds;
 pub mod echidna_yaml;
 mod field;
+pub mod foundry;
+pub mod medusa_json;
 pub mod number;
 mod yaml;
 
@@ -19,6 +22,8 @@ use std::time::Duration;
 use alloy_primitives::{Address, U256, address};
 
 pub use bounds::{BoundError, MAX_WORKERS};
+
+use self::foundry::FoundrySettings;
 
 /// All settings of a campaign. Each field documents the Echidna key that it comes from.
 #[derive(Clone, Debug, PartialEq)]
@@ -109,6 +114,8 @@ pub struct CampaignSettings {
     pub solc_args: String,
     /// `constructorArgs`, an addition to Echidna's keys.
     pub constructor_args: ConstructorArgs,
+    /// Settings that apply to Foundry's tests; see [`foundry`].
+    pub foundry: FoundrySettings,
 }
 
 /// Kind of failure that a campaign searches for.
@@ -220,6 +227,7 @@ impl Default for CampaignSettings {
             libraries: Vec::new(),
             solc_args: String::new(),
             constructor_args: ConstructorArgs::default(),
+            foundry: FoundrySettings::default(),
         }
     }
 }

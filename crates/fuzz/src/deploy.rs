@@ -9,8 +9,13 @@
 mod choose;
 mod deployer;
 mod discover;
+mod discover_foundry;
+mod fixtures;
+mod foundry;
+mod invariant_targets;
+mod target_getters;
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,17 +26,24 @@ use solidity::{SolidityBuild, UncheckedArithmetic};
 pub use self::choose::{ChooseError, choose_contract, find_contract};
 pub use self::deployer::encode_constructor_arguments;
 use self::deployer::{ChainDeployer, DeploymentResult};
+use self::discover_foundry::FoundryChain;
+use self::foundry::FoundryCampaign;
+pub use self::foundry::{FoundryFunctionKind, uses_foundry_rules};
 use crate::abi::UnknownAbiType;
 use crate::chain::{
     CHEATCODE_ERROR_SELECTOR, CallLimits, ChainSetup, ChainState, CodePart, CompiledCode,
-    CompiledCodeIndex, CoverageHits, EvmMachine, TransactionOutcome,
+    CompiledCodeIndex, CoverageHits, EvmMachine, NotRunReason, TransactionOutcome,
 };
+use crate::config::foundry::FoundryConfigError;
 use crate::config::{CampaignSettings, TestMode};
 use crate::target::{DeployedContract, FuzzTarget};
 
 /// Timestamp and number of the first block, as in Echidna.
 const FIRST_TIMESTAMP: u64 = 1_524_785_992;
 const FIRST_BLOCK: u64 = 4_370_000;
+
+/// Chain id of Ethereum.
+const CHAIN_ID: u64 = 1;
 
 /// Limits of each deployment call. They are generous: deployment runs once, and runs the user's own code.
 const LIMITS: CallLimits = CallLimits { gas: u64::MAX / 2, time: Duration::from_secs(60) };
@@ -41,6 +53,8 @@ struct DeployPlan<'a> {
     /// Index of the contract under test in the build.
     contract: usize,
     settings: &'a CampaignSettings,
+    /// The contract is tested by Foundry's rules.
+    is_foundry: bool,
 }
 
 /// Reason that a build cannot be fuzzed.
@@ -77,6 +91,29 @@ pub enum DeployError {
     NoFunctions { contract: String },
     #[error("`{contract}`: {source}")]
     UnknownType { contract: String, source: UnknownAbiType },
+    #[error("the targets of `{contract}`: {source}")]
+    InvalidTargets { contract: String, source: TargetSelectionError },
+    #[error("a forge-config comment of `{contract}`: {source}")]
+    InvalidComment { contract: String, source: FoundryConfigError },
+}
+
+/// Reason for which the targets that a test contract names cannot be called.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TargetSelectionError {
+    #[error("{getter}() returned malformed data, or more than 4096 values")]
+    Malformed { getter: String },
+    #[error("{getter}() returned {size} bytes, which is too large")]
+    TooLarge { getter: String, size: usize },
+    #[error("unknown artifact `{name}`; expected `Name` or `path:Name`")]
+    UnknownArtifact { name: String },
+    #[error("{getter}() names {address}, where setUp() deployed no contract of the project")]
+    UnknownAddress { getter: &'static str, address: Address },
+    #[error("`{contract}` has no function with the selector {selector}")]
+    UnknownSelector { contract: String, selector: String },
+    #[error("no contracts to call; deploy one in setUp(), or name it with targetContract")]
+    NoContracts,
+    #[error("no functions to call; the targets have only view functions")]
+    NoFunctions,
 }
 
 /// Reason that a function with the name of a test cannot be one.
@@ -102,19 +139,16 @@ pub fn deploy_target(
     contract: usize,
     settings: &CampaignSettings,
 ) -> Result<FuzzTarget, DeployError> {
-    let plan = &DeployPlan { contract, settings };
+    let is_foundry = uses_foundry_rules(&build.contracts[contract], settings);
+    let mut foundry =
+        is_foundry.then(|| FoundryCampaign::new(&build, contract, settings)).transpose()?;
+    let settings = foundry.as_ref().map_or(settings, |foundry| &foundry.settings).clone();
+    let plan = &DeployPlan { contract, settings: &settings, is_foundry };
     let libraries = deployer::assign_library_addresses(&build, plan);
     let codes = Arc::new(collect_codes(&build, &libraries, plan));
-    let setup = ChainSetup {
-        timestamp: FIRST_TIMESTAMP,
-        block: FIRST_BLOCK,
-        code_size: usize::try_from(settings.code_size).unwrap_or(usize::MAX),
-        cheats: true,
-        ffi: settings.allow_ffi,
-        ffi_path: settings.ffi_path.clone(),
-    };
-    let mut machine = EvmMachine::new(ChainState::new(&setup), codes.clone(), Vec::new(), LIMITS);
-    let DeploymentResult { contracts: placed, warnings } =
+    let state = ChainState::new(&plan.chain_setup());
+    let mut machine = EvmMachine::new(state, codes.clone(), Vec::new(), LIMITS);
+    let DeploymentResult { contracts: placed, set_up_failure, warnings } =
         ChainDeployer::new(&build, &libraries, &mut machine, plan).deploy_all()?;
     let contracts = find_deployed_contracts(&mut machine, &build, &codes, &placed, plan);
     let mut target = FuzzTarget {
@@ -127,11 +161,62 @@ pub fn deploy_target(
         callable: Vec::new(),
         tests: Vec::new(),
         units: HashSet::new(),
+        reverts_fail: HashSet::new(),
+        fixtures: HashMap::new(),
+        seeds: Vec::new(),
         fallbacks: Vec::new(),
+        settings: Arc::new(settings.clone()),
         warnings,
     };
-    discover::add_functions_and_tests(&mut target, plan)?;
+    match &mut foundry {
+        Some(foundry) => {
+            let libraries = libraries.values().copied().collect();
+            let is_set_up = set_up_failure.is_none();
+            let chain = FoundryChain { machine: &mut machine, libraries, is_set_up };
+            discover_foundry::add_functions_and_tests(&mut target, plan, foundry, chain)?;
+        }
+        None => discover::add_functions_and_tests(&mut target, plan)?,
+    }
+    match set_up_failure {
+        Some(reason) => mark_as_not_run(target, contract, reason),
+        None => Ok(target),
+    }
+}
+
+/// Marks all tests as not run because `setUp()` failed. Without tests, that is an error.
+fn mark_as_not_run(
+    mut target: FuzzTarget,
+    contract: usize,
+    reason: String,
+) -> Result<FuzzTarget, DeployError> {
+    if target.tests.is_empty() {
+        let contract = target.build.contracts[contract].name.clone();
+        return Err(DeployError::SetUpFailed { contract, reason });
+    }
+    for test in &mut target.tests {
+        test.not_run = Some(NotRunReason::SetUpFailed(reason.clone()));
+    }
     Ok(target)
+}
+
+impl DeployPlan<'_> {
+    fn chain_setup(&self) -> ChainSetup {
+        let Self { settings, is_foundry, .. } = self;
+        let foundry = &settings.foundry;
+        let (timestamp, block, chain_id) = match is_foundry {
+            true => (foundry.block_timestamp, foundry.block_number, foundry.chain_id),
+            false => (FIRST_TIMESTAMP, FIRST_BLOCK, CHAIN_ID),
+        };
+        ChainSetup {
+            timestamp,
+            block,
+            chain_id,
+            code_size: usize::try_from(settings.code_size).unwrap_or(usize::MAX),
+            cheats: true,
+            ffi: settings.allow_ffi,
+            ffi_path: settings.ffi_path.clone(),
+        }
+    }
 }
 
 /// Returns all code of the build. The contract under test comes first, so that it wins over a contract with equal code.
@@ -175,6 +260,9 @@ const ERROR: [u8; 4] = [0x08, 0xc3, 0x79, 0xa0];
 
 /// Returns the reason that a call failed, from its revert data if there is any.
 pub fn describe_failure(outcome: &TransactionOutcome) -> String {
+    if let Some(reason) = outcome.not_run_reason() {
+        return reason.to_string();
+    }
     let output = &outcome.output;
     if let Some(text) = DynSolType::String
         .abi_decode_params(output.get(4..).unwrap_or_default())

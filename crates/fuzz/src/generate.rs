@@ -15,6 +15,7 @@ use fastrand::Rng;
 
 use crate::abi::AbiValue;
 use crate::call::{CallDelay, CallPayload, SequenceCall};
+use crate::chain::CHEATCODE_ADDRESS;
 use crate::config::CampaignSettings;
 use crate::target::{FunctionId, FuzzTarget};
 
@@ -37,6 +38,8 @@ const PRIORITY_PERCENT: u32 = 90;
 pub struct FunctionChoice {
     acting: Vec<FunctionId>,
     viewing: Vec<FunctionId>,
+    /// Unit tests that are called apart from sequences.
+    units: Vec<FunctionId>,
     pub priorities: Vec<FunctionId>,
 }
 
@@ -53,9 +56,12 @@ pub struct CallGenerator<'a> {
 
 impl FunctionChoice {
     pub fn new(target: &FuzzTarget) -> Self {
-        let (viewing, acting) =
-            target.callable.iter().partition(|&&id| target.function(id).is_view);
-        Self { acting, viewing, priorities: Vec::new() }
+        let (units, others): (Vec<_>, Vec<_>) =
+            target.callable.iter().copied().partition(|&id| target.is_unit_test(id));
+        // A unit test ends the sequence that it is part of. If there are sequences, it is called apart from them.
+        let (units, others) = if others.is_empty() { (Vec::new(), units) } else { (units, others) };
+        let (viewing, acting) = others.into_iter().partition(|&id| target.function(id).is_view);
+        Self { acting, viewing, units, priorities: Vec::new() }
     }
 
     pub fn is_empty(&self) -> bool {
@@ -76,6 +82,12 @@ impl FunctionChoice {
         let from = if views && !self.viewing.is_empty() { &self.viewing } else { &self.acting };
         (!from.is_empty()).then(|| from[rng.usize(0..from.len())])
     }
+}
+
+/// Returns true for the address of the cheat codes, which the fuzzer never passes as an argument: a contract that calls the
+/// address it was given would use cheat codes by accident.
+pub(crate) fn is_cheatcode_address(word: U256) -> bool {
+    word == U256::from_be_bytes(CHEATCODE_ADDRESS.into_word().0)
 }
 
 impl CallGenerator<'_> {
@@ -102,8 +114,11 @@ impl CallGenerator<'_> {
     pub fn generate_call_to(&mut self, id: FunctionId) -> SequenceCall {
         let function = self.target.function(id);
         let mut args: Vec<AbiValue> = Vec::with_capacity(function.inputs.len());
-        for ty in &function.inputs {
-            let value = self.generate_argument(ty, &args);
+        for (index, ty) in function.inputs.iter().enumerate() {
+            let value = match self.pick_fixture(id, index) {
+                Some(value) => value,
+                None => self.generate_argument(ty, &args),
+            };
             args.push(value);
         }
         let mut call = self.new_call_to(function.address);
@@ -112,6 +127,23 @@ impl CallGenerator<'_> {
             call.value = self.generate_wei();
         }
         call
+    }
+
+    /// Returns a value that the project wants the parameter to have, in half of the cases.
+    fn pick_fixture(&mut self, id: FunctionId, index: usize) -> Option<AbiValue> {
+        let target = self.target;
+        if target.fixtures.is_empty() {
+            return None;
+        }
+        let values = target.fixtures.get(&(id, index)).filter(|_| self.rng.bool())?;
+        (!values.is_empty()).then(|| values[self.rng.usize(0..values.len())].clone())
+    }
+
+    /// Returns a call of any unit test.
+    pub(crate) fn generate_unit_call(&mut self) -> Option<SequenceCall> {
+        let units = &self.choice.units;
+        let unit = (!units.is_empty()).then(|| units[self.rng.usize(0..units.len())])?;
+        Some(self.generate_call_to(unit))
     }
 
     fn generate_data_call(&mut self) -> SequenceCall {

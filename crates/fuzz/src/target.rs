@@ -1,14 +1,16 @@
 //! The fuzzing target: deployed smart contracts, the functions to call, and the tests that must hold.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
-use alloy_json_abi::{Event, JsonAbi, StateMutability};
+use alloy_json_abi::{Event, Function, JsonAbi, Param, StateMutability};
 use alloy_primitives::{Address, B256, keccak256};
 use solidity::SolidityBuild;
 
-use crate::abi::{AbiType, UnknownAbiType};
-use crate::chain::{ChainState, CompiledCodeIndex, CoverageHits};
+use crate::abi::{AbiType, AbiValue, UnknownAbiType};
+use crate::call::SequenceCall;
+use crate::chain::{ChainState, CompiledCodeIndex, CoverageHits, NotRunReason};
+use crate::config::CampaignSettings;
 
 /// The deployed system under test, shared by all workers.
 #[derive(Clone, Debug)]
@@ -26,8 +28,16 @@ pub struct FuzzTarget {
     pub tests: Vec<TargetTest>,
     /// Unit tests: functions that are called on the initial state.
     pub units: HashSet<FunctionId>,
+    /// Indices of invariants that fail if a call reverts.
+    pub reverts_fail: HashSet<usize>,
+    /// Values that the project wants parameters to have, by function and position.
+    pub fixtures: HashMap<(FunctionId, usize), Vec<AbiValue>>,
+    /// Calls of unit tests that are made before others are generated.
+    pub seeds: Vec<SequenceCall>,
     /// Contracts with `fallback` or `receive`, which accept arbitrary calldata or plain transfers.
     pub fallbacks: Vec<FallbackContract>,
+    /// Settings for campaigns on this target. Foundry's rules differ from the settings that were given.
+    pub settings: Arc<CampaignSettings>,
     /// Warnings about the deployment, for the user.
     pub warnings: Vec<String>,
 }
@@ -79,6 +89,8 @@ pub struct TargetTest {
     /// Name of the contract that declares the test.
     pub contract: String,
     pub kind: TestKind,
+    /// Reason that the test cannot be run, if that is known before the campaign starts.
+    pub not_run: Option<NotRunReason>,
 }
 
 /// The condition under which a test fails.
@@ -90,6 +102,10 @@ pub enum TestKind {
     MustRevert { function: FunctionId },
     /// A call without arguments reverts, as in a Foundry invariant.
     Invariant { function: FunctionId },
+    /// `afterInvariant()` reverts after a sequence of full length.
+    AfterInvariant { function: FunctionId },
+    /// Any call that is not a unit test violates an assertion, as in the handlers of Foundry invariants.
+    HandlerAssertion,
     /// A call of the function violates an assertion.
     Assertion { function: FunctionId },
     /// A Foundry test function reverts when called on the initial state.
@@ -117,8 +133,10 @@ impl TestKind {
             TestKind::Property { .. }
             | TestKind::MustRevert { .. }
             | TestKind::Invariant { .. }
+            | TestKind::AfterInvariant { .. }
             | TestKind::Maximum { .. } => true,
             TestKind::Assertion { .. }
+            | TestKind::HandlerAssertion
             | TestKind::Unit { .. }
             | TestKind::AssertionEvent
             | TestKind::Destruction { .. }
@@ -128,6 +146,16 @@ impl TestKind {
 }
 
 impl FuzzTarget {
+    /// Returns true if the contract under test is tested by Foundry's rules.
+    pub(crate) fn is_foundry(&self) -> bool {
+        self.tests.iter().any(|test| test.kind == TestKind::HandlerAssertion)
+    }
+
+    /// Returns true for a test whose calls are given, one for each row of its fixtures.
+    pub(crate) fn is_table_test(&self, function: FunctionId) -> bool {
+        self.seeds.iter().any(|call| call.function() == Some(function))
+    }
+
     /// Returns true if the function is a unit test, which is called on the initial state.
     pub(crate) fn is_unit_test(&self, function: FunctionId) -> bool {
         self.units.contains(&function)
@@ -148,37 +176,37 @@ impl FuzzTarget {
 }
 
 impl TargetFunction {
+    /// Returns the function with the index of its contract, at the address.
+    pub(crate) fn from_function(
+        contract: usize,
+        address: Address,
+        function: &Function,
+    ) -> Result<Self, UnknownAbiType> {
+        let types = |params: &[Param]| -> Result<Vec<AbiType>, UnknownAbiType> {
+            params.iter().map(AbiType::from_param).collect()
+        };
+        let mutability = function.state_mutability;
+        Ok(Self {
+            contract,
+            address,
+            name: function.name.clone(),
+            signature: function.signature(),
+            selector: function.selector().0,
+            inputs: types(&function.inputs)?,
+            outputs: types(&function.outputs)?,
+            is_payable: mutability == StateMutability::Payable,
+            is_view: matches!(mutability, StateMutability::View | StateMutability::Pure),
+        })
+    }
+
     /// Returns the functions of an ABI, sorted by signature so that ids do not depend on the compiler.
     pub fn from_abi(
         contract: usize,
         address: Address,
         abi: &JsonAbi,
     ) -> Result<Vec<Self>, UnknownAbiType> {
-        let mut functions = Vec::new();
-        for function in abi.functions() {
-            functions.push(Self {
-                contract,
-                address,
-                name: function.name.clone(),
-                signature: function.signature(),
-                selector: function.selector().0,
-                inputs: function
-                    .inputs
-                    .iter()
-                    .map(AbiType::from_param)
-                    .collect::<Result<_, _>>()?,
-                outputs: function
-                    .outputs
-                    .iter()
-                    .map(AbiType::from_param)
-                    .collect::<Result<_, _>>()?,
-                is_payable: function.state_mutability == StateMutability::Payable,
-                is_view: matches!(
-                    function.state_mutability,
-                    StateMutability::View | StateMutability::Pure
-                ),
-            });
-        }
+        let functions = abi.functions().map(|it| Self::from_function(contract, address, it));
+        let mut functions = functions.collect::<Result<Vec<_>, _>>()?;
         functions.sort_by(|a, b| a.signature.cmp(&b.signature));
         Ok(functions)
     }

@@ -1,16 +1,18 @@
 //! Call traces for people and agents: every frame with names, arguments and return values, and the events.
 //!
 //! [`Tracer`] runs calls on its own chain (`tracer`). `decode` decodes their frames with the names of the build from
-//! `names`, and `lines` formats them as a tree. This module neither prints nor escapes text for a terminal: names and
+//! `names`, and `lines` formats them as a tree. `reasons` describes why the calls of a campaign reverted. This module neither prints nor escapes text for a terminal: names and
 //! strings are unchanged.
 
 mod decode;
 mod lines;
 mod names;
+mod reasons;
 mod tracer;
 
 pub use decode::{CallTrace, FrameEnd, TracedEvent, TracedFrame};
 pub use lines::{LineTone, TraceLine};
+pub use reasons::describe_revert_reasons;
 pub use tracer::{CALL_TIME, CallExecution, TracedCall, Tracer};
 
 use crate::call::SequenceCall;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use contract::{ErrorCode, ToolError};
-use fuzz::campaign::{CampaignCommand, CampaignEventKind, CampaignState, EVENT_CAPACITY};
+use fuzz::campaign::{CampaignCommand, CampaignState, WorkerEndReason};
 use fuzz::reproducer::foundry::ReproducerScene;
 use fuzz::target::FuzzTarget;
 
@@ -50,12 +50,8 @@ impl CampaignView {
         if !self.shared.has_ended() {
             return None;
         }
-        let events = self.shared.events.last_events(EVENT_CAPACITY);
-        let reason = events.iter().find_map(|event| match &event.kind {
-            CampaignEventKind::WorkerStopped { reason } => Some(reason.clone()),
-            _ => None,
-        });
-        Some(reason.unwrap_or_else(|| "it was stopped".to_owned()))
+        let reason = self.shared.end_reason().unwrap_or(WorkerEndReason::Stopped);
+        Some(reason.to_string())
     }
 
     /// Returns an error if the campaign no longer takes commands.

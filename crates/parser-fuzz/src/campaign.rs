@@ -30,6 +30,7 @@ static TARGET: LazyLock<FuzzTarget> = LazyLock::new(|| {
         state: ChainState::new(&ChainSetup {
             timestamp: 1,
             block: 1,
+            chain_id: 1,
             code_size: 1 << 20,
             cheats: false,
             ffi: false,
@@ -41,6 +42,10 @@ static TARGET: LazyLock<FuzzTarget> = LazyLock::new(|| {
         callable: Vec::new(),
         tests: Vec::new(),
         units: HashSet::new(),
+        reverts_fail: Default::default(),
+        fixtures: Default::default(),
+        seeds: Vec::new(),
+        settings: Default::default(),
         fallbacks: Vec::new(),
         warnings: Vec::new(),
     }

@@ -58,7 +58,7 @@ pub(super) fn measure_observer(
     }
     shared.kill();
     let calls = campaign.wait().calls;
-    Ok(json!({"ratios": ratios, "calls": calls, "corpus": shared.corpus_size()}))
+    Ok(json!({"ratios": ratios, "calls": calls, "corpus": shared.corpus_sequences()}))
 }
 
 fn start_campaign(subject: &BenchSubject) -> Result<Campaign> {
@@ -94,7 +94,7 @@ fn observe_once(shared: &CampaignState) {
     black_box(
         hits.iter().map(|hits| hits.blocks.iter().map(Vec::len).sum::<usize>()).sum::<usize>(),
     );
-    let (page, _) = shared.corpus_page(shared.corpus_size().saturating_sub(PAGE), PAGE);
+    let (page, _) = shared.corpus_page(shared.corpus_sequences().saturating_sub(PAGE), PAGE);
     let page: Vec<_> = page.iter().map(|entry| entry.calls.clone()).collect();
     black_box(page);
     black_box(shared.statistics());

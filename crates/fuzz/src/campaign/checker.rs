@@ -4,12 +4,28 @@ use alloy_primitives::{Address, Bytes, I256, U256, hex};
 
 use crate::call::SequenceCall;
 use crate::chain::{
-    CallLimits, EvmMachine, EvmTransaction, InstructionResult, ReadSet, TransactionOutcome,
+    CallLimits, EvmMachine, EvmTransaction, InstructionResult, NotRunReason, ReadSet,
+    TransactionOutcome,
 };
 use crate::target::{FunctionId, FuzzTarget, TestKind};
 
 /// The code and offset where a test failed; (0, 0) for tests that are checked by a call of their own.
 pub type FailureSite = (u32, u32);
+
+/// Result of calling a test that is checked by a call of its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum TestEvaluation {
+    Holds,
+    Failed,
+    /// Number that an optimization test returned.
+    Reached(I256),
+    /// An optimization test returned no number.
+    NoNumber,
+    /// `vm.assume` rejected the state.
+    Rejected,
+    /// The result is unknown.
+    NotRun(NotRunReason),
+}
 
 /// Calls tests, with a fixed sender and limits.
 #[derive(Clone, Copy, Debug)]
@@ -26,37 +42,38 @@ const PANIC_ASSERT: u8 = 0x01;
 const PANIC_ARITHMETIC: u8 = 0x11;
 
 impl TestChecker {
-    /// Calls a test on the current state and returns its failure site, or `None` if it holds.
+    /// Calls a test on the current state. The state that it reads is added to `reads`.
     ///
-    /// The state that the test reads is added to `reads`.
-    pub(super) fn check_test(
+    /// Returns `None` for tests that observe the generated calls.
+    pub(super) fn evaluate_test(
         &mut self,
         target: &FuzzTarget,
         machine: &mut EvmMachine,
         kind: &TestKind,
         reads: &mut ReadSet,
-    ) -> Option<FailureSite> {
-        let (function, holds): (FunctionId, fn(&TransactionOutcome) -> bool) = match kind {
-            TestKind::Property { function } => (*function, returns_true),
-            TestKind::MustRevert { function } => (*function, TransactionOutcome::is_revert),
-            TestKind::Invariant { function } => (*function, is_passing),
-            _ => return None,
+    ) -> Option<TestEvaluation> {
+        let (TestKind::Property { function }
+        | TestKind::MustRevert { function }
+        | TestKind::Invariant { function }
+        | TestKind::AfterInvariant { function }
+        | TestKind::Maximum { function }) = kind
+        else {
+            return None;
         };
-        let outcome = self.call_test(target, machine, function, reads);
-        (!outcome.is_discarded() && !holds(&outcome)).then_some((0, 0))
-    }
-
-    /// Returns the number that an optimization test maximizes, or `None` if the call fails.
-    pub(super) fn read_maximum(
-        &mut self,
-        target: &FuzzTarget,
-        machine: &mut EvmMachine,
-        function: FunctionId,
-        reads: &mut ReadSet,
-    ) -> Option<I256> {
-        let outcome = self.call_test(target, machine, function, reads);
-        let word = outcome.output.get(..32).filter(|_| outcome.is_success())?;
-        Some(I256::from_raw(U256::from_be_slice(word)))
+        let outcome = self.call_test(target, machine, *function, reads);
+        if let Some(reason) = outcome.not_run_reason() {
+            return Some(TestEvaluation::NotRun(reason.clone()));
+        }
+        if outcome.is_discarded() {
+            return Some(TestEvaluation::Rejected);
+        }
+        let holds = match kind {
+            TestKind::Property { .. } => returns_true(&outcome),
+            TestKind::MustRevert { .. } => outcome.is_revert(),
+            TestKind::Maximum { .. } => return Some(read_number(&outcome)),
+            _ => is_passing(&outcome),
+        };
+        Some(if holds { TestEvaluation::Holds } else { TestEvaluation::Failed })
     }
 
     fn call_test(
@@ -80,6 +97,14 @@ impl TestChecker {
     }
 }
 
+/// Returns the number that a call of an optimization test returned.
+fn read_number(outcome: &TransactionOutcome) -> TestEvaluation {
+    match outcome.output.get(..32).filter(|_| outcome.is_success()) {
+        Some(word) => TestEvaluation::Reached(I256::from_raw(U256::from_be_slice(word))),
+        None => TestEvaluation::NoNumber,
+    }
+}
+
 fn is_passing(outcome: &TransactionOutcome) -> bool {
     outcome.is_success() && !outcome.breaks_assertion()
 }
@@ -99,6 +124,14 @@ pub(super) fn find_broken_assertion(
     if let Some(event) = machine.probe().emitted.first() {
         return Some((event.code, event.offset));
     }
+    find_failed_assertion(machine, outcome)
+}
+
+/// Returns the site where an assertion failed in the call, not counting events.
+pub(super) fn find_failed_assertion(
+    machine: &EvmMachine,
+    outcome: &TransactionOutcome,
+) -> Option<FailureSite> {
     let failed = has_panic_code(outcome, PANIC_ASSERT)
         || outcome.breaks_assertion()
         || outcome.result == InstructionResult::InvalidFEOpcode;
@@ -132,6 +165,7 @@ pub(super) fn is_observed_by(target: &FuzzTarget, kind: &TestKind, call: &Sequen
         TestKind::AssertionEvent => !call.function().is_some_and(|function| {
             target.tests.iter().any(|test| test.kind == TestKind::Assertion { function })
         }),
+        TestKind::HandlerAssertion => !call.function().is_some_and(|it| target.is_unit_test(it)),
         TestKind::Destruction { .. } => true,
         _ => false,
     }

@@ -22,6 +22,8 @@ pub(super) struct RoundDiscoveries {
     pub entries: Vec<Arc<CorpusEntry>>,
     /// Failed tests, each with its site in code.
     pub failures: Vec<(usize, FailureSite)>,
+    /// Tests that cannot be run.
+    pub not_run: Vec<usize>,
 }
 
 /// Passes discoveries between workers.

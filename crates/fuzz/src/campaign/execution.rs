@@ -4,15 +4,17 @@ use std::sync::Arc;
 
 use alloy_primitives::{I256, U256};
 
-use super::checker::{self, FailureSite};
+use super::checker::{self, FailureSite, TestEvaluation};
 use super::events::CampaignEventKind;
 use super::pool::CorpusEntry;
 use super::shrink::SequenceShrinker;
-use super::state::{BestValue, TestFailure};
+use super::state::{BestValue, TestFailure, WorkerEndReason};
+use super::statistics::CountedOutcome;
 use super::worker::{FuzzWorker, ShrinkTask};
+use crate::call::CallPayload;
 use crate::call::SequenceCall;
-use crate::chain::{ChainCheckpoint, StateChange, TransactionOutcome};
-use crate::target::TestKind;
+use crate::chain::{ChainCheckpoint, NotRunReason, StateChange, TransactionOutcome};
+use crate::target::{FunctionId, TestKind};
 
 /// Work of a call in addition to its gas.
 pub(super) const CALL_WORK: u64 = 1_000;
@@ -22,6 +24,9 @@ const MAX_NEAR_UNEXAMINED: usize = 2;
 
 /// Maximum returned words that are kept.
 const MAX_RETURNED: usize = 8;
+
+/// Evaluations that cannot be run after which a test is no longer checked.
+const MAX_UNRUNNABLE_EVALUATIONS: u64 = 64;
 
 /// Shrink tries between two episodes.
 const SHRINK_TRIES: usize = 8;
@@ -42,6 +47,10 @@ impl FuzzWorker<'_> {
     /// Runs known calls without checking each of them: they were checked when they were found.
     pub(super) fn replay_calls(&mut self, calls: &[SequenceCall]) {
         for call in calls {
+            // It would leave its state to the calls that follow.
+            if self.is_unit_test_call(call) {
+                continue;
+            }
             let outcome = self.execute_call(call);
             self.count_call(call, outcome.as_ref());
         }
@@ -54,6 +63,11 @@ impl FuzzWorker<'_> {
 
     /// Runs a call and checks the tests. Returns true if it reached a new branch.
     pub(super) fn run_call(&mut self, call: SequenceCall) -> bool {
+        // Foundry's depth is a limit: what only a longer sequence breaks, forge does not break.
+        let is_full = self.sequence.calls.len() >= self.settings.sequence_length.get();
+        if is_full && self.target.is_foundry() {
+            return false;
+        }
         let is_unit = self.is_unit_test_call(&call);
         if is_unit {
             self.restart_sequence();
@@ -67,7 +81,10 @@ impl FuzzWorker<'_> {
         if let Some(outcome) = &outcome {
             self.check_call(&call, outcome);
         }
-        self.check_open_tests_since(&before);
+        // Other tests are not evaluated on what a unit test left.
+        if !is_unit {
+            self.check_open_tests_since(&before);
+        }
         // Must follow the tests, which also make progress by coming nearer to failing.
         let is_new = self.keep_if_new();
         if is_unit {
@@ -118,15 +135,32 @@ impl FuzzWorker<'_> {
         self.progress.calls += 1;
         let Some(outcome) = outcome else { return };
         self.progress.total_gas += outcome.gas_used;
-        if let Some(function) = call.function() {
-            self.progress.statistics[function.0 as usize]
-                .record_call(outcome.gas_used, outcome.is_success());
-            if self.shared.samples.is_sampled(function) {
-                self.shared.samples.record_call(function, self.target.function(function), outcome);
-            }
+        self.count_outcome(call, outcome);
+        if let Some(function) = call.function()
+            && self.shared.samples.is_sampled(function)
+        {
+            self.shared.samples.record_call(function, self.target.function(function), outcome);
         }
         if self.progress.shows_call || self.sequence.is_injecting {
             self.publish_call(call, outcome);
+        }
+    }
+
+    /// Counts the outcome of a call in the statistics of its function.
+    fn count_outcome(&mut self, call: &SequenceCall, outcome: &TransactionOutcome) {
+        let all = &mut self.progress.statistics;
+        let (statistics, reverts) = match &call.payload {
+            CallPayload::Function { function, .. } => {
+                let index = function.0 as usize;
+                (&mut all.functions[index], &mut all.reverts[index])
+            }
+            CallPayload::Data(_) => (&mut all.plain_calls, &mut all.plain_call_reverts),
+            CallPayload::WaitOnly => return,
+        };
+        let counted = CountedOutcome::of(outcome);
+        statistics.record_call(outcome.gas_used, counted);
+        if counted != CountedOutcome::Success {
+            reverts.record_outcome(outcome);
         }
     }
 
@@ -165,7 +199,7 @@ impl FuzzWorker<'_> {
         if is_new {
             self.progress.last_progress = self.progress.calls;
             if let Some(function) = self.sequence.calls.last().and_then(SequenceCall::function) {
-                self.progress.statistics[function.0 as usize].news += 1;
+                self.progress.statistics.functions[function.0 as usize].news += 1;
             }
             self.corpus.pool.add(entry.clone());
             self.corpus.unexamined.push_back(entry.clone());
@@ -177,6 +211,9 @@ impl FuzzWorker<'_> {
 
     /// Checks the tests that observe generated calls.
     fn check_call(&mut self, call: &SequenceCall, outcome: &TransactionOutcome) {
+        if let Some(reason) = outcome.not_run_reason() {
+            self.note_unrunnable_call(call, reason);
+        }
         let has_signs = self.machine.probe().has_incidents() || outcome.breaks_assertion();
         if outcome.is_discarded() || outcome.is_success() && !has_signs {
             return self.machine.probe_mut().clear_call();
@@ -197,20 +234,40 @@ impl FuzzWorker<'_> {
         outcome: &TransactionOutcome,
     ) -> Option<FailureSite> {
         let kind = &self.target.tests[test].kind;
+        if self.is_broken_by_revert(test, call, outcome) {
+            return Some((0, 0));
+        }
         if !checker::is_observed_by(self.target, kind, call) || outcome.is_discarded() {
             return None;
         }
         match kind {
             TestKind::Overflow { .. } => checker::find_overflow(&self.machine, outcome),
-            TestKind::Unit { .. } => {
-                (!outcome.is_success() || outcome.breaks_assertion()).then_some((0, 0))
+            TestKind::Unit { function } => {
+                // A table test can fail with its rows only.
+                let is_tested = !self.target.is_table_test(*function) || self.is_table_row();
+                let has_failed = !outcome.is_success() || outcome.breaks_assertion();
+                (is_tested && has_failed).then_some((0, 0))
             }
             TestKind::Destruction { address } => {
                 self.machine.probe().signs.is_destroyed(*address).then_some((0, 0))
             }
+            TestKind::HandlerAssertion => checker::find_failed_assertion(&self.machine, outcome),
             TestKind::AssertionEvent if self.machine.probe().emitted.is_empty() => None,
             _ => checker::find_broken_assertion(&self.machine, outcome),
         }
+    }
+
+    /// Returns true if the call reverted and the test is an invariant that fails on that.
+    fn is_broken_by_revert(
+        &self,
+        test: usize,
+        call: &SequenceCall,
+        outcome: &TransactionOutcome,
+    ) -> bool {
+        self.target.reverts_fail.contains(&test)
+            && !outcome.is_success()
+            && !outcome.is_discarded()
+            && !self.is_unit_test_call(call)
     }
 
     /// Checks the open tests whose result may have changed since the mark.
@@ -221,11 +278,17 @@ impl FuzzWorker<'_> {
         }
         let mut index = 0;
         while let Some(&test) = self.tests.open.get(index) {
-            let is_affected = self.machine.affects_reads(change, mark, &self.tests.reads[test]);
+            let is_affected = self.is_after_invariant(test)
+                || self.machine.affects_reads(change, mark, &self.tests.reads[test]);
             if !is_affected || self.check_open_test(test) {
                 index += 1;
             }
         }
+    }
+
+    /// Returns true for `afterInvariant()`, which is checked only at the end of a sequence.
+    fn is_after_invariant(&self, test: usize) -> bool {
+        matches!(self.target.tests[test].kind, TestKind::AfterInvariant { .. })
     }
 
     /// Checks all open tests.
@@ -238,24 +301,46 @@ impl FuzzWorker<'_> {
         }
     }
 
-    /// Checks an open test. A failure is reported and closes the test. Returns true if the test holds.
+    /// Checks an open test. A failure is reported and closes the test. Returns true if the test stays open.
     fn check_open_test(&mut self, test: usize) -> bool {
-        let kind = &self.target.tests[test].kind;
-        let (machine, reads) = (&mut self.machine, &mut self.tests.reads[test]);
-        if let TestKind::Maximum { function } = kind {
-            let number = self.tests.checker.read_maximum(self.target, machine, *function, reads);
-            self.progress.work += std::mem::take(&mut self.tests.checker.spent);
-            if let Some(number) = number {
-                self.keep_if_best(test, number);
-            }
+        let is_complete = self.sequence.calls.len() >= self.settings.sequence_length.get();
+        if self.is_after_invariant(test) && !is_complete {
             return true;
         }
-        let site = self.tests.checker.check_test(self.target, machine, kind, reads);
+        let kind = &self.target.tests[test].kind;
+        let (machine, reads) = (&mut self.machine, &mut self.tests.reads[test]);
+        let evaluation = self.tests.checker.evaluate_test(self.target, machine, kind, reads);
         self.progress.work += std::mem::take(&mut self.tests.checker.spent);
-        if let Some(site) = site {
-            self.record_failure(test, site);
+        let statistics = &mut self.progress.statistics.tests[test];
+        statistics.evaluations += 1;
+        match evaluation {
+            Some(TestEvaluation::Holds) | None => {}
+            Some(TestEvaluation::Failed) => {
+                self.record_failure(test, (0, 0));
+                return false;
+            }
+            Some(TestEvaluation::Reached(number)) => self.keep_if_best(test, number),
+            Some(TestEvaluation::NoNumber) => statistics.reverted += 1,
+            Some(TestEvaluation::Rejected) => statistics.rejected += 1,
+            Some(TestEvaluation::NotRun(reason)) => {
+                statistics.not_run += 1;
+                let is_useless = statistics.not_run >= MAX_UNRUNNABLE_EVALUATIONS;
+                return self.note_unrunnable_test(test, reason, is_useless);
+            }
         }
-        site.is_none()
+        true
+    }
+
+    /// Marks a test whose evaluation could not be run. In other states it may run and fail, so it stays open for a while.
+    ///
+    /// Returns true if the test stays open.
+    fn note_unrunnable_test(&mut self, test: usize, reason: NotRunReason, closes: bool) -> bool {
+        self.shared.add_not_run(test, reason);
+        if closes {
+            self.close_unrunnable_test(test);
+            self.corpus.discoveries.not_run.push(test);
+        }
+        !closes
     }
 
     /// Keeps the sequence if its number is the largest so far for the test.
@@ -282,14 +367,21 @@ impl FuzzWorker<'_> {
         self.tests.open.retain(|open| *open != test);
         self.corpus.discoveries.failures.push((test, site));
         let gas = self.sequence.gas.iter().sum();
-        self.report_failure(test, site, (self.sequence.calls.clone(), gas), false);
+        let is_row = self.is_table_row();
+        self.report_failure(test, site, (self.sequence.calls.clone(), gas), is_row);
         if self.settings.stop_on_fail {
-            self.shared.stop();
+            self.shared.stop_because(WorkerEndReason::FirstTestFailed);
         }
-        if !self.is_known_fault(test, site) {
+        if !is_row && !self.is_known_fault(test, site) {
             let shrinker = self.new_shrinker(self.sequence.calls.clone());
             self.tests.shrink_queue.push_back(ShrinkTask { test, site, goal: None, shrinker, gas });
         }
+    }
+
+    /// Returns true if the sequence is a row of a table test, which must not be changed.
+    fn is_table_row(&self) -> bool {
+        let [call] = self.sequence.calls.as_slice() else { return false };
+        self.is_unit_test_call(call) && self.target.seeds.contains(call)
     }
 
     /// Returns true if the failure needs no shrinking: the same assertion failed in another test, and this test has another
@@ -322,6 +414,45 @@ impl FuzzWorker<'_> {
     pub(super) fn close_test(&mut self, test: usize, site: FailureSite) {
         self.tests.failed.insert((test, site));
         self.tests.open.retain(|open| *open != test);
+    }
+
+    /// Closes a test that cannot be run.
+    pub(super) fn close_unrunnable_test(&mut self, test: usize) {
+        self.tests.not_run.insert(test);
+        self.tests.open.retain(|open| *open != test);
+    }
+
+    /// Marks Foundry's invariants if a function that they target could not be run: forge might have broken them with it.
+    ///
+    /// They stay open, because other functions may break them.
+    fn note_unrunnable_target(&mut self, function: FunctionId, reason: &NotRunReason) {
+        let is_new = self.tests.unrunnable_targets.insert(function);
+        if !is_new || !self.target.is_foundry() || self.target.is_unit_test(function) {
+            return;
+        }
+        for (index, test) in self.target.tests.iter().enumerate() {
+            if test.kind.is_checked_by_call() || test.kind == TestKind::HandlerAssertion {
+                self.shared.add_not_run(index, reason.clone());
+            }
+        }
+    }
+
+    /// Marks the tests of a function whose call could not be run. Other tests are not affected: the call was undone.
+    fn note_unrunnable_call(&mut self, call: &SequenceCall, reason: &NotRunReason) {
+        let Some(function) = call.function() else { return };
+        self.note_unrunnable_target(function, reason);
+        for test in 0..self.target.tests.len() {
+            let is_of_function = match self.target.tests[test].kind {
+                TestKind::Assertion { function: tested }
+                | TestKind::Overflow { function: tested }
+                | TestKind::Unit { function: tested } => tested == function,
+                _ => false,
+            };
+            if is_of_function && self.tests.not_run.insert(test) {
+                self.shared.add_not_run(test, reason.clone());
+                self.corpus.discoveries.not_run.push(test);
+            }
+        }
     }
 
     /// Queues the best sequences of optimization tests for shrinking. Called at the end, when they no longer improve.
@@ -385,13 +516,11 @@ impl FuzzWorker<'_> {
             }
         }
         let (machine, reads) = (&mut self.machine, &mut self.tests.reads[shrink.test]);
-        let still_fails = match (kind, shrink.goal) {
-            (TestKind::Maximum { function }, Some(goal)) => {
-                let number =
-                    self.tests.checker.read_maximum(self.target, machine, *function, reads);
-                number.is_some_and(|number| number >= goal)
-            }
-            _ => self.tests.checker.check_test(self.target, machine, kind, reads).is_some(),
+        let evaluation = self.tests.checker.evaluate_test(self.target, machine, kind, reads);
+        let still_fails = match evaluation {
+            Some(TestEvaluation::Reached(number)) => shrink.goal.is_some_and(|goal| number >= goal),
+            Some(TestEvaluation::Failed) => true,
+            _ => false,
         };
         self.progress.work += std::mem::take(&mut self.tests.checker.spent);
         still_fails.then_some(calls.len())

@@ -4,6 +4,7 @@ use alloy_primitives::U256;
 
 use crate::abi::{AbiType, AbiValue, clamp_to_type};
 use crate::call::{CallPayload, SequenceCall};
+use crate::generate::is_cheatcode_address;
 use crate::target::FuzzTarget;
 
 /// Leading bytes of a byte string that get slots of their own.
@@ -112,6 +113,8 @@ fn collect_slots(
 }
 
 /// Returns the call with another number in the slot, or `None` if the slot cannot hold it.
+///
+/// No slot can hold the address of the cheat codes, which comparisons of a test may suggest.
 pub(super) fn with_slot(
     target: &FuzzTarget,
     call: &SequenceCall,
@@ -169,7 +172,7 @@ fn assign_slot(
             let is_meant = InputSlot::Word(*words) == slot;
             *words += 1;
             if is_meant {
-                *word = clamp_to_type(ty, number);
+                *word = Some(clamp_to_type(ty, number)).filter(|it| !is_cheatcode_address(*it))?;
             }
             Some(is_meant)
         }

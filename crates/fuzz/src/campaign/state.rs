@@ -17,9 +17,9 @@ use super::events::{CampaignEventKind, CampaignEventLog};
 use super::exchange::WorkerExchange;
 use super::pool::CorpusEntry;
 use super::sample::{FunctionSample, SampleRegistry};
-use super::statistics::FunctionStatistics;
+use super::statistics::{CampaignStatistics, FunctionStatistics};
 use crate::call::SequenceCall;
-use crate::chain::{CoverageHits, ExecutionProbe};
+use crate::chain::{CoverageHits, ExecutionProbe, NotRunReason};
 use crate::config::CampaignSettings;
 use crate::target::{FunctionId, FuzzTarget};
 
@@ -29,9 +29,11 @@ pub enum WorkerEndReason {
     CallLimitReached,
     TimeLimitReached,
     AllTestsFailed,
+    /// Every test failed or cannot be run, and at least one cannot.
+    NothingLeftToTest,
+    /// A test failed, and the settings say to stop then.
+    FirstTestFailed,
     Stopped,
-    /// A smart contract used an unsupported cheat code.
-    UnsupportedCheatCode,
     Crashed,
 }
 
@@ -41,8 +43,11 @@ impl fmt::Display for WorkerEndReason {
             WorkerEndReason::CallLimitReached => "the call limit was reached",
             WorkerEndReason::TimeLimitReached => "the time limit was reached",
             WorkerEndReason::AllTestsFailed => "every test failed",
+            WorkerEndReason::NothingLeftToTest => {
+                "no test is left that can be run and has not failed"
+            }
+            WorkerEndReason::FirstTestFailed => "a test failed, and it stops at the first failure",
             WorkerEndReason::Stopped => "it was stopped",
-            WorkerEndReason::UnsupportedCheatCode => "a contract used an unsupported cheat code",
             WorkerEndReason::Crashed => "it crashed, which is a bug in the fuzzer",
         })
     }
@@ -108,7 +113,7 @@ struct WorkerProgress {
     calls: AtomicU64,
     gas: AtomicU64,
     hits: Mutex<Arc<CoverageHits>>,
-    functions: Mutex<Arc<Vec<FunctionStatistics>>>,
+    statistics: Mutex<Arc<CampaignStatistics>>,
 }
 
 /// State of a running campaign; see the module documentation.
@@ -128,7 +133,12 @@ pub struct CampaignState {
     failures: Mutex<BTreeMap<(usize, FailureSite), TestFailure>>,
     best: Mutex<BTreeMap<usize, BestValue>>,
     recorder_error: Mutex<Option<String>>,
-    unsupported_cheat: Mutex<Option<String>>,
+    /// Tests that cannot be run.
+    not_run: Mutex<BTreeMap<usize, NotRunReason>>,
+    /// Workers that make no more calls, in the order in which they ended.
+    ended: Mutex<Vec<WorkerEndReason>>,
+    /// Reason for `stop`, set before it.
+    stop_reason: Mutex<Option<WorkerEndReason>>,
     recorder: Box<dyn CampaignRecorder>,
     deadline: Option<Instant>,
     stop: AtomicBool,
@@ -145,6 +155,8 @@ impl CampaignState {
         commands: Vec<(u64, CampaignCommand)>,
         recorder: Box<dyn CampaignRecorder>,
     ) -> Self {
+        let tests = target.tests.iter().enumerate();
+        let not_run = tests.filter_map(|(test, it)| Some((test, it.not_run.clone()?))).collect();
         Self {
             deadline: settings.timeout.map(|timeout| Instant::now() + timeout),
             samples: Arc::new(SampleRegistry::new(&target)),
@@ -160,7 +172,9 @@ impl CampaignState {
             failures: Mutex::default(),
             best: Mutex::default(),
             recorder_error: Mutex::default(),
-            unsupported_cheat: Mutex::default(),
+            not_run: Mutex::new(not_run),
+            ended: Mutex::default(),
+            stop_reason: Mutex::default(),
             recorder,
             stop: AtomicBool::new(false),
             kill: AtomicBool::new(false),
@@ -222,8 +236,19 @@ impl CampaignState {
 
     /// Stops making new calls. Shrinking is completed.
     pub fn stop(&self) {
-        self.stop.store(true, Ordering::Relaxed);
+        self.stop_because(WorkerEndReason::Stopped);
+    }
+
+    /// Stops making new calls, for this reason unless there is one already.
+    pub(super) fn stop_because(&self, reason: WorkerEndReason) {
+        self.stop_reason.lock().get_or_insert(reason);
+        self.stop.store(true, Ordering::Release);
         self.resume();
+    }
+
+    /// Returns the reason that the campaign was stopped.
+    pub(super) fn stop_reason(&self) -> WorkerEndReason {
+        self.stop_reason.lock().unwrap_or(WorkerEndReason::Stopped)
     }
 
     /// Stops immediately, without completing shrinking.
@@ -265,7 +290,7 @@ impl CampaignState {
     }
 
     pub fn is_stopped(&self) -> bool {
-        self.stop.load(Ordering::Relaxed)
+        self.stop.load(Ordering::Acquire)
     }
 
     pub(super) fn is_killed(&self) -> bool {
@@ -299,8 +324,14 @@ impl CampaignState {
         self.corpus.lock().clone()
     }
 
-    pub fn corpus_size(&self) -> usize {
+    /// Returns the number of sequences in the corpus.
+    pub fn corpus_sequences(&self) -> usize {
         self.corpus.lock().len()
+    }
+
+    /// Returns the number of transactions in the corpus: the calls of all sequences.
+    pub fn corpus_transactions(&self) -> usize {
+        self.corpus.lock().iter().map(|entry| entry.calls.len()).sum()
     }
 
     /// Returns a page of the corpus, in order of discovery, and the total number of sequences.
@@ -366,15 +397,37 @@ impl CampaignState {
         }
     }
 
-    /// Ends the campaign because of an unsupported cheat code: test results would be meaningless.
-    pub(super) fn end_unsupported(&self, cheat: String) {
-        self.unsupported_cheat.lock().get_or_insert(cheat);
-        self.kill();
+    /// Marks a test as one that cannot be run. Of several reasons, keeps the first in a fixed order.
+    pub(super) fn add_not_run(&self, test: usize, reason: NotRunReason) {
+        let mut not_run = self.not_run.lock();
+        if not_run.get(&test).is_none_or(|known| reason < *known) {
+            not_run.insert(test, reason);
+        }
     }
 
-    /// Returns the unsupported cheat code that ended the campaign, if any.
-    pub fn unsupported_cheat(&self) -> Option<String> {
-        self.unsupported_cheat.lock().clone()
+    /// Returns the reason that a test cannot be run.
+    pub(super) fn not_run_reason(&self, test: usize) -> Option<NotRunReason> {
+        self.not_run.lock().get(&test).cloned()
+    }
+
+    /// Records that a worker makes no more calls.
+    pub(super) fn record_end(&self, reason: WorkerEndReason) {
+        self.ended.lock().push(reason);
+    }
+
+    /// Returns the reason that the campaign ended, or `None` while a worker makes calls.
+    ///
+    /// The last worker to end decides, unless one crashed or saw that no test is left: each worker has its own share of
+    /// the calls, and learns of the failures that others found only some rounds later.
+    pub fn end_reason(&self) -> Option<WorkerEndReason> {
+        let ended = self.ended.lock();
+        let last = *ended.last().filter(|_| ended.len() >= self.worker_count())?;
+        let decisive = [
+            WorkerEndReason::Crashed,
+            WorkerEndReason::AllTestsFailed,
+            WorkerEndReason::NothingLeftToTest,
+        ];
+        Some(decisive.into_iter().find(|reason| ended.contains(reason)).unwrap_or(last))
     }
 
     /// Returns the first error of the recorder, if any.
@@ -387,12 +440,12 @@ impl CampaignState {
         worker: usize,
         calls: u64,
         gas: u64,
-        functions: &[FunctionStatistics],
+        statistics: &CampaignStatistics,
         probe: &ExecutionProbe,
     ) {
         let progress = &self.progress[worker];
         *progress.hits.lock() = Arc::new(CoverageHits::from_probe(probe));
-        *progress.functions.lock() = Arc::new(functions.to_vec());
+        *progress.statistics.lock() = Arc::new(statistics.clone());
         self.publish_counters(worker, calls, gas);
     }
 
@@ -409,11 +462,16 @@ impl CampaignState {
 
     /// Returns the combined statistics of all workers, in the order of the target's functions.
     pub fn statistics(&self) -> Vec<FunctionStatistics> {
-        let mut sum = vec![FunctionStatistics::default(); self.target.functions.len()];
+        self.campaign_statistics().functions
+    }
+
+    /// Returns the combined statistics of all workers.
+    pub(super) fn campaign_statistics(&self) -> CampaignStatistics {
+        let (functions, tests) = (self.target.functions.len(), self.target.tests.len());
+        let mut sum = CampaignStatistics::new(functions, tests);
         for worker in &self.progress {
-            for (sum, more) in sum.iter_mut().zip(worker.functions.lock().iter()) {
-                *sum = sum.combine_with(*more);
-            }
+            let published = Arc::clone(&worker.statistics.lock());
+            sum.add(&published);
         }
         sum
     }
@@ -446,6 +504,7 @@ impl Drop for WorkerGuard<'_> {
         // A worker that panicked must not block the others, and has not announced its end.
         shared.exchange.leave(worker);
         if std::thread::panicking() {
+            shared.record_end(WorkerEndReason::Crashed);
             let reason = WorkerEndReason::Crashed.to_string();
             shared.events.push(worker, CampaignEventKind::WorkerStopped { reason });
         }
@@ -486,6 +545,7 @@ mod tests {
         let setup = ChainSetup {
             timestamp: 1,
             block: 1,
+            chain_id: 1,
             code_size: 1 << 20,
             cheats: false,
             ffi: false,
@@ -501,6 +561,10 @@ mod tests {
             callable: Vec::new(),
             tests: Vec::new(),
             units: HashSet::new(),
+            reverts_fail: Default::default(),
+            fixtures: Default::default(),
+            seeds: Vec::new(),
+            settings: Default::default(),
             fallbacks: Vec::new(),
             warnings: Vec::new(),
         }

@@ -13,12 +13,12 @@ use super::exchange::RoundDiscoveries;
 use super::pool::{CorpusEntry, SequencePool};
 use super::shrink::SequenceShrinker;
 use super::state::{CampaignState, WorkerEndReason};
-use super::statistics::FunctionStatistics;
-use crate::call::SequenceCall;
+use super::statistics::CampaignStatistics;
+use crate::call::{CallPayload, SequenceCall};
 use crate::chain::{CallLimits, ChainCheckpoint, EvmMachine, ReadSet};
 use crate::config::CampaignSettings;
 use crate::generate::{CallGenerator, FunctionChoice, ValueDictionary};
-use crate::target::{FuzzTarget, assertion_topics};
+use crate::target::{FunctionId, FuzzTarget, assertion_topics};
 
 /// Work of one round, in gas and [`super::execution::CALL_WORK`]: some tens of milliseconds.
 const ROUND_WORK: u64 = 100_000_000;
@@ -32,6 +32,9 @@ const SHOW_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Time limit of one call, independent of its gas.
 const CALL_TIME_LIMIT: Duration = Duration::from_secs(10);
+
+/// Calls of unit tests before each new sequence.
+const UNIT_CALLS: usize = 64;
 
 /// Number of continuations tried from one point of a sequence.
 const TAILS_PER_POINT: usize = 6;
@@ -101,6 +104,10 @@ pub(super) struct WorkerTests {
     /// Tests that are checked by a call of their own and still hold.
     pub(super) open: Vec<usize>,
     pub(super) failed: HashSet<(usize, FailureSite)>,
+    /// Tests that cannot be run.
+    pub(super) not_run: HashSet<usize>,
+    /// Functions of which a call could not be run.
+    pub(super) unrunnable_targets: HashSet<FunctionId>,
     /// State that each test has read so far.
     pub(super) reads: Vec<ReadSet>,
     /// Largest number that each optimization test returned, with its sequence.
@@ -114,7 +121,7 @@ pub(super) struct WorkerProgress {
     pub(super) total_gas: u64,
     /// Value of `calls` at the last progress.
     pub(super) last_progress: u64,
-    pub(super) statistics: Vec<FunctionStatistics>,
+    pub(super) statistics: CampaignStatistics,
     /// Maximum number of calls of this worker.
     limit: u64,
     pub(super) work: u64,
@@ -180,9 +187,14 @@ impl<'a> FuzzWorker<'a> {
             tests: WorkerTests {
                 checker: TestChecker { sender, limits: limits(settings.property_gas), spent: 0 },
                 open: (0..target.tests.len())
+                    .filter(|test| target.tests[*test].not_run.is_none())
                     .filter(|test| target.tests[*test].kind.is_checked_by_call())
                     .collect(),
                 failed: HashSet::new(),
+                unrunnable_targets: HashSet::new(),
+                not_run: (0..target.tests.len())
+                    .filter(|test| target.tests[*test].not_run.is_some())
+                    .collect(),
                 reads: vec![ReadSet::default(); target.tests.len()],
                 best: HashMap::new(),
                 shrink_queue: VecDeque::new(),
@@ -191,7 +203,7 @@ impl<'a> FuzzWorker<'a> {
                 calls: 0,
                 total_gas: 0,
                 last_progress: 0,
-                statistics: vec![FunctionStatistics::default(); target.functions.len()],
+                statistics: CampaignStatistics::new(target.functions.len(), target.tests.len()),
                 limit: settings.test_limit / workers + extra,
                 work: 0,
                 stretch_start: 0,
@@ -206,6 +218,7 @@ impl<'a> FuzzWorker<'a> {
     pub(super) fn run(&mut self, corpus: &[Vec<SequenceCall>]) -> WorkerEndReason {
         self.shared.events.push(self.id, CampaignEventKind::WorkerStarted);
         let ended = self.run_rounds(corpus);
+        self.shared.record_end(ended);
         self.shared.exchange.leave(self.id);
         self.queue_best_sequences();
         while !self.shared.is_killed() && self.run_shrink_tries() {}
@@ -223,6 +236,7 @@ impl<'a> FuzzWorker<'a> {
         self.check_open_tests();
         self.begin_round();
         self.restart_sequence();
+        self.run_seeds();
         self.replay_corpus(corpus);
         loop {
             self.shared.wait_if_paused();
@@ -232,7 +246,7 @@ impl<'a> FuzzWorker<'a> {
             self.run_episode();
             self.run_shrink_tries();
             if self.progress.work >= ROUND_WORK && !self.end_round() {
-                return WorkerEndReason::Stopped;
+                return self.shared.stop_reason();
             }
         }
     }
@@ -258,27 +272,32 @@ impl<'a> FuzzWorker<'a> {
 
     /// Returns the reason to end, if there is one.
     fn find_end_reason(&self) -> Option<WorkerEndReason> {
-        if let Some(cheat) = self.machine.unsupported_cheatcode() {
-            self.shared.end_unsupported(cheat);
-            return Some(WorkerEndReason::UnsupportedCheatCode);
-        }
         if self.shared.is_stopped() {
-            return Some(WorkerEndReason::Stopped);
+            return Some(self.shared.stop_reason());
+        }
+        if let Some(ended) = self.find_end_of_tests() {
+            return Some(ended);
         }
         if self.progress.calls >= self.progress.limit {
             return Some(WorkerEndReason::CallLimitReached);
         }
-        if self.shared.is_time_up() {
-            return Some(WorkerEndReason::TimeLimitReached);
-        }
-        let tests = &self.target.tests;
-        let all_failed = self.tests.open.is_empty()
-            && !tests.is_empty()
-            && tests.iter().enumerate().all(|(test, it)| {
-                it.kind.is_checked_by_call()
-                    || it.kind.is_unit() && self.tests.failed.contains(&(test, (0, 0)))
-            });
-        all_failed.then_some(WorkerEndReason::AllTestsFailed)
+        self.shared.is_time_up().then_some(WorkerEndReason::TimeLimitReached)
+    }
+
+    /// Returns the reason to end if calls can tell nothing more about any test.
+    fn find_end_of_tests(&self) -> Option<WorkerEndReason> {
+        let has_failed = |test: usize| {
+            let kind = &self.target.tests[test].kind;
+            kind.is_checked_by_call() && !self.tests.open.contains(&test)
+                || kind.is_unit() && self.tests.failed.contains(&(test, (0, 0)))
+        };
+        let tests = 0..self.target.tests.len();
+        let mut left = tests.filter(|test| !self.tests.not_run.contains(test));
+        let is_over = !self.target.tests.is_empty() && left.all(has_failed);
+        is_over.then_some(match self.tests.not_run.is_empty() {
+            true => WorkerEndReason::AllTestsFailed,
+            false => WorkerEndReason::NothingLeftToTest,
+        })
     }
 
     /// Exchanges discoveries with the other workers. Returns false if the campaign was stopped meanwhile.
@@ -299,6 +318,9 @@ impl<'a> FuzzWorker<'a> {
             }
             for &(test, site) in &discoveries.failures {
                 self.close_test(test, site);
+            }
+            for &test in &discoveries.not_run {
+                self.close_unrunnable_test(test);
             }
         }
         self.publish_progress();
@@ -388,6 +410,7 @@ impl<'a> FuzzWorker<'a> {
             Some(entry) => self.extend_entry(&entry),
             None => {
                 self.restart_sequence();
+                self.run_unit_tests();
                 self.run_new_calls(self.settings.sequence_length.get());
             }
         }
@@ -404,14 +427,49 @@ impl<'a> FuzzWorker<'a> {
         self.progress.calls.saturating_sub(self.progress.last_progress) > patience
     }
 
+    /// Runs generated calls of unit tests, if they are called apart from sequences.
+    fn run_unit_tests(&mut self) {
+        for _ in 0..UNIT_CALLS {
+            let Some(call) = self.new_generator().generate_unit_call() else { return };
+            if self.is_at_limit() {
+                return;
+            }
+            self.run_call(call);
+        }
+    }
+
+    /// Runs the calls that the target wants to be made first.
+    fn run_seeds(&mut self) {
+        let target = self.target;
+        for call in target.seeds.iter().skip(self.id).step_by(self.shared.worker_count()) {
+            if self.shared.is_stopped() || self.shared.is_time_up() {
+                return;
+            }
+            self.run_call(call.clone());
+        }
+    }
+
     /// Runs generated calls until the sequence has this length.
     fn run_new_calls(&mut self, length: usize) {
         let mut left = length.saturating_sub(self.sequence.calls.len());
         while left > 0 && !self.is_at_limit() {
             left -= 1;
-            let call = self.new_generator().generate_call();
-            self.run_call(call);
+            self.run_generated_call();
         }
+    }
+
+    /// Generates a call and runs it.
+    fn run_generated_call(&mut self) {
+        let call = self.new_generator().generate_call();
+        let statistics = &mut self.progress.statistics;
+        match &call.payload {
+            CallPayload::Function { function, .. } => {
+                statistics.functions[function.0 as usize].generated += 1;
+            }
+            CallPayload::Data(_) => statistics.plain_calls.generated += 1,
+            CallPayload::WaitOnly => {}
+        }
+        self.run_call(call);
     }
 
     pub(super) fn is_at_limit(&self) -> bool {
@@ -457,8 +515,7 @@ impl<'a> FuzzWorker<'a> {
             }
             // A new call inserted before the rest.
             4 if !rest.is_empty() => {
-                let call = self.new_generator().generate_call();
-                self.run_call(call);
+                self.run_generated_call();
                 self.run_known_calls(rest, max);
             }
             // The tail of another sequence.

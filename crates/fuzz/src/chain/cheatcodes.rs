@@ -5,21 +5,27 @@
 //! so that rewinding undoes them like everything else.
 //!
 //! Files, forks and mocks are unsupported; running programs must be enabled. A call of a cheat code that is not in
-//! [`SUPPORTED_CHEATCODES`] reverts, and the machine records its name, so that the revert is not reported as a failure
-//! of the target.
+//! [`SUPPORTED_CHEATCODES`] undoes the whole transaction, whose outcome names it, so that it is not reported as a failure
+//! of the target. The address is an ordinary account for calls that the fuzzer makes itself, and unknown selectors only
+//! revert if a contract received the address in calldata: it then calls an account, not a cheat code.
 
 mod accounts;
 mod approx_assertions;
 mod args;
 mod assertions;
 mod block;
+mod calls;
+mod emits;
 mod encoding;
 mod expect;
 mod ffi;
 mod flow;
 mod keys;
 mod logs;
+mod parse;
 mod prank;
+mod random;
+mod snapshots;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -37,14 +43,22 @@ use revm::primitives::AddressSet;
 use revm::primitives::hardfork::SpecId;
 
 pub(super) use self::accounts::AccountLabels;
+pub(super) use self::calls::CallMocks;
+use self::calls::ExpectedCall;
+use self::emits::ExpectedEmit;
 use self::expect::ExpectedRevert;
 use self::prank::ActivePrank;
+use self::snapshots::StateSnapshot;
 pub use self::table::SUPPORTED_CHEATCODES;
+use super::NotRunReason;
 use super::machine::{ChainCheckpoint, EvmContext, EvmMachine};
 
 /// Address that serves the cheat codes.
 pub(crate) const CHEATCODE_ADDRESS: Address =
     address!("0x7109709ECfa91a80626fF3989D68f67F5b1DD12D");
+
+/// Address of Hardhat's console. Nothing is deployed there, so that its calls succeed without an effect.
+pub(crate) const CONSOLE_ADDRESS: Address = address!("0x000000000000000000636F6e736F6c652e6c6f67");
 
 /// Selector of the error that cheat codes revert with, `CheatcodeError(string)`.
 pub(crate) const CHEATCODE_ERROR_SELECTOR: [u8; 4] = encoding::CHEATCODE_ERROR;
@@ -54,6 +68,9 @@ const WARM_CALL_GAS: u64 = 100;
 
 /// Maximum calldata of a cheat code, in bytes. Calldata costs no gas here; this is enough for code to etch.
 const MAX_INPUT: usize = 1 << 18;
+
+/// Maximum expectations, mocks or snapshots of each kind, so that a loop cannot fill the memory.
+const MAX_EXPECTATIONS: usize = 1 << 12;
 
 /// Cheat code settings and deferred effects.
 #[derive(Clone, Debug, Default)]
@@ -65,20 +82,37 @@ pub(super) struct CheatcodeState {
     labels: AccountLabels,
     pranks: Vec<ActivePrank>,
     expected: Vec<ExpectedRevert>,
+    emits: Vec<ExpectedEmit>,
+    calls: Vec<ExpectedCall>,
+    mocks: CallMocks,
+    snapshots: Vec<StateSnapshot>,
+    next_snapshot: u64,
+    /// Number of random values that were returned.
+    random_count: u64,
     /// Length of the log list when recording started.
     recorded_from: Option<usize>,
     verdict: CheatcodeVerdict,
     /// The target itself reported that an assertion failed.
     has_noted_failure: bool,
-    unsupported: Option<String>,
+    /// A contract of the current sequence received the cheat code address in calldata.
+    is_address_passed: bool,
+}
+
+/// Effects that last beyond a transaction and are undone with it.
+#[derive(Clone, Debug)]
+pub(super) struct KeptEffects {
+    mocks: CallMocks,
+    random_count: u64,
 }
 
 /// Effect of the cheat codes on a whole transaction.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct CheatcodeVerdict {
-    /// The target rejected its arguments.
+    /// The target rejected its arguments, or used a cheat code that cannot be run.
     pub(super) is_discarded: bool,
     pub(super) breaks_assertion: bool,
+    /// Reason that the result of the transaction is unknown.
+    pub(super) not_run: Option<NotRunReason>,
 }
 
 /// A call of a cheat code.
@@ -97,8 +131,8 @@ enum CheatcodeError {
     InvalidUse(String),
     /// The condition that it checks does not hold.
     AssertionFailed(String),
-    /// It is not implemented.
-    Unsupported(String),
+    /// It cannot be run, so that the result of the transaction would be meaningless; discards the whole transaction.
+    NotRun(NotRunReason),
     /// The whole transaction is discarded.
     Discarded,
 }
@@ -119,7 +153,20 @@ impl CheatcodeState {
     /// Returns true if no cheat code changes how frames start and end.
     #[inline]
     pub(super) fn is_idle(&self) -> bool {
-        self.pranks.is_empty() && self.expected.is_empty()
+        self.pranks.is_empty()
+            && self.expected.is_empty()
+            && self.emits.is_empty()
+            && self.calls.is_empty()
+            && self.mocks.is_none()
+    }
+
+    /// Returns true if a contract of the current sequence received the cheat code address in calldata.
+    pub(super) fn is_address_passed(&self) -> bool {
+        self.is_address_passed
+    }
+
+    pub(super) fn set_address_passed(&mut self, is_passed: bool) {
+        self.is_address_passed = is_passed;
     }
 
     pub(super) fn labels(&self) -> &AccountLabels {
@@ -130,39 +177,70 @@ impl CheatcodeState {
         self.labels.clone_from(labels);
     }
 
+    /// Returns the effects that last beyond a transaction and that contracts can observe.
+    pub(super) fn kept(&self) -> KeptEffects {
+        KeptEffects { mocks: self.mocks.clone(), random_count: self.random_count }
+    }
+
+    pub(super) fn set_kept(&mut self, kept: &KeptEffects) {
+        self.mocks.clone_from(&kept.mocks);
+        self.random_count = kept.random_count;
+    }
+
+    /// Returns true if contracts can observe a difference from these effects.
+    pub(super) fn differs_from(&self, kept: &KeptEffects) -> bool {
+        let is_same = match (&self.mocks, &kept.mocks) {
+            (None, None) => true,
+            (Some(own), Some(other)) => std::sync::Arc::ptr_eq(own, other),
+            _ => false,
+        };
+        !is_same || self.random_count != kept.random_count
+    }
+
     /// Clears the state of one transaction and returns its verdict.
     fn end_transaction(&mut self, is_success: bool) -> CheatcodeVerdict {
         self.pranks.clear();
         self.expected.clear();
+        self.emits.clear();
+        self.calls.clear();
+        self.snapshots.clear();
         self.recorded_from = None;
         let has_noted_failure = std::mem::take(&mut self.has_noted_failure);
-        let CheatcodeVerdict { is_discarded, breaks_assertion } = std::mem::take(&mut self.verdict);
+        let CheatcodeVerdict { is_discarded, breaks_assertion, not_run } =
+            std::mem::take(&mut self.verdict);
         // A smart contract may catch the revert of an assertion; a failure that it recorded itself still counts.
         let breaks_assertion = has_noted_failure || breaks_assertion && !is_success;
-        CheatcodeVerdict { is_discarded, breaks_assertion: breaks_assertion && !is_discarded }
+        let breaks_assertion = breaks_assertion && !is_discarded;
+        CheatcodeVerdict { is_discarded, breaks_assertion, not_run }
     }
 }
 
 impl EvmMachine {
-    /// Returns the first unsupported cheat code that was called, even if the call was undone since.
-    pub fn unsupported_cheatcode(&self) -> Option<String> {
-        self.engine.ctx.chain.cheats.unsupported.clone()
-    }
-
     /// Applies active pranks to a frame before it starts and arms expected reverts.
     pub(super) fn apply_cheatcodes_to_frame(&mut self, init: &mut FrameInit) {
         if matches!(&init.frame_input, FrameInput::Call(call) if call.bytecode_address == CHEATCODE_ADDRESS)
         {
             return;
         }
-        expect::arm_expected_reverts(&mut self.engine.ctx.chain.cheats, init.depth);
+        let context = &mut self.engine.ctx;
+        expect::arm_expected_reverts(&mut context.chain.cheats, init);
+        emits::arm_expected_emits(context, init);
+        calls::count_expected_calls(context, init);
         prank::apply_prank(&mut self.engine.ctx, init);
     }
 
     /// Ends pranks of the frame and checks its result against expected reverts.
     pub(super) fn check_frame_result(&mut self, depth: usize, result: FrameResult) -> FrameResult {
         prank::end_prank(&mut self.engine.ctx, depth);
-        expect::check_expected_reverts(&mut self.engine.ctx.chain.cheats, depth, result)
+        let context = &mut self.engine.ctx;
+        let result = emits::check_expected_emits(context, depth, result);
+        let result = expect::check_expected_reverts(&mut context.chain.cheats, depth, result);
+        calls::check_expected_calls(&mut context.chain.cheats, depth, result)
+    }
+
+    /// Returns the answer of a mocked call, which replaces its frame.
+    pub(super) fn find_mocked_result(&mut self, init: &FrameInit) -> Option<FrameResult> {
+        calls::find_mocked_result(&mut self.engine.ctx, init)
     }
 
     /// Ends the cheat code effects of a transaction and returns their verdict.
@@ -215,7 +293,12 @@ impl PrecompileProvider<EvmContext> for ChainPrecompiles {
         context: &mut EvmContext,
         inputs: &CallInputs,
     ) -> Result<Option<InterpreterResult>, String> {
-        if context.chain.cheats.is_enabled && inputs.bytecode_address == CHEATCODE_ADDRESS {
+        // Only contracts use cheat codes. A transaction to the address itself is one to an account without code.
+        let is_nested = context.journaled_state.depth > 1;
+        if context.chain.cheats.is_enabled
+            && inputs.bytecode_address == CHEATCODE_ADDRESS
+            && is_nested
+        {
             return run_cheatcode(context, inputs).map(Some);
         }
         self.ethereum.run(context, inputs)
@@ -242,10 +325,10 @@ fn run_cheatcode(
             cheats.verdict.breaks_assertion = true;
             (InstructionResult::Revert, encoding::encode_error(&text))
         }
-        Err(CheatcodeError::Unsupported(text)) => {
-            let output = encoding::encode_error(&text);
-            cheats.unsupported.get_or_insert(text);
-            (InstructionResult::Revert, output)
+        Err(CheatcodeError::NotRun(reason)) => {
+            cheats.verdict.is_discarded = true;
+            cheats.verdict.not_run = Some(reason);
+            return Err(String::new());
         }
         Err(CheatcodeError::Discarded) => {
             cheats.verdict.is_discarded = true;

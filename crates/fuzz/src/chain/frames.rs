@@ -66,6 +66,9 @@ impl EvmMachine {
         if let Some(trace) = &mut self.trace {
             trace.begin_frame(&self.engine.ctx, &init);
         }
+        if let Some(result) = self.find_mocked_result(&init) {
+            return Ok(Some(self.finish_frame(depth, result)));
+        }
         match self.engine.frame_init(init)? {
             ItemOrResult::Item(_) => {
                 self.enter_frame(true);

@@ -19,8 +19,10 @@ use revm::interpreter::{
 use revm::primitives::hardfork::SpecId;
 use revm::state::Bytecode;
 
+use super::NotRunReason;
 use super::cheatcodes::{
     AccountLabels, CHEATCODE_ADDRESS, ChainPrecompiles, CheatcodeState, CheatcodeVerdict,
+    KeptEffects,
 };
 use super::code::CompiledCodeIndex;
 use super::hooks::{self, Instructions};
@@ -46,6 +48,7 @@ type EvmEngine = Evm<EvmContext, (), Instructions, ChainPrecompiles, EthFrame<Et
 pub struct ChainSetup {
     pub timestamp: u64,
     pub block: u64,
+    pub chain_id: u64,
     /// Maximum size of a deployed contract, in bytes.
     pub code_size: usize,
     /// Allows the cheat codes of Foundry and HEVM.
@@ -92,6 +95,8 @@ pub struct ChainCheckpoint {
     pub(super) block: BlockEnv,
     pub(super) chain_id: u64,
     labels: AccountLabels,
+    pub(super) kept: KeptEffects,
+    is_cheatcode_address_passed: bool,
 }
 
 /// All accounts and the block, without the machine; can be sent to another thread.
@@ -121,9 +126,15 @@ impl TransactionOutcome {
         self.result.is_revert()
     }
 
-    /// Returns true if the target rejected its arguments (`vm.assume`). The call changed nothing and proves nothing.
+    /// Returns true if the target rejected its arguments (`vm.assume`) or could not be run. The call changed nothing and
+    /// proves nothing.
     pub(crate) fn is_discarded(&self) -> bool {
         self.verdict.is_discarded
+    }
+
+    /// Returns the reason that the call could not be run, such as an unsupported cheat code. Such a call is discarded.
+    pub fn not_run_reason(&self) -> Option<&NotRunReason> {
+        self.verdict.not_run.as_ref()
     }
 
     /// Returns true if a cheat code assertion (`vm.assertEq` and others) failed or an expected revert did not happen.
@@ -143,8 +154,7 @@ impl ChainState {
             ..BlockEnv::default()
         };
         let cheats = CheatcodeState::new(setup.cheats, setup.ffi, setup.ffi_path.as_deref());
-        let chain_id = CfgEnv::<SpecId>::default().chain_id;
-        Self { journal, block, chain_id, cheats, code_size: setup.code_size }
+        Self { journal, block, chain_id: setup.chain_id, cheats, code_size: setup.code_size }
     }
 }
 
@@ -206,6 +216,20 @@ impl EvmMachine {
         &mut self.engine.ctx.chain.probe
     }
 
+    pub fn chain_id(&self) -> u64 {
+        self.engine.ctx.cfg.chain_id
+    }
+
+    /// Returns words in the storage of all accounts, sorted and without duplicates.
+    pub(crate) fn stored_words(&self) -> Vec<U256> {
+        let state = &self.engine.ctx.journaled_state.state;
+        let slots = state.values().flat_map(|account| account.storage.values());
+        let mut words: Vec<U256> = slots.map(|slot| slot.present_value).collect();
+        words.sort_unstable();
+        words.dedup();
+        words
+    }
+
     /// Returns the block's timestamp in Unix seconds, and its number.
     pub fn now(&self) -> (u64, u64) {
         let block = &self.engine.ctx.block;
@@ -229,6 +253,8 @@ impl EvmMachine {
             block: context.block.clone(),
             chain_id: context.cfg.chain_id,
             labels: context.chain.cheats.labels().clone(),
+            kept: context.chain.cheats.kept(),
+            is_cheatcode_address_passed: context.chain.cheats.is_address_passed(),
         }
     }
 
@@ -239,6 +265,8 @@ impl EvmMachine {
         context.block.clone_from(&mark.block);
         context.cfg.chain_id = mark.chain_id;
         context.chain.cheats.set_labels(&mark.labels);
+        context.chain.cheats.set_kept(&mark.kept);
+        context.chain.cheats.set_address_passed(mark.is_cheatcode_address_passed);
     }
 
     pub fn balance(&mut self, address: Address) -> U256 {
@@ -297,6 +325,9 @@ impl EvmMachine {
         let context = &mut self.engine.ctx;
         context.tx.caller = transaction.from;
         context.tx.gas_price = transaction.gas_price;
+        if contains_address(&transaction.data, CHEATCODE_ADDRESS) {
+            context.chain.cheats.set_address_passed(true);
+        }
         let Some(gas_limit) = limits.gas.checked_sub(intrinsic_gas(&transaction.data)) else {
             let (output, verdict) = (Bytes::new(), CheatcodeVerdict::default());
             let result = InstructionResult::OutOfGas;
@@ -387,6 +418,13 @@ fn intrinsic_gas(data: &[u8]) -> u64 {
     const OTHER_BYTE: u64 = 16;
     let zeros = data.iter().filter(|byte| **byte == 0).count() as u64;
     TRANSACTION + zeros * ZERO_BYTE + (data.len() as u64 - zeros) * OTHER_BYTE
+}
+
+/// Returns true if the data contains the address, at any offset.
+fn contains_address(data: &[u8], address: Address) -> bool {
+    let Some(last) = data.len().checked_sub(address.len()) else { return false };
+    let first = address[0];
+    (0..=last).any(|at| data[at] == first && data[at..at + address.len()] == *address.as_slice())
 }
 
 fn build_outcome(

@@ -73,7 +73,8 @@ impl EvmMachine {
     pub(crate) fn change_since(&self, mark: &ChainCheckpoint) -> StateChange {
         let context = &self.engine.ctx;
         let mut change = StateChange { block: context.block != mark.block, ..StateChange::NOTHING };
-        change.accounts = context.cfg.chain_id != mark.chain_id;
+        change.accounts =
+            context.cfg.chain_id != mark.chain_id || context.chain.cheats.differs_from(&mark.kept);
         for entry in &context.journaled_state.journal[mark.journal.journal_i..] {
             match entry {
                 JournalEntry::AccountWarmed { .. }
@@ -136,6 +137,7 @@ mod tests {
         let setup = ChainSetup {
             timestamp: 1_000,
             block: 10,
+            chain_id: 1,
             code_size: 0x6000,
             cheats: true,
             ffi: false,

@@ -26,6 +26,8 @@ pub enum EchidnaConfigError {
     InvalidValue { line: usize, key: String, expected: String, found: String },
     #[error("line {line}: `{key}` was already set on line {first}; remove one of them")]
     DuplicateKey { line: usize, first: usize, key: String },
+    #[error("{0}")]
+    Contradiction(String),
 }
 
 /// A key that has no effect or is deprecated.
@@ -222,7 +224,7 @@ fn apply_entry(
     Ok((!is_fulfilled).then(|| ConfigWarningKind::Unknown { nearest: find_nearest_key(key) }))
 }
 
-fn assign<T>(
+pub(super) fn assign<T>(
     target: &mut T,
     value: Result<T, EchidnaConfigError>,
 ) -> Result<(), EchidnaConfigError> {
@@ -230,12 +232,12 @@ fn assign<T>(
     Ok(())
 }
 
-fn read_strings(field: ConfigField<'_>) -> Result<Vec<String>, EchidnaConfigError> {
+pub(super) fn read_strings(field: ConfigField<'_>) -> Result<Vec<String>, EchidnaConfigError> {
     field.read_list("a list of strings", ConfigField::read_string)
 }
 
 /// Reads addresses, without duplicates, in their order.
-fn read_senders(
+pub(super) fn read_senders(
     field: ConfigField<'_>,
 ) -> Result<Vec<alloy_primitives::Address>, EchidnaConfigError> {
     let mut senders = Vec::new();
@@ -282,7 +284,7 @@ fn read_arguments(field: ConfigField<'_>) -> Result<Vec<String>, EchidnaConfigEr
     })
 }
 
-fn reject_duplicates(entries: &[YamlEntry]) -> Result<(), EchidnaConfigError> {
+pub(super) fn reject_duplicates(entries: &[YamlEntry]) -> Result<(), EchidnaConfigError> {
     for (index, entry) in entries.iter().enumerate() {
         if let Some(first) = entries[..index].iter().find(|first| first.key == entry.key) {
             return Err(EchidnaConfigError::DuplicateKey {
@@ -296,7 +298,7 @@ fn reject_duplicates(entries: &[YamlEntry]) -> Result<(), EchidnaConfigError> {
 }
 
 /// Formats a value on one line, to compare it with the neutral value.
-fn format_inline(node: &YamlNode) -> String {
+pub(super) fn format_inline(node: &YamlNode) -> String {
     match &node.value {
         YamlValue::Plain(text) | YamlValue::Text(text) => text.clone(),
         YamlValue::List(items) => {
@@ -311,12 +313,21 @@ fn format_inline(node: &YamlNode) -> String {
 fn find_nearest_key(key: &str) -> Option<&'static str> {
     let known = KEYS.iter().map(|(name, _)| *name);
     let known = known.chain(UNSUPPORTED.iter().map(|(name, ..)| *name));
-    let distance = |name: &str| {
-        strsim::damerau_levenshtein(&key.to_ascii_lowercase(), &name.to_ascii_lowercase())
+    find_nearest(key, known.map(|name| (name, name)))
+}
+
+/// Returns the key whose name is most similar, if it is similar enough.
+pub(super) fn find_nearest(
+    name: &str,
+    known: impl Iterator<Item = (&'static str, &'static str)>,
+) -> Option<&'static str> {
+    let distance = |other: &str| {
+        strsim::damerau_levenshtein(&name.to_ascii_lowercase(), &other.to_ascii_lowercase())
     };
-    let most = key.len().min(60) / 3;
-    let (name, distance) = known.map(|name| (name, distance(name))).min_by_key(|(_, it)| *it)?;
-    (distance <= most).then_some(name)
+    let most = name.len().min(60) / 3;
+    let distances = known.map(|(name, key)| (key, distance(name)));
+    let (key, distance) = distances.min_by_key(|(_, it)| *it)?;
+    (distance <= most).then_some(key)
 }
 
 impl fmt::Display for ConfigWarning {

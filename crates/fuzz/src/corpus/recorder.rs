@@ -1,21 +1,31 @@
 //! Writes the discoveries of a campaign to its corpus folder as they are made.
 
+mod superseded;
+
+use parking_lot::Mutex;
+
+use self::superseded::{FindingFiles, FindingKey};
 use crate::call::SequenceCall;
 use crate::campaign::{BestValue, CampaignRecorder, TestFailure};
-use crate::corpus::{CorpusFolder, SequenceKind};
+use crate::corpus::{CorpusFolder, SavedFile, SequenceKind};
 use crate::reproducer::foundry::{self, ReproducedFinding, ReproducerScene};
 use crate::target::FuzzTarget;
 
 /// Writes entries, reproducers and Foundry tests to a folder.
+///
+/// A finding has one reproducer: when a smaller sequence or a larger maximum is found, the files that this campaign wrote
+/// for the earlier one are removed, after those of the new one are durable. Files of the user and of earlier campaigns
+/// are kept.
 pub struct CorpusRecorder {
     folder: CorpusFolder,
     scene: ReproducerScene,
+    written: Mutex<FindingFiles>,
 }
 
 impl CorpusRecorder {
     /// Creates a recorder. `scene` is the chain state that Foundry tests recreate.
     pub fn new(folder: CorpusFolder, scene: ReproducerScene) -> Self {
-        Self { folder, scene }
+        Self { folder, scene, written: Mutex::default() }
     }
 
     fn save(
@@ -23,9 +33,9 @@ impl CorpusRecorder {
         kind: SequenceKind,
         target: &FuzzTarget,
         calls: &[SequenceCall],
-    ) -> Result<(), String> {
+    ) -> Result<SavedFile, String> {
         let saved = self.folder.save_sequence(kind, calls, target, self.scene.call_gas);
-        saved.map(drop).map_err(|error| with_causes(&error))
+        saved.map_err(|error| with_causes(&error))
     }
 
     /// Saves a finding as a Foundry test. Returns an error message on failure.
@@ -33,39 +43,52 @@ impl CorpusRecorder {
         &self,
         target: &FuzzTarget,
         finding: &ReproducedFinding<'_>,
-    ) -> Result<(), String> {
+    ) -> Result<SavedFile, String> {
         let name = &finding.test.name;
         let file = foundry::write_foundry_test(&self.scene, target, finding)
             .map_err(|error| format!("cannot write a Foundry test for {name}: {error}"))?;
         let saved = self.folder.save_foundry_test(&file.file_name, &file.text);
-        saved.map(drop).map_err(|error| with_causes(&error))
+        saved.map_err(|error| with_causes(&error))
     }
 }
 
 impl CampaignRecorder for CorpusRecorder {
     fn record_entry(&self, target: &FuzzTarget, calls: &[SequenceCall]) -> Result<(), String> {
-        self.save(SequenceKind::Coverage, target, calls)
+        self.save(SequenceKind::Coverage, target, calls).map(drop)
     }
 
     fn record_failure(&self, target: &FuzzTarget, failure: &TestFailure) -> Result<(), String> {
         if !failure.is_shrunk {
-            return self.save(SequenceKind::Unshrunk, target, &failure.found);
+            return self.save(SequenceKind::Unshrunk, target, &failure.found).map(drop);
         }
-        self.save(SequenceKind::Reproducer, target, &failure.calls)?;
+        let mut written = self.written.lock();
+        let key = FindingKey::Failure(failure.test, failure.site);
+        if written.is_superseded(key, None, &failure.calls) {
+            return Ok(());
+        }
+        let mut files = vec![self.save(SequenceKind::Reproducer, target, &failure.calls)?];
         let test = &target.tests[failure.test];
-        self.save_test(target, &ReproducedFinding { test, calls: &failure.calls, best: None })
+        let finding = ReproducedFinding { test, calls: &failure.calls, best: None };
+        let saved = self.save_test(target, &finding).map(|file| files.push(file));
+        written.replace_files(key, None, &failure.calls, files);
+        saved
     }
 
     fn record_best(&self, target: &FuzzTarget, best: &BestValue) -> Result<(), String> {
-        self.save(SequenceKind::Optimization, target, &best.calls)?;
-        if !best.is_shrunk {
+        let mut written = self.written.lock();
+        let key = FindingKey::Maximum(best.test);
+        if written.is_superseded(key, Some(best.value), &best.calls) {
             return Ok(());
         }
-        let test = &target.tests[best.test];
-        self.save_test(
-            target,
-            &ReproducedFinding { test, calls: &best.calls, best: Some(best.value) },
-        )
+        let mut files = vec![self.save(SequenceKind::Optimization, target, &best.calls)?];
+        let mut saved = Ok(());
+        if best.is_shrunk {
+            let test = &target.tests[best.test];
+            let finding = ReproducedFinding { test, calls: &best.calls, best: Some(best.value) };
+            saved = self.save_test(target, &finding).map(|file| files.push(file));
+        }
+        written.replace_files(key, Some(best.value), &best.calls, files);
+        saved
     }
 }
 

@@ -6,6 +6,7 @@ use std::collections::btree_map::Entry;
 use alloy_primitives::{Address, Bytes, U256};
 use solidity::{SolidityBuild, SolidityContract};
 
+use super::foundry::{CREATE2_DEPLOYER, CREATE2_DEPLOYER_CODE};
 use super::{DeployError, DeployPlan, LIMITS, describe_failure};
 use crate::abi::{self, AbiType};
 use crate::chain::{EvmMachine, EvmTransaction};
@@ -26,6 +27,8 @@ pub(super) struct ChainDeployer<'a> {
 pub(super) struct DeploymentResult {
     /// Build index of the contract at each address.
     pub(super) contracts: BTreeMap<Address, usize>,
+    /// Reason that `setUp()` failed.
+    pub(super) set_up_failure: Option<String>,
     /// Warnings for the user.
     pub(super) warnings: Vec<String>,
 }
@@ -46,7 +49,7 @@ impl<'a> ChainDeployer<'a> {
         self.deploy_libraries()?;
         self.deploy_configured()?;
         self.deploy_contract_under_test()?;
-        self.run_set_up()?;
+        self.run_set_up();
         Ok(self.placed)
     }
 
@@ -56,8 +59,20 @@ impl<'a> ChainDeployer<'a> {
         for &sender in senders {
             self.machine.set_balance(sender, *sender_balance);
         }
+        if self.plan.is_foundry {
+            return self.fund_foundry_accounts();
+        }
         // The value sent to the constructor is added, so that the deployer ends up with the same balance as the senders.
         self.machine.set_balance(*deployer, sender_balance.saturating_add(*contract_balance));
+    }
+
+    /// Prepares the accounts as forge does.
+    fn fund_foundry_accounts(&mut self) {
+        let CampaignSettings { deployer, contract_address, ref foundry, .. } = *self.plan.settings;
+        for account in [deployer, contract_address] {
+            self.machine.set_balance(account, foundry.initial_balance);
+        }
+        self.machine.set_code(CREATE2_DEPLOYER, CREATE2_DEPLOYER_CODE.into());
     }
 
     /// Deploys the contracts and bytecode that the settings assign to addresses.
@@ -82,7 +97,7 @@ impl<'a> ChainDeployer<'a> {
 
     /// Deploys the contract under test.
     fn deploy_contract_under_test(&mut self) -> Result<(), DeployError> {
-        let DeployPlan { contract, settings } = *self.plan;
+        let DeployPlan { contract, settings, .. } = *self.plan;
         let args = &settings.constructor_args;
         let named = args.named.get(&self.build.contracts[contract].name);
         let written = named.unwrap_or(&args.main);
@@ -157,10 +172,11 @@ impl<'a> ChainDeployer<'a> {
         })
     }
 
-    fn run_set_up(&mut self) -> Result<(), DeployError> {
+    /// Runs `setUp()`, if the contract under test has one.
+    fn run_set_up(&mut self) {
         let contract = &self.build.contracts[self.plan.contract];
         let set_up = contract.abi.functions().find(|function| function.signature() == "setUp()");
-        let Some(set_up) = set_up else { return Ok(()) };
+        let Some(set_up) = set_up else { return };
         let outcome = self.machine.call_with_limits(
             &EvmTransaction {
                 from: self.plan.settings.deployer,
@@ -171,13 +187,9 @@ impl<'a> ChainDeployer<'a> {
             },
             LIMITS,
         );
-        if outcome.is_success() {
-            return Ok(());
+        if !outcome.is_success() {
+            self.placed.set_up_failure = Some(describe_failure(&outcome));
         }
-        Err(DeployError::SetUpFailed {
-            contract: contract.name.clone(),
-            reason: describe_failure(&outcome),
-        })
     }
 
     fn check_code_size(&self, contract: usize) -> Result<(), DeployError> {

@@ -29,6 +29,7 @@ pub(super) fn add_functions_and_tests(
             name: event_name,
             contract: name(),
             kind: TestKind::AssertionEvent,
+            not_run: None,
         });
     }
     // A contract that has only properties can still be fuzzed, because time passes.
@@ -62,7 +63,8 @@ fn add_contract(
     if is_reached && plan.settings.test_destruction {
         let contract = name.clone();
         let name = format!("{name} is not self-destructed");
-        target.tests.push(TargetTest { name, contract, kind: TestKind::Destruction { address } });
+        let kind = TestKind::Destruction { address };
+        target.tests.push(TargetTest { name, contract, kind, not_run: None });
     }
     let functions = TargetFunction::from_abi(index, address, &contract.abi)
         .map_err(|source| DeployError::UnknownType { contract: contract.name.clone(), source })?;
@@ -116,7 +118,7 @@ fn find_fallback(address: alloy_primitives::Address, abi: &JsonAbi) -> Option<Fa
 }
 
 /// Returns an error if the selector of any function is missing from the bytecode.
-fn check_selectors(
+pub(super) fn check_selectors(
     contract: &SolidityContract,
     functions: &[TargetFunction],
 ) -> Result<(), DeployError> {
@@ -137,7 +139,7 @@ fn check_selectors(
 }
 
 /// Returns an error if a function has the name of a test but not its signature; it would be silently ignored.
-fn check_test_signatures(
+pub(super) fn check_test_signatures(
     contract: &SolidityContract,
     functions: &[TargetFunction],
     plan: &DeployPlan<'_>,
@@ -172,6 +174,22 @@ fn is_test_helper(function: &TargetFunction, plan: &DeployPlan<'_>) -> bool {
             && function.name.starts_with(&plan.settings.prefix))
 }
 
+/// Returns the property that the function is by its prefix, if any.
+pub(super) fn create_property(
+    function: &TargetFunction,
+    id: FunctionId,
+    plan: &DeployPlan<'_>,
+) -> Option<TestKind> {
+    let rest = function.name.strip_prefix(&plan.settings.prefix)?;
+    if !function.inputs.is_empty() {
+        None
+    } else if rest.starts_with("revert_") {
+        Some(TestKind::MustRevert { function: id })
+    } else {
+        (function.outputs == [AbiType::Bool]).then_some(TestKind::Property { function: id })
+    }
+}
+
 /// Returns the test that the function represents in the current test mode, if any.
 fn create_test(
     function: &TargetFunction,
@@ -188,10 +206,8 @@ fn create_test(
     };
     let kind = match plan.settings.test_mode {
         TestMode::Property | TestMode::Foundry => {
-            if is_bare && named("revert_") {
-                TestKind::MustRevert { function: id }
-            } else if is_bare && named("") && function.outputs == [AbiType::Bool] {
-                TestKind::Property { function: id }
+            if let Some(property) = create_property(function, id, plan) {
+                property
             } else if is_bare && function.name.starts_with("invariant") {
                 TestKind::Invariant { function: id }
             } else if plan.settings.test_mode == TestMode::Foundry
@@ -220,11 +236,11 @@ fn create_test(
     };
     let name =
         if kind.is_checked_by_call() { function.name.clone() } else { function.signature.clone() };
-    Some(TargetTest { name, contract: contract.name.clone(), kind })
+    Some(TargetTest { name, contract: contract.name.clone(), kind, not_run: None })
 }
 
 /// Returns true if the settings allow calling the function.
-fn is_allowed(
+pub(super) fn is_allowed(
     function: &TargetFunction,
     contract: &SolidityContract,
     plan: &DeployPlan<'_>,

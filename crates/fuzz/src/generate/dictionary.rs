@@ -5,6 +5,8 @@ use std::collections::{BTreeSet, HashSet};
 use alloy_primitives::{Address, U256};
 use fastrand::Rng;
 
+use super::is_cheatcode_address;
+use crate::chain::CHEATCODE_ADDRESS;
 use crate::config::CampaignSettings;
 use crate::target::FuzzTarget;
 
@@ -55,21 +57,22 @@ impl ValueDictionary {
 
     /// Adds a constant.
     pub fn add_constant(&mut self, word: U256) {
-        if self.known.insert(word) {
+        if !is_cheatcode_address(word) && self.known.insert(word) {
             self.words.push(word);
         }
     }
 
     /// Adds an address; no-op once [`MAX_ADDRESSES`] are stored.
     pub(crate) fn add_address(&mut self, address: Address) {
-        if self.addresses.len() < MAX_ADDRESSES && !self.addresses.contains(&address) {
+        let is_full = self.addresses.len() >= MAX_ADDRESSES;
+        if !is_full && address != CHEATCODE_ADDRESS && !self.addresses.contains(&address) {
             self.addresses.push(address);
         }
     }
 
     /// Adds a value observed during execution.
     pub fn learn(&mut self, word: U256) {
-        if !self.known.insert(word) {
+        if is_cheatcode_address(word) || !self.known.insert(word) {
             return;
         }
         if self.learned.len() < MAX_LEARNED {

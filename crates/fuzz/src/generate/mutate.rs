@@ -2,12 +2,21 @@
 
 use alloy_primitives::U256;
 
-use super::CallGenerator;
+use super::{CallGenerator, is_cheatcode_address};
 use crate::abi::{AbiType, AbiValue, clamp_to_type};
 use crate::call::{CallPayload, SequenceCall};
 
 /// Maximum length of arrays and strings grown by mutation.
 const MAX_LENGTH: usize = 256;
+
+/// Replaces the address of the cheat codes by zero; a sum or a neighboring value may hit it.
+fn clear_cheatcode_address(value: &mut AbiValue) {
+    match value {
+        AbiValue::Word(word) if is_cheatcode_address(*word) => *word = U256::ZERO,
+        AbiValue::Word(_) | AbiValue::Bytes(_) => {}
+        AbiValue::List(values) => values.iter_mut().for_each(clear_cheatcode_address),
+    }
+}
 
 impl CallGenerator<'_> {
     /// Applies one or a few mutations to the call.
@@ -15,8 +24,11 @@ impl CallGenerator<'_> {
         loop {
             self.mutate_once(call);
             if self.rng.u8(0..3) != 0 {
-                return;
+                break;
             }
+        }
+        if let CallPayload::Function { args, .. } = &mut call.payload {
+            args.iter_mut().for_each(clear_cheatcode_address);
         }
     }
 

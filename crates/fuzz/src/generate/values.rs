@@ -2,7 +2,7 @@
 
 use alloy_primitives::U256;
 
-use super::CallGenerator;
+use super::{CallGenerator, is_cheatcode_address};
 use crate::abi::{AbiType, AbiValue, clamp_to_type, encode_call};
 
 /// Maximum lengths of new arrays and byte strings; mutation makes longer ones.
@@ -49,8 +49,13 @@ impl CallGenerator<'_> {
         }
     }
 
-    /// Returns a word in the range of the type.
+    /// Returns a word in the range of the type; never the cheat code address.
     pub(super) fn generate_word(&mut self, ty: &AbiType) -> U256 {
+        let word = self.generate_unchecked_word(ty);
+        if is_cheatcode_address(word) { U256::ZERO } else { word }
+    }
+
+    fn generate_unchecked_word(&mut self, ty: &AbiType) -> U256 {
         let word = match ty {
             AbiType::Bool => return U256::from(self.rng.bool()),
             _ if !self.returned.is_empty() && self.roll_percent(RETURNED_PERCENT) => {

@@ -42,6 +42,8 @@ pub struct ReproducerScene {
     pub timestamp: u64,
     pub block: u64,
     pub chain_id: u64,
+    /// Balance of the contract under test before its deployment.
+    pub target_balance: U256,
     /// The contract to call `setUp()` on.
     pub set_up: Option<Address>,
 }
@@ -155,6 +157,9 @@ fn write_set_up(scene: &ReproducerScene, names: &ImportNames) -> String {
         }
     }
     line(format!("vm.deal(DEPLOYER, {});", scene.sender_balance.saturating_add(sent)));
+    if !scene.target_balance.is_zero() && scene.target().is_some() {
+        line(format!("vm.deal(TARGET, {});", scene.target_balance));
+    }
     for (index, deployment) in scene.deployments.iter().enumerate() {
         let creation = match &deployment.code {
             DeploymentCode::Source { .. } => {

@@ -171,7 +171,16 @@ fn describe_failure(
     result: InstructionResult,
 ) -> String {
     match result {
-        InstructionResult::Revert => describe_revert(names, frame),
+        InstructionResult::Revert => {
+            describe_revert(names, frame.code.or(frame.to).unwrap_or_default(), &frame.output)
+        }
+        other => describe_abort(other),
+    }
+}
+
+/// Describes the failure of a call that did not revert itself.
+pub(super) fn describe_abort(result: InstructionResult) -> String {
+    match result {
         InstructionResult::OutOfGas
         | InstructionResult::MemoryOOG
         | InstructionResult::MemoryLimitOOG
@@ -184,8 +193,8 @@ fn describe_failure(
     }
 }
 
-fn describe_revert(names: &NameResolver<'_>, frame: &CallFrame) -> String {
-    let output = &frame.output;
+/// Describes the revert data of a contract.
+pub(super) fn describe_revert(names: &NameResolver<'_>, at: Address, output: &[u8]) -> String {
     let Some((selector, data)) = output.split_first_chunk::<4>() else {
         return match output.is_empty() {
             true => "reverted without a reason".to_owned(),
@@ -203,7 +212,7 @@ fn describe_revert(names: &NameResolver<'_>, frame: &CallFrame) -> String {
     {
         return format!("panicked: {} (0x{code:02x})", describe_panic(*code));
     }
-    let custom = names.find_error(frame).and_then(|error| {
+    let custom = names.find_error(at, selector).and_then(|error| {
         let values = abi::decode_values(&error.inputs, data)?;
         Some(text::format_call(&error.name, &error.inputs, &values))
     });

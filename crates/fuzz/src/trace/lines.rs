@@ -77,7 +77,11 @@ fn format_outcome(done: &CallExecution, first: &TracedFrame) -> TraceLine {
     let gas = done.outcome.gas_used;
     match (&first.end, done.is_success()) {
         _ if done.outcome.is_discarded() => {
-            TraceLine::new(0, LineTone::Bad, "discarded by vm.assume")
+            let reason = done.outcome.not_run_reason();
+            let text = reason.map_or("discarded by vm.assume".to_owned(), |reason| {
+                truncate_text(format!("not run: {reason}"))
+            });
+            TraceLine::new(0, LineTone::Bad, text)
         }
         (FrameEnd::Failed(reason), _) => {
             TraceLine::new(0, LineTone::Bad, truncate_text(reason.clone()))

@@ -144,9 +144,9 @@ impl<'a> NameResolver<'a> {
         declared.or_else(|| self.cheats.get(selector).filter(|_| address == CHEATCODE_ADDRESS))
     }
 
-    pub(super) fn find_error(&self, frame: &CallFrame) -> Option<&AbiSignature> {
-        let address = frame.code.or(frame.to).unwrap_or_default();
-        self.find_best(&self.errors, address, frame.output.first_chunk()?)
+    /// Finds the error with this selector, preferably of the contract at the address.
+    pub(super) fn find_error(&self, at: Address, selector: &[u8; 4]) -> Option<&AbiSignature> {
+        self.find_best(&self.errors, at, selector)
     }
 
     /// Finds an event with the same number of indexed values: two standards may share a topic but differ in that.

@@ -240,7 +240,7 @@ fn stop_on_fail_ends_the_campaign_at_the_first_failure() {
     let ran = subject.run(1, 1);
     let [failure] = &*ran.summary.failures else { panic!("{:?}", ran.summary.failures) };
     assert!(failure.is_shrunk);
-    assert_eq!(ran.summary.ended, [WorkerEndReason::Stopped]);
+    assert_eq!(ran.summary.ended, [WorkerEndReason::FirstTestFailed]);
     assert!(ran.summary.calls < subject.settings.test_limit);
 }
 

@@ -20,7 +20,10 @@ fn deployment_message(
 
 fn message_of(build: SolidityBuild, contract: &str, settings: &CampaignSettings) -> String {
     match deploy_contract(build, contract, settings) {
-        Ok(_) => format!("{contract}: deployed"),
+        Ok(target) => match target.tests.first().and_then(|test| test.not_run.as_ref()) {
+            Some(reason) => format!("{contract}: not run: {reason}"),
+            None => format!("{contract}: deployed"),
+        },
         Err(error) => format!("{contract}: {error}"),
     }
 }
@@ -32,7 +35,6 @@ fn reports_why_a_contract_cannot_be_fuzzed() {
         "Refuses",
         "Panics",
         "TakesArguments",
-        "RefusesSetUp",
         "Untested",
         "TestTakesArguments",
         "TestSaysNothing",
@@ -44,7 +46,6 @@ fn reports_why_a_contract_cannot_be_fuzzed() {
     Refuses: the constructor of `Refuses` failed: reverted: not today
     Panics: the constructor of `Panics` failed: panicked with code 0x32
     TakesArguments: the constructor of `TakesArguments` takes 2 arguments, not 0; set them with constructorArgs
-    RefusesSetUp: setUp() of `RefusesSetUp` failed: reverted: no set-up
     Untested: `Untested` has no tests: add a function echidna_*() returns (bool), or choose another test mode
     TestTakesArguments: `TestTakesArguments`: `echidna_of(uint256)` cannot be a test: it must take no arguments
     TestSaysNothing: `TestSaysNothing`: `echidna_silent()` cannot be a test: it must return (bool)
@@ -99,7 +100,7 @@ fn oversized_target_deploys_with_a_warning() {
 fn code_size_limit_applies_to_contracts_deployed_by_a_test() {
     let settings = CampaignSettings { code_size: 10, ..subject("FoundryStyle").settings };
     let message = message_of(build("FoundryStyle"), "FoundryStyle", &settings);
-    insta::assert_snapshot!(message, @"FoundryStyle: setUp() of `FoundryStyle` failed: reverted without a reason");
+    insta::assert_snapshot!(message, @"FoundryStyle: not run: setUp() failed: reverted without a reason");
 }
 
 #[test]
@@ -111,7 +112,7 @@ fn coverage_includes_constructors() {
         ran.filter(|(known, blocks)| known.part == CodePart::Creation && !blocks.is_empty());
     let created: Vec<_> =
         created.map(|(known, _)| &target.build.contracts[known.contract].name).collect();
-    assert_eq!(created, ["FoundryStyle", "Vault"]);
+    assert_eq!(created, ["FoundryStyle", "Counter", "Vault"]);
 }
 
 #[test]

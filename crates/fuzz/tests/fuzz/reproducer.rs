@@ -50,6 +50,7 @@ fn sample_scene() -> ReproducerScene {
         timestamp: 1_524_785_992,
         block: 4_370_000,
         chain_id: 1,
+        target_balance: U256::ZERO,
         set_up: None,
     }
 }
@@ -133,7 +134,8 @@ fn replay(
     kind: TestKind,
     calls: Vec<SequenceCall>,
 ) -> FoundryTestFile {
-    let test = TargetTest { name: name.to_owned(), contract: "Samples".to_owned(), kind };
+    let test =
+        TargetTest { name: name.to_owned(), contract: "Samples".to_owned(), kind, not_run: None };
     let calls: Vec<SequenceCall> = steps(target).into_iter().chain(calls).collect();
     let best = Some(I256::try_from(12).unwrap());
     let finding = ReproducedFinding { test: &test, calls: &calls, best };
@@ -192,6 +194,7 @@ fn property(target: &FuzzTarget) -> TargetTest {
         name: "echidna_small".into(),
         contract: "Samples".into(),
         kind: TestKind::Property { function },
+        not_run: None,
     }
 }
 
@@ -274,9 +277,10 @@ fn hostile_names_cannot_inject_code() {
     let mut target = samples();
     let function = id(&target, "echidna_small");
     let name = "f()\n    selfdestruct(msg.sender); // \u{202e}\"".to_owned();
+    let test = property(&target);
     target.functions[function.0 as usize].signature = name.clone();
     target.functions[function.0 as usize].name = name.clone();
-    let test = TargetTest { name, contract: "A\r\n".into(), kind: TestKind::Property { function } };
+    let test = TargetTest { name, contract: "A\r\n".into(), ..test };
     let calls = [call_by(CallPayload::Function { function, args: Vec::new() })];
     let finding = ReproducedFinding { test: &test, calls: &calls, best: None };
     let text = foundry::write_foundry_test(&sample_scene(), &target, &finding).unwrap().text;
@@ -302,6 +306,7 @@ fn truncates_long_arguments_in_comments() {
         name: "f0(bytes)".into(),
         contract: "Main".into(),
         kind: TestKind::Unit { function: FunctionId(0) },
+        not_run: None,
     };
     let finding = ReproducedFinding { test: &test, calls: &[call_by(what)], best: None };
     let file = foundry::write_foundry_test(&sample_scene(), &target, &finding).unwrap();

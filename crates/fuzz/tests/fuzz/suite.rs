@@ -42,6 +42,9 @@ static BUILDS: LazyLock<[SolidityBuild; FOLDERS.len()]> = LazyLock::new(|| {
 
 /// A target with its settings and expectations.
 pub(crate) struct TargetSubject {
+    /// Name of the source file.
+    pub(crate) file: String,
+    /// Name of the contract, usually that of the file.
     pub(crate) name: String,
     pub(crate) settings: CampaignSettings,
     pub(crate) expectations: Vec<Expectation>,
@@ -99,6 +102,7 @@ pub(crate) fn subject(name: &str) -> TargetSubject {
         }
     }
     TargetSubject {
+        file: name.to_owned(),
         name: name.to_owned(),
         settings,
         expectations: expectation::read_expectations(name, &text),
@@ -111,6 +115,9 @@ pub(crate) fn build(name: &str) -> SolidityBuild {
     let mut build = BUILDS[folder_index(name)].clone();
     build.contracts.retain(|contract| contract.source == path);
     build.sources.retain(|source| source.path == path);
+    for source in &mut build.sources {
+        source.text = read_source(name).into();
+    }
     build
 }
 
@@ -158,13 +165,13 @@ impl TargetSubject {
         workers: usize,
     ) -> Campaign {
         let settings = CampaignSettings { seed: Some(seed), ..self.settings.clone() };
-        let target = deploy_contract(build(&self.name), &self.name, &settings)
+        let target = deploy_contract(build(&self.file), &self.name, &settings)
             .unwrap_or_else(|error| panic!("{}: {error}", self.name));
         let campaign = Campaign::start(CampaignOptions {
-            dictionary: ValueDictionary::from_target(&target, &settings),
+            dictionary: ValueDictionary::from_target(&target, &target.settings),
             commands: commands(&target),
+            settings: target.settings.clone(),
             target: Arc::new(target),
-            settings: Arc::new(settings),
             workers,
             corpus,
             recorder: Box::new(()),

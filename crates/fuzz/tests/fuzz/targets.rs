@@ -56,6 +56,7 @@ pub(crate) fn build_target(
         state: ChainState::new(&ChainSetup {
             timestamp: 1,
             block: 1,
+            chain_id: 1,
             code_size: 1 << 20,
             cheats: false,
             ffi: false,
@@ -66,6 +67,10 @@ pub(crate) fn build_target(
         functions,
         callable: Vec::new(),
         units: HashSet::new(),
+        reverts_fail: Default::default(),
+        fixtures: Default::default(),
+        seeds: Vec::new(),
+        settings: Default::default(),
         tests: Vec::new(),
         fallbacks: Vec::new(),
         warnings: Vec::new(),

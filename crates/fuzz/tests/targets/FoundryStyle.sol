@@ -30,16 +30,26 @@ contract Vault {
     }
 }
 
+contract Counter {
+    uint256 public calls;
+
+    function count() external {
+        calls += 1;
+    }
+}
+
 /// Tests as people write them for Foundry: each is called on its own, on what setUp() made.
 contract FoundryStyle {
     Vm private constant VM = Vm(0x7109709ECfa91a80626fF3989D68f67F5b1DD12D);
     address private constant ALICE = address(0xA11CE);
 
     Vault private vault;
+    Counter private counter;
     uint256 private calls;
 
     function setUp() public {
         vault = new Vault();
+        counter = new Counter();
     }
 
     /// holds
@@ -81,13 +91,40 @@ contract FoundryStyle {
         VM.assertEq(calls, 1);
     }
 
-    function count() external {
+    uint256[] public fixtureMagic = [7, 0xfeedfacecafebeef, 9];
+
+    function fixtureLimit() public pure returns (uint256[] memory limits) {
+        limits = new uint256[](3);
+        limits[0] = 8;
+        limits[1] = type(uint256).max;
+        limits[2] = 8;
+    }
+
+    /// Rows of two fixtures: only the last one fails.
+    /// fails in 1: tableRows(9, 8)
+    function tableRows(uint256 magic, uint256 limit) external pure {
+        require(magic < limit, "too large");
+    }
+
+    /// holds
+    function tableMagic(uint256 magic) external pure {
+        require(magic != 8, "no row has it");
+    }
+
+    /// Not a target, because it belongs to the test contract.
+    function breakEverything() external {
+        vault = new Vault();
         calls += 1;
     }
 
     /// fails in 3
     function invariant_few_calls() external view {
-        require(calls < 3, "many calls");
+        require(counter.calls() < 3, "many calls");
+    }
+
+    /// holds
+    function invariant_the_harness_is_not_called() external view {
+        require(calls == 0, "called");
     }
 
     /// holds

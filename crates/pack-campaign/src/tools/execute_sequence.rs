@@ -6,7 +6,7 @@ use alloy_primitives::U256;
 use contract::{CallContext, ToolError, ToolOutput, parse_arguments, to_output};
 use fuzz::call::{CallDelay, CallPayload, SequenceCall};
 use fuzz::script::{ArgumentPattern, ScriptStep};
-use fuzz::target::{FuzzTarget, TestKind};
+use fuzz::target::{FuzzTarget, TargetTest, TestKind};
 use fuzz::trace::{CallExecution, Tracer};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -77,10 +77,15 @@ struct ExecutedCallOutput {
 }
 
 #[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
 struct TestResultOutput {
     name: String,
-    /// True if the test holds after the sequence
-    holds: bool,
+    /// True if the test holds after the sequence; missing if it could not be run
+    #[serde(skip_serializing_if = "Option::is_none")]
+    holds: Option<bool>,
+    /// Reason that the test could not be run, such as an unsupported cheat code
+    #[serde(skip_serializing_if = "Option::is_none")]
+    not_run: Option<String>,
 }
 
 pub(super) fn build_spec() -> CampaignToolSpec {
@@ -180,10 +185,8 @@ fn execute_sequence(
             break;
         }
         ctx.check_cancelled()?;
-        let holds = tracer.check_test(index).map(|done| test_holds(&test.kind, &done));
-        tests.extend(
-            holds.map(|holds| TestResultOutput { name: text::truncate_text(&test.name), holds }),
-        );
+        let done = tracer.check_test(index);
+        tests.extend(done.map(|done| to_test_output(test, &done)));
     }
     to_output(&ExecuteSequenceOutput { calls: executed, tests, cut_short })
 }
@@ -198,6 +201,15 @@ fn to_call_output(
         success: done.is_success(),
         gas_used: done.outcome.gas_used,
         trace: done.lines().iter().map(|line| text::truncate_text(&line.to_string())).collect(),
+    }
+}
+
+fn to_test_output(test: &TargetTest, done: &CallExecution) -> TestResultOutput {
+    let not_run = done.outcome.not_run_reason().map(ToString::to_string);
+    TestResultOutput {
+        name: text::truncate_text(&test.name),
+        holds: not_run.is_none().then(|| test_holds(&test.kind, done)),
+        not_run: not_run.map(|reason| text::truncate_text(&reason)),
     }
 }
 

@@ -28,14 +28,16 @@ struct PrioritizeFunctionOutput {
 pub(super) fn build_spec() -> CampaignToolSpec {
     let mut constraints = steering_constraints(SideEffects::Append);
     constraints.rules = vec![
-        "While the set is not empty, 90% of the workers' calls go to its functions and 10% to any function.".into(),
+        "While the set is not empty, 90% of the newly generated calls go to its functions and 10% to any function. Replayed \
+         and mutated calls are not counted; campaign_status shows both numbers for each function.".into(),
         "If several smart contracts have the function, it is prioritized in all of them.".into(),
         "Write a tuple in a signature as {…}, because a signature may contain only one `)`.".into(),
         "The command is written to mcp-commands.jsonl in the corpus folder before it takes effect.".into(),
     ];
     CampaignToolSpec {
         title: "Prioritize a function",
-        description: "Adds a function to the set that receives 90% of the fuzzer's calls until clear_priorities. Pass \
+        description: "Adds a function to the set that receives 90% of the newly generated calls until clear_priorities; calls that \
+                      lead up to a state are replayed in addition. Pass \
                       the canonical signature, such as transfer(address,uint256); campaign_target lists all \
                       signatures. Use it for functions that show_source_coverage shows as rarely reached.",
         constraints,
@@ -45,7 +47,8 @@ pub(super) fn build_spec() -> CampaignToolSpec {
             json!({"functionSignature": "deposit(uint256)"}),
             json!({
                 "success": true,
-                "message": "Prioritized function 'deposit(uint256)'",
+                "message": "Prioritized function 'deposit(uint256)'; 90% of the newly generated calls go to the \
+                            prioritized functions, replayed and mutated calls are not counted",
                 "prioritizedFunctions": ["deposit(uint256)"],
             }),
         )],
@@ -90,7 +93,10 @@ fn prioritize_function(
     }
     to_output(&PrioritizeFunctionOutput {
         success: true,
-        message: format!("Prioritized function '{name}'"),
+        message: format!(
+            "Prioritized function '{name}'; 90% of the newly generated calls go to the prioritized functions, replayed \
+             and mutated calls are not counted"
+        ),
         prioritized_functions: list_prioritized(campaign),
     })
 }

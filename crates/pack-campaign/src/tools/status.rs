@@ -3,8 +3,9 @@
 use std::time::SystemTime;
 
 use contract::{CallContext, ToolError, ToolOutput, to_output};
-use fuzz::campaign::{BestValue, TestFailure};
-use fuzz::target::{FunctionId, TargetTest, TestKind};
+use fuzz::campaign::{BestValue, TestFailure, TestVerdict};
+use fuzz::target::{FunctionId, TargetTest};
+use fuzz::trace::describe_revert_reasons;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -53,7 +54,7 @@ struct CampaignStatusOutput {
     /// Seconds since coverage last grew; missing if it has not grown yet
     #[serde(skip_serializing_if = "Option::is_none")]
     seconds_since_new_coverage: Option<f64>,
-    /// Tests, failed ones first
+    /// Tests: failed ones first, then those about which nothing is known
     tests: Vec<TestStatusOutput>,
     /// Functions that the fuzzer calls, most productive first
     functions: Vec<FunctionStatsOutput>,
@@ -70,7 +71,12 @@ struct TestStatusOutput {
     /// Name of the test, accepted by get_reproducer
     name: String,
     contract: String,
-    state: TestVerdict,
+    state: TestState,
+    /// State in words, with the calls that it is based on or the reason that the test was not run
+    verdict: String,
+    /// Reasons for which all calls reverted, most frequent first, for the state only-reverted
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reverts: Option<Vec<RevertOutput>>,
     /// Shortest known sequence of calls that makes it fail, or reaches its largest value
     #[serde(skip_serializing_if = "Option::is_none")]
     counterexample: Option<Vec<String>>,
@@ -80,16 +86,29 @@ struct TestStatusOutput {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-enum TestVerdict {
+#[serde(rename_all = "kebab-case")]
+enum TestState {
     /// Failed, and the sequence is fully shrunk
     Failed,
     /// Failed, and the sequence is still being shrunk
     Shrinking,
+    /// Nothing is known: no call that exercises the test succeeded
+    OnlyReverted,
+    /// Nothing is known: no call that exercises the test was made yet
+    NeverCalled,
+    /// Nothing is known: the test cannot be run, for example because of an unsupported cheat code
+    NotRun,
     /// Optimization test, which searches for a large value
     Maximizing,
-    /// Not failed so far
-    Holds,
+    /// Exercised, and not failed so far
+    NotBroken,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct RevertOutput {
+    reason: String,
+    /// Number of calls that reverted for this reason
+    calls: u64,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -100,7 +119,10 @@ struct FunctionStatsOutput {
     /// Number of sequences that reached new coverage and ended with this function
     found: u64,
     calls: u64,
+    /// Number of calls that reverted, without those that vm.assume rejected
     reverts: u64,
+    /// Number of newly generated calls; the others were replayed or mutated
+    generated: u64,
 }
 
 pub(super) fn build_spec() -> CampaignToolSpec {
@@ -117,10 +139,12 @@ pub(super) fn build_spec() -> CampaignToolSpec {
                 "state": "running", "calls": 120_000, "callsPerSecond": 61_000, "callLimit": 1_000_000,
                 "gas": 5_200_000_000_u64, "workers": 4, "seed": 7, "corpusSize": 31, "secondsSinceNewCoverage": 1.5,
                 "tests": [{
-                    "name": "echidna_fee_stays_within_its_limit", "contract": "Vault", "state": "holds",
+                    "name": "echidna_fee_stays_within_its_limit", "contract": "Vault", "state": "not-broken",
+                    "verdict": "not broken in 81000 calls, evaluated 9000 times",
                 }],
                 "functions": [{
                     "function": "deposit(uint256)", "contract": "Vault", "found": 3, "calls": 40_000, "reverts": 9_000,
+                    "generated": 11_000,
                 }],
                 "prioritizedFunctions": [],
             }),
@@ -164,21 +188,20 @@ fn campaign_status(
         tests: list_tests(campaign),
         functions: list_functions(campaign),
         prioritized_functions: list_prioritized(campaign),
-        trouble: shared
-            .recorder_error()
-            .or_else(|| shared.unsupported_cheat())
-            .map(|text| text::truncate_text(&text)),
+        trouble: shared.recorder_error().map(|text| text::truncate_text(&text)),
     })
 }
 
 fn list_tests(campaign: &CampaignView) -> Vec<TestStatusOutput> {
     let (failures, best) = (campaign.shared.failures(), campaign.shared.best());
+    let verdicts = campaign.shared.verdicts();
     let all = campaign.target().tests.iter().enumerate();
-    let mut tests: Vec<(TestVerdict, TestStatusOutput)> = all
+    let mut tests: Vec<(TestState, TestStatusOutput)> = all
         .map(|(index, test)| {
             let failures = failures.iter().filter(|failure| failure.test == index);
             let shortest = failures.min_by_key(|it| (!it.is_shrunk, it.calls.len()));
-            build_test_status(campaign, test, shortest, best.iter().find(|best| best.test == index))
+            let best = best.iter().find(|best| best.test == index);
+            build_test_status(campaign, test, &verdicts[index], shortest, best)
         })
         .map(|tested| (tested.state, tested))
         .collect();
@@ -189,20 +212,33 @@ fn list_tests(campaign: &CampaignView) -> Vec<TestStatusOutput> {
 fn build_test_status(
     campaign: &CampaignView,
     test: &TargetTest,
+    verdict: &TestVerdict,
     failure: Option<&TestFailure>,
     best: Option<&BestValue>,
 ) -> TestStatusOutput {
-    let state = match (failure, &test.kind) {
-        (Some(failure), _) if failure.is_shrunk => TestVerdict::Failed,
-        (Some(_), _) => TestVerdict::Shrinking,
-        (None, TestKind::Maximum { .. }) => TestVerdict::Maximizing,
-        (None, _) => TestVerdict::Holds,
+    let (state, reverts) = match verdict {
+        TestVerdict::Failed { is_shrunk: true } => (TestState::Failed, None),
+        TestVerdict::Failed { is_shrunk: false } => (TestState::Shrinking, None),
+        TestVerdict::Reached { .. } => (TestState::Maximizing, None),
+        TestVerdict::NotBroken(_) => (TestState::NotBroken, None),
+        TestVerdict::NeverCalled => (TestState::NeverCalled, None),
+        TestVerdict::NotRun(_) => (TestState::NotRun, None),
+        TestVerdict::OnlyReverted { reasons, .. } => {
+            let texts = describe_revert_reasons(campaign.target(), reasons).into_iter();
+            let reverts = texts.zip(reasons).map(|(reason, it)| RevertOutput {
+                reason: text::truncate_text(&reason),
+                calls: it.count,
+            });
+            (TestState::OnlyReverted, Some(reverts.collect()))
+        }
     };
     let calls = failure.map(|it| &it.calls).or(best.map(|it| &it.calls));
     TestStatusOutput {
         name: text::truncate_text(&test.name),
         contract: text::truncate_text(&test.contract),
         state,
+        verdict: text::truncate_text(&verdict.to_string()),
+        reverts,
         counterexample: calls.map(|calls| text::format_calls(calls, campaign.target())),
         best: best.map(|best| best.value.to_string()),
     }
@@ -225,6 +261,7 @@ fn list_functions(campaign: &CampaignView) -> Vec<FunctionStatsOutput> {
             found: it.news,
             calls: it.calls,
             reverts: it.reverts,
+            generated: it.generated,
         }
     });
     listed.collect()

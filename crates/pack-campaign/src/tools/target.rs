@@ -12,7 +12,7 @@ use crate::text;
 use crate::view::CampaignView;
 
 /// Version of the inputs and outputs of these tools. The major number changes when something is removed.
-pub const PROTOCOL_VERSION: &str = "1.0";
+pub const PROTOCOL_VERSION: &str = "2.0";
 
 /// Maximum length of each list; larger targets are truncated.
 const MAX_LISTED: usize = 2000;
@@ -168,6 +168,8 @@ fn describe_failure(kind: &TestKind) -> &'static str {
         TestKind::Property { .. } => "returns false or reverts",
         TestKind::MustRevert { .. } => "does not revert",
         TestKind::Invariant { .. } => "reverts",
+        TestKind::AfterInvariant { .. } => "reverts after a sequence of full length",
+        TestKind::HandlerAssertion => "a call violates an assertion",
         TestKind::Assertion { .. } => "violates an assertion when called",
         TestKind::Unit { .. } => "reverts when called on the initial state",
         TestKind::AssertionEvent => "an event reports a failed assertion",

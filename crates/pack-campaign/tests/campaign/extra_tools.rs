@@ -27,7 +27,9 @@ fn status_lists_tests_functions_and_progress() {
     assert_eq!(tests[0]["name"], BROKEN, "failed tests come first");
     assert_eq!(tests[0]["state"], "failed");
     assert_eq!(tests[0]["counterexample"].as_array().unwrap().len(), 2);
-    assert_eq!(tests[1]["state"], "holds");
+    assert_eq!(tests[1]["state"], "not-broken");
+    let verdict = tests[1]["verdict"].as_str().unwrap();
+    assert!(verdict.starts_with("not broken in ") && verdict.contains("evaluated"), "{verdict}");
     let functions = status["functions"].as_array().unwrap();
     let found: Vec<u64> = functions.iter().map(|it| it["found"].as_u64().unwrap()).collect();
     assert!(found.is_sorted_by(|a, b| a >= b) && found[0] > 0, "{status}");
@@ -109,6 +111,7 @@ fn reproducer_includes_a_foundry_test() {
         timestamp: 1,
         block: 1,
         chain_id: 1,
+        target_balance: U256::ZERO,
         set_up: None,
     };
     slot.set_live(LiveCampaign {

@@ -51,7 +51,8 @@ fn priorities_form_a_set() {
         prioritize("deposit(uint256)"),
         json!({
             "success": true,
-            "message": "Prioritized function 'deposit(uint256)'",
+            "message": "Prioritized function 'deposit(uint256)'; 90% of the newly generated calls go to the \
+                        prioritized functions, replayed and mutated calls are not counted",
             "prioritizedFunctions": ["deposit(uint256)"],
         })
     );
@@ -72,6 +73,32 @@ fn priorities_form_a_set() {
         ["prioritize_function", "prioritize_function", "clear_priorities"],
         "commands without effect are not logged"
     );
+}
+
+/// The answer of `prioritize_function` states a share; this measures it while the campaign runs.
+#[test]
+fn prioritized_function_receives_90_percent_of_newly_generated_calls() {
+    let scene = TestCampaign::running(CampaignSetup::default());
+    let generated = || {
+        let status = scene.call_ok("campaign_status", json!({}));
+        let functions = status["functions"].as_array().unwrap().clone();
+        let count = |it: &Value| it["generated"].as_u64().unwrap();
+        let preferred = functions.iter().find(|it| it["function"] == "deposit(uint256)").unwrap();
+        (count(preferred), functions.iter().map(count).sum::<u64>())
+    };
+    wait_until("calls are generated", || generated().1 > 5_000);
+    let (preferred, all) = generated();
+    assert!(preferred * 2 < all, "{preferred} of {all} without priorities");
+    scene.call_ok("prioritize_function", json!({"functionSignature": "deposit(uint256)"}));
+    let round = scene.shared.last_commands(1)[0].0;
+    wait_until("all workers apply it", || scene.shared.rounds().iter().all(|it| *it > round));
+    let before = generated();
+    wait_until("calls are generated", || generated().1 > before.1 + 20_000);
+    let after = generated();
+    let (preferred, all) = (after.0 - before.0, after.1 - before.1);
+    // A tenth goes to any function, which may be the same one.
+    let share = preferred as f64 / all as f64;
+    assert!((0.89..0.94).contains(&share), "{preferred} of {all} newly generated calls");
 }
 
 #[test]

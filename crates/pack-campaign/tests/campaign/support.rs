@@ -140,7 +140,7 @@ impl TestCampaign {
     /// Returns a vault campaign that has found something and is paused, so that nothing changes.
     pub(crate) fn paused() -> Self {
         let scene = Self::running(CampaignSetup::default());
-        wait_until("the corpus grows", || scene.shared.corpus_size() > 3);
+        wait_until("the corpus grows", || scene.shared.corpus_sequences() > 3);
         scene.shared.pause();
         wait_until("the workers pause", || scene.shared.is_quiescent());
         scene

@@ -28,6 +28,16 @@ pub(super) const TABLE: &[CheatcodeEntry] = &[
     ("etch(address,bytes)", etch),
     ("setNonce(address,uint64)", set_nonce),
     ("getNonce(address)", get_nonce),
+    ("setNonceUnsafe(address,uint64)", |call, args| {
+        let (address, nonce) = (args.read_address()?, args.read_small::<u64>("a nonce")?);
+        write_nonce(call, address, nonce)
+    }),
+    ("resetNonce(address)", |call, args| {
+        let address = args.read_address()?;
+        let Ok(account) = call.context.journaled_state.load_account_with_code(address);
+        let nonce = u64::from(!account.info.is_empty_code_hash());
+        write_nonce(call, address, nonce)
+    }),
     ("label(address,string)", label),
     ("getLabel(address)", get_label),
 ];
@@ -81,6 +91,13 @@ fn set_nonce(call: &mut CheatcodeCall<'_>, args: &mut CheatcodeArgs<'_>) -> Chea
         let text = format!("nonce {nonce} is below the current nonce {current} of {address}");
         return Err(CheatcodeError::InvalidUse(text));
     }
+    account.set_nonce(nonce);
+    account.touch();
+    Ok(Bytes::new())
+}
+
+fn write_nonce(call: &mut CheatcodeCall<'_>, address: Address, nonce: u64) -> CheatcodeResult {
+    let Ok(mut account) = call.context.journaled_state.load_account_mut(address);
     account.set_nonce(nonce);
     account.touch();
     Ok(Bytes::new())

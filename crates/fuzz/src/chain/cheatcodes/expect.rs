@@ -1,8 +1,9 @@
-//! Expected reverts: the next call must revert.
+//! Expected reverts: the next call, or the next calls, must revert.
 
 use alloy_primitives::{Address, Bytes, hex};
 use revm::handler::FrameResult;
-use revm::interpreter::{InstructionResult, InterpreterResult};
+use revm::interpreter::interpreter_action::FrameInit;
+use revm::interpreter::{FrameInput, InstructionResult, InterpreterResult};
 
 use super::args::CheatcodeArgs;
 use super::table::CheatcodeEntry;
@@ -14,8 +15,16 @@ pub(super) struct ExpectedRevert {
     /// Depth of the call that must revert.
     depth: usize,
     reason: RevertMatcher,
+    /// Number of calls that must revert in this way; the next call must not if it is 0.
+    count: u64,
+    /// Account whose code must be the first to revert.
+    reverter: Option<Address>,
     /// The call has started.
     is_armed: bool,
+    /// Accounts of the frames that are running, by depth, from that of the call.
+    running: Vec<Address>,
+    /// Account of the first frame that reverted in the call.
+    reverted_by: Option<Address>,
 }
 
 #[derive(Clone, Debug)]
@@ -35,36 +44,91 @@ static ZEROS: [u8; 8192] = [0; 8192];
 /// Address returned for a contract whose constructor reverted as expected.
 const NOWHERE: Address = Address::with_last_byte(1);
 
-pub(super) const TABLE: &[CheatcodeEntry] = &[
-    ("expectRevert()", |call, _| expect_revert(call, RevertMatcher::Any)),
-    ("expectRevert(bytes4)", |call, args| {
-        let selector = args.read_selector()?;
-        expect_revert(call, RevertMatcher::Exactly(Bytes::copy_from_slice(&selector)))
-    }),
-    ("expectRevert(bytes)", |call, args| {
-        let data = Bytes::copy_from_slice(args.read_bytes()?);
-        expect_revert(call, RevertMatcher::Exactly(data))
-    }),
-    ("expectPartialRevert(bytes4)", |call, args| {
-        let selector = args.read_selector()?;
-        expect_revert(call, RevertMatcher::StartsWith(selector))
-    }),
-];
+/// Expands each kind of expectation to its forms with a reverter and a count.
+macro_rules! revert_forms {
+    ($($name:literal ($($types:literal)?) $read:expr;)*) => {
+        &[$(
+            (concat!($name, "(", $($types,)? ")"), |call, args| {
+                let reason = $read(args)?;
+                expect_revert(call, args, reason, false, false)
+            }),
+            (concat!($name, "(", $($types, ",",)? "uint64)"), |call, args| {
+                let reason = $read(args)?;
+                expect_revert(call, args, reason, false, true)
+            }),
+            (concat!($name, "(", $($types, ",",)? "address)"), |call, args| {
+                let reason = $read(args)?;
+                expect_revert(call, args, reason, true, false)
+            }),
+            (concat!($name, "(", $($types, ",",)? "address,uint64)"), |call, args| {
+                let reason = $read(args)?;
+                expect_revert(call, args, reason, true, true)
+            }),
+        )*]
+    };
+}
 
-fn expect_revert(call: &mut CheatcodeCall<'_>, reason: RevertMatcher) -> CheatcodeResult {
+pub(super) const TABLE: &[CheatcodeEntry] = revert_forms! {
+    "expectRevert"() read_any;
+    "expectRevert"("bytes4") read_selector;
+    "expectRevert"("bytes") read_data;
+    "expectPartialRevert"("bytes4") read_prefix;
+};
+
+fn read_any(_: &mut CheatcodeArgs<'_>) -> Result<RevertMatcher, CheatcodeError> {
+    Ok(RevertMatcher::Any)
+}
+
+fn read_selector(args: &mut CheatcodeArgs<'_>) -> Result<RevertMatcher, CheatcodeError> {
+    Ok(RevertMatcher::Exactly(Bytes::copy_from_slice(&args.read_selector()?)))
+}
+
+fn read_data(args: &mut CheatcodeArgs<'_>) -> Result<RevertMatcher, CheatcodeError> {
+    Ok(RevertMatcher::Exactly(Bytes::copy_from_slice(args.read_bytes()?)))
+}
+
+fn read_prefix(args: &mut CheatcodeArgs<'_>) -> Result<RevertMatcher, CheatcodeError> {
+    Ok(RevertMatcher::StartsWith(args.read_selector()?))
+}
+
+fn expect_revert(
+    call: &mut CheatcodeCall<'_>,
+    args: &mut CheatcodeArgs<'_>,
+    reason: RevertMatcher,
+    has_reverter: bool,
+    has_count: bool,
+) -> CheatcodeResult {
+    let reverter = if has_reverter { Some(args.read_address()?) } else { None };
+    let count = if has_count { args.read_small("a count")? } else { 1 };
     let expected = &mut call.context.chain.cheats.expected;
     if expected.iter().any(|expected| expected.depth == call.depth) {
         let text = "a revert is already expected; make the reverting call first";
         return Err(CheatcodeError::InvalidUse(text.to_owned()));
     }
-    expected.push(ExpectedRevert { depth: call.depth, reason, is_armed: false });
+    expected.push(ExpectedRevert {
+        depth: call.depth,
+        reason,
+        count,
+        reverter,
+        is_armed: false,
+        running: Vec::new(),
+        reverted_by: None,
+    });
     Ok(Bytes::new())
 }
 
 /// Arms the expected reverts of a frame that is about to start.
-pub(super) fn arm_expected_reverts(cheats: &mut CheatcodeState, depth: usize) {
+pub(super) fn arm_expected_reverts(cheats: &mut CheatcodeState, init: &FrameInit) {
+    let account = match &init.frame_input {
+        FrameInput::Call(call) => call.target_address,
+        _ => Address::ZERO,
+    };
     for expected in &mut cheats.expected {
-        expected.is_armed |= expected.depth == depth;
+        expected.is_armed |= expected.depth == init.depth;
+        if expected.is_armed && expected.reverter.is_some() && init.depth >= expected.depth {
+            expected.running.truncate(init.depth - expected.depth);
+            expected.running.push(account);
+        }
     }
 }
 
@@ -75,18 +139,34 @@ pub(super) fn check_expected_reverts(
     mut result: FrameResult,
 ) -> FrameResult {
     // Calls of this frame are deeper by one: it ended without the call that had to revert.
-    while cheats.expected.pop_if(|expected| expected.depth > depth).is_some() {
-        if result.instruction_result().is_ok() {
+    while let Some(unmet) = cheats.expected.pop_if(|expected| expected.depth > depth) {
+        if result.instruction_result().is_ok() && unmet.count > 0 {
             convert_to_failure(cheats, &mut result, "a revert was expected, but no call followed");
         }
     }
-    if let Some(expected) =
-        cheats.expected.pop_if(|expected| expected.depth == depth && expected.is_armed)
-    {
-        match expected.reason.describe_mismatch(result.interpreter_result()) {
-            None => convert_to_success(&mut result),
-            Some(text) => convert_to_failure(cheats, &mut result, &text),
+    let has_reverted = !result.instruction_result().is_ok();
+    for expected in cheats.expected.iter_mut().filter(|expected| expected.is_armed) {
+        if has_reverted && expected.reverted_by.is_none() && depth >= expected.depth {
+            expected.reverted_by = expected.running.get(depth - expected.depth).copied();
         }
+    }
+    let met = cheats.expected.pop_if(|expected| expected.depth == depth && expected.is_armed);
+    let Some(mut expected) = met else { return result };
+    match expected.describe_mismatch(result.interpreter_result()) {
+        None if expected.count == 0 => {
+            convert_to_failure(cheats, &mut result, "the call reverted, but must not");
+        }
+        Some(_) if expected.count == 0 => {}
+        None => {
+            convert_to_success(&mut result);
+            expected.count -= 1;
+            if expected.count > 0 {
+                expected.is_armed = false;
+                expected.reverted_by = None;
+                cheats.expected.push(expected);
+            }
+        }
+        Some(text) => convert_to_failure(cheats, &mut result, &text),
     }
     result
 }
@@ -102,11 +182,25 @@ fn convert_to_success(result: &mut FrameResult) {
     }
 }
 
-fn convert_to_failure(cheats: &mut CheatcodeState, result: &mut FrameResult, text: &str) {
+pub(super) fn convert_to_failure(
+    cheats: &mut CheatcodeState,
+    result: &mut FrameResult,
+    text: &str,
+) {
     cheats.verdict.breaks_assertion = true;
     let result = result.interpreter_result_mut();
     result.result = InstructionResult::Revert;
     result.output = encoding::encode_error(text);
+}
+
+impl ExpectedRevert {
+    /// Returns the reason if the result does not match.
+    fn describe_mismatch(&self, result: &InterpreterResult) -> Option<String> {
+        self.reason.describe_mismatch(result).or_else(|| {
+            let reverter = self.reverter.filter(|reverter| Some(*reverter) != self.reverted_by)?;
+            Some(format!("{reverter} was expected to revert, but another contract did"))
+        })
+    }
 }
 
 impl RevertMatcher {

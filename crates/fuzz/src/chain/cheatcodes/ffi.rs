@@ -11,6 +11,7 @@ use alloy_primitives::{Bytes, hex};
 use super::args::CheatcodeArgs;
 use super::table::CheatcodeEntry;
 use super::{CheatcodeCall, CheatcodeError, CheatcodeResult, encoding};
+use crate::chain::NotRunReason;
 
 pub(super) const TABLE: &[CheatcodeEntry] =
     &[("ffi(string[])", run_ffi), ("setEnv(string,string)", set_variable)];
@@ -26,7 +27,7 @@ fn run_ffi(call: &mut CheatcodeCall<'_>, args: &mut CheatcodeArgs<'_>) -> Cheatc
     let cheats = &call.context.chain.cheats;
     if !cheats.runs_programs {
         let text = "the cheat code vm.ffi(string[]) runs programs; pass `--allow-ffi` to allow it";
-        return Err(CheatcodeError::Unsupported(text.to_owned()));
+        return Err(CheatcodeError::NotRun(NotRunReason::RefusedCheatcode(text.to_owned())));
     }
     let (mut items, count) = args.read_list()?;
     if count > MAX_WORDS {

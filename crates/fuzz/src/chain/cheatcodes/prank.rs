@@ -31,6 +31,13 @@ pub(super) const TABLE: &[CheatcodeEntry] = &[
     ("prank(address,address)", |call, args| start_prank(call, args, true, false)),
     ("startPrank(address)", |call, args| start_prank(call, args, false, true)),
     ("startPrank(address,address)", |call, args| start_prank(call, args, true, true)),
+    ("startBroadcast(address)", |call, args| start_prank(call, args, false, true)),
+    ("broadcast(address)", |call, args| start_prank(call, args, false, false)),
+    ("stopBroadcast()", |call, _| {
+        let depth = call.depth;
+        call.context.chain.cheats.pranks.retain(|prank| prank.depth != depth);
+        Ok(Bytes::new())
+    }),
     ("stopPrank()", |call, _| {
         let depth = call.depth;
         call.context.chain.cheats.pranks.retain(|prank| prank.depth != depth);

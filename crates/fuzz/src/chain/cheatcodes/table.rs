@@ -8,8 +8,8 @@ use alloy_primitives::{Selector, keccak256};
 use super::args::CheatcodeArgs;
 use super::{CheatcodeCall, CheatcodeError, CheatcodeResult};
 use super::{
-    accounts, approx_assertions, assertions, block, expect, ffi, flow, keys, logs, prank, text,
-    unsupported,
+    accounts, approx_assertions, assertions, block, calls, emits, expect, ffi, flow, keys, logs,
+    parse, prank, random, snapshots, text, unsupported,
 };
 
 /// A cheat code: its signature and implementation.
@@ -22,6 +22,11 @@ const TABLES: &[&[CheatcodeEntry]] = &[
     prank::TABLE,
     flow::TABLE,
     expect::TABLE,
+    emits::TABLE,
+    calls::TABLE,
+    snapshots::TABLE,
+    random::TABLE,
+    parse::TABLE,
     logs::TABLE,
     keys::TABLE,
     text::TABLE,
@@ -74,7 +79,7 @@ pub(super) fn dispatch_call(call: &mut CheatcodeCall<'_>, data: &[u8]) -> Cheatc
     };
     let selector = Selector::from_slice(selector);
     let Some((signature, action)) = BY_SELECTOR.get(&selector) else {
-        return Err(CheatcodeError::Unsupported(unsupported::describe_selector(selector)));
+        return Err(unsupported::reject_selector(call, selector));
     };
     action(call, &mut CheatcodeArgs::new(rest)).map_err(|refusal| match refusal {
         CheatcodeError::InvalidUse(text) => {

@@ -14,8 +14,8 @@ use alloy_primitives::{Address, Bytes, Selector, U256, address, hex};
 use revm::interpreter::{CallInput, CallInputs, CallScheme, CallValue, InstructionResult};
 
 use super::super::{
-    CallLimits, ChainSetup, ChainState, CompiledCodeIndex, EvmMachine, EvmTransaction, StateChange,
-    TransactionOutcome,
+    CallLimits, ChainSetup, ChainState, CompiledCodeIndex, EvmMachine, EvmTransaction,
+    NotRunReason, StateChange, TransactionOutcome,
 };
 use super::table::compute_selector;
 use super::{CHEATCODE_ADDRESS, SUPPORTED_CHEATCODES, encoding, run_cheatcode};
@@ -42,6 +42,7 @@ fn machine_with(cheats: bool, ffi: bool) -> EvmMachine {
     let setup = ChainSetup {
         timestamp: 1_000,
         block: 10,
+        chain_id: 1,
         code_size: usize::MAX,
         cheats,
         ffi,
@@ -215,8 +216,11 @@ fn failed_assumption_discards_and_undoes_the_call() {
 }
 
 #[test]
-fn skipped_test_is_discarded() {
-    assert_eq!(run_functions(&["skip_all"]), "skip_all: discarded\n");
+fn skipped_test_is_not_run() {
+    let (mut machine, at) = deploy_cheater();
+    let outcome = call(&mut machine, at, "skip_all()", &[]);
+    let reason = outcome.not_run_reason().map(ToString::to_string).unwrap_or_default();
+    assert!(outcome.is_discarded() && reason.starts_with("skipped by vm.skip"), "{reason}");
 }
 
 #[test]
@@ -253,23 +257,79 @@ fn block_change_alone_is_a_state_change() {
 }
 
 #[test]
-fn unsupported_cheat_code_reverts_and_is_recorded() {
+fn refused_cheat_code_undoes_the_transaction() {
     let named = "the cheat code vm.ffi(string[]) runs programs; pass `--allow-ffi` to allow it";
     let (mut machine, at) = deploy_cheater();
+    let before = machine.checkpoint();
+    for function in ["use_ffi()", "catch_ffi()"] {
+        let outcome = call(&mut machine, at, function, &[]);
+        assert!(outcome.is_discarded() && !outcome.is_success() && !outcome.is_revert());
+        assert_eq!(outcome.not_run_reason(), Some(&NotRunReason::RefusedCheatcode(named.into())));
+        assert_eq!(machine.change_since(&before), StateChange::NOTHING, "{function}");
+    }
+    let outcome = call(&mut machine, at, "test_sender_is_real()", &[]);
+    assert!(outcome.is_success() && outcome.not_run_reason().is_none(), "{outcome:?}");
+}
+
+/// Code that calls the address in its first argument with the rest of its calldata, and ignores the result.
+const FORWARDER: [u8; 27] = hex!("602436036024600037600060006024360360006000 600435 5af100");
+
+/// Forwards a call to the cheat code address, which the forwarder receives in calldata or contains.
+fn forward_call(signature: &str, is_passed: bool) -> TransactionOutcome {
+    let mut machine = machine(true);
+    let mut code = FORWARDER.to_vec();
+    let mut argument = CHEATCODE_ADDRESS.into_word();
+    if !is_passed {
+        let load = hex!("600435");
+        let at = code.windows(3).position(|it| it == load).expect("it loads the argument");
+        let push = [&[0x73][..], CHEATCODE_ADDRESS.as_slice()].concat();
+        code.splice(at..at + 3, push);
+        argument = Default::default();
+    }
+    machine.set_code(ALICE, code.into());
+    let inner = compute_selector(signature);
+    let data = [&[0; 4][..], argument.as_slice(), inner.as_slice()].concat();
+    machine.call(&transaction(ALICE, data))
+}
+
+#[test]
+fn unknown_selector_is_an_unsupported_cheat_code_unless_the_address_was_passed() {
+    let outcome = forward_call("receiveEther(uint256)", false);
+    let named = outcome.not_run_reason().map(ToString::to_string);
+    assert_eq!(named.as_deref(), Some("unsupported cheat code with selector 0x1efa4ec0"));
+    let outcome = forward_call("receiveEther(uint256)", true);
+    assert!(outcome.is_success() && outcome.not_run_reason().is_none(), "{outcome:?}");
+    for is_passed in [false, true] {
+        let outcome = forward_call("readFile(string)", is_passed);
+        let named = outcome.not_run_reason().map(ToString::to_string);
+        let expected = "unsupported cheat code vm.readFile(string)";
+        assert_eq!(named.as_deref(), Some(expected));
+    }
+}
+
+#[test]
+fn passed_address_is_forgotten_on_rewind() {
+    let mut machine = machine(true);
     let mark = machine.checkpoint();
-    assert_eq!(machine.unsupported_cheatcode(), None);
-    let outcome = call(&mut machine, at, "use_ffi()", &[]);
-    assert!(outcome.is_revert());
-    assert_eq!(reason(&outcome), named);
+    let data = [&[0; 16][..], CHEATCODE_ADDRESS.as_slice()].concat();
+    machine.call(&transaction(ALICE, data));
+    assert!(machine.engine.ctx.chain.cheats.is_address_passed());
     machine.rewind(&mark);
-    assert_eq!(machine.unsupported_cheatcode().as_deref(), Some(named));
+    assert!(!machine.engine.ctx.chain.cheats.is_address_passed());
+}
 
-    let (mut machine, at) = deploy_cheater();
-    assert!(call(&mut machine, at, "catch_ffi()", &[]).is_success());
-    assert_eq!(machine.unsupported_cheatcode().as_deref(), Some(named));
-
-    let outcome = call(&mut machine, CHEATCODE_ADDRESS, "unknown(uint256)", &[]);
-    assert_eq!(reason(&outcome), "unknown cheat code selector 0x71667367");
+#[test]
+fn transaction_to_the_cheat_code_address_is_an_ordinary_transfer() {
+    for signature in ["assume(bool)", "mockCall(address,bytes,bytes)", "unknown(uint256)"] {
+        let mut machine = machine(true);
+        machine.set_balance(SENDER, U256::from(7));
+        let data = [compute_selector(signature).as_slice(), &[0; 32]].concat();
+        let paying =
+            EvmTransaction { value: U256::from(7), ..transaction(CHEATCODE_ADDRESS, data) };
+        let outcome = machine.call(&paying);
+        assert!(outcome.is_success() && outcome.output.is_empty(), "{signature}: {outcome:?}");
+        assert_eq!(machine.balance(CHEATCODE_ADDRESS), U256::from(7));
+    }
 }
 
 #[test]
@@ -291,7 +351,10 @@ fn cheat_code_address_is_ordinary_when_disabled() {
 fn dispatch(signature: &str, arguments: &[u8]) -> Result<(InstructionResult, Bytes), String> {
     let mut machine = machine_with(true, true);
     let answer = call_cheatcode(&mut machine, signature, arguments);
-    assert_eq!(machine.unsupported_cheatcode(), None, "{signature}");
+    let reason = machine.engine.ctx.chain.cheats.verdict.not_run.as_ref();
+    // Only `vm.skip` ends a test, and a return to a snapshot that does not exist.
+    let may_end = signature.starts_with("skip(") || signature.starts_with("revertTo");
+    assert!(reason.is_none() || may_end, "{signature}: {reason:?}");
     answer
 }
 
@@ -336,7 +399,8 @@ fn each_supported_cheat_code_is_dispatched() {
 fn rejects_truncated_arguments() {
     for signature in SUPPORTED_CHEATCODES.iter().filter(|signature| !signature.ends_with("()")) {
         let parsed = Function::parse(signature).expect("a signature is one of Solidity");
-        let takes_nothing = ["allowCheatcodes"].contains(&parsed.name.as_str());
+        let takes_nothing =
+            ["allowCheatcodes", "makePersistent", "breakpoint"].contains(&parsed.name.as_str());
         let (result, output) = dispatch(signature, &[0; 31]).expect("nothing is discarded");
         assert_eq!(result.is_revert(), !takes_nothing, "{signature}");
         let text = String::from_utf8_lossy(&output);
@@ -395,12 +459,10 @@ fn check_program(machine: &mut EvmMachine, words: &[&str]) -> String {
 fn ffi_reverts_unless_allowed() {
     let mut machine = machine(true);
     let words = ["true"];
-    assert!(check_program(&mut machine, &words).contains("Revert"));
-    let reason = machine.unsupported_cheatcode();
-    assert_eq!(
-        reason.as_deref(),
-        Some("the cheat code vm.ffi(string[]) runs programs; pass `--allow-ffi` to allow it")
-    );
+    assert_eq!(check_program(&mut machine, &words), r#"Err("")"#);
+    let reason = machine.engine.ctx.chain.cheats.verdict.not_run.as_ref();
+    let named = "the cheat code vm.ffi(string[]) runs programs; pass `--allow-ffi` to allow it";
+    assert_eq!(reason, Some(&NotRunReason::RefusedCheatcode(named.into())));
 }
 
 #[test]
@@ -416,7 +478,7 @@ fn ffi_returns_decoded_hex_or_text() {
     assert!(check_program(&mut machine, &say("exit 3")).contains("Revert"));
     assert!(check_program(&mut machine, &[]).contains("Revert"));
     assert!(check_program(&mut machine, &["/does/not/exist"]).contains("Revert"));
-    assert_eq!(machine.unsupported_cheatcode(), None);
+    assert_eq!(machine.engine.ctx.chain.cheats.verdict.not_run, None);
 }
 
 #[test]

@@ -1,8 +1,10 @@
-//! Messages for unsupported cheat codes.
+//! Errors for unsupported cheat codes.
 
 use alloy_primitives::Selector;
 
 use super::table::compute_selector;
+use super::{CheatcodeCall, CheatcodeError};
+use crate::chain::NotRunReason;
 
 /// Common Foundry cheat codes that are not implemented. The list only maps selectors to names.
 const KNOWN_SIGNATURES: &[&str] = &[
@@ -12,17 +14,12 @@ const KNOWN_SIGNATURES: &[&str] = &[
     "blobhashes(bytes32[])",
     "bound(uint256,uint256,uint256)",
     "broadcast()",
-    "broadcast(address)",
     "broadcast(uint256)",
-    "clearMockedCalls()",
-    "computeCreateAddress(address,uint256)",
     "cool(address)",
     "createFork(string)",
     "createFork(string,uint256)",
     "createSelectFork(string)",
     "createSelectFork(string,uint256)",
-    "createWallet(string)",
-    "createWallet(uint256)",
     "deployCode(string)",
     "deployCode(string,bytes)",
     "deriveKey(string,uint32)",
@@ -37,19 +34,6 @@ const KNOWN_SIGNATURES: &[&str] = &[
     "envOr(string,uint256)",
     "envString(string)",
     "envUint(string)",
-    "expectCall(address,bytes)",
-    "expectCall(address,bytes,uint64)",
-    "expectCall(address,uint256,bytes)",
-    "expectCall(address,uint256,bytes,uint64)",
-    "expectEmit()",
-    "expectEmit(address)",
-    "expectEmit(bool,bool,bool,bool)",
-    "expectEmit(bool,bool,bool,bool,address)",
-    "expectEmit(bool,bool,bool,bool,address,uint64)",
-    "expectRevert(address)",
-    "expectRevert(bytes,address)",
-    "expectRevert(bytes4,address)",
-    "expectRevert(uint64)",
     "expectSafeMemory(uint64,uint64)",
     "fsMetadata(string)",
     "getBlobBaseFee()",
@@ -57,54 +41,32 @@ const KNOWN_SIGNATURES: &[&str] = &[
     "getDeployedCode(string)",
     "isPersistent(address)",
     "lastCallGas()",
-    "makePersistent(address)",
     "makePersistent(address,address)",
-    "mockCall(address,bytes,bytes)",
-    "mockCall(address,uint256,bytes,bytes)",
-    "mockCallRevert(address,bytes,bytes)",
     "mockFunction(address,address,bytes)",
-    "parseAddress(string)",
-    "parseBytes(string)",
-    "parseBytes32(string)",
-    "parseInt(string)",
     "parseJson(string)",
     "parseJson(string,string)",
-    "parseUint(string)",
     "prank(address,address,bool)",
     "prank(address,bool)",
     "projectRoot()",
-    "randomAddress()",
-    "randomUint()",
-    "randomUint(uint256,uint256)",
     "readCallers()",
     "readFile(string)",
     "readLine(string)",
     "record()",
-    "rememberKey(uint256)",
-    "resetNonce(address)",
-    "revertTo(uint256)",
-    "revertToState(uint256)",
     "rollFork(uint256)",
     "rpc(string,string)",
     "selectFork(uint256)",
     "serializeAddress(string,string,address)",
     "serializeString(string,string,string)",
     "serializeUint(string,string,uint256)",
-    "setEnv(string,string)",
-    "setNonceUnsafe(address,uint64)",
     "sign(address,bytes32)",
     "sign(bytes32)",
     "signCompact(uint256,bytes32)",
-    "snapshot()",
-    "snapshotState()",
     "startBroadcast()",
-    "startBroadcast(address)",
     "startBroadcast(uint256)",
     "startPrank(address,address,bool)",
     "startPrank(address,bool)",
     "startStateDiffRecording()",
     "stopAndReturnStateDiff()",
-    "stopBroadcast()",
     "transact(bytes32)",
     "unixTime()",
     "writeFile(string,string)",
@@ -112,10 +74,21 @@ const KNOWN_SIGNATURES: &[&str] = &[
     "writeLine(string,string)",
 ];
 
-/// Returns a message that names the unsupported cheat code.
-pub(super) fn describe_selector(called: Selector) -> String {
-    match KNOWN_SIGNATURES.iter().find(|signature| compute_selector(signature) == called) {
-        Some(signature) => format!("the cheat code vm.{signature} ({called}) is not supported"),
-        None => format!("unknown cheat code selector {called}"),
+/// Returns the error for a selector that no supported cheat code has.
+///
+/// An unknown selector is not a cheat code if the caller may have received the address in calldata, as a lending pool
+/// that calls the asset it was given.
+pub(super) fn reject_selector(call: &CheatcodeCall<'_>, called: Selector) -> CheatcodeError {
+    let known = KNOWN_SIGNATURES.iter().find(|signature| compute_selector(signature) == called);
+    match known {
+        Some(signature) => {
+            CheatcodeError::NotRun(NotRunReason::UnsupportedCheatcode(format!("vm.{signature}")))
+        }
+        None if call.context.chain.cheats.is_address_passed() => {
+            CheatcodeError::InvalidUse(format!("unknown cheat code selector {called}"))
+        }
+        None => CheatcodeError::NotRun(NotRunReason::UnsupportedCheatcode(format!(
+            "with selector {called}"
+        ))),
     }
 }

@@ -40,7 +40,7 @@ impl ReplayCheck {
             TestKind::MustRevert { function } => {
                 Self::with_function(function, SUCCESS, "!ok", format!("{name} does not revert"))
             }
-            TestKind::Invariant { function } => {
+            TestKind::Invariant { function } | TestKind::AfterInvariant { function } => {
                 Self::with_function(function, SUCCESS, "ok", format!("{name} reverts"))
             }
             TestKind::Maximum { function } => {
@@ -50,15 +50,17 @@ impl ReplayCheck {
                 let condition = format!("!ok || result.length < 32 || {below}");
                 Self::with_function(function, BOTH, &condition, format!("{name} reaches {best}"))
             }
-            TestKind::Assertion { .. } | TestKind::AssertionEvent => Self {
-                before: "        vm.recordLogs();\n        uint256 before = gasleft();\n"
-                    .to_owned(),
-                ..Self::on_last_step(
-                    BOTH,
-                    "!assertionFailed(ok, result, before - gasleft())",
-                    format!("{name}: an assertion failed"),
-                )
-            },
+            TestKind::Assertion { .. } | TestKind::HandlerAssertion | TestKind::AssertionEvent => {
+                Self {
+                    before: "        vm.recordLogs();\n        uint256 before = gasleft();\n"
+                        .to_owned(),
+                    ..Self::on_last_step(
+                        BOTH,
+                        "!assertionFailed(ok, result, before - gasleft())",
+                        format!("{name}: an assertion failed"),
+                    )
+                }
+            }
             TestKind::Overflow { .. } => Self::on_last_step(
                 BOTH,
                 "ok || !panicked(result, 0x11)",

@@ -7,9 +7,6 @@ use crate::target::FuzzTarget;
 use alloy_primitives::{Address, U256};
 use solidity::SolidityContract;
 
-/// Chain id of Ethereum, which the fuzzer's chain uses too.
-const CHAIN_ID: u64 = 1;
-
 /// The deployed target from which a scene is built.
 #[derive(Clone, Copy)]
 pub struct SceneSource<'a> {
@@ -40,8 +37,20 @@ impl ReproducerScene {
             property_gas: settings.property_gas,
             timestamp,
             block,
-            chain_id: CHAIN_ID,
+            chain_id: machine.chain_id(),
+            target_balance: subject.initial_balance(settings),
             set_up: has_set_up.then_some(settings.contract_address),
+        }
+    }
+}
+
+impl SceneSource<'_> {
+    /// Returns the balance of the contract under test before its deployment.
+    fn initial_balance(self, settings: &CampaignSettings) -> U256 {
+        let main = &self.target.build.contracts[self.contract];
+        match crate::deploy::uses_foundry_rules(main, settings) {
+            true => settings.foundry.initial_balance,
+            false => U256::ZERO,
         }
     }
 }

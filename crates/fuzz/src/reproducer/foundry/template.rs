@@ -139,7 +139,7 @@ impl FoundryTestTemplate<'_> {
         match self.finding.kind {
             TestKind::Property { .. } => out.write_str(HOLDS),
             TestKind::Overflow { .. } => out.write_str(PANICKED),
-            TestKind::Assertion { .. } | TestKind::AssertionEvent => {
+            TestKind::Assertion { .. } | TestKind::HandlerAssertion | TestKind::AssertionEvent => {
                 out.write_str(PANICKED)?;
                 out.write_str(ASSERTION_FAILED)?;
                 write_is_failure(out, self.topics)

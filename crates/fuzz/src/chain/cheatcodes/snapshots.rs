@@ -1,0 +1,88 @@
+//! Snapshots of the chain within a transaction.
+
+use alloy_primitives::{Bytes, U256};
+use revm::context::{BlockEnv, JournalTr as _};
+use revm::context_interface::journaled_state::JournalCheckpoint;
+
+use super::args::CheatcodeArgs;
+use super::table::CheatcodeEntry;
+use super::{CheatcodeCall, CheatcodeError, CheatcodeResult, encoding};
+use crate::chain::NotRunReason;
+
+/// A state to return to.
+#[derive(Clone, Debug)]
+pub(super) struct StateSnapshot {
+    id: U256,
+    journal: JournalCheckpoint,
+    block: BlockEnv,
+    chain_id: u64,
+}
+
+pub(super) const TABLE: &[CheatcodeEntry] = &[
+    ("snapshot()", |call, _| take_snapshot(call)),
+    ("snapshotState()", |call, _| take_snapshot(call)),
+    ("revertTo(uint256)", |call, args| revert_to_snapshot(call, args, false)),
+    ("revertToState(uint256)", |call, args| revert_to_snapshot(call, args, false)),
+    ("revertToAndDelete(uint256)", |call, args| revert_to_snapshot(call, args, true)),
+    ("revertToStateAndDelete(uint256)", |call, args| revert_to_snapshot(call, args, true)),
+    ("deleteSnapshot(uint256)", delete_snapshot),
+    ("deleteStateSnapshot(uint256)", delete_snapshot),
+    ("deleteSnapshots()", |call, _| delete_all(call)),
+    ("deleteStateSnapshots()", |call, _| delete_all(call)),
+];
+
+fn take_snapshot(call: &mut CheatcodeCall<'_>) -> CheatcodeResult {
+    let journal = &mut call.context.journaled_state;
+    let checkpoint = journal.checkpoint();
+    journal.checkpoint_commit();
+    let cheats = &mut call.context.chain.cheats;
+    if cheats.snapshots.len() >= super::MAX_EXPECTATIONS {
+        return Err(CheatcodeError::InvalidUse("too many snapshots".to_owned()));
+    }
+    let id = U256::from(cheats.next_snapshot);
+    cheats.next_snapshot += 1;
+    cheats.snapshots.push(StateSnapshot {
+        id,
+        journal: checkpoint,
+        block: call.context.block.clone(),
+        chain_id: call.context.cfg.chain_id,
+    });
+    Ok(encoding::encode_word(id))
+}
+
+fn revert_to_snapshot(
+    call: &mut CheatcodeCall<'_>,
+    args: &mut CheatcodeArgs<'_>,
+    deletes: bool,
+) -> CheatcodeResult {
+    let id = args.read_uint()?;
+    let context = &mut *call.context;
+    let Some(index) = context.chain.cheats.snapshots.iter().position(|it| it.id == id) else {
+        // It may be one that setUp() took. The journal that leads back to it is gone.
+        let text = "vm.revertToState to a snapshot of an earlier call is not supported".to_owned();
+        return Err(CheatcodeError::NotRun(NotRunReason::RefusedCheatcode(text)));
+    };
+    let snapshot = context.chain.cheats.snapshots[index].clone();
+    context.chain.cheats.snapshots.truncate(index + usize::from(!deletes));
+    let journal = &mut context.journaled_state;
+    // Events are kept, as in forge. The call of the cheat code itself is still open.
+    let (depth, log_i) = (journal.depth, journal.logs.len());
+    journal.checkpoint_revert(JournalCheckpoint { log_i, ..snapshot.journal });
+    journal.depth = depth;
+    context.block = snapshot.block;
+    context.cfg.chain_id = snapshot.chain_id;
+    Ok(encoding::encode_word(U256::ONE))
+}
+
+fn delete_snapshot(call: &mut CheatcodeCall<'_>, args: &mut CheatcodeArgs<'_>) -> CheatcodeResult {
+    let id = args.read_uint()?;
+    let snapshots = &mut call.context.chain.cheats.snapshots;
+    let before = snapshots.len();
+    snapshots.retain(|snapshot| snapshot.id != id);
+    Ok(encoding::encode_word(U256::from(before - snapshots.len())))
+}
+
+fn delete_all(call: &mut CheatcodeCall<'_>) -> CheatcodeResult {
+    call.context.chain.cheats.snapshots.clear();
+    Ok(Bytes::new())
+}
