@@ -111,7 +111,7 @@ function expectedReason({ type, name, value }) {
     case 'foundry': return `${name} reverts`;
     default:
       if (name.startsWith('echidna_revert_')) return `${name} does not revert`;
-      return name.startsWith('invariant_') ? `${name} reverts` : `${name} does not hold`;
+      return /^(invariant|statefulFuzz)/.test(name) ? `${name} reverts` : `${name} does not hold`;
   }
 }
 

@@ -13,6 +13,7 @@ pub mod agent_server;
 mod corpus;
 pub mod coverage_report;
 pub mod demo;
+mod given_settings;
 pub mod plan;
 pub mod server_campaigns;
 pub mod target;
@@ -56,6 +57,8 @@ impl PreparedCampaign {
             Some(corpus) => corpus.load_sequences(notices, &subject.target)?,
             None => Vec::new(),
         };
+        // Foundry's rules add to what the user set.
+        let settings = &subject.target.settings;
         let scene = ReproducerScene::from_source(
             SceneSource {
                 target: &subject.target,

@@ -33,6 +33,7 @@ pub enum EnvVar {
     DataHome,
     StateHome,
     CodexHome,
+    FoundryProfile,
     Path,
     Term,
     Ci,
@@ -61,13 +62,14 @@ impl EnvVar {
         Self::OtlpEndpoint,
     ];
     /// The variables of the system that `vouch` only consults.
-    const SYSTEM: [Self; 9] = [
+    const SYSTEM: [Self; 10] = [
         Self::User,
         Self::Home,
         Self::CacheHome,
         Self::DataHome,
         Self::StateHome,
         Self::CodexHome,
+        Self::FoundryProfile,
         Self::Path,
         Self::Term,
         Self::Ci,
@@ -100,6 +102,7 @@ impl EnvVar {
             Self::DataHome => "XDG_DATA_HOME",
             Self::StateHome => "XDG_STATE_HOME",
             Self::CodexHome => "CODEX_HOME",
+            Self::FoundryProfile => "FOUNDRY_PROFILE",
             Self::Path => "PATH",
             Self::Term => "TERM",
             Self::Ci => "CI",
@@ -133,6 +136,7 @@ impl EnvVar {
             Self::DataHome => "Folder of trust records and audit keys [default: ~/.local/share]",
             Self::StateHome => "Folder for the state of projects [default: ~/.local/state]",
             Self::CodexHome => "Configuration folder of Codex [default: ~/.codex]",
+            Self::FoundryProfile => "Same as `fuzz --profile`",
             Self::Path => "Search path for `vouch` and compilers",
             Self::Term => "Terminal type",
             Self::Ci => "Set in continuous integration",

@@ -222,8 +222,8 @@ pub(crate) fn http_options(settings: &Settings) -> Result<HttpOptions> {
 fn available_connections() -> usize {
     let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
     let limit = limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX);
-    // Half of a small limit, or all but a fixed number of a large one.
-    limit.saturating_sub(RESERVED_DESCRIPTORS).max(limit / 2).max(1)
+    // A third of a small limit, or all but a fixed number of a large one. Connections that are being closed add a quarter.
+    limit.saturating_sub(RESERVED_DESCRIPTORS).max(limit / 3).max(1)
 }
 
 /// A project ready to serve: the pipeline, and the background work that the caller may start.

@@ -6,6 +6,7 @@
 
 mod breaks;
 mod daedaluzz;
+mod handlers;
 mod measured;
 mod memory;
 mod observer;
@@ -37,6 +38,11 @@ pub(crate) struct FuzzArgs {
     /// A checkout of Consensys/daedaluzz; without it mazes are left out
     #[arg(long, value_name = "DIR")]
     daedaluzz: Option<PathBuf>,
+    /// Compare the invariant suites of the Foundry projects in this folder with forge, and run nothing else
+    ///
+    /// A suite that breaks in less than --limit seconds must break with both.
+    #[arg(long, value_name = "DIR")]
+    handlers: Option<PathBuf>,
     /// Seeds for each breakable smart contract; at most five for Daedaluzz and three for Echidna
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..))]
     seeds: u64,
@@ -78,6 +84,9 @@ fn parse_minutes(text: &str) -> Result<f64, String> {
 }
 
 pub(crate) fn run_fuzz_bench(args: &FuzzArgs) -> Result<()> {
+    if let Some(folder) = &args.handlers {
+        return handlers::compare_handler_suites(folder, args.limit);
+    }
     if !args.no_build {
         prepare::run_quietly(build_command(&["-p", "cli", "--bin", "vouch"]))?;
         prepare::run_quietly(build_command(&["-p", "fuzz", "--example", "bench"]))?;

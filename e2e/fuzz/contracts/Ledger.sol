@@ -31,6 +31,12 @@ contract Ledger {
         book.give(ANN, 10);
     }
 
+    /// Only this contract is called, not the book that it made.
+    function targetContracts() external view returns (address[] memory targets) {
+        targets = new address[](1);
+        targets[0] = address(this);
+    }
+
     function move(address to, uint256 amount) external {
         book.move(ANN, to, amount);
     }

@@ -1,33 +1,43 @@
 //! Plans a campaign from flags and configuration files: everything that is decided before compiling.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
+use ::fuzz::config::medusa_json::{self, MedusaConfig};
 use ::fuzz::config::{CampaignSettings, OutputFormat, echidna_yaml};
 use globset::GlobSet;
 use solidity::Toolchain;
 
 use super::coverage_report;
-use super::target_trust::{EchidnaFile, TargetTrust};
+use super::given_settings;
+use super::target_trust::{FuzzerFile, FuzzerKind, TargetTrust};
 use crate::config::{ConfigLayer, ProjectLocation, Settings};
 use crate::context::AppContext;
 use crate::env::EnvVar;
 use crate::failure::FailureKind;
 use crate::failure::{Failure, FailureExt, Result};
-use crate::solc;
+use crate::solc::{self, SolcInstaller};
 
-/// File names of Echidna's configuration.
-const ECHIDNA_FILES: [&str; 2] = ["echidna.yaml", "echidna.yml"];
+/// File names of configurations of other fuzzers; the first that exists is read.
+const FUZZER_FILES: [(&str, FuzzerKind); 3] = [
+    ("echidna.yaml", FuzzerKind::Echidna),
+    ("echidna.yml", FuzzerKind::Echidna),
+    ("medusa.json", FuzzerKind::Medusa),
+];
 
 /// A validated plan of a campaign.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct CampaignPlan {
     /// Path of the target; `None` for the built-in demo.
     pub path: Option<PathBuf>,
     pub contract: Option<String>,
     pub settings: Arc<CampaignSettings>,
+    /// Medusa's configuration, as far as it depends on the compiled contracts.
+    pub(crate) medusa: Option<MedusaConfig>,
     pub(crate) toolchain: Toolchain,
+    /// Installs missing compilers, if the user allowed it.
+    pub(crate) installer: Option<SolcInstaller>,
     pub seed: u64,
     pub workers: usize,
     pub format: OutputFormat,
@@ -46,6 +56,10 @@ pub struct CampaignRequest {
     pub path: Option<PathBuf>,
     pub contract: Option<String>,
     pub solc: Option<PathBuf>,
+    /// Profile of `foundry.toml`.
+    pub profile: Option<String>,
+    /// True if missing compilers may be installed.
+    pub installs_solc: bool,
 }
 
 impl CampaignPlan {
@@ -56,14 +70,30 @@ impl CampaignPlan {
         base: CampaignSettings,
         apply: impl FnOnce(&mut CampaignSettings) -> Result,
     ) -> Result<Self> {
-        let CampaignRequest { path, contract, solc } = wanted;
+        let CampaignRequest { path, contract, solc, profile, installs_solc } = wanted;
         let ours = app.settings_at(&vouch_location(app), ConfigLayer::default())?;
-        let trust = path.as_deref().map(|path| TargetTrust::find(app, &ours, path)).transpose()?;
-        let (mut settings, mut warnings) = match (&path, &trust) {
-            (Some(path), Some(trust)) => read_settings(app, &ours, trust, path, base)?,
-            _ => (base, Vec::new()),
+        let mut path = path;
+        let mut trust =
+            path.as_deref().map(|path| TargetTrust::find(app, &ours, path)).transpose()?;
+        let marked = given_settings::mark_unset(&base);
+        let FileSettings { mut settings, medusa, mut warnings } = match (&path, &trust) {
+            (Some(path), Some(trust)) => read_settings(app, &ours, trust, path, marked)?,
+            _ => FileSettings { settings: marked, ..FileSettings::default() },
         };
+        let mut contract = contract;
+        if let Some(medusa) = &medusa {
+            if let Some(named) = path.as_deref().and_then(|path| named_source(path, medusa)) {
+                trust = Some(TargetTrust::find(app, &ours, &named)?);
+                path = Some(named);
+            }
+            contract = contract.or_else(|| medusa.target_contracts.last().cloned());
+            settings.deploy_contracts.retain(|(_, name)| Some(name) != contract.as_ref());
+        }
         apply(&mut settings)?;
+        given_settings::restore_unset(&mut settings, &base);
+        if let (Some(path), Some(trust)) = (&path, &trust) {
+            warnings.extend(trust.read_foundry_settings(path, &mut settings.foundry)?);
+        }
         settings.ffi_path = Some(solc::program_path(&app.environment));
         let outputs = [&settings.corpus_dir, &settings.coverage_dir];
         let own = TargetTrust::new(&ours);
@@ -79,6 +109,9 @@ impl CampaignPlan {
         let seed = *settings.seed.get_or_insert_with(random_seed);
         let cores = || std::thread::available_parallelism().map_or(1, |cores| cores.get());
         let mut toolchain = build_toolchain(app, solc, &settings)?;
+        let named = || app.environment.get(EnvVar::FoundryProfile).map(str::to_owned);
+        toolchain.profile = profile.or_else(named);
+        let install = || SolcInstaller::from_environment(&app.environment);
         if let (Some(path), Some(trust)) = (&path, &trust) {
             let folder = toolchain.options.base_path.clone();
             toolchain.limit = trust.limit_of(path);
@@ -88,11 +121,13 @@ impl CampaignPlan {
         }
         Ok(Self {
             toolchain,
+            installer: installs_solc.then(install).transpose()?,
             workers: settings.workers.map_or_else(cores, |workers| workers.get()),
             coverage_excludes: coverage_report::compile_excludes(&settings.coverage_excludes)?,
             format: settings.format.unwrap_or(OutputFormat::Text),
             may_show_screen: settings.format.is_none(),
             contract,
+            medusa,
             settings: Arc::new(settings),
             path,
             seed,
@@ -101,75 +136,97 @@ impl CampaignPlan {
     }
 }
 
-/// Reads the settings from Echidna's file or, if there is none, from the `[fuzz]` table of vouch.toml.
+/// The settings of configuration files.
+#[derive(Default)]
+struct FileSettings {
+    settings: CampaignSettings,
+    medusa: Option<MedusaConfig>,
+    warnings: Vec<String>,
+}
+
+/// Reads the settings from the file of Echidna or Medusa or, if there is none, from the `[fuzz]` table of vouch.toml.
 ///
-/// The two are not merged, so that a file written for Echidna means the same here. Returns the settings and warnings.
+/// They are not merged, so that a file written for another fuzzer means the same here.
 fn read_settings(
     app: &AppContext,
     ours: &Settings,
     trust: &TargetTrust,
     path: &Path,
     base: CampaignSettings,
-) -> Result<(CampaignSettings, Vec<String>)> {
+) -> Result<FileSettings> {
     // `--config` is shared by all commands; the file extension tells which kind of file it names.
-    let given = app.location.config.clone().filter(|file| is_yaml(file));
-    let given = given.map(|path| EchidnaFile { path, is_named: true });
+    let given = app.location.config.clone().and_then(|path| {
+        let kind = FuzzerKind::of_file(&path)?;
+        Some(FuzzerFile { path, kind, is_named: true })
+    });
     let ours = ours.fuzz.as_ref();
-    let Some(file) = given.or_else(|| find_echidna_file(path)) else {
+    let Some(file) = given.or_else(|| find_fuzzer_file(path)) else {
         let settings = match ours {
             Some(table) => table.apply_over(base),
             None => base,
         };
-        return Ok((settings, Vec::new()));
+        return Ok(FileSettings { settings, ..FileSettings::default() });
     };
-    let (settings, warnings, left_out) = read_echidna(&file, trust, base)?;
-    let name = file.path.display();
-    let mut warnings: Vec<_> = warnings.iter().map(|it| format!("{name}: {it}")).collect();
-    warnings.extend(left_out);
+    let mut read = read_fuzzer_file(&file, trust, base)?;
     if ours.is_some() {
-        warnings.push(format!("ignoring [fuzz] in vouch.toml: {name} takes precedence"));
+        let name = file.path.display();
+        read.warnings.push(format!("ignoring [fuzz] in vouch.toml: {name} takes precedence"));
     }
-    Ok((settings, warnings))
+    Ok(read)
 }
 
-/// Returns the location to search for vouch.toml; a `--config` that names Echidna's file is left out.
+/// Returns the location to search for vouch.toml; a `--config` that names the file of another fuzzer is left out.
 pub(crate) fn vouch_location(app: &AppContext) -> ProjectLocation {
-    ProjectLocation {
-        config: app.location.config.clone().filter(|file| !is_yaml(file)),
-        ..app.location.clone()
-    }
+    let is_ours = |file: &PathBuf| FuzzerKind::of_file(file).is_none();
+    ProjectLocation { config: app.location.config.clone().filter(is_ours), ..app.location.clone() }
 }
 
-fn is_yaml(path: &Path) -> bool {
-    path.extension().is_some_and(|it| it == "yaml" || it == "yml")
-}
-
-/// Returns Echidna's configuration file in the folder of the target, if there is one.
-fn find_echidna_file(path: &Path) -> Option<EchidnaFile> {
+/// Returns the configuration file of another fuzzer in the folder of the target, if there is one.
+fn find_fuzzer_file(path: &Path) -> Option<FuzzerFile> {
     let folder = if path.is_dir() { path } else { path.parent()? };
-    let path = ECHIDNA_FILES.iter().map(|name| folder.join(name)).find(|file| file.is_file())?;
-    Some(EchidnaFile { path, is_named: false })
+    let files = FUZZER_FILES.iter().map(|(name, kind)| (folder.join(name), *kind));
+    let (path, kind) = files.into_iter().find(|(file, _)| file.is_file())?;
+    Some(FuzzerFile { path, kind, is_named: false })
 }
 
-/// Reads Echidna's file. Returns the settings, warnings, and a remark on what was left out.
-fn read_echidna(
-    file: &EchidnaFile,
+/// Reads the file of another fuzzer. The warnings include a remark on what was left out.
+fn read_fuzzer_file(
+    file: &FuzzerFile,
     trust: &TargetTrust,
     base: CampaignSettings,
-) -> Result<(CampaignSettings, Vec<echidna_yaml::ConfigWarning>, Option<String>)> {
+) -> Result<FileSettings> {
     let usage = |failure: Failure| failure.with_kind(FailureKind::Usage);
+    let name = file.path.display();
     let text = trust
         .read_file(file)
-        .explain(format_args!("failed to read {}", file.path.display()))
-        .hint("choose another file with `--config FILE.yaml`, or omit the flag")
+        .explain(format_args!("failed to read {name}"))
+        .hint("choose another file with `--config FILE`, or omit the flag")
         .map_err(usage)?;
     let mut settings = base.clone();
-    let warnings = echidna_yaml::apply_config(&mut settings, &text)
-        .explain(format_args!("invalid configuration in {}", file.path.display()))
-        .hint("correct it, or choose another file with `--config FILE.yaml`")
+    let parsed = match file.kind {
+        FuzzerKind::Echidna => {
+            echidna_yaml::apply_config(&mut settings, &text).map(|warnings| (None, warnings))
+        }
+        FuzzerKind::Medusa => medusa_json::apply_config(&mut settings, &text)
+            .map(|(medusa, warnings)| (Some(medusa), warnings)),
+    };
+    let (medusa, warnings) = parsed
+        .explain(format_args!("invalid configuration in {name}"))
+        .hint("correct it, or choose another file with `--config FILE`")
         .map_err(usage)?;
-    let left_out = trust.restrict_settings(file, &text, &base, &mut settings);
-    Ok((settings, warnings, left_out))
+    let mut warnings: Vec<_> = warnings.iter().map(|it| format!("{name}: {it}")).collect();
+    warnings.extend(trust.restrict_settings(file, &text, &base, &mut settings));
+    Ok(FileSettings { settings, medusa, warnings })
+}
+
+/// Returns the source that Medusa's file names, if the target is a folder without a project. The file must be in it.
+fn named_source(path: &Path, medusa: &MedusaConfig) -> Option<PathBuf> {
+    let target = Path::new(medusa.compile_target.as_ref()?);
+    let is_inside =
+        target.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
+    let is_folder = path.is_dir() && !solidity::is_project_folder(path);
+    let named = path.join(target);
+    (is_folder && is_inside && named.is_file()).then_some(named)
 }
 
 /// Makes the path of an existing compiler absolute, because it runs in the project's folder.

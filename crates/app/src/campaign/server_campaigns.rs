@@ -136,7 +136,7 @@ fn plan_campaign(
         workers: several.then_some(share),
         ..CampaignSettings::default()
     };
-    let wanted = CampaignRequest { path, contract, solc: None };
+    let wanted = CampaignRequest { path, contract, ..CampaignRequest::default() };
     CampaignPlan::new(app, wanted, base, |settings| {
         if served.corpus_dir.is_some() {
             settings.corpus_dir.clone_from(&served.corpus_dir);
@@ -154,11 +154,11 @@ fn plan_campaign(
 /// Prepares and starts a campaign. A failure is reported and stored on the slot, where callers see it.
 fn prepare_on_slot(
     notices: &dyn NoticeSink,
-    plan: CampaignPlan,
+    mut plan: CampaignPlan,
     seat: &CampaignSlot,
     ending: &AtomicBool,
 ) -> Option<RunningServerCampaign> {
-    match start_campaign(notices, &plan, seat, ending) {
+    match start_campaign(notices, &mut plan, seat, ending) {
         Ok(campaign) => campaign.map(|campaign| RunningServerCampaign {
             handle: seat.handle().to_owned(),
             plan,
@@ -175,7 +175,7 @@ fn prepare_on_slot(
 /// Returns the started campaign, or `None` if the server is stopping.
 fn start_campaign(
     notices: &dyn NoticeSink,
-    plan: &CampaignPlan,
+    plan: &mut CampaignPlan,
     seat: &CampaignSlot,
     ending: &AtomicBool,
 ) -> Result<Option<Campaign>> {

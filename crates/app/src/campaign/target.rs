@@ -1,10 +1,11 @@
 //! Loads the target of a campaign: compiles or reads the build, chooses the smart contract and deploys it.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use ::fuzz::deploy::{ChooseError, DeployError, choose_contract, deploy_target, find_contract};
 use ::fuzz::target::FuzzTarget;
-use solidity::LoadError;
+use solidity::{CompileErrors, LoadError, LoadedBuild};
 
 use super::demo;
 use super::plan::CampaignPlan;
@@ -27,13 +28,12 @@ pub struct DeployedTarget {
 
 impl DeployedTarget {
     /// Compiles or reads the build, chooses the contract and deploys it.
-    pub fn load(plan: &CampaignPlan) -> Result<Self> {
-        let build = match &plan.path {
-            Some(path) => {
-                let loaded = solidity::load_build(path, &plan.toolchain);
-                loaded.map_err(|error| load_failure(error, plan))?
-            }
-            None => demo::load_demo_build()?,
+    ///
+    /// Completes the settings of the plan with what a file of another fuzzer says about the contract.
+    pub fn load(plan: &mut CampaignPlan) -> Result<Self> {
+        let LoadedBuild { build, mut notes } = match &plan.path {
+            Some(path) => load_or_install(path, plan)?,
+            None => LoadedBuild { build: demo::load_demo_build()?, notes: Vec::new() },
         };
         let contract = match &plan.contract {
             Some(name) => find_contract(&build, name),
@@ -41,15 +41,51 @@ impl DeployedTarget {
         };
         let contract = contract.map_err(choose_failure)?;
         let name = build.contracts[contract].name.clone();
-        let target = deploy_target(Arc::new(build), contract, &plan.settings)
+        if let Some(medusa) = &plan.medusa {
+            let settings = Arc::make_mut(&mut plan.settings);
+            let remarks = medusa.adapt_to(&build, contract, settings);
+            notes.extend(remarks.map_err(|it| deploy_failure(it, plan))?);
+        }
+        let mut target = deploy_target(Arc::new(build), contract, &plan.settings)
             .map_err(|it| deploy_failure(it, plan))?;
+        notes.append(&mut target.warnings);
+        target.warnings = notes;
         Ok(Self { target: Arc::new(target), contract, name, is_bundled: plan.path.is_none() })
+    }
+}
+
+/// Loads the build. Compilers that are missing are installed if the user allowed it.
+fn load_or_install(path: &Path, plan: &CampaignPlan) -> Result<LoadedBuild> {
+    let load = || solidity::load_contract_build(path, plan.contract.as_deref(), &plan.toolchain);
+    let mut installed = Vec::new();
+    loop {
+        let error = match load() {
+            Ok(mut loaded) => {
+                let versions = installed.iter().map(|it| format!("installed solc {it} with npm"));
+                loaded.notes = versions.chain(loaded.notes).collect();
+                return Ok(loaded);
+            }
+            Err(error) => error,
+        };
+        let wanted = error.missing_compiler().map(|it| it.install.clone()).unwrap_or_default();
+        let missing: Vec<_> = wanted.into_iter().filter(|it| !installed.contains(it)).collect();
+        match &plan.installer {
+            Some(installer) if !missing.is_empty() => {
+                for version in missing {
+                    installer.install(&version.to_string())?;
+                    installed.push(version);
+                }
+            }
+            _ => return Err(load_failure(error, plan)),
+        }
     }
 }
 
 fn load_failure(error: LoadError, plan: &CampaignPlan) -> Failure {
     let exit = match &error {
-        LoadError::Tool(_) | LoadError::Unreadable { .. } => FailureKind::Operation,
+        LoadError::Tool(_) | LoadError::MissingCompiler(_) | LoadError::Unreadable { .. } => {
+            FailureKind::Operation
+        }
         _ => FailureKind::Usage,
     };
     let hint = match &error {
@@ -57,6 +93,15 @@ fn load_failure(error: LoadError, plan: &CampaignPlan) -> Failure {
             "pass a .sol file, a project folder or a compiler's JSON, or run `vouch fuzz --demo`"
                 .to_owned(),
         ),
+        LoadError::CompileFailed { errors, .. } if names_other_version(errors) => {
+            let is_named = plan.toolchain.solc.is_some() || plan.toolchain.env_solc.is_some();
+            Some(match is_named {
+                true => {
+                    "omit `--solc` and unset `SOLC`, so that pragmas choose the compiler".to_owned()
+                }
+                false => "correct `solc` in foundry.toml, which overrides the pragmas".to_owned(),
+            })
+        }
         LoadError::CompileFailed { .. } => Some(
             "correct the source, or change the compiler with `--solc PATH` or `--solc-args ARGS`"
                 .to_owned(),
@@ -74,6 +119,11 @@ fn load_failure(error: LoadError, plan: &CampaignPlan) -> Failure {
         Some(root_hint) => failure.with_hint(root_hint),
         None => failure,
     }
+}
+
+/// Returns true if a source refuses the version of the compiler, in the words of solc.
+fn names_other_version(errors: &CompileErrors) -> bool {
+    errors.messages.iter().any(|text| text.contains("requires different compiler version"))
 }
 
 /// Returns a hint if an import was not found and the project may begin above the folder in which sources are searched.
@@ -150,6 +200,10 @@ fn deploy_failure(error: DeployError, plan: &CampaignPlan) -> Failure {
         DeployError::NoFunctions { .. } => {
             "check `filterFunctions` and `excludeViewPure` in echidna.yaml, or pass `--all-contracts`"
         }
+        DeployError::InvalidTargets { .. } => {
+            "forge calls what targetContracts(), targetSelectors() and the like return after setUp()"
+        }
+        DeployError::InvalidComment { .. } => "correct the comment above the test or its contract",
         DeployError::UnknownType { .. } => {
             "remove functions with such an argument from the ABI; they cannot be called"
         }

@@ -1,4 +1,4 @@
-//! The trust in the folder of a fuzz target: whether its compiler, `forge` and its Echidna file may be used.
+//! The trust in the folder of a fuzz target: whether its compiler, `forge` and its fuzzer's file may be used.
 //!
 //! A target may be outside the current project. Then its own folder must be trusted. A compiler that the user named, found
 //! on `PATH` or installed needs no trust.
@@ -8,6 +8,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use ::fuzz::config::CampaignSettings;
+use ::fuzz::config::foundry::{FoundrySettings, apply_foundry_toml};
 use solidity::ProjectPrograms;
 
 use crate::config::{ConfigLayer, ProjectLocation, Settings};
@@ -20,14 +21,40 @@ use crate::trust::{
 /// Command that makes what was left out available.
 const REMEDY: &str = "run `vouch trust` to use it";
 
-/// Echidna's configuration file.
-pub(super) struct EchidnaFile {
+/// The fuzzer that a configuration file is written for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum FuzzerKind {
+    Echidna,
+    Medusa,
+}
+
+impl FuzzerKind {
+    /// Returns the fuzzer that a file is for, by its extension.
+    pub(super) fn of_file(path: &Path) -> Option<Self> {
+        match path.extension()?.to_str()? {
+            "yaml" | "yml" => Some(Self::Echidna),
+            "json" => Some(Self::Medusa),
+            _ => None,
+        }
+    }
+
+    fn corpus_key(self) -> &'static str {
+        match self {
+            Self::Echidna => "`corpusDir`",
+            Self::Medusa => "`fuzzing.corpusDirectory`",
+        }
+    }
+}
+
+/// Configuration file of Echidna or Medusa.
+pub(super) struct FuzzerFile {
     pub(super) path: PathBuf,
+    pub(super) kind: FuzzerKind,
     /// True if the user named it with `--config`; otherwise it was found next to the target.
     pub(super) is_named: bool,
 }
 
-impl EchidnaFile {
+impl FuzzerFile {
     /// Returns its name in its canonical folder. If the file itself is a link, it is not resolved.
     fn unresolved_path(&self) -> io::Result<PathBuf> {
         let whole = std::path::absolute(&self.path)?;
@@ -118,8 +145,8 @@ impl TargetTrust {
         ProjectPrograms::Listed { packages, forge }
     }
 
-    /// Reads Echidna's file. Only one that the user named, or a run that is trusted, may follow a link out of the folder.
-    pub(super) fn read_file(&self, file: &EchidnaFile) -> io::Result<String> {
+    /// Reads a fuzzer's file. Only one that the user named, or a run that is trusted, may follow a link out of the folder.
+    pub(super) fn read_file(&self, file: &FuzzerFile) -> io::Result<String> {
         let whole = file.unresolved_path()?;
         if file.is_named || self.trust.state == TrustState::TrustedForRun {
             return read_config_file(&whole)?.into_text();
@@ -131,10 +158,30 @@ impl TargetTrust {
         read.ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))?.into_text()
     }
 
+    /// Reads the settings of tests from the `foundry.toml` of the target's project, if it has one. Returns warnings.
+    ///
+    /// They only say how much is tested, so that the file needs no trust.
+    pub(super) fn read_foundry_settings(
+        &self,
+        target: &Path,
+        settings: &mut FoundrySettings,
+    ) -> Result<Vec<String>> {
+        let folder = solidity::find_project_folder(target, self.limit_of(target).as_deref());
+        let Ok(folder) = folder.canonicalize() else { return Ok(Vec::new()) };
+        let path = folder.join("foundry.toml");
+        let invalid = format!("invalid configuration in {}", path.display());
+        let Some(file) = read_contained_file(&folder, &path).explain(&invalid)? else {
+            return Ok(Vec::new());
+        };
+        let warnings = apply_foundry_toml(settings, &file.into_text().explain(&invalid)?);
+        let warnings = warnings.explain(&invalid).map_err(|it| it.with_kind(FailureKind::Usage))?;
+        Ok(warnings.iter().map(|warning| format!("{}: {warning}", path.display())).collect())
+    }
+
     /// Removes what an untrusted file says about folders and compiler arguments. Returns a remark if there was any.
     pub(super) fn restrict_settings(
         &self,
-        file: &EchidnaFile,
+        file: &FuzzerFile,
         text: &str,
         base: &CampaignSettings,
         settings: &mut CampaignSettings,
@@ -151,7 +198,7 @@ impl TargetTrust {
         }
         if settings.corpus_dir != base.corpus_dir {
             settings.corpus_dir.clone_from(&base.corpus_dir);
-            left_out.push("`corpusDir`");
+            left_out.push(file.kind.corpus_key());
         }
         if settings.coverage_dir != base.coverage_dir {
             settings.coverage_dir.clone_from(&base.coverage_dir);

@@ -114,7 +114,7 @@ fn describe_problem(problem: &Problem) -> (usize, String) {
         Problem::NotAMap { line } | Problem::DuplicateKey { line, .. } => {
             (*line, problem.to_string())
         }
-        Problem::TooLarge => (0, problem.to_string()),
+        Problem::TooLarge | Problem::Contradiction(_) => (0, problem.to_string()),
     }
 }
 

@@ -257,6 +257,9 @@ pub(super) fn describe_files(scope: &EvidenceScope, evidence: &FolderEvidence) -
         } else if name.starts_with("echidna.") && sets_files_or_arguments(&scope.root.join(path)) {
             let text = format!("folders and compiler arguments of {path}");
             powers.push(FolderPower::new(PowerKind::Compiler, text));
+        } else if name == "medusa.json" && sets_corpus_folder(&scope.root.join(path)) {
+            let text = format!("corpus folder of {path}");
+            powers.push(FolderPower::new(PowerKind::Compiler, text));
         }
     }
     powers.extend(overlays.into_iter().map(|(upstream, count)| {
@@ -273,14 +276,25 @@ pub(super) fn describe_files(scope: &EvidenceScope, evidence: &FolderEvidence) -
 
 /// Returns true if Echidna's file chooses folders or compiler arguments. A file that cannot be parsed has no effect.
 fn sets_files_or_arguments(file: &Path) -> bool {
-    let folder = file.parent().and_then(|folder| folder.canonicalize().ok());
-    let text = folder
-        .and_then(|folder| super::read_contained_file(&folder, file).ok().flatten())
-        .and_then(|file| file.into_text().ok());
-    let parsed = text.and_then(|text| fuzz::config::echidna_yaml::parse_config(&text).ok());
+    let parsed =
+        read_tool_file(file).and_then(|text| fuzz::config::echidna_yaml::parse_config(&text).ok());
     parsed.is_some_and(|(settings, _)| {
         !settings.solc_args.is_empty()
             || settings.corpus_dir.is_some()
             || settings.coverage_dir.is_some()
     })
+}
+
+/// Returns true if Medusa's file chooses the corpus folder.
+fn sets_corpus_folder(file: &Path) -> bool {
+    let mut settings = fuzz::config::CampaignSettings::default();
+    let parsed = read_tool_file(file)
+        .map(|text| fuzz::config::medusa_json::apply_config(&mut settings, &text).is_ok());
+    parsed == Some(true) && settings.corpus_dir.is_some()
+}
+
+/// Returns the text of a file that does not lead out of its folder.
+fn read_tool_file(file: &Path) -> Option<String> {
+    let folder = file.parent().and_then(|folder| folder.canonicalize().ok())?;
+    super::read_contained_file(&folder, file).ok().flatten()?.into_text().ok()
 }

@@ -114,6 +114,6 @@ fn run_with_agent(subject: &FuzzSubject, seed: u64, python: &Path) -> Result<Ste
 fn parse_outcome(results: &Value) -> Result<SteeringOutcome> {
     let calls = results["calls"].as_u64().context("the report of vouch has no number of calls")?;
     let tests = results["tests"].as_array().context("the report of vouch has no tests")?;
-    let is_broken = tests.iter().any(|test| test["status"] != "passed");
+    let is_broken = tests.iter().any(|test| test["verdict"] == "failed");
     Ok(SteeringOutcome { calls, is_broken })
 }

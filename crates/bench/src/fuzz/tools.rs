@@ -202,7 +202,7 @@ fn parse_own_output(stdout: &str) -> Result<ToolOutput> {
         calls: Some(json["calls"].as_u64().context("it does not say how many calls it made")?),
         reverts: json["reverts"].as_u64().or_else(|| functions.map(reverts)),
         gas: json["gas"].as_u64(),
-        is_broken: tests.into_iter().any(|test| test["status"] != "passed"),
+        is_broken: tests.into_iter().any(|test| test["verdict"] == "failed"),
     })
 }
 
@@ -250,7 +250,7 @@ mod tests {
 
     #[test]
     fn parses_vouch_output() {
-        let stdout = r#"{"tests":[{"status":"solved"}],"calls":812,"gas":99,
+        let stdout = r#"{"tests":[{"verdict":"failed"}],"calls":812,"gas":99,
             "gas_info":[{"reverts":3},{"reverts":4}]}"#;
         insta::assert_debug_snapshot!(parse_own_output(stdout).unwrap(), @r"
         ToolOutput {
@@ -266,7 +266,7 @@ mod tests {
             is_broken: true,
         }
         ");
-        let holds = parse_own_output(r#"{"tests":[{"status":"passed"}],"calls":1}"#).unwrap();
+        let holds = parse_own_output(r#"{"tests":[{"verdict":"not-broken"}],"calls":1}"#).unwrap();
         assert!(!holds.is_broken);
         let bare = parse_own_output(r#"{"calls":10,"reverts":2,"gas":3}"#).unwrap();
         let expected =

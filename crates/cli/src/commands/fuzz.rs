@@ -14,6 +14,7 @@ mod echidna_flags;
 mod failure_location;
 mod flags;
 mod json;
+mod junit;
 mod progress;
 mod replay;
 mod results;
@@ -50,8 +51,8 @@ use watch::{FinishedCampaign, StopSignals};
 /// call limit is reached, then shrinks each failing sequence. PATH is a Solidity file, a Foundry or Hardhat project, or the
 /// JSON output of a compiler.
 ///
-/// Settings are taken from flags, then from echidna.yaml next to PATH (or --config FILE.yaml), then from the [fuzz] table
-/// of vouch.toml. Names, defaults and corpus files are compatible with Echidna.
+/// Settings are taken from flags, then from echidna.yaml or medusa.json next to PATH (or --config FILE), then from the [fuzz]
+/// table of vouch.toml. Names, defaults and corpus files are compatible with Echidna.
 ///
 /// On a terminal, a full-screen view shows the progress: press q to stop, p to pause, ? to list all keys. The results are
 /// printed at the end.
@@ -59,7 +60,11 @@ use watch::{FinishedCampaign, StopSignals};
 /// With --mcp-port, agents can watch and steer the campaign. Their commands are logged to mcp-commands.jsonl in the corpus
 /// folder; --replay-mcp-commands repeats them. A run is reproducible from its seed, workers, corpus and commands.
 ///
-/// Exits with 0 if no test failed, with 1 if a test failed, and with another code if it could not run or was interrupted.
+/// A test that was never called, whose calls only reverted, or that cannot be run (for example because of an unsupported
+/// cheat code) is reported as such; it neither failed nor holds. --strict exits with 1 if there is one.
+///
+/// Exits with 0 if no test failed and at least one was exercised, with 1 if a test failed, and with another code if it could
+/// not run, exercised no test or was interrupted.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -82,15 +87,17 @@ pub(crate) fn run_fuzz(ctx: &CommandContext, args: Args) -> Result<ExitStatus> {
         path: (!flags.demo).then(|| path.unwrap_or_else(|| PathBuf::from("."))),
         contract: flags.contract.clone(),
         solc: flags.solc.clone(),
+        profile: flags.profile.clone(),
+        installs_solc: flags.install_solc,
     };
-    let plan = CampaignPlan::new(&ctx.app, wanted, CampaignSettings::default(), |settings| {
+    let mut plan = CampaignPlan::new(&ctx.app, wanted, CampaignSettings::default(), |settings| {
         flags.apply_to(settings)
     })?;
     let ui = ctx.ui.quiet_if(plan.settings.quiet);
     for warning in &plan.warnings {
         print_warning(ui, warning);
     }
-    let subject = DeployedTarget::load(&plan)?;
+    let subject = DeployedTarget::load(&mut plan)?;
     for warning in &subject.target.warnings {
         print_warning(ui, warning);
     }
@@ -137,7 +144,11 @@ fn fuzz_target(
         print_reproducer_location(ui, settings.corpus_dir.as_deref());
     }
     let reports = cover.write_reports(settings, &plan.coverage_excludes);
-    finish_run(ui, &results, reports, is_interrupted)
+    let reports = write_junit_report(&results, flags).and_then(|report| {
+        let reports = reports?.into_iter().chain(report);
+        Ok(reports.collect())
+    });
+    finish_run(ui, &results, reports, RunEnding { is_interrupted, is_strict: flags.strict })
 }
 
 /// Runs a campaign to its end. Installs signal handlers before it starts, so that an early Ctrl-C is not lost.
@@ -220,6 +231,14 @@ fn print_results(ui: Ui, plan: &CampaignPlan, results: &CampaignResults) -> Resu
     Ok(())
 }
 
+/// Writes the JUnit report, if one is wanted, and returns its path.
+fn write_junit_report(results: &CampaignResults, flags: &FuzzFlags) -> Result<Option<PathBuf>> {
+    let Some(path) = &flags.junit else { return Ok(None) };
+    let text = junit::results_to_junit(results, flags.strict)?;
+    std::fs::write(path, text).explain(format_args!("failed to write {}", format_path(path)))?;
+    Ok(Some(path.clone()))
+}
+
 /// Prints the location of the reproducers, or how to keep them.
 fn print_reproducer_location(ui: Ui, corpus: Option<&Path>) {
     match corpus.map(format_path) {
@@ -232,12 +251,43 @@ fn print_reproducer_location(ui: Ui, corpus: Option<&Path>) {
     }
 }
 
-/// Returns the failure for an unsupported cheat code. Verdicts reached without the cheat code would be unreliable, so the
-/// run is not a success.
-fn unsupported_cheat_code(message: &str, cheat: impl std::fmt::Display) -> Failure {
-    Failure::new(format!("{message}: {cheat}")).with_hint(
-        "exclude the function that uses it with `filterFunctions` in echidna.yaml, or remove the cheat code",
-    )
+/// How a run ended, apart from its results.
+#[derive(Clone, Copy)]
+struct RunEnding {
+    is_interrupted: bool,
+    /// Tests that were not exercised make the run a negative one.
+    is_strict: bool,
+}
+
+/// Returns the failure of a run that found out nothing about any test, unless the user ended it.
+fn explain_missing_results(results: &CampaignResults, ending: RunEnding) -> Option<Failure> {
+    let is_empty =
+        results.has_exercised_nothing() && !ending.is_interrupted && !results.has_crashed();
+    is_empty.then(|| {
+        Failure::new("no test was exercised, so the run says nothing about the smart contracts")
+            .with_hint(match results.has_failed_set_up() {
+                true => "check what setUp() requires; the deployer calls it once, without value",
+                false => "the results state the reason for each test",
+            })
+    })
+}
+
+/// Warns about tests that were not exercised, unless the run fails because of them.
+fn warn_about_unexercised(ui: Ui, results: &CampaignResults, ending: RunEnding) {
+    let (count, all) = (results.count_unexercised(), results.tests.len());
+    if count == 0 {
+        return;
+    }
+    let subject =
+        format!("{count} of {all} tests {} not exercised", if count == 1 { "was" } else { "were" });
+    match ending.is_strict {
+        true => print_warning(ui, format_args!("{subject}, which `--strict` does not accept")),
+        false if count < all => {
+            print_warning(ui, format_args!("{subject}; pass `--strict` to exit with 1 then"));
+        }
+        // The run fails with an error that says so.
+        false => {}
+    }
 }
 
 /// Returns the exit status. Files that could not be written turn a run without findings into a failure, because other
@@ -246,24 +296,25 @@ fn finish_run(
     ui: Ui,
     results: &CampaignResults,
     reports: Result<Vec<PathBuf>>,
-    is_interrupted: bool,
+    ending: RunEnding,
 ) -> Result<ExitStatus> {
     for report in reports.iter().flatten() {
         ui.print_note(format_args!("wrote {}", format_path(report)));
     }
+    warn_about_unexercised(ui, results, ending);
     let lost = results.trouble.as_ref().map(|trouble| {
         Failure::new(format!("failed to save some results: {trouble}"))
             .with_hint("free disk space, then run again with the same `--seed`")
     });
-    let aborted = results.unsupported.as_ref();
-    let aborted = aborted.map(|cheat| unsupported_cheat_code("campaign aborted", cheat));
-    let lost = aborted.or(lost).or(reports.err());
+    let lost = lost.or(reports.err()).or_else(|| explain_missing_results(results, ending));
     let failure = if results.has_crashed() {
         Some(FailureKind::Operation)
     } else if results.has_failed() {
         Some(FailureKind::Negative)
-    } else if is_interrupted {
+    } else if ending.is_interrupted {
         Some(FailureKind::Interrupted)
+    } else if ending.is_strict && results.count_unexercised() > 0 {
+        Some(FailureKind::Negative)
     } else {
         None
     };

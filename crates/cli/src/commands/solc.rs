@@ -1,16 +1,17 @@
 //! `vouch solc`: installs a Solidity compiler in the user's cache.
 //!
-//! No other command downloads a compiler. This one prints the command that it runs.
+//! Only this command and `vouch fuzz --install-solc` download compilers. It prints the command that it runs.
 
 use std::io::Write;
 
-use app::solc::{cache_folder, search_path};
+use app::solc::SolcInstaller;
 use clap::Subcommand;
-use solidity::{DEFAULT_SOLC, InstallError, Toolchain};
+use contract::text::one_line;
+use solidity::DEFAULT_SOLC;
 
 use crate::commands::CommandContext;
 use crate::exit::ExitStatus;
-use crate::report::{Failure, FailureKind, Result};
+use crate::report::Result;
 use crate::ui::format_path;
 
 /// Install a Solidity compiler for `vouch fuzz`
@@ -18,7 +19,7 @@ use crate::ui::format_path;
 #[command(after_help = "\
 Examples:
   vouch solc install
-  vouch solc install 0.8.20")]
+  vouch solc install 0.7.6 0.8.20")]
 pub(crate) struct SolcArgs {
     #[command(subcommand)]
     action: SolcCommand,
@@ -26,37 +27,29 @@ pub(crate) struct SolcArgs {
 
 #[derive(Debug, Subcommand)]
 enum SolcCommand {
-    /// Install a version with npm, for this user
+    /// Install versions with npm, for this user
     ///
     /// Installs the npm package solc in the cache (XDG_CACHE_HOME, else ~/.cache), where `vouch fuzz` looks last: a
-    /// compiler given by --solc, SOLC, the PATH or the project takes precedence. Scripts of the package are not run.
+    /// compiler given by --solc, SOLC, the PATH or the project takes precedence if it suits the sources. Scripts of the
+    /// package are not run. Several versions can be installed side by side.
     Install {
-        /// Version to install
-        #[arg(value_parser = parse_version, default_value = DEFAULT_SOLC)]
-        version: String,
+        /// Versions to install
+        #[arg(value_name = "VERSION", value_parser = parse_version, default_value = DEFAULT_SOLC)]
+        versions: Vec<String>,
     },
 }
 
 pub(crate) fn run_solc(ctx: &CommandContext, args: &SolcArgs) -> Result<ExitStatus> {
-    let SolcCommand::Install { version } = &args.action;
-    let cache = cache_folder(&ctx.app.environment).ok_or_else(|| {
-        Failure::new("no cache folder: neither HOME nor XDG_CACHE_HOME is set")
-            .with_hint("set it: XDG_CACHE_HOME=/tmp/cache vouch solc install")
-    })?;
-    let path = search_path(&ctx.app.environment);
-    let toolchain = Toolchain { path, ..Toolchain::default() };
-    let npm = toolchain.find_program("npm").ok_or_else(|| {
-        Failure::new("`npm` not found on the PATH")
-            .with_hint("install Node.js, or use an installed compiler: vouch fuzz --solc PATH")
-    })?;
-    ctx.ui.print_note(format_args!(
-        "running `{} install --ignore-scripts --no-audit --no-fund solc@{version}` in {}",
-        format_path(&npm),
-        format_path(&cache),
-    ));
-    let package =
-        solidity::install_solc(version, &cache, &npm, &toolchain.path).map_err(install_failure)?;
-    writeln!(ctx.ui.stdout(), "{}", package.display())?;
+    let SolcCommand::Install { versions } = &args.action;
+    let installer = SolcInstaller::from_environment(&ctx.app.environment)?;
+    for version in versions {
+        ctx.ui.print_note(format_args!(
+            "running `{}` in {}",
+            one_line(&installer.describe_command(version)),
+            format_path(&installer.cache),
+        ));
+        writeln!(ctx.ui.stdout(), "{}", installer.install(version)?.display())?;
+    }
     Ok(ExitStatus::Success)
 }
 
@@ -66,20 +59,4 @@ fn parse_version(text: &str) -> std::result::Result<String, String> {
     is_version
         .then(|| text.to_owned())
         .ok_or_else(|| format!("expected three numbers, such as {DEFAULT_SOLC}"))
-}
-
-fn install_failure(error: InstallError) -> Failure {
-    let (kind, hint) = match &error {
-        InstallError::InvalidVersion(_) => {
-            (FailureKind::Usage, "pass a version: `vouch solc install 0.8.37`")
-        }
-        InstallError::CacheUnwritable { .. } => {
-            (FailureKind::Operation, "set XDG_CACHE_HOME to another folder")
-        }
-        _ => (
-            FailureKind::Operation,
-            "run `npm view solc versions` to check the version and the network",
-        ),
-    };
-    Failure::from(error).with_hint(hint).with_kind(kind)
 }

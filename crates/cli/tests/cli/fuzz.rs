@@ -1,5 +1,6 @@
 //! `vouch fuzz` from the shell: output, saved files, exit codes and errors about invalid input.
 
+mod projects;
 mod replay;
 mod screen;
 
@@ -41,6 +42,9 @@ fn with_stable_output(check: impl FnOnce()) {
         (r"after \d+ calls?", "after [COUNT] calls"),
         (r"(?m)^\d+ +\d+ +\d+ +\d+ +(\w+\.\w+\()", "[COUNTS] $1"),
         (r"(?m)^(calls|branches|lines|corpus)( +)\S.*$", "$1$2[COUNT]"),
+        (r"in \d+ calls?, evaluated \d+ times?", "in [COUNT] calls, evaluated [COUNT] times"),
+        (r"(broken|reverted) in \d+ calls?", "$1 in [COUNT] calls"),
+        (r"(?m)^  \d+× ", "  [COUNT]× "),
         (r"0x0{35}[123]0000", "[SENDER]"),
         (r"covered\.\d+\.", "covered.[TIME]."),
         (r"\d{9,}\.txt", "[HASH].txt"),
@@ -73,7 +77,17 @@ fn demo_prints_json() {
     let output = project.run(&fuzz_args(&["--demo", "--json", "--quiet"]));
     assert_eq!((output.status.code(), output.stderr.len()), (Some(1), 0));
     let mut json: Value = serde_json::from_slice(&output.stdout).unwrap();
-    for key in ["seconds", "callsPerSecond", "calls", "gas", "branches", "corpusSize"] {
+    for test in json["tests"].as_array_mut().unwrap() {
+        if test["verdict"] == "not-broken" {
+            for key in ["calls", "evaluations"] {
+                assert!(test[key].as_u64().is_some_and(|number| number > 0), "{key}: {test}");
+                test[key] = Value::from("[NUMBER]");
+            }
+        }
+    }
+    for key in
+        ["seconds", "callsPerSecond", "calls", "gas", "branches", "corpusSize", "corpusSequences"]
+    {
         assert!(json[key].as_f64().is_some_and(|number| number > 0.0), "{key}");
         json[key] = Value::from("[NUMBER]");
     }
@@ -342,7 +356,7 @@ fn saves_reuses_and_replays_corpus() {
         "--test-limit",
         "0",
     ]);
-    let failed = |test: &Value| test["status"] == "solved";
+    let failed = |test: &Value| test["status"] == "solved" && test["verdict"] == "failed";
     assert!(again["tests"].as_array().unwrap().iter().any(failed), "{again}");
 }
 
@@ -412,27 +426,93 @@ fn ctrl_c_prints_results() {
     for signals in [1, 2] {
         let (code, out, err) = run_and_interrupt(&["--contract", "Vault"], signals);
         assert!(matches!(code, Some(1 | 130)), "{code:?}\n{out}\n{err}");
-        assert!(
-            out.contains("echidna_fee_stays_within_its_limit: no failure so far"),
-            "{out}\n{err}"
-        );
+        let name = "echidna_fee_stays_within_its_limit";
+        let verdicts = ["not broken in ", "never called"];
+        let is_stated = |verdict| out.contains(&format!("{name}: {verdict}"));
+        assert!(verdicts.into_iter().any(is_stated), "{out}\n{err}");
         assert!(out.contains("seed "), "{out}");
         assert!(err.contains("stopping") && err.contains(".lcov"), "{err}");
     }
 }
 
-#[test]
-fn aborted_campaign_is_not_a_success() {
-    let project = Project::new()
+/// Returns a project with contracts whose tests are not all exercised.
+fn unexercised_project() -> Project {
+    Project::new()
         .with("Shop.sol", include_str!("fuzz/Shop.sol"))
-        .with("Shop.json", include_str!("fuzz/Shop.json"));
-    let args = fuzz_args(&["Shop.json", "--contract", "Reader"]);
-    let text = project.run_text(&args);
+        .with("Shop.json", include_str!("fuzz/Shop.json"))
+        .with("verdicts.json", include_str!("../../../fuzz/tests/verdicts.json"))
+}
+
+fn verdict_args<'a>(contract: &'a str, mode: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+    let args = ["verdicts.json", "--contract", contract, "--test-mode", mode];
+    fuzz_args(&[&args[..], more].concat())
+}
+
+#[test]
+fn run_that_exercised_no_test_is_not_a_success() {
+    let project = unexercised_project();
+    let reader = fuzz_args(&["Shop.json", "--contract", "Reader"]);
+    let text = project.transcript(&[
+        &reader,
+        &verdict_args("OnlyReverts", "property", &[]),
+        &verdict_args("UnsupportedSetUp", "property", &[]),
+        &verdict_args("FailingSetUp", "property", &["--strict"]),
+    ]);
     with_stable_output(|| insta::assert_snapshot!(text));
-    let json = project.run_json(&[&args[..], &["--json"]].concat());
-    let cheat = "the cheat code vm.readFile(string) (0x60f9bb11) is not supported";
-    assert_eq!((&json["success"], &json["error"]), (&Value::from(false), &Value::from(cheat)));
-    assert_eq!(json["tests"][0]["status"], "fuzzing");
+}
+
+#[test]
+fn strict_run_fails_if_a_test_was_not_exercised() {
+    let project = unexercised_project();
+    let text = project.transcript(&[
+        &verdict_args("OnlyReverts", "assertion", &["-q"]),
+        &verdict_args("OnlyReverts", "assertion", &["-q", "--strict"]),
+    ]);
+    with_stable_output(|| insta::assert_snapshot!(text));
+}
+
+#[test]
+fn json_distinguishes_verdicts() {
+    let project = unexercised_project();
+    let mut tests = Vec::new();
+    for (contract, mode) in [("SomeTests", "foundry"), ("OnlyReverts", "assertion")] {
+        let json = project.run_json(&verdict_args(contract, mode, &["--json"]));
+        assert_eq!(json["endReason"], "the call limit was reached");
+        for test in json["tests"].as_array().unwrap() {
+            let keys = ["name", "verdict", "status", "error", "notRun", "reverts"];
+            let parts = keys.map(|key| test[key].to_string());
+            tests.push(parts.join(" "));
+        }
+        assert!(!json.to_string().contains("passed"), "{json}");
+    }
+    with_stable_output(|| {
+        insta::with_settings!({filters => [
+        (r"in \d+ calls", "in [COUNT] calls"),
+        (r#""calls":\d+"#, r#""calls":[COUNT]"#),
+    ]}, { insta::assert_snapshot!(tests.join("\n")) })
+    });
+}
+
+#[test]
+fn junit_report_does_not_call_unexercised_tests_a_success() {
+    let project = unexercised_project();
+    for (file, strict) in [("plain.xml", &[][..]), ("strict.xml", &["--strict"])] {
+        let more = [&["-q", "--format", "none", "--junit", file], strict].concat();
+        let output = project.run(&verdict_args("SomeTests", "foundry", &more));
+        assert_eq!(output.status.code(), Some(1), "a test fails");
+        let filters = [
+            (r#" time="[0-9.]+""#, r#" time="[TIME]""#),
+            (r"in \d+ calls?", "in [COUNT] calls"),
+            (r"\d+×", "[COUNT]×"),
+            (r"0x0{35}[123]0000", "[SENDER]"),
+            (r"(from: \[SENDER\])[^<\n]*", "$1"),
+        ];
+        insta::with_settings!({filters => filters}, {
+            insta::assert_snapshot!(file, project.read(file));
+        });
+    }
+    let text = project.run_text(&verdict_args("SomeTests", "foundry", &["--junit", "none/a.xml"]));
+    assert!(text.contains("failed to write none/a.xml"), "{text}");
 }
 
 #[test]

@@ -93,9 +93,9 @@ fn linked_fuzz_target_is_not_read_outside_the_clone() {
             assert!(!output.starts_with("exit: 0"), "{what}");
             assert!(!output.contains("canary-content"), "{what}");
             assert!(!canaries.iter().any(Canary::is_opened), "opened: {what}");
-            let is_said =
-                output.contains("link that leaves") || output.contains("outside of the project");
-            assert!(is_said, "{what}");
+            // A build behind a link does not count, and the folder has no sources.
+            let reasons = ["link that leaves", "outside of the project", "no contract found in `"];
+            assert!(reasons.iter().any(|reason| output.contains(reason)), "{what}");
         }
     }
 }

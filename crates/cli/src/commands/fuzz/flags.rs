@@ -85,6 +85,16 @@ pub(crate) struct FuzzFlags {
     #[arg(long)]
     json: bool,
 
+    /// Exit with 1 also if a test was not exercised: never called, only reverted or not run
+    #[arg(long, conflicts_with = "replay")]
+    pub(super) strict: bool,
+
+    /// Write the results as a JUnit report
+    ///
+    /// A test that was not exercised is `skipped`, or an `error` with --strict.
+    #[arg(long, value_name = "FILE", conflicts_with = "replay")]
+    pub(super) junit: Option<PathBuf>,
+
     /// Print progress as lines instead of the full-screen view; short for --format text
     #[arg(long, conflicts_with_all = ["json", "format"])]
     plain: bool,
@@ -92,6 +102,14 @@ pub(crate) struct FuzzFlags {
     /// Solidity compiler: an executable, or the folder of the npm package solc
     #[arg(long, value_name = "PATH")]
     pub(super) solc: Option<PathBuf>,
+
+    /// Install the compiler versions that the sources need and that are missing, as `vouch solc install` does
+    #[arg(long)]
+    pub(super) install_solc: bool,
+
+    /// Profile of foundry.toml [default: FOUNDRY_PROFILE, else default]
+    #[arg(long, value_name = "NAME")]
+    pub(super) profile: Option<String>,
 
     /// Arguments for the compiler, such as "--optimize --evm-version london"
     #[arg(long, value_name = "ARGS", allow_hyphen_values = true)]
@@ -121,7 +139,7 @@ pub(crate) struct FuzzFlags {
     pub(super) replay_mcp_commands: Option<Option<PathBuf>>,
 
     /// Fuzz the built-in example, a small vault; needs no compiler
-    #[arg(long, conflicts_with_all = ["path", "contract", "solc", "solc_args"])]
+    #[arg(long, conflicts_with_all = ["path", "contract", "solc", "solc_args", "install_solc", "profile"])]
     pub(super) demo: bool,
 
     /// Allow smart contracts to run programs on this machine through the ffi cheat code

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use ::fuzz::campaign::{TestExercise, TestVerdict};
 use serde_json::{Value, json};
 
-use super::results::{CallStep, CampaignResults, FinalVerdict, FunctionUsage, TestResult};
+use super::results::{CallStep, CampaignResults, FunctionUsage, TestResult};
 
 pub(super) fn results_to_json(results: &CampaignResults) -> Value {
     let error = describe_error(results);
@@ -22,7 +23,9 @@ pub(super) fn results_to_json(results: &CampaignResults) -> Value {
         "seconds": results.elapsed.as_secs_f64(),
         "callsPerSecond": results.calls_per_second(),
         "branches": results.branches,
-        "corpusSize": results.corpus,
+        "corpusSize": results.corpus_transactions,
+        "corpusSequences": results.corpus,
+        "endReason": results.end_reason.map(|reason| reason.to_string()),
         "ended": results.ended.iter().map(ToString::to_string).collect::<Vec<_>>(),
     })
 }
@@ -30,32 +33,58 @@ pub(super) fn results_to_json(results: &CampaignResults) -> Value {
 fn describe_error(results: &CampaignResults) -> Option<String> {
     let crashed = "a worker crashed, which is a bug in the fuzzer";
     let crashed = results.has_crashed().then(|| crashed.to_owned());
-    crashed.or_else(|| results.unsupported.clone()).or_else(|| results.trouble.clone())
+    let nothing = results.has_exercised_nothing().then(|| "no test was exercised".to_owned());
+    crashed.or_else(|| results.trouble.clone()).or(nothing)
 }
 
 fn test_to_json(test: &TestResult) -> Value {
-    let (status, value) = match test.verdict {
-        FinalVerdict::Passed => ("passed", None),
-        FinalVerdict::Inconclusive => ("fuzzing", None),
-        FinalVerdict::Failed { is_shrunk: true } => ("solved", None),
-        FinalVerdict::Failed { is_shrunk: false } => ("shrinking", None),
-        FinalVerdict::Reached(value) => ("solved", value),
-    };
-    let has_calls = !matches!(test.verdict, FinalVerdict::Passed | FinalVerdict::Inconclusive);
+    let has_calls =
+        matches!(test.verdict, TestVerdict::Failed { .. } | TestVerdict::Reached { .. });
     let mut object = json!({
         "contract": test.contract,
         "name": test.name,
-        "status": status,
-        "error": null,
+        "verdict": test.verdict.name(),
+        "status": echidna_status(&test.verdict),
+        "error": (!test.verdict.is_exercised()).then(|| test.verdict.to_string()),
         "reason": test.location,
         "events": [],
         "type": test.kind,
         "transactions": has_calls.then(|| test.calls.iter().map(call_to_json).collect::<Vec<_>>()),
     });
-    if let Some(value) = value {
-        object["value"] = json!(value.to_string());
+    match &test.verdict {
+        TestVerdict::NotBroken(exercise) => add_exercise(&mut object, exercise),
+        TestVerdict::Reached { value, exercise } => {
+            object["value"] = json!(value.to_string());
+            add_exercise(&mut object, exercise);
+        }
+        TestVerdict::OnlyReverted { calls, .. } => {
+            let reverts = test.reverts.iter();
+            let reverts = reverts.map(|(text, count)| json!({"reason": text, "calls": count}));
+            object["calls"] = json!(calls);
+            object["reverts"] = reverts.collect();
+        }
+        TestVerdict::NotRun(reason) => object["notRun"] = json!(reason.to_string()),
+        TestVerdict::Failed { .. } | TestVerdict::NeverCalled => {}
     }
     object
+}
+
+/// Returns Echidna's word for the state of a test. Its `passed` is not used: it does not tell whether the test was exercised.
+fn echidna_status(verdict: &TestVerdict) -> &'static str {
+    match verdict {
+        TestVerdict::Failed { is_shrunk: true } | TestVerdict::Reached { .. } => "solved",
+        TestVerdict::Failed { is_shrunk: false } => "shrinking",
+        TestVerdict::NotBroken(_) | TestVerdict::NeverCalled => "fuzzing",
+        TestVerdict::OnlyReverted { .. } | TestVerdict::NotRun(_) => "error",
+    }
+}
+
+fn add_exercise(object: &mut Value, exercise: &TestExercise) {
+    object["calls"] = json!(exercise.calls);
+    object["rejected"] = json!(exercise.rejected);
+    if let Some(evaluations) = exercise.evaluations {
+        object["evaluations"] = json!(evaluations);
+    }
 }
 
 fn call_to_json(step: &CallStep) -> Value {
@@ -92,6 +121,7 @@ fn function_to_json(used: &FunctionUsage) -> Value {
         "function": used.name,
         "calls": it.calls,
         "reverts": it.reverts,
+        "rejected": it.rejected,
         "gas": it.gas,
         "maxGas": it.max_gas,
     })

@@ -108,7 +108,7 @@ impl ProgressReporter {
         let rate = u128::from(calls) * 1000 / self.elapsed().as_millis().max(1);
         let branches = coverage_report::count_branches(&shared.hits());
         let (corpus, failed, tests) =
-            (shared.corpus_size(), self.failed.len(), shared.target.tests.len());
+            (shared.corpus_sequences(), self.failed.len(), shared.target.tests.len());
         format!(
             "{calls} of {limit} calls, {rate}/s · {branches} branches · corpus {corpus} · {failed} of {tests} tests failed"
         )

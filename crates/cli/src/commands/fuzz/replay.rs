@@ -34,8 +34,8 @@ pub(super) fn run_replay(
     file: &Path,
 ) -> Result<ExitStatus> {
     let calls = read_calls(file, subject)?;
-    let mut judged = evaluate_tests(&calls, &subject.target, &plan.settings);
-    let tracer = Tracer::new(&subject.target, &plan.settings, CALL_TIME);
+    let mut judged = evaluate_tests(&calls, &subject.target, &subject.target.settings);
+    let tracer = Tracer::new(&subject.target, &subject.target.settings, CALL_TIME);
     let replayed = trace_calls(&calls, tracer, judged.as_mut().ok());
     let verdict = judged.as_ref().ok();
     match plan.format {
@@ -43,9 +43,22 @@ pub(super) fn run_replay(
         OutputFormat::Json => ui.print_json(&json::replay_to_json(&replayed, verdict))?,
         OutputFormat::None => {}
     }
-    judged.map(
-        |judged| if judged.broken.is_empty() { ExitStatus::Success } else { ExitStatus::Negative },
-    )
+    let judged = judged?;
+    if !judged.broken.is_empty() {
+        return Ok(ExitStatus::Negative);
+    }
+    match find_not_run_reason(&replayed, &judged) {
+        None => Ok(ExitStatus::Success),
+        Some(reason) => Err(Failure::new(format!("failed to evaluate all tests: {reason}"))),
+    }
+}
+
+/// Returns the reason that a call or a test could not be run, so that the verdicts are incomplete.
+fn find_not_run_reason(replayed: &[TracedCall], judged: &ReplayVerdict) -> Option<String> {
+    let of_call =
+        |call: &TracedCall| call.done.as_ref()?.outcome.not_run_reason().map(ToString::to_string);
+    let of_test = || judged.not_run.first().map(|(_, reason)| reason.clone());
+    replayed.iter().find_map(of_call).or_else(of_test)
 }
 
 /// Makes the calls and returns their traces. Also traces each failing test right after the call that breaks it.

@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use ::fuzz::campaign::{
-    CampaignState, CampaignSummary, FunctionStatistics, TestFailure, WorkerEndReason,
+    CampaignState, CampaignSummary, FunctionStatistics, NotRunReason, TestFailure, TestVerdict,
+    WorkerEndReason,
 };
 use ::fuzz::target::{FuzzTarget, TestKind};
-use alloy_primitives::I256;
+use ::fuzz::trace::describe_revert_reasons;
 use app::campaign::coverage_report::CampaignCoverage;
 use app::campaign::plan::CampaignPlan;
 use app::campaign::target::DeployedTarget;
@@ -27,12 +28,15 @@ pub(super) struct CampaignResults {
     pub(super) elapsed: Duration,
     pub(super) branches: usize,
     pub(super) corpus: usize,
+    /// Transactions of all sequences in the corpus.
+    pub(super) corpus_transactions: usize,
     pub(super) report: CoverageReport,
+    /// End reason of each worker.
     pub(super) ended: Vec<WorkerEndReason>,
+    /// Reason that the campaign ended; `None` if a worker did not.
+    pub(super) end_reason: Option<WorkerEndReason>,
     /// Error that prevented results from being saved.
     pub(super) trouble: Option<String>,
-    /// Message about the unsupported cheat code that ended the campaign.
-    pub(super) unsupported: Option<String>,
 }
 
 /// A test with its verdict. A test that failed at several locations has one entry for each.
@@ -40,23 +44,12 @@ pub(super) struct TestResult {
     pub(super) contract: String,
     pub(super) name: String,
     pub(super) kind: &'static str,
-    pub(super) verdict: FinalVerdict,
+    pub(super) verdict: TestVerdict,
+    /// Why no call for the test succeeded, most frequent reason first, each with its number of calls.
+    pub(super) reverts: Vec<(String, u64)>,
     /// Location of the failure, as `path:line`.
     pub(super) location: Option<String>,
     pub(super) calls: Vec<CallStep>,
-}
-
-/// Final verdict on a test.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum FinalVerdict {
-    Passed,
-    /// The campaign ended early, before the test failed.
-    Inconclusive,
-    Failed {
-        is_shrunk: bool,
-    },
-    /// The largest number that was reached; `None` if the function never returned one.
-    Reached(Option<I256>),
 }
 
 /// One call of a sequence, as text and as fields.
@@ -83,12 +76,8 @@ impl CampaignResults {
         watched: FinishedCampaign,
         cover: &CampaignCoverage,
     ) -> Self {
-        let FinishedCampaign { summary, elapsed, is_interrupted } = watched;
-        let unsupported = shared.unsupported_cheat();
-        let is_cut_short = is_interrupted
-            || unsupported.is_some()
-            || summary.ended.contains(&WorkerEndReason::Crashed);
-        let teller = ResultBuilder { plan, target: &subject.target, is_cut_short };
+        let FinishedCampaign { summary, elapsed, .. } = watched;
+        let teller = ResultBuilder { target: &subject.target };
         Self {
             contract: subject.name.clone(),
             seed: plan.seed,
@@ -99,17 +88,36 @@ impl CampaignResults {
             gas: shared.gas(),
             elapsed,
             branches: cover.branches,
-            corpus: shared.corpus_size(),
+            corpus: shared.corpus_sequences(),
+            corpus_transactions: shared.corpus_transactions(),
             report: cover.report.clone(),
             ended: summary.ended,
+            end_reason: shared.end_reason(),
             trouble: shared.recorder_error(),
-            unsupported,
         }
     }
 
     /// Returns true if a test failed.
     pub(super) fn has_failed(&self) -> bool {
-        self.tests.iter().any(|test| matches!(test.verdict, FinalVerdict::Failed { .. }))
+        self.tests.iter().any(|test| test.verdict.is_failed())
+    }
+
+    /// Returns the number of tests about which the campaign found out nothing.
+    pub(super) fn count_unexercised(&self) -> usize {
+        self.tests.iter().filter(|test| !test.verdict.is_exercised()).count()
+    }
+
+    /// Returns true if there are tests, and the campaign found out nothing about any of them.
+    pub(super) fn has_exercised_nothing(&self) -> bool {
+        !self.tests.is_empty() && self.count_unexercised() == self.tests.len()
+    }
+
+    /// Returns true if tests were not run because `setUp()` failed.
+    pub(super) fn has_failed_set_up(&self) -> bool {
+        let failed = |test: &TestResult| {
+            matches!(test.verdict, TestVerdict::NotRun(NotRunReason::SetUpFailed(_)))
+        };
+        self.tests.iter().any(failed)
     }
 
     /// Returns true if a worker crashed.
@@ -125,9 +133,7 @@ impl CampaignResults {
 
 /// Builds the test results from the summary of a campaign.
 struct ResultBuilder<'a> {
-    plan: &'a CampaignPlan,
     target: &'a FuzzTarget,
-    is_cut_short: bool,
 }
 
 impl ResultBuilder<'_> {
@@ -144,19 +150,13 @@ impl ResultBuilder<'_> {
         if !failed.is_empty() {
             return failed;
         }
-        let is_maximum = matches!(self.target.tests[test].kind, TestKind::Maximum { .. });
         let best = summary.best.iter().find(|best| best.test == test);
-        let verdict = match (is_maximum, self.is_cut_short) {
-            (true, _) => FinalVerdict::Reached(best.map(|best| best.value)),
-            (false, true) => FinalVerdict::Inconclusive,
-            (false, false) => FinalVerdict::Passed,
-        };
         let calls = best.map_or(&[][..], |best| &best.calls);
-        vec![self.build_result(test, verdict, None, calls)]
+        vec![self.build_result(test, summary.verdicts[test].clone(), None, calls)]
     }
 
     fn build_failure(&self, failure: &TestFailure) -> TestResult {
-        let verdict = FinalVerdict::Failed { is_shrunk: failure.is_shrunk };
+        let verdict = TestVerdict::Failed { is_shrunk: failure.is_shrunk };
         let location = failure_location::locate_failure(self.target, failure.site);
         self.build_result(failure.test, verdict, location, &failure.calls)
     }
@@ -164,7 +164,7 @@ impl ResultBuilder<'_> {
     fn build_result(
         &self,
         test: usize,
-        verdict: FinalVerdict,
+        verdict: TestVerdict,
         location: Option<String>,
         calls: &[::fuzz::call::SequenceCall],
     ) -> TestResult {
@@ -173,10 +173,17 @@ impl ResultBuilder<'_> {
             contract: test.contract.clone(),
             name: test.name.clone(),
             kind: echidna_kind(&test.kind),
+            reverts: self.describe_reverts(&verdict),
             verdict,
             location,
             calls: calls.iter().map(|call| self.build_step(call)).collect(),
         }
+    }
+
+    fn describe_reverts(&self, verdict: &TestVerdict) -> Vec<(String, u64)> {
+        let TestVerdict::OnlyReverted { reasons, .. } = verdict else { return Vec::new() };
+        let texts = describe_revert_reasons(self.target, reasons);
+        texts.into_iter().zip(reasons).map(|(text, reason)| (text, reason.count)).collect()
     }
 
     fn build_step(&self, call: &::fuzz::call::SequenceCall) -> CallStep {
@@ -200,7 +207,7 @@ impl ResultBuilder<'_> {
             contract: deployed.map(|deployed| deployed.name.clone()).unwrap_or_default(),
             function,
             arguments,
-            gas: self.plan.settings.call_gas,
+            gas: self.target.settings.call_gas,
         }
     }
 }
@@ -220,8 +227,11 @@ fn echidna_kind(kind: &TestKind) -> &'static str {
         TestKind::Property { .. }
         | TestKind::MustRevert { .. }
         | TestKind::Invariant { .. }
+        | TestKind::AfterInvariant { .. }
         | TestKind::Destruction { .. } => "property",
-        TestKind::Assertion { .. } | TestKind::AssertionEvent => "assertion",
+        TestKind::Assertion { .. } | TestKind::HandlerAssertion | TestKind::AssertionEvent => {
+            "assertion"
+        }
         TestKind::Unit { .. } => "foundry",
         TestKind::Maximum { .. } => "optimization",
         TestKind::Overflow { .. } => "overflow",

@@ -2,11 +2,11 @@
 
 use std::io::Write;
 
-use ::fuzz::campaign::WorkerEndReason;
+use ::fuzz::campaign::TestVerdict;
 use contract::text::one_line;
 use coverage::CoverageRatio;
 
-use super::results::{CampaignResults, FinalVerdict, TestResult};
+use super::results::{CampaignResults, TestResult};
 use crate::report::Result;
 use crate::ui::{BOLD, DIM, ERROR, GOOD, TextTable, Ui, WARN};
 
@@ -26,15 +26,20 @@ pub(super) fn print_text(ui: Ui, results: &CampaignResults) -> Result {
 }
 
 fn print_test(out: &mut impl Write, test: &TestResult) -> std::io::Result<()> {
-    let (style, verdict) = match test.verdict {
-        FinalVerdict::Passed => (GOOD, "passed".to_owned()),
-        FinalVerdict::Inconclusive => (WARN, "no failure so far".to_owned()),
-        FinalVerdict::Failed { is_shrunk: true } => (ERROR, "FAILED".to_owned()),
-        FinalVerdict::Failed { is_shrunk: false } => {
+    let (style, verdict) = match &test.verdict {
+        TestVerdict::Failed { is_shrunk: true } => (ERROR, "FAILED".to_owned()),
+        TestVerdict::Failed { is_shrunk: false } => {
             (ERROR, "FAILED (shrinking incomplete)".to_owned())
         }
-        FinalVerdict::Reached(Some(value)) => (GOOD, format!("reached {value}")),
-        FinalVerdict::Reached(None) => (WARN, "never returned a number".to_owned()),
+        verdict @ (TestVerdict::NotBroken(_) | TestVerdict::Reached { .. }) => {
+            (GOOD, verdict.to_string())
+        }
+        verdict @ (TestVerdict::OnlyReverted { .. } | TestVerdict::NeverCalled) => {
+            (WARN, verdict.to_string())
+        }
+        TestVerdict::NotRun(reason) => {
+            (WARN, format!("NOT RUN: {}", one_line(&reason.to_string())))
+        }
     };
     write!(out, "{}: {style}{verdict}{style:#}", one_line(&test.name))?;
     if let Some(location) = &test.location {
@@ -42,9 +47,13 @@ fn print_test(out: &mut impl Write, test: &TestResult) -> std::io::Result<()> {
     }
     writeln!(out)?;
     match (&test.verdict, &test.calls[..]) {
-        (FinalVerdict::Failed { .. } | FinalVerdict::Reached(Some(_)), []) => {
+        (TestVerdict::Failed { .. } | TestVerdict::Reached { .. }, []) => {
             writeln!(out, "  {DIM}no calls needed{DIM:#}")
         }
+        (TestVerdict::OnlyReverted { .. }, _) => test
+            .reverts
+            .iter()
+            .try_for_each(|(text, count)| writeln!(out, "  {count}× {}", one_line(text))),
         (_, calls) => calls.iter().try_for_each(|step| writeln!(out, "  {}", one_line(&step.line))),
     }
 }
@@ -78,12 +87,18 @@ fn collect_summary(results: &CampaignResults) -> Vec<(&'static str, String)> {
     if lines.found > 0 {
         facts.push(("lines", format_ratio(lines)));
     }
-    let sequences = if results.corpus == 1 { "sequence" } else { "sequences" };
-    facts.push(("corpus", format!("{} {sequences}", results.corpus)));
+    let (sequences, transactions) = (results.corpus, results.corpus_transactions);
+    let plural = |count: usize| if count == 1 { "" } else { "s" };
+    facts.push((
+        "corpus",
+        format!(
+            "{sequences} sequence{}, {transactions} transaction{}",
+            plural(sequences),
+            plural(transactions)
+        ),
+    ));
     facts.push(("seed", format!("{}, workers {}", results.seed, results.workers)));
-    // All workers end for the same reason, unless one crashed.
-    let crashed = results.has_crashed().then_some(WorkerEndReason::Crashed);
-    if let Some(ended) = crashed.or(results.ended.first().copied()) {
+    if let Some(ended) = results.end_reason {
         facts.push(("ended", format!("because {ended}")));
     }
     facts

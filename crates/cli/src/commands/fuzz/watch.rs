@@ -90,6 +90,7 @@ fn take_summary(campaign: Campaign) -> CampaignSummary {
     CampaignSummary {
         failures: shared.failures(),
         best: shared.best(),
+        verdicts: shared.verdicts(),
         ended: Vec::new(),
         calls: shared.calls(),
     }

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use ::fuzz::call::SequenceCall;
-use ::fuzz::campaign::{Campaign, CampaignOptions, TestFailure};
+use ::fuzz::campaign::{Campaign, CampaignOptions, TestFailure, TestVerdict};
 use ::fuzz::config::CampaignSettings;
 use ::fuzz::generate::ValueDictionary;
 use ::fuzz::target::FuzzTarget;
 use ::fuzz::trace::CallExecution;
 use alloy_primitives::I256;
 
-use crate::commands::fuzz::{failure_location, unsupported_cheat_code};
+use crate::commands::fuzz::failure_location;
 use crate::report::{FailureExt, Result};
 
 /// Verdicts on the tests during a replay.
@@ -19,6 +19,8 @@ pub(super) struct ReplayVerdict {
     pub(super) broken: Vec<FailedTest>,
     /// Optimization tests with the largest number reached.
     pub(super) reached: Vec<(String, I256)>,
+    /// Tests that cannot be run on this sequence, with the reason.
+    pub(super) not_run: Vec<(String, String)>,
 }
 
 /// A test that fails during the replay.
@@ -33,8 +35,6 @@ pub(super) struct FailedTest {
 }
 
 /// Runs the sequence as the corpus of a campaign that generates no calls, so that tests are evaluated as while fuzzing.
-///
-/// Returns an error if a smart contract uses an unsupported cheat code.
 pub(super) fn evaluate_tests(
     calls: &[SequenceCall],
     target: &Arc<FuzzTarget>,
@@ -52,17 +52,17 @@ pub(super) fn evaluate_tests(
         recorder: Box::new(()),
     });
     let campaign = campaign.explain("failed to start a thread for the replay")?;
-    let shared = Arc::clone(campaign.shared());
     let summary = campaign.wait();
-    if let Some(cheat) = shared.unsupported_cheat() {
-        return Err(unsupported_cheat_code("failed to evaluate the tests", cheat));
-    }
     let mut broken: Vec<_> =
         summary.failures.iter().map(|it| build_failed_test(it, target)).collect();
     broken.sort_by_key(|broken| broken.after);
     let reached = summary.best.iter();
     let reached = reached.map(|best| (target.tests[best.test].name.clone(), best.value));
-    Ok(ReplayVerdict { broken, reached: reached.collect() })
+    let not_run = target.tests.iter().zip(&summary.verdicts).filter_map(|(test, verdict)| {
+        let TestVerdict::NotRun(reason) = verdict else { return None };
+        Some((test.name.clone(), reason.to_string()))
+    });
+    Ok(ReplayVerdict { broken, reached: reached.collect(), not_run: not_run.collect() })
 }
 
 fn build_failed_test(failure: &TestFailure, target: &FuzzTarget) -> FailedTest {

@@ -18,12 +18,17 @@ pub(super) fn replay_to_json(replayed: &[TracedCall], judged: Option<&ReplayVerd
     };
     let reached = judged.map_or(&[][..], |judged| &judged.reached).iter();
     let reached = reached.map(|(name, value)| json!({"name": name, "value": value.to_string()}));
+    let not_run = judged.map_or(&[][..], |judged| &judged.not_run).iter();
+    let not_run = not_run.map(|(name, reason)| json!({"name": name, "reason": reason}));
     json!({
         // null if the verdicts are unknown
-        "success": judged.map(|judged| judged.broken.is_empty()),
+        "success": judged.map(|judged| {
+            judged.broken.is_empty() && super::find_not_run_reason(replayed, judged).is_none()
+        }),
         "calls": replayed.iter().enumerate().map(call).collect::<Vec<_>>(),
         "tests": broken.iter().map(failed_test_to_json).collect::<Vec<_>>(),
         "reached": reached.collect::<Vec<_>>(),
+        "notRun": not_run.collect::<Vec<_>>(),
     })
 }
 

@@ -33,7 +33,11 @@ pub(super) fn print_replay(
     for (name, value) in &judged.reached {
         writeln!(out, "{}: {GOOD}reached {value}{GOOD:#}", one_line(name))?;
     }
-    if judged.broken.is_empty() && judged.reached.is_empty() {
+    for (name, reason) in &judged.not_run {
+        writeln!(out, "{}: {WARN}NOT RUN: {}{WARN:#}", one_line(name), one_line(reason))?;
+    }
+    let is_complete = super::find_not_run_reason(replayed, judged).is_none();
+    if judged.broken.is_empty() && judged.reached.is_empty() && is_complete {
         writeln!(out, "{GOOD}no test fails{GOOD:#}")?;
     }
     Ok(())

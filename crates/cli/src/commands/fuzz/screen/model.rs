@@ -64,7 +64,10 @@ pub(super) struct TestRow {
 /// Current outcome of a test.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum TestProgress {
-    Passing,
+    /// Exercised, and not failed so far; with the verdict in words.
+    NotBroken(String),
+    /// Nothing is known about it; with the verdict in words.
+    NotExercised(String),
     /// Failed; its sequence is being shrunk.
     Shrinking,
     Falsified,

@@ -19,6 +19,15 @@ fn test_row(name: &str, outcome: TestProgress, calls: usize, location: Option<&s
     TestRow { name: name.to_owned(), location: location.map(str::to_owned), outcome, calls }
 }
 
+fn not_broken() -> TestProgress {
+    TestProgress::NotBroken("not broken in 1200000 calls, evaluated 812 times".to_owned())
+}
+
+fn not_run() -> TestProgress {
+    let reason = "not run: unsupported cheat code vm.rpc(string,string)";
+    TestProgress::NotExercised(reason.to_owned())
+}
+
 /// Returns the model of a campaign after 95 seconds, with content in every panel.
 fn sample_model() -> ScreenModel {
     let seconds = Duration::from_secs;
@@ -41,11 +50,12 @@ fn sample_model() -> ScreenModel {
             })
             .collect(),
         tests: vec![
-            test_row("echidna_fee", TestProgress::Passing, 0, None),
+            test_row("echidna_fee", not_broken(), 0, None),
             test_row("echidna_total", TestProgress::Shrinking, 2, None),
             test_row("move(address,uint256)", TestProgress::Falsified, 1, Some("Vault.sol:31")),
             test_row("echidna_opt_level", TestProgress::Best(Some("255".to_owned())), 1, None),
             test_row("echidna_opt_depth", TestProgress::Best(None), 0, None),
+            test_row("echidna_price", not_run(), 0, None),
         ],
         reproducer: vec![
             "deposit(1)  from: 0x0000000000000000000000000000000000010000".to_owned(),
@@ -130,7 +140,12 @@ fn renders_at_any_size() {
 
 #[test]
 fn shows_campaign_before_first_call() {
-    let tests = vec![test_row("echidna_fee", TestProgress::Passing, 0, None)];
+    let tests = vec![test_row(
+        "echidna_fee",
+        TestProgress::NotExercised("never called".to_owned()),
+        0,
+        None,
+    )];
     let workers = vec![WorkerRow { calls: 0, round: 0, activity: WorkerActivity::Fuzzing }];
     let title = "Vault · seed 7".to_owned();
     let model = ScreenModel { title, tests, workers, limit: 50_000, ..ScreenModel::default() };
@@ -220,14 +235,14 @@ fn selects_first_failed_test_until_moved() {
     };
     assert_eq!(after(ScreenAction::Down), 2);
     assert_eq!(after(ScreenAction::Up), 1);
-    assert_eq!(after(ScreenAction::Last), 4);
-    assert_eq!(after(ScreenAction::Down), 4);
+    assert_eq!(after(ScreenAction::Last), 5);
+    assert_eq!(after(ScreenAction::Down), 5);
     assert_eq!(after(ScreenAction::First), 0);
     assert_eq!(after(ScreenAction::Up), 0);
-    assert_eq!(after(ScreenAction::PageDown), 4);
+    assert_eq!(after(ScreenAction::PageDown), 5);
     // In the other panel, arrows scroll.
-    assert_eq!(after(ScreenAction::NextPanel), 4);
-    assert_eq!(after(ScreenAction::Up), 4);
+    assert_eq!(after(ScreenAction::NextPanel), 5);
+    assert_eq!(after(ScreenAction::Up), 5);
 }
 
 #[test]

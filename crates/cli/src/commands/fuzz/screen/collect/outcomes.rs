@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use ::fuzz::call::SequenceCall;
-use ::fuzz::campaign::{BestValue, CampaignState, FailureSite, TestFailure};
+use ::fuzz::campaign::{BestValue, CampaignState, FailureSite, TestFailure, TestVerdict};
 use ::fuzz::reproducer::solidity;
 use ::fuzz::target::TestKind;
 use contract::text::one_line;
@@ -35,19 +35,17 @@ impl TestCollector {
     ) -> (Vec<TestRow>, Vec<String>, Vec<usize>) {
         let failures = shared.failures();
         let best = shared.best();
+        let verdicts = shared.verdicts();
         let mut rows = Vec::new();
         let mut shrinking = Vec::new();
-        for test in 0..shared.target.tests.len() {
+        for (test, verdict) in verdicts.iter().enumerate() {
             let failed = failures.iter();
             let failed: Vec<_> =
                 failed.filter(|it| it.test == test && !is_repeated(it, &failures)).collect();
             shrinking.extend(failed.iter().filter(|it| !it.is_shrunk).map(|it| it.worker));
             if failed.is_empty() {
-                rows.push(build_passing_row(
-                    shared,
-                    test,
-                    best.iter().find(|best| best.test == test),
-                ));
+                let best = best.iter().find(|best| best.test == test);
+                rows.push(build_unbroken_row(shared, test, verdict, best));
             }
             rows.extend(failed.into_iter().map(|failure| self.build_failed_row(shared, failure)));
         }
@@ -77,18 +75,26 @@ impl TestCollector {
     }
 }
 
-fn build_passing_row(
+fn build_unbroken_row(
     shared: &CampaignState,
     test: usize,
+    verdict: &TestVerdict,
     best: Option<&BestValue>,
 ) -> RowWithCalls {
     let test = &shared.target.tests[test];
-    let outcome = match test.kind {
-        TestKind::Maximum { .. } => TestProgress::Best(best.map(|best| best.value.to_string())),
-        _ => TestProgress::Passing,
+    let outcome = match (&test.kind, verdict) {
+        (TestKind::Maximum { .. }, TestVerdict::Reached { .. } | TestVerdict::NeverCalled) => {
+            TestProgress::Best(best.map(|best| best.value.to_string()))
+        }
+        (_, verdict) if verdict.is_exercised() => TestProgress::NotBroken(describe(verdict)),
+        (_, verdict) => TestProgress::NotExercised(describe(verdict)),
     };
     let calls = best.map(|best| best.calls.clone()).unwrap_or_default();
     (TestRow { name: one_line(&test.name), location: None, outcome, calls: calls.len() }, calls)
+}
+
+fn describe(verdict: &TestVerdict) -> String {
+    one_line(&verdict.to_string())
 }
 
 fn format_calls(calls: &[SequenceCall], shared: &CampaignState) -> Vec<String> {

@@ -37,21 +37,22 @@ pub(in super::super) fn draw_bare_list(
         let empty = Line::styled("no tests: maximizing coverage only", theme.dim());
         return frame.render_widget(Paragraph::new(empty), area);
     }
-    let rows = model.tests.iter().map(|test| format_test_row(test, model.calls, theme));
+    let rows = model.tests.iter().map(|test| format_test_row(test, theme));
     let list = List::new(rows).highlight_style(theme.selected());
     let mut state = ListState::default().with_selected(Some(view.selected_test(&model.tests)));
     frame.render_stateful_widget(list, area, &mut state);
 }
 
-fn format_test_row(test: &TestRow, calls: u64, theme: ScreenTheme) -> Line<'static> {
+fn format_test_row(test: &TestRow, theme: ScreenTheme) -> Line<'static> {
     let (style, word) = match &test.outcome {
-        TestProgress::Passing => (theme.good(), "passing"),
+        TestProgress::NotBroken(_) => (theme.good(), "holds"),
+        TestProgress::NotExercised(_) => (theme.warn(), "unknown"),
         TestProgress::Shrinking => (theme.warn(), "shrinking"),
         TestProgress::Falsified => (theme.bad(), "falsified"),
         TestProgress::Best(_) => (theme.good(), "best"),
     };
     let detail = match &test.outcome {
-        TestProgress::Passing => format!("{calls} calls"),
+        TestProgress::NotBroken(verdict) | TestProgress::NotExercised(verdict) => verdict.clone(),
         TestProgress::Best(None) => "no value yet".to_owned(),
         TestProgress::Best(Some(value)) => format!("{value}, {}", format_call_count(test.calls)),
         TestProgress::Shrinking | TestProgress::Falsified => match &test.location {
