@@ -11,7 +11,10 @@ use crate::count::TestCount;
 
 /// Returns the workspace root, independent of the current folder.
 pub fn root() -> PathBuf {
-    let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));
+    // What cargo says of this run comes first: in a copy of the workspace that includes `target`, cargo runs the program that
+    // was compiled in the original.
+    let manifest = std::env::var_os("CARGO_MANIFEST_DIR")
+        .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
     manifest.ancestors().nth(2).expect("xtask is two levels below the workspace root").to_owned()
 }
 
