@@ -7,6 +7,7 @@
 mod admission;
 mod connections;
 mod control;
+mod direct;
 mod exceeded_limit;
 mod guard;
 mod limited_body;

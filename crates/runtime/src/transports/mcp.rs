@@ -4,6 +4,7 @@
 //! method per request.
 
 mod convert;
+mod direct;
 mod listing;
 mod peer_elicitation;
 mod progress;
@@ -38,6 +39,7 @@ use crate::call::{
 };
 use crate::pipeline::Pipeline;
 use crate::resource_catalog::ResourceCatalog;
+pub(super) use direct::{DirectAnswer, DirectCall, DirectClient, DirectRun, HandshakeHook};
 use listing::ListingCache;
 use peer_elicitation::PeerElicitationHandler;
 use response::build_response;
@@ -78,6 +80,7 @@ pub struct McpService {
     /// Ends requests that never end by themselves.
     shutdown: CancellationToken,
     origin: CallOrigin,
+    handshake_hook: Option<HandshakeHook>,
 }
 
 impl McpService {
@@ -89,7 +92,17 @@ impl McpService {
         listings.get_or_build(&pipeline);
         let identity = Arc::new(identity);
         let origin = CallOrigin::default();
-        Self { pipeline, identity, listings, caller, subscriptions, shutdown, origin }
+        let handshake_hook = None;
+        Self {
+            pipeline,
+            identity,
+            listings,
+            caller,
+            subscriptions,
+            shutdown,
+            origin,
+            handshake_hook,
+        }
     }
 
     /// Runs a call through the pipeline. The future is boxed because the SDK moves a handler's future several times per
@@ -134,8 +147,7 @@ impl McpService {
             }
             None => self.caller.clone(),
         };
-        caller.client =
-            context.client_info().map(|info| format!("{}/{}", info.name, info.version).into());
+        caller.client = context.client_info().as_ref().map(direct::format_client);
         caller
     }
 
@@ -354,6 +366,7 @@ impl ServerHandler for McpService {
 
     /// Starts catalog change notifications. Clients of the handshake revisions receive them without subscribing.
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
+        self.report_handshake(&context);
         if self.is_live() {
             self.subscriptions
                 .follow_catalog(self.build_update_sink(context.peer, &context.extensions));
@@ -476,24 +489,24 @@ fn is_stateless(context: &RequestContext<RoleServer>) -> bool {
         .is_some_and(|version| version.as_str() >= ProtocolVersion::V_2026_07_28.as_str())
 }
 
+/// Returns the capabilities that a call may use.
+fn to_capabilities(declared: &rmcp::model::ClientCapabilities) -> ClientCapabilities {
+    let elicitation = declared.elicitation.as_ref();
+    let has_form = elicitation.is_some_and(|it| it.form.is_some() || it.url.is_none());
+    ClientCapabilities {
+        elicitation: has_form,
+        elicitation_url: elicitation.is_some_and(|elicitation| elicitation.url.is_some()),
+        sampling: declared.sampling.is_some(),
+        roots: declared.roots.is_some(),
+    }
+}
+
 /// Returns the way to reach the client's user, based on protocol version and declared capabilities.
 fn elicitation_channel(
     request: &CallToolRequestParams,
     context: &RequestContext<RoleServer>,
 ) -> ElicitationChannel {
-    let declared = context.client_capabilities().unwrap_or_default();
-    let supported = ClientCapabilities {
-        elicitation: declared
-            .elicitation
-            .as_ref()
-            .is_some_and(|elicitation| elicitation.form.is_some() || elicitation.url.is_none()),
-        elicitation_url: declared
-            .elicitation
-            .as_ref()
-            .is_some_and(|elicitation| elicitation.url.is_some()),
-        sampling: declared.sampling.is_some(),
-        roots: declared.roots.is_some(),
-    };
+    let supported = to_capabilities(&context.client_capabilities().unwrap_or_default());
     if is_stateless(context) {
         ElicitationChannel::MultiRound(RoundInput {
             capabilities: supported,

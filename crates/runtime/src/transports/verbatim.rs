@@ -89,6 +89,38 @@ pub(super) fn complete_raw(raw: &RawResult, output: &ToolOutput, is_typed: bool)
     whole
 }
 
+/// Returns a result with the raw text of an answer, without a stand-in.
+pub(super) fn write_raw_result(raw: &RawResult, output: &ToolOutput, is_typed: bool) -> String {
+    let mut result = complete_raw(raw, output, is_typed).into_bytes();
+    join_lines(&mut result);
+    String::from_utf8(result).expect("only ASCII bytes were replaced")
+}
+
+/// Returns a result whose only content is the JSON text of its structured content, without a stand-in.
+pub(super) fn write_derived_result(text: &str, is_typed: bool) -> String {
+    let mut result = Vec::with_capacity(2 * text.len() + text.len() / 4 + 128);
+    result.extend_from_slice(if is_typed {
+        br#"{"resultType":"complete","content":"#
+    } else {
+        br#"{"content":"#
+    });
+    result.extend_from_slice(br#"[{"type":"text","text":"#);
+    serde_json::to_writer(&mut result, text).expect("a string always serializes");
+    result.extend_from_slice(br#"}],"structuredContent":"#);
+    result.extend_from_slice(text.as_bytes());
+    result.extend_from_slice(br#","isError":false}"#);
+    String::from_utf8(result).expect("strings and ASCII")
+}
+
+/// Replaces line breaks, which a JSON text has only between values, by spaces.
+fn join_lines(text: &mut [u8]) {
+    let mut start = 0;
+    while let Some(found) = memchr2(b'\n', b'\r', &text[start..]) {
+        start += found;
+        text[start] = b' ';
+    }
+}
+
 /// Returns the message with its stand-in replaced by the text, or unchanged if it has none.
 pub(super) fn restore(message: &[u8]) -> Cow<'_, [u8]> {
     let StandInMarker { finder, .. } = &*MARKER;
@@ -103,11 +135,7 @@ fn restore_result(before: &[u8], value: &[u8]) -> Option<Vec<u8>> {
     let before = [TYPED_START, START].iter().find_map(|start| before.strip_suffix(*start))?;
     let (text, after) = read_string(value)?;
     let mut text = text.into_bytes();
-    let mut start = 0;
-    while let Some(found) = memchr2(b'\n', b'\r', &text[start..]) {
-        start += found;
-        text[start] = b' ';
-    }
+    join_lines(&mut text);
     Some([before, &text, after.strip_prefix(b"}}")?].concat())
 }
 

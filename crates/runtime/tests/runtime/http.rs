@@ -23,7 +23,7 @@ pub(crate) struct HttpServer {
 }
 
 pub(crate) struct HttpSession {
-    id: reqwest::header::HeaderValue,
+    pub(crate) id: reqwest::header::HeaderValue,
 }
 
 impl HttpSession {
@@ -81,6 +81,11 @@ impl HttpServer {
             .post(format!("{}{path}", self.url))
             .header("content-type", "application/json")
             .header("accept", "application/json, text/event-stream")
+    }
+
+    /// Returns a request without headers.
+    pub(crate) fn plain_post(&self, path: &str) -> reqwest::RequestBuilder {
+        self.client.post(format!("{}{path}", self.url))
     }
 
     pub(crate) fn get(&self, path: &str) -> reqwest::RequestBuilder {

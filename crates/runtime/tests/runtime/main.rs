@@ -5,6 +5,7 @@
 mod approvals;
 mod audit_first;
 mod catalog_rules;
+mod direct_calls;
 mod failing_store;
 mod http;
 mod http_limits;

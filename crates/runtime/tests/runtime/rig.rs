@@ -228,7 +228,7 @@ pub(crate) fn code(reply: &ToolReply) -> ErrorCode {
     reply.code().unwrap_or_else(|| panic!("expected a failure, got {reply:?}"))
 }
 
-fn tools() -> Vec<Arc<dyn Tool>> {
+pub(crate) fn tools() -> Vec<Arc<dyn Tool>> {
     // Long enough for a panic with its backtrace on a busy machine.
     let plain = Constraints { timeout: Duration::from_secs(60), ..Constraints::default() };
     let asking = Constraints {

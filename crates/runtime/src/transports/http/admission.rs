@@ -21,7 +21,7 @@ use super::limits::HttpLimits;
 use super::memory_budget::MemoryReservation;
 use super::pending_responses::track_body;
 use super::response::finish_response;
-use super::routes::HttpRoutes;
+use super::routes::{HttpRoutes, McpResponse};
 use super::{HEALTH_PATH, HttpApp, MCP_PATH, READINESS_PATH, guard, malformed, token};
 
 /// Admits a request, or refuses it and records the refusal.
@@ -77,14 +77,17 @@ async fn run_request(
     mut request: Request,
     exceeded: &ExceededLimitSlot,
 ) -> Response {
-    request.extensions_mut().insert(caller.clone());
     if request.uri().path() != MCP_PATH {
+        request.extensions_mut().insert(caller.clone());
         return routes.run(request).await;
     }
     let is_post = request.method() == Method::POST;
     let principal = Arc::clone(&caller.principal);
-    let work = EXCEEDED_LIMIT.scope(exceeded.clone(), routes.run(request));
-    let response = finish_response(PRINCIPAL.scope(principal, work).await, is_post).await;
+    let work = EXCEEDED_LIMIT.scope(exceeded.clone(), routes.run_mcp(caller, request));
+    let response = match PRINCIPAL.scope(principal, work).await {
+        McpResponse::Finished(response) => response,
+        McpResponse::FromSdk(response) => finish_response(response, is_post).await,
+    };
     if !response.status().is_client_error() {
         return response;
     }

@@ -23,13 +23,17 @@ use rmcp::transport::streamable_http_server::session::{
     ServerSseMessage, SessionId, SessionManager,
 };
 
-use super::super::mcp::PRINCIPAL;
+use super::super::mcp::{DirectClient, McpService, PRINCIPAL};
+use super::direct::SessionCalls;
 use super::exceeded_limit::{EXCEEDED_LIMIT, ExceededLimit};
 use super::limits::HttpLimits;
 use super::token::BearerTokens;
 use crate::metrics::ServerMetrics;
 
 type LocalError = LocalSessionManagerError;
+
+/// Longest time between two signs of activity of a session.
+const MAX_TOUCH_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Longest time after which a refused client is told to try again.
 const MAX_RETRY_AFTER: Duration = Duration::from_secs(30);
@@ -47,6 +51,7 @@ type SessionOwners = HashMap<SessionId, SessionOwner>;
 struct SessionOwner {
     principal: Arc<str>,
     open_streams: Arc<AtomicUsize>,
+    calls: Arc<SessionCalls>,
 }
 
 impl OwnedSessions {
@@ -96,19 +101,22 @@ impl OwnedSessions {
         if let Some(exceeded) = self.exceeded_limit(&owners, &principal) {
             return Err(refuse(exceeded));
         }
-        owners.insert(Arc::clone(id), SessionOwner { principal, open_streams: Arc::default() });
+        let (open_streams, calls) = (Arc::default(), Arc::default());
+        owners.insert(Arc::clone(id), SessionOwner { principal, open_streams, calls });
         self.metrics.set_sessions(owners.len());
         Ok(())
     }
 
     fn unregister(&self, id: &SessionId) {
         let mut owners = self.owners.write();
-        owners.remove(id);
+        if let Some(owner) = owners.remove(id) {
+            owner.calls.end();
+        }
         self.metrics.set_sessions(owners.len());
     }
 
     /// Counts a stream of the session. Errors if it has too many.
-    fn open_stream(&self, id: &SessionId) -> Result<OpenStream, LocalError> {
+    pub(super) fn open_stream(&self, id: &SessionId) -> Result<OpenStream, LocalError> {
         let limit = self.limits.read().max_streams_per_session;
         let owners = self.owners.read();
         let Some(owner) = owners.get(id) else {
@@ -121,6 +129,42 @@ impl OwnedSessions {
         }
         self.metrics.record_stream_start();
         Ok(OpenStream { count, metrics: self.metrics.clone() })
+    }
+
+    /// Registers the client of a session whose calls can be answered without the SDK.
+    pub(super) fn set_client(&self, id: &str, service: McpService, client: DirectClient) {
+        if let Some(owner) = self.owners.read().get(id) {
+            owner.calls.set_client(service, client);
+        }
+    }
+
+    /// Returns the calls of a session of the principal if they can be answered without the SDK.
+    pub(super) fn find_calls(
+        &self,
+        id: &str,
+        principal: &str,
+    ) -> Option<(SessionId, Arc<SessionCalls>)> {
+        let owners = self.owners.read();
+        let (id, owner) = owners.get_key_value(id)?;
+        let is_usable = *owner.principal == *principal && owner.calls.has_client();
+        is_usable.then(|| (Arc::clone(id), Arc::clone(&owner.calls)))
+    }
+
+    /// Keeps a session open whose client is active. The SDK closes it after a time without messages, and does not see
+    /// those that are answered without it.
+    pub(super) fn touch(self: &Arc<Self>, id: &SessionId, calls: &SessionCalls) {
+        let idle_timeout = self.sessions.session_config.keep_alive.unwrap_or(Duration::MAX);
+        if !calls.needs_touch(MAX_TOUCH_INTERVAL.min(idle_timeout / 8)) {
+            return;
+        }
+        let (sessions, id) = (Arc::clone(self), Arc::clone(id));
+        tokio::spawn(async move {
+            let session = sessions.sessions.sessions.read().await.get(&id).cloned();
+            if let Some(session) = session {
+                // A message without effect: there is no such channel.
+                let _ = session.close_request_wise_channel(u64::MAX).await;
+            }
+        });
     }
 
     /// Returns true if the session exists and belongs to the principal.
@@ -221,7 +265,7 @@ fn refuse(exceeded: ExceededLimit) -> LocalError {
 }
 
 /// One open stream of a session, until dropped.
-struct OpenStream {
+pub(super) struct OpenStream {
     count: Arc<AtomicUsize>,
     metrics: ServerMetrics,
 }
@@ -258,5 +302,37 @@ mod tests {
         let limits = HttpLimits { max_queued_messages: 3, ..HttpLimits::default() };
         let sessions = OwnedSessions::new(Arc::new(limits), ServerMetrics::default());
         assert_eq!(sessions.sessions.session_config.channel_capacity, 3);
+    }
+    #[derive(Clone)]
+    struct Nothing;
+
+    impl rmcp::ServerHandler for Nothing {}
+
+    /// Calls that are answered without the SDK keep a session open, and no longer.
+    #[tokio::test(start_paused = true)]
+    async fn session_stays_open_while_it_is_touched() {
+        const IDLE: Duration = Duration::from_secs(60);
+        let limits = HttpLimits { session_idle_timeout: IDLE, ..HttpLimits::default() };
+        let sessions = Arc::new(OwnedSessions::new(Arc::new(limits), ServerMetrics::default()));
+        let created = PRINCIPAL.scope("me".into(), sessions.create_session()).await;
+        let (id, transport) = created.unwrap();
+        let message = |text: &str| serde_json::from_str(text).unwrap();
+        let serving = tokio::spawn(rmcp::serve_server(Nothing, transport));
+        let hello = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18",
+            "capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#;
+        sessions.initialize_session(&id, message(hello)).await.unwrap();
+        let ready = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
+        sessions.accept_message(&id, message(ready)).await.unwrap();
+        let session = tokio::spawn(serving.await.unwrap().unwrap().waiting());
+        let calls = SessionCalls::default();
+        for _ in 0..10 {
+            tokio::time::sleep(IDLE * 9 / 10).await;
+            sessions.touch(&id, &calls);
+        }
+        assert!(!session.is_finished());
+        tokio::time::sleep(IDLE / 2).await;
+        assert!(!session.is_finished());
+        tokio::time::sleep(IDLE).await;
+        assert!(session.is_finished());
     }
 }

@@ -13,7 +13,7 @@ use super::super::verbatim;
 /// Maximum time to hold back the start of an event stream for the first message. Most calls finish within it, so
 /// headers, message and end are sent together. A call whose connection breaks earlier cannot be resumed, because the
 /// client has not received an event id.
-const COALESCE_TIME: Duration = Duration::from_secs(1);
+pub(super) const COALESCE_TIME: Duration = Duration::from_secs(1);
 /// Prefix of an event that carries only an event id to resume from.
 const RESUME_MARKER: &[u8] = b"data: \n";
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use axum::extract::{DefaultBodyLimit, Extension, Request, State};
-use axum::http::header;
+use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
@@ -14,17 +14,20 @@ use hyper_util::service::TowerToHyperService;
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 use tokio_util::sync::CancellationToken;
 
-use super::super::mcp::{McpService, PRINCIPAL};
+use super::super::mcp::{HandshakeHook, McpService, PRINCIPAL};
+use super::super::session::MCP_HEADER;
 use super::super::{openapi, rest};
+use super::direct::{DirectRoute, Routed};
 use super::owned_sessions::OwnedSessions;
 use super::readiness::{get_health, get_readiness};
 use super::token::UNNAMED_PRINCIPAL;
-use super::{HEALTH_PATH, HttpApp, MCP_PATH, READINESS_PATH};
+use super::{HEALTH_PATH, HttpApp, READINESS_PATH};
 
 /// The routes, and the state that they share.
 pub(super) struct HttpRoutes {
     pub(super) app: Arc<HttpApp>,
     mcp: StreamableHttpService<McpService, OwnedSessions>,
+    direct: DirectRoute,
     others: TowerToHyperService<Router>,
 }
 
@@ -41,7 +44,14 @@ impl HttpRoutes {
             app.identity.clone(),
             Caller::new(UNNAMED_PRINCIPAL),
         )
-        .with_shutdown(closing);
+        .with_shutdown(closing)
+        .with_handshake_hook(handshake_hook(&app.sessions));
+        let direct = DirectRoute::new(
+            service.clone(),
+            Arc::clone(&app.sessions),
+            sessions.clone(),
+            max_body_bytes,
+        );
         let config = StreamableHttpServerConfig::default()
             .with_json_response(true)
             .with_cancellation_token(sessions)
@@ -67,20 +77,49 @@ impl HttpRoutes {
             .fallback(rest::no_such_route)
             .layer(DefaultBodyLimit::max(max_body_bytes))
             .with_state(Arc::clone(&app));
-        Self { app, mcp, others: TowerToHyperService::new(others) }
+        Self { app, mcp, direct, others: TowerToHyperService::new(others) }
     }
 
-    /// Answers an admitted request. The router clones and boxes several things for each request, so the most frequent
-    /// route does without it.
-    pub(super) async fn run(&self, request: Request) -> Response {
-        if request.uri().path() == MCP_PATH {
-            return self.mcp.handle(request).await.map(Body::new);
+    /// Answers an admitted request to the MCP endpoint.
+    pub(super) async fn run_mcp(&self, caller: &Caller, request: Request) -> McpResponse {
+        let (mut request, cancellation) = match self.direct.route(caller, request).await {
+            Routed::Answered(response) => return McpResponse::Finished(response),
+            Routed::ToSdk(request, cancellation) => (request, cancellation),
+        };
+        request.extensions_mut().insert(caller.clone());
+        let response = self.mcp.handle(request).await.map(Body::new);
+        if let Some(cancellation) = cancellation
+            && response.status() == StatusCode::ACCEPTED
+        {
+            cancellation.apply();
         }
+        McpResponse::FromSdk(response)
+    }
+
+    /// Answers an admitted request to another route.
+    pub(super) async fn run(&self, request: Request) -> Response {
         match self.others.call(request).await {
             Ok(response) => response,
             Err(never) => match never {},
         }
     }
+}
+
+/// The response to a request to the MCP endpoint.
+pub(super) enum McpResponse {
+    Finished(Response),
+    FromSdk(Response),
+}
+
+/// Returns the hook that registers the clients of sessions.
+fn handshake_hook(sessions: &Arc<OwnedSessions>) -> HandshakeHook {
+    let sessions = Arc::downgrade(sessions);
+    Arc::new(move |headers, service, client| {
+        let id = headers.get(MCP_HEADER).and_then(|id| id.to_str().ok());
+        if let (Some(sessions), Some(id)) = (sessions.upgrade(), id) {
+            sessions.set_client(id, service, client);
+        }
+    })
 }
 
 async fn get_openapi(
@@ -109,6 +148,6 @@ async fn get_metrics(
     const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
     match app.pipeline.metrics().render() {
         Ok(text) => ([(header::CONTENT_TYPE, OPEN_METRICS)], text).into_response(),
-        Err(_) => axum::http::StatusCode::INTERNAL_SERVER_ERROR.into_response(),
+        Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
     }
 }

@@ -1,9 +1,11 @@
 //! The tool listing: built once for each published catalog and shared by all requests.
 
+use std::collections::HashSet;
 use std::sync::{Arc, Weak};
 
 use parking_lot::RwLock;
 use rmcp::model::{JsonObject, Tool};
+use serde_json::Value;
 
 use super::convert;
 use crate::catalog::Catalog;
@@ -22,6 +24,8 @@ pub(super) struct ToolListing {
     catalog: Weak<Catalog>,
     /// Sorted by name.
     tools: Vec<Tool>,
+    /// The names of tools with arguments that clients may have to repeat in headers.
+    with_header_arguments: HashSet<String>,
 }
 
 impl ListingCache {
@@ -43,8 +47,12 @@ impl ListingCache {
 
 impl ToolListing {
     fn from_catalog(catalog: &Arc<Catalog>) -> Self {
-        let tools = catalog.contracts().map(convert::to_mcp_tool).collect();
-        Self { catalog: Arc::downgrade(catalog), tools }
+        let tools: Vec<_> = catalog.contracts().map(convert::to_mcp_tool).collect();
+        let annotated = tools.iter().filter(|tool| {
+            tool.input_schema.iter().any(|(key, value)| is_annotation(key) || is_annotated(value))
+        });
+        let with_header_arguments = annotated.map(|tool| tool.name.to_string()).collect();
+        Self { catalog: Arc::downgrade(catalog), tools, with_header_arguments }
     }
 
     fn is_from(&self, catalog: &Arc<Catalog>) -> bool {
@@ -60,5 +68,24 @@ impl ToolListing {
     pub(super) fn input_schema(&self, name: &str) -> Option<Arc<JsonObject>> {
         let index = self.tools.binary_search_by(|tool| tool.name.as_ref().cmp(name)).ok()?;
         Some(Arc::clone(&self.tools[index].input_schema))
+    }
+
+    /// Returns true if the schema of the tool has an annotation for headers anywhere.
+    pub(super) fn has_header_arguments(&self, name: &str) -> bool {
+        self.with_header_arguments.contains(name)
+    }
+}
+
+fn is_annotation(key: &str) -> bool {
+    key == "x-mcp-header"
+}
+
+fn is_annotated(schema: &Value) -> bool {
+    match schema {
+        Value::Object(map) => {
+            map.iter().any(|(key, value)| is_annotation(key) || is_annotated(value))
+        }
+        Value::Array(items) => items.iter().any(is_annotated),
+        _ => false,
     }
 }

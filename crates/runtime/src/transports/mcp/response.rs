@@ -3,12 +3,32 @@
 use contract::{ContentBlock, ErrorCode};
 use rmcp::model::{
     CallToolResponse, CallToolResult, ContentBlock as RpcContentBlock, ErrorData,
-    InputRequiredResult,
+    InputRequiredResult, ServerResult,
 };
 
 use super::super::verbatim;
 use super::{convert, peer_elicitation};
 use crate::call::{ProtocolRefusal, ToolReply};
+
+/// Returns the JSON text of the result, as the SDK would send it. `is_typed` as in [`build_response`].
+pub(super) fn write_result(mut reply: ToolReply, is_typed: bool) -> Result<String, ErrorData> {
+    if let ToolReply::Done(output) = &mut reply {
+        if output.has_derived_text
+            && let [ContentBlock::Text(text)] = &output.content[..]
+        {
+            return Ok(verbatim::write_derived_result(text, is_typed));
+        }
+        if let Some(raw) = &output.raw {
+            return Ok(verbatim::write_raw_result(raw, output, is_typed));
+        }
+    }
+    let mut result = ServerResult::from(build_response(reply, is_typed)?);
+    if !is_typed {
+        result.strip_result_type_for_legacy_peer();
+    }
+    let result = serde_json::to_vec(&result).expect("a JSON value always serializes");
+    Ok(String::from_utf8_lossy(&verbatim::restore(&result)).into_owned())
+}
 
 /// Returns the protocol's response for a reply. `is_typed` is true if the client expects a result type.
 pub(super) fn build_response(

@@ -1,0 +1,297 @@
+//! Answers tool calls over MCP without the SDK, see [`DirectCall`].
+//!
+//! [`DirectRoute::route`] looks at every request to the MCP endpoint. It answers what it fully understands, and hands everything
+//! else to the SDK as it was. `sessions.rs` has the calls of sessions, which outlive their connections.
+
+mod sessions;
+
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::Poll;
+
+use axum::body::{Body, Bytes};
+use axum::extract::Request;
+use axum::http::header::AsHeaderName;
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, Method, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use contract::Caller;
+use futures::future::BoxFuture;
+use futures::stream;
+use http_body::Body as HttpBody;
+use rmcp::model::{ErrorCode as RpcErrorCode, RequestId};
+use tokio_util::sync::CancellationToken;
+
+use super::super::mcp::{DirectAnswer, DirectCall, DirectRun, McpService};
+use super::super::session::{self, MCP_HEADER};
+use super::owned_sessions::OwnedSessions;
+pub(super) use sessions::SessionCalls;
+use sessions::{CallGuard, END_GRACE};
+
+const JSON: &str = "application/json";
+const EVENT_STREAM: &str = "text/event-stream";
+const VERSION_HEADER: &str = "mcp-protocol-version";
+const METHOD_HEADER: &str = "mcp-method";
+const NAME_HEADER: &str = "mcp-name";
+const LAST_EVENT_HEADER: &str = "last-event-id";
+/// The revision without sessions that is answered here.
+const STATELESS_VERSION: &str = "2026-07-28";
+/// The revisions with sessions.
+const SESSION_VERSIONS: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
+/// Start of a header value that is encoded.
+const ENCODED_PREFIX: &str = "=?base64?";
+
+/// Answers tool calls.
+pub(super) struct DirectRoute {
+    service: McpService,
+    sessions: Arc<OwnedSessions>,
+    /// Ends all calls.
+    end: CancellationToken,
+    max_body_bytes: usize,
+}
+
+/// The way of a request.
+pub(super) enum Routed {
+    Answered(Response),
+    /// The SDK answers the request. If it accepts it, a call is cancelled.
+    ToSdk(Request, Option<Cancellation>),
+}
+
+/// The cancellation of a call by its client.
+pub(super) struct Cancellation {
+    calls: Arc<SessionCalls>,
+    request: RequestId,
+}
+
+impl Cancellation {
+    pub(super) fn apply(self) {
+        self.calls.cancel(&self.request);
+    }
+}
+
+impl DirectRoute {
+    pub(super) fn new(
+        service: McpService,
+        sessions: Arc<OwnedSessions>,
+        end: CancellationToken,
+        max_body_bytes: usize,
+    ) -> Self {
+        Self { service, sessions, end, max_body_bytes }
+    }
+
+    /// Answers a request if it is a plain tool call, or resumes the stream of one.
+    pub(super) async fn route(&self, caller: &Caller, request: Request) -> Routed {
+        let headers = request.headers();
+        match *request.method() {
+            Method::POST if accepts(headers, JSON) && accepts(headers, EVENT_STREAM) => {}
+            Method::GET if accepts(headers, EVENT_STREAM) => {
+                return match self.resume(caller, headers) {
+                    Some(response) => Routed::Answered(response),
+                    None => Routed::ToSdk(request, None),
+                };
+            }
+            _ => return Routed::ToSdk(request, None),
+        }
+        if !single(headers, header::CONTENT_TYPE).is_some_and(|kind| kind.starts_with(JSON)) {
+            return Routed::ToSdk(request, None);
+        }
+        let (parts, body) = request.into_parts();
+        let body = match read_body(body, self.max_body_bytes).await {
+            Ok(body) => body,
+            Err(body) => return Routed::ToSdk(Request::from_parts(parts, body), None),
+        };
+        let session = self.find_session(caller, &parts.headers);
+        let response = match DirectCall::parse(&body) {
+            Some(call) => match session {
+                Some((id, calls)) if call.belongs_to_session() => {
+                    self.call_in_session(caller, &id, &calls, call).await
+                }
+                _ => self.call_stateless(caller, &parts, call).await,
+            },
+            None => {
+                let cancelled = session.and_then(|(_, calls)| {
+                    let request = sessions::parse_cancellation(&body)?;
+                    Some(Cancellation { calls, request })
+                });
+                return Routed::ToSdk(Request::from_parts(parts, body.into()), cancelled);
+            }
+        };
+        match response {
+            Some(response) => Routed::Answered(response),
+            None => Routed::ToSdk(Request::from_parts(parts, body.into()), None),
+        }
+    }
+
+    /// Answers a call of the revision without sessions. Returns `None` if only the SDK can.
+    async fn call_stateless(
+        &self,
+        caller: &Caller,
+        Parts { headers, .. }: &Parts,
+        call: DirectCall,
+    ) -> Option<Response> {
+        let is_named = single(headers, VERSION_HEADER) == Some(STATELESS_VERSION)
+            && single(headers, METHOD_HEADER) == Some("tools/call")
+            && single(headers, NAME_HEADER) == Some(call.name())
+            && !call.name().starts_with(ENCODED_PREFIX);
+        if !is_named || self.service.has_header_arguments(call.name()) {
+            return None;
+        }
+        let client = call.stateless_client()?;
+        let session = session::session_from_transport(headers);
+        let caller = Caller { session, ..caller.clone() };
+        let DirectRun { answer, cancel } = self.service.prepare_direct(call, caller, &client)?;
+        let mut call = InlineCall::new(answer, cancel, CallLifetime::Connection);
+        tokio::select! {
+            biased;
+            answer = call.finish() => Some(to_json_response(answer)),
+            // The end of a shutdown.
+            () = self.end.cancelled() => Some(StatusCode::INTERNAL_SERVER_ERROR.into_response()),
+        }
+    }
+
+    /// Returns the session that a request belongs to, if its calls can be answered here.
+    fn find_session(
+        &self,
+        caller: &Caller,
+        headers: &HeaderMap,
+    ) -> Option<(Arc<str>, Arc<SessionCalls>)> {
+        let id = single(headers, MCP_HEADER)?;
+        let version = match headers.contains_key(VERSION_HEADER) {
+            true => Some(single(headers, VERSION_HEADER)?),
+            false => None,
+        };
+        if version.is_some_and(|version| !SESSION_VERSIONS.contains(&version)) {
+            return None;
+        }
+        self.sessions.find_calls(id, &caller.principal)
+    }
+}
+
+/// Returns true if the client accepts the media type, by the rule of the SDK.
+fn accepts(headers: &HeaderMap, kind: &str) -> bool {
+    single(headers, header::ACCEPT).is_some_and(|accepted| accepted.contains(kind))
+}
+
+/// Returns the value of a header that occurs once.
+fn single(headers: &HeaderMap, name: impl AsHeaderName) -> Option<&str> {
+    let mut values = headers.get_all(name).into_iter();
+    let value = values.next()?.to_str().ok()?;
+    values.next().is_none().then_some(value)
+}
+
+/// Reads the whole body. If it is too large or breaks off, returns an equivalent body for the SDK.
+async fn read_body(mut body: Body, limit: usize) -> Result<Bytes, Body> {
+    let mut parts: Vec<Bytes> = Vec::new();
+    let mut length = 0;
+    loop {
+        let frame = poll_fn(|cx| Pin::new(&mut body).poll_frame(cx)).await;
+        match frame {
+            None => break,
+            Some(Ok(frame)) => {
+                let Ok(data) = frame.into_data() else { continue };
+                length += data.len();
+                parts.push(data);
+                if length > limit {
+                    let read = stream::iter(parts.into_iter().map(Ok::<_, axum::Error>));
+                    return Err(Body::from_stream(read));
+                }
+            }
+            Some(Err(error)) => {
+                let read = parts.into_iter().map(Ok).chain([Err(error)]);
+                return Err(Body::from_stream(stream::iter(read.collect::<Vec<_>>())));
+            }
+        }
+        if body.is_end_stream() {
+            break;
+        }
+    }
+    Ok(match parts.len() {
+        1 => parts.swap_remove(0),
+        _ => parts.concat().into(),
+    })
+}
+
+fn to_json_response(answer: DirectAnswer) -> Response {
+    let status = answer.error.map_or(StatusCode::OK, to_status);
+    (status, [(header::CONTENT_TYPE, JSON)], answer.message).into_response()
+}
+
+/// Returns the HTTP status of a JSON-RPC error in the revision without sessions.
+fn to_status(code: RpcErrorCode) -> StatusCode {
+    match code {
+        RpcErrorCode::UNSUPPORTED_PROTOCOL_VERSION
+        | RpcErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY
+        | RpcErrorCode::HEADER_MISMATCH => StatusCode::BAD_REQUEST,
+        RpcErrorCode::METHOD_NOT_FOUND => StatusCode::NOT_FOUND,
+        _ => StatusCode::OK,
+    }
+}
+
+/// What ends a call before it has finished.
+enum CallLifetime {
+    /// The end of its connection.
+    Connection,
+    /// The end of its session.
+    Session { ended: CancellationToken, _guard: CallGuard },
+}
+
+/// A call that is running.
+struct RunningCall {
+    answer: BoxFuture<'static, DirectAnswer>,
+    cancel: CancellationToken,
+    lifetime: CallLifetime,
+}
+
+impl RunningCall {
+    /// Finishes a call whose connection does not wait for it.
+    async fn finish(mut self) -> DirectAnswer {
+        if let CallLifetime::Session { ended, .. } = &self.lifetime {
+            let end = async {
+                ended.cancelled().await;
+                tokio::time::sleep(END_GRACE).await;
+            };
+            tokio::select! {
+                biased;
+                answer = &mut self.answer => return answer,
+                () = end => {}
+            }
+        }
+        // The call records its own end.
+        self.cancel.cancel();
+        self.answer.await
+    }
+}
+
+/// A call that its connection waits for. If that ends before, the call finishes in a task of its own.
+struct InlineCall(Option<RunningCall>);
+
+impl InlineCall {
+    fn new(
+        answer: BoxFuture<'static, DirectAnswer>,
+        cancel: CancellationToken,
+        lifetime: CallLifetime,
+    ) -> Self {
+        Self(Some(RunningCall { answer, cancel, lifetime }))
+    }
+
+    async fn finish(&mut self) -> DirectAnswer {
+        let answer = poll_fn(|cx| match &mut self.0 {
+            Some(call) => call.answer.as_mut().poll(cx),
+            None => Poll::Pending,
+        });
+        let answer = answer.await;
+        self.0 = None;
+        answer
+    }
+}
+
+impl Drop for InlineCall {
+    fn drop(&mut self) {
+        if let Some(call) = self.0.take()
+            && let Ok(runtime) = tokio::runtime::Handle::try_current()
+        {
+            runtime.spawn(call.finish());
+        }
+    }
+}
