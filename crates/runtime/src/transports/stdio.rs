@@ -3,6 +3,7 @@
 //! Each line is one message. The SDK's transport is not used, because it silently drops unreadable messages and
 //! abandons calls that outlive the input. Start reading at `transport::LineTransport`.
 
+mod direct;
 mod line_reader;
 mod message;
 mod pending_requests;
@@ -81,8 +82,9 @@ where
     W: AsyncWrite + Send + Unpin + 'static,
 {
     let open = Arc::new(AtomicBool::new(false));
-    let transport = LineTransport::new(input, output, stop, Arc::clone(&open));
-    let service = service.for_local_connection().with_shutdown(transport.end_token());
+    let service = service.for_local_connection();
+    let transport = LineTransport::new(service.clone(), input, output, stop, Arc::clone(&open));
+    let service = service.with_shutdown(transport.end_token());
     let session = match service.serve(transport).await {
         Ok(session) => session,
         // A client that disconnects before the session has begun is not an error.

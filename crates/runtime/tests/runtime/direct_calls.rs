@@ -2,16 +2,22 @@
 //! calls of the SDK.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use contract::{Constraints, ContentBlock, RawResult, ToolOutput};
-use runtime::{CallInterruption, Catalog, ElicitationBroker, PipelineOptions};
+use contract::{Caller, Constraints, ContentBlock, RawResult, ToolOutput};
+use runtime::transports::mcp::McpService;
+use runtime::transports::stdio::serve_streams;
+use runtime::{CallInterruption, Catalog, ElicitationBroker, Pipeline, PipelineOptions, RateClock};
 use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
 
-use crate::http::{HttpServer, HttpSession};
+use crate::http::{HttpServer, HttpSession, identity};
 use crate::rig::{AsyncScript, Rig, ScriptedUpstream, build_contract, tools};
+use crate::stdio::stateless_request;
 
 /// The number of the first call in event ids that is not the SDK's.
 const FIRST_NUMBER: u64 = 1 << 32;
@@ -98,7 +104,11 @@ async fn start_server() -> HttpServer {
         let contract = build_contract(name, Constraints::default());
         catalog.add_invoker(contract, Arc::new(ScriptedUpstream(answer))).unwrap();
     }
-    let rig = Rig::with_catalog(catalog, PipelineOptions::default()).await;
+    // Each call comes an hour after the one before, so that none exceeds a rate.
+    let hours = AtomicU64::new(0);
+    let now = move || Duration::from_secs(3600 * hours.fetch_add(1, Ordering::Relaxed));
+    let options = PipelineOptions { rate_clock: RateClock::new(now), ..PipelineOptions::default() };
+    let rig = Rig::with_catalog(catalog, options).await;
     HttpServer::with_rig(rig, |_| {}).await
 }
 
@@ -359,6 +369,60 @@ async fn calls_in_sessions_get_the_answers_of_the_sdk() {
         ("content-type", "text/plain"),
     ] {
         compare(&server, &change(&headers, name, value), &call_with_meta("{}")).await;
+    }
+}
+
+/// Sends a line in a new session over stdio, and returns all answers in order.
+async fn send_line(pipeline: &Arc<Pipeline>, is_stateless: bool, line: &[u8]) -> Vec<String> {
+    let (mut input, server_input) = tokio::io::duplex(64 * 1024);
+    let (output, server_output) = tokio::io::duplex(64 * 1024);
+    let service = McpService::new(Arc::clone(pipeline), identity(), Caller::new("stdio"));
+    let stop = CancellationToken::new();
+    let running = tokio::spawn(serve_streams(service, server_input, server_output, stop));
+    let mut output = BufReader::new(output).lines();
+    let hello = json!({"jsonrpc": "2.0", "id": "hello", "method": "initialize", "params": {
+        "protocolVersion": "2025-11-25", "capabilities": {},
+        "clientInfo": {"name": "t", "version": "1"},
+    }});
+    let ready = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+    let begin = match is_stateless {
+        true => format!("{}\n", stateless_request(0, "server/discover", json!({}))),
+        false => {
+            format!("{hello}\n{ready}\n{}\n", json!({"jsonrpc": "2.0", "id": 0, "method": "ping"}))
+        }
+    };
+    input.write_all(begin.as_bytes()).await.unwrap();
+    for _ in 0..if is_stateless { 1 } else { 2 } {
+        output.next_line().await.unwrap().unwrap();
+    }
+    input.write_all(&[line, b"\n"].concat()).await.unwrap();
+    drop(input);
+    let mut answers = Vec::new();
+    while let Some(answer) = output.next_line().await.unwrap() {
+        // The other line is longer.
+        answers.push(match answer.rsplit_once(" at column ") {
+            Some((reason, _)) => reason.to_owned(),
+            None => answer,
+        });
+    }
+    running.await.unwrap().unwrap();
+    answers.sort();
+    answers
+}
+
+#[tokio::test]
+async fn calls_over_stdio_get_the_answers_of_the_sdk() {
+    let server = start_server().await;
+    for (is_stateless, context) in [(false, ""), (true, STATELESS_CONTEXT)] {
+        let mut bodies = call_bodies(&format!("{{{context}}}"));
+        bodies.extend(metas(context).iter().map(|meta| call_with_meta(meta)));
+        bodies.retain(|body| !body.contains('\n'));
+        for body in bodies {
+            let pipeline = &server.rig.pipeline;
+            let direct = send_line(pipeline, is_stateless, body.as_bytes()).await;
+            let by_sdk = send_line(pipeline, is_stateless, &for_sdk(body.as_bytes())).await;
+            assert_eq!(direct, by_sdk, "{body}");
+        }
     }
 }
 

@@ -14,7 +14,8 @@ use memchr::memmem::Finder;
 use rmcp::RoleServer;
 use rmcp::model::{
     CallToolRequestMethod, ConstString, ErrorCode as RpcErrorCode, ErrorData, Implementation,
-    JsonObject, JsonRpcError, ProtocolVersion, RequestId, RequestMetaObject,
+    InitializeRequestParams, JsonObject, JsonRpcError, ProtocolVersion, RequestId,
+    RequestMetaObject,
 };
 use rmcp::service::NotificationContext;
 use serde::Deserialize;
@@ -129,7 +130,28 @@ impl DirectCall {
     }
 }
 
+impl DirectClient {
+    /// Returns the client of a handshake, or `None` if it may be asked during a call.
+    pub(in crate::transports) fn from_handshake(client: &InitializeRequestParams) -> Option<Self> {
+        let is_stateless =
+            client.protocol_version.as_str() >= ProtocolVersion::V_2026_07_28.as_str();
+        let can_be_asked = to_capabilities(&client.capabilities) != ClientCapabilities::default();
+        let name = Some(format_client(&client.client_info));
+        let channel = ElicitationChannel::Unavailable;
+        (!is_stateless && !can_be_asked).then_some(Self { name, channel, is_typed: false })
+    }
+}
+
 impl McpService {
+    /// Prepares a call over a local connection. Returns `None` if only the SDK can answer it.
+    pub(in crate::transports) fn prepare_local(
+        &self,
+        call: DirectCall,
+        client: &DirectClient,
+    ) -> Option<DirectRun> {
+        self.prepare_direct(call, self.caller.clone(), client)
+    }
+
     /// Prepares a call of a client. Returns `None` if only the SDK can answer it.
     pub(in crate::transports) fn prepare_direct(
         &self,
@@ -181,14 +203,10 @@ impl McpService {
     pub(super) fn report_handshake(&self, context: &NotificationContext<RoleServer>) {
         let Some(hook) = &self.handshake_hook else { return };
         let Some(parts) = context.extensions.get::<http::request::Parts>() else { return };
-        let Some(peer) = context.peer.peer_info() else { return };
-        let is_stateless = peer.protocol_version.as_str() >= ProtocolVersion::V_2026_07_28.as_str();
-        if is_stateless || to_capabilities(&peer.capabilities) != ClientCapabilities::default() {
-            return;
+        let client = context.peer.peer_info();
+        if let Some(client) = client.and_then(|client| DirectClient::from_handshake(&client)) {
+            hook(&parts.headers, self.clone(), client);
         }
-        let name = Some(format_client(&peer.client_info));
-        let channel = ElicitationChannel::Unavailable;
-        hook(&parts.headers, self.clone(), DirectClient { name, channel, is_typed: false });
     }
 }
 

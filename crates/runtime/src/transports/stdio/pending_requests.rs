@@ -51,6 +51,11 @@ impl PendingRequests {
         }
     }
 
+    /// Records a call that the SDK does not see.
+    pub(super) fn record_call(&self, id: RequestId) {
+        self.open.lock().calls.insert(id);
+    }
+
     /// Records a message that is about to be sent. Returns the id that it answers, for
     /// [`PendingRequests::record_answered`].
     pub(super) fn record_sending(

@@ -23,7 +23,9 @@ use tokio::sync::Mutex;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
 use super::super::MAX_MESSAGE_BYTES;
+use super::super::mcp::McpService;
 use super::super::verbatim;
+use super::direct::{DirectCalls, OpenCall};
 use super::line_reader::{InputLine, StdioLineReader};
 use super::message::{self, MessageFault};
 use super::pending_requests::PendingRequests;
@@ -33,6 +35,7 @@ pub(super) struct LineTransport<R, W> {
     lines: StdioLineReader<R>,
     output: Arc<Mutex<W>>,
     pending: Arc<PendingRequests>,
+    direct: DirectCalls,
     /// The reply to an invalid line while it is being written. Stored here because the future of `receive` may be
     /// dropped at any time.
     pending_reply: Option<BoxFuture<'static, io::Result<()>>>,
@@ -48,11 +51,18 @@ where
     R: AsyncRead + Send + Unpin,
     W: AsyncWrite + Send + Unpin + 'static,
 {
-    pub(super) fn new(input: R, output: W, stop: CancellationToken, open: Arc<AtomicBool>) -> Self {
+    pub(super) fn new(
+        service: McpService,
+        input: R,
+        output: W,
+        stop: CancellationToken,
+        open: Arc<AtomicBool>,
+    ) -> Self {
         Self {
             lines: StdioLineReader::new(input, MAX_MESSAGE_BYTES),
             output: Arc::new(Mutex::new(output)),
             pending: Arc::default(),
+            direct: DirectCalls::new(service),
             pending_reply: None,
             stop: Box::pin(stop.cancelled_owned()),
             open,
@@ -65,7 +75,7 @@ where
         self.ended.clone()
     }
 
-    /// Returns the next message or fault, or `None` once reading has ended.
+    /// Returns the next message or fault, or `None` once reading has ended. Starts the calls that do not need the SDK.
     async fn read_message(&mut self) -> Option<Result<RxJsonRpcMessage<RoleServer>, MessageFault>> {
         loop {
             let line = tokio::select! {
@@ -76,6 +86,13 @@ where
             match line {
                 Ok(InputLine::Whole(line)) if line.trim_ascii().is_empty() => {}
                 Ok(InputLine::Whole(line)) => {
+                    let is_open = self.open.load(Ordering::Relaxed);
+                    if let Some(call) = is_open.then(|| self.direct.prepare(line)).flatten() {
+                        self.start_call(call);
+                        // The calls of a fast client must not keep others from running.
+                        tokio::task::coop::consume_budget().await;
+                        continue;
+                    }
                     if let Some(parsed) = message::parse_message(line).transpose() {
                         return Some(parsed);
                     }
@@ -90,6 +107,21 @@ where
                 }
             }
         }
+    }
+
+    /// Runs a call in a task of its own, and writes its answer.
+    fn start_call(&self, call: OpenCall) {
+        let (output, pending) = (Arc::clone(&self.output), Arc::clone(&self.pending));
+        let id = call.id().clone();
+        pending.record_call(id.clone());
+        tokio::spawn(async move {
+            if let Some(answer) = call.finish().await
+                && let Err(error) = write_line(&output, answer).await
+            {
+                tracing::warn!(%error, "failed to write standard output");
+            }
+            pending.record_answered(&id);
+        });
     }
 
     /// Starts writing the reply to an invalid line.
@@ -156,6 +188,7 @@ where
                 }
                 Some(Ok(message)) => {
                     self.pending.record_received(&message);
+                    self.direct.observe(&message);
                     return Some(message);
                 }
             }
