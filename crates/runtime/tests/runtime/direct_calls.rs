@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use contract::{Caller, Constraints, ContentBlock, RawResult, ToolOutput};
+use contract::{Caller, Constraints, ContentBlock, Contract, RawResult, ToolOutput};
+use runtime::transports::http::BearerTokens;
 use runtime::transports::mcp::McpService;
 use runtime::transports::stdio::serve_streams;
 use runtime::{CallInterruption, Catalog, ElicitationBroker, Pipeline, PipelineOptions, RateClock};
@@ -104,12 +105,23 @@ async fn start_server() -> HttpServer {
         let contract = build_contract(name, Constraints::default());
         catalog.add_invoker(contract, Arc::new(ScriptedUpstream(answer))).unwrap();
     }
+    let annotated = build_annotated_contract();
+    let answer = |_: Value| Ok(ToolOutput::from_structured(json!({"text": "x"})));
+    catalog.add_invoker(annotated, Arc::new(ScriptedUpstream(answer))).unwrap();
     // Each call comes an hour after the one before, so that none exceeds a rate.
     let hours = AtomicU64::new(0);
     let now = move || Duration::from_secs(3600 * hours.fetch_add(1, Ordering::Relaxed));
     let options = PipelineOptions { rate_clock: RateClock::new(now), ..PipelineOptions::default() };
     let rig = Rig::with_catalog(catalog, options).await;
     HttpServer::with_rig(rig, |_| {}).await
+}
+
+/// Returns the contract of a tool whose argument clients repeat in a header, for nodes that do not read the body.
+fn build_annotated_contract() -> Arc<Contract> {
+    let mut definition = build_contract("annotated", Constraints::default()).to_definition();
+    let schema = definition.input_schema.as_mut().unwrap();
+    schema["properties"]["text"]["x-mcp-header"] = json!("Text");
+    Arc::new(Contract::new(definition, &[]).unwrap())
 }
 
 fn raw_answer(text: &str, has_content: bool) -> ToolOutput {
@@ -339,6 +351,21 @@ async fn stateless_calls_get_the_answers_of_the_sdk() {
     }
 }
 
+/// The SDK compares the headers with the arguments.
+#[tokio::test]
+async fn arguments_in_headers_are_checked() {
+    let server = start_server().await;
+    let headers = change(&stateless_headers(), "mcp-name", "annotated");
+    let call =
+        call_with_meta(&format!("{{{STATELESS_CONTEXT}}}")).replace("\"echo\"", "\"annotated\"");
+    for (value, status) in [("a", "200"), ("b", "400"), ("", "400"), ("=?base64?YQ==?=", "200")] {
+        let headers = change(&headers, "mcp-param-text", value);
+        compare(&server, &headers, &call).await;
+        let reply = send(&server, &headers, call.as_bytes().to_vec()).await;
+        assert!(reply.summary.starts_with(status), "{value}: {}", reply.summary);
+    }
+}
+
 #[tokio::test]
 async fn calls_in_sessions_get_the_answers_of_the_sdk() {
     let server = start_server().await;
@@ -461,7 +488,7 @@ impl AsyncScript for Gate {
     }
 }
 
-async fn start_gated_server() -> (HttpServer, HttpSession, Gate) {
+async fn gated_rig() -> (Rig, Gate) {
     let gate = Gate::default();
     let mut catalog = Catalog::default();
     for tool in tools() {
@@ -472,7 +499,11 @@ async fn start_gated_server() -> (HttpServer, HttpSession, Gate) {
         Constraints { timeout: Duration::from_secs(60), ..Constraints::default() },
     );
     catalog.add_invoker(contract, Arc::new(ScriptedUpstream(gate.clone()))).unwrap();
-    let rig = Rig::with_catalog(catalog, PipelineOptions::default()).await;
+    (Rig::with_catalog(catalog, PipelineOptions::default()).await, gate)
+}
+
+async fn start_gated_server() -> (HttpServer, HttpSession, Gate) {
+    let (rig, gate) = gated_rig().await;
     let server = HttpServer::with_rig(rig, |_| {}).await;
     let session = server.initialize_until_direct().await;
     (server, session, gate)
@@ -574,4 +605,32 @@ async fn call_ends_with_its_session() {
         tokio::task::yield_now().await;
     }
     assert_eq!(last_code(server).await, "CANCELLED");
+}
+
+/// The calls of a session belong to its principal, whoever answers them.
+#[tokio::test]
+async fn direct_calls_do_not_exist_for_another_principal() {
+    const ALICE: &str = "a123456789abcdef";
+    const MALLORY: &str = "m123456789abcdef";
+    let (rig, gate) = gated_rig().await;
+    let tokens = BearerTokens::parse(&format!("alice {ALICE}\nmallory {MALLORY}")).unwrap();
+    let server = HttpServer::with_rig(rig, |http| http.tokens = tokens).await;
+    let session = server.initialize_as(ALICE, json!({})).await;
+    let call = |token: &str, tool: &str| call_in(&server, &session, tool).bearer_auth(token).send();
+    while summarize(call(ALICE, "echo").await.unwrap()).await.number.unwrap() < FIRST_NUMBER {}
+    let mut running = call(ALICE, "gate").await.unwrap();
+    let event = String::from_utf8(running.chunk().await.unwrap().unwrap().to_vec()).unwrap();
+    let number = hide_number(&event).1.unwrap();
+    assert!(number >= FIRST_NUMBER);
+    // She waits for an answer. He cannot call, cancel or read it.
+    assert_eq!(call(MALLORY, "echo").await.unwrap().status(), 404);
+    let cancel =
+        json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}});
+    let cancel = session.add_headers(server.post("/mcp")).body(cancel.to_string());
+    assert_eq!(cancel.bearer_auth(MALLORY).send().await.unwrap().status(), 404);
+    let resume = session.add_headers(server.get("/mcp")).header("accept", "text/event-stream");
+    let resume = resume.header("last-event-id", format!("0/{number}")).bearer_auth(MALLORY);
+    assert_eq!(resume.send().await.unwrap().status(), 404);
+    gate.open.notify_one();
+    assert!(running.text().await.unwrap().contains("\"text\":\"late\""));
 }
