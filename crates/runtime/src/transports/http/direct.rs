@@ -96,12 +96,15 @@ impl DirectRoute {
         if !single(headers, header::CONTENT_TYPE).is_some_and(|kind| kind.starts_with(JSON)) {
             return Routed::ToSdk(request, None);
         }
+        let session = self.find_session(caller, headers);
+        if session.is_none() && single(headers, VERSION_HEADER) != Some(STATELESS_VERSION) {
+            return Routed::ToSdk(request, None);
+        }
         let (parts, body) = request.into_parts();
         let body = match read_body(body, self.max_body_bytes).await {
             Ok(body) => body,
             Err(body) => return Routed::ToSdk(Request::from_parts(parts, body), None),
         };
-        let session = self.find_session(caller, &parts.headers);
         let response = match DirectCall::parse(&body) {
             Some(call) => match session {
                 Some((id, calls)) if call.belongs_to_session() => {
