@@ -33,6 +33,8 @@ use crate::dist::{binary_path, build_command};
 
 /// Calls before the clock runs.
 const WARM_UP: usize = 200;
+/// Calls of one build before it is the turn of the other one.
+const BLOCK_CALLS: usize = 250;
 /// Time limit of the warm-up; a peer that takes a tenth of a second per call gets fewer calls.
 const WARM_UP_LIMIT: Duration = Duration::from_secs(5);
 
@@ -64,8 +66,8 @@ pub(crate) struct GatewayArgs {
     /// Use the binaries in this folder; build nothing
     #[arg(long, value_name = "DIR")]
     binaries: Option<PathBuf>,
-    /// Compare with the gateway of an earlier build in this folder, and leave out the peers; the servers behind them are
-    /// those of this build
+    /// Compare with the gateway of an earlier build in this folder, in short turns, and leave out the peers; the servers
+    /// behind them are those of this build
     #[arg(long, value_name = "DIR")]
     before: Option<PathBuf>,
 }
@@ -125,12 +127,23 @@ fn compare_fronts(
             ),
         }
     }
-    for round in 0..args.rounds {
-        eprintln!("{}: round {}", upstream.name(), round + 1);
+    // Two builds take turns in short blocks, so that both meet the same load of the machine.
+    let (rounds, calls) = match scene.before {
+        Some(_) => ((args.calls * args.rounds).div_ceil(BLOCK_CALLS), BLOCK_CALLS),
+        None => (args.rounds, args.calls),
+    };
+    for round in 0..rounds {
+        eprintln!("{}: round {} of {rounds}", upstream.name(), round + 1);
         let count = running.len();
         for index in 0..count {
-            let (_, running, figures) = &mut running[(index + round) % count];
-            figures.push(measure_round(running, upstream, args)?);
+            let at = match scene.before {
+                // The builds of a pair are neighbors, and the one that begins alternates.
+                Some(_) if round % 2 == 0 => index,
+                Some(_) => count - 1 - index,
+                None => (index + round) % count,
+            };
+            let (_, running, figures) = &mut running[at];
+            figures.push(measure_round(running, upstream, calls, args.seconds)?);
         }
     }
     let direct: Vec<RoundFigures> = running
@@ -138,10 +151,12 @@ fn compare_fronts(
         .find(|(front, ..)| *front == Front::Direct)
         .map(|(_, _, figures)| figures.clone())
         .unwrap_or_default();
-    Ok(running
-        .into_iter()
-        .map(|(front, _, figures)| GatewayRow::new(upstream, front, &figures, &direct))
-        .collect())
+    let rows = running.iter().map(|(front, _, figures)| {
+        let earlier = running.iter().find(|(other, ..)| other.is_before(*front));
+        let earlier = earlier.map(|(_, _, figures)| &figures[..]);
+        GatewayRow::new(upstream, *front, figures, &direct, earlier)
+    });
+    Ok(rows.collect())
 }
 
 fn start_front(
@@ -159,14 +174,15 @@ fn start_front(
 fn measure_round(
     running: &mut RunningFront,
     upstream: Upstream,
-    args: &GatewayArgs,
+    calls: usize,
+    seconds: u64,
 ) -> Result<RoundFigures> {
     let arguments = upstream.kind.tool().1;
     let usage =
         |running: &RunningFront| running.tree.as_ref().map(tree::ProcessTree::usage).transpose();
     let before = usage(running)?.unwrap_or_default();
-    let limit = Duration::from_secs(args.seconds);
-    let sample = running.client.run_calls_for(&running.tool, &arguments, args.calls, limit)?;
+    let limit = Duration::from_secs(seconds);
+    let sample = running.client.run_calls_for(&running.tool, &arguments, calls, limit)?;
     let after = usage(running)?.unwrap_or_default();
     Ok(RoundFigures {
         calls: sample.calls,

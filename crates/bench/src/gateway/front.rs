@@ -93,6 +93,11 @@ impl Front {
         }
     }
 
+    /// Returns true if this is the earlier build of the other front.
+    pub(super) fn is_before(self, other: Self) -> bool {
+        matches!((self, other), (Self::Before(one), Self::Vouch(other)) if one == other)
+    }
+
     pub(super) fn is_peer(self) -> bool {
         !matches!(self, Self::Direct | Self::Vouch(_) | Self::Before(_))
     }
