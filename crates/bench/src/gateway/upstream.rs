@@ -64,6 +64,7 @@ impl GatewayScene {
         let everything =
             ProcessTree::new(ServerProcess::start_on_port(&mut everything, port, &log)?, &[]);
         let mut own = Command::new(scene.vouch());
+        own.env("VOUCH_TRUST", "1").env("XDG_STATE_HOME", scene.folder.path().join("own-state"));
         // The peers that are compared send no token.
         own.args(["serve", "--port", "0", "--no-token", "--root"]).arg(scene.own_root("own-http")?);
         let own = ProcessTree::new(ServerProcess::start_http(&mut own)?, &[]);
