@@ -271,8 +271,10 @@ impl Toolchain {
         let entries = folder.and_then(|folder| folder.read_dir().ok());
         let versions = entries.into_iter().flatten().filter_map(Result::ok).filter_map(|entry| {
             let package = entry.path().join("node_modules").join("solc");
-            let version = install::parse_version(entry.file_name().to_str()?)?;
-            is_package(&package).then_some((version, package))
+            let name = entry.file_name();
+            let version = install::parse_version(name.to_str()?)?;
+            let is_usable = is_package(&package) && !install::is_broken(&package, name.to_str()?);
+            is_usable.then_some((version, package))
         });
         let mut versions: Vec<_> = versions.collect();
         versions.sort_by(|one, other| other.cmp(one));

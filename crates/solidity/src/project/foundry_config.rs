@@ -11,6 +11,9 @@ use crate::{LoadError, SolcVersion, bounded_file};
 /// Name of the profile that the others are based on.
 const DEFAULT_PROFILE: &str = "default";
 
+/// Folder of the sources if there is no `src`, as for Foundry.
+const OTHER_SOURCES: &str = "contracts";
+
 /// Relevant settings of a profile, with Foundry's defaults.
 #[derive(Clone, Debug)]
 pub(crate) struct FoundryConfig {
@@ -44,6 +47,8 @@ pub(crate) struct FoundryConfig {
 #[serde(default)]
 struct FoundryConfigFile {
     profile: BTreeMap<String, FoundryProfile>,
+    /// The default profile in the notation of old versions.
+    default: Option<FoundryProfile>,
 }
 
 /// The keys of one profile that are set.
@@ -187,12 +192,17 @@ impl FoundryConfig {
         let text = bounded_file::read_contained_text(root, &path)?;
         let mut file: FoundryConfigFile = toml::from_str(&text)
             .map_err(|source| LoadError::InvalidConfig { path, source: Box::new(source) })?;
-        let base = file.profile.remove(DEFAULT_PROFILE).unwrap_or_default();
+        let base = file.profile.remove(DEFAULT_PROFILE).or(file.default).unwrap_or_default();
         let chosen = profile.and_then(|name| file.profile.remove(name));
-        Ok(Some(match chosen {
-            Some(chosen) => chosen.over(base).into(),
-            None => base.into(),
-        }))
+        let mut settings = match chosen {
+            Some(chosen) => chosen.over(base),
+            None => base,
+        };
+        if settings.src.is_none() && !root.join("src").is_dir() && root.join(OTHER_SOURCES).is_dir()
+        {
+            settings.src = Some(OTHER_SOURCES.to_owned());
+        }
+        Ok(Some(settings.into()))
     }
 
     /// Returns the compiler version that the project demands.

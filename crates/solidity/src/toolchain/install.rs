@@ -61,6 +61,9 @@ pub fn install_solc(
     if !is_installed(&package_in(temporary.path()), version) {
         return Err(InstallError::WrongPackage { version: version.to_owned() });
     }
+    if is_broken(&package, version) {
+        std::fs::remove_dir_all(&target).map_err(unwritable)?;
+    }
     match std::fs::rename(temporary.path(), &target) {
         // The temporary folder was moved, so its guard must not remove it.
         Ok(()) => drop(temporary.keep()),
@@ -80,6 +83,17 @@ fn package_in(folder: &Path) -> PathBuf {
     folder.join("node_modules").join("solc")
 }
 
+/// Returns the version of the npm package that contains this compiler.
+///
+/// The package 0.8.7 contains the compiler 0.7.5, and 0.8.14 lacks a file. Both were published again.
+pub(super) fn npm_version(version: &str) -> &str {
+    match version {
+        "0.8.7" => "0.8.7-fixed",
+        "0.8.14" => "0.8.14-fixed",
+        other => other,
+    }
+}
+
 /// Parses a version such as `0.8.37` into numbers, which can be ordered.
 pub(super) fn parse_version(version: &str) -> Option<[u32; 3]> {
     let parts: Vec<_> = version.split('.').map(parse_version_part).collect::<Option<_>>()?;
@@ -96,7 +110,7 @@ fn run_npm(npm: &Path, folder: &Path, version: &str, path: &[PathBuf]) -> Result
     command
         .args(["install", "--ignore-scripts", "--no-audit", "--no-fund", "--prefix"])
         .arg(folder)
-        .arg(format!("solc@{version}"))
+        .arg(format!("solc@{}", npm_version(version)))
         .current_dir(folder);
     let finished = run_program(command, path, &[], MAX_OUTPUT).map_err(failed)?;
     match finished.status.success() {
@@ -109,9 +123,15 @@ fn run_npm(npm: &Path, folder: &Path, version: &str, path: &[PathBuf]) -> Result
     }
 }
 
+/// Returns true if a folder has the package that does not contain the compiler of its version.
+pub(super) fn is_broken(package: &Path, version: &str) -> bool {
+    npm_version(version) != version && package.exists() && !is_installed(package, version)
+}
+
+/// Returns true if a folder is the npm package that contains this compiler.
 fn is_installed(package: &Path, version: &str) -> bool {
     is_package(package)
-        && read_manifest(package).is_some_and(|manifest| manifest.version == version)
+        && read_manifest(package).is_some_and(|manifest| manifest.version == npm_version(version))
 }
 
 /// Returns the version of the compiler in a package.

@@ -380,3 +380,18 @@ fn file_of_a_project_is_compiled_with_its_settings() {
         .unwrap();
     insta::assert_snapshot!(project.settings("0.8.15"), @r#"{"remappings":[],"optimizer":{"enabled":true,"runs":200},"evmVersion":"london"}"#);
 }
+
+#[test]
+fn sources_and_libraries_of_old_projects_are_found() {
+    let project = UnbuiltProject::new(&["0.8.29", "0.8.30"]);
+    project
+        .write("contracts/A.sol", "import 'm/M.sol'; contract A {}")
+        .write("modules/m/src/M.sol", "")
+        .write("foundry.toml", "[default]\nlibs = ['modules']\nsolc_version = '0.8.29'\n");
+    insta::assert_snapshot!(project.describe(None), @"0.8.29: contracts/A.sol modules/m/src/M.sol");
+    // The profile of today has precedence, and `src` over `contracts`.
+    project
+        .write("src/B.sol", "contract B {}")
+        .write("foundry.toml", "[default]\nsolc = '0.8.29'\n[profile.default]\nsolc = '0.8.30'\n");
+    insta::assert_snapshot!(project.describe(None), @"0.8.30: src/B.sol");
+}

@@ -77,3 +77,18 @@ fn reports_unwritable_cache() {
     cache: []
     ");
 }
+
+#[test]
+fn packages_that_contain_another_compiler_are_replaced() {
+    let folder = TestFolder::new();
+    let broken = "cache/solc/0.8.7/node_modules/solc";
+    folder.write(&format!("{broken}/package.json"), r#"{"version":"0.8.7"}"#);
+    folder.write(&format!("{broken}/soljson.js"), "");
+    let npm = folder.write_program("npm", &NPM.replace("$(cat ../../../made)", "0.8.7-fixed"));
+    let package = install_solc("0.8.7", &folder.path("cache"), &npm, &[]).unwrap();
+    assert_eq!(package, folder.path(broken));
+    let manifest = fs::read_to_string(folder.path(broken).join("package.json")).unwrap();
+    assert_eq!(manifest, r#"{"version":"0.8.7-fixed"}"#);
+    let calls = fs::read_to_string(folder.path("calls")).unwrap();
+    assert!(calls.ends_with("solc@0.8.7-fixed\n"), "{calls}");
+}
