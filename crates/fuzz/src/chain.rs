@@ -19,8 +19,8 @@ mod probe;
 mod read_set;
 mod trace;
 
-pub use cheatcodes::SUPPORTED_CHEATCODES;
 pub(crate) use cheatcodes::{CHEATCODE_ADDRESS, CHEATCODE_ERROR_SELECTOR, CONSOLE_ADDRESS};
+pub use cheatcodes::{SUPPORTED_CHEATCODES, list_supported_cheatcodes};
 pub use code::{CodePart, CompiledCode, CompiledCodeIndex};
 pub use coverage_hits::CoverageHits;
 pub use incidents::IncidentLog;

@@ -10,6 +10,7 @@ mod field;
 pub mod foundry;
 pub mod medusa_json;
 pub mod number;
+mod project_access;
 mod yaml;
 
 use std::collections::BTreeMap;
@@ -17,11 +18,13 @@ use std::fmt;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::str::FromStr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use alloy_primitives::{Address, U256, address};
 
 pub use bounds::{BoundError, MAX_WORKERS};
+pub use project_access::{FileAccessError, FilePermission, ProjectAccess};
 
 use self::foundry::FoundrySettings;
 
@@ -94,6 +97,8 @@ pub struct CampaignSettings {
     pub allow_ffi: bool,
     /// Value of `PATH` for these programs. `None` is that of this process.
     pub ffi_path: Option<String>,
+    /// What contracts may read on this machine; `None` if the user does not trust the project.
+    pub access: Option<Arc<ProjectAccess>>,
     /// `allEvents`: show events of all calls, not only of the last.
     pub all_events: bool,
     /// `corpusDir`
@@ -217,6 +222,7 @@ impl Default for CampaignSettings {
             test_destruction: false,
             allow_ffi: false,
             ffi_path: None,
+            access: None,
             all_events: false,
             corpus_dir: None,
             coverage_dir: None,

@@ -7,6 +7,7 @@
 //! Start at [`deploy_target`].
 
 mod choose;
+mod created_contracts;
 mod deployer;
 mod discover;
 mod discover_foundry;
@@ -14,6 +15,7 @@ mod fixtures;
 mod foundry;
 mod invariant_targets;
 mod target_getters;
+mod test_contracts;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -29,6 +31,7 @@ use self::deployer::{ChainDeployer, DeploymentResult};
 use self::discover_foundry::FoundryChain;
 use self::foundry::FoundryCampaign;
 pub use self::foundry::{FoundryFunctionKind, uses_foundry_rules};
+pub use self::test_contracts::{TestContractFilter, list_test_contracts};
 use crate::abi::UnknownAbiType;
 use crate::chain::{
     CHEATCODE_ERROR_SELECTOR, CallLimits, ChainSetup, ChainState, CodePart, CompiledCode,
@@ -36,7 +39,7 @@ use crate::chain::{
 };
 use crate::config::foundry::FoundryConfigError;
 use crate::config::{CampaignSettings, TestMode};
-use crate::target::{DeployedContract, FuzzTarget};
+use crate::target::{DeployedContract, FoundryRules, FuzzTarget};
 
 /// Timestamp and number of the first block, as in Echidna.
 const FIRST_TIMESTAMP: u64 = 1_524_785_992;
@@ -146,7 +149,10 @@ pub fn deploy_target(
     let plan = &DeployPlan { contract, settings: &settings, is_foundry };
     let libraries = deployer::assign_library_addresses(&build, plan);
     let codes = Arc::new(collect_codes(&build, &libraries, plan));
-    let state = ChainState::new(&plan.chain_setup());
+    let gas = if is_foundry { settings.foundry.gas_limit } else { u64::MAX };
+    let state = ChainState::new(&plan.chain_setup())
+        .with_access(settings.access.clone())
+        .with_block_gas_limit(gas);
     let mut machine = EvmMachine::new(state, codes.clone(), Vec::new(), LIMITS);
     let DeploymentResult { contracts: placed, set_up_failure, warnings } =
         ChainDeployer::new(&build, &libraries, &mut machine, plan).deploy_all()?;
@@ -162,6 +168,7 @@ pub fn deploy_target(
         tests: Vec::new(),
         units: HashSet::new(),
         reverts_fail: HashSet::new(),
+        foundry: FoundryRules::default(),
         fixtures: HashMap::new(),
         seeds: Vec::new(),
         fallbacks: Vec::new(),

@@ -29,6 +29,9 @@ const DELAY_PERCENT: u32 = 30;
 /// Percentage of calls that send raw calldata, if a contract accepts it.
 const DATA_PERCENT: u32 = 3;
 
+/// Percentage of calls that go to contracts which the sequence created, if there are any to be called.
+const CREATED_PERCENT: u32 = 25;
+
 /// Percentage of new calls that go to prioritized functions, if there are any. The rest are drawn from all functions,
 /// including the prioritized ones: with k of n functions prioritized, their share is 90 % plus k/n of 10 %.
 const PRIORITY_PERCENT: u32 = 90;
@@ -52,12 +55,24 @@ pub struct CallGenerator<'a> {
     pub choice: &'a FunctionChoice,
     /// Words returned by the last calls of the sequence.
     pub returned: &'a [U256],
+    /// Contracts that the sequence created.
+    pub created: &'a [CreatedContract],
+}
+
+/// A contract that the current sequence created, and whose functions are called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CreatedContract {
+    pub address: Address,
+    /// Index of the contract in the build.
+    pub contract: usize,
+    /// Number of calls after which it exists.
+    pub after: usize,
 }
 
 impl FunctionChoice {
     pub fn new(target: &FuzzTarget) -> Self {
-        let (units, others): (Vec<_>, Vec<_>) =
-            target.callable.iter().copied().partition(|&id| target.is_unit_test(id));
+        let callable = target.callable.iter().copied().filter(|&id| !target.is_single_unit(id));
+        let (units, others): (Vec<_>, Vec<_>) = callable.partition(|&id| target.is_unit_test(id));
         // A unit test ends the sequence that it is part of. If there are sequences, it is called apart from them.
         let (units, others) = if others.is_empty() { (Vec::new(), units) } else { (units, others) };
         let (viewing, acting) = others.into_iter().partition(|&id| target.function(id).is_view);
@@ -66,6 +81,13 @@ impl FunctionChoice {
 
     pub fn is_empty(&self) -> bool {
         self.acting.is_empty() && self.viewing.is_empty()
+    }
+
+    /// Removes a function about which nothing more can be learned.
+    pub(crate) fn remove_function(&mut self, id: FunctionId) {
+        for list in [&mut self.acting, &mut self.viewing, &mut self.units] {
+            list.retain(|known| *known != id);
+        }
     }
 
     /// Returns a prioritized function in [`PRIORITY_PERCENT`] of cases.
@@ -97,6 +119,9 @@ impl CallGenerator<'_> {
         if let Some(preferred) = self.choice.pick_prioritized(self.rng) {
             return self.generate_call_to(preferred);
         }
+        if !self.created.is_empty() && self.roll_percent(CREATED_PERCENT) {
+            return self.generate_call_to_created();
+        }
         if !target.fallbacks.is_empty()
             && (self.choice.is_empty() || self.roll_percent(DATA_PERCENT))
         {
@@ -127,6 +152,21 @@ impl CallGenerator<'_> {
             call.value = self.generate_wei();
         }
         call
+    }
+
+    /// Returns a call of a contract that the sequence created.
+    fn generate_call_to_created(&mut self) -> SequenceCall {
+        let created = self.created[self.rng.usize(0..self.created.len())];
+        let functions = self.target.foundry.created.get(&created.contract);
+        match functions.map(Vec::as_slice).unwrap_or_default() {
+            [] => {
+                SequenceCall { payload: CallPayload::WaitOnly, ..self.new_call_to(Address::ZERO) }
+            }
+            functions => {
+                let function = functions[self.rng.usize(0..functions.len())];
+                SequenceCall { to: created.address, ..self.generate_call_to(function) }
+            }
+        }
     }
 
     /// Returns a value that the project wants the parameter to have, in half of the cases.

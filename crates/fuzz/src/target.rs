@@ -1,6 +1,6 @@
 //! The fuzzing target: deployed smart contracts, the functions to call, and the tests that must hold.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use alloy_json_abi::{Event, Function, JsonAbi, Param, StateMutability};
@@ -30,6 +30,8 @@ pub struct FuzzTarget {
     pub units: HashSet<FunctionId>,
     /// Indices of invariants that fail if a call reverts.
     pub reverts_fail: HashSet<usize>,
+    /// What Foundry's rules say about the campaign, if the contract under test is tested by them.
+    pub foundry: FoundryRules,
     /// Values that the project wants parameters to have, by function and position.
     pub fixtures: HashMap<(FunctionId, usize), Vec<AbiValue>>,
     /// Calls of unit tests that are made before others are generated.
@@ -40,6 +42,20 @@ pub struct FuzzTarget {
     pub settings: Arc<CampaignSettings>,
     /// Warnings about the deployment, for the user.
     pub warnings: Vec<String>,
+}
+
+/// What Foundry's rules say about a campaign.
+#[derive(Clone, Debug, Default)]
+pub struct FoundryRules {
+    /// The rules apply.
+    pub is_active: bool,
+    /// Length of the longest sequence that counts for a test, by its index, where it is shorter than that of the campaign.
+    pub depths: BTreeMap<usize, usize>,
+    /// Number of calls of each unit test, without table tests.
+    pub unit_runs: BTreeMap<FunctionId, u64>,
+    /// Functions of contracts that a sequence may create, by the index of the contract in the build. They are called at the
+    /// addresses that the sequence creates.
+    pub created: BTreeMap<usize, Vec<FunctionId>>,
 }
 
 /// A smart contract on the chain.
@@ -148,7 +164,12 @@ impl TestKind {
 impl FuzzTarget {
     /// Returns true if the contract under test is tested by Foundry's rules.
     pub(crate) fn is_foundry(&self) -> bool {
-        self.tests.iter().any(|test| test.kind == TestKind::HandlerAssertion)
+        self.foundry.is_active
+    }
+
+    /// Returns true for a unit test without arguments, which ends in the same way whenever it is called.
+    pub(crate) fn is_single_unit(&self, function: FunctionId) -> bool {
+        self.foundry.unit_runs.contains_key(&function) && self.function(function).inputs.is_empty()
     }
 
     /// Returns true for a test whose calls are given, one for each row of its fixtures.

@@ -43,6 +43,7 @@ static TARGET: LazyLock<FuzzTarget> = LazyLock::new(|| {
         tests: Vec::new(),
         units: HashSet::new(),
         reverts_fail: Default::default(),
+        foundry: Default::default(),
         fixtures: Default::default(),
         seeds: Vec::new(),
         settings: Default::default(),

@@ -12,8 +12,9 @@ use super::state::{BestValue, TestFailure, WorkerEndReason};
 use super::statistics::CountedOutcome;
 use super::worker::{FuzzWorker, ShrinkTask};
 use crate::call::CallPayload;
-use crate::call::SequenceCall;
-use crate::chain::{ChainCheckpoint, NotRunReason, StateChange, TransactionOutcome};
+use crate::call::{CallDelay, SequenceCall};
+use crate::chain::{ChainCheckpoint, CodePart, NotRunReason, StateChange, TransactionOutcome};
+use crate::generate::CreatedContract;
 use crate::target::{FunctionId, TestKind};
 
 /// Work of a call in addition to its gas.
@@ -42,6 +43,7 @@ impl FuzzWorker<'_> {
     pub(super) fn truncate_sequence(&mut self, length: usize) {
         self.sequence.calls.truncate(length);
         self.sequence.gas.truncate(length);
+        self.sequence.created.retain(|created| created.after <= length);
     }
 
     /// Runs known calls without checking each of them: they were checked when they were found.
@@ -53,6 +55,7 @@ impl FuzzWorker<'_> {
             }
             let outcome = self.execute_call(call);
             self.count_call(call, outcome.as_ref());
+            self.note_created_contracts();
         }
         self.machine.probe_mut().clear_call();
         if !calls.is_empty() {
@@ -62,7 +65,8 @@ impl FuzzWorker<'_> {
     }
 
     /// Runs a call and checks the tests. Returns true if it reached a new branch.
-    pub(super) fn run_call(&mut self, call: SequenceCall) -> bool {
+    pub(super) fn run_call(&mut self, mut call: SequenceCall) -> bool {
+        self.adapt_to_foundry(&mut call);
         // Foundry's depth is a limit: what only a longer sequence breaks, forge does not break.
         let is_full = self.sequence.calls.len() >= self.settings.sequence_length.get();
         if is_full && self.target.is_foundry() {
@@ -75,9 +79,7 @@ impl FuzzWorker<'_> {
         let before = self.machine.checkpoint();
         let outcome = self.execute_call(&call);
         self.count_call(&call, outcome.as_ref());
-        for address in std::mem::take(&mut self.machine.probe_mut().created) {
-            self.inputs.dictionary.add_address(address);
-        }
+        self.note_created_contracts();
         if let Some(outcome) = &outcome {
             self.check_call(&call, outcome);
         }
@@ -91,6 +93,47 @@ impl FuzzWorker<'_> {
             self.restart_sequence();
         }
         is_new
+    }
+
+    /// Changes what forge does not vary: its calls carry no value, and unit tests have one sender.
+    fn adapt_to_foundry(&self, call: &mut SequenceCall) {
+        if !self.target.is_foundry() {
+            return;
+        }
+        let is_unit = self.is_unit_test_call(call);
+        if is_unit || self.settings.sender_balance.is_zero() {
+            call.value = U256::ZERO;
+        }
+        if is_unit {
+            call.from = self.settings.property_sender;
+            call.gas_price = 0;
+            call.delay = CallDelay::default();
+        }
+    }
+
+    /// Adds contracts that the last call created to the values, and to the targets if they are called.
+    fn note_created_contracts(&mut self) {
+        for address in std::mem::take(&mut self.machine.probe_mut().created) {
+            self.inputs.dictionary.add_address(address);
+            if self.target.foundry.created.is_empty() {
+                continue;
+            }
+            let code = self.machine.code(address);
+            let Some(index) = self.target.codes.find_code(CodePart::Runtime, &code) else {
+                continue;
+            };
+            let contract = self.target.codes.entries()[index].contract;
+            if self.target.foundry.created.contains_key(&contract) {
+                let after = self.sequence.calls.len();
+                self.sequence.created.push(CreatedContract { address, contract, after });
+            }
+        }
+    }
+
+    /// Returns true if the sequence is longer than those that count for a test.
+    fn is_too_long_for(&self, test: usize) -> bool {
+        let depth = self.target.foundry.depths.get(&test);
+        depth.is_some_and(|depth| self.sequence.calls.len() > *depth)
     }
 
     /// Returns true for unit tests, which run on the initial state and leave no state behind.
@@ -234,6 +277,9 @@ impl FuzzWorker<'_> {
         outcome: &TransactionOutcome,
     ) -> Option<FailureSite> {
         let kind = &self.target.tests[test].kind;
+        if self.is_too_long_for(test) {
+            return None;
+        }
         if self.is_broken_by_revert(test, call, outcome) {
             return Some((0, 0));
         }
@@ -303,8 +349,7 @@ impl FuzzWorker<'_> {
 
     /// Checks an open test. A failure is reported and closes the test. Returns true if the test stays open.
     fn check_open_test(&mut self, test: usize) -> bool {
-        let is_complete = self.sequence.calls.len() >= self.settings.sequence_length.get();
-        if self.is_after_invariant(test) && !is_complete {
+        if self.is_too_long_for(test) || self.is_after_invariant(test) && !self.is_complete() {
             return true;
         }
         let kind = &self.target.tests[test].kind;
@@ -343,6 +388,13 @@ impl FuzzWorker<'_> {
         !closes
     }
 
+    /// Returns true if the sequence has the full length for some test.
+    fn is_complete(&self) -> bool {
+        let length = self.sequence.calls.len();
+        length >= self.settings.sequence_length.get()
+            || self.target.foundry.depths.values().any(|depth| *depth == length)
+    }
+
     /// Keeps the sequence if its number is the largest so far for the test.
     fn keep_if_best(&mut self, test: usize, value: I256) {
         if self.tests.best.get(&test).is_some_and(|(best, _)| value <= *best) {
@@ -365,6 +417,7 @@ impl FuzzWorker<'_> {
             return;
         }
         self.tests.open.retain(|open| *open != test);
+        self.remove_failed_unit(test);
         self.corpus.discoveries.failures.push((test, site));
         let gas = self.sequence.gas.iter().sum();
         let is_row = self.is_table_row();
@@ -414,6 +467,16 @@ impl FuzzWorker<'_> {
     pub(super) fn close_test(&mut self, test: usize, site: FailureSite) {
         self.tests.failed.insert((test, site));
         self.tests.open.retain(|open| *open != test);
+        self.remove_failed_unit(test);
+    }
+
+    /// Stops calling a unit test of Foundry that failed: the next calls are for the others.
+    fn remove_failed_unit(&mut self, test: usize) {
+        if let TestKind::Unit { function } = self.target.tests[test].kind
+            && self.target.is_foundry()
+        {
+            self.inputs.choice.remove_function(function);
+        }
     }
 
     /// Closes a test that cannot be run.
@@ -506,7 +569,9 @@ impl FuzzWorker<'_> {
         let kind = &self.target.tests[shrink.test].kind;
         self.restart_sequence();
         for (index, call) in calls.iter().enumerate() {
-            let outcome = self.execute_call(call);
+            let mut call = call.clone();
+            self.adapt_to_foundry(&mut call);
+            let (call, outcome) = (&call, self.execute_call(&call));
             self.keep_if_new();
             let site =
                 outcome.and_then(|outcome| self.find_broken_site(shrink.test, call, &outcome));

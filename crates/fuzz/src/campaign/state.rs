@@ -44,7 +44,7 @@ impl fmt::Display for WorkerEndReason {
             WorkerEndReason::TimeLimitReached => "the time limit was reached",
             WorkerEndReason::AllTestsFailed => "every test failed",
             WorkerEndReason::NothingLeftToTest => {
-                "no test is left that can be run and has not failed"
+                "no call is left that could change the result of a test"
             }
             WorkerEndReason::FirstTestFailed => "a test failed, and it stops at the first failure",
             WorkerEndReason::Stopped => "it was stopped",
@@ -562,6 +562,7 @@ mod tests {
             tests: Vec::new(),
             units: HashSet::new(),
             reverts_fail: Default::default(),
+            foundry: Default::default(),
             fixtures: Default::default(),
             seeds: Vec::new(),
             settings: Default::default(),

@@ -256,7 +256,8 @@ fn tally_state_changes(
     let mut has_any = !target.fallbacks.is_empty();
     let changes_state =
         |id: &&FunctionId| !target.is_unit_test(**id) && !target.function(**id).is_view;
-    for id in target.callable.iter().filter(changes_state) {
+    let created = target.foundry.created.values().flatten();
+    for id in target.callable.iter().chain(created).filter(changes_state) {
         has_any = true;
         tally.add_function(statistics, *id);
     }

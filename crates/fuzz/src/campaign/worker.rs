@@ -17,8 +17,8 @@ use super::statistics::CampaignStatistics;
 use crate::call::{CallPayload, SequenceCall};
 use crate::chain::{CallLimits, ChainCheckpoint, EvmMachine, ReadSet};
 use crate::config::CampaignSettings;
-use crate::generate::{CallGenerator, FunctionChoice, ValueDictionary};
-use crate::target::{FunctionId, FuzzTarget, assertion_topics};
+use crate::generate::{CallGenerator, CreatedContract, FunctionChoice, ValueDictionary};
+use crate::target::{FunctionId, FuzzTarget, TestKind, assertion_topics};
 
 /// Work of one round, in gas and [`super::execution::CALL_WORK`]: some tens of milliseconds.
 const ROUND_WORK: u64 = 100_000_000;
@@ -80,6 +80,8 @@ pub(super) struct WorkerSequence {
     pub(super) gas: Vec<u64>,
     /// Words returned by the last calls.
     pub(super) returned: Vec<U256>,
+    /// Contracts that the calls created and that are called too.
+    pub(super) created: Vec<CreatedContract>,
     /// The current calls belong to an injected sequence.
     pub(super) is_injecting: bool,
     /// The encoded call; kept to reuse its memory.
@@ -119,6 +121,8 @@ pub(super) struct WorkerTests {
 pub(super) struct WorkerProgress {
     pub(super) calls: u64,
     pub(super) total_gas: u64,
+    /// Calls of new sequences of full length.
+    fresh_calls: u64,
     /// Value of `calls` at the last progress.
     pub(super) last_progress: u64,
     pub(super) statistics: CampaignStatistics,
@@ -180,6 +184,7 @@ impl<'a> FuzzWorker<'a> {
                 calls: Vec::new(),
                 gas: Vec::new(),
                 returned: Vec::new(),
+                created: Vec::new(),
                 is_injecting: false,
                 buffer: Vec::new(),
             },
@@ -202,6 +207,7 @@ impl<'a> FuzzWorker<'a> {
             progress: WorkerProgress {
                 calls: 0,
                 total_gas: 0,
+                fresh_calls: 0,
                 last_progress: 0,
                 statistics: CampaignStatistics::new(target.functions.len(), target.tests.len()),
                 limit: settings.test_limit / workers + extra,
@@ -237,6 +243,7 @@ impl<'a> FuzzWorker<'a> {
         self.begin_round();
         self.restart_sequence();
         self.run_seeds();
+        self.run_unit_tests_first();
         self.replay_corpus(corpus);
         loop {
             self.shared.wait_if_paused();
@@ -291,10 +298,17 @@ impl<'a> FuzzWorker<'a> {
             kind.is_checked_by_call() && !self.tests.open.contains(&test)
                 || kind.is_unit() && self.tests.failed.contains(&(test, (0, 0)))
         };
+        // A unit test without arguments, and one with a table of them, was called before the first episode.
+        let is_done = |test: usize| {
+            self.tests.not_run.contains(&test)
+                || matches!(self.target.tests[test].kind, TestKind::Unit { function }
+                    if self.target.is_single_unit(function) || self.target.is_table_test(function))
+        };
         let tests = 0..self.target.tests.len();
-        let mut left = tests.filter(|test| !self.tests.not_run.contains(test));
-        let is_over = !self.target.tests.is_empty() && left.all(has_failed);
-        is_over.then_some(match self.tests.not_run.is_empty() {
+        let is_over = !self.target.tests.is_empty()
+            && tests.clone().all(|test| has_failed(test) || is_done(test));
+        let known = |test: usize| self.tests.failed.iter().any(|(failed, _)| *failed == test);
+        is_over.then_some(match tests.clone().all(known) {
             true => WorkerEndReason::AllTestsFailed,
             false => WorkerEndReason::NothingLeftToTest,
         })
@@ -376,12 +390,16 @@ impl<'a> FuzzWorker<'a> {
             target: self.target,
             choice: &self.inputs.choice,
             returned: &self.sequence.returned,
+            created: &self.sequence.created,
         }
     }
 
     /// Runs one unit of work: examines a call, optimizes, extends a known sequence or starts a new one.
     fn run_episode(&mut self) {
         self.begin_stretch();
+        if self.is_fresh_sequence_due() {
+            return self.run_fresh_sequence();
+        }
         if let Some(entry) = self.corpus.unexamined.pop_front() {
             let last = entry.calls.len().saturating_sub(1);
             return self.examine_call(&entry.calls, last);
@@ -408,12 +426,25 @@ impl<'a> FuzzWorker<'a> {
             }
             Some(entry) if self.has_priorities() => self.extend_entry_steered(&entry),
             Some(entry) => self.extend_entry(&entry),
-            None => {
-                self.restart_sequence();
-                self.run_unit_tests();
-                self.run_new_calls(self.settings.sequence_length.get());
-            }
+            None => self.run_fresh_sequence(),
         }
+    }
+
+    /// Returns true if new sequences of full length got less than half of the calls. Foundry's limits are small, and some
+    /// invariants only break after many calls, none of which reaches new code.
+    fn is_fresh_sequence_due(&self) -> bool {
+        self.target.is_foundry()
+            && !self.tests.open.is_empty()
+            && !self.inputs.choice.is_empty()
+            && self.progress.fresh_calls < self.progress.calls / 2
+    }
+
+    fn run_fresh_sequence(&mut self) {
+        let before = self.progress.calls;
+        self.restart_sequence();
+        self.run_unit_tests();
+        self.run_new_calls(self.settings.sequence_length.get());
+        self.progress.fresh_calls += self.progress.calls - before;
     }
 
     /// Returns how many of six episodes examine a call: more when the worker is stuck.
@@ -436,6 +467,41 @@ impl<'a> FuzzWorker<'a> {
             }
             self.run_call(call);
         }
+    }
+
+    /// Calls each unit test: one without arguments once, one with arguments in half of its runs. The other half is spent
+    /// where calls reach new code.
+    fn run_unit_tests_first(&mut self) {
+        let target = self.target;
+        let workers = self.shared.worker_count() as u64;
+        for (number, (&unit, &runs)) in (0_u64..).zip(&target.foundry.unit_runs) {
+            let is_first = number % workers == self.id as u64;
+            let share = match target.is_single_unit(unit) {
+                true => u64::from(is_first),
+                false => (runs / 2).div_ceil(workers),
+            };
+            for _ in 0..share {
+                self.begin_stretch();
+                if self.is_at_limit() || self.shared.is_time_up() || self.has_failed_unit(unit) {
+                    break;
+                }
+                let call = self.new_generator().generate_call_to(unit);
+                self.run_call(call);
+                self.shared.publish_counters(self.id, self.progress.calls, self.progress.total_gas);
+                if self.progress.work >= ROUND_WORK && !self.end_round() {
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Returns true if a unit test failed or cannot be run.
+    fn has_failed_unit(&self, unit: FunctionId) -> bool {
+        let kind = TestKind::Unit { function: unit };
+        let test = self.target.tests.iter().position(|test| test.kind == kind);
+        test.is_some_and(|test| {
+            self.tests.failed.contains(&(test, (0, 0))) || self.tests.not_run.contains(&test)
+        })
     }
 
     /// Runs the calls that the target wants to be made first.

@@ -4,7 +4,8 @@
 //! cheat codes, each with its table of signatures. Balances, storage, nonces and code are changed through the journal,
 //! so that rewinding undoes them like everything else.
 //!
-//! Files, forks and mocks are unsupported; running programs must be enabled. A call of a cheat code that is not in
+//! Forks are unsupported, running programs must be enabled, and files and variables are only read in a project that the user
+//! trusts. A call of a cheat code that is not in
 //! [`SUPPORTED_CHEATCODES`] undoes the whole transaction, whose outcome names it, so that it is not reported as a failure
 //! of the target. The address is an ordinary account for calls that the fuzzer makes itself, and unknown selectors only
 //! revert if a contract received the address in calldata: it then calls an account, not a cheat code.
@@ -17,9 +18,12 @@ mod block;
 mod calls;
 mod emits;
 mod encoding;
+mod env;
 mod expect;
 mod ffi;
+mod files;
 mod flow;
+mod json;
 mod keys;
 mod logs;
 mod parse;
@@ -31,10 +35,12 @@ mod table;
 mod tests;
 mod text;
 mod unsupported;
+mod values;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use alloy_primitives::{Address, Bytes, address};
+use alloy_primitives::{Address, Bytes, Log, address};
 use revm::context::Cfg;
 use revm::handler::{EthPrecompiles, FrameResult, PrecompileProvider};
 use revm::interpreter::interpreter_action::FrameInit;
@@ -47,11 +53,14 @@ pub(super) use self::calls::CallMocks;
 use self::calls::ExpectedCall;
 use self::emits::ExpectedEmit;
 use self::expect::ExpectedRevert;
+use self::files::OpenFiles;
+use self::logs::RecordedLogs;
 use self::prank::ActivePrank;
 use self::snapshots::StateSnapshot;
-pub use self::table::SUPPORTED_CHEATCODES;
+pub use self::table::{SUPPORTED_CHEATCODES, list_supported_cheatcodes};
 use super::NotRunReason;
 use super::machine::{ChainCheckpoint, EvmContext, EvmMachine};
+use crate::config::ProjectAccess;
 
 /// Address that serves the cheat codes.
 pub(crate) const CHEATCODE_ADDRESS: Address =
@@ -79,6 +88,11 @@ pub(super) struct CheatcodeState {
     runs_programs: bool,
     /// Environment variables added to those that programs inherit from the fuzzer.
     variables: BTreeMap<String, String>,
+    /// Environment variables that contracts set.
+    set_variables: BTreeMap<String, String>,
+    /// What contracts may read on this machine; `None` if the user does not trust the project.
+    access: Option<Arc<ProjectAccess>>,
+    open_files: OpenFiles,
     labels: AccountLabels,
     pranks: Vec<ActivePrank>,
     expected: Vec<ExpectedRevert>,
@@ -91,6 +105,8 @@ pub(super) struct CheatcodeState {
     random_count: u64,
     /// Length of the log list when recording started.
     recorded_from: Option<usize>,
+    /// Recorded events of earlier transactions. Checkpoints share them until one is added.
+    recorded: RecordedLogs,
     verdict: CheatcodeVerdict,
     /// The target itself reported that an assertion failed.
     has_noted_failure: bool,
@@ -98,11 +114,24 @@ pub(super) struct CheatcodeState {
     is_address_passed: bool,
 }
 
+/// Returns true if two shared lists are the same one, or both are missing.
+fn is_same_list<T>(own: &Option<Arc<Vec<T>>>, other: &Option<Arc<Vec<T>>>) -> bool {
+    match (own, other) {
+        (None, None) => true,
+        (Some(own), Some(other)) => Arc::ptr_eq(own, other),
+        _ => false,
+    }
+}
+
 /// Effects that last beyond a transaction and are undone with it.
 #[derive(Clone, Debug)]
 pub(super) struct KeptEffects {
     mocks: CallMocks,
     random_count: u64,
+    pranks: Vec<ActivePrank>,
+    records_logs: bool,
+    recorded: RecordedLogs,
+    open_files: OpenFiles,
 }
 
 /// Effect of the cheat codes on a whole transaction.
@@ -146,6 +175,10 @@ impl CheatcodeState {
         Self { is_enabled, runs_programs, variables, ..Self::default() }
     }
 
+    pub(super) fn set_access(&mut self, access: Option<Arc<ProjectAccess>>) {
+        self.access = access;
+    }
+
     pub(super) fn is_enabled(&self) -> bool {
         self.is_enabled
     }
@@ -179,32 +212,49 @@ impl CheatcodeState {
 
     /// Returns the effects that last beyond a transaction and that contracts can observe.
     pub(super) fn kept(&self) -> KeptEffects {
-        KeptEffects { mocks: self.mocks.clone(), random_count: self.random_count }
+        KeptEffects {
+            mocks: self.mocks.clone(),
+            random_count: self.random_count,
+            pranks: self.pranks.clone(),
+            records_logs: self.recorded_from.is_some(),
+            recorded: self.recorded.clone(),
+            open_files: self.open_files.clone(),
+        }
     }
 
     pub(super) fn set_kept(&mut self, kept: &KeptEffects) {
         self.mocks.clone_from(&kept.mocks);
         self.random_count = kept.random_count;
+        self.pranks.clone_from(&kept.pranks);
+        self.recorded_from = kept.records_logs.then_some(0);
+        self.recorded.clone_from(&kept.recorded);
+        self.open_files.clone_from(&kept.open_files);
     }
 
     /// Returns true if contracts can observe a difference from these effects.
     pub(super) fn differs_from(&self, kept: &KeptEffects) -> bool {
-        let is_same = match (&self.mocks, &kept.mocks) {
-            (None, None) => true,
-            (Some(own), Some(other)) => std::sync::Arc::ptr_eq(own, other),
-            _ => false,
-        };
-        !is_same || self.random_count != kept.random_count
+        !is_same_list(&self.mocks, &kept.mocks)
+            || self.random_count != kept.random_count
+            || self.pranks != kept.pranks
+            || self.recorded_from.is_some() != kept.records_logs
+            || !is_same_list(&self.recorded, &kept.recorded)
+            || !is_same_list(&self.open_files, &kept.open_files)
+    }
+
+    /// Prepares the effects that last for a transaction with this origin.
+    pub(super) fn begin_transaction(&mut self, origin: Address) {
+        prank::renew_pranks(&mut self.pranks, origin);
     }
 
     /// Clears the state of one transaction and returns its verdict.
-    fn end_transaction(&mut self, is_success: bool) -> CheatcodeVerdict {
-        self.pranks.clear();
+    ///
+    /// Pranks that were not stopped go on, as in forge: `setUp()` often ends with one.
+    fn end_transaction(&mut self, logs: &[Log], is_success: bool) -> CheatcodeVerdict {
         self.expected.clear();
         self.emits.clear();
         self.calls.clear();
         self.snapshots.clear();
-        self.recorded_from = None;
+        logs::keep_recorded_logs(self, logs);
         let has_noted_failure = std::mem::take(&mut self.has_noted_failure);
         let CheatcodeVerdict { is_discarded, breaks_assertion, not_run } =
             std::mem::take(&mut self.verdict);
@@ -249,7 +299,9 @@ impl EvmMachine {
         before: &ChainCheckpoint,
         is_success: bool,
     ) -> CheatcodeVerdict {
-        let verdict = self.engine.ctx.chain.cheats.end_transaction(is_success);
+        let context = &mut self.engine.ctx;
+        let verdict =
+            context.chain.cheats.end_transaction(&context.journaled_state.logs, is_success);
         if verdict.is_discarded || !is_success {
             // The journal holds neither block nor labels, and a frame may have been failed after it was committed.
             self.rewind(before);

@@ -28,6 +28,7 @@ use super::code::CompiledCodeIndex;
 use super::hooks::{self, Instructions};
 use super::probe::ExecutionProbe;
 use super::trace::CallTraceRecorder;
+use crate::config::ProjectAccess;
 
 /// Hard fork whose rules apply.
 const SPEC: SpecId = SpecId::OSAKA;
@@ -155,6 +156,20 @@ impl ChainState {
         };
         let cheats = CheatcodeState::new(setup.cheats, setup.ffi, setup.ffi_path.as_deref());
         Self { journal, block, chain_id: setup.chain_id, cheats, code_size: setup.code_size }
+    }
+
+    /// Sets the gas limit of blocks that contracts observe. It does not limit calls.
+    #[must_use]
+    pub fn with_block_gas_limit(mut self, gas: u64) -> Self {
+        self.block.gas_limit = gas;
+        self
+    }
+
+    /// Allows cheat codes to read what `access` names on this machine.
+    #[must_use]
+    pub fn with_access(mut self, access: Option<Arc<ProjectAccess>>) -> Self {
+        self.cheats.set_access(access);
+        self
     }
 }
 
@@ -324,6 +339,7 @@ impl EvmMachine {
     ) -> TransactionOutcome {
         let context = &mut self.engine.ctx;
         context.tx.caller = transaction.from;
+        context.chain.cheats.begin_transaction(transaction.from);
         context.tx.gas_price = transaction.gas_price;
         if contains_address(&transaction.data, CHEATCODE_ADDRESS) {
             context.chain.cheats.set_address_passed(true);

@@ -34,7 +34,7 @@ pub struct FoundrySettings {
     /// Echidna's keys that the user set. They take precedence, also over forge's defaults.
     pub given: BTreeSet<&'static str>,
     /// Tests to run.
-    pub filter: TestNameFilter,
+    pub filter: NameFilter,
 }
 
 /// The settings that a comment above a test can change.
@@ -54,22 +54,47 @@ pub struct FoundryTestSettings {
     pub fuzz_runs: u64,
 }
 
-/// Selects tests by name, as `--match-test` and `--no-match-test` do.
+/// Selects tests or contracts by name, as `--match-test` and `--no-match-test` do.
 #[derive(Clone, Debug, Default)]
-pub struct TestNameFilter {
+pub struct NameFilter {
     pub matches: Option<regex::Regex>,
     pub excludes: Option<regex::Regex>,
 }
 
-impl TestNameFilter {
-    /// Returns true if a test with this signature is selected.
-    pub fn allows_test(&self, signature: &str) -> bool {
-        self.matches.as_ref().is_none_or(|pattern| pattern.is_match(signature))
-            && !self.excludes.as_ref().is_some_and(|pattern| pattern.is_match(signature))
+impl NameFilter {
+    /// Creates a filter from regular expressions.
+    pub fn new(matches: Option<&str>, excludes: Option<&str>) -> Result<Self, PatternError> {
+        Ok(Self {
+            matches: matches.map(parse_regex).transpose()?,
+            excludes: excludes.map(parse_regex).transpose()?,
+        })
+    }
+
+    /// Returns true if a contract of this name, or a test with this signature, is selected.
+    pub fn allows_name(&self, name: &str) -> bool {
+        self.matches.as_ref().is_none_or(|pattern| pattern.is_match(name))
+            && !self.excludes.as_ref().is_some_and(|pattern| pattern.is_match(name))
     }
 }
 
-impl PartialEq for TestNameFilter {
+/// Reason that a pattern is invalid.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("invalid pattern `{pattern}`: {reason}")]
+pub struct PatternError {
+    pub pattern: String,
+    pub reason: String,
+}
+
+fn parse_regex(pattern: &str) -> Result<regex::Regex, PatternError> {
+    regex::Regex::new(pattern).map_err(|error| {
+        let text = error.to_string();
+        // The lines before show the pattern.
+        let reason = text.lines().last().unwrap_or_default().trim_start_matches("error: ");
+        PatternError { pattern: pattern.to_owned(), reason: reason.to_owned() }
+    })
+}
+
+impl PartialEq for NameFilter {
     fn eq(&self, other: &Self) -> bool {
         let text = |pattern: &Option<regex::Regex>| {
             pattern.as_ref().map(|pattern| pattern.as_str().to_owned())
@@ -98,7 +123,7 @@ impl Default for FoundrySettings {
             chain_id: 31_337,
             gas_limit: 1 << 30,
             given: BTreeSet::new(),
-            filter: TestNameFilter::default(),
+            filter: NameFilter::default(),
         }
     }
 }

@@ -143,7 +143,10 @@ fn read_function(
         .find_function(&signature, Some(to))
         .or_else(|| target.find_function(&signature, None));
     let function = found.ok_or(CallProblem::UnknownFunction(signature))?;
-    Ok((CallPayload::Function { function, args }, target.function(function).address))
+    // A contract that a sequence creates has no address of its own.
+    let known = target.function(function).address;
+    let address = if known.is_zero() { to } else { known };
+    Ok((CallPayload::Function { function, args }, address))
 }
 
 fn write_call(call: &SequenceCall, target: &FuzzTarget, gas: u64) -> Json {

@@ -85,7 +85,7 @@ fn qualified_names(build: &SolidityBuild, indices: &[usize]) -> Vec<String> {
 }
 
 /// Returns true if the name of a function marks it as a test. Assertions can be anywhere, so names say nothing of them.
-fn has_tests(contract: &SolidityContract, settings: &CampaignSettings) -> bool {
+pub(super) fn has_tests(contract: &SolidityContract, settings: &CampaignSettings) -> bool {
     let prefixes: &[&str] = match settings.test_mode {
         TestMode::Property => &[&settings.prefix, "invariant", "statefulFuzz"],
         TestMode::Foundry => &[&settings.prefix, "invariant", "statefulFuzz", "test", "table"],

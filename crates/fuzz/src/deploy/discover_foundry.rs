@@ -9,6 +9,7 @@ use alloy_json_abi::{Function, Param};
 use alloy_primitives::{Address, U256};
 use solidity::SolidityContract;
 
+use super::created_contracts;
 use super::discover::{check_selectors, check_test_signatures, create_property, is_allowed};
 use super::fixtures::TestFixtures;
 use super::foundry::{FoundryCampaign, FoundryFunctionKind};
@@ -47,6 +48,7 @@ pub(super) fn add_functions_and_tests(
     chain: FoundryChain<'_>,
 ) -> Result<(), DeployError> {
     let contract = &target.build.clone().contracts[plan.contract];
+    target.foundry.is_active = true;
     add_known_functions(target, plan)?;
     let fixtures = TestFixtures::read(chain.machine, contract, plan.settings);
     let invariants = add_tests(target, plan, campaign, &fixtures)?;
@@ -111,7 +113,7 @@ fn add_tests(
         if kind == FoundryFunctionKind::AfterInvariant {
             after = Some(id);
         }
-        if !campaign.settings.foundry.filter.allows_test(&function.signature) {
+        if !campaign.settings.foundry.filter.allows_name(&function.signature) {
             continue;
         }
         let test = match create_property(&function, id, plan) {
@@ -132,10 +134,12 @@ fn add_tests(
             target.units.insert(id);
             let params = find_params(contract, &function.signature);
             if is_table {
-                let first = plan.settings.senders.first();
-                let sender = first.copied().unwrap_or(plan.settings.property_sender);
+                let sender = plan.settings.property_sender;
                 not_run = fixtures.add_table(target, id, params, sender);
             } else {
+                let own = campaign.test_settings(&contract.name, &function.name)?;
+                let runs = if function.inputs.is_empty() { 1 } else { own.fuzz_runs };
+                target.foundry.unit_runs.insert(id, runs);
                 fixtures.add_to_function(target, id, params);
                 target.callable.push(id);
             }
@@ -144,6 +148,10 @@ fn add_tests(
             let own = campaign.test_settings(&contract.name, &function.name)?;
             if own.fail_on_revert && matches!(kind, TestKind::Invariant { .. }) {
                 target.reverts_fail.insert(target.tests.len());
+            }
+            let (depth, longest) = (own.invariant_depth, plan.settings.sequence_length);
+            if depth < longest && !campaign.settings.foundry.given.contains("seqLen") {
+                target.foundry.depths.insert(target.tests.len(), depth.get());
             }
         }
         let name = if kind.is_checked_by_call() { function.name } else { function.signature };
@@ -198,6 +206,7 @@ fn add_targets(
     let getters = TargetGetters::read(machine, &build.contracts[plan.contract], plan.settings)?;
     target.warnings.extend(getters.warnings.iter().cloned());
     let deployed = target.contracts.iter().filter(|it| !libraries.contains(&it.address));
+    let created = created_contracts::find_created_contracts(target, plan.settings.contract_address);
     let selector = TargetSelector {
         build: &build,
         test_contract: plan.contract,
@@ -211,7 +220,38 @@ fn add_targets(
             fixtures.add_to_function(target, id, &function.inputs);
         }
     }
-    Ok(selector.select_senders(list_senders(target, plan, machine)))
+    let senders = selector.select_senders(list_senders(target, plan, machine));
+    for (contract, functions) in selector.select_created(&created)? {
+        add_created_functions(target, contract, &functions, plan)?;
+    }
+    Ok(senders)
+}
+
+/// Adds functions of a contract that a sequence may create.
+fn add_created_functions(
+    target: &mut FuzzTarget,
+    contract: usize,
+    functions: &[Function],
+    plan: &DeployPlan<'_>,
+) -> Result<(), DeployError> {
+    let build = target.build.clone();
+    let index = find_or_add_contract(target, Address::ZERO, contract);
+    let mut ids = Vec::new();
+    for function in functions {
+        let added = TargetFunction::from_function(index, Address::ZERO, function);
+        let added = added.map_err(|source| DeployError::UnknownType {
+            contract: build.contracts[contract].name.clone(),
+            source,
+        })?;
+        if is_allowed(&added, &build.contracts[contract], plan) {
+            ids.push(FunctionId(target.functions.len() as u32));
+            target.functions.push(added);
+        }
+    }
+    if !ids.is_empty() {
+        target.foundry.created.insert(contract, ids);
+    }
+    Ok(())
 }
 
 /// Adds a function to those that are called.

@@ -151,7 +151,7 @@ impl FoundryCampaign {
     fn adapt_limits(&mut self, contract: &SolidityContract) -> Result<(), DeployError> {
         let (mut invariants, mut units) = (None, 0_u64);
         for function in contract.abi.functions() {
-            if !self.settings.foundry.filter.allows_test(&function.signature()) {
+            if !self.settings.foundry.filter.allows_name(&function.signature()) {
                 continue;
             }
             let kind = FoundryFunctionKind::of(function);

@@ -56,10 +56,7 @@ struct ArtifactFilter {
 impl TargetSelector<'_> {
     /// Returns the contracts and functions to call, sorted by address.
     pub(super) fn select_targets(&self) -> Result<Vec<InvariantTarget>, DeployError> {
-        self.try_select().map_err(|source| DeployError::InvalidTargets {
-            contract: self.build.contracts[self.test_contract].name.clone(),
-            source,
-        })
+        self.try_select().map_err(|source| self.to_error(source))
     }
 
     /// Returns the accounts that calls come from: those that the test contract names, else `usual`.
@@ -81,6 +78,34 @@ impl TargetSelector<'_> {
             }
         }
         senders
+    }
+
+    /// Returns the functions to call of contracts that a sequence creates, by build index. `created` are all that it may
+    /// create. None are called if the test contract names the contracts to call.
+    pub(super) fn select_created(
+        &self,
+        created: &BTreeSet<usize>,
+    ) -> Result<Vec<(usize, Vec<Function>)>, DeployError> {
+        if !self.getters.contracts.is_empty() {
+            return Ok(Vec::new());
+        }
+        let artifacts = self.filter_artifacts().map_err(|source| self.to_error(source))?;
+        let is_named = |contract: &&usize| {
+            (artifacts.targeted.is_empty() || artifacts.targeted.contains_key(*contract))
+                && !artifacts.excluded.contains(*contract)
+        };
+        let select = |&contract: &usize| {
+            let mut selected = self.new_selected(contract);
+            selected.targeted = artifacts.targeted.get(&contract).cloned().unwrap_or_default();
+            (contract, selected.into_target(Address::ZERO).functions)
+        };
+        let all = created.iter().filter(is_named).map(select);
+        Ok(all.filter(|(_, functions)| !functions.is_empty()).collect())
+    }
+
+    fn to_error(&self, source: TargetSelectionError) -> DeployError {
+        let contract = self.build.contracts[self.test_contract].name.clone();
+        DeployError::InvalidTargets { contract, source }
     }
 
     fn try_select(&self) -> Result<Vec<InvariantTarget>, TargetSelectionError> {

@@ -1,25 +1,55 @@
-//! Checks that the documentation is complete.
+//! Checks the generated part of the documentation.
 
-use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::path::Path;
 
-use fuzz::chain::SUPPORTED_CHEATCODES;
+use fuzz::chain::list_supported_cheatcodes;
+
+const BEGIN: &str = "<!-- generated: supported cheat codes -->\n";
+const END: &str = "<!-- end of the generated list -->\n";
+
+/// Maximum columns of a line.
+const WIDTH: usize = 120;
+
+/// Returns the list of supported cheat codes, by name.
+fn write_list() -> String {
+    let mut list = String::from("\n");
+    for (title, signatures) in list_supported_cheatcodes() {
+        let mut names: Vec<&str> = Vec::new();
+        for name in signatures.iter().map(|signature| signature.split('(').next().unwrap()) {
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        let mut line = format!("- {title}:");
+        for (number, name) in names.iter().enumerate() {
+            let end = if number + 1 < names.len() { "," } else { "" };
+            let word = format!(" `{name}`{end}");
+            if line.len() + word.len() > WIDTH {
+                writeln!(list, "{line}").unwrap();
+                line = " ".to_owned();
+            }
+            line.push_str(&word);
+        }
+        writeln!(list, "{line}").unwrap();
+    }
+    list.push('\n');
+    list
+}
 
 #[test]
 fn docs_list_exactly_the_supported_cheat_codes() {
-    let text = include_str!("../../../../docs/fuzz.md");
-    let (_, section) = text.split_once("\n## Cheat codes\n").unwrap();
-    let (section, _) = section.split_once("\n## ").unwrap();
-    let is_name = |word: &&str| {
-        word.starts_with(|letter: char| letter.is_ascii_lowercase())
-            && word.chars().all(char::is_alphanumeric)
-    };
-    let listed = section.lines().filter(|line| line.starts_with("- ") || line.starts_with("  "));
-    let listed: BTreeSet<&str> = listed
-        .flat_map(|line| line.split('`').skip(1).step_by(2))
-        .filter(is_name)
-        .filter(|name| *name != "allowFFI")
-        .collect();
-    let name = |signature: &&'static str| signature.split('(').next().unwrap();
-    let supported: BTreeSet<&str> = SUPPORTED_CHEATCODES.iter().map(name).collect();
-    assert_eq!(listed, supported);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/fuzz.md");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let (before, rest) = text.split_once(BEGIN).unwrap();
+    let (listed, after) = rest.split_once(END).unwrap();
+    let wanted = write_list();
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        std::fs::write(&path, [before, BEGIN, &wanted, END, after].concat()).unwrap();
+        return;
+    }
+    assert!(
+        listed == wanted,
+        "the supported cheat codes changed; run UPDATE_GOLDEN=1 cargo test -p fuzz docs"
+    );
 }

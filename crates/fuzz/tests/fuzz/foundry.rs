@@ -209,3 +209,110 @@ fn given_settings_override_those_of_foundry() {
     assert_eq!(target.settings.test_limit, settings.test_limit);
     assert_eq!(target.settings.max_time_delay, 0);
 }
+
+fn rules_subject(contract: &str, settings: CampaignSettings) -> TargetSubject {
+    TargetSubject { file: "ForgeRules".to_owned(), ..subject(contract, settings) }
+}
+
+#[test]
+fn campaigns_follow_the_limits_of_forge() {
+    let contracts =
+        ["CreatesTargets", "NamesTargets", "SendsNoValue", "HasDepths", "NeedsLongSequences"];
+    let line = |contract: &str| {
+        let settings = CampaignSettings {
+            test_limit: CampaignSettings::default().test_limit,
+            ..settings(TestMode::Property)
+        };
+        let failed = failed_tests(&rules_subject(contract, settings));
+        format!("{contract}: {failed}").trim_end().to_owned()
+    };
+    insta::assert_snapshot!(contracts.map(line).join("\n"), @r"
+    CreatesTargets: invariant_not_betrayed in 2
+    NamesTargets:
+    SendsNoValue:
+    HasDepths: invariant_long in 10
+    NeedsLongSequences: invariant_no_fees in 12
+    ");
+}
+
+/// Returns the number of calls of each function that was called.
+fn count_calls(subject: &TargetSubject, workers: usize) -> String {
+    let ran = subject.run(1, workers);
+    let functions = ran.target.functions.iter().zip(ran.shared.statistics());
+    let called = functions.filter(|(_, statistics)| statistics.calls > 0);
+    let mut lines: Vec<_> =
+        called.map(|(function, it)| format!("{} {}", function.name, it.calls)).collect();
+    lines.push(format!("ended because {}", ran.shared.end_reason().unwrap()));
+    lines.join("\n")
+}
+
+#[test]
+fn each_unit_test_is_called_once_and_each_fuzz_test_often() {
+    let plain = CampaignSettings::default();
+    let settings = |filter: &str| {
+        let mut settings =
+            CampaignSettings { test_limit: plain.test_limit, ..settings(TestMode::Foundry) };
+        settings.foundry.filter.matches = Some(filter.parse().unwrap());
+        settings
+    };
+    let found = failed_tests(&rules_subject("ForgeRules", settings("finds_a_constant")));
+    assert_eq!(found, "testFuzz_finds_a_constant(uint256) in 1");
+    for workers in [1, 3] {
+        let calls = count_calls(&rules_subject("ForgeRules", settings("^test_")), workers);
+        let expected = "test_has_one_sender 1\n\
+                        test_prank_goes_on 1\n\
+                        test_recording_goes_on 1\n\
+                        test_reports_another_owner 1\n\
+                        ended because no call is left that could change the result of a test";
+        assert_eq!(calls, expected, "with {workers} workers");
+    }
+    let calls = count_calls(&rules_subject("ForgeRules", settings("^testFuzz_(has|prank)")), 1);
+    for line in calls.lines().filter(|line| line.starts_with("testFuzz")) {
+        let (name, count) = line.split_once(' ').unwrap();
+        assert!(count.parse::<u64>().unwrap() >= 128, "{name}: {count}");
+    }
+}
+
+/// Returns the verdict of each test.
+fn verdicts(settings: &CampaignSettings) -> String {
+    let ran = rules_subject("UsesMachine", settings.clone()).run(1, 1);
+    let verdicts = ran.target.tests.iter().zip(&ran.summary.verdicts);
+    verdicts.map(|(test, verdict)| format!("{}: {verdict}\n", test.name)).collect()
+}
+
+#[test]
+fn variables_and_files_are_read_only_in_a_trusted_project() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().canonicalize().unwrap();
+    std::fs::create_dir(root.join("data")).unwrap();
+    std::fs::write(root.join("data/number.json"), r#"{"inner": [1, {"number": 11}]}"#).unwrap();
+    std::fs::write(root.join("secret.txt"), "secret").unwrap();
+    let mut settings = settings(TestMode::Foundry);
+    insta::assert_snapshot!(verdicts(&settings), @r"
+    test_broadcasts_as_sender(): not broken in 1 call
+    test_compares_decimals(): not broken in 1 call
+    test_expects_gas(): not broken in 1 call
+    test_parses_json(): not broken in 1 call
+    test_reads_default(): not run: the cheat code vm.envOr reads an environment variable; run `vouch trust` in the project to allow it
+    test_reads_file(): not run: the cheat code vm.readFile reads a file; run `vouch trust` in the project to allow it
+    test_reads_forbidden_file(): not run: the cheat code vm.readFile reads a file; run `vouch trust` in the project to allow it
+    test_reads_variable(): not run: the cheat code vm.envUint reads an environment variable; run `vouch trust` in the project to allow it
+    test_reads_what_it_set(): not broken in 1 call
+    ");
+    let permissions =
+        "[profile.default]\nfs_permissions = [{ access = 'read', path = './data' }]\n";
+    let variables = [("FROM_OUTSIDE".to_owned(), "5".to_owned())].into();
+    let access = fuzz::config::ProjectAccess::new(root, permissions, variables);
+    settings.access = Some(std::sync::Arc::new(access));
+    insta::assert_snapshot!(verdicts(&settings), @r"
+    test_broadcasts_as_sender(): not broken in 1 call
+    test_compares_decimals(): not broken in 1 call
+    test_expects_gas(): not broken in 1 call
+    test_parses_json(): not broken in 1 call
+    test_reads_default(): not broken in 1 call
+    test_reads_file(): not broken in 1 call
+    test_reads_forbidden_file(): failed
+    test_reads_variable(): not broken in 1 call
+    test_reads_what_it_set(): not broken in 1 call
+    ");
+}

@@ -243,6 +243,7 @@ fn draws_nine_of_ten_new_calls_from_prioritized_functions() {
             target: &target,
             choice: &choice,
             returned: &[],
+            created: &[],
         };
         let drawn: Vec<_> =
             (0..CALLS).filter_map(|_| generator.generate_call().function()).collect();

@@ -68,6 +68,7 @@ pub(crate) fn build_target(
         callable: Vec::new(),
         units: HashSet::new(),
         reverts_fail: Default::default(),
+        foundry: Default::default(),
         fixtures: Default::default(),
         seeds: Vec::new(),
         settings: Default::default(),

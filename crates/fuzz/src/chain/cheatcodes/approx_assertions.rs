@@ -23,30 +23,71 @@ type ReadDifference = fn(&mut CheatcodeArgs<'_>) -> Result<NumberDifference, Che
 
 pub(super) const TABLE: &[CheatcodeEntry] = &[
     ("assertApproxEqAbs(uint256,uint256,uint256)", |_, args| {
-        assert_approx_abs(args, read_unsigned, false)
+        assert_approx_abs(args, read_unsigned, Shown { decimals: false, text: false })
     }),
     ("assertApproxEqAbs(uint256,uint256,uint256,string)", |_, args| {
-        assert_approx_abs(args, read_unsigned, true)
+        assert_approx_abs(args, read_unsigned, Shown { decimals: false, text: true })
     }),
     ("assertApproxEqAbs(int256,int256,uint256)", |_, args| {
-        assert_approx_abs(args, read_signed, false)
+        assert_approx_abs(args, read_signed, Shown { decimals: false, text: false })
     }),
     ("assertApproxEqAbs(int256,int256,uint256,string)", |_, args| {
-        assert_approx_abs(args, read_signed, true)
+        assert_approx_abs(args, read_signed, Shown { decimals: false, text: true })
     }),
     ("assertApproxEqRel(uint256,uint256,uint256)", |_, args| {
-        assert_approx_rel(args, read_unsigned, false)
+        assert_approx_rel(args, read_unsigned, Shown { decimals: false, text: false })
     }),
     ("assertApproxEqRel(uint256,uint256,uint256,string)", |_, args| {
-        assert_approx_rel(args, read_unsigned, true)
+        assert_approx_rel(args, read_unsigned, Shown { decimals: false, text: true })
     }),
     ("assertApproxEqRel(int256,int256,uint256)", |_, args| {
-        assert_approx_rel(args, read_signed, false)
+        assert_approx_rel(args, read_signed, Shown { decimals: false, text: false })
     }),
     ("assertApproxEqRel(int256,int256,uint256,string)", |_, args| {
-        assert_approx_rel(args, read_signed, true)
+        assert_approx_rel(args, read_signed, Shown { decimals: false, text: true })
+    }),
+    ("assertApproxEqAbsDecimal(uint256,uint256,uint256,uint256)", |_, args| {
+        assert_approx_abs(args, read_unsigned, Shown { decimals: true, text: false })
+    }),
+    ("assertApproxEqAbsDecimal(uint256,uint256,uint256,uint256,string)", |_, args| {
+        assert_approx_abs(args, read_unsigned, Shown { decimals: true, text: true })
+    }),
+    ("assertApproxEqAbsDecimal(int256,int256,uint256,uint256)", |_, args| {
+        assert_approx_abs(args, read_signed, Shown { decimals: true, text: false })
+    }),
+    ("assertApproxEqAbsDecimal(int256,int256,uint256,uint256,string)", |_, args| {
+        assert_approx_abs(args, read_signed, Shown { decimals: true, text: true })
+    }),
+    ("assertApproxEqRelDecimal(uint256,uint256,uint256,uint256)", |_, args| {
+        assert_approx_rel(args, read_unsigned, Shown { decimals: true, text: false })
+    }),
+    ("assertApproxEqRelDecimal(uint256,uint256,uint256,uint256,string)", |_, args| {
+        assert_approx_rel(args, read_unsigned, Shown { decimals: true, text: true })
+    }),
+    ("assertApproxEqRelDecimal(int256,int256,uint256,uint256)", |_, args| {
+        assert_approx_rel(args, read_signed, Shown { decimals: true, text: false })
+    }),
+    ("assertApproxEqRelDecimal(int256,int256,uint256,uint256,string)", |_, args| {
+        assert_approx_rel(args, read_signed, Shown { decimals: true, text: true })
     }),
 ];
+
+/// Arguments that follow the numbers.
+#[derive(Clone, Copy)]
+struct Shown {
+    /// A number of decimals. Messages have numbers without a decimal point.
+    decimals: bool,
+    text: bool,
+}
+
+impl Shown {
+    fn read_message(self, args: &mut CheatcodeArgs<'_>) -> Result<String, CheatcodeError> {
+        if self.decimals {
+            args.read_uint()?;
+        }
+        read_message(args, self.text)
+    }
+}
 
 fn read_unsigned(args: &mut CheatcodeArgs<'_>) -> Result<NumberDifference, CheatcodeError> {
     let (left, right) = (args.read_uint()?, args.read_uint()?);
@@ -73,21 +114,20 @@ fn read_signed(args: &mut CheatcodeArgs<'_>) -> Result<NumberDifference, Cheatco
 fn assert_approx_abs(
     args: &mut CheatcodeArgs<'_>,
     read: ReadDifference,
-    has_text: bool,
+    shown: Shown,
 ) -> CheatcodeResult {
     let (difference, max) = (read(args)?, args.read_uint()?);
     if difference.distance <= max {
         return Ok(Bytes::new());
     }
     let by = difference.distance;
-    Err(difference
-        .to_error(&read_message(args, has_text)?, &format!("difference {by} exceeds {max}")))
+    Err(difference.to_error(&shown.read_message(args)?, &format!("difference {by} exceeds {max}")))
 }
 
 fn assert_approx_rel(
     args: &mut CheatcodeArgs<'_>,
     read: ReadDifference,
-    has_text: bool,
+    shown: Shown,
 ) -> CheatcodeResult {
     let (difference, max) = (read(args)?, args.read_uint()?);
     // Twice as wide, to avoid overflow.
@@ -106,7 +146,7 @@ fn assert_approx_rel(
         Some(share) => format!("relative difference {share} / 1e18 exceeds {max} / 1e18"),
         None => "only 0 is approximately 0".to_owned(),
     };
-    Err(difference.to_error(&read_message(args, has_text)?, &why))
+    Err(difference.to_error(&shown.read_message(args)?, &why))
 }
 
 impl NumberDifference {

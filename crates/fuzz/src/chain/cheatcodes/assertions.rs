@@ -35,6 +35,20 @@ struct StringOperand<'a>(&'a [u8]);
 macro_rules! assertions {
     ($($name:literal $relation:ident { $($solidity:literal $operand:ty),* $(,)? })*) => {
         &[
+            $(
+                (concat!($name, "Decimal(uint256,uint256,uint256)"), |_, args| {
+                    assert_decimal::<U256>(args, AssertRelation::$relation, false)
+                }),
+                (concat!($name, "Decimal(uint256,uint256,uint256,string)"), |_, args| {
+                    assert_decimal::<U256>(args, AssertRelation::$relation, true)
+                }),
+                (concat!($name, "Decimal(int256,int256,uint256)"), |_, args| {
+                    assert_decimal::<I256>(args, AssertRelation::$relation, false)
+                }),
+                (concat!($name, "Decimal(int256,int256,uint256,string)"), |_, args| {
+                    assert_decimal::<I256>(args, AssertRelation::$relation, true)
+                }),
+            )*
             ("assertTrue(bool)", |_, args| assert_truth(args, true, false)),
             ("assertTrue(bool,string)", |_, args| assert_truth(args, true, true)),
             ("assertFalse(bool)", |_, args| assert_truth(args, false, false)),
@@ -83,11 +97,32 @@ fn assert_compare<'a, T: AssertOperand<'a>>(
     has_text: bool,
 ) -> CheatcodeResult {
     let (left, right) = (T::read_from(args)?, T::read_from(args)?);
-    if relation.holds(&left, &right) {
+    compare_operands(&left, &right, args, relation, has_text)
+}
+
+/// Compares numbers that are shown with this many decimals. The message has them without a decimal point.
+fn assert_decimal<'a, T: AssertOperand<'a>>(
+    args: &mut CheatcodeArgs<'a>,
+    relation: AssertRelation,
+    has_text: bool,
+) -> CheatcodeResult {
+    let (left, right) = (T::read_from(args)?, T::read_from(args)?);
+    args.read_uint()?;
+    compare_operands(&left, &right, args, relation, has_text)
+}
+
+fn compare_operands<'a, T: AssertOperand<'a>>(
+    left: &T,
+    right: &T,
+    args: &mut CheatcodeArgs<'a>,
+    relation: AssertRelation,
+    has_text: bool,
+) -> CheatcodeResult {
+    if relation.holds(left, right) {
         return Ok(Bytes::new());
     }
     let text = read_message(args, has_text)?;
-    let (left, right) = (TruncatedText::from_operand(&left), TruncatedText::from_operand(&right));
+    let (left, right) = (TruncatedText::from_operand(left), TruncatedText::from_operand(right));
     Err(CheatcodeError::AssertionFailed(format!(
         "{text}: {left} {} {right}",
         relation.negated_symbol()

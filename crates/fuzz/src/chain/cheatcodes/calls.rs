@@ -32,8 +32,24 @@ pub(super) struct ExpectedCall {
 struct CallPattern {
     callee: Address,
     value: Option<U256>,
+    /// Gas of the call, and whether it is exact; otherwise it is the minimum.
+    gas: Option<(u64, bool)>,
     data: Bytes,
 }
+
+/// Arguments of an expected call before its calldata.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum CallForm {
+    Data,
+    Value,
+    /// A value and the exact gas.
+    Gas,
+    /// A value and the minimum gas.
+    MinGas,
+}
+
+/// Gas that a call with value gets on top.
+const STIPEND: u64 = 2_300;
 
 /// A call that is answered without running code.
 #[derive(Clone, Debug)]
@@ -47,10 +63,28 @@ pub(in super::super) struct MockedCall {
 pub(in super::super) type CallMocks = Option<Arc<Vec<MockedCall>>>;
 
 pub(super) const TABLE: &[CheatcodeEntry] = &[
-    ("expectCall(address,bytes)", |call, args| expect_call(call, args, false, false)),
-    ("expectCall(address,bytes,uint64)", |call, args| expect_call(call, args, false, true)),
-    ("expectCall(address,uint256,bytes)", |call, args| expect_call(call, args, true, false)),
-    ("expectCall(address,uint256,bytes,uint64)", |call, args| expect_call(call, args, true, true)),
+    ("expectCall(address,bytes)", |call, args| expect_call(call, args, CallForm::Data, false)),
+    ("expectCall(address,bytes,uint64)", |call, args| {
+        expect_call(call, args, CallForm::Data, true)
+    }),
+    ("expectCall(address,uint256,bytes)", |call, args| {
+        expect_call(call, args, CallForm::Value, false)
+    }),
+    ("expectCall(address,uint256,bytes,uint64)", |call, args| {
+        expect_call(call, args, CallForm::Value, true)
+    }),
+    ("expectCall(address,uint256,uint64,bytes)", |call, args| {
+        expect_call(call, args, CallForm::Gas, false)
+    }),
+    ("expectCall(address,uint256,uint64,bytes,uint64)", |call, args| {
+        expect_call(call, args, CallForm::Gas, true)
+    }),
+    ("expectCallMinGas(address,uint256,uint64,bytes)", |call, args| {
+        expect_call(call, args, CallForm::MinGas, false)
+    }),
+    ("expectCallMinGas(address,uint256,uint64,bytes,uint64)", |call, args| {
+        expect_call(call, args, CallForm::MinGas, true)
+    }),
     ("mockCall(address,bytes,bytes)", |call, args| mock_call(call, args, false, false, false)),
     ("mockCall(address,bytes4,bytes)", |call, args| mock_call(call, args, false, true, false)),
     ("mockCall(address,uint256,bytes,bytes)", |call, args| {
@@ -76,14 +110,21 @@ pub(super) const TABLE: &[CheatcodeEntry] = &[
 fn expect_call(
     call: &mut CheatcodeCall<'_>,
     args: &mut CheatcodeArgs<'_>,
-    has_value: bool,
+    form: CallForm,
     has_count: bool,
 ) -> CheatcodeResult {
     let callee = args.read_address()?;
-    let value = if has_value { Some(args.read_uint()?) } else { None };
+    let value = if form == CallForm::Data { None } else { Some(args.read_uint()?) };
+    // A call with value has the stipend on top of the gas that it names.
+    let stipend = if value.is_some_and(|value| !value.is_zero()) { STIPEND } else { 0 };
+    let gas = match form {
+        CallForm::Data | CallForm::Value => None,
+        CallForm::Gas => Some((stipend.saturating_add(args.read_small("gas")?), true)),
+        CallForm::MinGas => Some((stipend.saturating_add(args.read_small("gas")?), false)),
+    };
     let data = Bytes::copy_from_slice(args.read_bytes()?);
     let count: Option<u64> = if has_count { Some(args.read_small("a count")?) } else { None };
-    let pattern = CallPattern { callee, value, data };
+    let pattern = CallPattern { callee, value, gas, data };
     let calls = &mut call.context.chain.cheats.calls;
     if let Some(known) = calls.iter_mut().find(|known| known.pattern == pattern) {
         if known.is_exact || count.is_some() {
@@ -121,7 +162,7 @@ fn mock_call(
         // Solidity checks for code before it calls.
         journal.set_code(callee, Bytecode::new_legacy(Bytes::from_static(&[0])));
     }
-    let pattern = CallPattern { callee, value, data };
+    let pattern = CallPattern { callee, value, gas: None, data };
     let mocks = Arc::make_mut(call.context.chain.cheats.mocks.get_or_insert_default());
     mocks.retain(|mock| mock.pattern != pattern);
     if mocks.len() >= super::MAX_EXPECTATIONS {
@@ -135,6 +176,10 @@ impl CallPattern {
     fn matches(&self, call: &CallInputs, data: &[u8]) -> bool {
         self.callee == call.bytecode_address
             && data.starts_with(&self.data)
+            && self.gas.is_none_or(|(gas, is_exact)| match is_exact {
+                true => call.gas_limit == gas,
+                false => call.gas_limit >= gas,
+            })
             && self.value.is_none_or(|value| call.value.transfer().unwrap_or_default() == value)
     }
 }

@@ -99,6 +99,7 @@ fn set_variable(call: &mut CheatcodeCall<'_>, args: &mut CheatcodeArgs<'_>) -> C
             "too many environment variables; the limit is {MAX_WORDS}"
         )));
     }
-    variables.insert(name, value);
+    variables.insert(name.clone(), value.clone());
+    call.context.chain.cheats.set_variables.insert(name, value);
     Ok(Bytes::new())
 }

@@ -1,9 +1,9 @@
 //! Cheat codes that discard a call, and those without effect here.
 
-use alloy_primitives::Bytes;
+use alloy_primitives::{Bytes, U256};
 
 use super::table::CheatcodeEntry;
-use super::{CheatcodeError, CheatcodeResult};
+use super::{CheatcodeError, CheatcodeResult, encoding};
 use crate::chain::NotRunReason;
 
 pub(super) const TABLE: &[CheatcodeEntry] = &[
@@ -28,6 +28,28 @@ pub(super) const TABLE: &[CheatcodeEntry] = &[
     ("makePersistent(address[])", |_, _| return_nothing()),
     ("breakpoint(string)", |_, _| return_nothing()),
     ("breakpoint(string,bool)", |_, _| return_nothing()),
+    // Tests run, without a report of coverage or gas, and without a broadcast.
+    ("isContext(uint8)", |_, args| {
+        const TESTS: [u8; 2] = [0, 1];
+        let context = args.read_small::<u8>("a context")?;
+        Ok(encoding::encode_word(U256::from(TESTS.contains(&context))))
+    }),
+    ("bound(uint256,uint256,uint256)", |_, args| {
+        let (value, low, high) = (args.read_uint()?, args.read_uint()?, args.read_uint()?);
+        if low > high {
+            return Err(CheatcodeError::InvalidUse("the minimum is above the maximum".to_owned()));
+        }
+        // A span of all numbers has one more than fits.
+        let offset = match (high - low).checked_add(U256::ONE) {
+            Some(span) => value % span,
+            None => value,
+        };
+        let is_inside = (low..=high).contains(&value);
+        Ok(encoding::encode_word(if is_inside { value } else { low + offset }))
+    }),
+    // There are no traces to leave calls out of.
+    ("pauseTracing()", |_, _| return_nothing()),
+    ("resumeTracing()", |_, _| return_nothing()),
     // Gas is limited, not metered.
     ("pauseGasMetering()", |_, _| return_nothing()),
     ("resumeGasMetering()", |_, _| return_nothing()),

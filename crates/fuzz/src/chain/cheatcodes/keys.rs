@@ -30,6 +30,11 @@ pub(super) const TABLE: &[CheatcodeEntry] = &[
     }),
 ];
 
+/// Reads a private key and returns its address.
+pub(super) fn read_key_address(args: &mut CheatcodeArgs<'_>) -> Result<Address, CheatcodeError> {
+    Ok(compute_address(&read_private_key(args)?))
+}
+
 fn compute_address(key: &SigningKey) -> Address {
     let point = key.verifying_key().to_encoded_point(false);
     // The first byte marks an uncompressed point: both coordinates follow.

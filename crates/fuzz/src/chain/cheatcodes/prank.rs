@@ -8,10 +8,10 @@ use revm::interpreter::interpreter_action::FrameInit;
 use super::super::machine::EvmContext;
 use super::args::CheatcodeArgs;
 use super::table::CheatcodeEntry;
-use super::{CheatcodeCall, CheatcodeError, CheatcodeResult, CheatcodeState};
+use super::{CheatcodeCall, CheatcodeError, CheatcodeResult, CheatcodeState, keys};
 
 /// An active prank.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ActivePrank {
     /// Depth of the calls that it applies to.
     depth: usize,
@@ -31,8 +31,24 @@ pub(super) const TABLE: &[CheatcodeEntry] = &[
     ("prank(address,address)", |call, args| start_prank(call, args, true, false)),
     ("startPrank(address)", |call, args| start_prank(call, args, false, true)),
     ("startPrank(address,address)", |call, args| start_prank(call, args, true, true)),
-    ("startBroadcast(address)", |call, args| start_prank(call, args, false, true)),
-    ("broadcast(address)", |call, args| start_prank(call, args, false, false)),
+    ("broadcast()", |call, _| start_broadcast(call, None, false)),
+    ("broadcast(address)", |call, args| {
+        let sender = args.read_address()?;
+        start_broadcast(call, Some(sender), false)
+    }),
+    ("broadcast(uint256)", |call, args| {
+        let sender = keys::read_key_address(args)?;
+        start_broadcast(call, Some(sender), false)
+    }),
+    ("startBroadcast()", |call, _| start_broadcast(call, None, true)),
+    ("startBroadcast(address)", |call, args| {
+        let sender = args.read_address()?;
+        start_broadcast(call, Some(sender), true)
+    }),
+    ("startBroadcast(uint256)", |call, args| {
+        let sender = keys::read_key_address(args)?;
+        start_broadcast(call, Some(sender), true)
+    }),
     ("stopBroadcast()", |call, _| {
         let depth = call.depth;
         call.context.chain.cheats.pranks.retain(|prank| prank.depth != depth);
@@ -53,6 +69,25 @@ fn start_prank(
 ) -> CheatcodeResult {
     let sender = args.read_address()?;
     let origin = if with_origin { Some(args.read_address()?) } else { None };
+    add_prank(call, sender, origin, lasts)
+}
+
+/// Starts a broadcast, which is a prank with the sender as the origin too. Without a sender, it is the current origin.
+fn start_broadcast(
+    call: &mut CheatcodeCall<'_>,
+    sender: Option<Address>,
+    lasts: bool,
+) -> CheatcodeResult {
+    let sender = sender.unwrap_or(call.context.tx.caller);
+    add_prank(call, sender, Some(sender), lasts)
+}
+
+fn add_prank(
+    call: &mut CheatcodeCall<'_>,
+    sender: Address,
+    origin: Option<Address>,
+    lasts: bool,
+) -> CheatcodeResult {
     let cheats = &mut call.context.chain.cheats;
     if let Some(current) = find_prank(cheats, call.depth) {
         if !current.is_used {
@@ -75,6 +110,13 @@ fn start_prank(
         is_used: false,
     });
     Ok(Bytes::new())
+}
+
+/// Sets the origin that pranks of earlier transactions restore.
+pub(super) fn renew_pranks(pranks: &mut [ActivePrank], origin: Address) {
+    for prank in pranks {
+        prank.real_origin = origin;
+    }
 }
 
 fn find_prank(cheats: &mut CheatcodeState, depth: usize) -> Option<&mut ActivePrank> {
