@@ -197,6 +197,14 @@ impl Environment {
         absolute(EnvVar::DataHome).or_else(home)
     }
 
+    /// Returns the variables of this process that are not ours: ours may contain secrets.
+    pub(crate) fn read_other_variables() -> BTreeMap<String, String> {
+        let variables = std::env::vars_os().filter_map(|(name, value)| {
+            Some((name.into_string().ok()?, value.into_string().ok()?))
+        });
+        variables.filter(|(name, _)| !name.starts_with("VOUCH_")).collect()
+    }
+
     /// Returns the value of a variable, if it is set.
     pub fn get(&self, var: EnvVar) -> Option<&str> {
         self.values.get(&var).map(String::as_str)

@@ -49,6 +49,9 @@ pub(super) fn restore_unset(settings: &mut CampaignSettings, base: &CampaignSett
     if restore("sender", settings.senders == [UNSET_SENDER]) {
         settings.senders.clone_from(&base.senders);
     }
+    if settings.test_mode != base.test_mode {
+        given.push("testMode");
+    }
     settings.foundry.given.extend(given);
 }
 

@@ -95,6 +95,9 @@ impl CampaignPlan {
             warnings.extend(trust.read_foundry_settings(path, &mut settings.foundry)?);
         }
         settings.ffi_path = Some(solc::program_path(&app.environment));
+        if let (Some(path), Some(trust)) = (&path, &trust) {
+            settings.access = trust.find_project_access(path).map(Arc::new);
+        }
         let outputs = [&settings.corpus_dir, &settings.coverage_dir];
         let own = TargetTrust::new(&ours);
         for folder in outputs.into_iter().flatten() {
@@ -168,6 +171,7 @@ fn read_settings(
         return Ok(FileSettings { settings, ..FileSettings::default() });
     };
     let mut read = read_fuzzer_file(&file, trust, base)?;
+    read.settings.foundry.given.insert("testMode");
     if ours.is_some() {
         let name = file.path.display();
         read.warnings.push(format!("ignoring [fuzz] in vouch.toml: {name} takes precedence"));

@@ -3,9 +3,12 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use ::fuzz::deploy::{ChooseError, DeployError, choose_contract, deploy_target, find_contract};
+use ::fuzz::deploy::{
+    ChooseError, DeployError, TestContractFilter, choose_contract, deploy_target, find_contract,
+    list_test_contracts,
+};
 use ::fuzz::target::FuzzTarget;
-use solidity::{CompileErrors, LoadError, LoadedBuild};
+use solidity::{CompileErrors, LoadError, LoadedBuild, SolidityBuild};
 
 use super::demo;
 use super::plan::CampaignPlan;
@@ -26,31 +29,68 @@ pub struct DeployedTarget {
     pub is_bundled: bool,
 }
 
-impl DeployedTarget {
-    /// Compiles or reads the build, chooses the contract and deploys it.
-    ///
-    /// Completes the settings of the plan with what a file of another fuzzer says about the contract.
-    pub fn load(plan: &mut CampaignPlan) -> Result<Self> {
-        let LoadedBuild { build, mut notes } = match &plan.path {
+/// The compiled sources of a target.
+pub struct LoadedTarget {
+    pub build: Arc<SolidityBuild>,
+    /// Remarks for the user on how it was compiled.
+    pub notes: Vec<String>,
+}
+
+impl LoadedTarget {
+    /// Compiles or reads the build.
+    pub fn load(plan: &CampaignPlan) -> Result<Self> {
+        let LoadedBuild { build, notes } = match &plan.path {
             Some(path) => load_or_install(path, plan)?,
             None => LoadedBuild { build: demo::load_demo_build()?, notes: Vec::new() },
         };
-        let contract = match &plan.contract {
-            Some(name) => find_contract(&build, name),
-            None => choose_contract(&build, plan.path.as_deref(), &plan.settings),
+        Ok(Self { build: Arc::new(build), notes })
+    }
+
+    /// Returns the indices of the test contracts that a filter selects.
+    pub fn list_test_contracts(
+        &self,
+        plan: &CampaignPlan,
+        filter: &TestContractFilter,
+    ) -> Vec<usize> {
+        list_test_contracts(&self.build, filter, &plan.settings)
+    }
+
+    /// Returns the contract that the plan names, or the one that is meant.
+    pub fn choose_contract(&self, plan: &CampaignPlan) -> Result<usize> {
+        let chosen = match &plan.contract {
+            Some(name) => find_contract(&self.build, name),
+            None => choose_contract(&self.build, plan.path.as_deref(), &plan.settings),
         };
-        let contract = contract.map_err(choose_failure)?;
+        chosen.map_err(choose_failure)
+    }
+
+    /// Deploys a contract.
+    ///
+    /// Completes the settings of the plan with what a file of another fuzzer says about the contract.
+    pub fn deploy(&self, plan: &mut CampaignPlan, contract: usize) -> Result<DeployedTarget> {
+        let Self { build, notes } = self;
+        let mut notes = notes.clone();
         let name = build.contracts[contract].name.clone();
         if let Some(medusa) = &plan.medusa {
             let settings = Arc::make_mut(&mut plan.settings);
-            let remarks = medusa.adapt_to(&build, contract, settings);
+            let remarks = medusa.adapt_to(build, contract, settings);
             notes.extend(remarks.map_err(|it| deploy_failure(it, plan))?);
         }
-        let mut target = deploy_target(Arc::new(build), contract, &plan.settings)
+        let mut target = deploy_target(Arc::clone(build), contract, &plan.settings)
             .map_err(|it| deploy_failure(it, plan))?;
         notes.append(&mut target.warnings);
         target.warnings = notes;
-        Ok(Self { target: Arc::new(target), contract, name, is_bundled: plan.path.is_none() })
+        let is_bundled = plan.path.is_none();
+        Ok(DeployedTarget { target: Arc::new(target), contract, name, is_bundled })
+    }
+}
+
+impl DeployedTarget {
+    /// Compiles or reads the build, chooses the contract and deploys it.
+    pub fn load(plan: &mut CampaignPlan) -> Result<Self> {
+        let loaded = LoadedTarget::load(plan)?;
+        let contract = loaded.choose_contract(plan)?;
+        loaded.deploy(plan, contract)
     }
 }
 

@@ -3,16 +3,18 @@
 //! A target may be outside the current project. Then its own folder must be trusted. A compiler that the user named, found
 //! on `PATH` or installed needs no trust.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-use ::fuzz::config::CampaignSettings;
 use ::fuzz::config::foundry::{FoundrySettings, apply_foundry_toml};
+use ::fuzz::config::{CampaignSettings, ProjectAccess};
 use solidity::ProjectPrograms;
 
 use crate::config::{ConfigLayer, ProjectLocation, Settings};
 use crate::context::AppContext;
+use crate::env::Environment;
 use crate::failure::{Failure, FailureExt, FailureKind, Result};
 use crate::trust::{
     FolderTrust, TrustState, check_output_folder, read_config_file, read_contained_file,
@@ -178,6 +180,27 @@ impl TargetTrust {
         Ok(warnings.iter().map(|warning| format!("{}: {warning}", path.display())).collect())
     }
 
+    /// Returns what cheat codes may read on this machine: files that `foundry.toml` names, and environment variables with
+    /// those of `.env`, as in forge. `None` if the user does not trust the project's `foundry.toml`.
+    pub(super) fn find_project_access(&self, target: &Path) -> Option<ProjectAccess> {
+        let folder = solidity::find_project_folder(target, self.limit_of(target).as_deref());
+        let folder = folder.canonicalize().ok()?;
+        if self.trust.state == TrustState::TrustedForRun && !folder.starts_with(self.trust.root()) {
+            return None;
+        }
+        let path = folder.join("foundry.toml");
+        let file = read_contained_file(&folder, &path).ok().flatten()?;
+        if !self.trust.covers_file(&path, &file.bytes) {
+            return None;
+        }
+        let text = file.into_text().ok()?;
+        let dotenv = read_contained_file(&folder, &folder.join(".env")).ok().flatten();
+        let dotenv = dotenv.and_then(|file| file.into_text().ok()).unwrap_or_default();
+        let mut variables = read_dotenv(&dotenv);
+        variables.extend(Environment::read_other_variables());
+        Some(ProjectAccess::new(folder, &text, variables))
+    }
+
     /// Removes what an untrusted file says about folders and compiler arguments. Returns a remark if there was any.
     pub(super) fn restrict_settings(
         &self,
@@ -208,6 +231,24 @@ impl TargetTrust {
         (!left_out.is_empty())
             .then(|| format!("left out {} of {name}; {REMEDY}", left_out.join(", ")))
     }
+}
+
+/// Reads lines such as `NAME=value` and `export NAME="value"`.
+fn read_dotenv(text: &str) -> BTreeMap<String, String> {
+    let lines = text.lines().map(str::trim).filter(|line| !line.starts_with('#'));
+    let entries = lines.filter_map(|line| {
+        let (name, value) = line.strip_prefix("export ").unwrap_or(line).split_once('=')?;
+        let value = value.trim();
+        let quoted = ['"', '\''].into_iter().find_map(|quote| {
+            value
+                .strip_prefix(quote)
+                .and_then(|rest| rest.split_once(quote))
+                .map(|(inner, _)| inner)
+        });
+        let plain = || value.split(" #").next().unwrap_or_default().trim_end();
+        Some((name.trim().to_owned(), quoted.unwrap_or_else(plain).to_owned()))
+    });
+    entries.collect()
 }
 
 /// Errors if a link on the way to a target leaves the project that the link is in: a clone could make the compiler read any

@@ -19,6 +19,8 @@ mod progress;
 mod replay;
 mod results;
 mod screen;
+mod selection;
+mod suite;
 mod text;
 mod watch;
 
@@ -32,7 +34,7 @@ use app::campaign::PreparedCampaign;
 use app::campaign::agent_server::AgentServer;
 use app::campaign::coverage_report::CampaignCoverage;
 use app::campaign::plan::{CampaignPlan, CampaignRequest};
-use app::campaign::target::DeployedTarget;
+use app::campaign::target::{DeployedTarget, LoadedTarget};
 use pack_campaign::{COMMAND_LOG_NAME, read_commands};
 
 use crate::commands::CommandContext;
@@ -43,6 +45,7 @@ use crate::ui::{HINT, Ui, format_path};
 use display::CampaignDisplay;
 use flags::FuzzFlags;
 use results::CampaignResults;
+use suite::TestSuite;
 use watch::{FinishedCampaign, StopSignals};
 
 /// Fuzz a smart contract
@@ -63,6 +66,9 @@ use watch::{FinishedCampaign, StopSignals};
 /// A test that was never called, whose calls only reverted, or that cannot be run (for example because of an unsupported
 /// cheat code) is reported as such; it neither failed nor holds. --strict exits with 1 if there is one.
 ///
+/// All test contracts of a Foundry project are run one after another, and their tests, invariants and table tests, unless
+/// --contract or patterns such as --match-contract select some. --timeout and --test-limit apply to each contract.
+///
 /// Exits with 0 if no test failed and at least one was exercised, with 1 if a test failed, and with another code if it could
 /// not run, exercised no test or was interrupted.
 #[derive(Debug, clap::Args)]
@@ -70,6 +76,7 @@ use watch::{FinishedCampaign, StopSignals};
 Examples:
   vouch fuzz --demo
   vouch fuzz contracts/Token.sol --contract TokenTest --corpus-dir corpus
+  vouch fuzz . --match-contract Invariant --no-match-test gas
   vouch fuzz . --test-mode assertion --timeout 600 --json
   vouch fuzz Token.sol --replay corpus/reproducers/1234.txt
   vouch fuzz Token.sol --corpus-dir corpus --mcp-port 8378")]
@@ -97,7 +104,13 @@ pub(crate) fn run_fuzz(ctx: &CommandContext, args: Args) -> Result<ExitStatus> {
     for warning in &plan.warnings {
         print_warning(ui, warning);
     }
-    let subject = DeployedTarget::load(&mut plan)?;
+    let loaded = LoadedTarget::load(&plan)?;
+    let loaded = match TestSuite::find(&mut plan, loaded, &flags)? {
+        Ok(suite) => return suite.run(ctx, ui, &plan, &flags),
+        Err(loaded) => loaded,
+    };
+    let contract = loaded.choose_contract(&plan)?;
+    let subject = loaded.deploy(&mut plan, contract)?;
     for warning in &subject.target.warnings {
         print_warning(ui, warning);
     }
@@ -115,6 +128,35 @@ fn fuzz_target(
     subject: &DeployedTarget,
     flags: &FuzzFlags,
 ) -> Result<ExitStatus> {
+    let run = run_target(ctx, ui, plan, subject, flags)?;
+    let FinishedRun { results, reports, is_interrupted } = run;
+    print_results(ui, plan, &results)?;
+    if results.has_failed() && results.trouble.is_none() {
+        print_reproducer_location(ui, plan.settings.corpus_dir.as_deref());
+    }
+    let reports = write_junit_report(&results, flags).and_then(|report| {
+        let reports = reports?.into_iter().chain(report);
+        Ok(reports.collect())
+    });
+    finish_run(ui, &results, reports, RunEnding { is_interrupted, is_strict: flags.strict })
+}
+
+/// A campaign that has ended, with its results.
+struct FinishedRun {
+    results: CampaignResults,
+    /// Paths of the coverage reports.
+    reports: Result<Vec<PathBuf>>,
+    is_interrupted: bool,
+}
+
+/// Runs a campaign to its end.
+fn run_target(
+    ctx: &CommandContext,
+    ui: Ui,
+    plan: &CampaignPlan,
+    subject: &DeployedTarget,
+    flags: &FuzzFlags,
+) -> Result<FinishedRun> {
     let CampaignPlan { settings, .. } = plan;
     // Read before the corpus folder is opened: opening it starts a new command log there.
     let commands = read_logged_commands(settings, flags, &subject.target)?;
@@ -139,16 +181,8 @@ fn fuzz_target(
     let cover = CampaignCoverage::from_shared(&shared);
     let is_interrupted = watched.is_interrupted;
     let results = CampaignResults::new(plan, subject, &shared, watched, &cover);
-    print_results(ui, plan, &results)?;
-    if results.has_failed() && results.trouble.is_none() {
-        print_reproducer_location(ui, settings.corpus_dir.as_deref());
-    }
     let reports = cover.write_reports(settings, &plan.coverage_excludes);
-    let reports = write_junit_report(&results, flags).and_then(|report| {
-        let reports = reports?.into_iter().chain(report);
-        Ok(reports.collect())
-    });
-    finish_run(ui, &results, reports, RunEnding { is_interrupted, is_strict: flags.strict })
+    Ok(FinishedRun { results, reports, is_interrupted })
 }
 
 /// Runs a campaign to its end. Installs signal handlers before it starts, so that an early Ctrl-C is not lost.
@@ -234,7 +268,7 @@ fn print_results(ui: Ui, plan: &CampaignPlan, results: &CampaignResults) -> Resu
 /// Writes the JUnit report, if one is wanted, and returns its path.
 fn write_junit_report(results: &CampaignResults, flags: &FuzzFlags) -> Result<Option<PathBuf>> {
     let Some(path) = &flags.junit else { return Ok(None) };
-    let text = junit::results_to_junit(results, flags.strict)?;
+    let text = junit::results_to_junit(&[results], flags.strict)?;
     std::fs::write(path, text).explain(format_args!("failed to write {}", format_path(path)))?;
     Ok(Some(path.clone()))
 }

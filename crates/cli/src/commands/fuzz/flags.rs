@@ -8,7 +8,8 @@ use ::fuzz::config::{CampaignSettings, OutputFormat, TestMode, echidna_yaml, num
 use alloy_primitives::Address;
 
 use super::echidna_flags::EchidnaFlags;
-use crate::report::Result;
+use super::selection::SelectionFlags;
+use crate::report::{Failure, Result};
 
 /// Flags for the settings that are commonly given by hand. The others are in [`EchidnaFlags`].
 #[derive(Debug, clap::Args)]
@@ -147,6 +148,9 @@ pub(crate) struct FuzzFlags {
     allow_ffi: bool,
 
     #[command(flatten)]
+    pub(super) selection: SelectionFlags,
+
+    #[command(flatten)]
     more: EchidnaFlags,
 }
 
@@ -154,6 +158,10 @@ impl FuzzFlags {
     /// Overrides the settings with the flags that were given.
     pub(super) fn apply_to(&self, settings: &mut CampaignSettings) -> Result {
         set_if_given(&mut settings.test_mode, self.test_mode);
+        if self.test_mode.is_some() {
+            settings.foundry.given.insert("testMode");
+        }
+        settings.foundry.filter = self.selection.test_filter()?;
         set_if_given(&mut settings.test_limit, self.test_limit);
         set_if_given(&mut settings.sequence_length, self.seq_len);
         set_if_given(&mut settings.shrink_limit, self.shrink_limit);
@@ -180,6 +188,21 @@ impl FuzzFlags {
         }
         settings.allow_ffi = self.allow_ffi;
         self.more.apply_to(settings)
+    }
+
+    /// Errors if a flag is given that needs a single contract.
+    pub(super) fn refuse_with_several_contracts(&self) -> Result {
+        let given = [
+            ("--mcp-port", self.mcp_port.is_some()),
+            ("--replay-mcp-commands", self.replay_mcp_commands.is_some()),
+        ];
+        match given.iter().find(|(_, is_given)| *is_given) {
+            Some((flag, _)) => {
+                Err(Failure::usage(format!("`{flag}` needs a single test contract"))
+                    .with_hint("name it: `--contract NAME`"))
+            }
+            None => Ok(()),
+        }
     }
 }
 

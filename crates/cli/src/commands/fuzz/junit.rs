@@ -10,11 +10,11 @@ use super::results::{CampaignResults, TestResult};
 use crate::report::{FailureExt, Result};
 
 /// Returns the report as XML, with one suite per contract.
-pub(super) fn results_to_junit(results: &CampaignResults, is_strict: bool) -> Result<String> {
+pub(super) fn results_to_junit(all: &[&CampaignResults], is_strict: bool) -> Result<String> {
     let mut report = Report::new("vouch fuzz");
-    report.set_time(results.elapsed);
+    report.set_time(all.iter().map(|results| results.elapsed).sum());
     let mut suites: Vec<TestSuite> = Vec::new();
-    for test in &results.tests {
+    for test in all.iter().flat_map(|results| &results.tests) {
         let suite = match suites.iter_mut().find(|suite| suite.name.as_str() == test.contract) {
             Some(suite) => suite,
             None => {

@@ -92,3 +92,74 @@ fn medusa_json_names_the_source_of_a_plain_folder() {
         assert!(refused.contains("is neither a Foundry nor a Hardhat project"), "{refused}");
     }
 }
+
+/// Compiled test contracts of several sources.
+const TARGETS: &str = include_str!("../../../../fuzz/tests/targets.json");
+
+#[test]
+fn patterns_select_test_contracts_and_tests() {
+    let project = Project::new().with("targets.json", TARGETS);
+    let run = |args: &[&str]| {
+        let fixed =
+            ["fuzz", "targets.json", "--seed", "1", "--workers", "1", "--test-limit", "300"];
+        project.run_text(&[&fixed, args].concat())
+    };
+    let names = |text: &str| {
+        let all = ["HasDepths", "SendsNoValue", "RevertsInSetUp", "FailsOnRevert", "ForgeRules"];
+        let found = all.into_iter().filter(|name| text.contains(&format!(".sol:{name}")));
+        found.collect::<Vec<_>>().join(" ")
+    };
+    let two = "^(HasDepths|SendsNoValue|RevertsInSetUp)$";
+    let found = run(&["--plain", "--match-contract", two, "--no-match-contract", "^Reverts"]);
+    assert!(found.starts_with("exit: 1"), "{found}");
+    assert_eq!(names(&found), "HasDepths SendsNoValue", "{found}");
+    assert!(found.contains("invariant_long: FAILED"), "{found}");
+    assert!(found.contains("invariant_nothing_received: not broken in"), "{found}");
+
+    let by_path = run(&["--plain", "--match-path", "Forge*.sol", "--match-test", "nothing|long"]);
+    assert_eq!(names(&by_path), "HasDepths SendsNoValue", "{by_path}");
+    assert!(!by_path.contains("invariant_short"), "{by_path}");
+    let units = run(&["--plain", "--mc", "^ForgeRules$", "--nmt", "finds|reports"]);
+    assert!(units.starts_with("exit: 0"), "{units}");
+    assert!(units.contains("test_prank_goes_on(): not broken in 1 call"), "{units}");
+
+    let untested = run(&["--plain", "--mc", "^(SendsNoValue|RevertsInSetUp)$"]);
+    assert!(untested.starts_with("exit: 3"), "{untested}");
+    assert!(untested.contains("not tested: Targeting.sol:RevertsInSetUp"), "{untested}");
+
+    for (args, message) in [
+        (["--match-contract", "Nowhere"], "no test contract matches the patterns"),
+        (["--match-test", "["], "invalid pattern `[`: unclosed character class"),
+        (["--no-match-path", "a[b"], "invalid pattern `a[b`"),
+    ] {
+        let refused = run(&args);
+        assert!(refused.starts_with("exit: 2") && refused.contains(message), "{refused}");
+    }
+}
+
+#[test]
+fn several_test_contracts_share_reports_and_have_their_own_folders() {
+    let project = Project::new().with("targets.json", TARGETS);
+    let both = "^(HasDepths|SendsNoValue)$";
+    let fixed = ["fuzz", "targets.json", "--seed", "1", "--workers", "1", "--mc", both];
+    let more = ["--json", "--junit", "report.xml", "--corpus-dir", "corpus", "--seq-len", "20"];
+    let output = project.command(&[&fixed[..], &more].concat()).output().unwrap();
+    let document: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let contracts = document["contracts"].as_array().unwrap();
+    let summary: Vec<_> = contracts
+        .iter()
+        .map(|it| format!("{} {}", it["contract"].as_str().unwrap(), it["success"]))
+        .collect();
+    assert_eq!(summary, ["ForgeRules.sol:HasDepths false", "ForgeRules.sol:SendsNoValue true"]);
+    assert_eq!(document["success"], false);
+    // With a length of sequences that the user gave, both invariants break.
+    let failed = contracts[0]["tests"].as_array().unwrap().iter();
+    let failed = failed.filter(|test| test["verdict"] == "failed").count();
+    assert_eq!(failed, 2, "{document:#}");
+    let report = std::fs::read_to_string(project.root.join("report.xml")).unwrap();
+    for suite in ["testsuite name=\"HasDepths\"", "testsuite name=\"SendsNoValue\""] {
+        assert!(report.contains(suite), "{report}");
+    }
+    assert!(project.root.join("corpus/HasDepths/reproducers").is_dir());
+    assert!(project.root.join("corpus/SendsNoValue").is_dir());
+}
