@@ -11,17 +11,24 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
-use fuzz::campaign::{Campaign, CampaignOptions, TestVerdict};
+use fuzz::campaign::{Campaign, CampaignOptions, NotRunReason as TestNotRun, TestVerdict};
 use fuzz::config::foundry::apply_foundry_toml;
 use fuzz::config::{CampaignSettings, TestMode};
 use fuzz::deploy::{deploy_target, uses_foundry_rules};
 use fuzz::generate::ValueDictionary;
+use fuzz::target::TestKind;
 use serde_json::Value;
 use solidity::{ProjectPrograms, SolidityBuild, Toolchain};
 
 use super::peers::FuzzPeers;
 
-/// Result of one tool on one test contract.
+/// Name of the result of a test contract that has none for its invariants.
+const WHOLE: &str = "*";
+
+/// Results of the invariants of a test contract, by name.
+type SuiteResults = BTreeMap<String, SuiteResult>;
+
+/// Result of one tool on one invariant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum SuiteResult {
     Broken(String),
@@ -40,39 +47,44 @@ impl SuiteResult {
     }
 }
 
-/// Runs all projects in a folder and prints a row for each test contract. Errors if the tools disagree on any.
+/// Runs all projects in a folder and prints a row for each invariant. Errors if the tools disagree on any.
 pub(super) fn compare_handler_suites(folder: &Path, seconds: u64) -> Result<()> {
     let peers = FuzzPeers::install()?;
     let (mut same, mut different, mut unknown) = (0, 0, 0);
-    println!("| suite | forge | vouch | agree |\n|---|---|---|---|");
+    println!("| invariant | forge | vouch | agree |\n|---|---|---|---|");
     for project in list_projects(folder)? {
         let forge = run_forge(&peers, &project)?;
         let build = Arc::new(load_project(&peers, &project)?);
         for (suite, expected) in &forge {
             let found = run_vouch(&build, &project, suite, seconds)?;
-            let agreement = match (expected, &found) {
-                (SuiteResult::Broken(_), SuiteResult::Broken(_))
-                | (SuiteResult::NotBroken, SuiteResult::NotBroken) => {
-                    same += 1;
-                    "yes"
-                }
-                (_, SuiteResult::Unknown(_)) | (SuiteResult::Unknown(_), _) => {
-                    unknown += 1;
-                    "unknown"
-                }
-                _ => {
-                    different += 1;
-                    "**no**"
-                }
-            };
-            let name = project.file_name().unwrap_or_default().to_string_lossy();
-            let (forge, vouch) = (expected.describe(), found.describe());
-            println!("| {name}: {suite} | {forge} | {vouch} | {agreement} |");
+            for (invariant, expected) in expected {
+                let missing = || SuiteResult::Unknown("not tested".to_owned());
+                let found =
+                    found.get(invariant).or(found.get(WHOLE)).cloned().unwrap_or_else(missing);
+                let agreement = match (expected, &found) {
+                    (SuiteResult::Broken(_), SuiteResult::Broken(_))
+                    | (SuiteResult::NotBroken, SuiteResult::NotBroken) => {
+                        same += 1;
+                        "yes"
+                    }
+                    (_, SuiteResult::Unknown(_)) | (SuiteResult::Unknown(_), _) => {
+                        unknown += 1;
+                        "unknown"
+                    }
+                    _ => {
+                        different += 1;
+                        "**no**"
+                    }
+                };
+                let name = project.file_name().unwrap_or_default().to_string_lossy();
+                let (forge, vouch) = (expected.describe(), found.describe());
+                println!("| {name}: {suite} {invariant} | {forge} | {vouch} | {agreement} |");
+            }
         }
     }
-    println!("\n{same} suites agree, {different} do not, {unknown} are unknown");
-    ensure!(same + different + unknown > 0, "no suites in {}", folder.display());
-    ensure!(different == 0, "the results of {different} suites differ");
+    println!("\n{same} invariants agree, {different} do not, {unknown} are unknown");
+    ensure!(same + different + unknown > 0, "no invariants in {}", folder.display());
+    ensure!(different == 0, "the results of {different} invariants differ");
     Ok(())
 }
 
@@ -91,8 +103,8 @@ fn list_projects(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(projects)
 }
 
-/// Runs `forge test` on the invariants. Returns the result of each test contract by `path:Name`.
-fn run_forge(peers: &FuzzPeers, project: &Path) -> Result<BTreeMap<String, SuiteResult>> {
+/// Runs `forge test` on the invariants. Returns the results of each test contract by `path:Name`.
+fn run_forge(peers: &FuzzPeers, project: &Path) -> Result<BTreeMap<String, SuiteResults>> {
     let forge = peers.forge.as_ref().map_err(|reason| anyhow::anyhow!("no forge: {reason}"))?;
     let mut command = peers.command(forge)?;
     command
@@ -111,19 +123,19 @@ fn run_forge(peers: &FuzzPeers, project: &Path) -> Result<BTreeMap<String, Suite
     Ok(suites.into_iter().map(|(name, suite)| (name, parse_suite(&suite))).collect())
 }
 
-fn parse_suite(suite: &Value) -> SuiteResult {
+/// Returns the results of the invariants. A failed `setUp()` is a result too.
+fn parse_suite(suite: &Value) -> SuiteResults {
     let results = suite["test_results"].as_object();
-    let failed = results.into_iter().flatten().find(|(_, result)| result["status"] == "Failure");
-    match failed {
-        Some((name, result)) => {
-            let reason = result["reason"].as_str().unwrap_or_default();
-            SuiteResult::Broken(format!("{name} {}", first_line(reason)))
-        }
-        None if results.is_none_or(serde_json::Map::is_empty) => {
-            SuiteResult::Unknown("no tests".to_owned())
-        }
-        None => SuiteResult::NotBroken,
-    }
+    let parse = |(name, result): (&String, &Value)| {
+        let reason = first_line(result["reason"].as_str().unwrap_or_default()).to_owned();
+        let parsed = match result["status"].as_str() {
+            Some("Failure") => SuiteResult::Broken(reason),
+            Some("Success") => SuiteResult::NotBroken,
+            _ => SuiteResult::Unknown(reason),
+        };
+        (name.trim_end_matches("()").to_owned(), parsed)
+    };
+    results.into_iter().flatten().map(parse).collect()
 }
 
 fn first_line(text: &str) -> &str {
@@ -146,7 +158,8 @@ fn run_vouch(
     project: &Path,
     suite: &str,
     seconds: u64,
-) -> Result<SuiteResult> {
+) -> Result<SuiteResults> {
+    let whole = |result| Ok(BTreeMap::from([(WHOLE.to_owned(), result)]));
     let mut settings = CampaignSettings {
         test_mode: TestMode::Property,
         seed: Some(1),
@@ -157,15 +170,15 @@ fn run_vouch(
     apply_foundry_toml(&mut settings.foundry, &config)?;
     let mut contracts = build.contracts.iter();
     let Some(index) = contracts.position(|contract| contract.qualified_name() == suite) else {
-        return Ok(SuiteResult::Unknown("not part of the build".to_owned()));
+        return whole(SuiteResult::Unknown("not part of the build".to_owned()));
     };
     if !uses_foundry_rules(&build.contracts[index], &settings) {
-        return Ok(SuiteResult::Unknown("not tested by Foundry's rules".to_owned()));
+        return whole(SuiteResult::Unknown("not tested by Foundry's rules".to_owned()));
     }
     let target = match deploy_target(build.clone(), index, &settings) {
         Ok(target) => target,
         // Forge reports a failed setUp() and invalid targets as failures of the suite.
-        Err(error) => return Ok(SuiteResult::Broken(error.to_string())),
+        Err(error) => return whole(SuiteResult::Broken(error.to_string())),
     };
     let campaign = Campaign::start(CampaignOptions {
         dictionary: ValueDictionary::from_target(&target, &target.settings),
@@ -180,13 +193,22 @@ fn run_vouch(
     campaign.wait();
     let verdicts = shared.verdicts();
     let tests = || shared.target.tests.iter().zip(&verdicts);
-    if let Some((test, _)) = tests().find(|(_, verdict)| verdict.is_failed()) {
-        return Ok(SuiteResult::Broken(test.name.clone()));
+    let is_invariant = |kind: &TestKind| matches!(kind, TestKind::Invariant { .. });
+    // Forge reports these as failures of every invariant.
+    let common = tests().find(|(test, verdict)| !is_invariant(&test.kind) && verdict.is_failed());
+    let judge = |verdict: &TestVerdict| match verdict {
+        TestVerdict::Failed { .. } => SuiteResult::Broken("failed".to_owned()),
+        TestVerdict::NotRun(TestNotRun::SetUpFailed(reason)) => SuiteResult::Broken(reason.clone()),
+        TestVerdict::NotRun(reason) => SuiteResult::Unknown(reason.to_string()),
+        // Calls that only revert break nothing in forge either.
+        _ => common
+            .map_or(SuiteResult::NotBroken, |(test, _)| SuiteResult::Broken(test.name.clone())),
+    };
+    let invariants = tests().filter(|(test, _)| is_invariant(&test.kind));
+    let mut results: SuiteResults =
+        invariants.map(|(test, verdict)| (test.name.clone(), judge(verdict))).collect();
+    if let Some(first) = results.values().next().cloned() {
+        results.insert("setUp".to_owned(), first);
     }
-    let is_unknown = |verdict: &TestVerdict| matches!(verdict, TestVerdict::NotRun(_));
-    let unknown = tests().find(|(_, verdict)| is_unknown(verdict));
-    Ok(match unknown {
-        Some((test, verdict)) => SuiteResult::Unknown(format!("{}: {verdict}", test.name)),
-        None => SuiteResult::NotBroken,
-    })
+    Ok(results)
 }
