@@ -8,6 +8,7 @@ mod bounds;
 pub mod echidna_yaml;
 mod field;
 pub mod foundry;
+pub mod foundry_rpc;
 pub mod medusa_json;
 pub mod number;
 mod project_access;
@@ -27,6 +28,7 @@ pub use bounds::{BoundError, MAX_WORKERS};
 pub use project_access::{FileAccessError, FilePermission, ProjectAccess};
 
 use self::foundry::FoundrySettings;
+use crate::chain::ForkAccess;
 
 /// All settings of a campaign. Each field documents the Echidna key that it comes from.
 #[derive(Clone, Debug, PartialEq)]
@@ -117,6 +119,12 @@ pub struct CampaignSettings {
     pub libraries: Vec<String>,
     /// `solcArgs`
     pub solc_args: String,
+    /// `rpcUrl`: endpoint of the chain to fork, as a URL or a name. It may contain an API key.
+    pub rpc_url: Option<RpcEndpoint>,
+    /// `rpcBlock`: block that the fork starts from.
+    pub rpc_block: Option<u64>,
+    /// Remote chains that were opened, or that cheat codes may open.
+    pub forks: ForkAccess,
     /// `constructorArgs`, an addition to Echidna's keys.
     pub constructor_args: ConstructorArgs,
     /// Settings that apply to Foundry's tests; see [`foundry`].
@@ -167,6 +175,16 @@ pub struct ConstructorArgs {
     pub main: Vec<String>,
     /// Arguments of other contracts, by name.
     pub named: BTreeMap<String, Vec<String>>,
+}
+
+/// URL or name of a JSON-RPC endpoint. `Debug` does not print it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct RpcEndpoint(pub String);
+
+impl fmt::Debug for RpcEndpoint {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("RpcEndpoint(..)")
+    }
 }
 
 /// A value that is not one of the allowed choices.
@@ -232,6 +250,9 @@ impl Default for CampaignSettings {
             deploy_bytecodes: Vec::new(),
             libraries: Vec::new(),
             solc_args: String::new(),
+            rpc_url: None,
+            rpc_block: None,
+            forks: ForkAccess::default(),
             constructor_args: ConstructorArgs::default(),
             foundry: FoundrySettings::default(),
         }

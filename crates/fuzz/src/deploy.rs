@@ -17,7 +17,7 @@ mod invariant_targets;
 mod target_getters;
 mod test_contracts;
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -29,13 +29,13 @@ pub use self::choose::{ChooseError, choose_contract, find_contract};
 pub use self::deployer::encode_constructor_arguments;
 use self::deployer::{ChainDeployer, DeploymentResult};
 use self::discover_foundry::FoundryChain;
-use self::foundry::FoundryCampaign;
+use self::foundry::{CREATE2_DEPLOYER, FoundryCampaign};
 pub use self::foundry::{FoundryFunctionKind, uses_foundry_rules};
 pub use self::test_contracts::{TestContractFilter, list_test_contracts};
 use crate::abi::UnknownAbiType;
 use crate::chain::{
     CHEATCODE_ERROR_SELECTOR, CallLimits, ChainSetup, ChainState, CodePart, CompiledCode,
-    CompiledCodeIndex, CoverageHits, EvmMachine, NotRunReason, TransactionOutcome,
+    CompiledCodeIndex, CoverageHits, EvmMachine, NotRunReason, RemoteError, TransactionOutcome,
 };
 use crate::config::foundry::FoundryConfigError;
 use crate::config::{CampaignSettings, TestMode};
@@ -76,6 +76,10 @@ pub enum DeployError {
     InvalidArgument { contract: String, argument: String, ty: String, reason: String },
     #[error("the constructor of `{contract}` failed: {reason}")]
     ConstructorFailed { contract: String, reason: String },
+    #[error("the state of the fork is unavailable")]
+    ForkUnavailable(#[source] RemoteError),
+    #[error("{address} has code on the fork, so `{contract}` cannot be deployed there")]
+    AddressInUse { contract: String, address: Address },
     #[error("`{contract}` has {size} bytes of code; the limit is {limit}")]
     TooLarge { contract: String, size: u64, limit: u64 },
     #[error("`{contract}` needs a library that is not part of the build: {library}")]
@@ -152,10 +156,13 @@ pub fn deploy_target(
     let gas = if is_foundry { settings.foundry.gas_limit } else { u64::MAX };
     let state = ChainState::new(&plan.chain_setup())
         .with_access(settings.access.clone())
-        .with_block_gas_limit(gas);
+        .with_block_gas_limit(gas)
+        .with_forks(&settings.forks, plan.persistent_accounts());
     let mut machine = EvmMachine::new(state, codes.clone(), Vec::new(), LIMITS);
-    let DeploymentResult { contracts: placed, set_up_failure, warnings } =
-        ChainDeployer::new(&build, &libraries, &mut machine, plan).deploy_all()?;
+    let deployed = ChainDeployer::new(&build, &libraries, &mut machine, plan).deploy_all();
+    machine.save_forks();
+    check_fork(&machine)?;
+    let DeploymentResult { contracts: placed, set_up_failure, warnings } = deployed?;
     let contracts = find_deployed_contracts(&mut machine, &build, &codes, &placed, plan);
     let mut target = FuzzTarget {
         build,
@@ -180,7 +187,10 @@ pub fn deploy_target(
             let libraries = libraries.values().copied().collect();
             let is_set_up = set_up_failure.is_none();
             let chain = FoundryChain { machine: &mut machine, libraries, is_set_up };
-            discover_foundry::add_functions_and_tests(&mut target, plan, foundry, chain)?;
+            let added =
+                discover_foundry::add_functions_and_tests(&mut target, plan, foundry, chain);
+            check_fork(&machine)?;
+            added?;
         }
         None => discover::add_functions_and_tests(&mut target, plan)?,
     }
@@ -188,6 +198,11 @@ pub fn deploy_target(
         Some(reason) => mark_as_not_run(target, contract, reason),
         None => Ok(target),
     }
+}
+
+/// Errors if the state of the fork could not be fetched, so that nothing is known about the deployment.
+fn check_fork(machine: &EvmMachine) -> Result<(), DeployError> {
+    machine.fork_failure().map_or(Ok(()), |error| Err(DeployError::ForkUnavailable(error.clone())))
 }
 
 /// Marks all tests as not run because `setUp()` failed. Without tests, that is an error.
@@ -207,6 +222,18 @@ fn mark_as_not_run(
 }
 
 impl DeployPlan<'_> {
+    /// Returns the accounts that are the same on all forks: those of forge, and all senders.
+    fn persistent_accounts(&self) -> BTreeSet<Address> {
+        let Self { settings, .. } = self;
+        let own = [
+            settings.contract_address,
+            settings.deployer,
+            settings.property_sender,
+            CREATE2_DEPLOYER,
+        ];
+        own.into_iter().chain(settings.senders.iter().copied()).collect()
+    }
+
     fn chain_setup(&self) -> ChainSetup {
         let Self { settings, is_foundry, .. } = self;
         let foundry = &settings.foundry;

@@ -147,6 +147,7 @@ impl FuzzWorker<'_> {
         let outcome = call
             .to_transaction(self.target, &mut self.sequence.buffer)
             .map(|transaction| self.machine.call(&transaction));
+        self.check_fork();
         let gas = outcome.as_ref().map_or(0, |outcome| outcome.gas_used);
         self.sequence.calls.push(call.clone());
         self.sequence.gas.push(gas);
@@ -155,6 +156,14 @@ impl FuzzWorker<'_> {
         }
         self.progress.work += CALL_WORK + gas;
         outcome
+    }
+
+    /// Ends the campaign if the state of the fork could not be fetched. Returns false then: what the machine returned is
+    /// not a result.
+    pub(super) fn check_fork(&self) -> bool {
+        let Some(failure) = self.machine.fork_failure() else { return true };
+        self.shared.fail_fork(failure);
+        false
     }
 
     /// Keeps the last words that calls returned. They may belong to a state that was rewound since, which is harmless.
@@ -176,7 +185,7 @@ impl FuzzWorker<'_> {
     /// Counts a call of the campaign. Calls made for shrinking are not counted.
     fn count_call(&mut self, call: &SequenceCall, outcome: Option<&TransactionOutcome>) {
         self.progress.calls += 1;
-        let Some(outcome) = outcome else { return };
+        let Some(outcome) = outcome.filter(|_| self.check_fork()) else { return };
         self.progress.total_gas += outcome.gas_used;
         self.count_outcome(call, outcome);
         if let Some(function) = call.function()
@@ -221,10 +230,11 @@ impl FuzzWorker<'_> {
 
     /// Keeps the sequence if it reached a new branch or came nearer to one. Returns true for a new branch.
     fn keep_if_new(&mut self) -> bool {
-        let news = &mut self.machine.probe_mut().news;
-        if !self.settings.coverage {
-            news.clear();
+        if !self.settings.coverage || self.machine.fork_failure().is_some() {
+            self.machine.probe_mut().news.clear();
+            return false;
         }
+        let news = &mut self.machine.probe_mut().news;
         if news.is_empty() {
             return false;
         }
@@ -254,6 +264,9 @@ impl FuzzWorker<'_> {
 
     /// Checks the tests that observe generated calls.
     fn check_call(&mut self, call: &SequenceCall, outcome: &TransactionOutcome) {
+        if !self.check_fork() {
+            return self.machine.probe_mut().clear_call();
+        }
         if let Some(reason) = outcome.not_run_reason() {
             self.note_unrunnable_call(call, reason);
         }
@@ -356,6 +369,9 @@ impl FuzzWorker<'_> {
         let (machine, reads) = (&mut self.machine, &mut self.tests.reads[test]);
         let evaluation = self.tests.checker.evaluate_test(self.target, machine, kind, reads);
         self.progress.work += std::mem::take(&mut self.tests.checker.spent);
+        if !self.check_fork() {
+            return true;
+        }
         let statistics = &mut self.progress.statistics.tests[test];
         statistics.evaluations += 1;
         match evaluation {
@@ -542,7 +558,13 @@ impl FuzzWorker<'_> {
                 is_done = true;
                 break;
             };
-            if let Some(length) = self.find_failing_length(&candidate, &shrink) {
+            let length = self.find_failing_length(&candidate, &shrink);
+            if !self.check_fork() {
+                // The failure stays as it is, and is not called shrunk.
+                self.tests.shrink_queue.push_front(shrink);
+                return false;
+            }
+            if let Some(length) = length {
                 candidate.truncate(length);
                 shrink.gas = self.sequence.gas.iter().sum();
                 shrink.shrinker.accept_candidate(candidate, self.target);

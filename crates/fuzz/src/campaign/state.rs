@@ -19,7 +19,7 @@ use super::pool::CorpusEntry;
 use super::sample::{FunctionSample, SampleRegistry};
 use super::statistics::{CampaignStatistics, FunctionStatistics};
 use crate::call::SequenceCall;
-use crate::chain::{CoverageHits, ExecutionProbe, NotRunReason};
+use crate::chain::{CoverageHits, ExecutionProbe, NotRunReason, RemoteError};
 use crate::config::CampaignSettings;
 use crate::target::{FunctionId, FuzzTarget};
 
@@ -33,6 +33,8 @@ pub enum WorkerEndReason {
     NothingLeftToTest,
     /// A test failed, and the settings say to stop then.
     FirstTestFailed,
+    /// The state of a fork could not be fetched.
+    ForkUnavailable,
     Stopped,
     Crashed,
 }
@@ -47,6 +49,7 @@ impl fmt::Display for WorkerEndReason {
                 "no call is left that could change the result of a test"
             }
             WorkerEndReason::FirstTestFailed => "a test failed, and it stops at the first failure",
+            WorkerEndReason::ForkUnavailable => "the state of the fork could not be fetched",
             WorkerEndReason::Stopped => "it was stopped",
             WorkerEndReason::Crashed => "it crashed, which is a bug in the fuzzer",
         })
@@ -133,6 +136,8 @@ pub struct CampaignState {
     failures: Mutex<BTreeMap<(usize, FailureSite), TestFailure>>,
     best: Mutex<BTreeMap<usize, BestValue>>,
     recorder_error: Mutex<Option<String>>,
+    /// Reason that the state of a fork could not be fetched.
+    fork_failure: Mutex<Option<RemoteError>>,
     /// Tests that cannot be run.
     not_run: Mutex<BTreeMap<usize, NotRunReason>>,
     /// Workers that make no more calls, in the order in which they ended.
@@ -172,6 +177,7 @@ impl CampaignState {
             failures: Mutex::default(),
             best: Mutex::default(),
             recorder_error: Mutex::default(),
+            fork_failure: Mutex::default(),
             not_run: Mutex::new(not_run),
             ended: Mutex::default(),
             stop_reason: Mutex::default(),
@@ -244,6 +250,17 @@ impl CampaignState {
         self.stop_reason.lock().get_or_insert(reason);
         self.stop.store(true, Ordering::Release);
         self.resume();
+    }
+
+    /// Ends the campaign because the state of a fork could not be fetched: no further result would mean anything.
+    pub(super) fn fail_fork(&self, failure: &RemoteError) {
+        self.fork_failure.lock().get_or_insert_with(|| failure.clone());
+        self.stop_because(WorkerEndReason::ForkUnavailable);
+    }
+
+    /// Returns the reason that the state of a fork could not be fetched, which ended the campaign.
+    pub fn fork_failure(&self) -> Option<RemoteError> {
+        self.fork_failure.lock().clone()
     }
 
     /// Returns the reason that the campaign was stopped.
@@ -424,6 +441,7 @@ impl CampaignState {
         let last = *ended.last().filter(|_| ended.len() >= self.worker_count())?;
         let decisive = [
             WorkerEndReason::Crashed,
+            WorkerEndReason::ForkUnavailable,
             WorkerEndReason::AllTestsFailed,
             WorkerEndReason::NothingLeftToTest,
         ];

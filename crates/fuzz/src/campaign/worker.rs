@@ -228,6 +228,7 @@ impl<'a> FuzzWorker<'a> {
         self.shared.exchange.leave(self.id);
         self.queue_best_sequences();
         while !self.shared.is_killed() && self.run_shrink_tries() {}
+        self.machine.save_forks();
         self.publish_progress();
         self.shared
             .events

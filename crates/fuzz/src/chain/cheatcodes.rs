@@ -4,7 +4,7 @@
 //! cheat codes, each with its table of signatures. Balances, storage, nonces and code are changed through the journal,
 //! so that rewinding undoes them like everything else.
 //!
-//! Forks are unsupported, running programs must be enabled, and files and variables are only read in a project that the user
+//! Running programs and opening remote chains must be allowed, and files and variables are only read in a project that the user
 //! trusts. A call of a cheat code that is not in
 //! [`SUPPORTED_CHEATCODES`] undoes the whole transaction, whose outcome names it, so that it is not reported as a failure
 //! of the target. The address is an ordinary account for calls that the fuzzer makes itself, and unknown selectors only
@@ -24,6 +24,7 @@ mod ffi;
 mod files;
 mod flow;
 mod json;
+mod forks;
 mod keys;
 mod logs;
 mod parse;
@@ -246,6 +247,12 @@ impl CheatcodeState {
         prank::renew_pranks(&mut self.pranks, origin);
     }
 
+    /// Discards the transaction, because its result is unknown for this reason. The first one is kept.
+    pub(super) fn discard(&mut self, reason: NotRunReason) {
+        self.verdict.is_discarded = true;
+        self.verdict.not_run.get_or_insert(reason);
+    }
+
     /// Clears the state of one transaction and returns its verdict.
     ///
     /// Pranks that were not stopped go on, as in forge: `setUp()` often ends with one.
@@ -366,6 +373,11 @@ fn run_cheatcode(
     context: &mut EvmContext,
     inputs: &CallInputs,
 ) -> Result<InterpreterResult, String> {
+    if context.journaled_state.database.failure().is_some() {
+        // What the contract read is wrong, so that a cheat code must not act on it.
+        context.chain.cheats.verdict.is_discarded = true;
+        return Err(String::new());
+    }
     let answer = dispatch_cheatcode(context, inputs);
     let cheats = &mut context.chain.cheats;
     let (result, output) = match answer {

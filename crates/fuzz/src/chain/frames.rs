@@ -11,6 +11,7 @@ use revm::interpreter::{
     CallOutcome, FrameInput, Gas, InstructionResult, InterpreterResult, SharedMemory,
 };
 
+use super::NotRunReason;
 use super::code::CodePart;
 use super::machine::EvmMachine;
 
@@ -72,6 +73,10 @@ impl EvmMachine {
         match self.engine.frame_init(init)? {
             ItemOrResult::Item(_) => {
                 self.enter_frame(true);
+                if self.engine.ctx.chain.forks.is_used() {
+                    let address = self.engine.frame_stack.get().interpreter.input.target_address;
+                    self.engine.ctx.chain.forks.enter_frame(depth, address);
+                }
                 Ok(None)
             }
             ItemOrResult::Result(result) => Ok(Some(self.finish_frame(depth, result))),
@@ -94,6 +99,12 @@ impl EvmMachine {
             && outcome.result.is_ok()
         {
             self.engine.ctx.chain.probe.created.push(address);
+        }
+        let is_ok = result.instruction_result().is_ok();
+        if self.engine.ctx.chain.forks.end_frame(depth, is_ok) {
+            let text = "a nested call that selected a fork was reverted";
+            let reason = NotRunReason::RefusedCheatcode(text.to_owned());
+            self.engine.ctx.chain.cheats.discard(reason);
         }
         self.finish_frame(depth, result)
     }

@@ -91,6 +91,11 @@ fn jumpdest(context: HookContext<'_>) -> InstructionExecResult {
     if context.host.chain.probe.record_block(offset(context.interpreter)) {
         Ok(())
     } else {
+        // Waiting for the state of a fork takes no time of the call.
+        let waited = context.host.journaled_state.database.take_waiting();
+        if context.host.chain.probe.extend_deadline(waited) {
+            return Ok(());
+        }
         // The target sees an exhausted gas limit, which cannot be caught at the top level.
         Err(InstructionResult::OutOfGas)
     }

@@ -1,5 +1,6 @@
 //! Runs calls on `revm` and returns to checkpoints.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,7 +10,6 @@ use revm::context::{BlockEnv, CfgEnv, Evm, Journal, JournalTr as _, LocalContext
 use revm::context_interface::CreateScheme;
 use revm::context_interface::journaled_state::JournalCheckpoint;
 use revm::context_interface::journaled_state::account::JournaledAccountTr as _;
-use revm::database_interface::EmptyDB;
 use revm::handler::{EthFrame, FrameResult};
 use revm::interpreter::interpreter::EthInterpreter;
 use revm::interpreter::{
@@ -25,8 +25,11 @@ use super::cheatcodes::{
     KeptEffects,
 };
 use super::code::CompiledCodeIndex;
+use super::database::ChainDatabase;
+use super::forks::{self, ForkMark, ForkRegistry, ForkSummary};
 use super::hooks::{self, Instructions};
 use super::probe::ExecutionProbe;
+use super::remote::{ForkAccess, RemoteError};
 use super::trace::CallTraceRecorder;
 use crate::config::ProjectAccess;
 
@@ -37,10 +40,11 @@ const SPEC: SpecId = SpecId::OSAKA;
 pub(super) struct HostExtensions {
     pub probe: ExecutionProbe,
     pub(super) cheats: CheatcodeState,
+    pub(super) forks: ForkRegistry,
 }
 
 pub(super) type EvmContext =
-    revm::Context<BlockEnv, TxEnv, CfgEnv, EmptyDB, Journal<EmptyDB>, HostExtensions>;
+    revm::Context<BlockEnv, TxEnv, CfgEnv, ChainDatabase, Journal<ChainDatabase>, HostExtensions>;
 
 type EvmEngine = Evm<EvmContext, (), Instructions, ChainPrecompiles, EthFrame<EthInterpreter>>;
 
@@ -97,6 +101,7 @@ pub struct ChainCheckpoint {
     pub(super) chain_id: u64,
     labels: AccountLabels,
     pub(super) kept: KeptEffects,
+    pub(super) forks: ForkMark,
     is_cheatcode_address_passed: bool,
 }
 
@@ -107,6 +112,7 @@ pub struct ChainState {
     block: BlockEnv,
     chain_id: u64,
     cheats: CheatcodeState,
+    forks: ForkRegistry,
     code_size: usize,
 }
 
@@ -155,7 +161,30 @@ impl ChainState {
             ..BlockEnv::default()
         };
         let cheats = CheatcodeState::new(setup.cheats, setup.ffi, setup.ffi_path.as_deref());
-        Self { journal, block, chain_id: setup.chain_id, cheats, code_size: setup.code_size }
+        Self {
+            journal,
+            block,
+            chain_id: setup.chain_id,
+            cheats,
+            forks: ForkRegistry::default(),
+            code_size: setup.code_size,
+        }
+    }
+
+    /// Makes a new chain a fork, or allows cheat codes to create forks. The persistent accounts are the same on all forks.
+    #[must_use]
+    pub(crate) fn with_forks(mut self, access: &ForkAccess, persistent: BTreeSet<Address>) -> Self {
+        self.forks = ForkRegistry::new(access, persistent);
+        if let Some(remote) = &access.base {
+            self.block = forks::to_block_env(remote.block());
+            self.chain_id = remote.chain_id();
+        }
+        self
+    }
+
+    /// Returns the forks in the order of their numbers.
+    pub fn forks(&self) -> Vec<ForkSummary> {
+        self.forks.summaries()
     }
 
     /// Sets the gas limit of blocks that contracts observe. It does not limit calls.
@@ -185,13 +214,17 @@ impl EvmMachine {
         cfg.limit_contract_code_size = Some(state.code_size);
         cfg.limit_contract_initcode_size = Some(usize::MAX);
         let instructions = hooks::build_instruction_table(SPEC, codes.has_unchecked());
-        let watch =
-            HostExtensions { probe: ExecutionProbe::new(codes, topics), cheats: state.cheats };
+        let watch = HostExtensions {
+            probe: ExecutionProbe::new(codes, topics),
+            cheats: state.cheats,
+            forks: state.forks,
+        };
+        let database = ChainDatabase::new(watch.forks.active_remote());
         let mut context = EvmContext {
             block: state.block,
             tx: TxEnv::default(),
             cfg,
-            journaled_state: Journal::new_with_inner(EmptyDB::default(), state.journal),
+            journaled_state: Journal::new_with_inner(database, state.journal),
             chain: watch,
             local: LocalContext::default(),
             error: Ok(()),
@@ -219,6 +252,7 @@ impl EvmMachine {
             block: context.block.clone(),
             chain_id: context.cfg.chain_id,
             cheats: context.chain.cheats.clone(),
+            forks: context.chain.forks.copy(),
             code_size: context.cfg.limit_contract_code_size.unwrap_or(usize::MAX),
         }
     }
@@ -233,6 +267,17 @@ impl EvmMachine {
 
     pub fn chain_id(&self) -> u64 {
         self.engine.ctx.cfg.chain_id
+    }
+
+    /// Returns the reason that the state of the chain is not known, because its fork could not be fetched. No result of this
+    /// machine means anything then.
+    pub fn fork_failure(&self) -> Option<&RemoteError> {
+        self.engine.ctx.journaled_state.database.failure()
+    }
+
+    /// Stores what was fetched for forks, for later campaigns.
+    pub fn save_forks(&self) {
+        self.engine.ctx.chain.forks.save();
     }
 
     /// Returns words in the storage of all accounts, sorted and without duplicates.
@@ -269,6 +314,7 @@ impl EvmMachine {
             chain_id: context.cfg.chain_id,
             labels: context.chain.cheats.labels().clone(),
             kept: context.chain.cheats.kept(),
+            forks: context.chain.forks.mark(),
             is_cheatcode_address_passed: context.chain.cheats.is_address_passed(),
         }
     }
@@ -276,6 +322,7 @@ impl EvmMachine {
     /// Undoes everything since the checkpoint.
     pub fn rewind(&mut self, mark: &ChainCheckpoint) {
         let context = &mut self.engine.ctx;
+        forks::return_to_mark(context, &mark.forks);
         context.journaled_state.checkpoint_revert(mark.journal);
         context.block.clone_from(&mark.block);
         context.cfg.chain_id = mark.chain_id;
@@ -295,6 +342,14 @@ impl EvmMachine {
         account.touch();
     }
 
+    /// Sets the nonce to that of an account without transactions.
+    pub(crate) fn reset_nonce(&mut self, address: Address) {
+        let Ok(mut account) = self.engine.ctx.journaled_state.load_account_mut(address);
+        if account.nonce() != 0 {
+            account.set_nonce(0);
+        }
+    }
+
     pub(crate) fn set_code(&mut self, address: Address, code: Bytes) {
         let journal = &mut self.engine.ctx.journaled_state;
         let Ok(_) = journal.load_account(address);
@@ -305,6 +360,16 @@ impl EvmMachine {
     pub fn code(&mut self, address: Address) -> Bytes {
         let Ok(account) = self.engine.ctx.journaled_state.load_account_with_code(address);
         account.info.code.as_ref().map(Bytecode::original_bytes).unwrap_or_default()
+    }
+
+    /// Returns true if the account has code, and it is that of the remote chain.
+    pub(crate) fn has_remote_code(&mut self, address: Address) -> bool {
+        let Some(remote) = self.engine.ctx.chain.forks.active_remote() else { return false };
+        let code = self.code(address);
+        // The account was loaded before, so that nothing is fetched.
+        address != CHEATCODE_ADDRESS
+            && !code.is_empty()
+            && remote.account(address).is_ok_and(|account| account.code == code)
     }
 
     /// Sets the maximum size of contracts deployed from now on.
@@ -410,9 +475,18 @@ impl EvmMachine {
         input: FrameInput,
         limits: CallLimits,
     ) -> (FrameResult, CheatcodeVerdict) {
-        self.engine.ctx.chain.probe.set_time_limit(limits.time);
-        let before = self.engine.ctx.chain.cheats.is_enabled().then(|| self.checkpoint());
+        let context = &mut self.engine.ctx;
+        context.chain.probe.set_time_limit(limits.time);
+        context.journaled_state.database.reset_waiting();
+        let is_undoable = context.chain.cheats.is_enabled() || context.chain.forks.is_used();
+        let before = is_undoable.then(|| self.checkpoint());
         let result = self.run_to_completion(input);
+        let context = &mut self.engine.ctx;
+        context.chain.forks.end_transaction();
+        if let Some(failure) = context.journaled_state.database.failure() {
+            let reason = NotRunReason::ForkUnavailable(failure.to_string());
+            context.chain.cheats.discard(reason);
+        }
         let is_success = result.instruction_result().is_ok();
         let verdict = before.map_or_else(CheatcodeVerdict::default, |mark| {
             self.finish_cheatcodes(&mark, is_success)

@@ -15,6 +15,8 @@ pub enum NotRunReason {
     RefusedCheatcode(String),
     /// A table test has no values to be called with, for this reason.
     InvalidFixture(String),
+    /// It needs the state of a fork, which could not be fetched for this reason.
+    ForkUnavailable(String),
     /// It called `vm.skip`, with this reason if it is not empty.
     Skipped(String),
 }
@@ -25,6 +27,7 @@ impl fmt::Display for NotRunReason {
             Self::SetUpFailed(reason) => write!(out, "setUp() failed: {reason}"),
             Self::UnsupportedCheatcode(name) => write!(out, "unsupported cheat code {name}"),
             Self::InvalidFixture(text) | Self::RefusedCheatcode(text) => out.write_str(text),
+            Self::ForkUnavailable(text) => write!(out, "state of a fork is unavailable: {text}"),
             Self::Skipped(reason) if reason.is_empty() => out.write_str("skipped by vm.skip"),
             Self::Skipped(reason) => write!(out, "skipped by vm.skip: {reason}"),
         }

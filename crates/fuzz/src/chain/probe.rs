@@ -261,6 +261,13 @@ impl ExecutionProbe {
         now < *self.deadline.get_or_insert(now + self.time)
     }
 
+    /// Extends the time limit. Returns false if it is still exceeded.
+    pub(super) fn extend_deadline(&mut self, by: Duration) -> bool {
+        let Some(deadline) = &mut self.deadline else { return true };
+        *deadline += by;
+        Instant::now() < *deadline
+    }
+
     /// Records that the frame ended in the middle of a block, before this offset.
     pub(super) fn record_halt(&mut self, offset: usize) {
         // Calls can run out of gas anywhere; more entries than this carry no information.

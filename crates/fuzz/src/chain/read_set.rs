@@ -72,9 +72,13 @@ impl EvmMachine {
     /// Returns the difference from the state at the checkpoint.
     pub(crate) fn change_since(&self, mark: &ChainCheckpoint) -> StateChange {
         let context = &self.engine.ctx;
+        if context.chain.forks.has_switched_since(&mark.forks) {
+            return StateChange::EVERYTHING;
+        }
         let mut change = StateChange { block: context.block != mark.block, ..StateChange::NOTHING };
-        change.accounts =
-            context.cfg.chain_id != mark.chain_id || context.chain.cheats.differs_from(&mark.kept);
+        change.accounts = context.cfg.chain_id != mark.chain_id
+            || context.chain.cheats.differs_from(&mark.kept)
+            || context.chain.forks.differs_from(&mark.forks);
         for entry in &context.journaled_state.journal[mark.journal.journal_i..] {
             match entry {
                 JournalEntry::AccountWarmed { .. }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::field::ConfigField;
 use super::yaml::{self, YamlEntry, YamlNode, YamlValue};
-use super::{CampaignSettings, ConstructorArgs, OutputFormat};
+use super::{CampaignSettings, ConstructorArgs, OutputFormat, RpcEndpoint};
 
 /// Maximum size of a configuration. A few kilobytes are typical, more if it contains bytecode.
 pub const MAX_BYTES: usize = 4 << 20;
@@ -95,6 +95,10 @@ const KEYS: &[(&str, SetField)] = &[
     ("propMaxGas", |it, field| assign(&mut it.property_gas, field.read_count())),
     ("psender", |it, field| assign(&mut it.property_sender, field.read_address())),
     ("quiet", |it, field| assign(&mut it.quiet, field.read_bool())),
+    ("rpcBlock", |it, field| assign(&mut it.rpc_block, field.read_count().map(Some))),
+    ("rpcUrl", |it, field| {
+        assign(&mut it.rpc_url, field.read_string().map(|url| Some(RpcEndpoint(url))))
+    }),
     ("seed", |it, field| assign(&mut it.seed, field.read_count().map(Some))),
     ("sender", |it, field| assign(&mut it.senders, read_senders(field))),
     ("seqLen", |it, field| assign(&mut it.sequence_length, field.read_positive())),
@@ -128,7 +132,7 @@ const RENAMED: &[(&str, &str, SetField)] = &[
 ];
 
 const SYMBOLIC: &str = "symbolic execution is not supported";
-const ON_CHAIN: &str = "network access is not supported";
+const ON_CHAIN: &str = "sources of contracts are not fetched";
 const NO_CRYTIC: &str = "crytic-compile is not used";
 
 /// Echidna keys without effect, the value that requests nothing, and the reason.
@@ -146,8 +150,6 @@ const UNSUPPORTED: &[(&str, &str, &str)] = &[
     ),
     ("mutConsts", "[1,1,1,1]", "mutations are weighted by their results"),
     ("outputRawTxs", "false", "the corpus contains the transactions"),
-    ("rpcBlock", "null", ON_CHAIN),
-    ("rpcUrl", "null", ON_CHAIN),
     ("server", "null", "use the campaign tools instead"),
     ("symExec", "false", SYMBOLIC),
     ("symExecAskSMTIters", "1", SYMBOLIC),

@@ -21,7 +21,7 @@ use super::echidna_yaml::{
 };
 use super::field::ConfigField;
 use super::yaml::{self, YamlEntry, YamlValue};
-use super::{CampaignSettings, CoverageFormat, TestMode};
+use super::{CampaignSettings, CoverageFormat, RpcEndpoint, TestMode};
 use crate::abi::AbiType;
 use crate::deploy::DeployError;
 
@@ -49,6 +49,15 @@ pub struct MedusaConfig {
     assertions: MedusaTests,
     properties: MedusaTests,
     optimizations: MedusaTests,
+    fork: MedusaFork,
+}
+
+/// `chainConfig.forkConfig`
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct MedusaFork {
+    is_enabled: bool,
+    url: String,
+    block: u64,
 }
 
 /// A kind of tests: whether it is enabled, and the beginnings of its names.
@@ -73,6 +82,7 @@ impl Default for MedusaConfig {
             assertions: tests(&[]),
             properties: tests(&["property_"]),
             optimizations: tests(&["optimize_"]),
+            fork: MedusaFork { block: 1, ..MedusaFork::default() },
         }
     }
 }
@@ -109,6 +119,11 @@ pub fn apply_config(
     settings.contract_address = config.target_address(settings.deployer);
     settings.contract_balance = config.main_balance();
     settings.all_contracts |= config.target_contracts.len() > 1;
+    if config.fork.is_enabled {
+        let MedusaFork { url, block, .. } = &config.fork;
+        settings.rpc_url = (!url.is_empty()).then(|| RpcEndpoint(url.clone()));
+        settings.rpc_block = Some(*block);
+    }
     settings.test_mode = TestMode::Property;
     if let Some(prefix) = config.properties.prefixes.first() {
         settings.prefix.clone_from(prefix);

@@ -162,6 +162,14 @@ impl<'a> ChainDeployer<'a> {
         value: U256,
     ) -> Result<(), DeployError> {
         let from = self.plan.settings.deployer;
+        if self.plan.settings.forks.base.is_some() {
+            if !self.machine.code(address).is_empty() {
+                let contract = name.to_owned();
+                return Err(DeployError::AddressInUse { contract, address });
+            }
+            // Transactions of the account on the remote chain must not prevent the deployment.
+            self.machine.reset_nonce(address);
+        }
         let (outcome, created) = self.machine.deploy_code(from, Some(address), code.into(), value);
         if created.is_some() && outcome.is_success() {
             return Ok(());

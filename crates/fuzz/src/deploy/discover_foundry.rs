@@ -205,13 +205,20 @@ fn add_targets(
     let build = target.build.clone();
     let getters = TargetGetters::read(machine, &build.contracts[plan.contract], plan.settings)?;
     target.warnings.extend(getters.warnings.iter().cloned());
-    let deployed = target.contracts.iter().filter(|it| !libraries.contains(&it.address));
+    // Contracts of the remote chain were not deployed by the test, even if the project has their source.
+    let mut is_own =
+        |address| getters.contracts.contains(&address) || !machine.has_remote_code(address);
+    let deployed: Vec<_> = (target.contracts.iter())
+        .map(|it| (it.address, it.contract))
+        .filter(|(address, _)| !libraries.contains(address))
+        .collect();
+    let deployed = deployed.into_iter().filter(|(address, _)| is_own(*address)).collect();
     let created = created_contracts::find_created_contracts(target, plan.settings.contract_address);
     let selector = TargetSelector {
         build: &build,
         test_contract: plan.contract,
         test_address: plan.settings.contract_address,
-        deployed: deployed.map(|it| (it.address, it.contract)).collect(),
+        deployed,
         getters,
     };
     for selected in selector.select_targets()? {

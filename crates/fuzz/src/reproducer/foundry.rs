@@ -23,6 +23,9 @@ use check::ReplayCheck;
 use names::ImportNames;
 pub use scene::SceneSource;
 
+/// Variable with the URL of the node. The URL itself may contain an API key, and is never written to a file.
+const RPC_VARIABLE: &str = "ETH_RPC_URL";
+
 /// Maximum characters of a call in a comment; the step below it is complete.
 const SHOWN: usize = 160;
 
@@ -46,6 +49,19 @@ pub struct ReproducerScene {
     pub target_balance: U256,
     /// The contract to call `setUp()` on.
     pub set_up: Option<Address>,
+    pub fork: SceneFork,
+}
+
+/// How forks take part in a scene.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SceneFork {
+    None,
+    /// The contracts under test create forks.
+    Created,
+    /// The chain starts from this block of the node that `ETH_RPC_URL` names.
+    Base {
+        block: u64,
+    },
 }
 
 /// A deployed contract.
@@ -130,6 +146,7 @@ pub fn write_foundry_test(
         imports: &names.import_statements(),
         contract: &contract,
         set_up: &set_up,
+        fork: scene.fork,
         replay: &replay,
         call_gas: scene.call_gas,
         deployer: scene.deployer,
@@ -146,6 +163,9 @@ fn write_set_up(scene: &ReproducerScene, names: &ImportNames) -> String {
     let mut line = |line: String| {
         let _ = writeln!(out, "        {line}");
     };
+    if let SceneFork::Base { block } = scene.fork {
+        line(format!("vm.createSelectFork(vm.envString(\"{RPC_VARIABLE}\"), {block});"));
+    }
     line(format!("vm.warp({});", scene.timestamp));
     line(format!("vm.roll({});", scene.block));
     line(format!("vm.chainId({});", scene.chain_id));
@@ -173,6 +193,14 @@ fn write_set_up(scene: &ReproducerScene, names: &ImportNames) -> String {
         };
         let address = scene.address_expression(deployment.address);
         line(format!("deploy({address}, {}, {creation});", deployment.value));
+    }
+    if scene.fork != SceneFork::None {
+        // Forge allows cheat codes only to contracts that a test created, and keeps only the test itself across forks.
+        for deployment in &scene.deployments {
+            let address = scene.address_expression(deployment.address);
+            line(format!("vm.allowCheatcodes({address});"));
+            line(format!("vm.makePersistent({address});"));
+        }
     }
     if let Some(address) = scene.set_up {
         let selector = &keccak256("setUp()")[..4];

@@ -100,14 +100,14 @@ fn reads_constructor_arguments_as_list_or_by_name() {
 #[test]
 fn warns_about_keys_without_effect() {
     insta::assert_snapshot!(report(
-        "testlimit: 5\nseqlength: 3\nfrobnicate: 1\nsymExec: true\nrpcUrl: http://x\ncryticArgs: [--foo]\n\
+        "testlimit: 5\nseqlength: 3\nfrobnicate: 1\nsymExec: true\netherscanApiKey: x\ncryticArgs: [--foo]\n\
          mutConsts: [1, 1, 1, 2]\nallowFFI: true\ncheckAsserts: true\nmulti-abi: false"
     ), @r"
     line 1: unknown key `testlimit`; did you mean `testLimit`?
     line 2: unknown key `seqlength`; did you mean `seqLen`?
     line 3: unknown key `frobnicate`
     line 4: `symExec` has no effect: symbolic execution is not supported
-    line 5: `rpcUrl` has no effect: network access is not supported
+    line 5: `etherscanApiKey` has no effect: sources of contracts are not fetched
     line 6: `cryticArgs` has no effect: crytic-compile is not used
     line 7: `mutConsts` has no effect: mutations are weighted by their results
     line 8: `allowFFI` has no effect: a configuration file cannot allow programs; pass `--allow-ffi`

@@ -3,7 +3,7 @@
 use alloy_json_abi::JsonAbi;
 use alloy_primitives::{U256, address};
 use fuzz::config::medusa_json::{MedusaConfig, apply_config};
-use fuzz::config::{CampaignSettings, FunctionFilter, TestMode};
+use fuzz::config::{CampaignSettings, FunctionFilter, RpcEndpoint, TestMode};
 use proptest::prelude::*;
 use solidity::{SolidityBuild, SolidityContract};
 
@@ -70,12 +70,28 @@ fn keys_set_the_settings_of_the_same_meaning() {
             "transactionGasLimit": 3000000,
             "testing": {"stopOnFailedTest": false, "testAllContracts": true, "testViewMethods": false,
               "targetFunctionSignatures": ["Second.f(uint256)"]},
-            "chainConfig": {"codeSizeCheckDisabled": false}},
+            "chainConfig": {"codeSizeCheckDisabled": false, "forkConfig": {"forkModeEnabled": true,
+              "rpcUrl": "http://127.0.0.1/key", "rpcBlock": 12}}},
           "compilation": {"platformConfig": {"target": "src/A.sol"}}}"#,
     );
     assert_eq!(config.target_contracts, ["First", "Second"]);
     assert_eq!(config.compile_target.as_deref(), Some("src/A.sol"));
+    assert_eq!(settings.rpc_url, Some(RpcEndpoint("http://127.0.0.1/key".to_owned())));
     insta::assert_debug_snapshot!(settings);
+}
+
+#[test]
+fn endpoint_applies_only_in_fork_mode() {
+    let fork = |keys: &str| {
+        let text = format!(r#"{{"fuzzing": {{"chainConfig": {{"forkConfig": {{{keys}}}}}}}}}"#);
+        let (settings, _) = parse(&text);
+        (settings.rpc_url.map(|RpcEndpoint(url)| url), settings.rpc_block)
+    };
+    let url = r#""rpcUrl": "http://127.0.0.1""#;
+    assert_eq!(fork(url), (None, None));
+    // Medusa's default block is 1.
+    let enabled = format!(r#"{url}, "forkModeEnabled": true"#);
+    assert_eq!(fork(&enabled), (Some("http://127.0.0.1".to_owned()), Some(1)));
 }
 
 #[test]
@@ -144,8 +160,7 @@ fn tests_are_of_the_first_kind_that_the_contract_has() {
 
 #[test]
 fn nothing_in_the_file_grants_power() {
-    let text = r#"{"fuzzing": {"chainConfig": {"cheatCodes": {"enableFFI": true},
-        "forkConfig": {"forkModeEnabled": true, "rpcUrl": "http://127.0.0.1"}}},
+    let text = r#"{"fuzzing": {"chainConfig": {"cheatCodes": {"enableFFI": true}}},
         "compilation": {"platform": "truffle", "platformConfig": {"args": ["--foundry-compile-all"],
         "solcVersion": "0.8.15"}}}"#;
     let mut settings = CampaignSettings::default();
@@ -154,10 +169,9 @@ fn nothing_in_the_file_grants_power() {
     assert_eq!(settings.solc_args, "");
     insta::assert_snapshot!(report(text), @"
     line 1: `fuzzing.chainConfig.cheatCodes.enableFFI` has no effect: a configuration file cannot allow programs; pass `--allow-ffi`
-    line 2: `fuzzing.chainConfig.forkConfig.forkModeEnabled` has no effect: forking is configured with flags
-    line 3: `compilation.platform` has no effect: crytic-compile is not used; pragmas and `--solc` choose the compiler
-    line 3: `compilation.platformConfig.args` has no effect: crytic-compile is not used; pragmas and `--solc` choose the compiler
-    line 4: `compilation.platformConfig.solcVersion` has no effect: crytic-compile is not used; pragmas and `--solc` choose the compiler
+    line 2: `compilation.platform` has no effect: crytic-compile is not used; pragmas and `--solc` choose the compiler
+    line 2: `compilation.platformConfig.args` has no effect: crytic-compile is not used; pragmas and `--solc` choose the compiler
+    line 3: `compilation.platformConfig.solcVersion` has no effect: crytic-compile is not used; pragmas and `--solc` choose the compiler
     ");
 }
 

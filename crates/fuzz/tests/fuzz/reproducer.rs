@@ -7,7 +7,7 @@ use fuzz::abi::{AbiType, AbiValue};
 use fuzz::call::{CallDelay, CallPayload, SequenceCall};
 use fuzz::reproducer::foundry::{
     self, DeploymentCode, FoundryTestError, FoundryTestFile, ReproducedFinding, ReproducerScene,
-    SceneDeployment,
+    SceneDeployment, SceneFork,
 };
 use fuzz::reproducer::solidity;
 use fuzz::target::{FunctionId, FuzzTarget, TargetFunction, TargetTest, TestKind};
@@ -52,6 +52,7 @@ fn sample_scene() -> ReproducerScene {
         chain_id: 1,
         target_balance: U256::ZERO,
         set_up: None,
+        fork: SceneFork::None,
     }
 }
 
@@ -222,6 +223,50 @@ fn deploys_all_contracts_under_unique_names() {
     };
     let finding = ReproducedFinding { test: &property(&target), calls: &[], best: None };
     insta::assert_snapshot!(foundry::write_foundry_test(&scene, &target, &finding).unwrap().text);
+}
+
+#[test]
+fn replays_on_the_fork_of_a_node_that_a_variable_names() {
+    let target = samples();
+    let finding = ReproducedFinding { test: &property(&target), calls: &[], best: None };
+    let text = |fork| {
+        let scene = ReproducerScene { set_up: Some(MAIN), fork, ..sample_scene() };
+        foundry::write_foundry_test(&scene, &target, &finding).unwrap().text
+    };
+    let lines = |text: String| {
+        let is_about_forks = |line: &&str| {
+            ["Fork", "RPC_URL", "Nonce", "Persistent", "Cheatcodes"]
+                .iter()
+                .any(|it| line.contains(it))
+        };
+        text.lines().filter(is_about_forks).map(str::trim).collect::<Vec<_>>().join("\n")
+    };
+    insta::assert_snapshot!(lines(text(SceneFork::Base { block: 12 })), @r#"
+    // Set ETH_RPC_URL to the URL of a node that has the block.
+    function setNonce(address account, uint64 nonce) external;
+    function createSelectFork(string calldata url, uint256 number) external returns (uint256);
+    function allowCheatcodes(address account) external;
+    function makePersistent(address account) external;
+    function setNonceUnsafe(address account, uint64 nonce) external;
+    vm.createSelectFork(vm.envString("ETH_RPC_URL"), 12);
+    vm.allowCheatcodes(TARGET);
+    vm.makePersistent(TARGET);
+    vm.setNonceUnsafe(place, 1);
+    "#);
+    insta::assert_snapshot!(lines(text(SceneFork::Created)), @r"
+    function setNonce(address account, uint64 nonce) external;
+    function createSelectFork(string calldata url, uint256 number) external returns (uint256);
+    function allowCheatcodes(address account) external;
+    function makePersistent(address account) external;
+    function setNonceUnsafe(address account, uint64 nonce) external;
+    vm.allowCheatcodes(TARGET);
+    vm.makePersistent(TARGET);
+    vm.setNonceUnsafe(place, 1);
+    ");
+    insta::assert_snapshot!(lines(text(SceneFork::None)), @r"
+    function setNonce(address account, uint64 nonce) external;
+    vm.setNonce(place, 1);
+    ");
 }
 
 #[test]

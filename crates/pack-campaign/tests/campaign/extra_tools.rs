@@ -113,6 +113,7 @@ fn reproducer_includes_a_foundry_test() {
         chain_id: 1,
         target_balance: U256::ZERO,
         set_up: None,
+        fork: foundry::SceneFork::None,
     };
     slot.set_live(LiveCampaign {
         shared: Arc::clone(&shared),

@@ -23,9 +23,7 @@ pub(super) const TABLE: &[CheatcodeEntry] = &[
     }),
     // Every contract may use cheat codes.
     ("allowCheatcodes(address)", |_, _| return_nothing()),
-    // There are no forks to keep accounts across, and nothing to step through.
-    ("makePersistent(address)", |_, _| return_nothing()),
-    ("makePersistent(address[])", |_, _| return_nothing()),
+    // There is nothing to step through.
     ("breakpoint(string)", |_, _| return_nothing()),
     ("breakpoint(string,bool)", |_, _| return_nothing()),
     // Tests run, without a report of coverage or gas, and without a broadcast.

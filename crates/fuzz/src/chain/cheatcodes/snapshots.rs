@@ -8,6 +8,7 @@ use super::args::CheatcodeArgs;
 use super::table::CheatcodeEntry;
 use super::{CheatcodeCall, CheatcodeError, CheatcodeResult, encoding};
 use crate::chain::NotRunReason;
+use crate::chain::forks::{self, ForkMark};
 
 /// A state to return to.
 #[derive(Clone, Debug)]
@@ -16,6 +17,7 @@ pub(super) struct StateSnapshot {
     journal: JournalCheckpoint,
     block: BlockEnv,
     chain_id: u64,
+    forks: ForkMark,
 }
 
 pub(super) const TABLE: &[CheatcodeEntry] = &[
@@ -35,6 +37,7 @@ fn take_snapshot(call: &mut CheatcodeCall<'_>) -> CheatcodeResult {
     let journal = &mut call.context.journaled_state;
     let checkpoint = journal.checkpoint();
     journal.checkpoint_commit();
+    let forks = call.context.chain.forks.mark();
     let cheats = &mut call.context.chain.cheats;
     if cheats.snapshots.len() >= super::MAX_EXPECTATIONS {
         return Err(CheatcodeError::InvalidUse("too many snapshots".to_owned()));
@@ -46,6 +49,7 @@ fn take_snapshot(call: &mut CheatcodeCall<'_>) -> CheatcodeResult {
         journal: checkpoint,
         block: call.context.block.clone(),
         chain_id: call.context.cfg.chain_id,
+        forks,
     });
     Ok(encoding::encode_word(id))
 }
@@ -64,8 +68,11 @@ fn revert_to_snapshot(
     };
     let snapshot = context.chain.cheats.snapshots[index].clone();
     context.chain.cheats.snapshots.truncate(index + usize::from(!deletes));
-    let journal = &mut context.journaled_state;
     // Events are kept, as in forge. The call of the cheat code itself is still open.
+    let logs = std::mem::take(&mut context.journaled_state.logs);
+    forks::return_to_mark(context, &snapshot.forks);
+    let journal = &mut context.journaled_state;
+    journal.logs = logs;
     let (depth, log_i) = (journal.depth, journal.logs.len());
     journal.checkpoint_revert(JournalCheckpoint { log_i, ..snapshot.journal });
     journal.depth = depth;

@@ -9,7 +9,7 @@ use super::args::CheatcodeArgs;
 use super::{CheatcodeCall, CheatcodeError, CheatcodeResult};
 use super::{
     accounts, approx_assertions, assertions, block, calls, emits, env, expect, ffi, files, flow,
-    json, keys, logs, parse, prank, random, snapshots, text, unsupported,
+    forks, json, keys, logs, parse, prank, random, snapshots, text, unsupported,
 };
 
 /// A cheat code: its signature and implementation.
@@ -36,6 +36,7 @@ const TABLES: &[(&str, &[CheatcodeEntry])] = &[
     ("formatting", text::TABLE),
     ("assertions, with and without a message", assertions::TABLE),
     ("approximate assertions, with and without a message", approx_assertions::TABLE),
+    ("forks, only in a project that you trust, and not by transaction hash", forks::TABLE),
     ("programs, only with `--allow-ffi`, and variables", ffi::TABLE),
 ];
 

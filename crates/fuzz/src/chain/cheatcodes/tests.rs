@@ -352,8 +352,9 @@ fn dispatch(signature: &str, arguments: &[u8]) -> Result<(InstructionResult, Byt
     let mut machine = machine_with(true, true);
     let answer = call_cheatcode(&mut machine, signature, arguments);
     let reason = machine.engine.ctx.chain.cheats.verdict.not_run.as_ref();
-    // Only `vm.skip` ends a test, and a return to a snapshot that does not exist.
-    let may_end = signature.starts_with("skip(") || signature.starts_with("revertTo");
+    // Only `vm.skip` ends a test, a return to a snapshot that does not exist, and a fork that is not allowed.
+    let ending = ["skip(", "revertTo", "createFork", "createSelectFork", "rpcUrl"];
+    let may_end = ending.iter().any(|name| signature.starts_with(name));
     assert!(reason.is_none() || may_end, "{signature}: {reason:?}");
     answer
 }
@@ -399,8 +400,7 @@ fn each_supported_cheat_code_is_dispatched() {
 fn rejects_truncated_arguments() {
     for signature in SUPPORTED_CHEATCODES.iter().filter(|signature| !signature.ends_with("()")) {
         let parsed = Function::parse(signature).expect("a signature is one of Solidity");
-        let takes_nothing =
-            ["allowCheatcodes", "makePersistent", "breakpoint"].contains(&parsed.name.as_str());
+        let takes_nothing = ["allowCheatcodes", "breakpoint"].contains(&parsed.name.as_str());
         let (result, output) = dispatch(signature, &[0; 31]).expect("nothing is discarded");
         assert_eq!(result.is_revert(), !takes_nothing, "{signature}");
         let text = String::from_utf8_lossy(&output);

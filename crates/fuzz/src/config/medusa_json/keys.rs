@@ -128,6 +128,16 @@ pub(super) const KEYS: &[(&str, SetField)] = &[
         }
         Ok(())
     }),
+    ("fuzzing.chainConfig.forkConfig.forkModeEnabled", |it, field| {
+        assign(&mut it.config.fork.is_enabled, field.read_bool())
+    }),
+    ("fuzzing.chainConfig.forkConfig.rpcUrl", |it, field| {
+        assign(&mut it.config.fork.url, field.read_string())
+    }),
+    // Medusa's default is 1, and no block can be left out.
+    ("fuzzing.chainConfig.forkConfig.rpcBlock", |it, field| {
+        assign(&mut it.config.fork.block, field.read_count())
+    }),
     ("compilation.platformConfig.target", |it, field| {
         let target = field.read_string()?;
         it.config.compile_target = (!matches!(target.as_str(), "" | ".")).then_some(target);
@@ -136,7 +146,6 @@ pub(super) const KEYS: &[(&str, SetField)] = &[
 ];
 
 const PANICS: &str = "`--test-mode overflow` finds overflows; other panics are not failures";
-const ON_CHAIN: &str = "forking is configured with flags";
 const COMPILER: &str = "crytic-compile is not used; pragmas and `--solc` choose the compiler";
 const GENESIS: &str = "the chain begins empty";
 
@@ -195,7 +204,6 @@ pub(super) const UNSUPPORTED: &[(&str, &[&str], &str)] = &[
     ("fuzzing.chainConfig.contractAddressOverrides", &["{}"], "use `predeployedContracts`"),
     ("fuzzing.chainConfig.genesisStateFile", &[""], GENESIS),
     ("fuzzing.chainConfig.genesisContractMappings", &["{}"], GENESIS),
-    ("fuzzing.chainConfig.forkConfig.forkModeEnabled", &["false"], ON_CHAIN),
     ("compilation.platform", &["crytic-compile", "solc"], COMPILER),
     ("compilation.platformConfig.solcVersion", &[""], COMPILER),
     ("compilation.platformConfig.exportDirectory", &[""], COMPILER),
@@ -214,8 +222,6 @@ pub(super) const FULFILLED: &[&str] = &[
     "fuzzing.testing.stopOnNoTests",
     "fuzzing.testing.verbosity",
     "fuzzing.chainConfig.skipAccountChecks",
-    "fuzzing.chainConfig.forkConfig.rpcUrl",
-    "fuzzing.chainConfig.forkConfig.rpcBlock",
     "fuzzing.chainConfig.forkConfig.poolSize",
     "slither.useSlither",
     "slither.cachePath",

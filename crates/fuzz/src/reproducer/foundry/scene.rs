@@ -2,7 +2,7 @@
 
 use crate::chain::{CallLimits, CodePart, EvmMachine};
 use crate::config::CampaignSettings;
-use crate::reproducer::foundry::{DeploymentCode, ReproducerScene, SceneDeployment};
+use crate::reproducer::foundry::{DeploymentCode, ReproducerScene, SceneDeployment, SceneFork};
 use crate::target::FuzzTarget;
 use alloy_primitives::{Address, U256};
 use solidity::SolidityContract;
@@ -40,6 +40,7 @@ impl ReproducerScene {
             chain_id: machine.chain_id(),
             target_balance: subject.initial_balance(settings),
             set_up: has_set_up.then_some(settings.contract_address),
+            fork: describe_fork(target, settings),
         }
     }
 }
@@ -52,6 +53,14 @@ impl SceneSource<'_> {
             true => settings.foundry.initial_balance,
             false => U256::ZERO,
         }
+    }
+}
+
+fn describe_fork(target: &FuzzTarget, settings: &CampaignSettings) -> SceneFork {
+    match (&settings.forks.base, &settings.forks.chains) {
+        (Some(base), _) => SceneFork::Base { block: base.block().number },
+        (None, Some(_)) if !target.state.forks().is_empty() => SceneFork::Created,
+        _ => SceneFork::None,
     }
 }
 

@@ -6,7 +6,7 @@ use std::fmt;
 
 use alloy_primitives::{Address, B256};
 
-use super::sanitize_comment;
+use super::{RPC_VARIABLE, SceneFork, sanitize_comment};
 use crate::target::{TargetTest, TestKind};
 
 /// The generated file, with the parts that depend on the finding as fields.
@@ -15,6 +15,7 @@ pub(super) struct FoundryTestTemplate<'a> {
     pub(super) imports: &'a [String],
     pub(super) contract: &'a str,
     pub(super) set_up: &'a str,
+    pub(super) fork: SceneFork,
     pub(super) replay: &'a str,
     pub(super) call_gas: u64,
     pub(super) deployer: Address,
@@ -37,7 +38,15 @@ interface ReproducerVm {
     function getBlockTimestamp() external view returns (uint256);
     function getBlockNumber() external view returns (uint256);
     function recordLogs() external;
-}
+";
+
+/// Cheat codes that only tests with forks need.
+const FORK_VM: &str =
+    "    function createSelectFork(string calldata url, uint256 number) external returns (uint256);
+    function envString(string calldata name) external view returns (string memory);
+    function allowCheatcodes(address account) external;
+    function makePersistent(address account) external;
+    function setNonceUnsafe(address account, uint64 nonce) external;
 ";
 
 const DEPLOY: &str = "
@@ -106,11 +115,15 @@ impl fmt::Display for FoundryTestTemplate<'_> {
             sanitize_comment(&format!("Replays a sequence that breaks `{name}` of `{contract}`,"));
         writeln!(out, "// SPDX-License-Identifier: UNLICENSED")?;
         writeln!(out, "// {about} and fails as long as it does.")?;
+        if matches!(self.fork, SceneFork::Base { .. }) {
+            writeln!(out, "// Set {RPC_VARIABLE} to the URL of a node that has the block.")?;
+        }
         writeln!(out, "pragma solidity >=0.6.2;\n")?;
         for import in self.imports {
             writeln!(out, "{import}")?;
         }
-        writeln!(out, "\n{VM}")?;
+        let fork_vm = if self.fork == SceneFork::None { "" } else { FORK_VM };
+        writeln!(out, "\n{VM}{fork_vm}}}\n")?;
         writeln!(out, "contract {} {{", self.contract)?;
         let cheats = crate::chain::CHEATCODE_ADDRESS;
         writeln!(out, "    ReproducerVm private constant vm = ReproducerVm({cheats});")?;
@@ -121,7 +134,11 @@ impl fmt::Display for FoundryTestTemplate<'_> {
         writeln!(out, "    uint256 private constant CALL_GAS = {};\n", self.call_gas)?;
         writeln!(out, "    function setUp() public {{\n{}    }}\n", self.set_up)?;
         writeln!(out, "    function test_replay() public {{\n{}    }}", self.replay)?;
-        out.write_str(DEPLOY)?;
+        match self.fork {
+            SceneFork::None => out.write_str(DEPLOY)?,
+            // The account may have made transactions on the chain that is forked.
+            _ => out.write_str(&DEPLOY.replace("vm.setNonce(", "vm.setNonceUnsafe("))?,
+        }
         self.write_helpers(out)?;
         out.write_str("}\n")
     }

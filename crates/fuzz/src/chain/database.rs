@@ -1,0 +1,115 @@
+//! State that the journal does not hold yet: that of the active fork, or nothing.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use alloy_primitives::{Address, B256, U256};
+use revm::database_interface::{Database, EmptyDB};
+use revm::state::{AccountInfo, Bytecode};
+
+use super::remote::{RemoteAccount, RemoteError, RemoteState};
+use super::{CHEATCODE_ADDRESS, CONSOLE_ADDRESS};
+
+/// Source of accounts and storage.
+///
+/// State that cannot be fetched reads as empty, and [`Self::failure`] is set. The result of the transaction is unknown
+/// then, and the journal that took the value must not be used anymore. An error instead would end frames like a revert,
+/// which contracts could observe before the transaction is discarded.
+#[derive(Clone, Debug, Default)]
+pub(super) struct ChainDatabase {
+    remote: Option<Arc<dyn RemoteState>>,
+    /// Number of the journal in use; see [`super::forks::ForkRegistry`].
+    epoch: usize,
+    /// The first failure, and the epoch in which it happened.
+    failure: Option<(RemoteError, usize)>,
+    /// Time spent waiting for remote state since the transaction began.
+    waited: Duration,
+}
+
+impl ChainDatabase {
+    pub(super) fn new(remote: Option<Arc<dyn RemoteState>>) -> Self {
+        Self { remote, ..Self::default() }
+    }
+
+    /// Switches to other state.
+    pub(super) fn set_remote(&mut self, remote: Option<Arc<dyn RemoteState>>, epoch: usize) {
+        self.remote = remote;
+        self.epoch = epoch;
+        // The journal that took a wrong value is gone.
+        self.failure.take_if(|(_, failed)| *failed > epoch);
+    }
+
+    /// Returns the reason that some state in the journal is not what it should be.
+    pub(super) fn failure(&self) -> Option<&RemoteError> {
+        self.failure.as_ref().map(|(error, _)| error)
+    }
+
+    pub(super) fn reset_waiting(&mut self) {
+        self.waited = Duration::ZERO;
+    }
+
+    /// Returns the time spent waiting since the last call.
+    pub(super) fn take_waiting(&mut self) -> Duration {
+        std::mem::take(&mut self.waited)
+    }
+
+    /// Asks the remote chain, if there is one.
+    fn ask<T>(
+        &mut self,
+        question: impl FnOnce(&dyn RemoteState) -> Result<T, RemoteError>,
+    ) -> Option<T> {
+        let remote = self.remote.as_deref()?;
+        let begin = Instant::now();
+        let answer = question(remote);
+        self.waited += begin.elapsed();
+        match answer {
+            Ok(value) => Some(value),
+            Err(error) => {
+                self.failure.get_or_insert((error, self.epoch));
+                None
+            }
+        }
+    }
+}
+
+impl Database for ChainDatabase {
+    type Error = Infallible;
+
+    fn basic(&mut self, address: Address) -> Result<Option<AccountInfo>, Infallible> {
+        // These exist for the fuzzer only.
+        if address == CHEATCODE_ADDRESS || address == CONSOLE_ADDRESS {
+            return Ok(None);
+        }
+        let Some(account) = self.ask(|remote| remote.account(address)) else { return Ok(None) };
+        Ok((account != RemoteAccount::default()).then(|| to_account_info(account)))
+    }
+
+    fn code_by_hash(&mut self, hash: B256) -> Result<Bytecode, Infallible> {
+        // Accounts come with their code.
+        EmptyDB::default().code_by_hash(hash)
+    }
+
+    fn storage(&mut self, address: Address, slot: U256) -> Result<U256, Infallible> {
+        Ok(self.ask(|remote| remote.storage(address, slot)).unwrap_or_default())
+    }
+
+    fn block_hash(&mut self, number: u64) -> Result<B256, Infallible> {
+        // Later blocks exist on the fork only.
+        let hash = match &self.remote {
+            Some(remote) if number <= remote.block().number => {
+                self.ask(|remote| remote.block_hash(number))
+            }
+            _ => None,
+        };
+        hash.map_or_else(|| EmptyDB::default().block_hash(number), Ok)
+    }
+}
+
+fn to_account_info(account: RemoteAccount) -> AccountInfo {
+    let RemoteAccount { balance, nonce, code } = account;
+    // Code that begins like a delegation, and is none, was deployed before that had a meaning.
+    let code =
+        Bytecode::new_raw_checked(code.clone()).unwrap_or_else(|_| Bytecode::new_legacy(code));
+    AccountInfo::new(balance, nonce, code.hash_slow(), code)
+}
