@@ -13,6 +13,7 @@ pub mod agent_server;
 mod corpus;
 pub mod coverage_report;
 pub mod demo;
+pub mod fork;
 mod given_settings;
 pub mod plan;
 pub mod server_campaigns;
@@ -53,6 +54,9 @@ impl PreparedCampaign {
         let CampaignPlan { settings, .. } = plan;
         coverage_report::create_report_folder(settings)?;
         let corpus = settings.corpus_dir.as_deref().map(CampaignCorpus::open).transpose()?;
+        if corpus.is_some() {
+            plan.fork.save_record(settings, notices);
+        }
         let sequences = match &corpus {
             Some(corpus) => corpus.load_sequences(notices, &subject.target)?,
             None => Vec::new(),

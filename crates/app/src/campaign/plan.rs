@@ -10,6 +10,7 @@ use globset::GlobSet;
 use solidity::Toolchain;
 
 use super::coverage_report;
+use super::fork::{ForkPlan, ForkSources};
 use super::given_settings;
 use super::target_trust::{FuzzerFile, FuzzerKind, TargetTrust};
 use crate::config::{ConfigLayer, ProjectLocation, Settings};
@@ -33,6 +34,8 @@ pub struct CampaignPlan {
     pub path: Option<PathBuf>,
     pub contract: Option<String>,
     pub settings: Arc<CampaignSettings>,
+    /// The chain that the campaign forks.
+    pub fork: ForkPlan,
     /// Medusa's configuration, as far as it depends on the compiled contracts.
     pub(crate) medusa: Option<MedusaConfig>,
     pub(crate) toolchain: Toolchain,
@@ -60,6 +63,8 @@ pub struct CampaignRequest {
     pub profile: Option<String>,
     /// True if missing compilers may be installed.
     pub installs_solc: bool,
+    /// Corpus file to replay.
+    pub replay: Option<PathBuf>,
 }
 
 impl CampaignPlan {
@@ -70,7 +75,7 @@ impl CampaignPlan {
         base: CampaignSettings,
         apply: impl FnOnce(&mut CampaignSettings) -> Result,
     ) -> Result<Self> {
-        let CampaignRequest { path, contract, solc, profile, installs_solc } = wanted;
+        let CampaignRequest { path, contract, solc, profile, installs_solc, replay } = wanted;
         let ours = app.settings_at(&vouch_location(app), ConfigLayer::default())?;
         let mut path = path;
         let mut trust =
@@ -89,11 +94,22 @@ impl CampaignPlan {
             contract = contract.or_else(|| medusa.target_contracts.last().cloned());
             settings.deploy_contracts.retain(|(_, name)| Some(name) != contract.as_ref());
         }
+        // Only flags may name an endpoint in an untrusted folder; what files say about it was judged above.
+        let of_files = (settings.rpc_url.take(), settings.rpc_block.take());
         apply(&mut settings)?;
         given_settings::restore_unset(&mut settings, &base);
         if let (Some(path), Some(trust)) = (&path, &trust) {
             warnings.extend(trust.read_foundry_settings(path, &mut settings.foundry)?);
         }
+        let named = || app.environment.get(EnvVar::FoundryProfile).map(str::to_owned);
+        let profile = profile.or_else(named);
+        let sources = ForkSources {
+            app,
+            target: trust.as_ref().zip(path.as_deref()),
+            profile: profile.as_deref(),
+            replay: replay.as_deref(),
+        };
+        let fork = ForkPlan::new(&sources, of_files, &settings, &mut warnings)?;
         settings.ffi_path = Some(solc::program_path(&app.environment));
         if let (Some(path), Some(trust)) = (&path, &trust) {
             settings.access = trust.find_project_access(path).map(Arc::new);
@@ -112,8 +128,7 @@ impl CampaignPlan {
         let seed = *settings.seed.get_or_insert_with(random_seed);
         let cores = || std::thread::available_parallelism().map_or(1, |cores| cores.get());
         let mut toolchain = build_toolchain(app, solc, &settings)?;
-        let named = || app.environment.get(EnvVar::FoundryProfile).map(str::to_owned);
-        toolchain.profile = profile.or_else(named);
+        toolchain.profile = profile;
         let install = || SolcInstaller::from_environment(&app.environment);
         if let (Some(path), Some(trust)) = (&path, &trust) {
             let folder = toolchain.options.base_path.clone();
@@ -130,6 +145,7 @@ impl CampaignPlan {
             format: settings.format.unwrap_or(OutputFormat::Text),
             may_show_screen: settings.format.is_none(),
             contract,
+            fork,
             medusa,
             settings: Arc::new(settings),
             path,

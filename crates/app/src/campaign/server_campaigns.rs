@@ -17,6 +17,7 @@ use pack_campaign::{CampaignSlot, HandleSource, assign_handles};
 
 use super::PreparedCampaign;
 use super::coverage_report::CampaignCoverage;
+use super::fork::describe_fork;
 use super::plan::{CampaignPlan, CampaignRequest};
 use super::target::DeployedTarget;
 use crate::config::{CampaignPackSettings as Served, CampaignTarget};
@@ -110,6 +111,10 @@ impl RunningServerCampaign {
         if let Err(failure) = written {
             notices.report(&failure);
         }
+        plan.fork.save_record(&plan.settings, notices);
+        if let Some(failure) = shared.fork_failure() {
+            notices.warn(format_args!("{handle}: the state of the fork is unavailable: {failure}"));
+        }
         if let Some(trouble) = shared.recorder_error() {
             notices.warn(format_args!("{handle}: failed to store some results: {trouble}"));
         }
@@ -185,6 +190,9 @@ fn start_campaign(
     let subject = DeployedTarget::load(plan)?;
     for warning in &subject.target.warnings {
         notices.warn(format_args!("{warning}"));
+    }
+    if let Some(fork) = &plan.settings.forks.base {
+        notices.note(format_args!("{}", describe_fork(fork.as_ref())));
     }
     let prepared = PreparedCampaign::new(notices, plan, &subject)?;
     if ending.load(Ordering::Relaxed) {

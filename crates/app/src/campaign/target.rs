@@ -76,6 +76,8 @@ impl LoadedTarget {
             let remarks = medusa.adapt_to(build, contract, settings);
             notes.extend(remarks.map_err(|it| deploy_failure(it, plan))?);
         }
+        plan.fork.open(Arc::make_mut(&mut plan.settings))?;
+        notes.extend(plan.fork.take_warnings());
         let mut target = deploy_target(Arc::clone(build), contract, &plan.settings)
             .map_err(|it| deploy_failure(it, plan))?;
         notes.append(&mut target.warnings);
@@ -223,6 +225,10 @@ fn deploy_failure(error: DeployError, plan: &CampaignPlan) -> Failure {
         DeployError::ConstructorFailed { .. } => {
             "set `constructorArgs`, `balanceContract` or `deployContracts` in echidna.yaml"
         }
+        DeployError::ForkUnavailable(_) => {
+            "run again once the node answers; what was fetched is kept in the cache"
+        }
+        DeployError::AddressInUse { .. } => "choose another address with `--contract-addr`",
         DeployError::TooLarge { .. } => {
             "raise the limit with `--code-size`, or compile with `--solc-args --optimize`"
         }

@@ -9,6 +9,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use ::fuzz::config::foundry::{FoundrySettings, apply_foundry_toml};
+use ::fuzz::config::foundry_rpc::FoundryRpcSettings;
 use ::fuzz::config::{CampaignSettings, ProjectAccess};
 use solidity::ProjectPrograms;
 
@@ -40,12 +41,29 @@ impl FuzzerKind {
         }
     }
 
+    fn rpc_key(self) -> &'static str {
+        match self {
+            Self::Echidna => "`rpcUrl`",
+            Self::Medusa => "`fuzzing.chainConfig.forkConfig`",
+        }
+    }
+
     fn corpus_key(self) -> &'static str {
         match self {
             Self::Echidna => "`corpusDir`",
             Self::Medusa => "`fuzzing.corpusDirectory`",
         }
     }
+}
+
+/// Name of Foundry's configuration.
+const FOUNDRY_TOML: &str = "foundry.toml";
+
+/// Endpoints of a trusted project.
+pub(super) struct FoundryRpcFiles {
+    pub(super) settings: FoundryRpcSettings,
+    /// Content of `.env`.
+    pub(super) env: Option<String>,
 }
 
 /// Configuration file of Echidna or Medusa.
@@ -201,7 +219,64 @@ impl TargetTrust {
         Some(ProjectAccess::new(folder, &text, variables))
     }
 
-    /// Removes what an untrusted file says about folders and compiler arguments. Returns a remark if there was any.
+    /// Returns true if everything in the folder's files applies.
+    pub(super) fn is_granted(&self) -> bool {
+        self.trust.is_granted()
+    }
+
+    /// Returns true if tests of the target's project may open connections: the user trusts its `foundry.toml`, or the run.
+    pub(super) fn allows_connections(&self, target: &Path) -> bool {
+        self.trust.state == TrustState::TrustedForRun
+            || self.read_trusted_file(target, FOUNDRY_TOML).is_some()
+    }
+
+    /// Reads the endpoints of the target's project. `None` if it has no `foundry.toml`, or one that is not trusted; a remark
+    /// says so if it has endpoints.
+    pub(super) fn read_foundry_rpc(
+        &self,
+        target: &Path,
+        profile: &str,
+        remarks: &mut Vec<String>,
+    ) -> Result<Option<FoundryRpcFiles>> {
+        let Some(folder) = self.project_folder(target) else { return Ok(None) };
+        let path = folder.join(FOUNDRY_TOML);
+        let invalid = format!("invalid configuration in {}", path.display());
+        let Some(text) = self.read_trusted_file(target, FOUNDRY_TOML) else {
+            let has_fork = |text: &str| {
+                FoundryRpcSettings::read(text, profile)
+                    .is_ok_and(|it| it != FoundryRpcSettings::default())
+            };
+            if self.read_project_file(target, FOUNDRY_TOML).is_some_and(|text| has_fork(&text)) {
+                let name = path.display();
+                remarks.push(format!("left out the endpoints of {name}; {REMEDY}"));
+            }
+            return Ok(None);
+        };
+        let settings = FoundryRpcSettings::read(&text, profile)
+            .explain(&invalid)
+            .map_err(|failure| failure.with_kind(FailureKind::Usage))?;
+        Ok(Some(FoundryRpcFiles { settings, env: self.read_trusted_file(target, ".env") }))
+    }
+
+    fn project_folder(&self, target: &Path) -> Option<PathBuf> {
+        let folder = solidity::find_project_folder(target, self.limit_of(target).as_deref());
+        folder.canonicalize().ok()
+    }
+
+    /// Returns the text of a file in the folder of the target's project.
+    fn read_project_file(&self, target: &Path, name: &str) -> Option<String> {
+        let folder = self.project_folder(target)?;
+        read_contained_file(&folder, &folder.join(name)).ok().flatten()?.into_text().ok()
+    }
+
+    /// Returns the text of such a file if the user trusts it.
+    fn read_trusted_file(&self, target: &Path, name: &str) -> Option<String> {
+        let text = self.read_project_file(target, name)?;
+        let path = self.project_folder(target)?.join(name);
+        self.trust.covers_file(&path, text.as_bytes()).then_some(text)
+    }
+
+    /// Removes what an untrusted file says about folders, compiler arguments and endpoints. Returns a remark if there was any.
     pub(super) fn restrict_settings(
         &self,
         file: &FuzzerFile,
@@ -226,6 +301,10 @@ impl TargetTrust {
         if settings.coverage_dir != base.coverage_dir {
             settings.coverage_dir.clone_from(&base.coverage_dir);
             left_out.push("`coverageDir`");
+        }
+        if settings.rpc_url.is_some() {
+            (settings.rpc_url, settings.rpc_block) = (None, None);
+            left_out.push(file.kind.rpc_key());
         }
         let name = file.path.display();
         (!left_out.is_empty())

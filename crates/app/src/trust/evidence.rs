@@ -5,6 +5,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use contract::sha256_digest;
+use fuzz::config::CampaignSettings;
+use fuzz::config::foundry_rpc::list_variables;
 use serde::{Deserialize, Serialize};
 
 use super::file_access::{FileOwner, ReadFile, read_contained_file_up_to, resolve_contained};
@@ -252,14 +254,27 @@ pub(super) fn describe_files(scope: &EvidenceScope, evidence: &FolderEvidence) -
             let upstream = below.split('/').next().unwrap_or_default();
             *overlays.entry(upstream.to_owned()).or_default() += 1;
         } else if name == "foundry.toml" {
-            let text = format!("`forge` with the settings of {path}");
+            let forks = describe_forks(&scope.root.join(path));
+            let text = format!("`forge` with the settings of {path}; {forks}");
             powers.push(FolderPower::new(PowerKind::Compiler, text));
-        } else if name.starts_with("echidna.") && sets_files_or_arguments(&scope.root.join(path)) {
-            let text = format!("folders and compiler arguments of {path}");
-            powers.push(FolderPower::new(PowerKind::Compiler, text));
-        } else if name == "medusa.json" && sets_corpus_folder(&scope.root.join(path)) {
-            let text = format!("corpus folder of {path}");
-            powers.push(FolderPower::new(PowerKind::Compiler, text));
+        } else if let Some(settings) = read_echidna_file(name, &scope.root.join(path)) {
+            let set = [
+                (sets_files_or_arguments(&settings), "folders and compiler arguments"),
+                (settings.rpc_url.is_some(), "the node to fork"),
+            ];
+            powers.extend(set.iter().filter(|(is_set, _)| *is_set).map(|(_, what)| {
+                FolderPower::new(PowerKind::Compiler, format!("{what} of {path}"))
+            }));
+        } else if name == "medusa.json"
+            && let Some(settings) = read_medusa_file(&scope.root.join(path))
+        {
+            let set = [
+                (settings.corpus_dir.is_some(), "corpus folder"),
+                (settings.rpc_url.is_some(), "the node to fork"),
+            ];
+            powers.extend(set.iter().filter(|(is_set, _)| *is_set).map(|(_, what)| {
+                FolderPower::new(PowerKind::Compiler, format!("{what} of {path}"))
+            }));
         }
     }
     powers.extend(overlays.into_iter().map(|(upstream, count)| {
@@ -274,23 +289,33 @@ pub(super) fn describe_files(scope: &EvidenceScope, evidence: &FolderEvidence) -
     powers
 }
 
-/// Returns true if Echidna's file chooses folders or compiler arguments. A file that cannot be parsed has no effect.
-fn sets_files_or_arguments(file: &Path) -> bool {
-    let parsed =
-        read_tool_file(file).and_then(|text| fuzz::config::echidna_yaml::parse_config(&text).ok());
-    parsed.is_some_and(|(settings, _)| {
-        !settings.solc_args.is_empty()
-            || settings.corpus_dir.is_some()
-            || settings.coverage_dir.is_some()
-    })
+/// Returns what tests beside a `foundry.toml` may fork, with the variables in its URLs.
+fn describe_forks(file: &Path) -> String {
+    let names = read_tool_file(file).map(|text| list_variables(&text)).unwrap_or_default();
+    match names.is_empty() {
+        true => "its tests may fork any node".to_owned(),
+        false => format!("its tests may fork any node, and read {}", names.join(", ")),
+    }
 }
 
-/// Returns true if Medusa's file chooses the corpus folder.
-fn sets_corpus_folder(file: &Path) -> bool {
-    let mut settings = fuzz::config::CampaignSettings::default();
-    let parsed = read_tool_file(file)
-        .map(|text| fuzz::config::medusa_json::apply_config(&mut settings, &text).is_ok());
-    parsed == Some(true) && settings.corpus_dir.is_some()
+/// Returns the settings of Echidna's file, if this is one. A file that cannot be parsed has no effect.
+fn read_echidna_file(name: &str, file: &Path) -> Option<CampaignSettings> {
+    let text = read_tool_file(file).filter(|_| name.starts_with("echidna."))?;
+    fuzz::config::echidna_yaml::parse_config(&text).ok().map(|(settings, _)| settings)
+}
+
+/// Returns true if the settings choose folders or compiler arguments.
+fn sets_files_or_arguments(settings: &CampaignSettings) -> bool {
+    !settings.solc_args.is_empty()
+        || settings.corpus_dir.is_some()
+        || settings.coverage_dir.is_some()
+}
+
+/// Returns the settings of Medusa's file.
+fn read_medusa_file(file: &Path) -> Option<CampaignSettings> {
+    let mut settings = CampaignSettings::default();
+    let text = read_tool_file(file)?;
+    fuzz::config::medusa_json::apply_config(&mut settings, &text).ok().map(|_| settings)
 }
 
 /// Returns the text of a file that does not lead out of its folder.

@@ -33,6 +33,7 @@ use ::fuzz::target::FuzzTarget;
 use app::campaign::PreparedCampaign;
 use app::campaign::agent_server::AgentServer;
 use app::campaign::coverage_report::CampaignCoverage;
+use app::campaign::fork::describe_fork;
 use app::campaign::plan::{CampaignPlan, CampaignRequest};
 use app::campaign::target::{DeployedTarget, LoadedTarget};
 use pack_campaign::{COMMAND_LOG_NAME, read_commands};
@@ -96,6 +97,7 @@ pub(crate) fn run_fuzz(ctx: &CommandContext, args: Args) -> Result<ExitStatus> {
         solc: flags.solc.clone(),
         profile: flags.profile.clone(),
         installs_solc: flags.install_solc,
+        replay: flags.replay.clone(),
     };
     let mut plan = CampaignPlan::new(&ctx.app, wanted, CampaignSettings::default(), |settings| {
         flags.apply_to(settings)
@@ -111,6 +113,9 @@ pub(crate) fn run_fuzz(ctx: &CommandContext, args: Args) -> Result<ExitStatus> {
     };
     let contract = loaded.choose_contract(&plan)?;
     let subject = loaded.deploy(&mut plan, contract)?;
+    if let Some(fork) = &plan.settings.forks.base {
+        ui.print_note(describe_fork(fork.as_ref()));
+    }
     for warning in &subject.target.warnings {
         print_warning(ui, warning);
     }
@@ -181,6 +186,10 @@ fn run_target(
     let cover = CampaignCoverage::from_shared(&shared);
     let is_interrupted = watched.is_interrupted;
     let results = CampaignResults::new(plan, subject, &shared, watched, &cover);
+    plan.fork.save_record(&plan.settings, &ui);
+    for warning in plan.fork.take_warnings() {
+        print_warning(ui, warning);
+    }
     let reports = cover.write_reports(settings, &plan.coverage_excludes);
     Ok(FinishedRun { results, reports, is_interrupted })
 }
@@ -293,6 +302,16 @@ struct RunEnding {
     is_strict: bool,
 }
 
+/// Returns the failure of a run that ended because the state of its fork could not be fetched.
+fn explain_fork_failure(results: &CampaignResults) -> Option<Failure> {
+    let failure = results.fork_failure.as_ref()?;
+    let text = format!(
+        "the campaign ended early, because the state of the fork is unavailable: {failure}"
+    );
+    let hint = "run again once the node answers; what was fetched is kept in the cache";
+    Some(Failure::new(text).with_hint(hint))
+}
+
 /// Returns the failure of a run that found out nothing about any test, unless the user ended it.
 fn explain_missing_results(results: &CampaignResults, ending: RunEnding) -> Option<Failure> {
     let is_empty =
@@ -340,18 +359,20 @@ fn finish_run(
         Failure::new(format!("failed to save some results: {trouble}"))
             .with_hint("free disk space, then run again with the same `--seed`")
     });
+    let lost = lost.or_else(|| explain_fork_failure(results));
     let lost = lost.or(reports.err()).or_else(|| explain_missing_results(results, ending));
-    let failure = if results.has_crashed() {
-        Some(FailureKind::Operation)
-    } else if results.has_failed() {
-        Some(FailureKind::Negative)
-    } else if ending.is_interrupted {
-        Some(FailureKind::Interrupted)
-    } else if ending.is_strict && results.count_unexercised() > 0 {
-        Some(FailureKind::Negative)
-    } else {
-        None
-    };
+    let failure =
+        if results.has_crashed() || results.fork_failure.is_some() && !results.has_failed() {
+            Some(FailureKind::Operation)
+        } else if results.has_failed() {
+            Some(FailureKind::Negative)
+        } else if ending.is_interrupted {
+            Some(FailureKind::Interrupted)
+        } else if ending.is_strict && results.count_unexercised() > 0 {
+            Some(FailureKind::Negative)
+        } else {
+            None
+        };
     match (lost, failure) {
         (None, None) => Ok(ExitStatus::Success),
         (None, Some(kind)) => Ok(kind.into()),

@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use ::fuzz::config::{CampaignSettings, OutputFormat, TestMode, echidna_yaml, number};
+use ::fuzz::config::{CampaignSettings, OutputFormat, RpcEndpoint, TestMode, echidna_yaml, number};
 use alloy_primitives::Address;
 
 use super::echidna_flags::EchidnaFlags;
@@ -143,6 +143,17 @@ pub(crate) struct FuzzFlags {
     #[arg(long, conflicts_with_all = ["path", "contract", "solc", "solc_args", "install_solc", "profile"])]
     pub(super) demo: bool,
 
+    /// Fork the chain of this node: state that contracts read is fetched from it and kept in a cache
+    ///
+    /// An http or https URL, or the name of an endpoint in foundry.toml. Messages and files name only its host. With a
+    /// filled cache, no request is made.
+    #[arg(long, value_name = "URL")]
+    rpc_url: Option<String>,
+
+    /// Block to fork [default: that of the corpus, else the latest]
+    #[arg(long, value_name = "N", value_parser = parse_count, allow_negative_numbers = true)]
+    rpc_block: Option<u64>,
+
     /// Allow smart contracts to run programs on this machine through the ffi cheat code
     #[arg(long)]
     allow_ffi: bool,
@@ -186,6 +197,8 @@ impl FuzzFlags {
                 }
             }
         }
+        set_if_given(&mut settings.rpc_url, self.rpc_url.clone().map(|url| Some(RpcEndpoint(url))));
+        set_if_given(&mut settings.rpc_block, self.rpc_block.map(Some));
         settings.allow_ffi = self.allow_ffi;
         self.more.apply_to(settings)
     }

@@ -3,13 +3,15 @@
 use std::collections::BTreeMap;
 
 use ::fuzz::campaign::{TestExercise, TestVerdict};
+use ::fuzz::chain::ForkSummary;
 use serde_json::{Value, json};
 
 use super::results::{CallStep, CampaignResults, FunctionUsage, TestResult};
 
 pub(super) fn results_to_json(results: &CampaignResults) -> Value {
     let error = describe_error(results);
-    json!({
+    let forks = results.forks.iter().map(fork_to_json);
+    let mut object = json!({
         "success": !results.has_failed() && error.is_none(),
         "error": error,
         "tests": results.tests.iter().map(test_to_json).collect::<Vec<_>>(),
@@ -27,6 +29,20 @@ pub(super) fn results_to_json(results: &CampaignResults) -> Value {
         "corpusSequences": results.corpus,
         "endReason": results.end_reason.map(|reason| reason.to_string()),
         "ended": results.ended.iter().map(ToString::to_string).collect::<Vec<_>>(),
+    });
+    if !results.forks.is_empty() {
+        object["forks"] = forks.collect();
+    }
+    object
+}
+
+/// Returns a fork without its URL, which may contain an API key.
+fn fork_to_json(fork: &ForkSummary) -> Value {
+    json!({
+        "host": fork.host(),
+        "chainId": fork.chain_id,
+        "block": fork.block.number,
+        "blockHash": fork.block.hash,
     })
 }
 
@@ -34,7 +50,8 @@ fn describe_error(results: &CampaignResults) -> Option<String> {
     let crashed = "a worker crashed, which is a bug in the fuzzer";
     let crashed = results.has_crashed().then(|| crashed.to_owned());
     let nothing = results.has_exercised_nothing().then(|| "no test was exercised".to_owned());
-    crashed.or_else(|| results.trouble.clone()).or(nothing)
+    let fork = results.fork_failure.as_ref().map(ToString::to_string);
+    crashed.or_else(|| results.trouble.clone()).or(fork).or(nothing)
 }
 
 fn test_to_json(test: &TestResult) -> Value {

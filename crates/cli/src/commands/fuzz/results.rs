@@ -6,6 +6,7 @@ use ::fuzz::campaign::{
     CampaignState, CampaignSummary, FunctionStatistics, NotRunReason, TestFailure, TestVerdict,
     WorkerEndReason,
 };
+use ::fuzz::chain::{ForkSummary, RemoteError};
 use ::fuzz::target::{FuzzTarget, TestKind};
 use ::fuzz::trace::describe_revert_reasons;
 use app::campaign::coverage_report::CampaignCoverage;
@@ -35,6 +36,10 @@ pub(super) struct CampaignResults {
     pub(super) ended: Vec<WorkerEndReason>,
     /// Reason that the campaign ended; `None` if a worker did not.
     pub(super) end_reason: Option<WorkerEndReason>,
+    /// The chains that the campaign started from, in the order of their numbers.
+    pub(super) forks: Vec<ForkSummary>,
+    /// Reason that the state of a fork could not be fetched, which ended the campaign.
+    pub(super) fork_failure: Option<RemoteError>,
     /// Error that prevented results from being saved.
     pub(super) trouble: Option<String>,
 }
@@ -93,6 +98,8 @@ impl CampaignResults {
             report: cover.report.clone(),
             ended: summary.ended,
             end_reason: shared.end_reason(),
+            forks: subject.target.state.forks(),
+            fork_failure: shared.fork_failure(),
             trouble: shared.recorder_error(),
         }
     }

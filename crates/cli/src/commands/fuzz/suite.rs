@@ -9,6 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use ::fuzz::config::{CampaignSettings, OutputFormat, TestMode};
+use app::campaign::fork::describe_fork;
 use app::campaign::plan::CampaignPlan;
 use app::campaign::target::LoadedTarget;
 use serde_json::{Value, json};
@@ -91,6 +92,12 @@ impl TestSuite {
         }
         ui.print_note(format_args!("fuzzing {} test contracts", self.contracts.len()));
         let loaded = LoadedTarget { build: Arc::clone(&self.loaded.build), notes: Vec::new() };
+        // All contracts start from the same block.
+        let plan = &mut plan.clone();
+        plan.fork.open(Arc::make_mut(&mut plan.settings))?;
+        if let Some(fork) = &plan.settings.forks.base {
+            ui.print_note(describe_fork(fork.as_ref()));
+        }
         let mut results = SuiteResults::default();
         let mut known = BTreeMap::new();
         for &contract in &self.contracts {
@@ -123,6 +130,7 @@ impl TestSuite {
                 break;
             }
         }
+        plan.fork.save_record(&plan.settings, &ui);
         results.print(ui, plan)?;
         results.finish(ui, plan, flags)
     }
@@ -214,6 +222,7 @@ impl SuiteResults {
             if let Some(trouble) = &run.results.trouble {
                 lost = Some(Failure::new(format!("failed to save some results: {trouble}")));
             }
+            lost = lost.or_else(|| super::explain_fork_failure(&run.results));
         }
         if let Some(path) = &flags.junit {
             let all: Vec<_> = self.all().collect();
@@ -238,7 +247,10 @@ impl SuiteResults {
             print_warning(ui, format_args!("{open} of {tests} tests {verb} not exercised{rest}"));
         }
         let lost = lost.or_else(|| self.explain_missing_results(open == tests));
-        let failure = if self.all().any(CampaignResults::has_crashed) {
+        let lost_fork = self.all().any(|results| results.fork_failure.is_some());
+        let failure = if self.all().any(CampaignResults::has_crashed)
+            || lost_fork && !self.has_failed()
+        {
             Some(FailureKind::Operation)
         } else if self.has_failed() {
             Some(FailureKind::Negative)
