@@ -558,6 +558,9 @@ impl FuzzWorker<'_> {
                 is_done = true;
                 break;
             };
+            for call in &mut candidate {
+                self.adapt_to_foundry(call);
+            }
             let length = self.find_failing_length(&candidate, &shrink);
             if !self.check_fork() {
                 // The failure stays as it is, and is not called shrunk.
@@ -591,9 +594,7 @@ impl FuzzWorker<'_> {
         let kind = &self.target.tests[shrink.test].kind;
         self.restart_sequence();
         for (index, call) in calls.iter().enumerate() {
-            let mut call = call.clone();
-            self.adapt_to_foundry(&mut call);
-            let (call, outcome) = (&call, self.execute_call(&call));
+            let outcome = self.execute_call(call);
             self.keep_if_new();
             let site =
                 outcome.and_then(|outcome| self.find_broken_site(shrink.test, call, &outcome));
