@@ -35,12 +35,13 @@ pub(super) const TABLE: &[CheatcodeEntry] = &[
         Ok(encoding::encode_word(U256::from(active)))
     }),
     ("rollFork(uint256)", |call, args| {
+        let number = args.read_small::<u64>("a block number")?;
         let active = call.context.chain.forks.active()?;
-        roll_fork(call, active, args)
+        roll_fork(call, active, number)
     }),
     ("rollFork(uint256,uint256)", |call, args| {
-        let fork = read_fork(args)?;
-        roll_fork(call, fork, args)
+        let (fork, number) = (read_fork(args)?, args.read_small::<u64>("a block number")?);
+        roll_fork(call, fork, number)
     }),
     ("makePersistent(address)", |call, args| mark_accounts(call, args, 1, true)),
     ("makePersistent(address,address)", |call, args| mark_accounts(call, args, 2, true)),
@@ -111,12 +112,7 @@ fn create_and_select(
     Ok(encoding::encode_word(U256::from(fork)))
 }
 
-fn roll_fork(
-    call: &mut CheatcodeCall<'_>,
-    fork: usize,
-    args: &mut CheatcodeArgs<'_>,
-) -> CheatcodeResult {
-    let number = args.read_small::<u64>("a block number")?;
+fn roll_fork(call: &mut CheatcodeCall<'_>, fork: usize, number: u64) -> CheatcodeResult {
     let remote = call.context.chain.forks.remote(fork)?.at_block(number)?;
     forks::roll_fork(call.context, fork, remote, call.depth.saturating_sub(1))?;
     Ok(Bytes::new())
