@@ -248,19 +248,18 @@ impl SuiteResults {
         }
         let lost = lost.or_else(|| self.explain_missing_results(open == tests));
         let lost_fork = self.all().any(|results| results.fork_failure.is_some());
-        let failure = if self.all().any(CampaignResults::has_crashed)
-            || lost_fork && !self.has_failed()
-        {
-            Some(FailureKind::Operation)
-        } else if self.has_failed() {
-            Some(FailureKind::Negative)
-        } else if self.is_interrupted {
-            Some(FailureKind::Interrupted)
-        } else if flags.strict && open > 0 {
-            Some(FailureKind::Negative)
-        } else {
-            None
-        };
+        let failure =
+            if self.all().any(CampaignResults::has_crashed) || lost_fork && !self.has_failed() {
+                Some(FailureKind::Operation)
+            } else if self.has_failed() {
+                Some(FailureKind::Negative)
+            } else if self.is_interrupted {
+                Some(FailureKind::Interrupted)
+            } else if flags.strict && open > 0 {
+                Some(FailureKind::Negative)
+            } else {
+                None
+            };
         match (lost, failure) {
             (None, None) => Ok(ExitStatus::Success),
             (None, Some(kind)) => Ok(kind.into()),
