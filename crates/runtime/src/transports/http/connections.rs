@@ -243,12 +243,15 @@ impl OpenConnection {
         true
     }
 
-    /// Records the start of a request.
-    fn begin_request(self: &Arc<Self>, is_http2: bool) -> RequestInFlight {
+    /// Records the start of a request. Returns `None` if the connection was told to close: the request would be cut off.
+    fn begin_request(self: &Arc<Self>, is_http2: bool) -> Option<RequestInFlight> {
         let mut activity = self.activity.lock();
+        if activity.close_reason.is_some() {
+            return None;
+        }
         activity.requests_in_flight += 1;
         activity.is_http2 = is_http2;
-        RequestInFlight { connection: Arc::clone(self) }
+        Some(RequestInFlight { connection: Arc::clone(self) })
     }
 
     /// Records that a request of this connection was authenticated.
@@ -320,6 +323,38 @@ impl Drop for RequestInFlight {
         if activity.requests_in_flight == 0 {
             activity.phase = Phase::Idle;
             activity.since = Instant::now();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A call that began would be cut off.
+    #[test]
+    fn connection_that_is_closing_begins_no_request() {
+        let table = ConnectionTable::new(ServerMetrics::default());
+        let registered = table.register(1).unwrap();
+        let first = Arc::clone(&registered.connection);
+        let request = first.begin_request(false).unwrap();
+        assert!(table.register(1).is_none(), "it is in use");
+        drop(request);
+        assert!(table.register(1).is_some(), "it is closed for another one");
+        assert!(first.begin_request(false).is_none());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn new_connection_has_time_to_send_its_request() {
+        let table = ConnectionTable::new(ServerMetrics::default());
+        let _stranger = table.register(1).unwrap();
+        let start = Instant::now();
+        table.wait_for_grace(2).await;
+        assert_eq!(start.elapsed(), Duration::ZERO, "there is room");
+        for _ in 0..2 {
+            table.wait_for_grace(1).await;
+            assert!(start.elapsed() >= OPENING_GRACE);
+            assert!(start.elapsed() < 2 * OPENING_GRACE, "it has no more than that");
         }
     }
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use axum::body::{Body, Bytes};
+use axum::http::{HeaderValue, StatusCode, header};
 use http_body::{Body as HttpBody, Frame, SizeHint};
 use hyper::body::Incoming;
 use hyper::service::Service;
@@ -138,11 +139,14 @@ impl Service<Request<Incoming>> for ConnectionService {
     type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Infallible>> + Send>>;
 
     fn call(&self, request: Request<Incoming>) -> Self::Future {
-        let in_flight = self.connection.begin_request(request.version() == Version::HTTP_2);
+        let Some(in_flight) = self.connection.begin_request(request.version() == Version::HTTP_2)
+        else {
+            return Box::pin(std::future::ready(Ok(refuse_request(request.version()))));
+        };
         let (routes, connection) = (Arc::clone(&self.routes), Arc::clone(&self.connection));
         Box::pin(async move {
             let response = admit_request(&routes, &connection, request.map(Body::new)).await;
-            Ok(response.map(|body| InFlightBody { body, _in_flight: in_flight }))
+            Ok(response.map(|body| InFlightBody { body, _in_flight: Some(in_flight) }))
         })
     }
 }
@@ -150,7 +154,19 @@ impl Service<Request<Incoming>> for ConnectionService {
 /// A response body whose request is in flight until it has been sent.
 struct InFlightBody {
     body: Body,
-    _in_flight: RequestInFlight,
+    _in_flight: Option<RequestInFlight>,
+}
+
+/// Returns the answer to a request on a connection that is being closed. It is sent if there is time.
+fn refuse_request(version: Version) -> Response<InFlightBody> {
+    let mut response = Response::new(InFlightBody { body: Body::empty(), _in_flight: None });
+    *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
+    let headers = response.headers_mut();
+    headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+    if version != Version::HTTP_2 {
+        headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
+    }
+    response
 }
 
 impl HttpBody for InFlightBody {
