@@ -202,7 +202,6 @@ pub(crate) fn listen_failure(error: HttpError, port_flag: &str) -> Failure {
             )),
             _ => None,
         },
-        HttpError::Threads(_) => None,
         HttpError::Tls(error) => Some((tls_hint(error), FailureKind::Usage)),
     };
     let failure = Failure::from(error);

@@ -12,6 +12,7 @@
 
 mod approval;
 mod audit;
+mod blocking;
 mod call;
 mod catalog;
 pub mod client;
@@ -29,6 +30,7 @@ mod trace;
 pub mod transports;
 
 pub use approval::ApprovalMode;
+pub use blocking::{BlockingFailure, spawn_blocking};
 pub use call::{
     CallInterruption, CallOrigin, CallSubject, ClientCapabilities, ElicitationAnswers,
     ElicitationChannel, ElicitationHandler, ElicitationKind, ElicitationRequest, ProtocolRefusal,

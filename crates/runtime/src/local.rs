@@ -7,6 +7,7 @@ use async_trait::async_trait;
 use contract::{CallContext, ErrorCode, SchemaViolation, Tool, ToolError, ToolOutput};
 use serde_json::Value;
 
+use crate::blocking::spawn_blocking;
 use crate::call::CallInterruption;
 use crate::catalog::Invoker;
 use crate::elicitation::ElicitationBroker;
@@ -59,7 +60,7 @@ pub(crate) async fn run_blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, ToolError> + Send + 'static,
 ) -> Result<T, ToolError> {
     let span = tracing::Span::current();
-    tokio::task::spawn_blocking(move || span.in_scope(|| catch_panic(work)?))
+    spawn_blocking(move || span.in_scope(|| catch_panic(work)?))
         .await
         .unwrap_or_else(|_| Err(tool_failure_error()))
 }

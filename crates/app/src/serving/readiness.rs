@@ -34,7 +34,7 @@ impl ReadinessCheck for DiskCheck {
 
     async fn check(&self) -> CheckResult {
         let folder = self.folder.clone();
-        let written = tokio::task::spawn_blocking(move || try_write(&folder)).await;
+        let written = runtime::spawn_blocking(move || try_write(&folder)).await;
         match written {
             Ok(Ok(())) => CheckResult::Ok,
             Ok(Err(error)) => {

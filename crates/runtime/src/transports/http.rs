@@ -102,8 +102,6 @@ pub enum HttpError {
     TokenRequired(SocketAddr),
     #[error("failed to listen on {address}")]
     Bind { address: SocketAddr, source: std::io::Error },
-    #[error("failed to start the threads that serve connections")]
-    Threads(#[source] std::io::Error),
     #[error("failed to use the TLS certificate")]
     Tls(#[from] TlsError),
 }
@@ -209,7 +207,7 @@ impl HttpTransport {
         let routes = HttpRoutes::new(Arc::clone(&app), sessions.clone(), stop.clone());
         let routes = Arc::new(routes);
         let table = ConnectionTable::new(app.pipeline.metrics().server().clone());
-        let threads = ConnectionThreads::start().map_err(HttpError::Threads)?;
+        let threads = ConnectionThreads::start();
         tokio::select! {
             () = accept_connections(listener, &threads, &table, &routes, &stop) => {}
             () = app.tls.follow_files(app.pipeline.metrics().server()) => {}

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::http::{HttpServer, NEVER};
+use crate::http::{HttpServer, NEVER, fetch_summary};
 
 /// Time after which a wait has failed.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -118,6 +118,27 @@ async fn connection_is_refused_if_all_others_are_in_use() {
     wait_for_metric(&server, "vouch_http_refusals_total{limit=\"connections\"} 1").await;
     assert!(!call.is_finished());
     call.abort();
+}
+
+/// The system allows no thread for blocking code: its stack is larger than the address space.
+#[test]
+fn call_without_a_thread_is_answered() {
+    let mut builder = tokio::runtime::Builder::new_current_thread();
+    let runtime = builder.thread_stack_size(1 << 60).enable_all().build().unwrap();
+    runtime.block_on(async {
+        let server = HttpServer::with_options(|_| {}).await;
+        let failed = "the tool failed unexpectedly; see the server log for the cause";
+        let rest = fetch_summary(server.post("/v1/tools/echo").body(r#"{"text":"hi"}"#)).await;
+        assert_eq!(rest, format!(r#"500 "INTERNAL_ERROR" "{failed}""#));
+        let call = json!({"name": "echo", "arguments": {"text": "hi"}});
+        let reply = server.rpc("tools/call", call).send();
+        let reply = tokio::time::timeout(PATIENCE, reply).await.expect("an answer").unwrap();
+        let body: Value = reply.json().await.unwrap();
+        let error = &body["result"]["structuredContent"]["error"];
+        assert_eq!((&error["code"], &error["message"]), (&"INTERNAL_ERROR".into(), &failed.into()));
+        assert_eq!(server.get("/healthz").send().await.unwrap().status(), 200);
+        server.stop().await;
+    });
 }
 
 #[tokio::test]
