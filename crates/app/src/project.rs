@@ -220,10 +220,15 @@ pub(crate) fn http_options(settings: &Settings) -> Result<HttpOptions> {
 
 /// Returns the number of connections for which this process may have descriptors, besides its files and upstreams.
 fn available_connections() -> usize {
-    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
-    let limit = limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX);
+    let limit = descriptor_limit();
     // A third of a small limit, or all but a fixed number of a large one. Connections that are being closed add a quarter.
     limit.saturating_sub(RESERVED_DESCRIPTORS).max(limit / 3).max(1)
+}
+
+/// Returns the number of descriptors that the system allows this process.
+pub(crate) fn descriptor_limit() -> usize {
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+    limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX)
 }
 
 /// A project ready to serve: the pipeline, and the background work that the caller may start.

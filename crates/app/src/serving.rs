@@ -32,11 +32,15 @@ use crate::config::Settings;
 use crate::context::AppContext;
 use crate::failure::FailureKind;
 use crate::failure::{Failure, FailureExt, Result};
-use crate::project::http_options;
+use crate::project::{descriptor_limit, http_options};
 use crate::telemetry::Telemetry;
 
 /// Maximum time for calls to finish after their transport has ended.
 const FINISH_LIMIT: Duration = Duration::from_millis(500);
+
+/// Descriptors that the process must be allowed for each thread. A thread that serves connections holds four, so all of them
+/// take at most an eighth.
+const DESCRIPTORS_PER_THREAD: usize = 32;
 
 /// The number of threads that serve HTTP connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,7 +54,8 @@ pub enum ServingThreads {
 impl ServingThreads {
     fn runtime_builder(self) -> Builder {
         let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
-        let threads = if self == Self::HalfOfCores { (cores / 2).max(1) } else { cores };
+        let threads = if self == Self::HalfOfCores { cores / 2 } else { cores };
+        let threads = threads.min(descriptor_limit() / DESCRIPTORS_PER_THREAD).max(1);
         // A single thread can be the current one.
         if threads == 1 {
             return Builder::new_current_thread();
