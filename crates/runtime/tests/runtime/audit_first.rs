@@ -100,3 +100,16 @@ async fn change_is_on_record_before_its_reply() {
         assert_eq!(runs.load(Ordering::SeqCst), count);
     }
 }
+
+/// The records of reading calls are gathered before they are written.
+#[tokio::test]
+async fn reading_calls_are_on_record_once_the_server_is_drained() {
+    let (rig, _) = counting_rig().await;
+    let log = rig.folder.path().join(".vouch/audit.jsonl");
+    for count in 1..=20 {
+        assert_eq!(rig.call("look", json!({"text": ""})).await.code(), None);
+        rig.pipeline.drain().await;
+        let text = fs::read_to_string(&log).unwrap();
+        assert_eq!(text.lines().filter(|line| line.contains("\"look\"")).count(), count);
+    }
+}
