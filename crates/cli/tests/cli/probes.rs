@@ -1,4 +1,4 @@
-//! `/readyz` of a real server whose disk is full or whose audit log cannot be written.
+//! `/readyz` of a real server whose disk is full, whose audit log cannot be written, or which has lost an upstream.
 
 use std::fs::File;
 use std::io::Write;
@@ -9,7 +9,7 @@ use rustix::process::{Pid, Resource, Rlimit, Signal, prlimit};
 use serde_json::{Value, json};
 
 use crate::operating::get;
-use crate::support::{Project, Server, VOUCH, wait_until};
+use crate::support::{Project, Server, VOUCH, adversary, wait_until};
 
 const CONFIG: &str = "[policy]\napprove = \"always\"\n[tools.hello]\nrate_per_minute = 1000000\n\
     [tools.write_memory_entry]\nrate_per_minute = 1000000\n";
@@ -136,4 +136,35 @@ fn full_disk_is_not_ready() {
     drop(file);
     wait_for_readiness(&server, 200, &[("disk", "ok"), ("audit", "ok")]);
     assert_eq!(write_entry(&server, "- written").0, 200);
+}
+
+/// Two upstreams exit during a call. Each cannot be started again while its file exists.
+#[test]
+fn lost_upstream_is_not_ready_unless_it_is_optional() {
+    let upstream = |name: &str, required: bool| {
+        format!(
+            "[[upstream]]\nname = \"{name}\"\ncommand = \"./adv\"\nargs = [\"{name}\"]\nsandbox = \"off\"\n\
+             required = {required}\n"
+        )
+    };
+    let config = upstream("must", true) + &upstream("may", false);
+    let project = Project::new().with("vouch.toml", &config);
+    let script = format!("[ -e \"$1-down\" ] && exit 1\nexec {} --only good,dies", adversary());
+    project.write_script("adv", &script);
+    let server = Server::start(project.command(&["gateway", "--port", "0", "--no-token"]));
+    let call = |tool: &str| server.call(tool, &json!({"text": "hi"})).0;
+    for name in ["must", "may"] {
+        assert_eq!(call(&format!("{name}__good")), 200);
+    }
+    wait_for_readiness(&server, 200, &[("upstreams", "ok")]);
+    for name in ["must", "may"] {
+        project.write(&format!("{name}-down"), "");
+        assert_eq!(server.call(&format!("{name}__dies"), &json!({})).0, 503);
+    }
+    wait_for_readiness(&server, 503, &[("upstreams", "not connected")]);
+    assert_eq!(get(server.address, "/healthz", "").0, 200);
+    // It is started again although there is no call, and the other one is not.
+    std::fs::remove_file(project.root.join("must-down")).unwrap();
+    wait_for_readiness(&server, 200, &[("upstreams", "ok")]);
+    assert_eq!((call("must__good"), call("may__good")), (200, 503));
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use contract::{Constraints, ErrorCode, SideEffects};
 use parking_lot::Mutex;
+use runtime::transports::http::{HttpOptions, HttpTransport};
 use runtime::{
     CallOrigin, Catalog, ClientCapabilities, ElicitationChannel, Pipeline, PipelineOptions,
     ProtocolRefusal, RoundInput, ToolCall, ToolReply,
@@ -17,7 +18,9 @@ use store::{
     Approval, ApprovalDecision, ApprovalState, Approver, Consent, NewApproval, NewWithheldAnswer,
     RawWithheldAnswer, SqliteStore, StateDir, Store, StoreError, WithheldAnswer,
 };
+use tokio_util::sync::CancellationToken;
 
+use crate::http::{fetch_summary, identity};
 use crate::rig::{ann, answer, audit_options, call, code, scripted_tool};
 
 /// A store one of whose operations fails.
@@ -261,6 +264,28 @@ async fn state_whose_use_cannot_be_recorded_is_not_opened() {
     rig.store.fail("");
     assert_eq!(rig.round(Some(yes()), Some(&state)).await.code(), None);
     assert_eq!(rig.runs(), 1);
+}
+
+#[tokio::test]
+async fn failing_store_is_not_ready() {
+    runtime::client::install_tls();
+    for (operation, expected) in [
+        ("", r#"200 {"status":"ready","checks":{"audit":"ok","store":"ok"}}"#),
+        (
+            "get_or_create_secret",
+            r#"503 {"status":"not ready","checks":{"audit":"ok","store":"failing"}}"#,
+        ),
+    ] {
+        let rig = FailingRig::new().await;
+        rig.store.fail(operation);
+        let options = HttpOptions::new(([127, 0, 0, 1], 0).into());
+        let transport =
+            HttpTransport::bind(Arc::clone(&rig.pipeline), identity(), options).await.unwrap();
+        let url = format!("http://{}/readyz", transport.address());
+        let running = tokio::spawn(transport.serve(CancellationToken::new()));
+        assert_eq!(fetch_summary(reqwest::Client::new().get(url)).await, expected);
+        running.abort();
+    }
 }
 
 #[tokio::test]
