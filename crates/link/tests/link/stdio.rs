@@ -518,3 +518,28 @@ async fn connecting_to_unresponsive_child_times_out() {
     assert_eq!(error.to_string(), "the server is unavailable: connecting took longer than 300 ms");
     assert!(matches!(error, ConnectionError::Unavailable { may_have_run: false, .. }));
 }
+
+/// The server never answers, so that the attempt to connect would take ten minutes.
+#[tokio::test]
+async fn closed_connection_neither_keeps_nor_starts_a_process() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut idle = program("handshake");
+    idle.command = "sh".to_owned();
+    idle.args = vec!["-c".to_owned(), "echo $$ >> started; exec sleep 1000".to_owned()];
+    folder.path().clone_into(&mut idle.folder);
+    let options = Options { connect_timeout: Duration::from_secs(600), ..options(idle) };
+    let connection = Connection::new(options);
+    let started = || std::fs::read_to_string(folder.path().join("started")).unwrap_or_default();
+    let attempt = tokio::spawn({
+        let connection = connection.clone();
+        async move { connection.connect().await }
+    });
+    wait_until("the server is started", async || started().ends_with('\n')).await;
+    connection.close().await;
+    let attempt = tokio::time::timeout(LIMIT, attempt).await.expect("the attempt ends").unwrap();
+    assert_eq!(attempt.map(drop).unwrap_err(), ConnectionError::Closed);
+    let process = format!("/proc/{}", started().trim());
+    wait_until("the server has ended", async || !std::path::Path::new(&process).exists()).await;
+    assert_eq!(call(&connection, "echo", json!({})).await.unwrap_err(), ConnectionError::Closed);
+    assert_eq!(started().lines().count(), 1);
+}
