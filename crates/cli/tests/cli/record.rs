@@ -183,3 +183,49 @@ fn exports_records() {
     assert_eq!(records[1]["severityText"], "INFO");
     assert_eq!(records[3]["severityText"], "ERROR");
 }
+
+/// A copy of the log is verified instead of the log, with the keys of the project.
+#[test]
+fn verifies_the_named_log_only() {
+    let project = project();
+    let copy = project.home.join("copy.jsonl");
+    let log = project.read_state("audit.jsonl");
+    std::fs::write(&copy, &log).unwrap();
+    std::fs::copy(project.state().join("audit.head"), project.home.join("copy.head")).unwrap();
+    let copy = copy.to_str().unwrap();
+    let is_ok = |args: &[&str]| {
+        project.run_json(&[&["audit", "verify", "--json"], args].concat())["ok"] == true
+    };
+    assert!(is_ok(&[]) && is_ok(&["--log", copy]));
+    std::fs::write(copy, log.replace("a.txt", "b.txt")).unwrap();
+    assert!(is_ok(&[]) && !is_ok(&["--log", copy]));
+    std::fs::write(copy, &log).unwrap();
+    project.write_state("audit.jsonl", &log.replace("a.txt", "b.txt"));
+    assert!(!is_ok(&[]) && is_ok(&["--log", copy]));
+    // A second one is not silently left out.
+    let several = project.run_text(&["audit", "verify", "--log", copy, "--log", copy]);
+    assert!(several.starts_with("exit: 2") && several.contains("multiple times"), "{several}");
+}
+
+/// One checkpoint proves the logs of several projects.
+#[test]
+fn seal_includes_each_named_log() {
+    let (project, others) = (project(), [self::project(), self::project()]);
+    others[1].run(&["call", "hello"]);
+    let target = project.home.join("checkpoints.jsonl");
+    let to = target.to_str().unwrap();
+    let [first, second] =
+        others.each_ref().map(|other| other.state().join("audit.jsonl").display().to_string());
+    let args = ["audit", "seal", "--to", to, "--log", &first, "--log", &second, "--json"];
+    let checkpoint = project.run_json(&args);
+    let chains = checkpoint["checkpoint"]["chains"].as_array().unwrap();
+    let ends: Vec<_> = chains.iter().map(|chain| chain["seq"].as_u64().unwrap()).collect();
+    assert_eq!(ends, [5, 5, 6]);
+    let key = String::from_utf8(project.run(&["audit", "seal", "--public-key"]).stdout).unwrap();
+    for (owner, seq) in [(&project, 5), (&others[0], 5), (&others[1], 6)] {
+        let verify = ["audit", "verify", "--against", to, "--public-key", key.trim()];
+        let text = owner.run_text(&verify);
+        let proven = format!("proven up to seq {seq} by 1 checkpoints");
+        assert!(text.starts_with("exit: 0") && text.contains(&proven), "{text}");
+    }
+}

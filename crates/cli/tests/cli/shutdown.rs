@@ -3,6 +3,9 @@
 //! The process ends with status 0 if its calls, connections and upstreams ended at their own limits, and with 130 if the
 //! limit of the whole process ended it.
 
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
 use std::process::Command;
 
 use rustix::fs::{Mode, OFlags, open};
@@ -66,4 +69,42 @@ fn blocked_server_ends_at_the_exit_limit() {
         assert_eq!(server.wait().0.code(), Some(130), "{command}");
         drop(writer);
     }
+}
+
+/// Fills the pipe of standard error, so that a write to it blocks.
+fn block_stderr(server: &Server) {
+    // Opened by its path, so that the server keeps its blocking descriptor.
+    let path = format!("/proc/{}/fd/2", server.child.id());
+    let flags = i32::try_from(OFlags::NONBLOCK.bits()).unwrap();
+    let mut pipe = OpenOptions::new().write(true).custom_flags(flags).open(path).unwrap();
+    for size in [4096, 1] {
+        while pipe.write_all(&vec![b'x'; size]).is_ok() {}
+    }
+}
+
+/// A paused terminal or a log collector that does not read.
+#[test]
+fn blocked_stderr_does_not_keep_the_server_alive() {
+    for signal in [Signal::INT, Signal::TERM] {
+        let project = Project::new();
+        let server = project.start_server(&[]);
+        // The banner has been written completely.
+        assert_eq!(server.call("hello", &json!({})).0, 200);
+        block_stderr(&server);
+        assert_eq!(server.call("hello", &json!({})).0, 200);
+        server.signal(signal);
+        assert_eq!(server.wait().0.code(), Some(0), "{signal:?}");
+    }
+    // The log line of a refused request blocks the thread that serves it.
+    let project = Project::new();
+    let server = project.start_server(&[]);
+    assert_eq!(server.call("hello", &json!({})).0, 200);
+    block_stderr(&server);
+    let mut refused = std::net::TcpStream::connect(server.address).unwrap();
+    refused.write_all(b"GET /v1/tools HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
+    // Requests are counted after they are logged, so only the open connections show that it has arrived.
+    wait_until("the request has arrived", || metric(&server, "vouch_connections_open 2"));
+    server.signal(Signal::TERM);
+    let status = server.wait().0;
+    assert!([Some(0), Some(130)].contains(&status.code()), "{status}");
 }
