@@ -3,6 +3,7 @@
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::thread::JoinHandle;
+use std::time::Instant;
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -52,10 +53,13 @@ fn start_call(server: &Server, tool: &str) -> JoinHandle<(u16, Value)> {
     std::thread::spawn(move || read_response(stream))
 }
 
-/// Reads until the text appears, and returns all that was read.
+/// Reads until the text appears, and returns all that was read. An open stream carries comments from time to time, so the
+/// timeout of a read is not enough.
 fn read_until(stream: &mut TcpStream, text: &str) -> String {
     let (mut received, mut buffer) = (String::new(), [0; 4096]);
+    let start = Instant::now();
     while !received.contains(text) {
+        assert!(start.elapsed() < LIMIT, "`{text}` does not arrive: {received}");
         let count = stream.read(&mut buffer).unwrap();
         assert!(count > 0, "the stream ended: {received}");
         received.push_str(&String::from_utf8_lossy(&buffer[..count]));
