@@ -86,21 +86,35 @@ pub(crate) fn run_tests(args: &TestArgs) -> Result<()> {
         TestPart::value_variants().iter().copied().filter(is_selected).collect();
 
     let mut expected = ExpectedTests::read()?;
+    let failed = run_parts(&parts, args.record, &mut expected, TestPart::run)?;
+    if args.record {
+        expected.write()?;
+    }
+    ensure!(failed.is_empty(), "tests failed; repeat them with `{}`", failed.join("`, `"));
+    Ok(())
+}
+
+/// Runs parts, and checks or records their counts. Returns the commands that repeat the parts with failed tests.
+fn run_parts(
+    parts: &[TestPart],
+    record: bool,
+    expected: &mut ExpectedTests,
+    run: impl Fn(TestPart) -> Result<TestCount>,
+) -> Result<Vec<String>> {
     let mut total = TestCount::default();
     let mut failed = Vec::new();
     let mut notes = Vec::new();
-    for part in &parts {
+    for &part in parts {
         let name = part.name();
         println!("==> {name}");
         let repeat = format!("cargo xtask test --only {name}");
-        let count = part
-            .run()
+        let count = run(part)
             .with_context(|| format!("part `{name}` failed; repeat it with `{repeat}`"))?;
         // End-to-end parts all run, even after a failure, so that one run shows every failure.
         if count.failed > 0 {
             failed.push(repeat);
         } else {
-            if args.record {
+            if record {
                 expected.record(&name, &count);
             }
             expected.check(&name, &count).with_context(|| format!("part `{name}` failed"))?;
@@ -108,15 +122,11 @@ pub(crate) fn run_tests(args: &TestArgs) -> Result<()> {
         }
         total += count;
     }
-    if args.record {
-        expected.write()?;
-    }
     notes.iter().for_each(|note| println!("note: {note}"));
     if total != TestCount::default() {
         println!("{total}");
     }
-    ensure!(failed.is_empty(), "tests failed; repeat them with `{}`", failed.join("`, `"));
-    Ok(())
+    Ok(failed)
 }
 
 fn list_parts() {
@@ -301,4 +311,37 @@ fn set_binary_paths(command: &mut Command) -> Result<()> {
     command.env("CONFORMANCE_CLIENT_BIN", folder.join("conformance_client"));
     command.env("IMPORTS_BIN", folder.join("examples/imports"));
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An empty folder of end-to-end tests looks like success to the runners.
+    #[test]
+    fn part_whose_tests_are_gone_fails() {
+        let mut expected = ExpectedTests::read().expect("a valid file");
+        let mut run = |part, record| {
+            run_parts(&[part], record, &mut expected, |_| Ok(TestCount::default()))
+                .map_err(|error| format!("{error:#}"))
+        };
+        for part in [TestPart::E2e, TestPart::Gateway, TestPart::Imports, TestPart::Schemathesis] {
+            for record in [false, true] {
+                let error = run(part, record).expect_err("too few tests");
+                let (name, what) = (part.name(), "failed: 0 tests ran, ");
+                assert!(error.starts_with(&format!("part `{name}` {what}")), "{error}");
+            }
+        }
+        assert_eq!(run(TestPart::Fmt, false), Ok(vec![]), "a part without tests");
+    }
+
+    #[test]
+    fn part_with_failed_tests_is_repeated_by_its_command() {
+        let mut expected = ExpectedTests::read().expect("a valid file");
+        let count = TestCount { failed: 1, ..TestCount::default() };
+        let parts = [TestPart::E2e, TestPart::Gateway];
+        let failed = run_parts(&parts, false, &mut expected, |_| Ok(count.clone()));
+        let commands = ["cargo xtask test --only e2e", "cargo xtask test --only gateway"];
+        assert_eq!(failed.expect("no part was stopped"), commands);
+    }
 }
