@@ -1,5 +1,7 @@
 //! Tests against nodes on loopback that answer from a script, also in hostile ways.
 
+#![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
