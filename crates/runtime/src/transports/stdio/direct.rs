@@ -13,22 +13,26 @@ use rmcp::service::RxJsonRpcMessage;
 use tokio_util::sync::CancellationToken;
 
 use super::super::mcp::{DirectAnswer, DirectCall, DirectClient, DirectRun, McpService};
+use super::pending_requests::PendingRequests;
 
 /// The calls of a connection that the SDK does not see. Dropping it cancels them.
 pub(super) struct DirectCalls {
     service: McpService,
-    handshake: Handshake,
+    lifecycle: Lifecycle,
+    pending: Arc<PendingRequests>,
     open: OpenCalls,
 }
 
 type OpenCalls = Arc<Mutex<HashMap<RequestId, CancellationToken>>>;
 
 /// What is known about the client.
-enum Handshake {
-    /// Every request names the client itself (2026-07-28), or the handshake is still to come.
-    None,
-    Started(Option<DirectClient>),
-    Done(DirectClient),
+enum Lifecycle {
+    /// The first request is still to come.
+    Unknown,
+    /// Every request names the client itself (2026-07-28).
+    Stateless,
+    HandshakeStarted(Option<DirectClient>),
+    HandshakeDone(DirectClient),
     /// Only the SDK can answer the calls of this client.
     Unusual,
 }
@@ -41,50 +45,48 @@ pub(super) struct OpenCall {
 }
 
 impl DirectCalls {
-    pub(super) fn new(service: McpService) -> Self {
-        Self { service, handshake: Handshake::None, open: OpenCalls::default() }
+    pub(super) fn new(service: McpService, pending: Arc<PendingRequests>) -> Self {
+        Self { service, lifecycle: Lifecycle::Unknown, pending, open: OpenCalls::default() }
     }
 
     /// Returns the call in a line, or `None` if the SDK is to read the line. The session must have begun.
     pub(super) fn prepare(&self, line: &[u8]) -> Option<OpenCall> {
-        if matches!(self.handshake, Handshake::Unusual | Handshake::Started(_)) {
+        if !matches!(self.lifecycle, Lifecycle::Stateless | Lifecycle::HandshakeDone(_)) {
             return None;
         }
         let call = DirectCall::parse(line)?;
         let id = call.id().clone();
-        let run = match &self.handshake {
-            Handshake::Done(client) if call.belongs_to_session() => {
-                self.service.record_activity();
+        let run = match &self.lifecycle {
+            Lifecycle::HandshakeDone(client) if call.belongs_to_session() => {
                 self.service.prepare_local(call, client)?
             }
-            Handshake::None => {
+            Lifecycle::Stateless => {
                 let client = call.stateless_client()?;
                 self.service.prepare_local(call, &client)?
             }
             _ => return None,
         };
-        self.open.lock().insert(id.clone(), run.cancel.clone());
+        let mut open = self.open.lock();
+        // The SDK decides about an id that is in use.
+        if open.contains_key(&id) || !self.pending.record_call(&id) {
+            return None;
+        }
+        open.insert(id.clone(), run.cancel.clone());
+        drop(open);
+        self.service.record_activity();
         Some(OpenCall { id, run, open: Arc::clone(&self.open) })
     }
 
     /// Records a message for the SDK.
     pub(super) fn observe(&mut self, message: &RxJsonRpcMessage<RoleServer>) {
         match message {
-            JsonRpcMessage::Request(request) => {
-                if let ClientRequest::InitializeRequest(request) = &request.request {
-                    self.handshake = match self.handshake {
-                        Handshake::None => {
-                            Handshake::Started(DirectClient::from_handshake(&request.params))
-                        }
-                        _ => Handshake::Unusual,
-                    };
-                }
-            }
+            JsonRpcMessage::Request(request) => self.observe_request(&request.request),
             JsonRpcMessage::Notification(notification) => match &notification.notification {
                 ClientNotification::InitializedNotification(_) => {
-                    if let Handshake::Started(client) = &mut self.handshake {
+                    if let Lifecycle::HandshakeStarted(client) = &mut self.lifecycle {
                         let client = client.take();
-                        self.handshake = client.map_or(Handshake::Unusual, Handshake::Done);
+                        self.lifecycle =
+                            client.map_or(Lifecycle::Unusual, Lifecycle::HandshakeDone);
                     }
                 }
                 ClientNotification::CancelledNotification(cancelled) => {
@@ -98,6 +100,19 @@ impl DirectCalls {
             },
             JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => {}
         }
+    }
+
+    fn observe_request(&mut self, request: &ClientRequest) {
+        self.lifecycle = match (&self.lifecycle, request) {
+            (Lifecycle::Unknown, ClientRequest::InitializeRequest(request)) => {
+                Lifecycle::HandshakeStarted(DirectClient::from_handshake(&request.params))
+            }
+            (_, ClientRequest::InitializeRequest(_)) => Lifecycle::Unusual,
+            // A handshake may follow.
+            (_, ClientRequest::PingRequest(_) | ClientRequest::DiscoverRequest(_)) => return,
+            (Lifecycle::Unknown, _) => Lifecycle::Stateless,
+            _ => return,
+        };
     }
 }
 
@@ -143,7 +158,8 @@ mod tests {
         let (catalog, options) = (Catalog::default(), PipelineOptions::default());
         let pipeline = Pipeline::new(catalog, store, audit, options).await.unwrap();
         let identity = ServerIdentity { name: "t".into(), version: "1".into(), instructions: None };
-        DirectCalls::new(McpService::new(pipeline, identity, Caller::new("stdio")))
+        let service = McpService::new(pipeline, identity, Caller::new("stdio"));
+        DirectCalls::new(service, Arc::default())
     }
 
     fn observe(calls: &mut DirectCalls, message: Value) {
@@ -170,9 +186,23 @@ mod tests {
         );
     }
 
+    fn list_tools(calls: &mut DirectCalls) {
+        let params = json!({"_meta": stateless_meta()});
+        observe(
+            calls,
+            json!({"jsonrpc": "2.0", "id": 0, "method": "tools/list", "params": params}),
+        );
+    }
+
+    /// Prepares a call with an id of its own.
     fn prepare(calls: &DirectCalls, meta: Value) -> Option<OpenCall> {
+        let id = calls.open.lock().len();
+        prepare_with_id(calls, json!(id), meta)
+    }
+
+    fn prepare_with_id(calls: &DirectCalls, id: Value, meta: Value) -> Option<OpenCall> {
         let params = json!({"name": "t", "arguments": {}, "_meta": meta});
-        let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
+        let call = json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params});
         calls.prepare(call.to_string().as_bytes())
     }
 
@@ -184,8 +214,6 @@ mod tests {
     #[tokio::test]
     async fn runs_calls_of_clients_that_cannot_be_asked() {
         let mut calls = direct_calls().await;
-        assert!(prepare(&calls, json!({})).is_none(), "the client is unknown");
-        assert!(prepare(&calls, stateless_meta()).is_some());
         initialize(&mut calls, "2025-11-25", json!({"experimental": {}}));
         assert!(prepare(&calls, json!({})).is_none(), "the handshake is not finished");
         assert!(prepare(&calls, stateless_meta()).is_none());
@@ -196,6 +224,25 @@ mod tests {
         assert!(prepare(&calls, stateless_meta()).is_none());
         assert!(prepare(&calls, json!({"progressToken": 1})).is_none());
         // Another handshake may change what is known about the client.
+        initialize(&mut calls, "2025-11-25", json!({}));
+        finish_handshake(&mut calls);
+        assert!(prepare(&calls, json!({})).is_none());
+    }
+
+    #[tokio::test]
+    async fn session_without_handshake_stays_so() {
+        let mut calls = direct_calls().await;
+        for method in ["ping", "server/discover"] {
+            let params = json!({"_meta": stateless_meta()});
+            observe(
+                &mut calls,
+                json!({"jsonrpc": "2.0", "id": 0, "method": method, "params": params}),
+            );
+            assert!(prepare(&calls, stateless_meta()).is_none(), "a handshake may follow");
+        }
+        list_tools(&mut calls);
+        assert!(prepare(&calls, stateless_meta()).is_some());
+        assert!(prepare(&calls, json!({})).is_none(), "the client is unknown");
         initialize(&mut calls, "2025-11-25", json!({}));
         finish_handshake(&mut calls);
         assert!(prepare(&calls, json!({})).is_none());
@@ -217,16 +264,34 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn leaves_ids_in_use_to_the_sdk() {
+        let mut calls = direct_calls().await;
+        list_tools(&mut calls);
+        let call = prepare_with_id(&calls, json!(1), stateless_meta()).unwrap();
+        assert!(prepare_with_id(&calls, json!(1), stateless_meta()).is_none());
+        // Until it has finished, also if it is cancelled.
+        cancel(&mut calls, json!(1));
+        assert!(prepare_with_id(&calls, json!(1), stateless_meta()).is_none());
+        assert!(call.finish().await.is_none());
+        // A request that the SDK has not answered.
+        let request = json!({"jsonrpc": "2.0", "id": 2, "method": "tools/list"});
+        calls.pending.record_received(&serde_json::from_value(request).unwrap());
+        assert!(prepare_with_id(&calls, json!(2), stateless_meta()).is_none());
+        assert!(prepare_with_id(&calls, json!("2"), stateless_meta()).is_some());
+    }
+
+    #[tokio::test]
     async fn cancelled_call_has_no_answer() {
         let mut calls = direct_calls().await;
-        let call = prepare(&calls, stateless_meta()).unwrap();
+        list_tools(&mut calls);
+        let call = prepare_with_id(&calls, json!(1), stateless_meta()).unwrap();
         cancel(&mut calls, json!("1"));
         cancel(&mut calls, json!(2));
         assert!(!call.run.cancel.is_cancelled());
         cancel(&mut calls, json!(1));
         assert!(call.run.cancel.is_cancelled());
         assert!(call.finish().await.is_none());
-        let call = prepare(&calls, stateless_meta()).unwrap();
+        let call = prepare_with_id(&calls, json!(3), stateless_meta()).unwrap();
         let token = call.run.cancel.clone();
         drop(calls);
         assert!(token.is_cancelled());

@@ -51,9 +51,9 @@ impl PendingRequests {
         }
     }
 
-    /// Records a call that the SDK does not see.
-    pub(super) fn record_call(&self, id: RequestId) {
-        self.open.lock().calls.insert(id);
+    /// Records a call that the SDK does not see. Returns false if its id is in use.
+    pub(super) fn record_call(&self, id: &RequestId) -> bool {
+        self.open.lock().calls.insert(id.clone())
     }
 
     /// Records a message that is about to be sent. Returns the id that it answers, for

@@ -58,11 +58,12 @@ where
         stop: CancellationToken,
         open: Arc<AtomicBool>,
     ) -> Self {
+        let pending = Arc::<PendingRequests>::default();
         Self {
             lines: StdioLineReader::new(input, MAX_MESSAGE_BYTES),
             output: Arc::new(Mutex::new(output)),
-            pending: Arc::default(),
-            direct: DirectCalls::new(service),
+            direct: DirectCalls::new(service, Arc::clone(&pending)),
+            pending,
             pending_reply: None,
             stop: Box::pin(stop.cancelled_owned()),
             open,
@@ -113,11 +114,10 @@ where
     fn start_call(&self, call: OpenCall) {
         let (output, pending) = (Arc::clone(&self.output), Arc::clone(&self.pending));
         let id = call.id().clone();
-        pending.record_call(id.clone());
         tokio::spawn(async move {
-            if let Some(answer) = call.finish().await
-                && let Err(error) = write_line(&output, answer).await
-            {
+            // A cancelled call has no answer, and is no longer pending.
+            let Some(answer) = call.finish().await else { return };
+            if let Err(error) = write_line(&output, answer).await {
                 tracing::warn!(%error, "failed to write standard output");
             }
             pending.record_answered(&id);
