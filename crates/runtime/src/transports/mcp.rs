@@ -147,7 +147,12 @@ impl McpService {
             }
             None => self.caller.clone(),
         };
-        caller.client = context.client_info().as_ref().map(direct::format_client);
+        // Without a handshake, the SDK would name itself for a client that has not given its name.
+        let client = match is_stateless(context) {
+            true => context.meta.client_info(),
+            false => context.client_info(),
+        };
+        caller.client = client.as_ref().map(direct::format_client);
         caller
     }
 
