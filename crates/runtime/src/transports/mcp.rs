@@ -19,12 +19,12 @@ use contract::{Caller, ErrorCode, Progress};
 use futures::future::BoxFuture;
 use rmcp::model::{
     CacheScope, CallToolRequestMethod, CallToolRequestParams, CallToolResponse,
-    CompleteRequestMethod, CompleteRequestParams, CompleteResult, ConstString, CustomRequest,
-    CustomResult, ErrorCode as RpcErrorCode, ErrorData, Extensions, GetPromptRequestParams,
-    GetPromptResponse, Implementation, JsonObject, ListPromptsResult, ListResourceTemplatesResult,
-    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ProgressNotificationParam,
-    ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse, Reference,
-    ServerCapabilities, ServerConfig, SubscribeRequestMethod, SubscribeRequestParams,
+    CancelledNotificationParam, CompleteRequestMethod, CompleteRequestParams, CompleteResult,
+    ConstString, CustomRequest, CustomResult, ErrorCode as RpcErrorCode, ErrorData, Extensions,
+    GetPromptRequestParams, GetPromptResponse, Implementation, JsonObject, ListPromptsResult,
+    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
+    ProgressNotificationParam, ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse,
+    Reference, ServerCapabilities, ServerConfig, SubscribeRequestMethod, SubscribeRequestParams,
     SubscriptionFilter, Tool, UnsubscribeRequestMethod, UnsubscribeRequestParams,
 };
 use rmcp::service::{NotificationContext, Peer, RequestContext, SubscriptionContext};
@@ -39,7 +39,7 @@ use crate::call::{
 };
 use crate::pipeline::Pipeline;
 use crate::resource_catalog::ResourceCatalog;
-pub(super) use direct::{DirectAnswer, DirectCall, DirectClient, DirectRun, HandshakeHook};
+pub(super) use direct::{DirectAnswer, DirectCall, DirectClient, DirectRun, SessionObserver};
 use listing::ListingCache;
 use peer_elicitation::PeerElicitationHandler;
 use response::build_response;
@@ -80,7 +80,7 @@ pub struct McpService {
     /// Ends requests that never end by themselves.
     shutdown: CancellationToken,
     origin: CallOrigin,
-    handshake_hook: Option<HandshakeHook>,
+    observer: Option<Arc<dyn SessionObserver>>,
 }
 
 impl McpService {
@@ -92,7 +92,6 @@ impl McpService {
         listings.get_or_build(&pipeline);
         let identity = Arc::new(identity);
         let origin = CallOrigin::default();
-        let handshake_hook = None;
         Self {
             pipeline,
             identity,
@@ -101,7 +100,7 @@ impl McpService {
             subscriptions,
             shutdown,
             origin,
-            handshake_hook,
+            observer: None,
         }
     }
 
@@ -375,6 +374,16 @@ impl ServerHandler for McpService {
         if self.is_live() {
             self.subscriptions
                 .follow_catalog(self.build_update_sink(context.peer, &context.extensions));
+        }
+    }
+
+    async fn on_cancelled(
+        &self,
+        cancelled: CancelledNotificationParam,
+        context: NotificationContext<RoleServer>,
+    ) {
+        if let Some(request) = &cancelled.request_id {
+            self.report_cancellation(request, &context);
         }
     }
 

@@ -6,6 +6,7 @@ mod approvals;
 mod audit_first;
 mod catalog_rules;
 mod direct_calls;
+mod direct_edges;
 mod failing_store;
 mod http;
 mod http_limits;

@@ -20,7 +20,7 @@ use contract::Caller;
 use futures::future::BoxFuture;
 use futures::stream;
 use http_body::Body as HttpBody;
-use rmcp::model::{ErrorCode as RpcErrorCode, RequestId};
+use rmcp::model::ErrorCode as RpcErrorCode;
 use tokio_util::sync::CancellationToken;
 
 use super::super::mcp::{DirectAnswer, DirectCall, DirectRun, McpService};
@@ -54,20 +54,7 @@ pub(super) struct DirectRoute {
 /// The way of a request.
 pub(super) enum Routed {
     Answered(Response),
-    /// The SDK answers the request. If it accepts it, a call is cancelled.
-    ToSdk(Request, Option<Cancellation>),
-}
-
-/// The cancellation of a call by its client.
-pub(super) struct Cancellation {
-    calls: Arc<SessionCalls>,
-    request: RequestId,
-}
-
-impl Cancellation {
-    pub(super) fn apply(self) {
-        self.calls.cancel(&self.request);
-    }
+    ToSdk(Request),
 }
 
 impl DirectRoute {
@@ -88,41 +75,33 @@ impl DirectRoute {
             Method::GET if accepts(headers, EVENT_STREAM) => {
                 return match self.resume(caller, headers) {
                     Some(response) => Routed::Answered(response),
-                    None => Routed::ToSdk(request, None),
+                    None => Routed::ToSdk(request),
                 };
             }
-            _ => return Routed::ToSdk(request, None),
+            _ => return Routed::ToSdk(request),
         }
-        if !single(headers, header::CONTENT_TYPE).is_some_and(|kind| kind.starts_with(JSON)) {
-            return Routed::ToSdk(request, None);
+        if !first(headers, header::CONTENT_TYPE).is_some_and(|kind| kind.starts_with(JSON)) {
+            return Routed::ToSdk(request);
         }
-        let session = self.find_session(caller, headers);
-        if session.is_none() && single(headers, VERSION_HEADER) != Some(STATELESS_VERSION) {
-            return Routed::ToSdk(request, None);
+        let session = self.find_session(caller, headers).filter(|(_, calls)| calls.has_client());
+        if session.is_none() && first(headers, VERSION_HEADER) != Some(STATELESS_VERSION) {
+            return Routed::ToSdk(request);
         }
         let (parts, body) = request.into_parts();
         let body = match read_body(body, self.max_body_bytes).await {
             Ok(body) => body,
-            Err(body) => return Routed::ToSdk(Request::from_parts(parts, body), None),
+            Err(body) => return Routed::ToSdk(Request::from_parts(parts, body)),
         };
-        let response = match DirectCall::parse(&body) {
-            Some(call) => match session {
-                Some((id, calls)) if call.belongs_to_session() => {
-                    self.call_in_session(caller, &id, &calls, call).await
-                }
-                _ => self.call_stateless(caller, &parts, call).await,
-            },
-            None => {
-                let cancelled = session.and_then(|(_, calls)| {
-                    let request = sessions::parse_cancellation(&body)?;
-                    Some(Cancellation { calls, request })
-                });
-                return Routed::ToSdk(Request::from_parts(parts, body.into()), cancelled);
+        let response = match (DirectCall::parse(&body), session) {
+            (Some(call), Some((id, calls))) if call.belongs_to_session() => {
+                self.call_in_session(caller, &id, &calls, call).await
             }
+            (Some(call), _) => self.call_stateless(caller, &parts, call).await,
+            (None, _) => None,
         };
         match response {
             Some(response) => Routed::Answered(response),
-            None => Routed::ToSdk(Request::from_parts(parts, body.into()), None),
+            None => Routed::ToSdk(Request::from_parts(parts, body.into())),
         }
     }
 
@@ -133,7 +112,7 @@ impl DirectRoute {
         Parts { headers, .. }: &Parts,
         call: DirectCall,
     ) -> Option<Response> {
-        let is_named = single(headers, VERSION_HEADER) == Some(STATELESS_VERSION)
+        let is_named = first(headers, VERSION_HEADER) == Some(STATELESS_VERSION)
             && single(headers, METHOD_HEADER) == Some("tools/call")
             && single(headers, NAME_HEADER) == Some(call.name())
             && !call.name().starts_with(ENCODED_PREFIX);
@@ -153,18 +132,16 @@ impl DirectRoute {
         }
     }
 
-    /// Returns the session that a request belongs to, if its calls can be answered here.
+    /// Returns the session that a request belongs to.
     fn find_session(
         &self,
         caller: &Caller,
         headers: &HeaderMap,
     ) -> Option<(Arc<str>, Arc<SessionCalls>)> {
-        let id = single(headers, MCP_HEADER)?;
-        let version = match headers.contains_key(VERSION_HEADER) {
-            true => Some(single(headers, VERSION_HEADER)?),
-            false => None,
-        };
-        if version.is_some_and(|version| !SESSION_VERSIONS.contains(&version)) {
+        let id = first(headers, MCP_HEADER)?;
+        if headers.contains_key(VERSION_HEADER)
+            && !SESSION_VERSIONS.contains(&first(headers, VERSION_HEADER)?)
+        {
             return None;
         }
         self.sessions.find_calls(id, &caller.principal)
@@ -173,7 +150,12 @@ impl DirectRoute {
 
 /// Returns true if the client accepts the media type, by the rule of the SDK.
 fn accepts(headers: &HeaderMap, kind: &str) -> bool {
-    single(headers, header::ACCEPT).is_some_and(|accepted| accepted.contains(kind))
+    first(headers, header::ACCEPT).is_some_and(|accepted| accepted.contains(kind))
+}
+
+/// Returns the first value of a header. The SDK ignores others, except for [`single`] headers.
+fn first(headers: &HeaderMap, name: impl AsHeaderName) -> Option<&str> {
+    headers.get(name)?.to_str().ok()
 }
 
 /// Returns the value of a header that occurs once.
@@ -248,7 +230,7 @@ struct RunningCall {
 
 impl RunningCall {
     /// Finishes a call whose connection does not wait for it.
-    async fn finish(mut self) -> DirectAnswer {
+    async fn finish(&mut self) -> DirectAnswer {
         if let CallLifetime::Session { ended, .. } = &self.lifetime {
             let end = async {
                 ended.cancelled().await;
@@ -262,7 +244,7 @@ impl RunningCall {
         }
         // The call records its own end.
         self.cancel.cancel();
-        self.answer.await
+        (&mut self.answer).await
     }
 }
 
@@ -291,10 +273,10 @@ impl InlineCall {
 
 impl Drop for InlineCall {
     fn drop(&mut self) {
-        if let Some(call) = self.0.take()
+        if let Some(mut call) = self.0.take()
             && let Ok(runtime) = tokio::runtime::Handle::try_current()
         {
-            runtime.spawn(call.finish());
+            runtime.spawn(async move { call.finish().await });
         }
     }
 }

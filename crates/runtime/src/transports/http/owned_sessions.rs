@@ -8,14 +8,17 @@
 
 use std::collections::HashMap;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use axum::http::HeaderMap;
 use futures::Stream;
 use parking_lot::RwLock;
-use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
+use rmcp::model::{
+    ClientJsonRpcMessage, ClientRequest, JsonRpcMessage, RequestId, ServerJsonRpcMessage,
+};
 use rmcp::transport::streamable_http_server::session::local::{
     LocalSessionManager, LocalSessionManagerError, SessionError,
 };
@@ -23,7 +26,8 @@ use rmcp::transport::streamable_http_server::session::{
     ServerSseMessage, SessionId, SessionManager,
 };
 
-use super::super::mcp::{DirectClient, McpService, PRINCIPAL};
+use super::super::mcp::{DirectClient, McpService, PRINCIPAL, SessionObserver};
+use super::super::session::MCP_HEADER;
 use super::direct::SessionCalls;
 use super::exceeded_limit::{EXCEEDED_LIMIT, ExceededLimit};
 use super::limits::HttpLimits;
@@ -131,14 +135,7 @@ impl OwnedSessions {
         Ok(OpenStream { count, metrics: self.metrics.clone() })
     }
 
-    /// Registers the client of a session whose calls can be answered without the SDK.
-    pub(super) fn set_client(&self, id: &str, service: McpService, client: DirectClient) {
-        if let Some(owner) = self.owners.read().get(id) {
-            owner.calls.set_client(service, client);
-        }
-    }
-
-    /// Returns the calls of a session of the principal if they can be answered without the SDK.
+    /// Returns the calls of a session of the principal that the SDK does not see.
     pub(super) fn find_calls(
         &self,
         id: &str,
@@ -146,8 +143,7 @@ impl OwnedSessions {
     ) -> Option<(SessionId, Arc<SessionCalls>)> {
         let owners = self.owners.read();
         let (id, owner) = owners.get_key_value(id)?;
-        let is_usable = *owner.principal == *principal && owner.calls.has_client();
-        is_usable.then(|| (Arc::clone(id), Arc::clone(&owner.calls)))
+        (*owner.principal == *principal).then(|| (Arc::clone(id), Arc::clone(&owner.calls)))
     }
 
     /// Keeps a session open whose client is active. The SDK closes it after a time without messages, and does not see
@@ -223,6 +219,11 @@ impl SessionManager for OwnedSessions {
         message: ClientJsonRpcMessage,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + 'static, LocalError> {
         let open = self.open_stream(id)?;
+        if is_handshake(&message)
+            && let Some(owner) = self.owners.read().get(id)
+        {
+            owner.calls.leave_to_sdk();
+        }
         Ok(CountedStream {
             stream: Box::pin(self.sessions.create_stream(id, message).await?),
             open,
@@ -258,10 +259,45 @@ impl SessionManager for OwnedSessions {
     }
 }
 
+/// Passes on what the SDK learns about sessions. It does not keep them, because their services hold it.
+pub(super) struct SessionLink(Weak<OwnedSessions>);
+
+impl SessionLink {
+    pub(super) fn new(sessions: &Arc<OwnedSessions>) -> Arc<Self> {
+        Arc::new(Self(Arc::downgrade(sessions)))
+    }
+
+    /// Returns the calls of the session that a request named. The SDK has admitted the request to it.
+    fn find_calls(&self, headers: &HeaderMap) -> Option<Arc<SessionCalls>> {
+        let sessions = self.0.upgrade()?;
+        let owners = sessions.owners.read();
+        let owner = owners.get(headers.get(MCP_HEADER)?.to_str().ok()?)?;
+        Some(Arc::clone(&owner.calls))
+    }
+}
+
+impl SessionObserver for SessionLink {
+    fn on_handshake(&self, headers: &HeaderMap, service: McpService, client: DirectClient) {
+        if let Some(calls) = self.find_calls(headers) {
+            calls.set_client(service, client);
+        }
+    }
+
+    fn on_cancellation(&self, headers: &HeaderMap, request: &RequestId) {
+        if let Some(calls) = self.find_calls(headers) {
+            calls.cancel(request);
+        }
+    }
+}
+
 /// Records the exceeded limit for the answer, and returns the error that ends the request.
 fn refuse(exceeded: ExceededLimit) -> LocalError {
     let _ = EXCEEDED_LIMIT.try_with(|slot| slot.set(exceeded));
     LocalError::SessionError(SessionError::SessionServiceTerminated)
+}
+
+fn is_handshake(message: &ClientJsonRpcMessage) -> bool {
+    matches!(message, JsonRpcMessage::Request(it) if matches!(it.request, ClientRequest::InitializeRequest(_)))
 }
 
 /// One open stream of a session, until dropped.

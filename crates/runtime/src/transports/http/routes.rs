@@ -14,11 +14,10 @@ use hyper_util::service::TowerToHyperService;
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 use tokio_util::sync::CancellationToken;
 
-use super::super::mcp::{HandshakeHook, McpService, PRINCIPAL};
-use super::super::session::MCP_HEADER;
+use super::super::mcp::{McpService, PRINCIPAL};
 use super::super::{openapi, rest};
 use super::direct::{DirectRoute, Routed};
-use super::owned_sessions::OwnedSessions;
+use super::owned_sessions::{OwnedSessions, SessionLink};
 use super::readiness::{get_health, get_readiness};
 use super::token::UNNAMED_PRINCIPAL;
 use super::{HEALTH_PATH, HttpApp, READINESS_PATH};
@@ -45,7 +44,7 @@ impl HttpRoutes {
             Caller::new(UNNAMED_PRINCIPAL),
         )
         .with_shutdown(closing)
-        .with_handshake_hook(handshake_hook(&app.sessions));
+        .with_observer(SessionLink::new(&app.sessions));
         let direct = DirectRoute::new(
             service.clone(),
             Arc::clone(&app.sessions),
@@ -82,18 +81,12 @@ impl HttpRoutes {
 
     /// Answers an admitted request to the MCP endpoint.
     pub(super) async fn run_mcp(&self, caller: &Caller, request: Request) -> McpResponse {
-        let (mut request, cancellation) = match self.direct.route(caller, request).await {
+        let mut request = match self.direct.route(caller, request).await {
             Routed::Answered(response) => return McpResponse::Finished(response),
-            Routed::ToSdk(request, cancellation) => (request, cancellation),
+            Routed::ToSdk(request) => request,
         };
         request.extensions_mut().insert(caller.clone());
-        let response = self.mcp.handle(request).await.map(Body::new);
-        if let Some(cancellation) = cancellation
-            && response.status() == StatusCode::ACCEPTED
-        {
-            cancellation.apply();
-        }
-        McpResponse::FromSdk(response)
+        McpResponse::FromSdk(self.mcp.handle(request).await.map(Body::new))
     }
 
     /// Answers an admitted request to another route.
@@ -109,17 +102,6 @@ impl HttpRoutes {
 pub(super) enum McpResponse {
     Finished(Response),
     FromSdk(Response),
-}
-
-/// Returns the hook that registers the clients of sessions.
-fn handshake_hook(sessions: &Arc<OwnedSessions>) -> HandshakeHook {
-    let sessions = Arc::downgrade(sessions);
-    Arc::new(move |headers, service, client| {
-        let id = headers.get(MCP_HEADER).and_then(|id| id.to_str().ok());
-        if let (Some(sessions), Some(id)) = (sessions.upgrade(), id) {
-            sessions.set_client(id, service, client);
-        }
-    })
 }
 
 async fn get_openapi(

@@ -60,10 +60,13 @@ pub(in crate::transports) struct DirectRun {
     pub(in crate::transports) cancel: CancellationToken,
 }
 
-/// Receives the client of each session that can be served without the SDK, after its handshake. The headers are those of
-/// the client's notification.
-pub(in crate::transports) type HandshakeHook =
-    Arc<dyn Fn(&HeaderMap, McpService, DirectClient) + Send + Sync>;
+/// Receives what the SDK learns about the sessions of clients. The headers are those of the client's notification.
+pub(in crate::transports) trait SessionObserver: Send + Sync {
+    /// Called after a handshake with a client that cannot be asked during a call.
+    fn on_handshake(&self, headers: &HeaderMap, service: McpService, client: DirectClient);
+    /// Called when a client cancels a request.
+    fn on_cancellation(&self, headers: &HeaderMap, request: &RequestId);
+}
 
 /// Only these members: the SDK may know others, or may reject what they contain.
 #[derive(Deserialize)]
@@ -193,20 +196,41 @@ impl McpService {
         self.listings.get_or_build(&self.pipeline).has_header_arguments(tool)
     }
 
-    /// Returns a service that reports the clients of its sessions.
-    pub(in crate::transports) fn with_handshake_hook(mut self, hook: HandshakeHook) -> Self {
-        self.handshake_hook = Some(hook);
+    /// Returns a service whose sessions are observed.
+    pub(in crate::transports) fn with_observer(
+        mut self,
+        observer: Arc<dyn SessionObserver>,
+    ) -> Self {
+        self.observer = Some(observer);
         self
     }
 
     /// Reports a client that has finished its handshake, unless it may be asked during a call.
     pub(super) fn report_handshake(&self, context: &NotificationContext<RoleServer>) {
-        let Some(hook) = &self.handshake_hook else { return };
-        let Some(parts) = context.extensions.get::<http::request::Parts>() else { return };
+        let Some((observer, headers)) = self.find_observer(context) else { return };
         let client = context.peer.peer_info();
         if let Some(client) = client.and_then(|client| DirectClient::from_handshake(&client)) {
-            hook(&parts.headers, self.clone(), client);
+            observer.on_handshake(headers, self.clone(), client);
         }
+    }
+
+    /// Reports a request that the client has cancelled.
+    pub(super) fn report_cancellation(
+        &self,
+        request: &RequestId,
+        context: &NotificationContext<RoleServer>,
+    ) {
+        if let Some((observer, headers)) = self.find_observer(context) {
+            observer.on_cancellation(headers, request);
+        }
+    }
+
+    fn find_observer<'a>(
+        &'a self,
+        context: &'a NotificationContext<RoleServer>,
+    ) -> Option<(&'a dyn SessionObserver, &'a HeaderMap)> {
+        let parts = context.extensions.get::<http::request::Parts>()?;
+        Some((self.observer.as_deref()?, &parts.headers))
     }
 }
 

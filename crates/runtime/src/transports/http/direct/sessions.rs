@@ -3,23 +3,20 @@
 //! Such a call is answered by an event stream. It outlives its connection, its client can cancel it by a notification, and can
 //! read the answer on another connection (`Last-Event-ID`) once the stream has begun. It ends with its session.
 
-use std::borrow::Cow;
-use std::collections::HashMap;
 use std::convert::Infallible;
 use std::io::Write;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
-use axum::response::{IntoResponse, Response};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
+use axum::response::Response;
 use contract::Caller;
 use futures::{StreamExt, stream};
 use parking_lot::Mutex;
 use rmcp::model::RequestId;
 use rmcp::transport::streamable_http_server::session::SessionId;
-use serde::Deserialize;
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -27,7 +24,7 @@ use tokio_util::sync::CancellationToken;
 use super::super::owned_sessions::OpenStream;
 use super::super::response::COALESCE_TIME;
 use super::{
-    CallLifetime, DirectRoute, EVENT_STREAM, InlineCall, LAST_EVENT_HEADER, RunningCall, single,
+    CallLifetime, DirectRoute, EVENT_STREAM, InlineCall, LAST_EVENT_HEADER, RunningCall, first,
 };
 use crate::transports::mcp::{DirectCall, DirectClient, DirectRun, McpService};
 
@@ -46,22 +43,11 @@ const BUFFERING_HEADER: HeaderName = HeaderName::from_static("x-accel-buffering"
 pub(in super::super) struct SessionCalls {
     /// Set after the handshake if the calls of the client can be answered here.
     client: OnceLock<(McpService, DirectClient)>,
+    is_left_to_sdk: AtomicBool,
     ended: CancellationToken,
     next_number: AtomicU64,
     open: Mutex<Vec<OpenCall>>,
-    /// The calls whose streams have begun, by number.
-    streams: Mutex<HashMap<u64, StreamedCall>>,
     last_touch: Mutex<Option<Instant>>,
-}
-
-/// Receives the event with the answer; empty if there is none.
-type AnswerReceiver = watch::Receiver<Option<Bytes>>;
-
-/// A call that has not finished, and whose stream has begun.
-#[derive(Clone)]
-struct StreamedCall {
-    answer: AnswerReceiver,
-    cancel: CancellationToken,
 }
 
 /// A call that has not finished.
@@ -69,16 +55,27 @@ struct OpenCall {
     number: u64,
     request: RequestId,
     cancel: CancellationToken,
+    /// The reader of its stream, once that has begun.
+    reader: Option<AnswerReader>,
+}
+
+/// Waits for the answer to a call. A call has one reader at a time.
+#[derive(Clone)]
+struct AnswerReader {
+    /// The event with the answer; empty if there is none.
+    answer: watch::Receiver<Option<Bytes>>,
+    /// Cancelled with the call, and when another reader takes over.
+    end: CancellationToken,
 }
 
 impl Default for SessionCalls {
     fn default() -> Self {
         Self {
             client: OnceLock::new(),
+            is_left_to_sdk: AtomicBool::new(false),
             ended: CancellationToken::new(),
             next_number: AtomicU64::new(FIRST_NUMBER),
             open: Mutex::default(),
-            streams: Mutex::default(),
             last_touch: Mutex::default(),
         }
     }
@@ -90,9 +87,18 @@ impl SessionCalls {
         let _ = self.client.set((service, client));
     }
 
+    /// Leaves all further calls to the SDK, which alone knows the client after another handshake.
+    pub(in super::super) fn leave_to_sdk(&self) {
+        self.is_left_to_sdk.store(true, Ordering::Relaxed);
+    }
+
     /// Returns true if the client has finished its handshake and its calls can be answered here.
-    pub(in super::super) fn has_client(&self) -> bool {
-        self.client.get().is_some()
+    pub(super) fn has_client(&self) -> bool {
+        self.client().is_some()
+    }
+
+    fn client(&self) -> Option<&(McpService, DirectClient)> {
+        self.client.get().filter(|_| !self.is_left_to_sdk.load(Ordering::Relaxed))
     }
 
     /// Ends the streams, and after some time the calls.
@@ -110,7 +116,7 @@ impl SessionCalls {
         is_due
     }
 
-    pub(super) fn cancel(&self, request: &RequestId) {
+    pub(in super::super) fn cancel(&self, request: &RequestId) {
         for call in self.open.lock().iter().filter(|call| call.request == *request) {
             call.cancel.cancel();
         }
@@ -118,8 +124,18 @@ impl SessionCalls {
 
     fn register(self: &Arc<Self>, request: RequestId, cancel: CancellationToken) -> CallGuard {
         let number = self.next_number.fetch_add(1, Ordering::Relaxed);
-        self.open.lock().push(OpenCall { number, request, cancel });
+        self.open.lock().push(OpenCall { number, request, cancel, reader: None });
         CallGuard { calls: Arc::clone(self), number }
+    }
+
+    /// Returns a new reader of a stream that has begun, which takes over from the one before.
+    fn take_over_reader(&self, number: u64) -> Option<AnswerReader> {
+        let mut open = self.open.lock();
+        let call = open.iter_mut().find(|call| call.number == number)?;
+        let end = call.cancel.child_token();
+        let reader = call.reader.as_mut()?;
+        std::mem::replace(&mut reader.end, end).cancel();
+        Some(reader.clone())
     }
 }
 
@@ -147,14 +163,11 @@ impl DirectRoute {
         calls: &Arc<SessionCalls>,
         call: DirectCall,
     ) -> Option<Response> {
-        let (service, client) = calls.client.get()?;
+        let (service, client) = calls.client()?;
         let caller = Caller { session: Some(Arc::clone(id)), ..caller.clone() };
         let request = call.id().clone();
         let DirectRun { answer, cancel } = service.prepare_direct(call, caller, client)?;
-        let Ok(open) = self.sessions.open_stream(id) else {
-            // The admission layer answers with the limit that was exceeded.
-            return Some(StatusCode::INTERNAL_SERVER_ERROR.into_response());
-        };
+        let open = self.sessions.open_stream(id).ok()?;
         service.record_activity();
         self.sessions.touch(id, calls);
         let guard = calls.register(request, cancel.clone());
@@ -170,9 +183,9 @@ impl DirectRoute {
             () = self.end.cancelled() => None,
             () = tokio::time::sleep(COALESCE_TIME) => {
                 let call = call.0.take()?;
-                let answer = calls.finish_in_background(number, call);
+                let reader = calls.finish_in_background(number, call);
                 let end = self.end.clone();
-                let events = AnswerEvents { number, answer, cancel, ended, end, _open: open };
+                let events = AnswerEvents { number, reader, ended, end, _open: open };
                 return Some(events.into_response(true));
             }
         };
@@ -189,48 +202,46 @@ impl DirectRoute {
 
     /// Continues the stream of a call on another connection. Returns `None` for streams of the SDK.
     pub(super) fn resume(&self, caller: &Caller, headers: &HeaderMap) -> Option<Response> {
-        let (index, number) = single(headers, LAST_EVENT_HEADER)?.split_once('/')?;
+        let (index, number) = first(headers, LAST_EVENT_HEADER)?.split_once('/')?;
         let (index, number): (u64, u64) = (index.parse().ok()?, number.parse().ok()?);
         if number < FIRST_NUMBER || index > 1 {
             return None;
         }
         let (id, calls) = self.find_session(caller, headers)?;
-        let StreamedCall { answer, cancel } = calls.streams.lock().get(&number)?.clone();
-        let Ok(open) = self.sessions.open_stream(&id) else {
-            return Some(StatusCode::INTERNAL_SERVER_ERROR.into_response());
-        };
+        let open = self.sessions.open_stream(&id).ok()?;
+        let reader = calls.take_over_reader(number)?;
         self.sessions.touch(&id, &calls);
         let (ended, end) = (calls.ended.clone(), self.end.clone());
-        let events = AnswerEvents { number, answer, cancel, ended, end, _open: open };
+        let events = AnswerEvents { number, reader, ended, end, _open: open };
         Some(events.into_response(index == 0))
     }
 }
 
 impl SessionCalls {
-    /// Finishes a call in a task of its own. Returns the receiver of its answer.
-    fn finish_in_background(self: &Arc<Self>, number: u64, call: RunningCall) -> AnswerReceiver {
+    /// Finishes a call in a task of its own. Returns the reader of its answer.
+    fn finish_in_background(&self, number: u64, mut call: RunningCall) -> AnswerReader {
         let (sender, answer) = watch::channel(None);
-        let (calls, cancel) = (Arc::clone(self), call.cancel.clone());
-        let streamed = StreamedCall { answer: answer.clone(), cancel: cancel.clone() };
-        self.streams.lock().insert(number, streamed);
+        let reader = AnswerReader { answer, end: call.cancel.child_token() };
+        if let Some(open) = self.open.lock().iter_mut().find(|open| open.number == number) {
+            open.reader = Some(reader.clone());
+        }
         tokio::spawn(async move {
             let answer = call.finish().await;
             let mut event = Vec::new();
-            if !cancel.is_cancelled() {
+            if !call.cancel.is_cancelled() {
                 write_answer_event(&mut event, number, &answer.message);
             }
             sender.send_replace(Some(event.into()));
-            calls.streams.lock().remove(&number);
         });
-        answer
+        reader
     }
 }
 
 /// The event stream of a call that has not finished.
 struct AnswerEvents {
     number: u64,
-    answer: AnswerReceiver,
-    cancel: CancellationToken,
+    reader: AnswerReader,
+    /// The end of the session.
     ended: CancellationToken,
     /// Ends all streams.
     end: CancellationToken,
@@ -256,10 +267,10 @@ impl AnswerEvents {
     async fn next(&mut self) -> Option<Bytes> {
         tokio::select! {
             biased;
-            answer = self.answer.wait_for(Option::is_some) => {
+            () = self.reader.end.cancelled() => None,
+            answer = self.reader.answer.wait_for(Option::is_some) => {
                 answer.ok()?.clone().filter(|event| !event.is_empty())
             }
-            () = self.cancel.cancelled() => None,
             () = self.ended.cancelled() => None,
             () = self.end.cancelled() => None,
             () = tokio::time::sleep(KEEP_ALIVE) => Some(KEEP_ALIVE_COMMENT),
@@ -285,21 +296,4 @@ fn write_answer_event(events: &mut Vec<u8>, number: u64, message: &[u8]) {
     events.extend_from_slice(b"data: ");
     events.extend_from_slice(message);
     let _ = write!(events, "\nid: 1/{number}\n\n");
-}
-
-/// Returns the request that a message cancels.
-pub(super) fn parse_cancellation(message: &[u8]) -> Option<RequestId> {
-    #[derive(Deserialize)]
-    struct Message<'a> {
-        #[serde(borrow)]
-        method: Cow<'a, str>,
-        params: Params,
-    }
-    #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Params {
-        request_id: RequestId,
-    }
-    let Message { method, params } = serde_json::from_slice(message).ok()?;
-    (method == "notifications/cancelled").then_some(params.request_id)
 }
