@@ -167,34 +167,26 @@ fn single(headers: &HeaderMap, name: impl AsHeaderName) -> Option<&str> {
 
 /// Reads the whole body. If it is too large or breaks off, returns an equivalent body for the SDK.
 async fn read_body(mut body: Body, limit: usize) -> Result<Bytes, Body> {
-    let mut parts: Vec<Bytes> = Vec::new();
-    let mut length = 0;
-    loop {
+    // Copied, because a part holds the buffer in which it arrived, and may be a single byte.
+    let mut read = Vec::new();
+    while !body.is_end_stream() {
         let frame = poll_fn(|cx| Pin::new(&mut body).poll_frame(cx)).await;
         match frame {
             None => break,
             Some(Ok(frame)) => {
-                let Ok(data) = frame.into_data() else { continue };
-                length += data.len();
-                parts.push(data);
-                if length > limit {
-                    let read = stream::iter(parts.into_iter().map(Ok::<_, axum::Error>));
-                    return Err(Body::from_stream(read));
+                if let Some(data) = frame.data_ref() {
+                    read.extend_from_slice(data);
+                }
+                if read.len() > limit {
+                    return Err(read.into());
                 }
             }
             Some(Err(error)) => {
-                let read = parts.into_iter().map(Ok).chain([Err(error)]);
-                return Err(Body::from_stream(stream::iter(read.collect::<Vec<_>>())));
+                return Err(Body::from_stream(stream::iter([Ok(Bytes::from(read)), Err(error)])));
             }
         }
-        if body.is_end_stream() {
-            break;
-        }
     }
-    Ok(match parts.len() {
-        1 => parts.swap_remove(0),
-        _ => parts.concat().into(),
-    })
+    Ok(read.into())
 }
 
 fn to_json_response(answer: DirectAnswer) -> Response {
@@ -278,5 +270,44 @@ impl Drop for InlineCall {
         {
             runtime.spawn(async move { call.finish().await });
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::StreamExt;
+
+    use super::*;
+
+    /// A part of a body, with the count of those that exist.
+    struct Part(#[expect(dead_code, reason = "held until the part is dropped")] Arc<()>);
+
+    impl AsRef<[u8]> for Part {
+        fn as_ref(&self) -> &[u8] {
+            b"x"
+        }
+    }
+
+    fn parts(count: usize) -> impl Iterator<Item = Result<Bytes, axum::Error>> {
+        let existing = Arc::new(());
+        (0..count).map(move |_| {
+            assert_eq!(Arc::strong_count(&existing), 1);
+            Ok(Bytes::from_owner(Part(Arc::clone(&existing))))
+        })
+    }
+
+    #[tokio::test]
+    async fn parts_of_a_body_are_not_kept() {
+        let body = Body::from_stream(stream::iter(parts(1000)));
+        assert_eq!(read_body(body, 1000).await.unwrap(), "x".repeat(1000));
+        let body = Body::from_stream(stream::iter(parts(1000)));
+        let rest = read_body(body, 10).await.unwrap_err();
+        assert_eq!(axum::body::to_bytes(rest, 1000).await.unwrap(), "x".repeat(11));
+        let broken = parts(3).chain([Err(axum::Error::new("broken"))]);
+        let rest = read_body(Body::from_stream(stream::iter(broken)), 10).await.unwrap_err();
+        let mut rest = rest.into_data_stream();
+        assert_eq!(rest.next().await.unwrap().unwrap(), "xxx");
+        assert_eq!(rest.next().await.unwrap().unwrap_err().to_string(), "broken");
+        assert!(read_body(Body::empty(), 10).await.unwrap().is_empty());
     }
 }
