@@ -68,7 +68,7 @@ fn reports_reverting_set_up() {
     assert!(text.starts_with("exit: 3\n"), "{text}");
     for part in [
         ": NOT RUN: setUp() failed: reverted: no set-up\n",
-        "ended      because no test is left that can be run and has not failed\n",
+        "ended      because no call is left that could change the result of a test\n",
         "error: no test was exercised, so the run says nothing about the smart contracts\n",
         "hint: check what setUp() requires; the deployer calls it once, without value\n",
     ] {
