@@ -267,7 +267,7 @@ fn parse_block(variable: EnvVar, text: &str) -> Result<u64> {
 }
 
 /// Parses `NAME=value` lines, as forge reads `.env`.
-fn parse_env_file(text: &str) -> BTreeMap<String, String> {
+pub(super) fn parse_env_file(text: &str) -> BTreeMap<String, String> {
     let lines = text.lines().map(str::trim).filter(|line| !line.starts_with('#'));
     let pairs = lines.filter_map(|line| {
         let (name, value) = line.strip_prefix("export ").unwrap_or(line).split_once('=')?;

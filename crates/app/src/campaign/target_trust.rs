@@ -3,7 +3,6 @@
 //! A target may be outside the current project. Then its own folder must be trusted. A compiler that the user named, found
 //! on `PATH` or installed needs no trust.
 
-use std::collections::BTreeMap;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
@@ -13,6 +12,7 @@ use ::fuzz::config::foundry_rpc::FoundryRpcSettings;
 use ::fuzz::config::{CampaignSettings, ProjectAccess};
 use solidity::ProjectPrograms;
 
+use super::fork::parse_env_file;
 use crate::config::{ConfigLayer, ProjectLocation, Settings};
 use crate::context::AppContext;
 use crate::env::Environment;
@@ -58,6 +58,8 @@ impl FuzzerKind {
 
 /// Name of Foundry's configuration.
 const FOUNDRY_TOML: &str = "foundry.toml";
+/// File beside it with variables.
+const FOUNDRY_VARIABLES: &str = ".env";
 
 /// Endpoints of a trusted project.
 pub(super) struct FoundryRpcFiles {
@@ -206,15 +208,9 @@ impl TargetTrust {
         if self.trust.state == TrustState::TrustedForRun && !folder.starts_with(self.trust.root()) {
             return None;
         }
-        let path = folder.join("foundry.toml");
-        let file = read_contained_file(&folder, &path).ok().flatten()?;
-        if !self.trust.covers_file(&path, &file.bytes) {
-            return None;
-        }
-        let text = file.into_text().ok()?;
-        let dotenv = read_contained_file(&folder, &folder.join(".env")).ok().flatten();
-        let dotenv = dotenv.and_then(|file| file.into_text().ok()).unwrap_or_default();
-        let mut variables = read_dotenv(&dotenv);
+        let text = self.read_trusted_file(target, FOUNDRY_TOML)?;
+        let own = self.read_trusted_file(target, FOUNDRY_VARIABLES).unwrap_or_default();
+        let mut variables = parse_env_file(&own);
         variables.extend(Environment::read_other_variables());
         Some(ProjectAccess::new(folder, &text, variables))
     }
@@ -255,7 +251,8 @@ impl TargetTrust {
         let settings = FoundryRpcSettings::read(&text, profile)
             .explain(&invalid)
             .map_err(|failure| failure.with_kind(FailureKind::Usage))?;
-        Ok(Some(FoundryRpcFiles { settings, env: self.read_trusted_file(target, ".env") }))
+        let env = self.read_trusted_file(target, FOUNDRY_VARIABLES);
+        Ok(Some(FoundryRpcFiles { settings, env }))
     }
 
     fn project_folder(&self, target: &Path) -> Option<PathBuf> {
@@ -310,24 +307,6 @@ impl TargetTrust {
         (!left_out.is_empty())
             .then(|| format!("left out {} of {name}; {REMEDY}", left_out.join(", ")))
     }
-}
-
-/// Reads lines such as `NAME=value` and `export NAME="value"`.
-fn read_dotenv(text: &str) -> BTreeMap<String, String> {
-    let lines = text.lines().map(str::trim).filter(|line| !line.starts_with('#'));
-    let entries = lines.filter_map(|line| {
-        let (name, value) = line.strip_prefix("export ").unwrap_or(line).split_once('=')?;
-        let value = value.trim();
-        let quoted = ['"', '\''].into_iter().find_map(|quote| {
-            value
-                .strip_prefix(quote)
-                .and_then(|rest| rest.split_once(quote))
-                .map(|(inner, _)| inner)
-        });
-        let plain = || value.split(" #").next().unwrap_or_default().trim_end();
-        Some((name.trim().to_owned(), quoted.unwrap_or_else(plain).to_owned()))
-    });
-    entries.collect()
 }
 
 /// Errors if a link on the way to a target leaves the project that the link is in: a clone could make the compiler read any

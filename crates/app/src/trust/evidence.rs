@@ -254,8 +254,8 @@ pub(super) fn describe_files(scope: &EvidenceScope, evidence: &FolderEvidence) -
             let upstream = below.split('/').next().unwrap_or_default();
             *overlays.entry(upstream.to_owned()).or_default() += 1;
         } else if name == "foundry.toml" {
-            let forks = describe_forks(&scope.root.join(path));
-            let text = format!("`forge` with the settings of {path}; {forks}");
+            let tests = describe_tests(&scope.root.join(path));
+            let text = format!("`forge` with the settings of {path}; {tests}");
             powers.push(FolderPower::new(PowerKind::Compiler, text));
         } else if let Some(settings) = read_echidna_file(name, &scope.root.join(path)) {
             let set = [
@@ -289,12 +289,14 @@ pub(super) fn describe_files(scope: &EvidenceScope, evidence: &FolderEvidence) -
     powers
 }
 
-/// Returns what tests beside a `foundry.toml` may fork, with the variables in its URLs.
-fn describe_forks(file: &Path) -> String {
+/// Returns what tests beside a `foundry.toml` may do, with the variables in its URLs.
+fn describe_tests(file: &Path) -> String {
+    let power =
+        "its tests may read environment variables and files in the folder, and connect to any node";
     let names = read_tool_file(file).map(|text| list_variables(&text)).unwrap_or_default();
     match names.is_empty() {
-        true => "its tests may fork any node".to_owned(),
-        false => format!("its tests may fork any node, and read {}", names.join(", ")),
+        true => power.to_owned(),
+        false => format!("{power}; its endpoints contain {}", names.join(", ")),
     }
 }
 
