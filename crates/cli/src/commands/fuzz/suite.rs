@@ -52,7 +52,6 @@ impl TestSuite {
         let filter = flags.selection.contract_filter()?;
         let earlier = Arc::clone(&plan.settings);
         let settings = Arc::make_mut(&mut plan.settings);
-        settings.foundry.filter = flags.selection.test_filter()?;
         if !settings.foundry.given.contains("testMode") {
             settings.test_mode = TestMode::Foundry;
         }
@@ -103,12 +102,12 @@ impl TestSuite {
         for &contract in &self.contracts {
             let name = loaded.build.contracts[contract].qualified_name();
             let folder = name_folder(&loaded.build.contracts[contract].name, &mut known);
-            let mut plan = plan_contract(plan, &folder);
-            let run = loaded.deploy(&mut plan, contract).and_then(|subject| {
+            let mut own = plan_contract(plan, &folder);
+            let run = loaded.deploy(&mut own, contract).and_then(|subject| {
                 for warning in &subject.target.warnings {
                     print_warning(ui, format_args!("{}: {warning}", subject.name));
                 }
-                super::run_target(ctx, ui, &plan, &subject, flags)
+                super::run_target(ctx, ui, &own, &subject, flags)
             });
             match run {
                 Ok(run) => {
@@ -119,6 +118,8 @@ impl TestSuite {
                     }
                     results.is_interrupted |= run.is_interrupted;
                     results.runs.push((name, run));
+                    // Now, because the next contract may be the last one before a kill.
+                    plan.fork.save_record(&plan.settings, &ui);
                 }
                 Err(failure) => {
                     print_warning(ui, format_args!("{name}: {}", failure.to_one_line()));
@@ -130,7 +131,6 @@ impl TestSuite {
                 break;
             }
         }
-        plan.fork.save_record(&plan.settings, &ui);
         results.print(ui, plan)?;
         results.finish(ui, plan, flags)
     }
@@ -142,10 +142,16 @@ fn is_foundry_project(path: &Path) -> bool {
 }
 
 /// Returns a name for the folder of a contract's files, which no other contract has.
+///
+/// The name of a contract in a build of others may be any text, also a path.
 fn name_folder(contract: &str, known: &mut BTreeMap<String, usize>) -> String {
-    let count = known.entry(contract.to_owned()).or_default();
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '$');
+    let name: String =
+        contract.chars().map(|letter| if is_plain(letter) { letter } else { '_' }).collect();
+    let name = if name.is_empty() { "_".to_owned() } else { name };
+    let count = known.entry(name.clone()).or_default();
     *count += 1;
-    if *count == 1 { contract.to_owned() } else { format!("{contract}-{count}") }
+    if *count == 1 { name } else { format!("{name}-{count}") }
 }
 
 /// Returns the plan of one contract, whose files have a folder of their own.
@@ -213,11 +219,16 @@ impl SuiteResults {
     }
 
     /// Writes reports and returns the exit status.
-    fn finish(self, ui: Ui, plan: &CampaignPlan, flags: &FuzzFlags) -> Result<ExitStatus> {
+    fn finish(mut self, ui: Ui, plan: &CampaignPlan, flags: &FuzzFlags) -> Result<ExitStatus> {
         let mut lost = None;
-        for (_, run) in &self.runs {
-            for report in run.reports.iter().flatten() {
-                ui.print_note(format_args!("wrote {}", format_path(report)));
+        for (_, run) in &mut self.runs {
+            match std::mem::replace(&mut run.reports, Ok(Vec::new())) {
+                Ok(reports) => {
+                    for report in &reports {
+                        ui.print_note(format_args!("wrote {}", format_path(report)));
+                    }
+                }
+                Err(failure) => lost = Some(failure),
             }
             if let Some(trouble) = &run.results.trouble {
                 lost = Some(Failure::new(format!("failed to save some results: {trouble}")));
