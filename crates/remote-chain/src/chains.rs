@@ -122,13 +122,13 @@ impl SharedChains {
             }
             None if RpcUrl::is_like(endpoint) => RpcUrl::parse(endpoint)
                 .map_err(|error| RemoteError::new(format!("invalid URL of a node: {error}"))),
-            None => {
-                let name: String =
-                    endpoint.chars().filter(|it| !it.is_control()).take(40).collect();
-                Err(RemoteError::new(format!(
-                    "unknown endpoint `{name}`; add it to [rpc_endpoints] in foundry.toml"
-                )))
-            }
+            // A URL without its scheme may contain an API key.
+            None if !is_name(endpoint) => Err(RemoteError::new(
+                "invalid endpoint: expected a URL such as https://host/key, or a name of [rpc_endpoints] in foundry.toml",
+            )),
+            None => Err(RemoteError::new(format!(
+                "unknown endpoint `{endpoint}`; add it to [rpc_endpoints] in foundry.toml"
+            ))),
         }
     }
 
@@ -245,4 +245,10 @@ impl SharedChains {
             chains: self.own.clone(),
         })
     }
+}
+
+/// Returns true if a text is like the name of an endpoint.
+fn is_name(text: &str) -> bool {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-');
+    (1..=40).contains(&text.len()) && text.chars().all(is_plain)
 }
