@@ -141,11 +141,20 @@ impl FuzzWorker<'_> {
         call.function().is_some_and(|function| self.target.is_unit_test(function))
     }
 
+    /// Returns false for a call of a contract that the sequence no longer creates: it would succeed without running code.
+    fn has_callee(&mut self, call: &SequenceCall) -> bool {
+        let is_created =
+            call.function().is_some_and(|id| self.target.function(id).address.is_zero());
+        !is_created || !self.machine.code(call.to).is_empty()
+    }
+
     /// Runs a call and adds it to the sequence. Returns `None` if only time passed.
     pub(super) fn execute_call(&mut self, call: &SequenceCall) -> Option<TransactionOutcome> {
         self.machine.advance_time(call.delay.seconds, call.delay.blocks);
+        let has_callee = self.has_callee(call);
         let outcome = call
             .to_transaction(self.target, &mut self.sequence.buffer)
+            .filter(|_| has_callee)
             .map(|transaction| self.machine.call(&transaction));
         self.check_fork();
         let gas = outcome.as_ref().map_or(0, |outcome| outcome.gas_used);
@@ -332,7 +341,8 @@ impl FuzzWorker<'_> {
     /// Checks the open tests whose result may have changed since the mark.
     fn check_open_tests_since(&mut self, mark: &ChainCheckpoint) {
         let change = self.machine.change_since(mark);
-        if change == StateChange::NOTHING {
+        // `afterInvariant()` runs at the end of a sequence, whatever the last call did.
+        if change == StateChange::NOTHING && !self.is_complete() {
             return;
         }
         let mut index = 0;

@@ -54,6 +54,7 @@ pub(super) use self::calls::CallMocks;
 use self::calls::ExpectedCall;
 use self::emits::ExpectedEmit;
 use self::expect::ExpectedRevert;
+use self::ffi::SetVariables;
 use self::files::OpenFiles;
 use self::logs::RecordedLogs;
 use self::prank::ActivePrank;
@@ -89,8 +90,8 @@ pub(super) struct CheatcodeState {
     runs_programs: bool,
     /// Environment variables added to those that programs inherit from the fuzzer.
     variables: BTreeMap<String, String>,
-    /// Environment variables that contracts set.
-    set_variables: BTreeMap<String, String>,
+    /// Environment variables that contracts set. Checkpoints share them until one is set.
+    set_variables: SetVariables,
     /// What contracts may read on this machine; `None` if the user does not trust the project.
     access: Option<Arc<ProjectAccess>>,
     open_files: OpenFiles,
@@ -116,7 +117,7 @@ pub(super) struct CheatcodeState {
 }
 
 /// Returns true if two shared lists are the same one, or both are missing.
-fn is_same_list<T>(own: &Option<Arc<Vec<T>>>, other: &Option<Arc<Vec<T>>>) -> bool {
+fn is_same_list<T>(own: &Option<Arc<T>>, other: &Option<Arc<T>>) -> bool {
     match (own, other) {
         (None, None) => true,
         (Some(own), Some(other)) => Arc::ptr_eq(own, other),
@@ -133,6 +134,7 @@ pub(super) struct KeptEffects {
     records_logs: bool,
     recorded: RecordedLogs,
     open_files: OpenFiles,
+    set_variables: SetVariables,
 }
 
 /// Effect of the cheat codes on a whole transaction.
@@ -220,6 +222,7 @@ impl CheatcodeState {
             records_logs: self.recorded_from.is_some(),
             recorded: self.recorded.clone(),
             open_files: self.open_files.clone(),
+            set_variables: self.set_variables.clone(),
         }
     }
 
@@ -230,6 +233,7 @@ impl CheatcodeState {
         self.recorded_from = kept.records_logs.then_some(0);
         self.recorded.clone_from(&kept.recorded);
         self.open_files.clone_from(&kept.open_files);
+        self.set_variables.clone_from(&kept.set_variables);
     }
 
     /// Returns true if contracts can observe a difference from these effects.
@@ -240,6 +244,7 @@ impl CheatcodeState {
             || self.recorded_from.is_some() != kept.records_logs
             || !is_same_list(&self.recorded, &kept.recorded)
             || !is_same_list(&self.open_files, &kept.open_files)
+            || !is_same_list(&self.set_variables, &kept.set_variables)
     }
 
     /// Prepares the effects that last for a transaction with this origin.

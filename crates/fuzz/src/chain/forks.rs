@@ -28,6 +28,9 @@ use super::remote::{ForkAccess, RemoteBlock, RemoteChains, RemoteState};
 /// Maximum forks of one chain, and maximum switches that can be undone. Each holds a copy of the accounts in use.
 const MAX_FORKS: usize = 256;
 const MAX_SWITCHES: usize = 1024;
+/// Largest excess of blob gas of which a price is computed. A node may send any number, and the price of larger ones
+/// overflows; this one is about 5·10²¹ wei.
+const MAX_EXCESS_BLOB_GAS: u64 = 50 * BLOB_BASE_FEE_UPDATE_FRACTION_PRAGUE;
 
 type ChainJournal = JournalInner<JournalEntry>;
 
@@ -424,7 +427,7 @@ pub(super) fn return_to_mark(context: &mut EvmContext, mark: &ForkMark) {
 
 /// Returns the environment of a block.
 pub(super) fn to_block_env(block: &RemoteBlock) -> BlockEnv {
-    let excess = block.excess_blob_gas.unwrap_or_default();
+    let excess = block.excess_blob_gas.unwrap_or_default().min(MAX_EXCESS_BLOB_GAS);
     BlockEnv {
         number: U256::from(block.number),
         timestamp: U256::from(block.timestamp),

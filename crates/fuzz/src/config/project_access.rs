@@ -56,11 +56,12 @@ impl ProjectAccess {
         if !self.allows_read(inside) {
             return Err(FileAccessError::NotAllowed(path.to_owned()));
         }
-        let file = File::open(&real).map_err(unreadable)?;
-        if !file.metadata().map_err(unreadable)?.is_file() {
+        // Before it is opened: to open a pipe waits for a writer.
+        if !real.metadata().map_err(unreadable)?.is_file() {
             let source = io::Error::new(io::ErrorKind::InvalidInput, "not a regular file");
             return Err(unreadable(source));
         }
+        let file = File::open(&real).map_err(unreadable)?;
         let mut bytes = Vec::new();
         file.take(MAX_FILE + 1).read_to_end(&mut bytes).map_err(unreadable)?;
         match bytes.len() as u64 > MAX_FILE {

@@ -50,7 +50,8 @@ fn find_contracts(
     written: &CallSyntax<'_>,
     target: &FuzzTarget,
 ) -> Result<Vec<usize>, ScriptError> {
-    let all = target.contracts.iter().enumerate();
+    // Contracts that sequences create have no address to call.
+    let all = target.contracts.iter().enumerate().filter(|(_, it)| !it.address.is_zero());
     let Some(name) = written.contract else { return Ok(all.map(|(index, _)| index).collect()) };
     let address = number::parse_address(name).filter(|_| name.len() == 42);
     let is_meant = |it: &DeployedContract| it.name == name || Some(it.address) == address;

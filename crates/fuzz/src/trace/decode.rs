@@ -5,7 +5,8 @@ use alloy_primitives::{Address, B256, Bytes, U256, hex};
 use super::names::NameResolver;
 use crate::abi::{self, AbiType, AbiValue, text};
 use crate::chain::{
-    CHEATCODE_ERROR_SELECTOR, CallFrame, FrameKind, InstructionResult, WatchedEvent,
+    CHEATCODE_ADDRESS, CHEATCODE_ERROR_SELECTOR, CallFrame, FrameKind, InstructionResult,
+    WatchedEvent,
 };
 
 /// Maximum decoded frames per call; a contract can make thousands.
@@ -14,6 +15,13 @@ const MAX_FRAMES: usize = 1000;
 const MAX_EVENTS: usize = 200;
 /// Maximum bytes shown of data without a known type.
 const MAX_BYTES: usize = 68;
+
+/// Cheat codes with the URL of a node as an argument, which often contains an API key.
+const WITH_URL: [&str; 2] = ["createFork", "createSelectFork"];
+/// Beginning of the names of cheat codes that return environment variables.
+const OF_ENVIRONMENT: &str = "env";
+/// Stands for values that may be secrets.
+const HIDDEN: &str = "…";
 
 const ERROR: [u8; 4] = [0x08, 0xc3, 0x79, 0xa0];
 const PANIC: [u8; 4] = [0x4e, 0x48, 0x7b, 0x71];
@@ -93,11 +101,21 @@ impl CallTrace {
 
 fn decode_frame(names: &NameResolver<'_>, frame: &CallFrame) -> TracedFrame {
     let function = names.find_function(frame);
+    let cheat = function.filter(|_| frame.code.or(frame.to) == Some(CHEATCODE_ADDRESS));
+    let hides_arguments = cheat.is_some_and(|it| WITH_URL.contains(&it.name.as_str()));
+    let hides_output = cheat.is_some_and(|it| it.name.starts_with(OF_ENVIRONMENT));
     let arguments = function.and_then(|function| {
         decode_values(&function.inputs, frame.input.get(4..).unwrap_or_default())
     });
+    let arguments = match hides_arguments {
+        true => Some(vec![HIDDEN.to_owned()]),
+        false => arguments,
+    };
     let end = match frame.result {
         None => FrameEnd::Unknown,
+        Some(result) if result.is_ok() && hides_output => {
+            FrameEnd::Returned(Some(vec![HIDDEN.to_owned()]))
+        }
         Some(result) if result.is_ok() => {
             let outputs = function.filter(|it| !it.outputs.is_empty()).map(|it| &it.outputs[..]);
             FrameEnd::Returned(outputs.and_then(|outputs| decode_values(outputs, &frame.output)))
@@ -115,8 +133,8 @@ fn decode_frame(names: &NameResolver<'_>, frame: &CallFrame) -> TracedFrame {
         function: function.filter(|_| arguments.is_some()).map(|function| function.name.clone()),
         arguments,
         value: frame.value,
-        input: frame.input.clone(),
-        output: frame.output.clone(),
+        input: if hides_arguments { Bytes::new() } else { frame.input.clone() },
+        output: if hides_output { Bytes::new() } else { frame.output.clone() },
         end,
         gas: frame.gas_used,
     }

@@ -85,7 +85,9 @@ impl<'a> NameResolver<'a> {
                 }
             }
         }
-        let deployed = target.contracts.iter().map(|it| (it.address, it.contract));
+        // Contracts that sequences create have no address yet.
+        let deployed = target.contracts.iter().filter(|it| !it.address.is_zero());
+        let deployed = deployed.map(|it| (it.address, it.contract));
         Self {
             target,
             contracts: deployed.collect(),

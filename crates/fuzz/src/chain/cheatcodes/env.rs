@@ -51,7 +51,7 @@ fn find_variable(
     cheatcode: &str,
 ) -> Result<Option<String>, CheatcodeError> {
     let cheats = &call.context.chain.cheats;
-    if let Some(value) = cheats.set_variables.get(name) {
+    if let Some(value) = cheats.set_variables.as_ref().and_then(|set| set.get(name)) {
         return Ok(Some(value.clone()));
     }
     let access = files::require_access(call, cheatcode, "an environment variable")?;

@@ -1,9 +1,10 @@
 //! Cheat codes that run programs; opt-in. Their effects cannot be undone, and a campaign that uses them cannot be
 //! reproduced from its seed.
 
+use std::collections::BTreeMap;
 use std::io::Read as _;
 use std::process::{Child, Command, Stdio};
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use alloy_primitives::{Bytes, hex};
@@ -15,6 +16,9 @@ use crate::chain::NotRunReason;
 
 pub(super) const TABLE: &[CheatcodeEntry] =
     &[("ffi(string[])", run_ffi), ("setEnv(string,string)", set_variable)];
+
+/// Environment variables that contracts set. Checkpoints share them.
+pub(in super::super) type SetVariables = Option<Arc<BTreeMap<String, String>>>;
 
 /// Time limit of a program.
 const TIME: Duration = Duration::from_secs(10);
@@ -41,6 +45,7 @@ fn run_ffi(call: &mut CheatcodeCall<'_>, args: &mut CheatcodeArgs<'_>) -> Cheatc
     };
     let mut command = Command::new(program);
     command.args(words).envs(&cheats.variables);
+    command.envs(cheats.set_variables.iter().flat_map(|set| set.iter()));
     let output = run_command(command)
         .map_err(|why| CheatcodeError::InvalidUse(format!("`{program}` {why}")))?;
     Ok(encoding::encode_bytes(&decode_output(&output)))
@@ -85,7 +90,8 @@ fn decode_output(output: &[u8]) -> Bytes {
     hex::decode(text).map_or_else(|_| Bytes::copy_from_slice(text), Into::into)
 }
 
-/// Sets an environment variable for programs run by cheat codes; the fuzzer's own environment does not change.
+/// Sets an environment variable for programs run by cheat codes, and for cheat codes that read one; the fuzzer's own
+/// environment does not change. Rewinding undoes it: other sequences must not see it.
 fn set_variable(call: &mut CheatcodeCall<'_>, args: &mut CheatcodeArgs<'_>) -> CheatcodeResult {
     let (name, value) = (args.read_text()?, args.read_text()?);
     if name.is_empty() || name.contains(['=', '\0']) || value.contains('\0') {
@@ -93,13 +99,12 @@ fn set_variable(call: &mut CheatcodeCall<'_>, args: &mut CheatcodeArgs<'_>) -> C
             "invalid environment variable name or value".to_owned(),
         ));
     }
-    let variables = &mut call.context.chain.cheats.variables;
+    let variables = Arc::make_mut(call.context.chain.cheats.set_variables.get_or_insert_default());
     if !variables.contains_key(&name) && variables.len() >= MAX_WORDS {
         return Err(CheatcodeError::InvalidUse(format!(
             "too many environment variables; the limit is {MAX_WORDS}"
         )));
     }
-    variables.insert(name.clone(), value.clone());
-    call.context.chain.cheats.set_variables.insert(name, value);
+    variables.insert(name, value);
     Ok(Bytes::new())
 }

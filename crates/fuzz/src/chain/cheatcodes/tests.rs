@@ -224,12 +224,17 @@ fn skipped_test_is_not_run() {
 }
 
 #[test]
-fn pranks_and_expectations_end_with_the_transaction() {
-    let (mut machine, at) = deploy_cheater();
-    for first in ["leave_prank()", "test_not_without_call()", "test_not_prank_within_lasting()"] {
+fn expectations_and_undone_pranks_end_with_the_transaction() {
+    for (first, is_real) in [
+        ("test_not_without_call()", true),
+        ("test_not_prank_within_lasting()", true),
+        // As in forge, a prank that was not stopped goes on.
+        ("leave_prank()", false),
+    ] {
+        let (mut machine, at) = deploy_cheater();
         call(&mut machine, at, first, &[]);
         let outcome = call(&mut machine, at, "test_sender_is_real()", &[]);
-        assert!(outcome.is_success(), "after {first}: {outcome:?}");
+        assert_eq!(outcome.is_success(), is_real, "after {first}: {outcome:?}");
     }
 }
 
@@ -300,9 +305,9 @@ fn unknown_selector_is_an_unsupported_cheat_code_unless_the_address_was_passed()
     let outcome = forward_call("receiveEther(uint256)", true);
     assert!(outcome.is_success() && outcome.not_run_reason().is_none(), "{outcome:?}");
     for is_passed in [false, true] {
-        let outcome = forward_call("readFile(string)", is_passed);
+        let outcome = forward_call("readDir(string)", is_passed);
         let named = outcome.not_run_reason().map(ToString::to_string);
-        let expected = "unsupported cheat code vm.readFile(string)";
+        let expected = "unsupported cheat code vm.readDir(string)";
         assert_eq!(named.as_deref(), Some(expected));
     }
 }
@@ -352,9 +357,9 @@ fn dispatch(signature: &str, arguments: &[u8]) -> Result<(InstructionResult, Byt
     let mut machine = machine_with(true, true);
     let answer = call_cheatcode(&mut machine, signature, arguments);
     let reason = machine.engine.ctx.chain.cheats.verdict.not_run.as_ref();
-    // Only `vm.skip` ends a test, a return to a snapshot that does not exist, and a fork that is not allowed.
-    let ending = ["skip(", "revertTo", "createFork", "createSelectFork", "rpcUrl"];
-    let may_end = ending.iter().any(|name| signature.starts_with(name));
+    // Only `vm.skip` ends a test, a return to a snapshot that does not exist, and what the user did not allow.
+    let may_end = ["skip(", "revertTo"].iter().any(|name| signature.starts_with(name))
+        || matches!(reason, Some(NotRunReason::RefusedCheatcode(_)));
     assert!(reason.is_none() || may_end, "{signature}: {reason:?}");
     answer
 }

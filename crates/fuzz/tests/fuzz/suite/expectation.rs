@@ -108,7 +108,9 @@ fn describe_call(call: &SequenceCall, target: &FuzzTarget, settings: &CampaignSe
         CallPayload::WaitOnly => "*wait*".to_owned(),
     };
     let sender = settings.senders.iter().position(|sender| *sender == call.from);
-    if sender != Some(0) {
+    // Unit tests of Foundry have one sender.
+    let is_default = sender == Some(0) || call.from == settings.foundry.sender;
+    if !is_default {
         out.push_str(&format!(" by {}", sender.map_or(0, |index| index + 1)));
     }
     if !call.value.is_zero() {
