@@ -177,15 +177,25 @@ fn count_in_tree(
     tally: &MatchTally,
     is_cancelled: &(dyn Fn() -> bool + Sync),
 ) -> (u64, u64) {
-    let (files, unreadable) = (AtomicU64::new(0), AtomicU64::new(0));
+    if tree.is_unsafe_start("") {
+        return (0, 1);
+    }
+    let files = AtomicU64::new(0);
+    let unreadable = Arc::new(AtomicU64::new(0));
     let (names, root) = (tree.names.clone(), tree.root.clone());
-    let filter = move |entry: &ignore::DirEntry| names.allows_entry(entry, &root);
+    let refused = Arc::clone(&unreadable);
+    let filter = move |entry: &ignore::DirEntry| {
+        let is_allowed = names.allows_entry(entry, &root);
+        let is_refused = is_allowed && rules::refuses_entry(entry, &root);
+        refused.fetch_add(u64::from(is_refused), Ordering::Relaxed);
+        !is_refused && is_allowed
+    };
     let walk = rules::build_walk(tree.root(), tree.root(), filter)
         .threads(thread_count())
         .build_parallel();
     walk.run(|| {
         let mut counter = MatchCounter::new(tree, query, tally, is_cancelled);
-        let (files, unreadable) = (&files, &unreadable);
+        let (files, unreadable) = (&files, &*unreadable);
         Box::new(move |entry| {
             if is_cancelled() {
                 return ignore::WalkState::Quit;
@@ -210,7 +220,7 @@ fn count_in_tree(
             ignore::WalkState::Continue
         })
     });
-    (files.into_inner(), unreadable.into_inner())
+    (files.into_inner(), unreadable.load(Ordering::Relaxed))
 }
 
 /// A path that is ordered by [`compare_paths`].

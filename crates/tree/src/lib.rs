@@ -1,6 +1,6 @@
 //! The directory tree of a project: lists its files, watches them for changes, and searches them.
 //!
-//! - `rules.rs` decides which files are included. `listing.rs` lists them with their stamps. `extra_paths.rs` resolves
+//! - `rules.rs` decides which files are included; `rule_files.rs` checks the ignore files that it reads. `listing.rs` lists them with their stamps. `extra_paths.rs` resolves
 //!   extra paths that any folder may contain.
 //! - [`FileWatcher`] keeps such a list current and reports when it is up to date.
 //! - [`grep`] searches file contents; [`trigram`] selects the files that can be skipped.
@@ -12,6 +12,7 @@ mod entry;
 mod extra_paths;
 pub mod grep;
 mod listing;
+mod rule_files;
 mod rules;
 pub mod trigram;
 mod watch;

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use ignore::{DirEntry, WalkBuilder, WalkState};
 use parking_lot::Mutex;
 
+use crate::rule_files::{has_unsafe_root, has_unsafe_rules};
 use crate::rules::{self, IgnoreMatcher};
 use crate::{FileEntry, FileStamp, FileTree, compare_paths, is_within};
 
@@ -35,7 +36,11 @@ impl FileTree {
     pub(crate) fn list_below(&self, folder: &str, before_reading: &FolderHook) -> FileListing {
         let found = Arc::new(Mutex::new(FileListing::default()));
         let entered = Arc::new(Mutex::new(Vec::new()));
-        if self.is_included_folder(folder) {
+        if self.is_unsafe_start(folder) {
+            // It is watched, so that it is listed once the ignore files are gone.
+            before_reading(folder);
+            found.lock().unreadable.insert(folder.to_owned());
+        } else if self.is_included_folder(folder) {
             let walk = |filter| rules::build_walk(&self.root, &self.absolute_path(folder), filter);
             let hook: FolderHook = {
                 let (entered, before_reading) = (Arc::clone(&entered), Arc::clone(before_reading));
@@ -57,6 +62,18 @@ impl FileTree {
         listing.entries.sort_unstable_by(|left, right| compare_paths(&left.path, &right.path));
         listing.entries.dedup_by(|left, right| left.path == right.path);
         listing
+    }
+
+    /// Returns true if a walk must not start in a folder, because it would read ignore files elsewhere.
+    pub(crate) fn is_unsafe_start(&self, folder: &str) -> bool {
+        match folder.is_empty() {
+            true => has_unsafe_root(&self.root),
+            false => {
+                self.names.allows_path(folder, true)
+                    && self.is_folder(folder)
+                    && has_unsafe_rules(&self.root, &self.absolute_path(folder))
+            }
+        }
     }
 
     /// Lists the part of an extra path that is below `folder`.
@@ -101,9 +118,15 @@ impl FileTree {
         }
         let filter = {
             let (root, names) = (self.root.clone(), self.names.clone());
-            let before_reading = Arc::clone(before_reading);
+            let (before_reading, found) = (Arc::clone(before_reading), Arc::clone(found));
             move |entry: &DirEntry| {
-                let counts = names.allows_entry(entry, &root);
+                let mut counts = names.allows_entry(entry, &root);
+                if counts && greppable && rules::refuses_entry(entry, &root) {
+                    counts = false;
+                    let path = strip_root(entry.path(), &root).map(str::to_owned);
+                    path.iter().for_each(|path| before_reading(path));
+                    found.lock().unreadable.extend(path);
+                }
                 if counts
                     && is_folder(entry)
                     && let Some(path) = strip_root(entry.path(), &root)

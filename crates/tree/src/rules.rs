@@ -6,12 +6,16 @@
 //!   and the user's global excludes, skips hidden names, reads regular files only, and follows no symbolic links.
 //! - No folder above it is one of [`EXCLUDED_FOLDERS`].
 //! - No component of its path is denied.
+//! - No folder above it has an ignore file that leaves the project.
 //! - Its path is UTF-8 without control characters. Tools could not refer to any other path.
 
-use std::path::Path;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
 use guard::DenyList;
 use ignore::{DirEntry, IncrementalIgnore, WalkBuilder};
+
+use crate::rule_files::{has_unsafe_root, has_unsafe_rules};
 
 /// Folders that are never entered, independent of ignore files.
 pub const EXCLUDED_FOLDERS: [&str; 7] =
@@ -21,6 +25,9 @@ pub const EXCLUDED_FOLDERS: [&str; 7] =
 pub(crate) const IGNORE_FILES: [&str; 3] = [".gitignore", ".ignore", ".rgignore"];
 
 /// Returns a walk below `start` that follows the ignore rules of the project at `root`.
+///
+/// The walk reads the ignore files of the folders that `filter` lets it enter, and of `start`, which the caller checks with
+/// [`refuses_entry`] and [`IgnoreMatcher`].
 pub(crate) fn build_walk(
     root: &Path,
     start: &Path,
@@ -88,17 +95,46 @@ impl NameRules {
     }
 }
 
+/// Returns true for a folder of a walk whose ignore files must not be read. It is not entered.
+pub(crate) fn refuses_entry(entry: &DirEntry, root: &Path) -> bool {
+    entry.file_type().is_some_and(|kind| kind.is_dir()) && has_unsafe_rules(root, entry.path())
+}
+
 /// Applies the ignore files to single paths. It caches the ignore files; create a new matcher when they change.
-pub(crate) struct IgnoreMatcher(IncrementalIgnore);
+pub(crate) struct IgnoreMatcher {
+    root: PathBuf,
+    /// `None` if the ignore files of the root must not be read.
+    matcher: Option<IncrementalIgnore>,
+    /// Folders that were looked at; true for one whose ignore files must not be read.
+    folders: BTreeMap<String, bool>,
+}
 
 impl IgnoreMatcher {
     pub(crate) fn new(root: &Path) -> Self {
-        let matcher = build_walk(root, root, |_| true).build_matchers().pop();
-        Self(matcher.expect("a walk of one root has one matcher"))
+        let build = || build_walk(root, root, |_| true).build_matchers().pop();
+        let matcher =
+            (!has_unsafe_root(root)).then(|| build().expect("a walk of one root has one matcher"));
+        Self { root: root.to_owned(), matcher, folders: BTreeMap::new() }
     }
 
-    /// Returns true if the path is neither ignored nor hidden. [`NameRules`] are not checked.
+    /// Returns true if the path is neither ignored nor hidden, and no folder on the way is one that is not entered.
+    /// [`NameRules`] are not checked.
     pub(crate) fn allows_path(&mut self, path: &str, is_folder: bool) -> bool {
-        !self.0.matched(path, is_folder).is_ignore()
+        let Self { root, matcher: Some(matcher), folders } = self else { return false };
+        let above = path.match_indices('/').map(|(end, _)| &path[..end]);
+        for folder in above.chain(is_folder.then_some(path)) {
+            let is_unsafe = match folders.get(folder) {
+                Some(known) => *known,
+                None => {
+                    let found = has_unsafe_rules(root, &root.join(folder));
+                    folders.insert(folder.to_owned(), found);
+                    found
+                }
+            };
+            if is_unsafe {
+                return false;
+            }
+        }
+        !matcher.matched(path, is_folder).is_ignore()
     }
 }

@@ -11,6 +11,7 @@ use super::events::{EventSource, FileEvent};
 use super::external_rules::ExternalRules;
 use super::{FileChange, SettleOutcome};
 use crate::listing::FolderHook;
+use crate::rule_files::has_unsafe_git;
 use crate::rules::IgnoreMatcher;
 use crate::{FileEntry, FileStamp, FileTree, is_within};
 use parking_lot::Mutex;
@@ -114,7 +115,9 @@ impl WatchEngine {
                 if let Some(watch) = &watch {
                     watch.add_watch(path, &absolute);
                 }
-                outside.lock().track_repository(&absolute);
+                if !has_unsafe_git(tree.root(), &absolute) {
+                    outside.lock().track_repository(&absolute);
+                }
             })
         };
         let listing = self.tree.list_below(folder, &hook);

@@ -5,14 +5,11 @@
 //! of them may be `/tmp`.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::FileStamp;
+use crate::rule_files::read_small_file;
 use crate::rules::IGNORE_FILES;
-
-/// Size limit of a `.git` file and of `commondir`: two paths of the maximum length.
-const MAX_POINTER_BYTES: u64 = 8 * 1024;
 
 /// Ignore files with their stamps; `None` for a missing file.
 #[derive(Debug, Default)]
@@ -68,15 +65,10 @@ fn find_git_folder(git: &Path) -> Option<PathBuf> {
     }
 }
 
-/// Reads a file that Git keeps to one line. A pipe would block the watcher, and a large file is not Git's.
-fn read_small_file(path: &Path) -> Option<String> {
-    let metadata = path.symlink_metadata().ok()?;
-    let is_small = metadata.is_file() && metadata.len() <= MAX_POINTER_BYTES;
-    is_small.then(|| fs::read_to_string(path).ok())?
-}
-
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

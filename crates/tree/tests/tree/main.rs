@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 mod listing;
+mod rule_files;
 mod searching;
 mod watching;
 
