@@ -106,18 +106,8 @@ fn load_from(
     environment: &Environment,
     flags: ConfigLayer,
 ) -> Result<Settings, ConfigError> {
-    let given = |flag: &Option<PathBuf>, var| given_path(here, flag, environment, var);
     let mode = trust_mode(place, environment)?;
-    let owner = match mode {
-        TrustMode::ForRun => FileOwner::AnyUser,
-        TrustMode::Recorded => FileOwner::CurrentUser,
-    };
-    let located = find::locate_project(
-        here,
-        given(&place.root, EnvVar::Root),
-        given(&place.config, EnvVar::Config),
-        owner,
-    )?;
+    let located = locate_project(here, place, environment, mode)?;
     let (trust, file) = read_file_layer(&located, environment, mode)?;
     build_settings(here, located, environment, flags, file, trust)
 }
@@ -127,15 +117,40 @@ pub fn judge_folder(
     place: &ProjectLocation,
     environment: &Environment,
 ) -> Result<FolderTrust, ConfigError> {
+    judge_folder_by(TrustMode::Recorded, place, environment)
+}
+
+/// Decides on the folder of a project as a run does, without building settings.
+pub(crate) fn judge_folder_for_run(
+    place: &ProjectLocation,
+    environment: &Environment,
+) -> Result<FolderTrust, ConfigError> {
+    judge_folder_by(trust_mode(place, environment)?, place, environment)
+}
+
+fn judge_folder_by(
+    mode: TrustMode,
+    place: &ProjectLocation,
+    environment: &Environment,
+) -> Result<FolderTrust, ConfigError> {
     let here = std::env::current_dir().map_err(ConfigError::NoCurrentFolder)?;
-    let given = |flag: &Option<PathBuf>, var| given_path(&here, flag, environment, var);
-    let located = find::locate_project(
-        &here,
-        given(&place.root, EnvVar::Root),
-        given(&place.config, EnvVar::Config),
-        FileOwner::CurrentUser,
-    )?;
-    Ok(read_file_layer(&located, environment, TrustMode::Recorded)?.0)
+    let located = locate_project(&here, place, environment, mode)?;
+    Ok(read_file_layer(&located, environment, mode)?.0)
+}
+
+fn locate_project(
+    here: &Path,
+    place: &ProjectLocation,
+    environment: &Environment,
+    mode: TrustMode,
+) -> Result<find::LocatedProject, ConfigError> {
+    let given = |flag: &Option<PathBuf>, var| given_path(here, flag, environment, var);
+    let owner = match mode {
+        TrustMode::ForRun => FileOwner::AnyUser,
+        TrustMode::Recorded => FileOwner::CurrentUser,
+    };
+    let root = given(&place.root, EnvVar::Root);
+    find::locate_project(here, root, given(&place.config, EnvVar::Config), owner)
 }
 
 fn given_path(

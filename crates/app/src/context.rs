@@ -1,8 +1,11 @@
 //! The context of a command: environment, project location, and the sink for text meant for people.
 
+use std::collections::BTreeSet;
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+
+use parking_lot::Mutex;
 
 use crate::config::{self, ConfigLayer, ProjectLocation, Settings, config_failure};
 use crate::env::Environment;
@@ -34,8 +37,8 @@ pub struct AppContext {
     pub location: ProjectLocation,
     /// The sink for text meant for people.
     pub notices: Arc<dyn NoticeSink>,
-    /// True once the notice about what was left out has been shown; some commands load settings more than once.
-    notified: Arc<AtomicBool>,
+    /// Roots whose notice about what was left out has been shown; some commands load settings more than once.
+    notified: Arc<Mutex<BTreeSet<PathBuf>>>,
 }
 
 impl AppContext {
@@ -65,19 +68,34 @@ impl AppContext {
         flags: ConfigLayer,
     ) -> Result<Settings> {
         let mut settings = self.load(location, flags.clone())?;
-        if settings.trust.state == TrustState::Changed && !self.notified.load(Ordering::Relaxed) {
+        let is_notified = self.notified.lock().contains(settings.trust.root());
+        if settings.trust.state == TrustState::Changed && !is_notified {
             let trust = Arc::clone(&settings.trust);
             if self.notices.confirm_trust(&trust) {
                 trust.accept().map_err(trust_failure)?;
                 settings = self.load(location, flags)?;
             }
         }
-        if let Some(notice) = settings.trust.left_out_notice()
-            && !self.notified.swap(true, Ordering::Relaxed)
+        self.notify(&settings.trust);
+        Ok(settings)
+    }
+
+    /// Says what an untrusted folder does not get, for commands that use no settings. A configuration that cannot be read
+    /// is not their problem.
+    pub fn notify_left_out(&self) {
+        let trust = config::judge_folder_for_run(&self.location, &self.environment);
+        if let Ok(trust) = trust {
+            self.notify(&trust);
+        }
+    }
+
+    /// Says what was left out of a folder, once for each.
+    fn notify(&self, trust: &FolderTrust) {
+        if let Some(notice) = trust.left_out_notice()
+            && self.notified.lock().insert(trust.root().to_owned())
         {
             self.notices.warn(format_args!("{notice}"));
         }
-        Ok(settings)
     }
 
     /// Loads the configuration again for a running server. Errors if a trusted folder changed, because the user of a

@@ -1,6 +1,6 @@
 //! The decision on one folder.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use contract::sha256_digest;
@@ -95,6 +95,8 @@ pub struct FolderTrust {
     /// Digests of the files as they were judged, and as this process has changed them since.
     pub(super) evidence: Mutex<FolderEvidence>,
     compilers: BTreeMap<String, String>,
+    /// The powers that the configuration asks for, without those of other files.
+    configured: BTreeSet<FolderPower>,
     pub(super) store: Option<TrustStore>,
 }
 
@@ -118,6 +120,7 @@ impl FolderTrust {
         let (store, record, obstacle) = load_record(&subject, environment);
         let mut trust = Self {
             state: TrustState::Untrusted,
+            configured: powers.iter().cloned().collect(),
             powers,
             change: None,
             obstacle,
@@ -187,10 +190,13 @@ impl FolderTrust {
 
     /// Returns a notice that lists what was left out; `None` if nothing was.
     ///
-    /// Compilers are mentioned by the commands that would use them.
+    /// Compilers that the folder contains, and files that configure them, are mentioned by the commands that would use
+    /// them. Keys of the configuration are always listed.
     pub fn left_out_notice(&self) -> Option<String> {
-        let is_shown =
-            |power: &&FolderPower| power.is_left_out() && power.kind != PowerKind::Compiler;
+        let is_shown = |power: &&FolderPower| {
+            let is_found = power.kind == PowerKind::Compiler && !self.configured.contains(*power);
+            power.is_left_out() && !is_found
+        };
         let powers: Vec<_> = self.powers.iter().filter(is_shown).collect();
         let root = one_line(&self.subject.root.to_string_lossy());
         let why = match self.state {

@@ -30,6 +30,7 @@ pub(crate) struct ExplainArgs {
 }
 
 pub(crate) fn run_explain(ctx: &CommandContext, args: &ExplainArgs) -> Result<ExitStatus> {
+    ctx.app.notify_left_out();
     let Some(what) = &args.what else { return print_list(ctx, args.format.json) };
     if let Some(rule) = find_rule(what) {
         return print_rule(ctx, rule, args.format.json);

@@ -28,6 +28,7 @@ pub(crate) struct InitArgs {
 
 pub(crate) fn run_init(ctx: &CommandContext, args: &InitArgs) -> Result<ExitStatus> {
     if args.print {
+        ctx.app.notify_left_out();
         write!(ctx.ui.stdout(), "{TEMPLATE}")?;
         return Ok(ExitStatus::Success);
     }
@@ -38,10 +39,14 @@ pub(crate) fn run_init(ctx: &CommandContext, args: &InitArgs) -> Result<ExitStat
         .unwrap_or(Path::new(""));
     let path = ctx.app.location.config.clone().unwrap_or_else(|| root.join(FILE_NAME));
     if path.exists() && !args.force {
+        ctx.app.notify_left_out();
         return Err(Failure::usage(format!("{} already exists", path.display()))
             .with_hint("pass `--force` to replace it"));
     }
-    write_template(ctx, root, &path).explain(format!("failed to write {}", path.display()))?;
+    let written = write_template(ctx, root, &path);
+    // What the replaced file asked for is gone; other files may ask for something.
+    ctx.app.notify_left_out();
+    written.explain(format!("failed to write {}", path.display()))?;
     ctx.ui.print_note(format_args!(
         "wrote {}\n\nNext:\n  vouch doctor                   check it\n  vouch serve                    serve this folder\n  vouch connect claude-code      connect a client",
         format_path(&path)

@@ -40,6 +40,7 @@ enum SolcCommand {
 }
 
 pub(crate) fn run_solc(ctx: &CommandContext, args: &SolcArgs) -> Result<ExitStatus> {
+    ctx.app.notify_left_out();
     let SolcCommand::Install { versions } = &args.action;
     let installer = SolcInstaller::from_environment(&ctx.app.environment)?;
     for version in versions {

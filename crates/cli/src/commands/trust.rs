@@ -58,7 +58,10 @@ struct TrustListArgs {
 
 pub(crate) fn run_trust(ctx: &CommandContext, args: &TrustArgs) -> Result<ExitStatus> {
     match &args.action {
-        Some(TrustAction::List(args)) => list_records(ctx, args),
+        Some(TrustAction::List(args)) => {
+            ctx.app.notify_left_out();
+            list_records(ctx, args)
+        }
         None => trust_folder(ctx, args.yes),
     }
 }

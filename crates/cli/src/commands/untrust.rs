@@ -36,6 +36,7 @@ pub(crate) fn run_untrust(ctx: &CommandContext, args: &UntrustArgs) -> Result<Ex
         0 => ctx.ui.print_note(format_args!("{shown} was not trusted")),
         _ => ctx.ui.print_note(format_args!("{GOOD}no longer trusted:{GOOD:#} {shown}")),
     }
+    ctx.app.notify_left_out();
     Ok(ExitStatus::Success)
 }
 

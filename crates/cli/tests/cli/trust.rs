@@ -406,6 +406,61 @@ fn pins_and_learned_overlays_keep_the_folder_trusted() {
     assert!(output.contains("changed since") && output.contains("vouch.lock"), "{output}");
 }
 
+/// Keys about compilers and campaigns are left out like any other, and what a file asks of a compiler is said by the
+/// commands that would run it.
+#[test]
+fn notice_lists_keys_about_compilers() {
+    for (text, shown) in [
+        ("packs = [\"repo\", \"campaign\"]\n", "packs = \"campaign\""),
+        ("[campaign]\ntarget = \"Token.sol\"\n", "campaign.target = \"Token.sol\""),
+        ("[campaign]\ncontract = \"Token\"\n", "campaign.contract = \"Token\""),
+        ("[fuzz]\nsolc_args = \"--base-path /\"\n", "fuzz.solc_args = \"--base-path /\""),
+    ] {
+        let project = Project::new().with("vouch.toml", text);
+        for args in [&["tools"][..], &["explain", "C012"], &["serve", "--stdio"]] {
+            let output = project.run_plain(args);
+            assert!(output.contains("is not trusted; until you run `vouch trust`"), "{output}");
+            assert!(output.contains(&format!("compiler  {shown}")), "{output}");
+        }
+        trust(&project);
+        let output = project.run_plain(&["tools"]);
+        assert!(!output.contains("trust"), "{output}");
+    }
+    for text in ["", "[fuzz]\ntest_limit = 7\n"] {
+        let project = Project::new()
+            .with("vouch.toml", text)
+            .with("foundry.toml", "")
+            .with("node_modules/solc/package.json", "{}");
+        let output = project.run_plain(&["tools"]);
+        assert!(!output.contains("trust"), "nothing that it uses is left out: {output}");
+    }
+}
+
+/// The target of a campaign may belong to another project than the current one.
+#[test]
+fn each_untrusted_folder_is_mentioned_once() {
+    let project = project_with_program();
+    let other = project_with_program().with("Token.sol", "contract Token {}");
+    let target = other.root.join("Token.sol").display().to_string();
+    for args in
+        [&["fuzz", &target][..], &["serve", "--stdio", "--packs", "campaign", "--target", &target]]
+    {
+        let output = project.run_plain(args);
+        let output = output.replace(&other.root.display().to_string(), "[OTHER]");
+        for root in ["[ROOT] is not trusted", "[OTHER] is not trusted"] {
+            assert_eq!(output.matches(root).count(), 1, "{args:?}: {output}");
+        }
+    }
+    let output = project.run_plain(&["untrust"]);
+    assert!(output.contains("was not trusted") && output.contains("is not trusted"), "{output}");
+    let output = project.run_plain(&["--trust", "explain", "C012"]);
+    assert!(!output.contains("is not trusted"), "{output}");
+    // A file that does not load stops only commands that use it.
+    project.write("vouch.toml", "x = ");
+    let output = project.run_plain(&["explain", "C012"]);
+    assert!(output.starts_with("exit: 0"), "{output}");
+}
+
 #[test]
 fn swapped_compiler_is_not_run() {
     let project = Project::new()
