@@ -14,7 +14,7 @@ use std::str::FromStr;
 use serde_json::{Value, json};
 
 use crate::env::{EnvVar, Environment};
-use launch::quote_word;
+pub(crate) use launch::quote_word;
 pub use launch::{ClientConnection, ClientToken, LaunchCommand, local_url, server_url};
 
 /// An MCP client that can be configured.

@@ -21,7 +21,7 @@ use crate::trust::{
     FolderTrust, TrustState, check_output_folder, read_config_file, read_contained_file,
 };
 
-/// Command that makes what was left out available.
+/// Command that makes what was left out of the current project available.
 const REMEDY: &str = "run `vouch trust` to use it";
 
 /// The fuzzer that a configuration file is written for.
@@ -90,12 +90,14 @@ impl FuzzerFile {
 /// The trust in the folder that a target belongs to.
 pub(super) struct TargetTrust {
     trust: Arc<FolderTrust>,
+    /// True if the folder is the current project.
+    is_current: bool,
 }
 
 impl TargetTrust {
     /// Returns the trust in the current project.
     pub(super) fn new(ours: &Settings) -> Self {
-        Self { trust: Arc::clone(&ours.trust) }
+        Self { trust: Arc::clone(&ours.trust), is_current: true }
     }
 
     /// Returns the trust in the current project if it contains the target, otherwise in the target's own folder.
@@ -113,7 +115,7 @@ impl TargetTrust {
         let root = Some(solidity::find_project_folder(&real, None));
         let place = ProjectLocation { root, config: None, ..app.location.clone() };
         let theirs = app.settings_at(&place, ConfigLayer::default())?;
-        Ok(Self { trust: theirs.trust })
+        Ok(Self { trust: theirs.trust, is_current: false })
     }
 
     /// Errors if a campaign would write through a link that leaves the folder.
@@ -152,7 +154,10 @@ impl TargetTrust {
         if package.is_dir() {
             match (self.trust.covers_compiler(&package), package.canonicalize()) {
                 (true, Ok(real)) => packages.push(real),
-                _ => remarks.push(format!("left out {}; {REMEDY}", package.display())),
+                _ => {
+                    let remedy = self.remedy_in(&folder);
+                    remarks.push(format!("left out {}; {remedy}", package.display()));
+                }
             }
         }
         let foundry = folder.join("foundry.toml");
@@ -160,11 +165,38 @@ impl TargetTrust {
             match self.trust.covers_file(&foundry, &file.bytes) {
                 true => forge.push(folder),
                 false => {
-                    remarks.push(format!("left out `forge` in {}; {REMEDY}", folder.display()));
+                    let remedy = self.remedy_in(&folder);
+                    remarks.push(format!("left out `forge` in {}; {remedy}", folder.display()));
                 }
             }
         }
         ProjectPrograms::Listed { packages, forge }
+    }
+
+    /// Returns the commands that make what was left out of a folder available. The folder must be canonical.
+    ///
+    /// The trust in a project does not extend to projects in it, such as libraries: they are trusted by themselves.
+    fn remedy_in(&self, folder: &Path) -> String {
+        let named = crate::clients::quote_word(&folder.to_string_lossy());
+        match (self.trust.includes_tools_of(folder), self.is_current) {
+            (true, true) => REMEDY.to_owned(),
+            (false, true) => {
+                format!("run `vouch --root {named} trust`, then pass `--root {named}`")
+            }
+            (_, false) => format!("run `vouch --root {named} trust` to use it"),
+        }
+    }
+
+    /// Like [`Self::remedy_in`], for the file of a fuzzer, which can also be named.
+    fn remedy_for(&self, file: &FuzzerFile) -> String {
+        let folder = file.unresolved_path().ok().and_then(|path| path.parent().map(Path::to_owned));
+        match folder {
+            Some(folder) if self.trust.includes_tools_of(&folder) => self.remedy_in(&folder),
+            _ => {
+                let named = crate::clients::quote_word(&file.path.to_string_lossy());
+                format!("pass `--config {named}` to use it")
+            }
+        }
     }
 
     /// Reads a fuzzer's file. Only one that the user named, or a run that is trusted, may follow a link out of the folder.
@@ -243,8 +275,8 @@ impl TargetTrust {
                     .is_ok_and(|it| it != FoundryRpcSettings::default())
             };
             if self.read_project_file(target, FOUNDRY_TOML).is_some_and(|text| has_fork(&text)) {
-                let name = path.display();
-                remarks.push(format!("left out the endpoints of {name}; {REMEDY}"));
+                let (name, remedy) = (path.display(), self.remedy_in(&folder));
+                remarks.push(format!("left out the endpoints of {name}; {remedy}"));
             }
             return Ok(None);
         };
@@ -304,8 +336,9 @@ impl TargetTrust {
             left_out.push(file.kind.rpc_key());
         }
         let name = file.path.display();
-        (!left_out.is_empty())
-            .then(|| format!("left out {} of {name}; {REMEDY}", left_out.join(", ")))
+        (!left_out.is_empty()).then(|| {
+            format!("left out {} of {name}; {}", left_out.join(", "), self.remedy_for(file))
+        })
     }
 }
 

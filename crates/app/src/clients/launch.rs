@@ -123,7 +123,7 @@ fn program_name(environment: &Environment) -> String {
 }
 
 /// Quotes a word for a POSIX shell.
-pub(super) fn quote_word(word: &str) -> String {
+pub(crate) fn quote_word(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@%+,".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
         word.to_owned()

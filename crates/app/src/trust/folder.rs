@@ -231,6 +231,12 @@ impl FolderTrust {
         }
     }
 
+    /// Returns true if the trust in this folder extends to files that configure compilers and fuzzers in a folder below:
+    /// it is the root, or the configuration names a target in it.
+    pub(crate) fn includes_tools_of(&self, folder: &Path) -> bool {
+        self.scope.tool_folders().iter().any(|included| included == folder)
+    }
+
     /// Returns true if a compiler package of the folder may be run. Its files are hashed now.
     pub(crate) fn covers_compiler(&self, package: &Path) -> bool {
         match self.state {

@@ -461,6 +461,65 @@ fn each_untrusted_folder_is_mentioned_once() {
     assert!(output.starts_with("exit: 0"), "{output}");
 }
 
+/// The trust in a project does not extend to projects in it, so the message must name their folder.
+#[test]
+fn remedy_for_a_nested_project_works() {
+    let project = Project::new()
+        .with("vouch.toml", "[context]\nwatch = false\n")
+        .with(
+            "lib/my vault/foundry.toml",
+            "[profile.default]\neth_rpc_url = \"http://127.0.0.1:1\"\n",
+        )
+        .with("lib/my vault/src/Token.sol", "contract Token {}")
+        .with("lib/my vault/node_modules/solc/package.json", "{}")
+        .with("lib/my vault/node_modules/solc/soljson.js", "")
+        .with("lib/my vault/src/echidna.yaml", "corpusDir: taken\n");
+    let mark = project.root.with_file_name("started");
+    for program in ["node", "forge"] {
+        let script = format!("echo {program} >> {}; exit 1", mark.display());
+        project.write_script(&format!("../bin/{program}"), &script);
+    }
+    let bin = project.root.with_file_name("bin");
+    let fuzz = |args: &[&str]| {
+        let _ = std::fs::remove_file(&mark);
+        let mut command =
+            project.plain_command(&[args, &["fuzz", "lib/my vault/src/Token.sol"]].concat());
+        let output = project.format_output(&command.env("PATH", &bin).output().unwrap());
+        (std::fs::read_to_string(&mark).unwrap_or_default(), output)
+    };
+    let nested = "'[ROOT]/lib/my vault'";
+    let remedy = format!("run `vouch --root {nested} trust`, then pass `--root {nested}`");
+    for is_trusted in [false, true] {
+        if is_trusted {
+            trust(&project);
+        }
+        let (started, output) = fuzz(&[]);
+        assert_eq!(started, "", "{output}");
+        for what in
+            ["vault/node_modules/solc", "`forge` in [ROOT]/lib/my vault", "vault/foundry.toml"]
+        {
+            let line = output.lines().find(|line| line.contains("left out") && line.contains(what));
+            assert!(line.is_some_and(|line| line.contains(&remedy)), "{what}: {output}");
+        }
+        let remedy = "pass `--config 'lib/my vault/src/echidna.yaml'` to use it";
+        assert!(output.contains(remedy), "{output}");
+    }
+    let root = ["--root", "lib/my vault"];
+    let output = project.run_plain(&[&root[..], &["trust", "--yes"]].concat());
+    assert!(output.starts_with("exit: 0"), "{output}");
+    let (started, output) = fuzz(&root);
+    assert!(started.contains("node") || started.contains("forge"), "{output}");
+    let is_left_out = |line: &str| line.contains("left out") && !line.contains("echidna.yaml");
+    assert!(!output.lines().any(is_left_out), "{output}");
+    // From outside, the folder of the target is the one that is trusted.
+    project.run_plain(&[&root[..], &["untrust"]].concat());
+    let target = project.root.join("lib/my vault/src/Token.sol").display().to_string();
+    let mut command = project.plain_command(&["fuzz", &target]);
+    let output = command.env("PATH", &bin).current_dir(&project.home).output().unwrap();
+    let output = project.format_output(&output);
+    assert!(output.contains(&format!("run `vouch --root {nested} trust` to use it")), "{output}");
+}
+
 #[test]
 fn swapped_compiler_is_not_run() {
     let project = Project::new()
