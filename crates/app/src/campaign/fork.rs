@@ -98,7 +98,7 @@ impl ForkPlan {
             allows_cheatcodes: sources.allows_cheatcodes(),
             endpoints,
             cache: solc::cache_folder(environment),
-            record: corpus.filter(|file| file.is_file()).or_else(replayed),
+            record: corpus.filter(is_plain_file).or_else(|| replayed().filter(is_plain_file)),
             chains: None,
         })
     }
@@ -279,6 +279,11 @@ pub(super) fn parse_env_file(text: &str) -> BTreeMap<String, String> {
         Some((name.trim().to_owned(), quoted.unwrap_or(plain).to_owned()))
     });
     pairs.collect()
+}
+
+/// Returns true for a file that is no link, which could lead to any file, and no pipe.
+fn is_plain_file(path: &PathBuf) -> bool {
+    path.symlink_metadata().is_ok_and(|metadata| metadata.is_file())
 }
 
 fn read_record(file: &Path) -> Result<ForkRecord> {

@@ -12,13 +12,14 @@ use solidity::Toolchain;
 use super::coverage_report;
 use super::fork::{ForkPlan, ForkSources};
 use super::given_settings;
-use super::target_trust::{FuzzerFile, FuzzerKind, TargetTrust};
+use super::target_trust::{FuzzerFile, FuzzerKind, TargetTrust, refuse_links_out};
 use crate::config::{ConfigLayer, ProjectLocation, Settings};
 use crate::context::AppContext;
 use crate::env::EnvVar;
 use crate::failure::FailureKind;
 use crate::failure::{Failure, FailureExt, Result};
 use crate::solc::{self, SolcInstaller};
+use crate::trust::TrustState;
 
 /// File names of configurations of other fuzzers; the first that exists is read.
 const FUZZER_FILES: [(&str, FuzzerKind); 3] = [
@@ -65,6 +66,10 @@ pub struct CampaignRequest {
     pub installs_solc: bool,
     /// Corpus file to replay.
     pub replay: Option<PathBuf>,
+    /// Log of the commands of agents to replay.
+    pub command_log: Option<PathBuf>,
+    /// File to write a report to.
+    pub report: Option<PathBuf>,
 }
 
 impl CampaignPlan {
@@ -75,8 +80,12 @@ impl CampaignPlan {
         base: CampaignSettings,
         apply: impl FnOnce(&mut CampaignSettings) -> Result,
     ) -> Result<Self> {
-        let CampaignRequest { path, contract, solc, profile, installs_solc, replay } = wanted;
+        let CampaignRequest { path, contract, solc, profile, installs_solc, .. } = &wanted;
         let ours = app.settings_at(&vouch_location(app), ConfigLayer::default())?;
+        check_named_files(&ours, &wanted)?;
+        let (path, contract, solc) = (path.clone(), contract.clone(), solc.clone());
+        let (profile, installs_solc, replay) =
+            (profile.clone(), *installs_solc, wanted.replay.clone());
         let mut path = path;
         let mut trust =
             path.as_deref().map(|path| TargetTrust::find(app, &ours, path)).transpose()?;
@@ -153,6 +162,21 @@ impl CampaignPlan {
             warnings,
         })
     }
+}
+
+/// Errors if a file that the user names is read or written through a link that leaves the project.
+fn check_named_files(ours: &Settings, wanted: &CampaignRequest) -> Result {
+    if ours.trust.state != TrustState::TrustedForRun {
+        for file in [&wanted.replay, &wanted.command_log].into_iter().flatten() {
+            refuse_links_out(&ours.root, ours.trust.has_config(), file)?;
+        }
+    }
+    let Some(report) = &wanted.report else { return Ok(()) };
+    ours.trust
+        .check_write_path(report)
+        .explain(format_args!("failed to write {}", report.display()))
+        .hint("choose a file without such links, or remove them")
+        .map_err(|failure| failure.with_kind(FailureKind::Usage))
 }
 
 /// The settings of configuration files.

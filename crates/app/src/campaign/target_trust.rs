@@ -342,11 +342,11 @@ impl TargetTrust {
     }
 }
 
-/// Errors if a link on the way to a target leaves the project that the link is in: a clone could make the compiler read any
-/// file. `root` is the current project, which counts as one if it has a configuration.
+/// Errors if a link on the way to a target, or to another file that is read, leaves the project that the link is in: a
+/// clone could make the compiler read any file. `root` is the current project, which counts as one if it has a configuration.
 ///
 /// Links of the user outside of any project, such as one in the home folder to another disk, are followed.
-fn refuse_links_out(root: &Path, has_config: bool, target: &Path) -> Result {
+pub(super) fn refuse_links_out(root: &Path, has_config: bool, target: &Path) -> Result {
     let Ok(whole) = std::path::absolute(target) else { return Ok(()) };
     let mut real = PathBuf::new();
     let mut parts = whole.components().peekable();

@@ -2,12 +2,12 @@
 
 mod print;
 
-use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use app::config::Settings;
 use app::project;
+use app::trust::read_text_file;
 use clap::Subcommand;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use jiff::Timestamp;
@@ -161,7 +161,7 @@ pub(crate) fn run_discover(ctx: &CommandContext, args: &DiscoverArgs) -> Result<
             }
         }
         DiscoverCommand::Import { file, dry_run, format } => {
-            let text = read_import_file(file)?;
+            let text = read_import_file(file, &settings)?;
             let name = file.file_name().unwrap_or_default().to_string_lossy();
             let by = format!("{}, from {name}", local_principal(ctx));
             let discoveries = discover::import_discoveries(&name, &text, &by, Timestamp::now())
@@ -242,13 +242,14 @@ fn read_stdin() -> Result<String> {
     read_bounded(io::stdin(), MAX_TEXT_BYTES, "the text")
 }
 
-fn read_import_file(path: &Path) -> Result<String> {
-    let name = path.display().to_string();
-    let file = File::open(path)
-        .explain(format_args!("failed to read {name}"))
+/// Reads the file to import. A link of the project that leaves it is not followed: what is imported is shown to clients.
+fn read_import_file(path: &Path, settings: &Settings) -> Result<String> {
+    let missing = || io::Error::from(rustix::io::Errno::NOENT);
+    read_text_file(&settings.root, path, MAX_FILE_BYTES)
+        .and_then(|text| text.ok_or_else(missing))
+        .explain(format_args!("failed to read {}", path.display()))
         .hint("pass the path of a .json, .jsonl or .md file")
-        .map_err(|failure| failure.with_kind(FailureKind::Usage))?;
-    read_bounded(file, MAX_FILE_BYTES, &name)
+        .map_err(|failure| failure.with_kind(FailureKind::Usage))
 }
 
 /// Reads UTF-8 text of at most `limit` bytes. `name` is the source in error messages.

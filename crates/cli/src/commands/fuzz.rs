@@ -98,6 +98,8 @@ pub(crate) fn run_fuzz(ctx: &CommandContext, args: Args) -> Result<ExitStatus> {
         profile: flags.profile.clone(),
         installs_solc: flags.install_solc,
         replay: flags.replay.clone(),
+        command_log: flags.replay_mcp_commands.clone().flatten(),
+        report: flags.junit.clone(),
     };
     let mut plan = CampaignPlan::new(&ctx.app, wanted, CampaignSettings::default(), |settings| {
         flags.apply_to(settings)

@@ -248,6 +248,53 @@ fn started_programs_inherit_no_relative_search_path() {
     }
 }
 
+/// The user names a file of the clone that is a link to one of the user.
+#[test]
+fn named_files_are_not_read_or_written_through_links_out() {
+    let json = "[{\"content\": \"canary-content\", \"type\": \"rule\"}]";
+    let sequence = ["fuzz", "--demo", "--test-limit", "10", "--replay-mcp-commands", "named.json"];
+    for args in [
+        &["discover", "import", "named.json"][..],
+        &["discover", "import", "./named.json", "--dry-run"],
+        &["discover", "import", "folder/file.json"],
+        &["fuzz", "--demo", "--replay", "named.json"],
+        &["fuzz", "--demo", "--replay", "folder/file.json"],
+        &sequence,
+        &["fuzz", "--demo", "--test-limit", "50", "--junit", "named.json"],
+        &["fuzz", "--demo", "--test-limit", "50", "--junit", "folder/new.xml"],
+        &["fuzz", "--demo", "--test-limit", "50", "--junit", "dangling.xml"],
+    ] {
+        let project = Project::new().untrusted().with("vouch.toml", "");
+        let outside = project.root.with_file_name("private");
+        let canary = Canary::new(&outside.join("file.json"), json);
+        for (link, target) in [
+            ("named.json", "../private/file.json"),
+            ("folder", "../private"),
+            ("dangling.xml", "../private/created.xml"),
+        ] {
+            symlink(target, project.root.join(link)).unwrap();
+        }
+        let output = project.run_plain(args);
+        assert!(output.starts_with("exit: 2"), "{args:?}: {output}");
+        assert!(output.contains("link that leaves the project"), "{args:?}: {output}");
+        assert!(!canary.is_opened() && !output.contains("canary-content"), "{args:?}: {output}");
+        assert_eq!(list_files(&outside), ["file.json"], "{args:?}: {output}");
+        let listed = project.run_plain(&["discover", "list"]);
+        assert!(!listed.contains("canary-content"), "{listed}");
+    }
+    // Other places are those of the user.
+    let project = Project::new().untrusted();
+    let outside = project.root.with_file_name("private");
+    std::fs::create_dir(&outside).unwrap();
+    std::fs::write(outside.join("file.json"), json).unwrap();
+    let file = outside.join("file.json").display().to_string();
+    let output = project.run_plain(&["discover", "import", &file]);
+    assert!(output.starts_with("exit: 0"), "{output}");
+    let report = outside.join("report.xml").display().to_string();
+    project.run_plain(&["fuzz", "--demo", "--test-limit", "50", "--junit", &report]);
+    assert!(outside.join("report.xml").exists());
+}
+
 /// Where no file marks the project, sources above the current folder need `--root`.
 #[test]
 fn import_from_above_the_current_folder_names_the_flag() {
