@@ -249,6 +249,15 @@ impl FolderTrust {
         }
     }
 
+    /// Returns the compilers of a trusted folder that are not run, because they changed or appeared since. They are hashed
+    /// now; [`FolderTrust::judge`] does not, because few commands use them.
+    pub fn changed_compilers(&self) -> Vec<String> {
+        let is_trusted = self.state == TrustState::Trusted;
+        let packages = self.scope.compiler_packages().into_iter().filter(|_| is_trusted);
+        let changed = packages.filter(|package| !self.covers_compiler(package));
+        changed.map(|package| evidence_key(&self.subject.root, &package)).collect()
+    }
+
     /// Records that the user trusts the folder as it was judged. Errors if it has changed since.
     pub fn accept(&self) -> Result<(), TrustStoreError> {
         let store = self.store.as_ref().ok_or(TrustStoreError::NoDataFolder)?;

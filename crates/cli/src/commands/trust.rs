@@ -72,7 +72,7 @@ fn trust_folder(ctx: &CommandContext, yes: bool) -> Result<ExitStatus> {
     if let Some(why) = &trust.obstacle {
         ui::print_warning(ctx.ui, one_line(why));
     }
-    if trust.state == TrustState::Trusted {
+    if trust.state == TrustState::Trusted && trust.changed_compilers().is_empty() {
         ctx.ui.print_note(format_args!("{root} is already trusted"));
         return offer_state(ctx, yes);
     }
@@ -142,6 +142,13 @@ fn describe_folder(trust: &FolderTrust) -> String {
     };
     if let Some(change) = &trust.change {
         text.push_str(&format!("since you trusted it:\n{change:#}"));
+    }
+    let compilers = trust.changed_compilers();
+    if !compilers.is_empty() {
+        text.push_str("since you trusted it:\n");
+    }
+    for compiler in compilers {
+        text.push_str(&format!("  changed   {}\n", one_line(&compiler)));
     }
     text
 }

@@ -527,9 +527,9 @@ fn swapped_compiler_is_not_run() {
         .with("node_modules/solc/package.json", "{\"dependencies\": {\"semver\": \"1\"}}")
         .with("node_modules/solc/soljson.js", "one")
         .with("node_modules/semver/index.js", "one");
-    project.write_script("../bin/node", "echo started >> ../started; exit 1");
     let bin = project.root.with_file_name("bin");
     let mark = project.root.with_file_name("started");
+    project.write_script("../bin/node", &format!("echo started >> {}; exit 1", mark.display()));
     let fuzz = |args: &[&str]| {
         let _ = std::fs::remove_file(&mark);
         let mut command = project.plain_command(args);
@@ -557,6 +557,17 @@ fn swapped_compiler_is_not_run() {
         assert!(!started && output.contains("left out"), "{path}: {output}");
         std::fs::remove_file(project.root.join(path)).unwrap();
     }
+    // A new version is reviewed and trusted like the first one.
+    project.write("node_modules/solc/soljson.js", "three");
+    let output = project.run_plain(&["trust"]);
+    assert!(
+        output.starts_with("exit: 2") && output.contains("changed   node_modules/solc"),
+        "{output}"
+    );
+    assert!(!fuzz(&["fuzz", "Token.sol"]).0, "not agreed to");
+    trust(&project);
+    assert!(fuzz(&["fuzz", "Token.sol"]).0, "the new version");
+    assert!(project.run_plain(&["trust"]).contains("already trusted"));
     // The project of the target counts, also from another folder.
     let other = project.home.clone();
     let target = project.root.join("Token.sol").display().to_string();
