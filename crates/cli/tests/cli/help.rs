@@ -2,7 +2,7 @@
 
 use crate::support::{Project, with_filters};
 
-const COMMANDS: [&str; 28] = [
+pub(crate) const COMMANDS: [&str; 28] = [
     "serve",
     "connect",
     "token",

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{FileType, Mode};
 
 use crate::pty::Pty;
-use crate::support::{Project, list_files};
+use crate::support::{Project, Server, list_files};
 
 /// A project whose upstream leaves a file behind when it is started.
 fn project_with_program() -> Project {
@@ -404,6 +404,123 @@ fn pins_and_learned_overlays_keep_the_folder_trusted() {
     project.write("vouch.lock", &lock.replace("good", "g00d"));
     let output = project.run_plain(&["upstream", "tools"]);
     assert!(output.contains("changed since") && output.contains("vouch.lock"), "{output}");
+}
+
+/// A command that writes files which grant power, the setup of its project, and a file that it writes.
+struct WritingCommand {
+    project: fn() -> Project,
+    run: fn(&Project) -> String,
+    written: &'static str,
+}
+
+/// What the user's own command wrote needs no second consent; what anybody else changes in it afterwards does.
+#[test]
+fn commands_that_write_trusted_files_renew_the_record() {
+    let adversary =
+        || Project::new().with_adversary(&["--only", "good,text_only,no_output_schema"], "");
+    let servers = || {
+        let list = "{\"mcpServers\": {\"one\": {\"command\": \"./one.sh\"}}}";
+        Project::new().with(".mcp.json", list).with("vouch.toml", "# mine\n")
+    };
+    let all = [
+        WritingCommand {
+            project: adversary,
+            run: |project| {
+                let call = "no_output_schema {\"text\": \"x\"}";
+                project.run_plain(&["learn", "adv", "--call", call, "--write"])
+            },
+            written: "contracts/adv/no_output_schema.json",
+        },
+        WritingCommand {
+            project: adversary,
+            run: |project| project.run_plain(&["check", "adv", "--fix-overlay", "contracts"]),
+            written: "contracts/adv/no_output_schema.json",
+        },
+        WritingCommand {
+            project: adversary,
+            run: |project| {
+                let check = ["check", "adv", "--fix-overlay", "contracts"];
+                project.run_plain(&check);
+                project.write("contracts/adv/no_output_schema.json", "{}");
+                trust(project);
+                project.run_plain(&[&check[..], &["--force"]].concat())
+            },
+            written: "contracts/adv/no_output_schema.json",
+        },
+        WritingCommand {
+            project: servers,
+            run: |project| project.run_plain(&["upstream", "import", "--yes"]),
+            written: "vouch.toml",
+        },
+        WritingCommand {
+            project: || Project::new().with("vouch.toml", "# mine\n"),
+            run: |project| project.run_plain(&["upstream", "add", "one", "--", "./one.sh"]),
+            written: "vouch.toml",
+        },
+        WritingCommand {
+            project: project_with_program,
+            run: |project| project.run_plain(&["upstream", "remove", "probe", "--yes"]),
+            written: "vouch.toml",
+        },
+        WritingCommand {
+            project: project_with_program,
+            run: |project| project.run_plain(&["init", "--force"]),
+            written: "vouch.toml",
+        },
+        WritingCommand {
+            project: adversary,
+            run: |project| project.run_plain(&["accept"]),
+            written: "vouch.lock",
+        },
+        WritingCommand {
+            project: adversary,
+            run: |project| {
+                // The gateway pins what it admits, and is killed while it serves.
+                Server::start(project.plain_command(&["gateway", "--port", "0"])).banner.clone()
+            },
+            written: "vouch.lock",
+        },
+    ];
+    for WritingCommand { project, run, written } in all {
+        let project = project();
+        trust(&project);
+        let output = run(&project);
+        assert!(project.root.join(written).exists(), "{written}: {output}");
+        for args in [&["upstream", "list"][..], &["tools"], &["explain", "C012"]] {
+            let next = project.run_plain(args);
+            assert!(!next.contains("trust"), "{args:?} after {output}: {next}");
+        }
+        let text = project.read(written);
+        project.write(written, &format!("{text}\n"));
+        let next = project.run_plain(&["upstream", "list"]);
+        let notice = format!("changed   {written}");
+        assert!(next.contains("changed since you trusted it"), "{written}: {next}");
+        assert!(next.contains(&notice), "{written}: {next}");
+        project.write(written, &text);
+        let next = project.run_plain(&["upstream", "list"]);
+        assert!(!next.contains("trust"), "the written content is trusted: {next}");
+    }
+}
+
+/// The file of `init` is the user's own; an edit may come from anyone.
+#[test]
+fn edited_file_of_init_is_asked_for() {
+    let project = Project::new();
+    let output = project.run_plain(&["init"]);
+    assert!(output.starts_with("exit: 0") && !output.contains("trust"), "{output}");
+    assert!(project.run_plain(&["trust", "list"]).contains("[ROOT]"));
+    project.write_script("probe.sh", "echo started >> started");
+    let text = project.read("vouch.toml");
+    let upstream =
+        "\n[[upstream]]\nname = \"probe\"\ncommand = \"./probe.sh\"\nsandbox = \"off\"\n";
+    project.write("vouch.toml", &format!("{text}{upstream}"));
+    assert_safe_half(&project, "changed since you trusted it", "edited");
+    let mut terminal = Pty::start(project.plain_command(&["upstream", "tools"]));
+    let shown = terminal.wait_for("[y/N]");
+    assert!(shown.contains("changed   vouch.toml") && shown.contains("./probe.sh"), "{shown}");
+    terminal.type_text("y\n");
+    terminal.wait_for_exit();
+    assert!(probe(&project).0, "the answer is recorded");
 }
 
 /// Keys about compilers and campaigns are left out like any other, and what a file asks of a compiler is said by the
